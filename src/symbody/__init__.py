@@ -1,0 +1,144 @@
+"""symbody: from the description of a mechanical system to the smallest correct program for its motion.
+
+    import symbody as sb
+    x, y = sb.symbols("x y")
+    f = sb.System("f", inputs={"x": x, "y": y}, outputs={"f": x * sb.sin(y) + y * sb.sin(y)})
+    f.optimize().compile()(0.1, 0.2)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from symbody.errors import SymbodyError
+from symbody.expr import arrays as arrays
+from symbody.expr.evaluate import evaluate
+from symbody.expr.external import External
+from symbody.expr.functions import (
+    acos, acosh, asin, asinh, atan, atan2, atanh, ceil, cos, cosh, equal, exp, extern, floor, hypot, log, maximum, minimum,
+    select, sign, sin, sinh, sqrt, table, tan, tanh,
+)  # fmt: skip
+from symbody.expr.graph import Graph, symbol, symbols
+from symbody.expr.implicit import solve
+from symbody.expr.node import Node
+from symbody.expr.walk import substitute
+from symbody.system.system import System
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from symbody.lower.count import Counts
+    from symbody.rewrite.runner import Report
+
+__version__ = "0.1.0"
+
+# Found only when asked for, so that `import symbody` stays quick.
+_LATER = {
+    "load_system": "symbody.system.save",
+    "define": "symbody.expr.define",
+    "parse": "symbody.expr.parse",
+    "mask": "symbody.rewrite.mask",
+    "unmask": "symbody.rewrite.mask",
+    "group": "symbody.verbs.group",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module 'symbody' has no attribute {name!r}")
+
+
+# -- System's verbs: one-line delegates to the folders further down the journey
+
+
+def _optimize(self: System, preset: str = "full", **options: Any) -> System:
+    """The same values in fewer operations; presets "none", "standard", "full"."""
+    from symbody.lower.optimize import optimize_system
+
+    return optimize_system(self, preset, **options)
+
+
+def _optimize_with_report(self: System, preset: str = "full", **options: Any) -> tuple[System, Report]:
+    """As `optimize`, with a report of what each pass saved."""
+    from symbody.lower.optimize import optimize_with_report
+
+    return optimize_with_report(self, preset, **options)
+
+
+def _count(self: System) -> Counts:
+    """Operations of the System as it is: .mul .add .div .total .trig .other .setup."""
+    from symbody.lower.optimize import count_system
+
+    return count_system(self)
+
+
+def _compile(self: System, target: str = "native", **options: Any) -> Any:
+    """A Kernel: "native" (LLVM, no compiler needed), "python" (interpreter) or "c" (system compiler)."""
+    from symbody.codegen.compile import compile_system
+
+    return compile_system(self, target, **options)
+
+
+def _emit(self: System, target: str = "c", **options: Any) -> str:
+    """Source text: "c", "c_header", "llvm" or "text"."""
+    from symbody.codegen.compile import emit_system
+
+    return emit_system(self, target, **options)
+
+
+def _jacobian(self: System, output: str, variable: str) -> System:
+    """Raw partial derivative of an output by an input or parameter."""
+    from symbody.system.differentiate import jacobian_system
+
+    return jacobian_system(self, output, variable)
+
+
+def _gradient(self: System, output: str, variable: str) -> System:
+    """Gradient of a scalar output, by reverse accumulation."""
+    from symbody.system.differentiate import gradient_system
+
+    return gradient_system(self, output, variable)
+
+
+def _hessian(self: System, output: str, variable: str) -> System:
+    """Second derivatives of a scalar output."""
+    from symbody.system.differentiate import hessian_system
+
+    return hessian_system(self, output, variable)
+
+
+def _jvp(self: System, output: str, variable: str) -> System:
+    """Derivative along a direction, which becomes the input v_<variable>."""
+    from symbody.system.differentiate import jvp_system
+
+    return jvp_system(self, output, variable)
+
+
+def _save(self: System, path: str | Path) -> Path:
+    """Write the System to a file that `sb.load_system` reads."""
+    from symbody.system.save import save_system
+
+    return save_system(self, path)
+
+
+for _name, _verb in {
+    "optimize": _optimize,
+    "optimize_with_report": _optimize_with_report,
+    "count": _count,
+    "compile": _compile,
+    "emit": _emit,
+    "jacobian": _jacobian,
+    "gradient": _gradient,
+    "hessian": _hessian,
+    "jvp": _jvp,
+    "save": _save,
+}.items():
+    setattr(System, _name, _verb)
+
+__all__ = [
+    "External", "Graph", "Node", "SymbodyError", "System", "acos", "acosh", "arrays", "asin", "asinh", "atan", "atan2",
+    "atanh", "ceil", "cos", "cosh", "equal", "evaluate", "exp", "extern", "floor", "hypot", "log", "maximum", "minimum",
+    "select", "sign", "sin", "sinh", "solve", "sqrt", "substitute", "symbol", "symbols", "table", "tan", "tanh",
+]  # fmt: skip

@@ -1,0 +1,62 @@
+"""System -> Kernel, and System -> source text. One entry for every target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symbody.errors import NameLookupError, nearest
+from symbody.expr.node import EXTERN
+from symbody.expr.walk import topological
+from symbody.lower.lowering import lower
+from symbody.system.save import fingerprint
+from symbody.system.system import System
+
+COMPILE_TARGETS = ("native", "python", "c")
+EMIT_TARGETS = ("c", "c_header", "llvm", "text")
+
+
+def compile_system(system: System, target: str = "native", **options: Any) -> Any:
+    """A Kernel of the System as it is.
+
+    native   machine code through LLVM, no compiler needed; options of `compile_program`: wait, lanes, fma, level, cache
+    python   the interpreter of Programs
+    c        the C target built with the system's compiler
+    """
+    if target == "native":
+        from symbody.codegen.kernel import compile_program
+
+        externals = tuple(dict.fromkeys(n.data for n in topological(system.expressions()) if n.op is EXTERN))
+        # the Program is made only when the cache has no code for this System
+        return compile_program(
+            lambda: lower(system), key=fingerprint(system), externals=externals, name=system.name, **options
+        )
+    if target == "python":
+        from symbody.codegen.interpreted import InterpretedKernel
+
+        return InterpretedKernel(lower(system), **options)
+    if target == "c":
+        from symbody.codegen.c import emit_c
+        from symbody.codegen.c_build import build_c
+
+        program = lower(system)
+        return build_c(emit_c(program), program, **options)
+    raise NameLookupError(f"unknown target {target!r} to compile for. {nearest(target, COMPILE_TARGETS)}")
+
+
+def emit_system(system: System, target: str = "c", **options: Any) -> str:
+    """Source text of the System as it is: "c" (source), "c_header", "llvm" (IR), "text" (assignments to read)."""
+    if target in ("c", "c_header"):
+        from symbody.codegen.c import emit_c
+
+        files = emit_c(lower(system), **options)
+        return files[f"{system.name}.{'c' if target == 'c' else 'h'}"]
+    if target == "llvm":
+        from symbody.codegen.llvm_ir import emit_text
+
+        return emit_text(lower(system), **options)
+    if target == "text":
+        from symbody.expr.text import to_assignments
+
+        lines = to_assignments(system.expressions())
+        return lines if isinstance(lines, str) else "\n".join(lines)
+    raise NameLookupError(f"unknown target {target!r} to emit. {nearest(target, EMIT_TARGETS)}")

@@ -1,0 +1,114 @@
+"""Program to Kernel: from the cache if possible, else by compiling, at once or in two tiers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import metadata
+
+import llvmlite
+
+from symbody.codegen import cache as disk
+from symbody.codegen.callable import Kernel
+from symbody.codegen.externals import ExternalTable, matched
+from symbody.codegen.llvm_compile import OPTIMIZED, QUICK, compile_in_processes, compile_modules, host
+from symbody.codegen.llvm_ir import Plan, modules, plan
+from symbody.codegen.signature import Signature, signature_of
+from symbody.codegen.tiers import Code, Tiers
+from symbody.errors import CompileError
+from symbody.expr.external import External
+from symbody.lower.fuse import fuse_multiply_add
+from symbody.lower.program import Program
+
+__all__ = ["Kernel", "compile_program"]
+
+# Above this many operations "auto" answers from quickly made code first.
+AUTO_QUICK = 20_000
+# From here on compiling in several processes is worth starting them.
+PARALLEL = 8_000
+# Changes whenever the generated code or the layout does.
+GENERATION = 1
+
+
+def compile_program(
+    program: Program | Callable[[], Program],
+    *,
+    key: str | None = None,
+    level: str = "auto",
+    lanes: int | None = None,
+    fma: bool = True,
+    wait: bool = False,
+    cache: bool = True,
+    name: str | None = None,
+    externals: Sequence[External] = (),
+) -> Kernel:
+    """Native code for a Program, which may be given as a function that makes it: a cache hit does not call it.
+
+    key: identifies the Program in the cache (None: a hash of the Program). level: "quick" (fast to make), "optimized", or
+    "auto" (optimised; above 20 000 operations quick first, replaced in the background; `wait` waits for that).
+    lanes: states per vector, 1 for none (None: as the CPU has). fma: fuse products into sums where the CPU can.
+    externals: needed if `program` is a function and the Program calls any.
+    """
+    if level not in ("auto", "quick", "optimized"):
+        raise CompileError(f"level is {level!r}; expected 'auto', 'quick' or 'optimized'.")
+    cpu = host()
+    fma = fma and cpu.fma
+    width = cpu.lanes if lanes is None else lanes
+    if width not in (1, 2, 4, 8, 16):
+        raise CompileError(f"lanes is {width}; expected 1, 2, 4, 8 or 16.")
+    made = None
+    if key is None:
+        made = program() if callable(program) else program
+        key = disk.program_key(made)
+    tier = "quick" if level == "quick" else "optimized"
+    entry = disk.digest((GENERATION, key, name, width, fma, tier, _version(), llvmlite.__version__, cpu.cpu, cpu.features))
+
+    found = disk.load(entry) if cache else None
+    if found is not None:
+        try:
+            signature, tiers = Signature.from_json(found[0]), Tiers(Code(found[1], tier))
+        except (CompileError, KeyError, TypeError, ValueError):
+            found = None  # written by something else under this name: make it again
+    if found is None:
+        made = made or (program() if callable(program) else program)
+        signature, tiers = _make(made, width, fma, level, name, entry if cache else None)
+    table = ExternalTable(made.externals if made is not None else matched(signature.externals, externals))
+    if wait:
+        tiers.wait()
+    return Kernel(signature, tiers, table)
+
+
+def _make(
+    program: Program, width: int, fma: bool, level: str, name: str | None, entry: str | None
+) -> tuple[Signature, Tiers]:
+    planned = plan(fuse_multiply_add(program) if fma else program, width, fma)
+    signature = signature_of(planned.program, planned.layout, name)
+
+    def optimized() -> Code:
+        compiler = compile_in_processes if signature.operations > PARALLEL else compile_modules
+        objects = compiler(modules(planned), OPTIMIZED)
+        code = Code(objects, "optimized")
+        if entry is not None:
+            disk.store(entry, signature.to_json(), objects)
+        return code
+
+    if level == "optimized" or (level == "auto" and signature.operations <= AUTO_QUICK):
+        return signature, Tiers(optimized())
+    tiers = Tiers(_quick(planned, signature, entry if level == "quick" else None))
+    if level == "auto":
+        tiers.improve(optimized)
+    return signature, tiers
+
+
+def _quick(planned: Plan, signature: Signature, entry: str | None) -> Code:
+    """Scalar code alone: it also serves batches, with the same bits."""
+    objects = compile_modules(modules(planned, batch=False), QUICK)
+    if entry is not None:
+        disk.store(entry, signature.to_json(), objects)
+    return Code(objects, "quick")
+
+
+def _version() -> str:
+    try:
+        return metadata.version("symbody")
+    except metadata.PackageNotFoundError:
+        return "source"

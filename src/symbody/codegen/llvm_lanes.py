@@ -1,0 +1,348 @@
+"""Helper functions in LLVM text: rows of states into lanes and back, calls lane by lane, tables, external functions."""
+
+from __future__ import annotations
+
+from symbody.codegen.ir_writer import double_literal
+from symbody.expr.external import Piecewise
+
+
+def gather_functions(width: int) -> str:
+    """`gather(source, stride, size, target)`: element j of `width` consecutive states to vector j of the target.
+
+    `stride` is the distance of states in doubles. Two elements of a state are loaded at a time and placed by unpacking, which
+    costs a third of gathering them one by one. `gather_some` serves the last, incomplete vector: missing lanes repeat
+    the last state.
+    """
+    kind = f"<{width} x double>"
+    rows = "\n".join(
+        f"  %o{i} = mul i64 %stride, {i}\n  %r{i} = getelementptr double, ptr %source, i64 %o{i}" for i in range(width)
+    )
+    loads = "\n".join(
+        f"  %a{i} = getelementptr double, ptr %r{i}, i64 %j\n  %p{i} = load <2 x double>, ptr %a{i}, align 8"
+        for i in range(width)
+    )
+    even, text = _concatenated([f"%p{i}" for i in range(0, width, 2)], "e")
+    odd, more = _concatenated([f"%p{i}" for i in range(1, width, 2)], "d")
+    low = ", ".join(f"i32 {i + h * width}" for i in range(0, width, 2) for h in (0, 1))
+    high = ", ".join(f"i32 {i + 1 + h * width}" for i in range(0, width, 2) for h in (0, 1))
+    singles = "\n".join(
+        f"  %s{i} = getelementptr double, ptr %r{i}, i64 %last\n  %x{i} = load double, ptr %s{i}\n"
+        f"  %v{i} = insertelement {kind} {'poison' if i == 0 else f'%v{i - 1}'}, double %x{i}, i64 {i}"
+        for i in range(width)
+    )
+    return f"""
+define internal void @gather(ptr noalias %source, i64 %stride, i64 %size, ptr noalias %target) #0 {{
+entry:
+  %last = sub i64 %size, 1
+  %one = icmp eq i64 %size, 1
+  %dense = icmp eq i64 %stride, 1
+  %copy = and i1 %one, %dense
+  br i1 %copy, label %straight, label %check
+straight:
+  %whole = load {kind}, ptr %source, align 8
+  store {kind} %whole, ptr %target, align {_align(width)}
+  ret void
+check:
+  %same = icmp eq i64 %stride, 0
+  br i1 %same, label %repeat, label %rows
+repeat:
+  %k = phi i64 [ 0, %check ], [ %k1, %repeat.do ]
+  %k.more = icmp slt i64 %k, %size
+  br i1 %k.more, label %repeat.do, label %done
+repeat.do:
+  %k.at = getelementptr double, ptr %source, i64 %k
+  %k.x = load double, ptr %k.at
+  %k.v = insertelement {kind} poison, double %k.x, i64 0
+  %k.all = shufflevector {kind} %k.v, {kind} poison, <{width} x i32> zeroinitializer
+  %k.to = getelementptr {kind}, ptr %target, i64 %k
+  store {kind} %k.all, ptr %k.to, align {_align(width)}
+  %k1 = add i64 %k, 1
+  br label %repeat
+rows:
+{rows}
+  br label %pairs
+pairs:
+  %j = phi i64 [ 0, %rows ], [ %j2, %pair ]
+  %more = icmp slt i64 %j, %last
+  br i1 %more, label %pair, label %rest
+pair:
+{loads}
+{text}
+{more}
+  %low = shufflevector {kind} {even}, {kind} {odd}, <{width} x i32> <{low}>
+  %high = shufflevector {kind} {even}, {kind} {odd}, <{width} x i32> <{high}>
+  %t0 = getelementptr {kind}, ptr %target, i64 %j
+  store {kind} %low, ptr %t0, align {_align(width)}
+  %t1 = getelementptr {kind}, ptr %t0, i64 1
+  store {kind} %high, ptr %t1, align {_align(width)}
+  %j2 = add i64 %j, 2
+  br label %pairs
+rest:
+  %odd = icmp eq i64 %j, %last
+  br i1 %odd, label %single, label %done
+single:
+{singles}
+  %to = getelementptr {kind}, ptr %target, i64 %last
+  store {kind} %v{width - 1}, ptr %to, align {_align(width)}
+  ret void
+done:
+  ret void
+}}
+
+define internal void @gather_some(ptr %source, i64 %stride, i64 %size, ptr %target, i64 %count) #0 {{
+entry:
+  %end = mul i64 %size, {width}
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i1, %do ]
+  %more = icmp slt i64 %i, %end
+  br i1 %more, label %do, label %done
+do:
+  %element = udiv i64 %i, {width}
+  %lane = urem i64 %i, {width}
+  %top = sub i64 %count, 1
+  %beyond = icmp sgt i64 %lane, %top
+  %state = select i1 %beyond, i64 %top, i64 %lane
+  %row = mul i64 %state, %stride
+  %at = add i64 %row, %element
+  %from = getelementptr double, ptr %source, i64 %at
+  %x = load double, ptr %from
+  %to = getelementptr double, ptr %target, i64 %i
+  store double %x, ptr %to
+  %i1 = add i64 %i, 1
+  br label %loop
+done:
+  ret void
+}}
+"""
+
+
+def scatter_functions(width: int) -> str:
+    """`scatter(source, size, target, stride)`: the inverse of `gather`; `scatter_some` writes the first `count` lanes."""
+    kind = f"<{width} x double>"
+    rows = "\n".join(
+        f"  %o{i} = mul i64 %stride, {i}\n  %r{i} = getelementptr double, ptr %target, i64 %o{i}" for i in range(width)
+    )
+    stores = "\n".join(
+        f"  %p{i} = shufflevector {kind} %a, {kind} %b, <2 x i32> <i32 {i}, i32 {i + width}>\n"
+        f"  %a{i} = getelementptr double, ptr %r{i}, i64 %j\n  store <2 x double> %p{i}, ptr %a{i}, align 8"
+        for i in range(width)
+    )
+    singles = "\n".join(
+        f"  %s{i} = getelementptr double, ptr %r{i}, i64 %last\n  %x{i} = extractelement {kind} %v, i64 {i}\n"
+        f"  store double %x{i}, ptr %s{i}"
+        for i in range(width)
+    )
+    return f"""
+define internal void @scatter(ptr noalias %source, i64 %size, ptr noalias %target, i64 %stride) #0 {{
+entry:
+  %last = sub i64 %size, 1
+  %one = icmp eq i64 %size, 1
+  %dense = icmp eq i64 %stride, 1
+  %copy = and i1 %one, %dense
+  br i1 %copy, label %straight, label %rows
+straight:
+  %whole = load {kind}, ptr %source, align {_align(width)}
+  store {kind} %whole, ptr %target, align 8
+  ret void
+rows:
+{rows}
+  br label %pairs
+pairs:
+  %j = phi i64 [ 0, %rows ], [ %j2, %pair ]
+  %more = icmp slt i64 %j, %last
+  br i1 %more, label %pair, label %rest
+pair:
+  %f0 = getelementptr {kind}, ptr %source, i64 %j
+  %a = load {kind}, ptr %f0, align {_align(width)}
+  %f1 = getelementptr {kind}, ptr %f0, i64 1
+  %b = load {kind}, ptr %f1, align {_align(width)}
+{stores}
+  %j2 = add i64 %j, 2
+  br label %pairs
+rest:
+  %odd = icmp eq i64 %j, %last
+  br i1 %odd, label %single, label %done
+single:
+  %from = getelementptr {kind}, ptr %source, i64 %last
+  %v = load {kind}, ptr %from, align {_align(width)}
+{singles}
+  ret void
+done:
+  ret void
+}}
+
+define internal void @scatter_some(ptr %source, i64 %size, ptr %target, i64 %stride, i64 %count) #0 {{
+entry:
+  %end = mul i64 %size, {width}
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i1, %next ]
+  %more = icmp slt i64 %i, %end
+  br i1 %more, label %do, label %done
+do:
+  %element = udiv i64 %i, {width}
+  %lane = urem i64 %i, {width}
+  %valid = icmp slt i64 %lane, %count
+  br i1 %valid, label %move, label %next
+move:
+  %from = getelementptr double, ptr %source, i64 %i
+  %x = load double, ptr %from
+  %row = mul i64 %lane, %stride
+  %at = add i64 %row, %element
+  %to = getelementptr double, ptr %target, i64 %at
+  store double %x, ptr %to
+  br label %next
+next:
+  %i1 = add i64 %i, 1
+  br label %loop
+done:
+  ret void
+}}
+"""
+
+
+def _align(width: int) -> int:
+    return min(8 * width, 64)
+
+
+def _concatenated(parts: list[str], stem: str) -> tuple[str, str]:
+    """(name, lines) of the concatenation of pairs, halving the number of parts in each round."""
+    size, lines, count = 2, [], 0
+    while len(parts) > 1:
+        indices = ", ".join(f"i32 {i}" for i in range(2 * size))
+        joined = []
+        for a, b in zip(parts[::2], parts[1::2], strict=True):
+            name = f"%{stem}{count}"
+            count += 1
+            lines.append(
+                f"  {name} = shufflevector <{size} x double> {a}, <{size} x double> {b}, <{2 * size} x i32> <{indices}>"
+            )
+            joined.append(name)
+        parts, size = joined, 2 * size
+    return parts[0], "\n".join(lines)
+
+
+def lanes_function(width: int, arity: int) -> str:
+    """`lanes<arity>(vectors..., f)`: a C function of doubles called for every lane."""
+    kind = f"<{width} x double>"
+    names = [f"%a{k}" for k in range(arity)]
+    lines = []
+    for i in range(width):
+        for k in range(arity):
+            lines.append(f"  %x{i}.{k} = extractelement {kind} %a{k}, i64 {i}")
+        lines.append(f"  %y{i} = call double %f({', '.join(f'double %x{i}.{k}' for k in range(arity))})")
+        before = "poison" if i == 0 else f"%v{i - 1}"
+        lines.append(f"  %v{i} = insertelement {kind} {before}, double %y{i}, i64 {i}")
+    body = "\n".join(lines)
+    arguments = ", ".join(f"{kind} {n}" for n in names)
+    return f"""
+define internal {kind} @lanes{arity}({arguments}, ptr %f) noinline #0 {{
+{body}
+  ret {kind} %v{width - 1}
+}}
+"""
+
+
+def extern_function(width: int) -> str:
+    """`extern_lanes(f, in, out, room, arity, results)`: an external function called with each lane's numbers end to end."""
+    return f"""
+define internal void @extern_lanes(ptr %f, ptr %in, ptr %out, ptr %room, i64 %arity, i64 %results) noinline #0 {{
+entry:
+  %y = getelementptr double, ptr %room, i64 %arity
+  br label %lane
+lane:
+  %i = phi i64 [ 0, %entry ], [ %i1, %next ]
+  br label %pack
+pack:
+  %j = phi i64 [ 0, %lane ], [ %j1, %pack.do ]
+  %j.more = icmp slt i64 %j, %arity
+  br i1 %j.more, label %pack.do, label %call
+pack.do:
+  %j.w = mul i64 %j, {width}
+  %j.k = add i64 %j.w, %i
+  %j.from = getelementptr double, ptr %in, i64 %j.k
+  %j.x = load double, ptr %j.from
+  %j.to = getelementptr double, ptr %room, i64 %j
+  store double %j.x, ptr %j.to
+  %j1 = add i64 %j, 1
+  br label %pack
+call:
+  call void %f(ptr %room, ptr %y)
+  br label %unpack
+unpack:
+  %k = phi i64 [ 0, %call ], [ %k1, %unpack.do ]
+  %k.more = icmp slt i64 %k, %results
+  br i1 %k.more, label %unpack.do, label %next
+unpack.do:
+  %k.from = getelementptr double, ptr %y, i64 %k
+  %k.x = load double, ptr %k.from
+  %k.w = mul i64 %k, {width}
+  %k.k = add i64 %k.w, %i
+  %k.to = getelementptr double, ptr %out, i64 %k.k
+  store double %k.x, ptr %k.to
+  %k1 = add i64 %k, 1
+  br label %unpack
+next:
+  %i1 = add i64 %i, 1
+  %more = icmp slt i64 %i1, {width}
+  br i1 %more, label %lane, label %done
+done:
+  ret void
+}}
+"""
+
+
+def table_function(table: Piecewise, index: int, width: int) -> str:
+    """`table<index>(x)`: the piece by bisection, then Horner's rule in x - x[i] from the highest power down."""
+    pieces = len(table.x) - 1
+
+    def array(name: str, numbers: tuple[float, ...]) -> str:
+        items = ", ".join(f"double {double_literal(float(n))}" for n in numbers)
+        return f"@{name} = private unnamed_addr constant [{len(numbers)} x double] [{items}], align 8\n"
+
+    top = len(table.c) - 1
+    data = array(f"table{index}.x", table.x) + "".join(array(f"table{index}.c{k}", r) for k, r in enumerate(table.c))
+    horner = [f"  %c{top}.at = getelementptr double, ptr @table{index}.c{top}, i64 %low\n  %y{top} = load double, ptr %c{top}.at"]
+    for k in range(top - 1, -1, -1):
+        horner.append(f"  %c{k}.at = getelementptr double, ptr @table{index}.c{k}, i64 %low\n  %c{k} = load double, ptr %c{k}.at")
+        horner.append(f"  %p{k} = fmul double %y{k + 1}, %t\n  %y{k} = fadd double %p{k}, %c{k}")
+    name = f"table{index}" if width == 1 else f"table{index}.one"
+    text = f"""
+{data}
+define internal double @{name}(double %x) noinline #0 {{
+entry:
+  br label %loop
+loop:
+  %low = phi i64 [ 0, %entry ], [ %low1, %do ]
+  %high = phi i64 [ {pieces}, %entry ], [ %high1, %do ]
+  %gap = sub i64 %high, %low
+  %more = icmp sgt i64 %gap, 1
+  br i1 %more, label %do, label %found
+do:
+  %half = ashr i64 %gap, 1
+  %mid = add i64 %low, %half
+  %m.at = getelementptr double, ptr @table{index}.x, i64 %mid
+  %m = load double, ptr %m.at
+  %right = fcmp oge double %x, %m
+  %low1 = select i1 %right, i64 %mid, i64 %low
+  %high1 = select i1 %right, i64 %high, i64 %mid
+  br label %loop
+found:
+  %x0.at = getelementptr double, ptr @table{index}.x, i64 %low
+  %x0 = load double, ptr %x0.at
+  %t = fsub double %x, %x0
+{chr(10).join(horner)}
+  ret double %y0
+}}
+"""
+    if width == 1:
+        return text
+    kind = f"<{width} x double>"
+    lines = []
+    for i in range(width):
+        lines.append(f"  %x{i} = extractelement {kind} %x, i64 {i}\n  %y{i} = call double @{name}(double %x{i})")
+        before = "poison" if i == 0 else f"%v{i - 1}"
+        lines.append(f"  %v{i} = insertelement {kind} {before}, double %y{i}, i64 {i}")
+    body = "\n".join(lines)
+    return f"{text}\ndefine internal {kind} @table{index}({kind} %x) noinline #0 {{\n{body}\n  ret {kind} %v{width - 1}\n}}\n"

@@ -1,0 +1,69 @@
+"""Newton loop of a `solve` block in LLVM text.
+
+A lane that has stopped keeps its unknowns while others go on: evaluated again, its body gives the same values, so that
+lanes and scalar code agree bit for bit.
+"""
+
+from __future__ import annotations
+
+from symbody.codegen.ir_writer import Writer
+from symbody.codegen.llvm_values import ARGUMENTS, CALL, Scope, Section
+
+INFINITY, NAN = float("inf"), float("nan")
+
+
+def write_solve(section: Section, b: int) -> Writer:
+    """The function `<prefix>solve<b>`: unknowns, body values and the outcome (+k or -k evaluations) end in the frame."""
+    block, part, lanes = section.program.blocks[b], section.part, section.lanes
+    kind, flag, num = lanes.double, lanes.boolean, lanes.number
+    w = Writer(lanes, section.fma)
+    scope = Scope(section, w)
+    slots = [part.slots[u] for u in block.unknowns]
+
+    w.do(f"define void @{section.prefix}solve{b}({ARGUMENTS}) #0 {{")
+    w.start("entry")
+    guess = [scope.operand(v) for v in block.guess]
+    for slot, g in zip(slots, guess, strict=True):
+        scope.write(-1, slot, g)
+    w.do("br label %loop")
+
+    w.start("loop")
+    w.do(f"%k = phi {kind} [ {num(1.0)}, %entry ], [ %k1, %loop ]")
+    w.do(f"%active = phi {flag} [ {lanes.truth(True)}, %entry ], [ %going, %loop ]")
+    w.do(f"%outcome = phi {kind} [ {num(0.0)}, %entry ], [ %result, %loop ]")
+    for c in part.bodies[b]:
+        w.do(f"call void @{section.prefix}{c}{CALL}")
+    inside = Scope(section, w)
+    x = [inside.operand(u) for u in block.unknowns]
+    step = [inside.operand(v) for v in block.step]
+    finite, small = lanes.truth(True), lanes.truth(True)
+    for xi, si in zip(x, step, strict=True):
+        size = w.intrinsic("fabs", si)
+        limit = w.line(f"fadd {kind} {num(1.0)}, {w.intrinsic('fabs', xi)}")
+        limit = w.line(f"fmul {kind} {num(block.tolerance)}, {limit}")
+        finite = w.line(f"and {flag} {finite}, {w.line(f'fcmp olt {kind} {size}, {num(INFINITY)}')}")
+        small = w.line(f"and {flag} {small}, {w.line(f'fcmp ole {kind} {size}, {limit}')}")
+
+    done = w.line(f"and {flag} {finite}, {small}")
+    last = w.line(f"fcmp oge {kind} %k, {num(float(block.max_iterations))}")
+    lost = w.line(f"or {flag} {w.line(f'xor {flag} {finite}, {lanes.truth(True)}')}, {last}")
+    stop = w.line(f"or {flag} {done}, {lost}")
+    signed = w.line(f"select {flag} {done}, {kind} %k, {kind} {w.line(f'fneg {kind} %k')}")
+    now = w.line(f"and {flag} %active, {stop}")
+    w.do(f"%result = select {flag} {now}, {kind} {signed}, {kind} %outcome")
+    w.do(f"%going = and {flag} %active, {w.line(f'xor {flag} {stop}, {lanes.truth(True)}')}")
+    for slot, xi, si in zip(slots, x, step, strict=True):
+        moved = w.line(f"fadd {kind} {xi}, {si}")
+        scope.write(-1, slot, w.line(f"select {flag} %going, {kind} {moved}, {kind} {xi}"))
+    w.do(f"%k1 = fadd {kind} %k, {num(1.0)}")
+    w.do(f"br i1 {w.any('%going')}, label %loop, label %done")
+
+    w.start("done")
+    scope.write(-1, part.outcomes[b], "%result")
+    # whoever reads the unknowns of a failed block gets NaN
+    failed = w.line(f"fcmp olt {kind} %result, {num(0.0)}")
+    for slot, xi in zip(slots, x, strict=True):
+        scope.write(-1, slot, w.line(f"select {flag} {failed}, {kind} {num(NAN)}, {kind} {xi}"))
+    w.do("ret void")
+    w.do("}")
+    return w

@@ -1,0 +1,361 @@
+"""Text of one chunk: each value of a Program becomes a few LLVM instructions, for one state or for a vector of states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from symbody.codegen.ir_writer import Lanes, Writer
+from symbody.codegen.partition import Partition
+from symbody.codegen.sincos import Request, write_sincos
+from symbody.errors import CompileError
+from symbody.lower.program import Program
+
+# C functions reached through a table of pointers that the caller passes in: no symbol has to be found at load time.
+LIBM = (
+    "sin", "cos", "exp", "log", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
+    "atan2", "pow", "hypot", "fmod", "fma",
+)  # fmt: skip
+
+# Words of the context, an array of 64-bit integers; pairs (address, stride in doubles) of inputs and outputs follow.
+FRAME, DERIVED, DERIVED_STRIDE, LIBM_TABLE, EXTERN_TABLE, FIRST_PORT = range(6)
+
+ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+COMPARISONS = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
+INTRINSICS = {"sqrt": "sqrt", "abs": "fabs", "floor": "floor", "ceil": "ceil"}
+# Sines and cosines whose angles are known are computed together, up to this many angles, with one slow branch.
+TRIG_GROUP = 8
+ARGUMENTS = "ptr noalias %t, ptr noalias %f, ptr noalias %d, ptr %x"
+CALL = "(ptr %t, ptr %f, ptr %d, ptr %x)"
+
+
+@dataclass(slots=True)
+class Section:
+    """A run of a Program (setup, or step and call) for some number of lanes, and where its values come from and go.
+
+    elements: element k of the inputs is (port, offset in the port).
+    outputs: per output port its elements: a value, or ~b for the outcome of block b.
+    derived: value -> index in the derived vector; outcomes: block solved in setup -> index there.
+    inputs_at, derived_at, outputs_at: first slots of these in the frame (vector code; derived_at < 0: not in the frame).
+    """
+
+    prefix: str
+    program: Program
+    part: Partition
+    lanes: Lanes
+    fma: bool
+    source: str
+    elements: Sequence[tuple[int, int]]
+    outputs: Sequence[Sequence[int]]
+    derived: dict[int, int]
+    outcomes: dict[int, int]
+    inputs_at: int = 0
+    derived_at: int = -1
+    outputs_at: int = 0
+    sinks: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    late: list[tuple[int, int, int]] = field(default_factory=list)
+    output_start: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """sinks: where a value is stored when it is made, (-1, slot) or (port, offset); late: outputs copied at the end."""
+        unknowns = {u for b in self.part.bodies for u in self.program.blocks[b].unknowns}
+        for v, slot in self.part.slots.items():
+            if v not in unknowns:
+                self.sinks.setdefault(v, []).append((-1, slot))
+        start = 0
+        for p, port in enumerate(self.outputs):
+            self.output_start.append(start)
+            start += len(port)
+            for k, v in enumerate(port):
+                if v >= 0 and v in self.part.home and not self.part.chunks[self.part.home[v]].inside:
+                    self.sinks.setdefault(v, []).append((p, k))
+                else:
+                    self.late.append((p, k, v))
+
+
+def constant(number: int | float | Fraction) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
+
+
+class Scope:
+    """The values known in one function and how to reach the others."""
+
+    def __init__(self, section: Section, writer: Writer, chunk: int = -1, ports: dict[int, str] | None = None) -> None:
+        """chunk: whose values are written here; ports: pointers to the ports' data that are known already."""
+        self.section, self.w, self.chunk = section, writer, chunk
+        self.ports = {} if ports is None else dict(ports)
+        inside = section.part.chunks[chunk].inside if chunk >= 0 else ()
+        self.names: dict[int, str] = {}
+        self.booleans: dict[int, str] = {}
+        self.bytes = 8 * section.lanes.width
+        self.align = min(self.bytes, 64)
+        self.libm = ""
+        self.unknowns = {u for b in inside for u in section.program.blocks[b].unknowns}
+
+    # -- reading
+
+    def read(self, v: int) -> str:
+        """Operand text of a value that is not known in this function yet."""
+        s = self.section
+        op = s.program.ops[v]
+        if op == "const":
+            name = s.lanes.number(constant(s.program.args[v][0]))
+        elif op == s.source:
+            name = self.read_input(s.program.args[v][0])
+        elif v in s.derived:
+            name = self.read_derived(s.derived[v])
+        elif v in s.part.slots:
+            name = self.w.load("%f", s.part.slots[v] * self.bytes, s.lanes.double, self.align)
+        else:
+            raise CompileError(f"Value {v} ({op}) of Program '{s.program.name}' is read before it is computed.")
+        self.names[v] = name
+        return name
+
+    def read_input(self, k: int) -> str:
+        s = self.section
+        if s.lanes.width > 1:
+            return self.w.load("%f", (s.inputs_at + k) * self.bytes, s.lanes.double, self.align)
+        port, offset = s.elements[k]
+        return self.w.load(self.port(port), 8 * offset, "double", 8, ", !invariant.load !1")
+
+    def read_derived(self, index: int) -> str:
+        s, w = self.section, self.w
+        if s.derived_at >= 0:
+            return w.load("%f", (s.derived_at + index) * self.bytes, s.lanes.double, self.align)
+        one = w.load("%d", 8 * index, "double", 8, ", !invariant.load !1")
+        return one if s.lanes.width == 1 else splat(w, one)
+
+    def port(self, p: int) -> str:
+        """Pointer to the data of a port for the present state (scalar code); outputs count on after the inputs."""
+        if p not in self.ports:
+            self.ports[p] = self.w.load("%t", 8 * p, "ptr", 8)
+        return self.ports[p]
+
+    def operand(self, v: int) -> str:
+        return self.names.get(v) or self.read(v)
+
+    def outcome(self, block: int) -> str:
+        s = self.section
+        if block in s.outcomes:
+            return self.read_derived(s.outcomes[block])
+        if block in s.part.outcomes:
+            return self.w.load("%f", s.part.outcomes[block] * self.bytes, s.lanes.double, self.align)
+        return s.lanes.number(0.0)  # a block that no run solves
+
+    # -- writing
+
+    def write(self, p: int, k: int, value: str) -> None:
+        """Store to slot k of the frame (p < 0) or to element k of output port p."""
+        s, kind = self.section, self.section.lanes.double
+        if p < 0:
+            self.w.store(value, kind, "%f", k * self.bytes, self.align)
+        elif s.lanes.width > 1:
+            self.w.store(value, kind, "%f", (s.outputs_at + s.output_start[p] + k) * self.bytes, self.align)
+        else:
+            self.w.store(value, kind, self.port(input_ports(s) + p), 8 * k, 8)
+
+    def write_late(self) -> None:
+        for p, k, v in self.section.late:
+            self.write(p, k, self.operand(v) if v >= 0 else self.outcome(~v))
+
+    # -- values
+
+    def emit(self, values: Sequence[int]) -> None:
+        """Instructions for all values of a chunk, in order."""
+        program, names, sinks, w = self.section.program, self.names, self.section.sinks, self.w
+        ops, args, read, kind = program.ops, program.args, self.read, self.section.lanes.double
+        lines = w.lines
+        trig = [v for v in values if ops[v] == "sin" or ops[v] == "cos"]
+        for v in values:
+            op = ops[v]
+            word = ARITHMETIC.get(op)
+            if word is not None:
+                a, b = args[v]
+                a = names.get(a) or read(a)
+                b = names.get(b) or read(b)
+                name = f"%{w.next}"
+                w.next += 1
+                lines.append(f"{name} = {word} {kind} {a}, {b}")
+                names[v] = name
+            elif op == "sin" or op == "cos":
+                if v not in names:
+                    self.trig(v, trig)
+                continue
+            elif op == "extern":
+                self.extern(v)
+                continue
+            elif op == "solve":
+                w.do(f"call void @{self.section.prefix}solve{args[v][0]}{CALL}")
+                continue
+            else:
+                names[v] = self.other(v, op)
+            sink = sinks.get(v)
+            if sink is not None:
+                for p, k in sink:
+                    self.write(p, k, names[v])
+
+    def other(self, v: int, op: str) -> str:
+        """A value that is neither plain arithmetic nor a sine or cosine."""
+        w, kind, args, num = self.w, self.section.lanes.double, self.section.program.args[v], self.section.lanes.number
+        if op == "fma":
+            return self.fused(*args)
+        if op == "result":
+            return self.result(*args)
+        if op == "table":
+            w.used.add(f"table {args[0]}")
+            return w.line(f"call {kind} @table{args[0]}({kind} {self.operand(args[1])})")
+        if op in COMPARISONS or op in ("and", "or", "not"):
+            self.booleans[v] = flag = self.condition(op, args)
+            return w.line(f"select {self.section.lanes.boolean} {flag}, {kind} {num(1.0)}, {kind} {num(0.0)}")
+        if op == "select":
+            flag = self.truth(args[0])
+            a, b = self.operand(args[1]), self.operand(args[2])
+            return w.line(f"select {self.section.lanes.boolean} {flag}, {kind} {a}, {kind} {b}")
+        values = [self.operand(a) for a in args]
+        if op == "neg":
+            return w.line(f"fneg {kind} {values[0]}")
+        if op in INTRINSICS:
+            return w.intrinsic(INTRINSICS[op], *values)
+        if op in LIBM:
+            return self.libm_call(op, *values)
+        inline = INLINE.get(op)
+        if inline is None:
+            raise CompileError(f"Native code does not know the operation '{op}' of Program '{self.section.program.name}'.")
+        return inline(self, *values)
+
+    def fused(self, a: int, b: int, c: int, sp: int, sc: int) -> str:
+        w, kind = self.w, self.section.lanes.double
+        x, y, z = self.operand(a), self.operand(b), self.operand(c)
+        if sp < 0:
+            x = w.line(f"fneg {kind} {x}")
+        if sc < 0:
+            z = w.line(f"fneg {kind} {z}")
+        return w.intrinsic("fma", x, y, z) if w.fma else self.libm_call("fma", x, y, z)
+
+    def condition(self, op: str, args: tuple[int, ...]) -> str:
+        w, lanes = self.w, self.section.lanes
+        if op in COMPARISONS:
+            a, b = self.operand(args[0]), self.operand(args[1])
+            return w.line(f"fcmp {COMPARISONS[op]} {lanes.double} {a}, {b}")
+        a = self.truth(args[0])
+        if op == "not":
+            return w.line(f"xor {lanes.boolean} {a}, {lanes.truth(True)}")
+        return w.line(f"{op} {lanes.boolean} {a}, {self.truth(args[1])}")
+
+    def truth(self, v: int) -> str:
+        """Booleans: which lanes of a value are not zero."""
+        if v not in self.booleans:
+            text = f"fcmp une {self.section.lanes.double} {self.operand(v)}, {self.section.lanes.number(0.0)}"
+            self.booleans[v] = self.w.line(text)
+        return self.booleans[v]
+
+    def libm_table(self) -> str:
+        if not self.libm:
+            self.libm = self.w.load("%x", 8 * LIBM_TABLE, "ptr", 8)
+        return self.libm
+
+    def libm_call(self, name: str, *values: str) -> str:
+        w, kind = self.w, self.section.lanes.double
+        function = w.load(self.libm_table(), 8 * LIBM.index(name), "ptr", 8)
+        operands = ", ".join(f"{kind} {v}" for v in values)
+        if self.section.lanes.width == 1:
+            return w.line(f"call double {function}({operands})")
+        w.used.add(f"lanes {len(values)}")
+        return w.line(f"call {kind} @lanes{len(values)}({operands}, ptr {function})")
+
+    def trig(self, v: int, candidates: list[int]) -> None:
+        """The sine or cosine v, together with others of the chunk whose angles are known by now."""
+        program, names = self.section.program, self.names
+        wanted: dict[int, dict[str, int]] = {program.args[v][0]: {}}
+        for u in candidates:
+            angle = program.args[u][0]
+            if u not in names and (angle in wanted or (len(wanted) < TRIG_GROUP and self.known(angle))):
+                wanted.setdefault(angle, {})[program.ops[u]] = u
+        requests = [Request(self.operand(a), "sin" in f, "cos" in f) for a, f in wanted.items()]
+        made = write_sincos(self.w, requests, self.libm_table())
+        for functions, (sine, cosine) in zip(wanted.values(), made, strict=True):
+            for op, u in functions.items():
+                names[u] = sine if op == "sin" else cosine
+                for p, k in self.section.sinks.get(u, ()):
+                    self.write(p, k, names[u])
+
+    def known(self, v: int) -> bool:
+        """Whether a value can be read at this point; values of blocks only where their iteration surely ran."""
+        s = self.section
+        if v in self.names or v in self.unknowns or v in s.derived or s.program.ops[v] in ("const", s.source):
+            return True
+        home = s.part.home.get(v)
+        return home is not None and home != self.chunk and v in s.part.slots and not s.part.chunks[home].inside
+
+    def extern(self, v: int) -> None:
+        s, w = self.section, self.w
+        f, *given = s.program.args[v]
+        external, at = s.program.externals[f], s.part.externs[v]
+        for i, a in enumerate(given):
+            w.store(self.operand(a), s.lanes.double, "%f", (at + i) * self.bytes, self.align)
+        function = w.load(w.load("%x", 8 * EXTERN_TABLE, "ptr", 8), 8 * f, "ptr", 8)
+        inp, out = w.address("%f", at * self.bytes), w.address("%f", (at + external.arity) * self.bytes)
+        if s.lanes.width == 1:
+            w.do(f"call void {function}(ptr {inp}, ptr {out})")
+            return
+        w.used.add("extern")
+        room = w.address("%f", (at + external.arity + external.results) * self.bytes)
+        sizes = f"i64 {external.arity}, i64 {external.results}"
+        w.do(f"call void @extern_lanes(ptr {function}, ptr {inp}, ptr {out}, ptr {room}, {sizes})")
+
+    def result(self, call: int, k: int) -> str:
+        s = self.section
+        arity = s.program.externals[s.program.args[call][0]].arity
+        return self.w.load("%f", (s.part.externs[call] + arity + k) * self.bytes, s.lanes.double, self.align)
+
+
+def input_ports(section: Section) -> int:
+    ports = section.program.parameters if section.source == "parameter" else section.program.inputs
+    return len(ports)
+
+
+def splat(w: Writer, scalar: str) -> str:
+    width, kind = w.lanes.width, w.lanes.double
+    one = w.line(f"insertelement {kind} poison, double {scalar}, i64 0")
+    return w.line(f"shufflevector {kind} {one}, {kind} poison, <{width} x i32> zeroinitializer")
+
+
+def _extremum(comparison: str) -> Callable[[Scope, str, str], str]:
+    def write(scope: Scope, a: str, b: str) -> str:
+        # a where it wins or is NaN, else b: NaN on either side comes through
+        w, lanes = scope.w, scope.section.lanes
+        wins = w.line(f"fcmp {comparison} {lanes.double} {a}, {b}")
+        nan = w.line(f"fcmp uno {lanes.double} {a}, {a}")
+        first = w.line(f"or {lanes.boolean} {wins}, {nan}")
+        return w.line(f"select {lanes.boolean} {first}, {lanes.double} {a}, {lanes.double} {b}")
+
+    return write
+
+
+def _sign(scope: Scope, a: str) -> str:
+    w, lanes = scope.w, scope.section.lanes
+    kind, num = lanes.double, lanes.number
+    below = w.line(f"fcmp olt {kind} {a}, {num(0.0)}")
+    rest = w.line(f"select {lanes.boolean} {below}, {kind} {num(-1.0)}, {kind} {a}")
+    above = w.line(f"fcmp ogt {kind} {a}, {num(0.0)}")
+    return w.line(f"select {lanes.boolean} {above}, {kind} {num(1.0)}, {kind} {rest}")
+
+
+def _mod(scope: Scope, a: str, b: str) -> str:
+    # the remainder takes the sign of the divisor, as in Python
+    w, lanes = scope.w, scope.section.lanes
+    kind, num = lanes.double, lanes.number
+    r = scope.libm_call("fmod", a, b)
+    below = w.line(f"fcmp olt {kind} {b}, {num(0.0)}")
+    other = w.line(f"xor {lanes.boolean} {below}, {w.line(f'fcmp olt {kind} {r}, {num(0.0)}')}")
+    shifted = w.line(f"select {lanes.boolean} {other}, {kind} {w.line(f'fadd {kind} {r}, {b}')}, {kind} {r}")
+    some = w.line(f"fcmp une {kind} {r}, {num(0.0)}")
+    zero = w.intrinsic("copysign", num(0.0), b)
+    return w.line(f"select {lanes.boolean} {some}, {kind} {shifted}, {kind} {zero}")
+
+
+INLINE: dict[str, Callable[..., str]] = {"min": _extremum("olt"), "max": _extremum("ogt"), "sign": _sign, "mod": _mod}

@@ -1,0 +1,215 @@
+"""Evaluation of nodes over floats, arrays, complex numbers, exact Fractions, and nodes of another Graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import ExpressionError, NameLookupError, SolveError, nearest
+from symbody.expr.functions import as_nodes, evaluate_piecewise
+from symbody.expr.graph import Graph
+from symbody.expr.node import (
+    ADD, ALIAS, AT, CONST, EXTERN, MUL, POW, RESULT, SCALE, SOLVE, SYMBOL, TABLE, Node,
+)  # fmt: skip
+from symbody.expr.walk import at, quiet_collector, rebuild, solve_node, topological
+
+NUMPY: dict[str, Callable[..., Any]] = {
+    "exp": np.exp, "log": np.log, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
+    "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
+    "atanh": np.arctanh, "abs": np.abs, "sign": np.sign, "floor": np.floor, "ceil": np.ceil,
+    "not": lambda a: np.where(a == 0, 1.0, 0.0), "atan2": np.arctan2, "pow": np.power, "min": np.minimum,
+    "max": np.maximum, "hypot": np.hypot, "mod": np.mod,
+    "lt": lambda a, b: np.where(a < b, 1.0, 0.0), "le": lambda a, b: np.where(a <= b, 1.0, 0.0),
+    "eq": lambda a, b: np.where(a == b, 1.0, 0.0), "ne": lambda a, b: np.where(a != b, 1.0, 0.0),
+    "and": lambda a, b: np.where((a != 0) & (b != 0), 1.0, 0.0), "or": lambda a, b: np.where((a != 0) | (b != 0), 1.0, 0.0),
+    "select": lambda c, a, b: np.where(c != 0, a, b),
+}  # fmt: skip
+
+EXACT: dict[str, Callable[..., Any]] = {
+    "abs": abs, "sign": lambda a: (a > 0) - (a < 0), "floor": lambda a: a.__floor__(), "ceil": lambda a: a.__ceil__(),
+    "not": lambda a: int(a == 0), "min": min, "max": max, "mod": lambda a, b: a % b, "lt": lambda a, b: int(a < b),
+    "le": lambda a, b: int(a <= b), "eq": lambda a, b: int(a == b), "ne": lambda a, b: int(a != b),
+    "and": lambda a, b: int(a != 0 and b != 0), "or": lambda a, b: int(a != 0 or b != 0),
+    "select": lambda c, a, b: a if c != 0 else b,
+}  # fmt: skip
+
+
+def evaluate(nodes: Any, values: Mapping[Any, Any], exact: bool = False) -> Any:
+    """Values of a node or of a list of nodes.
+
+    values: symbol (or its name) -> float, complex, array, or, with `exact`, int or Fraction. Arrays broadcast.
+    Implicit blocks are iterated as in a Kernel, for one state; a block that does not converge raises SolveError.
+    """
+    single = isinstance(nodes, Node)
+    roots: list[Node] = [nodes] if single else list(nodes)
+    by_name = {k: v for k, v in values.items() if isinstance(k, str)}
+    memo: dict[Node, Any] = {k: v for k, v in values.items() if isinstance(k, Node)}
+
+    def symbol(node: Node) -> Any:
+        if node.data.name in by_name:
+            return by_name[node.data.name]
+        known = [*by_name, *(k.data.name for k in values if isinstance(k, Node) and k.op is SYMBOL)]
+        raise NameLookupError(f"no value was given for symbol {node.data.name!r}. {nearest(node.data.name, known)}")
+
+    with np.errstate(all="ignore"):
+        _evaluate_into(roots, memo, symbol, _exact if exact else _numeric)
+    out = [memo[r] for r in roots]
+    return out[0] if single else out
+
+
+def _evaluate_into(
+    roots: Iterable[Node], memo: dict[Node, Any], symbol: Callable[[Node], Any], operate: Callable[[Node, list[Any]], Any]
+) -> None:
+    """Fill memo for all roots. Bodies of implicit blocks are evaluated in a memo of their own."""
+    stack = list(roots)
+    stack.reverse()
+    while stack:
+        node = stack[-1]
+        if node in memo:
+            stack.pop()
+            continue
+        children = node.args
+        if node.op is AT:
+            children = node.args[:1]
+        elif node.op is SOLVE:
+            n = len(node.data.unknowns)
+            children = node.args[n : 2 * n]
+        waiting = [c for c in children if c not in memo]
+        if waiting:
+            stack.extend(reversed(waiting))
+            continue
+        stack.pop()
+        if node.op is SYMBOL:
+            memo[node] = symbol(node)
+        elif node.op is SOLVE:
+            memo[node] = _newton(node, [memo[c] for c in children], memo, symbol, operate)
+        elif node.op is AT:
+            inner = memo[node.args[0]]
+            _evaluate_into([node.args[1]], inner, symbol, operate)
+            memo[node] = inner[node.args[1]]
+        else:
+            memo[node] = operate(node, [memo[c] for c in children])
+
+
+def _newton(
+    node: Node, guess: list[Any], memo: dict[Node, Any], symbol: Callable[[Node], Any], operate: Callable[..., Any]
+) -> dict[Node, Any]:
+    """Values of unknowns and body at the solution, found as `SolveBlock` says."""
+    info, n = node.data, len(node.data.unknowns)
+    if operate is _exact:
+        raise ExpressionError(f"implicit block {info.name!r} has no exact value; evaluate it over floats.")
+    steps = node.args[2 * n :]
+    x = list(guess)
+    size = np.inf
+    for _ in range(info.max_iterations):
+        inner = {**memo, **dict(zip(info.unknowns, x, strict=True))}
+        _evaluate_into(steps, inner, symbol, operate)
+        delta = [inner[s] for s in steps]
+        size = max(float(np.max(np.abs(d) / (1 + np.abs(v)))) for d, v in zip(delta, x, strict=True))
+        if not np.isfinite(size):
+            break
+        if size <= info.tolerance:
+            return inner
+        x = [v + d for v, d in zip(x, delta, strict=True)]
+    raise SolveError(
+        f"implicit block {info.name!r} did not converge in {info.max_iterations} iterations (last step {size:.3g}). "
+        "Give a better guess or check that a solution exists."
+    )
+
+
+def _numeric(node: Node, args: list[Any]) -> Any:
+    op = node.op
+    if op is CONST:
+        return float(node.data)
+    if op is ADD:
+        total = args[0]
+        for a in args[1:]:
+            total = total + a
+        return total
+    if op is MUL:
+        total = args[0]
+        for a in args[1:]:
+            total = total * a
+        return total
+    if op is SCALE:
+        return float(node.data) * args[0]
+    if op is POW:
+        return _float_power(args[0], node.data)
+    if op is ALIAS:
+        return args[0]
+    if op is TABLE:
+        return np.vectorize(lambda x: evaluate_piecewise(node.data, x), otypes=[float])(args[0])
+    if op is EXTERN:
+        return _call_external(node, args)
+    if op is RESULT:
+        return args[0][node.data]
+    return NUMPY[op](*args)
+
+
+def _float_power(x: Any, exponent: Any) -> Any:
+    if exponent.__class__ is int:
+        return np.divide(1.0, x**-exponent) if exponent < 0 else x**exponent
+    if exponent == Fraction(1, 2):
+        return np.sqrt(x)
+    if exponent == Fraction(-1, 2):
+        return np.divide(1.0, np.sqrt(x))
+    return np.power(x, float(exponent))
+
+
+def _call_external(node: Node, args: list[Any]) -> list[Any]:
+    function = node.data.function
+    if function is None:
+        raise ExpressionError(f"external function {node.data.name!r} has no Python function to evaluate it with.")
+    result = function(*args)
+    return [result] if node.data.results == 1 and not isinstance(result, (list, tuple)) else list(result)
+
+
+def _exact(node: Node, args: list[Any]) -> Any:
+    op = node.op
+    if op is CONST:
+        return Fraction(node.data)
+    if op is SCALE:
+        return Fraction(node.data) * args[0]
+    if op is ADD:
+        return sum(args)
+    if op is POW and node.data.__class__ is int:
+        return Fraction(args[0]) ** node.data
+    if op is MUL:
+        total = Fraction(1)
+        for a in args:
+            total *= a
+        return total
+    if op is ALIAS:
+        return args[0]
+    if op in EXACT:
+        return EXACT[op](*args)
+    raise ExpressionError(f"{op} has no exact rational value; evaluate over floats instead.")
+
+
+def transplant(roots: Iterable[Node], given: Mapping[Node, Any], target: Graph) -> list[Node]:
+    """The same expressions in the Graph `target`, with symbols replaced by nodes of it (or numbers), all at once."""
+    roots = list(roots)
+    new: dict[Node, Node] = {}
+    with quiet_collector():
+        for node in topological(roots):
+            if node in given:
+                value = given[node]
+                new[node] = value if isinstance(value, Node) else as_nodes([target.zero, value])[1]
+                if new[node].graph is not target:
+                    raise ExpressionError(f"{value} belongs to {value.graph}, expected {target}.")
+            elif node.op is CONST:
+                new[node] = target.number(node.data)
+            elif node.op is SYMBOL:
+                new[node] = target.intern(SYMBOL, (), node.data, node.flags)
+            elif node.op is SOLVE:
+                unknowns = tuple(target.intern(SYMBOL, (), u.data, u.flags) for u in node.data.unknowns)
+                new[node] = solve_node(tuple(new[a] for a in node.args), replace(node.data, unknowns=unknowns))
+            elif node.op is AT:
+                new[node] = at(new[node.args[0]], new[node.args[1]])
+            else:
+                new[node] = rebuild(node, tuple(new[a] for a in node.args))
+    return [new[r] for r in roots]

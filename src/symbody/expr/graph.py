@@ -1,0 +1,131 @@
+"""Graph: the arena in which nodes are interned, and the choice of the Graph that user symbols live in."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar, Token
+from fractions import Fraction
+from typing import Any
+
+from symbody.errors import ExpressionError
+from symbody.expr.node import CONST, ROLES, SYMBOL, Node, Number, Symbol
+
+
+class Graph:
+    """Interned nodes. `with Graph():` makes the symbols of its block live apart from all others.
+
+    A node key never mixes 1, 1.0 and True, nor 0.0 and -0.0.
+    """
+
+    __slots__ = (
+        "_token", "adds", "consts", "functions", "integers", "muls", "name", "one", "others", "pows", "scales", "size",
+        "zero",
+    )  # fmt: skip
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+        self.size = 0
+        self.adds: dict[tuple[Node, ...], Node] = {}
+        self.muls: dict[tuple[Node, ...], Node] = {}
+        self.pows: dict[tuple[Any, ...], Node] = {}
+        self.scales: dict[tuple[Any, ...], Node] = {}
+        self.functions: dict[tuple[Any, ...], Node] = {}
+        self.others: dict[tuple[Any, ...], Node] = {}
+        self.consts: dict[tuple[type, Any], Node] = {}
+        self.integers: dict[int, Node] = {}
+        self._token: Token[Graph | None] | None = None
+        self.zero = self.number(0)
+        self.one = self.number(1)
+
+    def number(self, value: Number) -> Node:
+        """The constant node of an int, Fraction, float or bool; a Fraction that is whole becomes an int."""
+        kind = value.__class__
+        if kind is int:
+            node = self.integers.get(value)  # type: ignore[arg-type]
+            if node is None:
+                node = self.integers[value] = Node(self, CONST, (), value, 0)  # type: ignore[index]
+            return node
+        if kind is Fraction and value.denominator == 1:  # type: ignore[union-attr]
+            return self.number(value.numerator)  # type: ignore[union-attr]
+        # repr tells 0.0 from -0.0 and makes nan equal to itself
+        key = (kind, repr(value) if kind is float else value)
+        node = self.consts.get(key)
+        if node is None:
+            node = self.consts[key] = Node(self, CONST, (), value, 0)
+        return node
+
+    def symbol(self, name: str, role: str = "input", **details: Any) -> Node:
+        """The symbol of this name, role and details (scope, unit, origin, default, nonzero)."""
+        if role not in ROLES:
+            raise ExpressionError(f"symbol {name!r} has role {role!r}; expected one of {', '.join(ROLES)}.")
+        data = Symbol(name, role, **details)
+        return self.intern(SYMBOL, (), data, ROLES[role])
+
+    def intern(self, op: str, args: tuple[Node, ...], data: Any, flags: int) -> Node:
+        """The node of (op, data, args), made if it is new. Arithmetic and functions have faster tables of their own."""
+        key = (op, data, *args)
+        node = self.others.get(key)
+        if node is None:
+            node = self.others[key] = Node(self, op, args, data, flags)
+        return node
+
+    def __enter__(self) -> Graph:
+        self._token = _current.set(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._token is not None:
+            _current.reset(self._token)
+            self._token = None
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"Graph({self.name!r}, {self.size} nodes)" if self.name else f"Graph({self.size} nodes)"
+
+
+_current: ContextVar[Graph | None] = ContextVar("symbody_graph", default=None)
+_default: list[Graph] = []
+
+
+def current_graph() -> Graph:
+    """The Graph of the innermost `with Graph():`, else the default one."""
+    graph = _current.get()
+    if graph is not None:
+        return graph
+    if not _default:
+        _default.append(Graph("default"))
+    return _default[0]
+
+
+def symbol(name: str, role: str = "input", **details: Any) -> Node:
+    """One symbol in the current Graph."""
+    return current_graph().symbol(name, role, **details)
+
+
+def symbols(names: str, role: str = "input", **details: Any) -> Any:
+    """`symbols("x y z")` gives a list of nodes, one name a single node; `symbols("q1:7")` counts q1 .. q6.
+
+    role: coordinate, velocity, acceleration, input, parameter, time or state.
+    """
+    graph = current_graph()
+    wanted = [n for part in names.replace(",", " ").split() for n in _count_up(part)]
+    if not wanted:
+        raise ExpressionError('symbols() was given no name; expected a text such as "x y z".')
+    made = [graph.symbol(n, role, **details) for n in wanted]
+    return made if len(made) > 1 else made[0]
+
+
+def _count_up(part: str) -> list[str]:
+    """`q1:4` -> q1 q2 q3, as Python ranges count; any other name as it is."""
+    if ":" not in part:
+        return [part]
+    head, _, stop = part.partition(":")
+    stem = head.rstrip("0123456789")
+    first = head[len(stem) :]
+    if not stop.isdigit() or not first or not stem:
+        raise ExpressionError(f"symbols() cannot count {part!r}; expected a form such as 'q1:4' for q1, q2, q3.")
+    return [f"{stem}{k}" for k in range(int(first), int(stop))]

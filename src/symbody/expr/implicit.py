@@ -1,0 +1,116 @@
+"""Implicit blocks: unknowns that make residuals zero, found by Newton's iteration inside the program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import ExpressionError, ShapeError
+from symbody.expr.derivative import jacobian
+from symbody.expr.functions import as_nodes
+from symbody.expr.lu import solve_lu
+from symbody.expr.node import SYMBOL, Node, Pivots, SolveInfo
+from symbody.expr.small_matrices import solve_2x2, solve_3x3
+from symbody.expr.walk import at, solve_node, substitute
+
+
+@dataclass(frozen=True)
+class Solution:
+    """An implicit block and what may be read at its solution.
+
+    x          (n,) unknowns at the solution
+    node       the block itself
+    """
+
+    x: np.ndarray
+    node: Node
+    _names: dict[Node, Node]
+
+    def at(self, expression: Any) -> Any:
+        """An expression (node or array) of the symbols that were solved for, at the solution."""
+        if isinstance(expression, Node):
+            return at(self.node, substitute([expression], self._names)[0])  # type: ignore[arg-type]
+        array = np.asarray(expression, dtype=object)
+        nodes = substitute(as_nodes([self.node, *array.flat])[1:], self._names)  # type: ignore[arg-type]
+        out = np.empty(array.shape, dtype=object)
+        for i, n in enumerate(nodes):
+            out.flat[i] = at(self.node, n)
+        return out
+
+    @property
+    def residual(self) -> np.ndarray:
+        """(n,) residuals at the solution."""
+        n = len(self.x)
+        return np.array([at(self.node, r) for r in self.node.args[:n]], dtype=object)
+
+    @property
+    def jacobian(self) -> np.ndarray:
+        """(n, n) derivative of the residuals by the unknowns, at the solution."""
+        n = len(self.x)
+        inside = jacobian(self.node.args[:n], self.node.data.unknowns)
+        out = np.empty((n, n), dtype=object)
+        for i, e in enumerate(inside.flat):
+            out.flat[i] = at(self.node, e)
+        return out
+
+
+def solve(
+    residual: Any,
+    unknowns: Any,
+    guess: Any,
+    *,
+    name: str = "solve",
+    tolerance: float = 1e-12,
+    max_iterations: int = 25,
+    pivots: Sequence[tuple[int, int]] | None = None,
+) -> Solution:
+    """The unknowns (symbols) for which the residuals vanish, near the guess.
+
+    residual: n expressions that contain the unknowns; guess: n expressions or numbers that do not.
+    The iteration stops when every step is below tolerance * (1 + |x|). What does not depend on the unknowns is computed once,
+    outside of the iteration. Derivatives come from the implicit function theorem; the guess has none.
+    Newton's linear systems above size 3 are solved by LU; `pivots`, (row, column) pairs, overrides the choice by structure.
+    """
+    xs = list(np.asarray(unknowns, dtype=object).flat)
+    start = list(np.asarray(guess, dtype=object).flat)
+    nodes = list(np.asarray(residual, dtype=object).flat)
+    if not (len(xs) == len(start) == len(nodes)) or not xs:
+        raise ShapeError(
+            f"solve() was given {len(nodes)} residuals, {len(xs)} unknowns and {len(start)} guesses; expected equal numbers."
+        )
+    for x in xs:
+        if not isinstance(x, Node) or x.op is not SYMBOL:
+            raise ExpressionError(f"solve() was given the unknown {x}; expected symbols.")
+    graph = xs[0].graph
+    nodes = as_nodes([xs[0], *nodes])[1:]
+    start = as_nodes([xs[0], *start])[1:]
+    # fresh symbols, so that the same name outside means something else
+    scope = f"{name}#{graph.size}"
+    bound = [graph.symbol(x.data.name, "unknown", scope=scope, unit=x.data.unit) for x in xs]
+    names = dict(zip(xs, bound, strict=True))
+    inside = substitute(nodes, names)  # type: ignore[arg-type]
+    for g, s in zip(start, substitute(start, names), strict=True):  # type: ignore[arg-type]
+        if g is not s:
+            raise ExpressionError(f"the guess {g} contains an unknown of the block {name!r}; expected other symbols only.")
+    matrix = jacobian(inside, bound)
+    order = None if pivots is None else tuple((int(r), int(c)) for r, c in pivots)
+    step = [-d for d in solve_linear(matrix, inside, order)]
+    info = SolveInfo(name, tuple(bound), float(tolerance), int(max_iterations), order)
+    node = solve_node((*inside, *start, *step), info)
+    x = np.empty(len(xs), dtype=object)
+    for i, b in enumerate(bound):
+        x[i] = at(node, b)
+    return Solution(x, node, names)
+
+
+def solve_linear(matrix: np.ndarray, right: Sequence[Node], pivots: Pivots | None = None) -> list[Node]:
+    """matrix^-1 right: closed form up to size 3 (no pivot to choose), LU above."""
+    n = len(right)
+    if pivots is None and n <= 3:
+        if n == 1:
+            return [right[0] / matrix[0, 0]]
+        return list(solve_2x2(matrix, right) if n == 2 else solve_3x3(matrix, right))
+    return list(solve_lu(matrix, np.array(right, dtype=object), pivots=pivots))

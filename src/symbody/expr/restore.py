@@ -1,0 +1,81 @@
+"""Nodes exactly as they were, without the rules of construction: for reading what was saved."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from symbody.expr.arithmetic import product_node, sum_node, negate, power_node
+from symbody.expr.functions import ARITY, function_node
+from symbody.expr.graph import Graph
+from symbody.expr.node import (
+    ADD, ALIAS, AT, CONST, EXTERN, MUL, POW, RESULT, ROLES, SCALE, SOLVE, SYMBOL, TABLE, Node, Symbol,
+)  # fmt: skip
+from symbody.expr.walk import at, solve_node
+
+
+def restore(graph: Graph, op: str, args: tuple[Node, ...], data: Any) -> Node:
+    """The node (op, data, args) itself. ValueError if there can be no such node."""
+    flags = 0
+    for a in args:
+        flags |= a.flags
+    if op == CONST:
+        return graph.number(data)
+    if op == SYMBOL:
+        return _symbol(graph, data)
+    if op == ADD or op == MUL:
+        if len(args) < 2:
+            raise ValueError(f"{op} of {len(args)} operands")
+        return (sum_node if op == ADD else product_node)(graph, args, flags)
+    if op == SOLVE:
+        if len(args) != 3 * len(data.unknowns) or any(u.op is not SYMBOL for u in data.unknowns):
+            raise ValueError("solve with wrong operands")
+        return solve_node(args, data)
+    if op == AT:
+        if len(args) != 2 or args[0].op is not SOLVE:
+            raise ValueError("at without its block")
+        return at(*args)
+    if op == EXTERN:
+        if len(args) != data.arity:
+            raise ValueError(f"external call of {len(args)} arguments")
+        return graph.intern(EXTERN, args, data, flags)
+    if op in ARITY:
+        if len(args) != ARITY[op]:
+            raise ValueError(f"{op} of {len(args)} arguments")
+        # an interned text, so that `op is ...` holds for nodes that were read from a file
+        return function_node(next(k for k in ARITY if k == op), args)
+    if len(args) != 1:
+        raise ValueError(f"{op} of {len(args)} operands")
+    if op == SCALE:
+        return _scale(graph, args[0], data)
+    if op == POW:
+        if data == 0 or data == 1:
+            raise ValueError(f"power with exponent {data}")
+        return power_node(args[0], data)
+    if op == RESULT:
+        if args[0].op is not EXTERN or not 0 <= data < args[0].data.results:
+            raise ValueError("result without its call")
+        return graph.intern(RESULT, args, data, flags)
+    if op == ALIAS:
+        return graph.intern(ALIAS, args, data, flags)
+    if op == TABLE:
+        return graph.intern(TABLE, args, data, flags)
+    raise ValueError(f"unknown operation {op!r}")
+
+
+def _symbol(graph: Graph, data: Symbol) -> Node:
+    if data.role not in ROLES:
+        raise ValueError(f"symbol of role {data.role!r}")
+    return graph.intern(SYMBOL, (), data, ROLES[data.role])
+
+
+def _scale(graph: Graph, base: Node, coefficient: Any) -> Node:
+    if base.op in (CONST, SCALE) or coefficient in (0, 1) or math.isinf(coefficient):
+        raise ValueError(f"coefficient {coefficient} of {base.op}")
+    if coefficient == -1:
+        return negate(base)
+    key = (coefficient.__class__, coefficient, base)
+    node = graph.scales.get(key)
+    if node is None:
+        node = graph.scales[key] = Node(graph, SCALE, (base,), coefficient, base.flags)
+    return node

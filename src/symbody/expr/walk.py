@@ -1,0 +1,187 @@
+"""Walks over nodes with an explicit stack: depth 10^6 is harmless."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from symbody.expr.arithmetic import add, collect, mul, multiply_all, power, scale
+from symbody.expr.functions import alias, as_nodes, call, piecewise
+from symbody.expr.node import (
+    ADD,
+    ALIAS,
+    AT,
+    BOUND,
+    EXTERN,
+    MUL,
+    POW,
+    RESULT,
+    SCALE,
+    SOLVE,
+    SYMBOL,
+    TABLE,
+    Node,
+    SolveInfo,
+)
+
+
+
+def topological(roots: Iterable[Node], known: Callable[[Node], bool] | None = None) -> list[Node]:
+    """All nodes below the roots, operands first, each once. Nodes for which `known` holds are left out, with all below.
+
+    The order is depth first, so that a value stands close to its use.
+    """
+    order: list[Node] = []
+    seen: set[Node] = set()
+    stack: list[Node] = []
+    for root in roots:
+        if root in seen:
+            continue
+        stack.append(root)
+        while stack:
+            node = stack[-1]
+            if node in seen:
+                stack.pop()
+                continue
+            if known is not None and known(node):
+                seen.add(node)
+                stack.pop()
+                continue
+            waiting = False
+            for child in reversed(node.args):
+                if child not in seen:
+                    stack.append(child)
+                    waiting = True
+            if not waiting:
+                stack.pop()
+                seen.add(node)
+                order.append(node)
+    return order
+
+
+def rebuild(node: Node, args: tuple[Node, ...]) -> Node:
+    """The node of the same kind over other arguments, made by the same rules as any new node."""
+    op = node.op
+    if op is ADD:
+        if len(args) == 2:
+            return add(args[0], args[1])
+        return collect([(1, a) for a in args], args[0].graph)
+    if op is MUL:
+        if len(args) == 2:
+            return mul(args[0], args[1])
+        return multiply_all(args, args[0].graph)
+    if op is SCALE:
+        return scale(node.data, args[0])
+    if op is POW:
+        return power(args[0], node.data)
+    if op is TABLE:
+        return piecewise(args[0], node.data)
+    if op is ALIAS:
+        return alias(args[0], node.data.name, node.data.stage)
+    if op in (EXTERN, RESULT):
+        flags = 0
+        for a in args:
+            flags |= a.flags
+        return args[0].graph.intern(op, args, node.data, flags)
+    if op is SOLVE:
+        return solve_node(args, node.data)
+    if op is AT:
+        return at(args[0], args[1])
+    return call(op, *args)
+
+
+def solve_node(args: tuple[Node, ...], info: SolveInfo) -> Node:
+    """The implicit block with residual, guess and step in `args`; it is bound only by unknowns of blocks around it."""
+    flags = 0
+    for a in args:
+        flags |= a.flags
+    if flags & BOUND and not unknowns_below(args) - set(info.unknowns):
+        flags &= ~BOUND
+    return args[0].graph.intern(SOLVE, args, info, flags)
+
+
+def at(solve: Node, body: Node) -> Node:
+    """The value of `body` where the block `solve` has converged; what does not depend on its unknowns is itself."""
+    if not body.flags & BOUND or not (unknowns_below([body]) & set(solve.data.unknowns)):
+        return body
+    outer = unknowns_below([*solve.args, body]) - set(solve.data.unknowns)
+    flags = (solve.flags | body.flags) & ~BOUND | (BOUND if outer else 0)
+    return solve.graph.intern(AT, (solve, body), None, flags)
+
+
+def unknowns_below(roots: Iterable[Node]) -> set[Node]:
+    """Unknowns of implicit blocks that the roots depend on and that no block below the roots has solved."""
+    free: dict[Node, frozenset[Node]] = {}
+    empty: frozenset[Node] = frozenset()
+    roots = list(roots)
+    for node in topological(roots, lambda n: not n.flags & BOUND):
+        if node.op is SYMBOL:
+            free[node] = frozenset([node])
+            continue
+        found = empty
+        for a in node.args:
+            part = free.get(a, empty)
+            if part and part is not found:
+                found = found | part if found else part
+        if node.op is AT:
+            found = found - set(node.args[0].data.unknowns)
+        elif node.op is SOLVE:
+            found = found - set(node.data.unknowns)
+        free[node] = found
+    out: set[Node] = set()
+    for root in roots:
+        out |= free.get(root, empty)
+    return out
+
+
+def uses(roots: Iterable[Node]) -> dict[Node, int]:
+    """How often each node is an operand of a node below the roots, or a root itself."""
+    roots = list(roots)
+    counts: dict[Node, int] = {}
+    for node in topological(roots):
+        for a in node.args:
+            counts[a] = counts.get(a, 0) + 1
+    for root in roots:
+        counts[root] = counts.get(root, 0) + 1
+    return counts
+
+
+def free_symbols(roots: Iterable[Node]) -> list[Node]:
+    """Symbols below the roots in the order of their making, unknowns of implicit blocks left out."""
+    found = [n for n in topological(roots) if n.op is SYMBOL and n.data.role != "unknown"]
+    return sorted(found, key=lambda n: n.id)
+
+
+def transform(roots: Iterable[Node], change: Callable[[Node, tuple[Node, ...]], Node | None]) -> list[Node]:
+    """Rebuild everything below the roots. `change(node, new_args)` gives the new node, or None for the usual rebuild."""
+    roots = list(roots)
+    new: dict[Node, Node] = {}
+    with quiet_collector():
+        for node in topological(roots):
+            args = tuple(new[a] for a in node.args)
+            made = change(node, args)
+            if made is None:
+                made = node if args == node.args else rebuild(node, args)
+            new[node] = made
+    return [new[r] for r in roots]
+
+
+def substitute(roots: Iterable[Node], replacement: dict[Node, Node | int | float]) -> list[Node]:
+    """Replace nodes by nodes, all at once: {x: y, y: x} swaps x and y."""
+    table = {old: as_nodes([old, new])[1] for old, new in replacement.items()}
+    return transform(roots, lambda node, args: table.get(node))
+
+
+@contextmanager
+def quiet_collector() -> Iterator[None]:
+    """No cyclic collection meanwhile: building makes no garbage, and the collector would visit every node again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+

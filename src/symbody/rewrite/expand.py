@@ -1,0 +1,48 @@
+"""Bounded expansion: try each move once where it may pay, keep what lowers the cost."""
+
+from __future__ import annotations
+
+from symbody.rewrite.moves import can_expand, expand, open_in_users, open_products
+from symbody.rewrite.network import PRODUCT, SUM, Network
+from symbody.rewrite.settle import settle
+from symbody.rewrite.trigonometry import use_identities
+
+FEW = 4  # users of a shared value that is opened
+
+
+def expand_where_cheaper(net: Network) -> None:
+    """Products over sums, squares of sums, shared sums and products: opened where the cost falls after settling."""
+    for v in net.order():
+        if net.kind[v] == SUM:
+            try_opening_products(net, v)
+        if net.kind[v] == PRODUCT:
+            for f in can_expand(net, v):
+                if net.kind[v] == PRODUCT and net.kind[f] == SUM and f in net.body[v]:
+                    mark, before = net.mark(), net.total
+                    if expand(net, v, f):
+                        settle(net, mark)
+                    judge(net, mark, before)
+        if net.kind[v] in (SUM, PRODUCT) and 1 < len(net.parents[v]) <= FEW:
+            mark, before = net.mark(), net.total
+            if open_in_users(net, v):
+                settle(net, mark)
+            judge(net, mark, before)
+
+
+def try_opening_products(net: Network, v: int) -> None:
+    """Open all products in the terms of the sum v: terms may cancel, merge or form an angle sum."""
+    mark, before = net.mark(), net.total
+    if open_products(net, v):
+        net.clean()
+        use_identities(net, v)
+        settle(net, mark)
+    judge(net, mark, before)
+
+
+def judge(net: Network, mark: int, before: int) -> bool:
+    """Keep a trial that lowered the cost, undo any other."""
+    net.clean()
+    if net.total < before:
+        return True
+    net.undo(mark)
+    return False

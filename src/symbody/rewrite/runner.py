@@ -1,0 +1,141 @@
+"""Run passes one after the other; what makes the program dearer is undone. The Report says what each pass saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from symbody.expr.node import Node
+from symbody.expr.walk import quiet_collector
+from symbody.rewrite.cost import Cost, cost
+from symbody.rewrite.network import Network, load, store
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A named rewriting. It works on expressions (`on_nodes`) or on their Network (`on_network`)."""
+
+    name: str
+    title: str
+    on_network: Callable[[Network], None] | None = None
+    on_nodes: Callable[[list[Node]], list[Node]] | None = None
+
+    def apply(self, roots: Sequence[Node]) -> list[Node]:
+        """The rewritten roots, whatever they cost."""
+        if self.on_nodes is not None:
+            return self.on_nodes(list(roots))
+        if not roots or self.on_network is None:
+            return list(roots)
+        with quiet_collector():
+            net = load(roots)
+            self.on_network(net)
+            net.clean()
+            return store(net)
+
+
+@dataclass(slots=True)
+class Step:
+    """One run of one pass: operations before and after, whether the result was kept, seconds."""
+
+    title: str
+    before: int
+    after: int
+    kept: bool
+    seconds: float
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run did. `before` and `after` are the costs of the whole."""
+
+    steps: list[Step] = field(default_factory=list)
+    before: Cost = field(default_factory=Cost)
+    after: Cost = field(default_factory=Cost)
+    seconds: float = 0.0
+
+    @property
+    def saved(self) -> int:
+        return self.before.total + self.before.body - self.after.total - self.after.body
+
+    def __str__(self) -> str:
+        rows = [f"{'pass':<52} {'before':>7} {'after':>7} {'ms':>8}"]
+        for s in self.steps:
+            note = "" if s.kept else "  undone"
+            rows.append(f"{s.title:<52} {s.before:>7} {s.after:>7} {1e3 * s.seconds:>8.1f}{note}")
+        rows.append(f"{'all':<52} {self.before.total:>7} {self.after.total:>7} {1e3 * self.seconds:>8.1f}")
+        rows.append(f"now {self.after}")
+        return "\n".join(rows)
+
+
+def run(
+    roots: Iterable[Node], passes: Sequence[Pass], accept: str = "cheaper", rounds: int = 1
+) -> tuple[list[Node], Report]:
+    """Apply the passes in turn, the whole chain again while it gains, at most `rounds` times.
+
+    accept: "cheaper" undoes a pass that raises the cost, "always" keeps every result.
+    """
+    start = perf_counter()
+    best = list(roots)
+    report = Report()
+    report.before = report.after = cost(best)
+    if not best or not passes:
+        return best, report
+    always = accept == "always"
+    with quiet_collector():
+        for _ in range(rounds):
+            now = best
+            for group in _groups(passes):
+                if group[0].on_network is not None:
+                    now = _run_on_network(now, group, report, always)
+                else:
+                    now = _run_on_nodes(now, group[0], report, always)
+            after = cost(now)
+            if always or after.rank <= report.after.rank:
+                gained = after.rank < report.after.rank
+                best, report.after = now, after
+            else:
+                gained = False
+            if not gained:
+                break
+    report.seconds = perf_counter() - start
+    return best, report
+
+
+def _groups(passes: Sequence[Pass]) -> list[list[Pass]]:
+    """Neighbouring passes that work on a Network share one."""
+    groups: list[list[Pass]] = []
+    for p in passes:
+        if p.on_network is not None and groups and groups[-1][0].on_network is not None:
+            groups[-1].append(p)
+        else:
+            groups.append([p])
+    return groups
+
+
+def _run_on_network(roots: list[Node], passes: Sequence[Pass], report: Report, always: bool) -> list[Node]:
+    net = load(roots)
+    for p in passes:
+        assert p.on_network is not None
+        start = perf_counter()
+        mark, before, trig = net.mark(), net.total, net.trig
+        p.on_network(net)
+        net.clean()
+        after = net.total
+        kept = always or (after, net.trig if after == before else trig) <= (before, trig)
+        if kept:
+            net.journal.clear()
+        else:
+            net.undo(mark)
+        report.steps.append(Step(p.title, before, after, kept, perf_counter() - start))
+    return store(net)
+
+
+def _run_on_nodes(roots: list[Node], p: Pass, report: Report, always: bool) -> list[Node]:
+    start = perf_counter()
+    before = cost(roots)
+    new = p.apply(roots)
+    after = cost(new)
+    kept = always or after.rank <= before.rank
+    report.steps.append(Step(p.title, before.total, after.total, kept, perf_counter() - start))
+    return new if kept else roots

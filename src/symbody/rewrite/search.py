@@ -1,0 +1,64 @@
+"""A bounded random search: moves at random places, settled and judged by exact cost. Seeded, so it always finds the same."""
+
+from __future__ import annotations
+
+from math import exp
+from random import Random
+
+from symbody.rewrite.moves import can_expand, expand, open_in_users, open_products
+from symbody.rewrite.network import PRODUCT, SUM, Network
+from symbody.rewrite.settle import settle
+from symbody.rewrite.trigonometry import use_identities
+
+TEMPERATURE = 0.6  # operations that a step may lose at the beginning, about
+FRESH = 200  # trials after which the list of places is made again
+
+
+def search(net: Network, trials: int, seed: int = 0) -> None:
+    """Try `trials` moves; worse states are entered with falling probability, the best one is kept."""
+    random = Random(seed)
+    places: list[int] = []
+    best, best_mark = net.total, net.mark()
+    for n in range(trials):
+        if n % FRESH == 0:
+            places = [v for v in net.order() if net.kind[v] in (SUM, PRODUCT)]
+            if not places:
+                return
+        mark, before = net.mark(), net.total
+        pick = random.random if random.random() < 0.7 else None
+        moved = _move(net, places[int(random.random() * len(places))], random)
+        if moved and random.random() < 0.2:
+            moved = _move(net, places[int(random.random() * len(places))], random) or moved
+        if not moved:
+            net.undo(mark)
+            continue
+        settle(net, mark, pick)
+        loss = net.total - before
+        heat = TEMPERATURE * (1 - n / trials) + 1e-9
+        if loss <= 0 or random.random() < exp(-loss / heat):
+            if net.total < best:
+                best, best_mark = net.total, net.mark()
+        else:
+            net.undo(mark)
+    net.undo(best_mark)
+
+
+def _move(net: Network, v: int, random: Random) -> bool:
+    """One random move at the vertex v; whether there was one."""
+    kind = net.kind[v]
+    if kind == PRODUCT:
+        sums = can_expand(net, v)
+        if sums and random.random() < 0.7:
+            return expand(net, v, sums[int(random.random() * len(sums))])
+    elif kind == SUM:
+        if random.random() < 0.3 and open_products(net, v, 1 + int(random.random() * 3)):
+            net.clean()
+            use_identities(net, v)
+            return True
+    else:
+        return False
+    parents = [p for p in net.parents[v] if net.kind[p] == kind]
+    if not parents or len(parents) > 6:
+        return False
+    only = parents[int(random.random() * len(parents))] if random.random() < 0.4 else 0
+    return open_in_users(net, v, only)

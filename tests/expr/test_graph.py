@@ -1,0 +1,219 @@
+"""Interning, exact numbers, and the rules of construction."""
+
+import copy
+import pickle
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import symbody as sb
+from symbody.errors import ExpressionError
+from symbody.expr.evaluate import evaluate
+from symbody.expr.walk import free_symbols, substitute, topological
+
+
+@pytest.fixture(autouse=True)
+def own_graph():
+    with sb.Graph():
+        yield
+
+
+def test_structurally_equal_is_identical():
+    x, y, z = sb.symbols("x y z")
+    assert x * y is y * x
+    assert x + y is y + x
+    assert sb.sin(x) * sb.cos(x) is sb.cos(x) * sb.sin(x)
+    assert (x + y) * z is z * (y + x)
+    assert sb.symbols("x") is x
+
+
+def test_a_difference_and_its_opposite_share_one_node():
+    x, y = sb.symbols("x y")
+    assert (x - y) is -(y - x)
+    assert (x - y) ** 2 is (y - x) ** 2
+    assert sb.sin(x - y) is -sb.sin(y - x)
+    assert sb.cos(x - y) is sb.cos(y - x)
+
+
+def test_coefficients_stay_outside():
+    x, y = sb.symbols("x y")
+    assert (2 * x) * (3 * y) is 6 * (x * y)
+    assert 2 * x - 2 * y is 2 * (x - y)
+    assert (2 * x + 4) - 4 is 2 * x
+
+
+def test_one_and_one_point_zero_and_true_are_three_constants():
+    graph = sb.Graph()
+    assert len({graph.number(1), graph.number(1.0), graph.number(True)}) == 3
+    assert len({graph.number(0.0), graph.number(-0.0), graph.number(0)}) == 3
+    assert graph.number(float("nan")) is graph.number(float("nan"))
+    assert graph.number(Fraction(4, 2)) is graph.number(2)
+
+
+def test_rationals_stay_exact_and_floats_stay_floats():
+    x = sb.symbols("x")
+    third = x / 3
+    assert third.data == Fraction(1, 3)
+    assert third * 3 is x
+    assert (x * 0.5).data == 0.5
+    assert isinstance((x * 0.5).data, float)
+
+
+def test_cheap_rules():
+    x, y = sb.symbols("x y")
+    s, c = sb.sin(x), sb.cos(x)
+    assert x + 0 is x
+    assert 0 * x is x.graph.zero
+    assert x - x is x.graph.zero
+    assert x / x is x.graph.one
+    assert (x * y) / x is y
+    assert x + x is 2 * x
+    assert (x + y) - y is x
+    assert s**2 + c**2 is x.graph.one
+    assert s * sb.cos(y) + c * sb.sin(y) is sb.sin(x + y)
+    assert c * sb.cos(y) - s * sb.sin(y) is sb.cos(x + y)
+    assert c * sb.cos(y) + s * sb.sin(y) is sb.cos(x - y)
+    assert sb.sqrt(x**2) is abs(x)
+    assert sb.sqrt(x) ** 2 is x
+    assert sb.sqrt(4) is x.graph.number(2)
+
+
+def test_every_rule_keeps_the_value_on_random_expressions():
+    rnd = random.Random(5)
+    x, y, z = sb.symbols("x y z")
+    point = {"x": 0.7, "y": -1.3, "z": 2.1}
+    pool = [(x, point["x"]), (y, point["y"]), (z, point["z"]), (sb.sin(x), np.sin(0.7)), (sb.cos(x), np.cos(0.7))]
+    for _ in range(3000):
+        (a, va), (b, vb) = rnd.choice(pool[-40:]), rnd.choice(pool[:60])
+        kind = rnd.randrange(6)
+        if kind == 0:
+            new = a + b, va + vb
+        elif kind == 1:
+            new = a - b, va - vb
+        elif kind == 2:
+            new = a * b, va * vb
+        elif kind == 3:
+            new = 3 * a - 2 * b, 3 * va - 2 * vb
+        elif kind == 4:
+            new = -a, -va
+        else:
+            new = (a**2, va**2) if abs(va) < 3 else (a / 4, va / 4)
+        if abs(new[1]) < 1e6:
+            pool.append(new)
+            assert evaluate(new[0], point) == pytest.approx(new[1], rel=1e-9, abs=1e-9)
+
+
+def test_mixing_graphs_is_an_error_that_says_so():
+    x = sb.symbols("x")
+    with sb.Graph("other"):
+        y = sb.symbols("y")
+    with pytest.raises(ExpressionError, match=r"one Graph.*apply"):
+        x + y
+    with pytest.raises(ExpressionError, match="one Graph"):
+        sb.atan2(x, y)
+
+
+def test_symbols_of_two_scopes_never_merge():
+    a = sb.symbol("m1", "parameter", scope="left")
+    b = sb.symbol("m1", "parameter", scope="right")
+    assert a is not b
+    assert (a - b).op != "const"
+
+
+def test_division_by_a_structural_zero_is_refused():
+    x = sb.symbols("x")
+    with pytest.raises(ExpressionError, match="structurally zero"):
+        x / 0
+    with pytest.raises(ExpressionError, match="structurally zero"):
+        1 / (x - x)
+
+
+def test_the_truth_of_an_expression_is_refused_with_advice():
+    x = sb.symbols("x")
+    with pytest.raises(ExpressionError, match="select"):
+        if x < 1:
+            pass
+
+
+def test_unknown_role_and_function_name_the_choices():
+    with pytest.raises(ExpressionError, match="parameter"):
+        sb.symbols("x", role="paramter")
+    from symbody.expr.functions import call
+
+    with pytest.raises(ExpressionError, match="'sin'"):
+        call("sinn", 1)
+
+
+def test_numpy_scalars_and_arrays_meet_nodes():
+    x, y = sb.symbols("x y")
+    v = np.array([x, y], dtype=object)
+    assert np.float64(2.0) * x is 2.0 * x
+    assert np.int64(3) + x is 3 + x
+    assert (v + 1)[1] is y + 1
+    assert (2 * v)[0] is 2 * x
+    assert np.sin(v)[0] is sb.sin(x)
+    assert (v @ v) is x**2 + y**2
+    assert copy.deepcopy(v)[0] is x
+
+
+def test_a_node_is_not_pickled():
+    with pytest.raises(ExpressionError, match="save"):
+        pickle.dumps(sb.symbols("x"))
+
+
+def test_substitution_is_simultaneous():
+    x, y = sb.symbols("x y")
+    (swapped,) = substitute([x - 2 * y], {x: y, y: x})
+    assert swapped is y - 2 * x
+    (number,) = substitute([x * y + 1], {x: 3})
+    assert number is 3 * y + 1
+
+
+def test_symbols_count_up():
+    assert [s.name for s in sb.symbols("q1:4")] == ["q1", "q2", "q3"]
+    with pytest.raises(ExpressionError, match="q1:4"):
+        sb.symbols("q:4")
+
+
+def test_free_symbols_come_in_the_order_of_their_making():
+    x, y, z = sb.symbols("x y z")
+    assert free_symbols([z * x + y]) == [x, y, z]
+
+
+def test_select_and_comparisons_fold():
+    x = sb.symbols("x")
+    assert sb.select(True, x, 1) is x
+    assert sb.select(x < 1, x, x) is x
+    assert sb.select(sb.equal(2, 3), 1, x) is x
+    assert sb.minimum(x, x) is x
+    assert abs(-x) is abs(x)
+
+
+def test_depth_of_a_million_is_harmless():
+    x, y = sb.symbols("x y")
+    e = x
+    for _ in range(500_000):
+        e = e * y + x
+    assert len(topological([e])) == 1_000_002
+    (swapped,) = substitute([e], {x: y, y: x})
+    assert swapped.op == "add"
+    assert len(repr(e)) < 2000
+    assert evaluate(e, {x: 1.0, y: 0.5}) == pytest.approx(2.0)
+
+
+def test_memory_stays_under_400_bytes_a_node():
+    import tracemalloc
+
+    rnd = random.Random(1)
+    tracemalloc.start()
+    graph = sb.Graph()
+    with graph:
+        pool = sb.symbols("a1:101")
+        for _ in range(60_000):
+            a, b = rnd.choice(pool[-3000:]), rnd.choice(pool[:100])
+            pool.append(a * b if rnd.random() < 0.5 else a - b)
+    used = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert used / graph.size < 400

@@ -1,0 +1,112 @@
+"""Implicit blocks: solutions, what is read at them, derivatives by the implicit function theorem."""
+
+import numpy as np
+import pytest
+
+import symbody as sb
+from symbody.errors import ExpressionError, ShapeError, SolveError
+from symbody.expr.derivative import gradient, hessian, jacobian
+from symbody.expr.evaluate import evaluate
+from symbody.expr.walk import substitute
+
+
+@pytest.fixture(autouse=True)
+def own_graph():
+    with sb.Graph():
+        yield
+
+
+def kepler():
+    """Eccentric anomaly: E - e sin E = m."""
+    unknown, m, e = sb.symbols("E m e")
+    return sb.solve([unknown - e * sb.sin(unknown) - m], [unknown], [m], name="kepler"), unknown, m, e
+
+
+def test_a_solution_solves():
+    solution, _, _, _ = kepler()
+    point = {"m": 1.1, "e": 0.6}
+    value = evaluate(solution.x[0], point)
+    assert value - 0.6 * np.sin(value) == pytest.approx(1.1, abs=1e-12)
+    assert evaluate(solution.residual[0], point) == pytest.approx(0, abs=1e-12)
+    assert evaluate(solution.jacobian[0, 0], point) == pytest.approx(1 - 0.6 * np.cos(value), rel=1e-12)
+
+
+def test_derivatives_follow_the_implicit_function_theorem():
+    solution, unknown, m, e = kepler()
+    point = {m: 1.1, e: 0.6}
+    x = evaluate(solution.x[0], point)
+    by_m, by_e = jacobian([solution.x[0]], [m, e])[0]
+    assert evaluate(by_m, point) == pytest.approx(1 / (1 - 0.6 * np.cos(x)), rel=1e-12)
+    assert evaluate(by_e, point) == pytest.approx(np.sin(x) / (1 - 0.6 * np.cos(x)), rel=1e-12)
+    area = solution.at(sb.sin(unknown) * m) * e
+    forward = [evaluate(d, point) for d in jacobian([area], [m, e])[0]]
+    reverse = [evaluate(d, point) for d in gradient(area, [m, e])]
+    h = 1e-6
+    for k, s in enumerate((m, e)):
+        up, down = ({**point, s: point[s] + d} for d in (h, -h))
+        slope = (evaluate(area, up) - evaluate(area, down)) / (2 * h)
+        assert forward[k] == pytest.approx(slope, rel=1e-7)
+        assert reverse[k] == pytest.approx(forward[k], rel=1e-12)
+
+
+def test_second_derivatives_go_through_a_block():
+    solution, _, m, e = kepler()
+    point = {m: 1.1, e: 0.6}
+    matrix = hessian(solution.x[0] ** 2, [m, e])
+    h = 1e-5
+    for i, a in enumerate((m, e)):
+        first = gradient(solution.x[0] ** 2, [m, e])
+        up, down = ({**point, a: point[a] + d} for d in (h, -h))
+        for k in range(2):
+            slope = (evaluate(first[k], up) - evaluate(first[k], down)) / (2 * h)
+            assert evaluate(matrix[k, i], point) == pytest.approx(slope, rel=1e-6)
+
+
+def test_several_unknowns_with_a_zero_on_the_diagonal():
+    x = sb.symbols("x1:5")
+    p = sb.symbols("p")
+    residual = [x[1] - p, x[0] * x[1] - 2, x[3] + x[2] ** 3 - p, x[2] - x[0]]
+    solution = sb.solve(residual, x, [1, 1, 1, 1], name="four")
+    values = [evaluate(v, {"p": 1.5}) for v in solution.x]
+    np.testing.assert_allclose(values, [2 / 1.5, 1.5, 2 / 1.5, 1.5 - (2 / 1.5) ** 3], rtol=1e-12)
+    by_p = [float(evaluate(d, {"p": 1.5})) for d in jacobian(list(solution.x), [p])[:, 0]]
+    np.testing.assert_allclose(by_p, [-2 / 2.25, 1, -2 / 2.25, 1 + 3 * (2 / 1.5) ** 2 * 2 / 2.25], rtol=1e-11)
+
+
+def test_blocks_in_cascade_and_nested():
+    x, y, p = sb.symbols("x y p")
+    first = sb.solve([x**2 - p], [x], [1.0], name="root")
+    second = sb.solve([y**3 + y - first.x[0]], [y], [0.5], name="cubic")
+    assert evaluate(second.x[0], {"p": 4.0}) == pytest.approx(1.0, rel=1e-12)
+    inner = sb.solve([y**2 - x], [y], [1.0], name="inner")
+    outer = sb.solve([x + inner.x[0] - p], [x], [1.0], name="outer")
+    assert evaluate(outer.x[0], {"p": 6.0}) == pytest.approx(4.0, rel=1e-12)
+    (slope,) = jacobian([outer.x[0]], [p])[0]
+    assert evaluate(slope, {"p": 6.0}) == pytest.approx(1 / (1 + 1 / (2 * 2)), rel=1e-11)
+
+
+def test_a_block_survives_substitution():
+    solution, _, m, e = kepler()
+    z = sb.symbols("z")
+    (moved,) = substitute([solution.x[0]], {m: z**2, e: 0.3})
+    value = evaluate(moved, {"z": 1.2})
+    assert value - 0.3 * np.sin(value) == pytest.approx(1.44, abs=1e-12)
+    both = solution.x[0] - moved
+    assert evaluate(both, {"m": 1.44, "e": 0.3, "z": 1.2}) == pytest.approx(0, abs=1e-12)
+
+
+def test_a_block_that_cannot_converge_says_which():
+    x, p = sb.symbols("x p")
+    solution = sb.solve([x**2 + p], [x], [0.3], name="no_root")
+    with pytest.raises(SolveError, match="no_root"):
+        evaluate(solution.x[0], {"p": 1.0})
+
+
+def test_wrong_numbers_and_guesses_are_refused():
+    x, y = sb.symbols("x y")
+    with pytest.raises(ShapeError, match="2 residuals, 1 unknowns"):
+        sb.solve([x, y], [x], [0])
+    with pytest.raises(ExpressionError, match="guess"):
+        sb.solve([x - y], [x], [x + 1])
+    with pytest.raises(ExpressionError, match="symbols"):
+        sb.solve([x - y], [x + 1], [0])

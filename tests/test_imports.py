@@ -1,0 +1,151 @@
+"""Who may import whom, what `import symbody` may load, and how long it may take."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "symbody"
+
+# A folder imports from lines above its own, never from below, and not from neighbours on the same line.
+LAYERS = (
+    ("errors",),
+    ("expr",),
+    ("rewrite", "spatial", "system"),
+    ("model", "library"),
+    ("formalisms", "bondgraph"),
+    ("loops",),
+    ("lower",),
+    ("codegen", "interop"),
+    ("verbs", "simulate"),
+    ("analyse", "optimise"),
+    ("identify",),
+    ("cli", "studio"),
+)
+LEVEL = {name: level for level, names in enumerate(LAYERS, start=1) for name in names}
+EXEMPT = {"__init__.py", "extend.py"}  # of the package itself: they re-export, and attach System's delegates
+NOT_LOADED = ("scipy", "matplotlib", "llvmlite", "yaml", "typer", "rich", "sympy", "symengine", "casadi")
+
+
+def drawing() -> str:
+    """The table as docs/architecture.md shows it."""
+    return "\n".join(f"{level:<3}{' | '.join(names)}" for level, names in enumerate(LAYERS, start=1))
+
+
+def layer_of(path: Path) -> str:
+    """The folder, or the single module, of the package to which a file belongs."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_modules(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of every import, at the top or inside a function, relative ones resolved.
+
+    `package` is the dotted package of the file. `from a import b` gives "a.b": b may be a module.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            base += tuple(node.module.split(".")) if node.module else ()
+            for alias in node.names:
+                yield node.lineno, ".".join((*base, alias.name))
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if called in ("import_module", "__import__") and isinstance(node.args[0].value, str):
+                yield node.lineno, node.args[0].value
+
+
+def violations(source: str, path: Path) -> list[str]:
+    """What the imports of a file break, one sentence each."""
+    own = layer_of(path)
+    package = ("symbody", *path.relative_to(PACKAGE).parts[:-1])
+    where = path.relative_to(ROOT)
+    found = []
+    for line, name in imported_modules(ast.parse(source), package):
+        head, *rest = name.split(".")
+        if head != "symbody":
+            continue
+        target = rest[0] if rest else ""
+        if target == own:
+            continue
+        if target not in LEVEL:
+            found.append(f"{where}:{line} imports {name}: name the module that defines it, not the package")
+        elif LEVEL[target] == LEVEL[own]:
+            found.append(f"{where}:{line} imports {name}: {target} and {own} are neighbours on line {LEVEL[own]}")
+        elif LEVEL[target] > LEVEL[own]:
+            found.append(
+                f"{where}:{line} imports {name}: {target} (line {LEVEL[target]}) is below {own} (line {LEVEL[own]})"
+            )
+    return found
+
+
+def source_files() -> list[Path]:
+    return [p for p in sorted(PACKAGE.rglob("*.py")) if not (p.parent == PACKAGE and p.name in EXEMPT)]
+
+
+def test_every_file_belongs_to_a_layer():
+    strangers = {layer_of(p) for p in source_files()} - set(LEVEL)
+    assert not strangers, f"not in the table of layers: {sorted(strangers)}"
+
+
+def test_imports_go_upward_only():
+    found = [v for p in source_files() if layer_of(p) in LEVEL for v in violations(p.read_text(encoding="utf-8"), p)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("folder", "statement", "allowed"),
+    [
+        ("lower", "from symbody.expr.external import External", True),
+        ("lower", "from symbody import expr, errors", True),
+        ("lower", "from .program import Program", True),
+        ("lower", "from ..expr import external", True),
+        ("lower", "import numpy as np", True),
+        ("expr", "from symbody.lower.program import Program", False),
+        ("expr", "from ..lower import program", False),
+        ("expr", "def f():\n    import symbody.lower.program", False),
+        ("expr", "import importlib\nimportlib.import_module('symbody.lower')", False),
+        ("rewrite", "from symbody.system import System", False),
+        ("codegen", "import symbody", False),
+        ("codegen", "from symbody import sin", False),
+    ],
+)
+def test_the_reader_of_imports_sees_every_form(folder, statement, allowed):
+    assert (not violations(statement, PACKAGE / folder / "module.py")) is allowed
+
+
+def test_architecture_page_shows_the_same_order():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert f"```\n{drawing()}\n```" in page, f"docs/architecture.md should contain this drawing:\n{drawing()}"
+
+
+def fresh_import() -> tuple[float, set[str]]:
+    """Seconds that `import symbody` takes in a new interpreter (NumPy included), and the top packages it loads."""
+    code = (
+        "import json, sys, time; start = time.perf_counter(); import symbody; took = time.perf_counter() - start; "
+        "print(json.dumps([took, sorted({m.partition('.')[0] for m in sys.modules})]))"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True, timeout=60)
+    took, modules = json.loads(run.stdout)
+    return took, set(modules)
+
+
+def test_import_loads_no_heavy_package():
+    _, modules = fresh_import()
+    assert not modules.intersection(NOT_LOADED)
+
+
+def test_import_takes_less_than_300_ms():
+    best = min(fresh_import()[0] for _ in range(5))
+    assert best < 0.3, f"`import symbody` took {best:.3f} s at best"
