@@ -175,6 +175,16 @@ def nested_roots() -> Program:
     return b.program()
 
 
+def setup_root() -> Program:
+    """y = x sqrt(m), the root by Newton in the setup run: fails for m < 0."""
+    b = Builder("setup_root")
+    (x,), (m,) = b.input("x"), b.parameter("m", (), (4.0,))
+    (root,) = b.open_block([b.make("add", b.const(1), b.make("abs", m))], 0)
+    b.close_block("root", *_root_step(b, root, m))
+    b.output("y", [b.make("mul", x, root)], ())
+    return b.program()
+
+
 def _root_step(b: Builder, x: int, a: int) -> tuple[list[int], list[int]]:
     """Residual and Newton step of x^2 = a (with x taken as the only unknown)."""
     residual = b.make("sub", b.make("mul", x, x), a)

@@ -1,9 +1,9 @@
 """symbody: from the description of a mechanical system to the smallest correct program for its motion.
 
-    import symbody as sb
-    x, y = sb.symbols("x y")
-    f = sb.System("f", inputs={"x": x, "y": y}, outputs={"f": x * sb.sin(y) + y * sb.sin(y)})
-    f.optimize().compile()(0.1, 0.2)
+import symbody as sb
+x, y = sb.symbols("x y")
+f = sb.System("f", inputs={"x": x, "y": y}, outputs={"f": x * sb.sin(y) + y * sb.sin(y)})
+f.optimize().compile()(0.1, 0.2)
 """
 
 from __future__ import annotations
@@ -16,8 +16,32 @@ from symbody.expr import arrays as arrays
 from symbody.expr.evaluate import evaluate
 from symbody.expr.external import External
 from symbody.expr.functions import (
-    acos, acosh, asin, asinh, atan, atan2, atanh, ceil, cos, cosh, equal, exp, extern, floor, hypot, log, maximum, minimum,
-    select, sign, sin, sinh, sqrt, table, tan, tanh,
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    ceil,
+    cos,
+    cosh,
+    equal,
+    exp,
+    extern,
+    floor,
+    hypot,
+    log,
+    maximum,
+    minimum,
+    select,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    table,
+    tan,
+    tanh,
 )  # fmt: skip
 from symbody.expr.graph import Graph, symbol, symbols
 from symbody.expr.implicit import solve
@@ -40,7 +64,6 @@ _LATER = {
     "parse": "symbody.expr.parse",
     "mask": "symbody.rewrite.mask",
     "unmask": "symbody.rewrite.mask",
-    "group": "symbody.verbs.group",
 }
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from expressions import random_expressions
 
 import symbody as sb
+from expressions import random_expressions
 from symbody.errors import ExpressionError, ShapeError
 from symbody.expr.derivative import gradient, hessian, jacobian, jvp, vjp
 from symbody.expr.evaluate import evaluate
@@ -19,7 +19,7 @@ def own_graph():
 
 def point_for(symbols, seed=0):
     rng = np.random.default_rng(seed)
-    return {s: v for s, v in zip(symbols, rng.uniform(0.5, 1.5, len(symbols)), strict=True)}
+    return dict(zip(symbols, rng.uniform(0.5, 1.5, len(symbols)), strict=True))
 
 
 def complex_step(nodes, point, symbol, h=1e-200):
@@ -120,9 +120,7 @@ def test_tables_differentiate_piece_by_piece():
 
 def test_external_functions_use_the_derivative_of_their_author():
     x, y = sb.symbols("x y")
-    f = sb.External(
-        "f", 2, 2, function=lambda a, b: (a * b, a + b**2), derivative=lambda a, b: [[b, a], [1, 2 * b]]
-    )
+    f = sb.External("f", 2, 2, function=lambda a, b: (a * b, a + b**2), derivative=lambda a, b: [[b, a], [1, 2 * b]])
     first, second = sb.extern(f, sb.sin(x), y)
     point = {"x": 0.4, "y": 1.2}
     rows = jacobian([first * second], [x, y])

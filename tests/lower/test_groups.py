@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from programs import Builder, nested_roots, random_inputs, random_program, square_root
-from symbody.errors import NameLookupError
+from symbody.errors import DefinitionError, NameLookupError
 from symbody.lower.count import count_program
 from symbody.lower.fuse import fuse_multiply_add
 from symbody.lower.groups import Grouped, group
@@ -95,3 +95,5 @@ def test_nested_blocks_stay_whole() -> None:
 def test_an_unknown_output_is_refused_with_the_nearest() -> None:
     with pytest.raises(NameLookupError, match="Did you mean 'slope'"):
         group(square_root(), {"f": ["slop"]})
+    with pytest.raises(DefinitionError, match="'step'"):
+        group(square_root(), {"step": ["x"]})

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from expressions import random_expressions
 
 import symbody as sb
+from expressions import random_expressions
 from symbody.expr.evaluate import evaluate
 from symbody.lower.count import count_program
 from symbody.lower.interpret import interpret
@@ -117,7 +117,9 @@ def test_choices_tables_and_external_functions_are_lowered():
 def test_what_does_not_depend_on_the_unknowns_leaves_the_block():
     x, p, q = sb.symbols("x p q")
     solution = sb.solve([x * sb.exp(x) - sb.sin(p) * q], [x], [0.5], name="lambert")
-    program = lower(sb.System("s", inputs={"p": p, "q": q}, outputs={"x": solution.x[0], "e": solution.at(sb.exp(x) * q)}))
+    program = lower(
+        sb.System("s", inputs={"p": p, "q": q}, outputs={"x": solution.x[0], "e": solution.at(sb.exp(x) * q)})
+    )
     (block,) = program.blocks
     inside = {program.ops[v] for v in block.body}
     outside = [program.ops[v] for v in program.main()]

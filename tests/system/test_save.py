@@ -8,9 +8,9 @@ import sys
 
 import numpy as np
 import pytest
-from expressions import random_expressions
 
 import symbody as sb
+from expressions import random_expressions
 from symbody.errors import FormatError
 from symbody.expr.evaluate import evaluate
 from symbody.system.save import fingerprint, from_record, load_system, record
@@ -72,7 +72,9 @@ def test_the_fingerprint_is_the_same_in_any_process():
     for seed in ("1", "2"):
         env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True, cwd=root)
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True, cwd=root
+        )
         prints.add(done.stdout)
     assert len(prints) == 1
 
@@ -96,7 +98,14 @@ def test_wrong_files_are_refused(tmp_path):
     with pytest.raises(FormatError, match="no file"):
         load_system(tmp_path / "nothing.json")
     path = tmp_path / "bad.json"
-    for text in ("", "{", "[1, 2]", '{"format": "other"}', '{"format": "symbody-system", "version": 99}', "[" * 100_000):
+    for text in (
+        "",
+        "{",
+        "[1, 2]",
+        '{"format": "other"}',
+        '{"format": "symbody-system", "version": 99}',
+        "[" * 100_000,
+    ):
         path.write_text(text)
         with pytest.raises(FormatError, match=r"bad\.json"):
             load_system(path)

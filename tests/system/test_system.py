@@ -34,7 +34,9 @@ def test_parameters_declare_themselves_by_their_role():
 def test_defaults_may_be_given_by_name():
     x = sb.symbols("x")
     v = sb.symbols("a b", role="parameter")
-    system = sb.System("s", inputs={"x": x}, outputs={"f": v[0] * x + v[1]}, parameters={"v": v}, defaults={"v": [1, 2]})
+    system = sb.System(
+        "s", inputs={"x": x}, outputs={"f": v[0] * x + v[1]}, parameters={"v": v}, defaults={"v": [1, 2]}
+    )
     assert system.default("v") == (1.0, 2.0)
     with pytest.raises(NameLookupError, match="'v'"):
         system.replace(defaults={"w": 1})

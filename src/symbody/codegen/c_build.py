@@ -158,7 +158,7 @@ class CKernel(ProgramKernel):
         size = self._setup.sizes[f"{c_name(self._source)}_derived".lower()]
         derived = np.empty((*loop, size))
         status = np.zeros((*loop, self._setup.size("status")), dtype=np.intc)
-        places = {
+        places: dict[str, tuple[np.ndarray, int]] = {
             "parameters": (vector, vector.shape[-1]),
             "derived": (derived, size),
             "status": (status, status.shape[-1]),
@@ -176,7 +176,7 @@ class CKernel(ProgramKernel):
         rows = [state_rows(real_array(a, p.name), len(p.shape), loop) for a, p in zip(arrays, self.inputs)]
         results = [np.empty(loop + p.shape) for p in self.outputs]
         status = np.zeros((*loop, len(self.program.blocks)), dtype=np.intc)
-        last = {
+        last: dict[str, tuple[np.ndarray, int]] = {
             "status": (status, status.shape[-1]),
             "work": (np.empty(self._function.size("work")), 0),
             "externals": (self._table, 0),

@@ -55,7 +55,9 @@ def _user_cache() -> Path:
 def _refuse(path: Path, why: str) -> None:
     if str(path) not in _warned:
         _warned.add(str(path))
-        warnings.warn(f"W-cache-unused: the cache directory {path} {why}. Code is compiled anew each time.", stacklevel=3)
+        warnings.warn(
+            f"W-cache-unused: the cache directory {path} {why}. Code is compiled anew each time.", stacklevel=3
+        )
     return None
 
 
@@ -74,8 +76,18 @@ def program_key(program: Program) -> str:
     externals = [(e.name, e.arity, e.results) for e in program.externals]
     return digest(
         (
-            program.name, program.inputs, program.parameters, program.outputs, list(program.ops), list(program.args),
-            list(program.setup), list(program.step), list(program.call), program.blocks, program.tables, externals,
+            program.name,
+            program.inputs,
+            program.parameters,
+            program.outputs,
+            list(program.ops),
+            list(program.args),
+            list(program.setup),
+            list(program.step),
+            list(program.call),
+            program.blocks,
+            program.tables,
+            externals,
         )  # fmt: skip
     )
 

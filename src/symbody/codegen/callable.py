@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ SMALLEST_BATCH = 3
 class _Scratch:
     """Buffers of a call for one state, with a context that points to them; used by one call at a time."""
 
-    __slots__ = ("address", "context", "first", "keep", "outputs", "status", "views")
+    __slots__ = ("address", "context", "first", "outputs", "status", "views")
 
     def __init__(self, kernel: Kernel) -> None:
         s = kernel.signature
@@ -37,13 +37,11 @@ class _Scratch:
         self.outputs = [np.zeros(o.shape) for o in s.outputs]
         self.first = self.outputs[0] if self.outputs else np.zeros(0)
         self.status = np.zeros(len(s.blocks))
-        frame = aligned(s.layout.main_frame)
         ports = [(v, 0) for v, _ in self.views] + [(o, 0) for o in self.outputs]
         if s.blocks:
             ports.append((self.status, 0))
-        self.context = kernel._context(frame, kernel._derived_rows(()), ports)
+        self.context = kernel._context(aligned(s.layout.main_frame), (kernel._bound(), 0), ports)
         self.address = self.context.ctypes.data
-        self.keep = (flat, frame)
 
 
 class Kernel:
@@ -53,7 +51,9 @@ class Kernel:
     broadcast as those of NumPy's generalised ufuncs; the result has them too. Several outputs come as a named tuple.
     """
 
-    def __init__(self, signature: Signature, tiers: Tiers, externals: ExternalTable, derived: np.ndarray | None = None) -> None:
+    def __init__(
+        self, signature: Signature, tiers: Tiers, externals: ExternalTable, derived: np.ndarray | None = None
+    ) -> None:
         """derived: (..., layout.derived) values of `setup` for bound parameters, None for the defaults."""
         self.signature = signature
         self._tiers = tiers
@@ -85,7 +85,7 @@ class Kernel:
 
     @property
     def tier(self) -> str:
-        """"quick" or "optimized": the code that the next call uses."""
+        """ "quick" or "optimized": the code that the next call uses."""
         return self._tiers.code.tier
 
     def wait(self) -> Kernel:
@@ -135,7 +135,7 @@ class Kernel:
                 scratch = self._pool.pop()
             except IndexError:
                 scratch = _Scratch(self)
-            for array, (view, shape) in zip(arrays, scratch.views):  # noqa: B905 (the check costs as much as the copy)
+            for array, (view, shape) in zip(arrays, scratch.views):
                 if type(array) is ndarray:
                     if array.shape != shape or array.dtype is not FLOAT:
                         break
@@ -144,6 +144,7 @@ class Kernel:
                 view[...] = array
             else:
                 self._tiers.code.one(scratch.address)
+                result: Any
                 if self._single:
                     result = scratch.first.copy() if scratch.first.shape else scratch.first[()]
                 else:
@@ -182,18 +183,26 @@ class Kernel:
         given = self._gathered(arrays, named)
         loop = loop_shape(self.inputs, given)
         states = math.prod(loop) if loop else repeat
+        _, function, context = self._prepared(given, self._bound(), loop, self._new_outputs(loop), lanes)
+        words = context()
+        address = words.ctypes.data
         best = math.inf
-        _, call = self._prepared(given, None, loop, self._new_outputs(loop), lanes)
         for _ in range(rounds):
             start = time.perf_counter()
-            call(0, states)
+            function(address, 0, states)
             best = min(best, (time.perf_counter() - start) / max(states, 1))
         return best
 
     # -- the general way
 
     def _general(
-        self, arrays: Sequence[Any], named: Mapping[str, Any], parameters: Any, out: Any, threads: int | None, lanes: int | None
+        self,
+        arrays: Sequence[Any],
+        named: Mapping[str, Any],
+        parameters: Any,
+        out: Any,
+        threads: int | None,
+        lanes: int | None,
     ) -> tuple[Any, np.ndarray]:
         given = self._gathered(arrays, named)
         derived = self._setup(parameters) if parameters is not None else self._bound()
@@ -210,9 +219,14 @@ class Kernel:
         for i, target in enumerate(targets):
             if target is not None and usable_output(target, results[i].shape, self.signature.outputs[i].name, given):
                 results[i] = target
-        status, call = self._prepared(given, derived, loop, results, lanes)
-        states = math.prod(loop)
-        run_ranges(call, states, self.signature.operations, threads)
+        status, function, context = self._prepared(given, derived, loop, results, lanes)
+
+        def call(begin: int, end: int) -> None:
+            words = context()  # each thread has a frame of its own
+            function(words.ctypes.data, begin, end)
+            raise_pending()
+
+        run_ranges(call, math.prod(loop), self.signature.operations, threads)
         outcome = status.astype(np.int64)
         if self._blocks:
             failed = (outcome < 0).any(axis=-1)
@@ -227,36 +241,35 @@ class Kernel:
         return (final[0] if self._single else self._result(final)), outcome
 
     def _prepared(
-        self, given: Sequence[np.ndarray], derived: np.ndarray | None, loop: tuple[int, ...], results: list[np.ndarray], lanes: int | None
-    ) -> tuple[np.ndarray, Any]:
-        """(status, call): `call(begin, end)` computes a range of states into the results and the status."""
+        self,
+        given: Sequence[np.ndarray],
+        derived: np.ndarray,
+        loop: tuple[int, ...],
+        results: Sequence[np.ndarray],
+        lanes: int | None,
+    ) -> tuple[np.ndarray, Any, Callable[[], np.ndarray]]:
+        """(status, function, context): `function(address of context(), begin, end)` computes a range of states."""
         layout = self.signature.layout
-        status = np.zeros(loop + (self._blocks,))
+        status = np.zeros((*loop, self._blocks))
         ports = [state_rows(a, len(p.shape), loop) for a, p in zip(given, self.inputs, strict=True)]
         each = 1 if loop else 0
         ports += [(r, each * math.prod(o.shape)) for r, o in zip(results, self.signature.outputs, strict=True)]
         if self._blocks:
             ports.append((status, each * self._blocks))
-        rows = self._derived_rows(loop, derived)
+        rows = state_rows(derived, 1, loop)
         code = self._tiers.code
-        vector = code.batch is not None and lanes != 1 and math.prod(loop) >= SMALLEST_BATCH
+        vector = code.batch is not None and lanes != 1 and (math.prod(loop) >= SMALLEST_BATCH or lanes is not None)
         if rows[1] and not layout.batched_derived:
             vector = False
         function, size = (code.batch, layout.batch_frame) if vector else (code.main, layout.main_frame)
-
-        def call(begin: int, end: int) -> None:
-            context = self._context(aligned(size), rows, ports)
-            function(context.ctypes.data, begin, end)
-            raise_pending()
-
-        return status, call
+        return status, function, lambda: self._context(aligned(size), rows, ports)
 
     def _context(
         self, frame: np.ndarray, derived: tuple[np.ndarray, int], ports: Sequence[tuple[np.ndarray, int]]
     ) -> np.ndarray:
-        """The words that native code reads. Whoever calls keeps the arrays alive; the frame stays with the context."""
+        """The words that native code reads. It keeps the arrays alive that it points to."""
         words = np.zeros(FIRST_PORT + 2 * len(ports), dtype=np.int64).view(_Words)
-        words.frame = frame
+        words.keep = (frame, derived, ports)
         words[FRAME], words[DERIVED], words[DERIVED_STRIDE] = frame.ctypes.data, derived[0].ctypes.data, derived[1]
         words[LIBM_TABLE], words[EXTERN_TABLE] = libm_address(), self._externals.address
         for i, (array, stride) in enumerate(ports):
@@ -322,9 +335,6 @@ class Kernel:
             self._derived = self._setup(None)
         return self._derived
 
-    def _derived_rows(self, loop: tuple[int, ...], derived: np.ndarray | None = None) -> tuple[np.ndarray, int]:
-        return state_rows(self._bound() if derived is None else derived, 1, loop)
-
     def _raise_if_failed(self, status: np.ndarray) -> None:
         for (name, limit), k in zip(self.signature.blocks, status, strict=True):
             if k < 0:
@@ -336,7 +346,6 @@ class Kernel:
 
 
 class _Words(np.ndarray):
-    """A context array that keeps its frame alive."""
+    """A context with the arrays that it points to."""
 
-    frame: np.ndarray
-
+    keep: Any

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from symbody.codegen.grouped import GroupedKernel, compile_groups
+from symbody.codegen.interpreted import InterpretedKernel
 from symbody.errors import NameLookupError, nearest
 from symbody.expr.node import EXTERN
 from symbody.expr.walk import topological
@@ -15,13 +18,17 @@ COMPILE_TARGETS = ("native", "python", "c")
 EMIT_TARGETS = ("c", "c_header", "llvm", "text")
 
 
-def compile_system(system: System, target: str = "native", **options: Any) -> Any:
-    """A Kernel of the System as it is.
+def compile_system(
+    system: System, target: str = "native", *, groups: Mapping[str, Sequence[str]] | None = None, **options: Any
+) -> Any:
+    """A Kernel of the System as it is; with `groups` (function -> outputs) a GroupedKernel.
 
     native   machine code through LLVM, no compiler needed; options of `compile_program`: wait, lanes, fma, level, cache
     python   the interpreter of Programs
     c        the C target built with the system's compiler
     """
+    if groups is not None:
+        return _compile_groups(system, target, groups, options)
     if target == "native":
         from symbody.codegen.kernel import compile_program
 
@@ -31,8 +38,6 @@ def compile_system(system: System, target: str = "native", **options: Any) -> An
             lambda: lower(system), key=fingerprint(system), externals=externals, name=system.name, **options
         )
     if target == "python":
-        from symbody.codegen.interpreted import InterpretedKernel
-
         return InterpretedKernel(lower(system), **options)
     if target == "c":
         from symbody.codegen.c import emit_c
@@ -43,6 +48,21 @@ def compile_system(system: System, target: str = "native", **options: Any) -> An
     raise NameLookupError(f"unknown target {target!r} to compile for. {nearest(target, COMPILE_TARGETS)}")
 
 
+def _compile_groups(
+    system: System, target: str, groups: Mapping[str, Sequence[str]], options: dict[str, Any]
+) -> GroupedKernel:
+    program = lower(system)
+    if target == "python":
+        return compile_groups(program, groups, lambda p: InterpretedKernel(p, **options))
+    if target == "native":
+        from symbody.codegen.kernel import compile_program
+        from symbody.codegen.llvm_compile import host
+
+        fma = options.pop("fma", True) and host().fma
+        return compile_groups(program, groups, lambda p: compile_program(p, fma=False, **options), fma)
+    raise NameLookupError(f"groups are compiled for 'native' and 'python', not for {target!r}; emit them as C instead.")
+
+
 def emit_system(system: System, target: str = "c", **options: Any) -> str:
     """Source text of the System as it is: "c" (source), "c_header", "llvm" (IR), "text" (assignments to read)."""
     if target in ("c", "c_header"):
@@ -51,9 +71,9 @@ def emit_system(system: System, target: str = "c", **options: Any) -> str:
         files = emit_c(lower(system), **options)
         return files[f"{system.name}.{'c' if target == 'c' else 'h'}"]
     if target == "llvm":
-        from symbody.codegen.llvm_ir import emit_text
+        from symbody.codegen.llvm_ir import modules, plan
 
-        return emit_text(lower(system), **options)
+        return "\n".join(modules(plan(lower(system), options.get("lanes", 4), False)))
     if target == "text":
         from symbody.expr.text import to_assignments
 

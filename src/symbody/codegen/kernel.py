@@ -60,7 +60,9 @@ def compile_program(
         made = program() if callable(program) else program
         key = disk.program_key(made)
     tier = "quick" if level == "quick" else "optimized"
-    entry = disk.digest((GENERATION, key, name, width, fma, tier, _version(), llvmlite.__version__, cpu.cpu, cpu.features))
+    entry = disk.digest(
+        (GENERATION, key, name, width, fma, tier, _version(), llvmlite.__version__, cpu.cpu, cpu.features)
+    )
 
     found = disk.load(entry) if cache else None
     if found is not None:

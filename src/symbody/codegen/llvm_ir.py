@@ -18,6 +18,8 @@ from symbody.codegen.llvm_lanes import (
     gather_functions,
     lanes_function,
     scatter_functions,
+    small_gather,
+    small_scatter,
     table_function,
 )
 from symbody.codegen.llvm_solve import write_solve
@@ -41,6 +43,8 @@ from symbody.lower.program import Port, Program, operands
 MODULE = 10_000
 # Up to this many derived values stand in the frame of vector code, one vector each, so that they may differ by lane.
 VECTOR_DERIVED = 256
+# Ports with at most so many elements are moved between rows and lanes by code without loops.
+SMALL_ROW = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +294,11 @@ def _write_batch(section: Section, entry: str) -> Writer:
             if size:
                 start = w.line(f"getelementptr double, ptr {address}, i64 {w.line(f'mul i64 %i, {stride}')}")
                 target = w.address("%f", place)
-                w.do(f"call void @gather{suffix}(ptr {start}, i64 {stride}, i64 {size}, ptr {target}{extra})")
+                if not suffix and 1 < size <= SMALL_ROW:
+                    w.used.add(f"gather {size}")
+                    w.do(f"call void @gather.{size}(ptr {start}, i64 {stride}, ptr {target})")
+                else:
+                    w.do(f"call void @gather{suffix}(ptr {start}, i64 {stride}, i64 {size}, ptr {target}{extra})")
         w.do("br label %params")
     w.start("params")
     if derived:
@@ -317,7 +325,11 @@ def _write_batch(section: Section, entry: str) -> Writer:
             if size:
                 start = w.line(f"getelementptr double, ptr {address}, i64 {w.line(f'mul i64 %i, {stride}')}")
                 source = w.address("%f", place)
-                w.do(f"call void @scatter{suffix}(ptr {source}, i64 {size}, ptr {start}, i64 {stride}{extra})")
+                if not suffix and 1 < size <= SMALL_ROW:
+                    w.used.add(f"scatter {size}")
+                    w.do(f"call void @scatter.{size}(ptr {source}, ptr {start}, i64 {stride})")
+                else:
+                    w.do(f"call void @scatter{suffix}(ptr {source}, i64 {size}, ptr {start}, i64 {stride}{extra})")
         w.do("br label %next")
     w.start("next")
     w.do(f"%i1 = add i64 %i, {width}")
@@ -343,6 +355,10 @@ def _module(section: Section, writers: Sequence[Writer]) -> str:
             parts.append(table_function(section.program.tables[int(number)], int(number), width))
         elif word == "extern":
             parts.append(extern_function(width))
+        elif word == "gather":
+            parts.append(small_gather(width, int(number)))
+        elif word == "scatter":
+            parts.append(small_scatter(width, int(number)))
         elif word == "rows":
             parts += [gather_functions(width), scatter_functions(width)]
     declared = {need for need in used if need.startswith("declare")}
@@ -364,6 +380,10 @@ def _neighbours(section: Section, text: str) -> list[str]:
     """Declarations of the chunks and blocks that are called here and defined in another module."""
     names = [f"{section.prefix}{c}" for c in range(len(section.part.chunks))]
     names += [f"{section.prefix}solve{b}" for b in section.part.bodies]
-    called = {line[len("call void @") : line.index("(")] for line in text.splitlines() if line.startswith("call void @")}
-    defined = {line[len("define void @") : line.index("(")] for line in text.splitlines() if line.startswith("define void @")}
+    called = {
+        line[len("call void @") : line.index("(")] for line in text.splitlines() if line.startswith("call void @")
+    }
+    defined = {
+        line[len("define void @") : line.index("(")] for line in text.splitlines() if line.startswith("define void @")
+    }
     return [f"declare void @{n}(ptr, ptr, ptr, ptr)" for n in names if n in called and n not in defined]

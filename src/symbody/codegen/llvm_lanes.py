@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symbody.codegen.ir_writer import double_literal
+from symbody.codegen.ir_writer import Lanes, Writer, double_literal
 from symbody.expr.external import Piecewise
 
 
@@ -202,6 +202,77 @@ done:
 """
 
 
+def small_gather(width: int, size: int) -> str:
+    """`gather.<size>(source, stride, target)`: `gather` without loops, half the instructions, for a small fixed size."""
+    w = Writer(Lanes(width), False)
+    kind = w.lanes.double
+    w.do(f"define internal void @gather.{size}(ptr noalias %source, i64 %stride, ptr noalias %target) #0 {{")
+    w.start("entry")
+    w.do("%same = icmp eq i64 %stride, 0")
+    w.do("br i1 %same, label %repeat, label %rows")
+    w.start("repeat")
+    w.do(f"call void @gather(ptr %source, i64 0, i64 {size}, ptr %target)")
+    w.do("ret void")
+    w.start("rows")
+    rows = _rows(w, "%source")
+    for j in range(0, size - 1, 2):
+        pairs = [w.load(r, 8 * j, "<2 x double>", 8) for r in rows]
+        even, odd = _joined(w, pairs[::2]), _joined(w, pairs[1::2])
+        for h in (0, 1):
+            indices = ", ".join(f"i32 {i + h + side * width}" for i in range(0, width, 2) for side in (0, 1))
+            vector = w.line(f"shufflevector {kind} {even}, {kind} {odd}, <{width} x i32> <{indices}>")
+            w.store(vector, kind, "%target", 8 * width * (j + h), _align(width))
+    if size % 2:
+        vector = "poison"
+        for i, r in enumerate(rows):
+            vector = w.line(f"insertelement {kind} {vector}, double {w.load(r, 8 * (size - 1), 'double', 8)}, i64 {i}")
+        w.store(vector, kind, "%target", 8 * width * (size - 1), _align(width))
+    w.do("ret void\n}")
+    return "\n".join(w.lines) + "\n"
+
+
+def small_scatter(width: int, size: int) -> str:
+    """`scatter.<size>(source, target, stride)`: `scatter` without loops."""
+    w = Writer(Lanes(width), False)
+    kind = w.lanes.double
+    w.do(f"define internal void @scatter.{size}(ptr noalias %source, ptr noalias %target, i64 %stride) #0 {{")
+    w.start("entry")
+    rows = _rows(w, "%target")
+    vectors = [w.load("%source", 8 * width * j, kind, _align(width)) for j in range(size)]
+    for j in range(0, size - 1, 2):
+        for i, r in enumerate(rows):
+            indices = f"<2 x i32> <i32 {i}, i32 {i + width}>"
+            pair = w.line(f"shufflevector {kind} {vectors[j]}, {kind} {vectors[j + 1]}, {indices}")
+            w.store(pair, "<2 x double>", r, 8 * j, 8)
+    if size % 2:
+        for i, r in enumerate(rows):
+            w.store(w.line(f"extractelement {kind} {vectors[-1]}, i64 {i}"), "double", r, 8 * (size - 1), 8)
+    w.do("ret void\n}")
+    return "\n".join(w.lines) + "\n"
+
+
+def _rows(w: Writer, first: str) -> list[str]:
+    """Pointers to the rows of all lanes."""
+    rows = [first]
+    for _ in range(1, w.lanes.width):
+        rows.append(w.line(f"getelementptr double, ptr {rows[-1]}, i64 %stride"))
+    return rows
+
+
+def _joined(w: Writer, pairs: list[str]) -> str:
+    """Concatenation of pairs."""
+    size = 2
+    while len(pairs) > 1:
+        indices = ", ".join(f"i32 {i}" for i in range(2 * size))
+        kind = f"<{size} x double>"
+        pairs = [
+            w.line(f"shufflevector {kind} {a}, {kind} {b}, <{2 * size} x i32> <{indices}>")
+            for a, b in zip(pairs[::2], pairs[1::2], strict=True)
+        ]
+        size *= 2
+    return pairs[0]
+
+
 def _align(width: int) -> int:
     return min(8 * width, 64)
 
@@ -303,9 +374,13 @@ def table_function(table: Piecewise, index: int, width: int) -> str:
 
     top = len(table.c) - 1
     data = array(f"table{index}.x", table.x) + "".join(array(f"table{index}.c{k}", r) for k, r in enumerate(table.c))
-    horner = [f"  %c{top}.at = getelementptr double, ptr @table{index}.c{top}, i64 %low\n  %y{top} = load double, ptr %c{top}.at"]
+    horner = [
+        f"  %c{top}.at = getelementptr double, ptr @table{index}.c{top}, i64 %low\n  %y{top} = load double, ptr %c{top}.at"
+    ]
     for k in range(top - 1, -1, -1):
-        horner.append(f"  %c{k}.at = getelementptr double, ptr @table{index}.c{k}, i64 %low\n  %c{k} = load double, ptr %c{k}.at")
+        horner.append(
+            f"  %c{k}.at = getelementptr double, ptr @table{index}.c{k}, i64 %low\n  %c{k} = load double, ptr %c{k}.at"
+        )
         horner.append(f"  %p{k} = fmul double %y{k + 1}, %t\n  %y{k} = fadd double %p{k}, %c{k}")
     name = f"table{index}" if width == 1 else f"table{index}.one"
     text = f"""

@@ -224,7 +224,9 @@ class Scope:
             return self.libm_call(op, *values)
         inline = INLINE.get(op)
         if inline is None:
-            raise CompileError(f"Native code does not know the operation '{op}' of Program '{self.section.program.name}'.")
+            raise CompileError(
+                f"Native code does not know the operation '{op}' of Program '{self.section.program.name}'."
+            )
         return inline(self, *values)
 
     def fused(self, a: int, b: int, c: int, sp: int, sc: int) -> str:

@@ -45,13 +45,10 @@ class Partition:
     frame_size: int = 0
 
 
-def partition(
-    program: Program, values: Sequence[int], outputs: Sequence[int], width: int, chunk: int = CHUNK
-) -> Partition:
+def partition(program: Program, values: Sequence[int], outputs: Sequence[int], width: int) -> Partition:
     """Cut `values` (a run in order, with `solve` values whose blocks are cut too) for code of `width` lanes."""
     p = Partition()
-    whole = len(values) <= WHOLE
-    p.top = _cut(program, p, values, (), WHOLE * 2 if whole else chunk, None)
+    p.top = _cut(program, p, values, (), None)
     last_read = _crossings(program, p)
     for v in outputs:
         # outputs made inside a block are copied at the end of the run
@@ -61,10 +58,9 @@ def partition(
     return p
 
 
-def _cut(
-    program: Program, p: Partition, values: Sequence[int], inside: tuple[int, ...], limit: int, time: int | None
-) -> list[int]:
-    """Append the chunks of a run (and of the blocks in it); their indices in order."""
+def _cut(program: Program, p: Partition, values: Sequence[int], inside: tuple[int, ...], time: int | None) -> list[int]:
+    """Append the chunks of a run (and of the blocks in it); their indices in order. time: None for the run itself."""
+    limit = CHUNK if len(values) > WHOLE else len(values) * max(WEIGHTS.values()) + 1
     ops, args, home = program.ops, program.args, p.home
     made: list[int] = []
     current: list[int] = []
@@ -87,7 +83,7 @@ def _cut(
         p.chunks.append(Chunk([], inside, time or 0))
     for b, at in solves:
         block = program.blocks[b]
-        p.bodies[b] = _cut(program, p, block.body, (*inside, b), limit, p.chunks[at].time)
+        p.bodies[b] = _cut(program, p, block.body, (*inside, b), p.chunks[at].time)
     return made
 
 
@@ -148,4 +144,3 @@ def _place(program: Program, p: Partition, last_read: dict[int, int], width: int
         for u in program.blocks[b].unknowns:
             slots[u], size = size, size + 1
     p.frame_size = size
-

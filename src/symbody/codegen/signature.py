@@ -47,7 +47,13 @@ class Signature:
     def from_json(data: dict[str, Any]) -> Signature:
         def ports(items: Sequence[dict[str, Any]]) -> tuple[Port, ...]:
             return tuple(
-                Port(**{**i, "shape": tuple(i["shape"]), "default": None if i["default"] is None else tuple(i["default"])})
+                Port(
+                    **{
+                        **i,
+                        "shape": tuple(i["shape"]),
+                        "default": None if i["default"] is None else tuple(i["default"]),
+                    }
+                )
                 for i in items
             )
 

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 import llvmlite.binding as llvm
 
+
 def target_machine(level: int, cpu: str, features: str) -> Any:
     """LLVM's description of the machine; level 0 selects instructions fast, 1 to 3 well."""
     llvm.initialize_native_target()

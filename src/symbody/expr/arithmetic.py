@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from symbody.errors import ExpressionError
 from symbody.expr.node import ADD, CONST, MUL, POW, SCALE, Node, Number
@@ -23,11 +23,11 @@ def coerce(graph: Graph, value: Any) -> Node | None:
     if kind is int or kind is float or kind is Fraction or kind is bool:
         return graph.number(value)
     if kind is Node:
-        return value  # type: ignore[no-any-return]
+        return cast(Node, value)
     if isinstance(value, Integral):
         return graph.number(int(value))
     if isinstance(value, Rational):
-        return graph.number(Fraction(value.numerator, value.denominator))
+        return graph.number(Fraction(int(value.numerator), int(value.denominator)))
     if isinstance(value, Real) and not hasattr(value, "shape"):
         return graph.number(float(value))
     if getattr(value, "shape", None) == () and getattr(value, "dtype", None) is not None:  # NumPy scalar
@@ -62,8 +62,8 @@ def scale(coefficient: Number, base: Node) -> Node:
     if coefficient == 0:
         return base.graph.zero
     graph = base.graph
-    if coefficient.__class__ is Fraction and coefficient.denominator == 1:  # type: ignore[union-attr]
-        coefficient = coefficient.numerator  # type: ignore[union-attr]
+    if coefficient.__class__ is Fraction and coefficient.denominator == 1:
+        coefficient = coefficient.numerator
     key = (coefficient.__class__, coefficient, base)
     node = graph.scales.get(key)
     if node is None:
@@ -177,7 +177,7 @@ def collect(terms: Iterable[tuple[Number, Node]], graph: Graph, open_sums: bool 
     first = parts[0][1]
     size = abs(first)
     # a common coefficient stays outside: 2a - 2b is 2(a-b); floats are compared, never divided
-    if size != 1 and all(c == size or c == -size for _, c in parts) and (constant == 0 or abs(constant) == size):
+    if size != 1 and all(abs(c) == size for _, c in parts) and (constant == 0 or abs(constant) == size):
         outside = first
         parts = [(x, 1 if c == first else -1) for x, c in parts]
         constant = 0 if constant == 0 else (1 if constant == first else -1)
@@ -310,7 +310,7 @@ def product_node(graph: Graph, key: tuple[Node, ...], flags: int) -> Node:
 
 
 def multiply_all(nodes: Iterable[Node], graph: Graph, open_products: bool = False) -> Node:
-    """The canonical n-ary product: coefficients outside, equal bases merged; with `open_products` products are opened."""
+    """The canonical n-ary product: coefficients outside, equal bases merged; `open_products` opens inner products."""
     coefficient: Number = 1
     merged: dict[Node, Number] = {}
     apart: list[Node] = []
@@ -389,7 +389,7 @@ def raise_to(base: Node, exponent: Node) -> Node:
 def power(base: Node, exponent: Number) -> Node:
     """base ** exponent for a number; floats that are whole or half become exact."""
     graph = base.graph
-    if exponent.__class__ is float and (2 * exponent).is_integer():  # type: ignore[union-attr]
+    if exponent.__class__ is float and (2 * exponent).is_integer():
         exponent = Fraction(exponent)
     if exponent.__class__ is not int and exponent.__class__ is not float:
         exponent = Fraction(exponent)
@@ -443,9 +443,9 @@ def _constant_power(base: Node, exponent: Number) -> Node:
     if value < 0:
         raise ExpressionError(f"{value} cannot be raised to {exponent}: the result is not real.")
     if exponent.__class__ is Fraction:
-        root = _exact_root(Fraction(value), exponent.denominator)  # type: ignore[union-attr]
+        root = _exact_root(Fraction(value), exponent.denominator)
         if root is not None:
-            return graph.number(_plain(root**exponent.numerator))  # type: ignore[union-attr]
+            return graph.number(_plain(root**exponent.numerator))
     return power_node(base, exponent)
 
 
@@ -460,6 +460,6 @@ def _exact_root(value: Fraction, degree: int) -> Fraction | None:
 
 def _plain(value: Number) -> Number:
     """A whole Fraction as int, anything else as it is."""
-    if value.__class__ is Fraction and value.denominator == 1:  # type: ignore[union-attr]
-        return value.numerator  # type: ignore[union-attr]
+    if value.__class__ is Fraction and value.denominator == 1:
+        return value.numerator
     return value

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from symbody.errors import ExpressionError
 from symbody.expr.graph import Graph, current_graph
-from symbody.expr.node import SYMBOL, Node, Number
+from symbody.expr.node import Node, Number
 from symbody.expr.parse import parse
 from symbody.expr.walk import free_symbols, substitute
 
@@ -14,8 +14,8 @@ from symbody.expr.walk import free_symbols, substitute
 def define(definitions: Mapping[str, str | Node | Number], graph: Graph | None = None) -> dict[str, Node]:
     """Expressions whose names may occur in one another, in any order, as nodes of the remaining symbols.
 
-    `define({"area": "width**2", "width": "2*r"})` gives both as expressions of r. A definition that needs itself is an error
-    that names the circle.
+    `define({"area": "width**2", "width": "2*r"})` gives both as expressions of r. A definition that needs itself is an
+    error that names the circle.
     """
     graph = graph or current_graph()
     with graph:
@@ -31,8 +31,8 @@ def define(definitions: Mapping[str, str | Node | Number], graph: Graph | None =
                 continue
             waiting = next((n for n in needs[name] if n not in done), None)
             if waiting is None:
-                known = {s: done[s.data.name] for s in free_symbols([raw[name]]) if s.op is SYMBOL and s.data.name in done}
-                done[name] = substitute([raw[name]], known)[0]  # type: ignore[arg-type]
+                known = {s: done[s.data.name] for s in free_symbols([raw[name]]) if s.data.name in done}
+                done[name] = substitute([raw[name]], known)[0]
                 path.pop()
             elif waiting in path:
                 circle = " -> ".join([*path[path.index(waiting) :], waiting])

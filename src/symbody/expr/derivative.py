@@ -1,8 +1,8 @@
 """Derivatives as more nodes in the same Graph: forward (sparse chain rule over the table) and reverse.
 
-Forward: D z_j = sum over the operands z_i of z_j of (dz_j/dz_i) D z_i, zero entries never stored (SYMOFROS, eq. 3.2): linear in
-the length of the table. Implicit blocks use the implicit function theorem: in the body the unknowns get the tangents
--J^-1 dr/dp, then D at(s, e) = at(s, D e).
+Forward: D z_j = sum over the operands z_i of z_j of (dz_j/dz_i) D z_i, zero entries never stored (SYMOFROS, eq. 3.2):
+linear in the length of the table. Implicit blocks use the implicit function theorem: in the body the unknowns get the
+tangents -J^-1 dr/dp, then D at(s, e) = at(s, D e).
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class _Forward:
         residual = solve.args[:n]
         # dr/dp with the unknowns held
         held = _Scope(scope)
-        held.memo.update({u: _NOTHING for u in unknowns})
+        held.memo.update(dict.fromkeys(unknowns, _NOTHING))
         self.walk(residual, held)
         rows = [self.find(r, held) for r in residual]
         # dx/dp = -J^-1 dr/dp; J and its factors are nodes that the block already has
@@ -281,7 +281,7 @@ def _inputs_and_partials(node: Node) -> list[tuple[Node, Any]]:
         pairs = _block_inputs(node)
     else:
         pairs = list(zip(node.args, partials(node), strict=True))
-    return [(c, w) for c, w in pairs if not (w.__class__ is int and w == 0) and not (isinstance(w, Node) and _is_zero(w))]
+    return [(c, w) for c, w in pairs if not (_is_zero(w) if isinstance(w, Node) else w == 0)]
 
 
 def _block_inputs(node: Node) -> list[tuple[Node, Any]]:
@@ -296,7 +296,7 @@ def _block_inputs(node: Node) -> list[tuple[Node, Any]]:
             if not a.flags & BOUND and a.op is not CONST:
                 reads[a] = None
         if x.op is SYMBOL and x not in own:
-            raise ExpressionError("reverse derivatives through nested implicit blocks: use jacobian() or jvp() instead.")
+            raise ExpressionError("no reverse derivative through nested implicit blocks; use jacobian() or jvp().")
     inputs = list(reads)
     forward = _Forward({x: {k: node.graph.one} for k, x in enumerate(inputs)})
     forward.walk([node], forward.root)

@@ -13,7 +13,19 @@ from symbody.errors import ExpressionError, NameLookupError, SolveError, nearest
 from symbody.expr.functions import as_nodes, evaluate_piecewise
 from symbody.expr.graph import Graph
 from symbody.expr.node import (
-    ADD, ALIAS, AT, CONST, EXTERN, MUL, POW, RESULT, SCALE, SOLVE, SYMBOL, TABLE, Node,
+    ADD,
+    ALIAS,
+    AT,
+    CONST,
+    EXTERN,
+    MUL,
+    POW,
+    RESULT,
+    SCALE,
+    SOLVE,
+    SYMBOL,
+    TABLE,
+    Node,
 )  # fmt: skip
 from symbody.expr.walk import at, quiet_collector, rebuild, solve_node, topological
 
@@ -25,7 +37,8 @@ NUMPY: dict[str, Callable[..., Any]] = {
     "max": np.maximum, "hypot": np.hypot, "mod": np.mod,
     "lt": lambda a, b: np.where(a < b, 1.0, 0.0), "le": lambda a, b: np.where(a <= b, 1.0, 0.0),
     "eq": lambda a, b: np.where(a == b, 1.0, 0.0), "ne": lambda a, b: np.where(a != b, 1.0, 0.0),
-    "and": lambda a, b: np.where((a != 0) & (b != 0), 1.0, 0.0), "or": lambda a, b: np.where((a != 0) | (b != 0), 1.0, 0.0),
+    "and": lambda a, b: np.where((a != 0) & (b != 0), 1.0, 0.0),
+    "or": lambda a, b: np.where((a != 0) | (b != 0), 1.0, 0.0),
     "select": lambda c, a, b: np.where(c != 0, a, b),
 }  # fmt: skip
 
@@ -62,7 +75,7 @@ def evaluate(nodes: Any, values: Mapping[Any, Any], exact: bool = False) -> Any:
 
 
 def _evaluate_into(
-    roots: Iterable[Node], memo: dict[Node, Any], symbol: Callable[[Node], Any], operate: Callable[[Node, list[Any]], Any]
+    roots: Iterable[Node], memo: dict[Node, Any], symbol: Callable[[Node], Any], operate: Callable[..., Any]
 ) -> None:
     """Fill memo for all roots. Bodies of implicit blocks are evaluated in a memo of their own."""
     stack = list(roots)

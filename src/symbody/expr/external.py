@@ -11,9 +11,9 @@ from typing import Any
 class External:
     """A pure function from outside: `arity` numbers in, `results` numbers out.
 
-    `function(*numbers)` returns a number or a sequence of `results` numbers, and accepts arrays where the interpreter is
-    used on batches. `address` is a C function `void f(const double *in, double *out)` for native code; `c_body` is its C
-    text for source targets. `derivative(*nodes)` gives the partial derivatives, one row a result.
+    `function(*numbers)` returns a number or a sequence of `results` numbers, and accepts arrays where the interpreter
+    is used on batches. `address` is a C function `void f(const double *in, double *out)` for native code; `c_body` is
+    its C text for source targets. `derivative(*nodes)` gives the partial derivatives, one row a result.
     """
 
     name: str
@@ -27,7 +27,7 @@ class External:
 
 @dataclass(frozen=True, slots=True)
 class Piecewise:
-    """A piecewise polynomial: on [x[i], x[i+1]) the value is sum_k c[k][i] (x - x[i])^k; the end pieces extend outward."""
+    """A piecewise polynomial: sum_k c[k][i] (x - x[i])^k on [x[i], x[i+1]); the end pieces extend outward."""
 
     x: tuple[float, ...]
     c: tuple[tuple[float, ...], ...]

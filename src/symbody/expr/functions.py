@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from symbody.errors import ExpressionError, ShapeError, nearest
@@ -20,8 +21,8 @@ COMMUTATIVE = frozenset({"min", "max", "hypot", "eq", "ne", "and", "or"})
 ARITY = {
     "exp": 1, "log": 1, "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "sinh": 1, "cosh": 1, "tanh": 1,
     "asinh": 1, "acosh": 1, "atanh": 1, "abs": 1, "sign": 1, "floor": 1, "ceil": 1, "not": 1,
-    "atan2": 2, "pow": 2, "min": 2, "max": 2, "hypot": 2, "mod": 2, "lt": 2, "le": 2, "eq": 2, "ne": 2, "and": 2, "or": 2,
-    "select": 3,
+    "atan2": 2, "pow": 2, "min": 2, "max": 2, "hypot": 2, "mod": 2,
+    "lt": 2, "le": 2, "eq": 2, "ne": 2, "and": 2, "or": 2, "select": 3,
 }  # fmt: skip
 
 
@@ -41,7 +42,9 @@ FOLD: dict[str, Callable[..., Any]] = {
 # exact at these places, so that no float enters an exact expression
 EXACT = {("sin", 0): 0, ("tan", 0): 0, ("cos", 0): 1, ("exp", 0): 1, ("log", 1): 0, ("asin", 0): 0, ("atan", 0): 0,
          ("sinh", 0): 0, ("cosh", 0): 1, ("tanh", 0): 0, ("asinh", 0): 0, ("atanh", 0): 0, ("acos", 1): 0}  # fmt: skip
-KEEPS_EXACT = frozenset({"abs", "sign", "floor", "ceil", "not", "min", "max", "mod", "lt", "le", "eq", "ne", "and", "or"})
+KEEPS_EXACT = frozenset(
+    {"abs", "sign", "floor", "ceil", "not", "min", "max", "mod", "lt", "le", "eq", "ne", "and", "or"}
+)
 
 
 def as_nodes(values: Sequence[Any]) -> list[Node]:
@@ -215,9 +218,9 @@ def interpolate(breakpoints: Sequence[float], values: Sequence[float], kind: str
     xs, ys = [float(v) for v in breakpoints], [float(v) for v in values]
     if len(xs) != len(ys) or len(xs) < 2:
         raise ShapeError(f"a table has {len(xs)} breakpoints and {len(ys)} values; expected equal numbers, at least 2.")
-    if not all(math.isfinite(v) for v in xs + ys) or any(b <= a for a, b in zip(xs, xs[1:], strict=False)):
+    if not all(math.isfinite(v) for v in xs + ys) or any(b <= a for a, b in pairwise(xs)):
         raise ExpressionError("the breakpoints of a table must be finite and increasing, its values finite.")
-    h = [b - a for a, b in zip(xs, xs[1:], strict=False)]
+    h = [b - a for a, b in pairwise(xs)]
     slope = [(b - a) / d for a, b, d in zip(ys, ys[1:], h, strict=False)]
     if kind == "linear":
         return Piecewise(tuple(xs), (tuple(ys[:-1]), tuple(slope)))
@@ -285,5 +288,3 @@ def extern(function: External, *values: Any) -> Any:
 def alias(node: Node, name: str, stage: int = 0) -> Node:
     """The same value under a name that rewriting does not look into."""
     return node.graph.intern(ALIAS, (node,), Alias(name, stage), node.flags)
-
-

@@ -32,9 +32,9 @@ class Solution:
     def at(self, expression: Any) -> Any:
         """An expression (node or array) of the symbols that were solved for, at the solution."""
         if isinstance(expression, Node):
-            return at(self.node, substitute([expression], self._names)[0])  # type: ignore[arg-type]
+            return at(self.node, substitute([expression], self._names)[0])
         array = np.asarray(expression, dtype=object)
-        nodes = substitute(as_nodes([self.node, *array.flat])[1:], self._names)  # type: ignore[arg-type]
+        nodes = substitute(as_nodes([self.node, *array.flat])[1:], self._names)
         out = np.empty(array.shape, dtype=object)
         for i, n in enumerate(nodes):
             out.flat[i] = at(self.node, n)
@@ -70,16 +70,18 @@ def solve(
     """The unknowns (symbols) for which the residuals vanish, near the guess.
 
     residual: n expressions that contain the unknowns; guess: n expressions or numbers that do not.
-    The iteration stops when every step is below tolerance * (1 + |x|). What does not depend on the unknowns is computed once,
-    outside of the iteration. Derivatives come from the implicit function theorem; the guess has none.
-    Newton's linear systems above size 3 are solved by LU; `pivots`, (row, column) pairs, overrides the choice by structure.
+    The iteration stops when every step is below tolerance * (1 + |x|). What does not depend on the unknowns is computed
+    once, outside of the iteration. Derivatives come from the implicit function theorem; the guess has none.
+    Newton's linear systems above size 3 are solved by LU; `pivots`, (row, column) pairs, overrides the choice by
+    structure.
     """
     xs = list(np.asarray(unknowns, dtype=object).flat)
     start = list(np.asarray(guess, dtype=object).flat)
     nodes = list(np.asarray(residual, dtype=object).flat)
     if not (len(xs) == len(start) == len(nodes)) or not xs:
         raise ShapeError(
-            f"solve() was given {len(nodes)} residuals, {len(xs)} unknowns and {len(start)} guesses; expected equal numbers."
+            f"solve() was given {len(nodes)} residuals, {len(xs)} unknowns and {len(start)} guesses; "
+            "expected equal numbers, at least one."
         )
     for x in xs:
         if not isinstance(x, Node) or x.op is not SYMBOL:
@@ -91,10 +93,10 @@ def solve(
     scope = f"{name}#{graph.size}"
     bound = [graph.symbol(x.data.name, "unknown", scope=scope, unit=x.data.unit) for x in xs]
     names = dict(zip(xs, bound, strict=True))
-    inside = substitute(nodes, names)  # type: ignore[arg-type]
-    for g, s in zip(start, substitute(start, names), strict=True):  # type: ignore[arg-type]
+    inside = substitute(nodes, names)
+    for g, s in zip(start, substitute(start, names), strict=True):
         if g is not s:
-            raise ExpressionError(f"the guess {g} contains an unknown of the block {name!r}; expected other symbols only.")
+            raise ExpressionError(f"the guess {g} contains an unknown of the block {name!r}; expected other symbols.")
     matrix = jacobian(inside, bound)
     order = None if pivots is None else tuple((int(r), int(c)) for r, c in pivots)
     step = [-d for d in solve_linear(matrix, inside, order)]

@@ -4,9 +4,9 @@ An op is a string; most are the name of a function. The others:
 
     const     data = int, Fraction, float or bool
     symbol    data = Symbol
-    scale     args = (x,), data = number        a numeric coefficient: it stays outside x, so a-b and b-a share one sum
-    add       args = (t1, t2, ...)              at least two terms, ordered by id; the first one has a positive coefficient
-    mul       args = (f1, f2, ...)              at least two factors, ordered by id, never const, scale or a repeated base
+    scale     args = (x,), data = number        a coefficient: it stays outside x, so a-b and b-a share one sum
+    add       args = (t1, t2, ...)              two terms or more, ordered by id; the first coefficient is positive
+    mul       args = (f1, f2, ...)              two factors or more, ordered by id, never const or scale, no base twice
     power     args = (x,), data = int | Fraction | float       constant exponent, never 0 or 1
     table     args = (x,), data = Piecewise
     extern    args = inputs, data = External    not a number: read it with result

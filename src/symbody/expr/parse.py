@@ -52,6 +52,27 @@ def parse(
     return _Reader(text, names or {}, graph, role, strict, limit).read()
 
 
+def symbol_named(graph: Graph, name: str, role: str, index: dict[str, list[Node]]) -> Node:
+    """The symbol of this name and role, else the only one of this name, else a new one.
+
+    `index` is empty at first and keeps what was found in the Graph, for the next call.
+    """
+    exact = graph.others.get((SYMBOL, Symbol(name, role)))
+    if exact is not None:
+        return exact
+    if not index:
+        for node in graph.others.values():
+            if node.op is SYMBOL:
+                index.setdefault(node.data.name, []).append(node)
+    same = index.get(name, [])
+    if len(same) > 1:
+        differ = "; ".join(f"role {n.data.role}, scope {n.data.scope!r}, unit {n.data.unit!r}" for n in same[:4])
+        raise ExpressionError(
+            f"{len(same)} symbols are called {name!r} ({differ}). Say which one: names={{{name!r}: node}}."
+        )
+    return same[0] if same else graph.symbol(name, role)
+
+
 class _Open:
     """What waits on the stack for its last operand: an operator, or an open parenthesis (strength ANY)."""
 
@@ -80,7 +101,7 @@ class _Reader:
         self.at = 0
         self.stack: list[_Open] = []
         self.known: dict[str, Node] = {}
-        self.symbols: dict[str, list[Node]] | None = None
+        self.symbols: dict[str, list[Node]] = {}
 
     def read(self) -> Node:
         while True:
@@ -186,20 +207,10 @@ class _Reader:
         if self.strict:
             message = f"the name {name!r} is unknown. {nearest(name, self.names)}"
             raise error_at(self.text, token.place, message, NameLookupError)
-        exact = self.graph.others.get((SYMBOL, Symbol(name, self.role)))
-        if exact is not None:
-            return exact
-        if self.symbols is None:
-            self.symbols = {}
-            for node in self.graph.others.values():
-                if node.op is SYMBOL:
-                    self.symbols.setdefault(node.data.name, []).append(node)
-        same = self.symbols.get(name, [])
-        if len(same) > 1:
-            differ = "; ".join(f"role {n.data.role}, scope {n.data.scope!r}, unit {n.data.unit!r}" for n in same[:4])
-            message = f"{len(same)} symbols are called {name!r} ({differ}). Say which one: names={{{name!r}: node}}."
-            raise error_at(self.text, token.place, message)
-        return same[0] if same else self.graph.symbol(name, self.role)
+        try:
+            return symbol_named(self.graph, name, self.role, self.symbols)
+        except ExpressionError as error:
+            raise error_at(self.text, token.place, str(error)) from error
 
     def lists(self) -> None:
         """Lists of numbers after a comma: [0, 1.5, -2], arguments of `piecewise` only."""

@@ -5,11 +5,25 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from symbody.expr.arithmetic import product_node, sum_node, negate, power_node
+from symbody.expr.arithmetic import negate, power_node, product_node, sum_node
 from symbody.expr.functions import ARITY, function_node
 from symbody.expr.graph import Graph
 from symbody.expr.node import (
-    ADD, ALIAS, AT, CONST, EXTERN, MUL, POW, RESULT, ROLES, SCALE, SOLVE, SYMBOL, TABLE, Node, Symbol,
+    ADD,
+    ALIAS,
+    AT,
+    CONST,
+    EXTERN,
+    MUL,
+    POW,
+    RESULT,
+    ROLES,
+    SCALE,
+    SOLVE,
+    SYMBOL,
+    TABLE,
+    Node,
+    Symbol,
 )  # fmt: skip
 from symbody.expr.walk import at, solve_node
 
@@ -23,7 +37,7 @@ def restore(graph: Graph, op: str, args: tuple[Node, ...], data: Any) -> Node:
         return graph.number(data)
     if op == SYMBOL:
         return _symbol(graph, data)
-    if op == ADD or op == MUL:
+    if op in (ADD, MUL):
         if len(args) < 2:
             raise ValueError(f"{op} of {len(args)} operands")
         return (sum_node if op == ADD else product_node)(graph, args, flags)

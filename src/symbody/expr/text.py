@@ -157,8 +157,8 @@ def _pieces(node: Node, bound: int) -> tuple[int, list[Piece]]:
         return (SUM, ["-", *product]) if coefficient < 0 else (PRODUCT, product)
     if op is MUL:
         return PRODUCT, _product(1, node.args, bound)
-    if op is POW and len(node.args) == 1:
-        if _is_divisor(node):
+    if op is POW:
+        if is_divisor(node):
             return PRODUCT, _product(1, (node,), bound)
         return _power(node.args[0], node.data)
     if op in COMPARISONS:
@@ -171,7 +171,7 @@ def _pieces(node: Node, bound: int) -> tuple[int, list[Piece]]:
         return own, [(node.args[0], own), f" {op} ", (node.args[1], own + 1)]
     if op == "not":
         return NOT, ["not ", (node.args[0], NOT)]
-    if op == "pow" and node.args[1].op is not CONST:  # the function of two arguments
+    if op == "pow" and node.args[1].op is not CONST:
         return POWER, [(node.args[0], ATOM), "**", (node.args[1], POWER)]
     return ATOM, _call(node, bound)
 
@@ -230,7 +230,7 @@ def _product(coefficient: Number, factors: tuple[Node, ...], bound: int) -> list
     over: list[list[Piece]] = []
     under: list[list[Piece]] = []
     for factor in islice(factors, bound):
-        if _is_divisor(factor):
+        if is_divisor(factor):
             base, exponent = factor.args[0], -factor.data
             under.append([(base, SIGN)] if exponent == 1 else _power(base, exponent)[1])
         else:
@@ -250,9 +250,9 @@ def _product(coefficient: Number, factors: tuple[Node, ...], bound: int) -> list
     return pieces
 
 
-def _is_divisor(node: Node) -> bool:
+def is_divisor(node: Node) -> bool:
     """Whether x^-e is written as a division by x^e: where reading 1/x^e gives x^-e again."""
-    if node.op is not POW or len(node.args) != 1 or node.data.__class__ is float or node.data >= 0:
+    if node.op is not POW or node.data.__class__ is float or node.data >= 0:
         return False
     # 1 / sqrt(x^2) would be read as 1 / |x|
     return not (node.data == Fraction(-1, 2) and node.args[0].op is POW)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from symbody.expr.arithmetic import add, collect, mul, multiply_all, power, scale
@@ -22,9 +22,9 @@ from symbody.expr.node import (
     SYMBOL,
     TABLE,
     Node,
+    Number,
     SolveInfo,
 )
-
 
 
 def topological(roots: Iterable[Node], known: Callable[[Node], bool] | None = None) -> list[Node]:
@@ -154,7 +154,7 @@ def free_symbols(roots: Iterable[Node]) -> list[Node]:
 
 
 def transform(roots: Iterable[Node], change: Callable[[Node, tuple[Node, ...]], Node | None]) -> list[Node]:
-    """Rebuild everything below the roots. `change(node, new_args)` gives the new node, or None for the usual rebuild."""
+    """Rebuild everything below the roots: `change(node, new_args)` gives a new node, or None for the usual rebuild."""
     roots = list(roots)
     new: dict[Node, Node] = {}
     with quiet_collector():
@@ -167,7 +167,7 @@ def transform(roots: Iterable[Node], change: Callable[[Node, tuple[Node, ...]], 
     return [new[r] for r in roots]
 
 
-def substitute(roots: Iterable[Node], replacement: dict[Node, Node | int | float]) -> list[Node]:
+def substitute(roots: Iterable[Node], replacement: Mapping[Node, Node | Number]) -> list[Node]:
     """Replace nodes by nodes, all at once: {x: y, y: x} swaps x and y."""
     table = {old: as_nodes([old, new])[1] for old, new in replacement.items()}
     return transform(roots, lambda node, args: table.get(node))
@@ -175,7 +175,7 @@ def substitute(roots: Iterable[Node], replacement: dict[Node, Node | int | float
 
 @contextmanager
 def quiet_collector() -> Iterator[None]:
-    """No cyclic collection meanwhile: building makes no garbage, and the collector would visit every node again and again."""
+    """No cyclic collection meanwhile: building makes no garbage, and the collector would visit every node often."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -183,5 +183,3 @@ def quiet_collector() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-

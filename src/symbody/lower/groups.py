@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from symbody.errors import NameLookupError, nearest
+from symbody.errors import DefinitionError, NameLookupError, nearest
 from symbody.lower.program import OutputPort, Port, Program, SolveBlock, operands
 
 WORKSPACE = "workspace"
@@ -35,6 +35,11 @@ class Grouped:
 
 def group(program: Program, groups: Mapping[str, Sequence[str]]) -> Grouped:
     """Cuts a Program into functions, each with the outputs listed; bit for bit the same results."""
+    for name in ("step", "setup"):
+        if name in groups:
+            raise DefinitionError(
+                f"A group cannot be called '{name}': every Grouped program has that function already."
+            )
     ports = {name: _outputs(program, wanted) for name, wanted in groups.items()}
     units = _units(program)
     shared = _shared(program, units, list(ports.values()))

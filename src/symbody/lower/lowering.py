@@ -11,7 +11,22 @@ from fractions import Fraction
 from typing import Any
 
 from symbody.expr.node import (
-    ADD, ALIAS, AT, BOUND, CONST, EXTERN, MUL, POW, RESULT, SCALE, SOLVE, STEP, SYMBOL, TABLE, Node, Number,
+    ADD,
+    ALIAS,
+    AT,
+    BOUND,
+    CONST,
+    EXTERN,
+    MUL,
+    POW,
+    RESULT,
+    SCALE,
+    SOLVE,
+    STEP,
+    SYMBOL,
+    TABLE,
+    Node,
+    Number,
 )  # fmt: skip
 from symbody.expr.walk import quiet_collector, topological
 from symbody.lower.program import OutputPort, Port, Program, SolveBlock
@@ -76,7 +91,7 @@ class _Lowering:
             outputs=tuple(outputs),
             ops=self.ops,
             args=self.args,
-            **lists,  # type: ignore[arg-type]
+            **lists,
             blocks=tuple(self.blocks[k] for k in range(len(self.blocks))),
             tables=tuple(self.tables),
             externals=tuple(self.externals),
@@ -463,7 +478,7 @@ def _whole_part(exponent: Number) -> int | None:
     """n of x^n and of x^(n + 1/2), for positive and negative exponents; None for any other exponent."""
     size = abs(exponent)
     if size.__class__ is int:
-        return size  # type: ignore[return-value]
-    if size.__class__ is Fraction and size.denominator == 2:  # type: ignore[union-attr]
-        return size.numerator // 2  # type: ignore[union-attr]
+        return size
+    if size.__class__ is Fraction and size.denominator == 2:
+        return size.numerator // 2
     return None

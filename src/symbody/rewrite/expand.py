@@ -8,11 +8,12 @@ from symbody.rewrite.settle import settle
 from symbody.rewrite.trigonometry import use_identities
 
 FEW = 4  # users of a shared value that is opened
+MOST = 20_000  # places that are tried
 
 
 def expand_where_cheaper(net: Network) -> None:
     """Products over sums, squares of sums, shared sums and products: opened where the cost falls after settling."""
-    for v in net.order():
+    for v in net.order()[:MOST]:
         if net.kind[v] == SUM:
             try_opening_products(net, v)
         if net.kind[v] == PRODUCT:

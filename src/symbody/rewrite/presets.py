@@ -3,36 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from symbody.errors import ExpressionError, nearest
 from symbody.expr.node import Node
 from symbody.rewrite.expand import expand_where_cheaper
 from symbody.rewrite.factor import factor
 from symbody.rewrite.flatten import flatten
+from symbody.rewrite.kernels import extract_kernels
+from symbody.rewrite.network import PRODUCT, SUM, Network
 from symbody.rewrite.pairs import share_pairs
 from symbody.rewrite.parameters import group_parameters
+from symbody.rewrite.rules import apply_rules
 from symbody.rewrite.runner import Pass, Report, run
 from symbody.rewrite.search import search
 from symbody.rewrite.share import share_powers
 from symbody.rewrite.trigonometry import simplify_trigonometry
 
+RULES = Pass("rules", "apply identities of functions", on_nodes=apply_rules)
 FLATTEN = Pass("flatten", "merge nested sums and products", flatten)
 PARAMETERS = Pass("parameters", "group parameters", group_parameters)
+TRIGONOMETRY = Pass("trigonometry", "use trigonometric identities", simplify_trigonometry)
+KERNELS = Pass("kernels", "extract kernels", extract_kernels)
 FACTOR = Pass("factor", "take out common factors", factor)
 PAIRS = Pass("pairs", "share common pairs of terms and factors", share_pairs)
-
-TRIGONOMETRY = Pass("trigonometry", "use trigonometric identities", simplify_trigonometry)
 POWERS = Pass("powers", "share powers", share_powers)
 EXPAND = Pass("expand", "expand and open where that is cheaper", expand_where_cheaper)
-SEARCH = Pass("search", "random search", lambda net: search(net, 2000))
+
+PASSES = {p.name: p for p in (RULES, FLATTEN, PARAMETERS, TRIGONOMETRY, KERNELS, FACTOR, PAIRS, POWERS, EXPAND)}
+
+CHAIN = (FLATTEN, PARAMETERS, TRIGONOMETRY, FLATTEN, FACTOR, FLATTEN, PARAMETERS, PAIRS, POWERS)
+KERNELS_FIRST = (FLATTEN, PARAMETERS, TRIGONOMETRY, FLATTEN, KERNELS, *CHAIN)
 
 PRESETS: dict[str, tuple[Pass, ...]] = {
     "none": (),
-    "standard": (FLATTEN, PARAMETERS, TRIGONOMETRY, FLATTEN, FACTOR, FLATTEN, PARAMETERS, PAIRS),
-    "expand": (FLATTEN, PARAMETERS, TRIGONOMETRY, FLATTEN, FACTOR, FLATTEN, PARAMETERS, PAIRS, EXPAND),
-    "full": (FLATTEN, PARAMETERS, TRIGONOMETRY, FLATTEN, FACTOR, FLATTEN, PARAMETERS, PAIRS, EXPAND, SEARCH),
+    "standard": (RULES, *CHAIN),
+    "full": (RULES, *KERNELS_FIRST, EXPAND),
 }
 
+LONGEST_SEARCH = 4000  # trials; one takes about 0.08 ms
+TRIALS_PER_OPERATION = 12
+TOO_BIG = 20_000  # operations beyond which the search would find next to nothing
 
-def optimize(roots: Iterable[Node], preset: str = "standard", **options: Any) -> tuple[list[Node], Report]:
-    return run(roots, PRESETS[preset], rounds=3 if preset=='standard' else 1)
+
+def optimize(
+    roots: Iterable[Node],
+    preset: str = "standard",
+    rounds: int = 3,
+    seed: int = 0,
+    trials: int | None = None,
+    accept: str = "cheaper",
+) -> tuple[list[Node], Report]:
+    """Rewrite expressions into cheaper ones of the same value.
+
+    preset: "none", "standard" (a chain of passes, repeated while it gains, at most `rounds` times) or "full" (two chains,
+    the better one expanded, then a random search of `trials` trials with `seed`; None: as many as the size deserves).
+    """
+    if preset not in PRESETS:
+        raise ExpressionError(f"unknown preset {preset!r} of rewriting. {nearest(preset, PRESETS)}")
+    roots = list(roots)
+    if preset != "full":
+        return run(roots, PRESETS[preset], accept, rounds)
+    start, report = run(roots, (RULES,), accept)
+    plain, first = run(start, (*CHAIN, EXPAND), accept)
+    kernels, second = run(start, (*KERNELS_FIRST, EXPAND), accept)
+    report.extend(first)
+    report.extend(second)
+    best = kernels if second.after.rank < first.after.rank else plain
+    best, last = run(best, (FLATTEN, searching(trials, seed), FLATTEN, FACTOR, PAIRS), accept)
+    report.extend(last)
+    return best, report
+
+
+def searching(trials: int | None = None, seed: int = 0) -> Pass:
+    """The random search as a pass."""
+
+    def apply(net: Network) -> None:
+        number = trials
+        if number is None:
+            size = sum(k in (SUM, PRODUCT) for k in net.kind)
+            number = 0 if size > TOO_BIG else min(LONGEST_SEARCH, TRIALS_PER_OPERATION * net.total)
+        search(net, number, seed)
+
+    return Pass("search", "search at random", apply)

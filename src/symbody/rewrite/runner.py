@@ -58,6 +58,13 @@ class Report:
     def saved(self) -> int:
         return self.before.total + self.before.body - self.after.total - self.after.body
 
+    def extend(self, other: Report) -> None:
+        """Take over the steps of a further run. The result is that run's, if it is the cheapest so far."""
+        self.steps += other.steps
+        self.seconds += other.seconds
+        if other.after.rank <= self.after.rank:
+            self.after = other.after
+
     def __str__(self) -> str:
         rows = [f"{'pass':<52} {'before':>7} {'after':>7} {'ms':>8}"]
         for s in self.steps:

@@ -10,7 +10,7 @@ from symbody.rewrite.network import PRODUCT, SUM, Network
 from symbody.rewrite.settle import settle
 from symbody.rewrite.trigonometry import use_identities
 
-TEMPERATURE = 0.6  # operations that a step may lose at the beginning, about
+TEMPERATURE = 0.3  # operations that a step may lose at the beginning, about
 FRESH = 200  # trials after which the list of places is made again
 
 

@@ -1,6 +1,6 @@
 """Systems as files: a versioned JSON table of nodes. A file is data: reading it builds nodes and runs nothing.
 
-Nodes are written in the order of their making, so that the order of terms and factors survives, and operands come first.
+Nodes are written in the order of their making, so that the order of terms and factors survives and operands come first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,19 @@ from symbody.errors import FormatError
 from symbody.expr.external import External, Piecewise
 from symbody.expr.graph import Graph
 from symbody.expr.node import (
-    ALIAS, CONST, EXTERN, POW, RESULT, SCALE, SOLVE, SYMBOL, TABLE, Alias, Node, SolveInfo, Symbol,
+    ALIAS,
+    CONST,
+    EXTERN,
+    POW,
+    RESULT,
+    SCALE,
+    SOLVE,
+    SYMBOL,
+    TABLE,
+    Alias,
+    Node,
+    SolveInfo,
+    Symbol,
 )  # fmt: skip
 from symbody.expr.restore import restore
 from symbody.expr.walk import quiet_collector, topological
@@ -159,7 +171,7 @@ def from_record(data: Any, externals: Mapping[str, External], where: str) -> Sys
         with quiet_collector():
             for number, row in enumerate(data["nodes"]):  # noqa: B007  used in the message
                 nodes.append(_restore_row(row, nodes, graph, externals))
-        arrays = {
+        arrays: dict[str, Any] = {
             kind: {str(n): _restore_array(v, nodes) for n, v in data[kind].items()}
             for kind in ("inputs", "parameters", "outputs", "guards", "resets", "residuals")
         }
@@ -167,7 +179,7 @@ def from_record(data: Any, externals: Mapping[str, External], where: str) -> Sys
             n: np.array([float.fromhex(x) for x in v[1]]).reshape([int(k) for k in v[0]])
             for n, v in data["defaults"].items()
         }
-        plain = {k: dict(data[k]) for k in ("states", "modes", "clocks", "units", "origins")}
+        plain: dict[str, Any] = {k: dict(data[k]) for k in ("states", "modes", "clocks", "units", "origins")}
         return System(str(data["name"]), **arrays, **plain, defaults=defaults)
     except FormatError:
         raise

@@ -51,7 +51,7 @@ class System:
     def __post_init__(self) -> None:
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731  the record is frozen
         if not self.name.isidentifier():
-            raise DefinitionError(f"System name {self.name!r}: expected letters, digits and _, not starting with a digit.")
+            raise DefinitionError(f"System name {self.name!r}: expected letters, digits and _, a letter first.")
         put("inputs", {n: _symbols(n, v) for n, v in dict(self.inputs).items()})
         put("parameters", _parameters(self.parameters))
         graph = _graph_of([self.inputs, self.parameters, self.outputs])
@@ -59,7 +59,7 @@ class System:
         for kind in ("outputs", "guards", "resets", "residuals"):
             put(kind, {n: node_array(v, graph) for n, v in dict(getattr(self, kind)).items()})
         if not self.outputs:
-            raise DefinitionError(f"System {self.name!r} has no outputs; expected at least one, as outputs={{'f': nodes}}.")
+            raise DefinitionError(f"System {self.name!r} has no outputs; expected some, as outputs={{'f': nodes}}.")
         put("parameters", {**self.parameters, **self._undeclared_parameters()})
         self._check_names()
         self._check_free_symbols()
@@ -80,7 +80,7 @@ class System:
             if s not in declared and s.data.role == "parameter":
                 if s.data.name in found:
                     raise DefinitionError(
-                        f"System {self.name!r} has two parameters named {s.data.name!r} (other scope, default or unit). "
+                        f"System {self.name!r} has two parameters {s.data.name!r} (other scope, default or unit). "
                         "Declare them in parameters={...} under different names."
                     )
                 found[s.data.name] = node_array(s, s.graph)
@@ -104,7 +104,9 @@ class System:
                     owner[s] = n
         for n in self.states:
             if n not in self.inputs or self.states[n] not in self.outputs:
-                raise DefinitionError(f"System {self.name!r}: state {n!r} -> {self.states[n]!r} needs an input and an output.")
+                raise DefinitionError(
+                    f"System {self.name!r}: state {n!r} -> {self.states[n]!r} needs an input and an output."
+                )
 
     def _check_free_symbols(self) -> None:
         known = {s for a in (*self.inputs.values(), *self.parameters.values()) for s in a.flat}
@@ -148,9 +150,8 @@ class System:
             return self.inputs[name]
         if name in self.parameters:
             return self.parameters[name]
-        raise NameLookupError(
-            f"System {self.name!r} has no input or parameter {name!r}. {nearest(name, [*self.inputs, *self.parameters])}"
-        )
+        known = [*self.inputs, *self.parameters]
+        raise NameLookupError(f"System {self.name!r} has no input or parameter {name!r}. {nearest(name, known)}")
 
     def output(self, name: str) -> np.ndarray:
         if name not in self.outputs:
@@ -200,10 +201,8 @@ class System:
             values = self.default(n)
             for k, s in enumerate(symbols.flat):
                 if s not in given:
-                    d = s.data
-                    default = values[k] if values is not None else d.default
-                    given[s] = target.symbol(d.name, d.role, scope=d.scope, unit=d.unit, origin=d.origin, default=default,
-                                             nonzero=d.nonzero)  # fmt: skip
+                    default = values[k] if values is not None else s.data.default
+                    given[s] = target.intern(SYMBOL, (), _replace(s.data, default=default), s.flags)
         flat = [x for a in self.outputs.values() for x in a.flat]
         rest = iter(transplant(flat, given, target))
         results = {n: _refill(a.shape, rest) for n, a in self.outputs.items()}

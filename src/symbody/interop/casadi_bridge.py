@@ -1,0 +1,206 @@
+"""Expressions to CasADi's SX and back. What one side does not have is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import ExpressionError, ShapeError
+from symbody.expr.functions import as_nodes, call
+from symbody.expr.graph import Graph, current_graph
+from symbody.expr.node import ADD, ALIAS, AT, CONST, EXTERN, MUL, POW, RESULT, SCALE, SOLVE, SYMBOL, TABLE, Node
+from symbody.expr.parse import symbol_named
+from symbody.expr.walk import topological
+from symbody.interop.peers import peer
+
+# the same function under the same meaning
+SAME = {
+    "exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "acos": "acos",
+    "atan": "atan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asinh": "asinh", "acosh": "acosh", "atanh": "atanh",
+    "abs": "fabs", "sign": "sign", "floor": "floor", "ceil": "ceil", "not": "logic_not", "atan2": "atan2", "pow": "power",
+    "min": "fmin", "max": "fmax", "hypot": "hypot", "lt": "lt", "le": "le", "eq": "eq", "ne": "ne", "and": "logic_and",
+    "or": "logic_or", "select": "if_else",
+}  # fmt: skip
+
+
+def to_casadi(nodes: Any, symbols: Mapping[Node, Any] | None = None) -> Any:
+    """A Node as a scalar SX, an array of Nodes as a list of SX.
+
+    symbols: Node -> SX; the others become `SX.sym(name)`. Named stages are opened.
+    """
+    casadi = peer("casadi")
+    single = not isinstance(nodes, (np.ndarray, list, tuple))
+    flat = [nodes] if single else list(np.asarray(nodes, dtype=object).flat)
+    made = _to_casadi(as_nodes(flat), symbols or {}, casadi)
+    return made[0] if single else made
+
+
+def casadi_function(name: str, nodes: Iterable[Any], symbols: Sequence[Node]) -> Any:
+    """A casadi.Function of one vector, the symbols in their order, to the vector of the nodes."""
+    casadi = peer("casadi")
+    x = casadi.SX.sym("x", len(symbols))
+    made = to_casadi(list(nodes), {s: x[k] for k, s in enumerate(symbols)})
+    return casadi.Function(name, [x], [casadi.vertcat(*made)])
+
+
+def _to_casadi(roots: list[Node], symbols: Mapping[Node, Any], casadi: Any) -> list[Any]:
+    made: dict[Node, Any] = dict(symbols)
+    for node in topological(roots, lambda n: n in symbols):
+        made[node] = _expression(node, [made[a] for a in node.args], casadi)
+    return [made[r] for r in roots]
+
+
+def _expression(node: Node, values: list[Any], casadi: Any) -> Any:
+    op, data = node.op, node.data
+    if op is SYMBOL:
+        return casadi.SX.sym(data.name)
+    if op is CONST:
+        return casadi.SX(float(data))
+    if op in (EXTERN, RESULT, SOLVE, AT, TABLE):
+        raise ExpressionError(f"CasADi's SX has no counterpart of the node {op!r} ({node}). Give symbols={{node: SX}}.")
+    if op is ADD:
+        total = values[0]
+        for v in values[1:]:
+            total = total + v
+        return total
+    if op is MUL:
+        product = values[0]
+        for v in values[1:]:
+            product = product * v
+        return product
+    if op is SCALE:
+        return -values[0] if data == -1 else float(data) * values[0]
+    if op is POW:
+        if data in (0.5, -0.5):
+            root = casadi.sqrt(values[0])
+            return root if data > 0 else 1 / root
+        return 1 / values[0] if data == -1 else casadi.power(values[0], float(data))
+    if op is ALIAS:
+        return values[0]
+    if op == "mod":  # the sign of the divisor, while fmod has that of the dividend
+        a, b = values
+        return a - b * casadi.floor(a / b)
+    return getattr(casadi, SAME[op])(*values)
+
+
+# -- from CasADi
+
+
+def from_casadi(source: Any, arguments: Any = None, graph: Graph | None = None, role: str = "input") -> Any:
+    """The Nodes of an SX (an array of its shape) or of a casadi.Function (a list of arrays, one an output).
+
+    arguments: for an SX a mapping name -> Node; for a Function the arrays of Nodes of its inputs, one an input. What is
+    not given becomes symbols of the given role: those of an input p are p1, p2, ... in column order, or p for a scalar.
+    A Function of MX is expanded to SX first.
+    """
+    casadi = peer("casadi")
+    graph = graph or _graph_of(arguments) or current_graph()
+    if isinstance(source, casadi.Function):
+        return _from_function(source, arguments, graph, role, casadi)
+    if not isinstance(source, casadi.SX):
+        raise ExpressionError(f"from_casadi was given a {type(source).__name__}; expected an SX or a casadi.Function.")
+    variables = casadi.symvar(source)
+    known = arguments or {}
+    index: dict[str, list[Node]] = {}
+    inputs = []
+    for v in variables:
+        name = v.name()
+        node = known[name] if name in known else symbol_named(graph, name, role, index)
+        inputs.append(np.array([[node]], dtype=object))
+    return _run(casadi.Function("f", variables, [source]), inputs, graph, casadi)[0]
+
+
+def _from_function(function: Any, arguments: Any, graph: Graph, role: str, casadi: Any) -> list[Any]:
+    if not function.is_a("SXFunction"):
+        function = function.expand()
+    if arguments is None:
+        arguments = [_input_symbols(function, i, graph, role) for i in range(function.n_in())]
+    arguments = [np.asarray(a, dtype=object) for a in arguments]
+    if len(arguments) != function.n_in():
+        raise ShapeError(f"{function.name()} has {function.n_in()} inputs; {len(arguments)} arrays were given.")
+    shaped = []
+    for i, a in enumerate(arguments):
+        if a.size != function.numel_in(i):
+            raise ShapeError(f"input {function.name_in(i)!r} has shape {function.size_in(i)}; {a.shape} was given.")
+        shaped.append(a if a.ndim == 2 else a.reshape(function.size_in(i), order="F"))
+    return _run(function, shaped, graph, casadi)
+
+
+def _input_symbols(function: Any, i: int, graph: Graph, role: str) -> Any:
+    name, size = function.name_in(i), function.numel_in(i)
+    out = np.empty(size, dtype=object)
+    out[:] = [graph.symbol(name if size == 1 else f"{name}{k + 1}", role) for k in range(size)]
+    return out
+
+
+def _run(function: Any, arguments: list[Any], graph: Graph, casadi: Any) -> list[Any]:
+    """Play the instructions of an SX function on Nodes."""
+    table = _operations(casadi)
+    places_in = [list(zip(s.row(), s.get_col())) for s in (function.sparsity_in(i) for i in range(function.n_in()))]
+    places_out = [list(zip(s.row(), s.get_col())) for s in (function.sparsity_out(i) for i in range(function.n_out()))]
+    outputs = []
+    for i in range(function.n_out()):
+        out = np.empty(function.size_out(i), dtype=object)
+        out.fill(graph.zero)  # places outside of the sparsity
+        outputs.append(out)
+    work: dict[int, Node] = {}
+    for k in range(function.n_instructions()):
+        op = function.instruction_id(k)
+        read, write = function.instruction_input(k), function.instruction_output(k)
+        if op == casadi.OP_CONST:
+            value = function.instruction_constant(k)
+            work[write[0]] = graph.number(int(value) if value.is_integer() and abs(value) < 2**53 else value)
+        elif op == casadi.OP_INPUT:
+            which, place = read
+            work[write[0]] = as_nodes([graph.one, arguments[which][places_in[which][place]]])[1]
+        elif op == casadi.OP_OUTPUT:
+            which, place = write
+            outputs[which][places_out[which][place]] = work[read[0]]
+        elif op in table:
+            work[write[0]] = table[op](*(work[r] for r in read))
+        else:
+            names = [n for n in dir(casadi) if n.startswith("OP_") and getattr(casadi, n) == op]
+            raise ExpressionError(f"the CasADi operation {' / '.join(names) or op} has no counterpart here.")
+    return outputs
+
+
+def _graph_of(arguments: Any) -> Graph | None:
+    """The Graph of the first Node among the arguments."""
+    values = arguments.values() if isinstance(arguments, Mapping) else arguments or ()
+    entries = (v for a in values for v in np.asarray(a, dtype=object).flat)
+    return next((v.graph for v in entries if v.__class__ is Node), None)
+
+
+def _operations(casadi: Any) -> dict[int, Callable[..., Any]]:
+    def named(name: str) -> Callable[..., Any]:
+        return lambda *values: call(name, *values)
+
+    names = {
+        "EXP": "exp", "LOG": "log", "SQRT": "sqrt", "SIN": "sin", "COS": "cos", "TAN": "tan", "ASIN": "asin",
+        "ACOS": "acos", "ATAN": "atan", "LT": "lt", "LE": "le", "EQ": "eq", "NE": "ne", "NOT": "not", "AND": "and",
+        "OR": "or", "FLOOR": "floor", "CEIL": "ceil", "FABS": "abs", "SIGN": "sign", "FMIN": "min", "FMAX": "max",
+        "SINH": "sinh", "COSH": "cosh", "TANH": "tanh", "ASINH": "asinh", "ACOSH": "acosh", "ATANH": "atanh",
+        "ATAN2": "atan2", "HYPOT": "hypot",
+    }  # fmt: skip
+    table: dict[str, Callable[..., Any]] = {
+        "ASSIGN": lambda a: a,
+        "ADD": lambda a, b: a + b,
+        "SUB": lambda a, b: a - b,
+        "MUL": lambda a, b: a * b,
+        "DIV": lambda a, b: a / b,
+        "NEG": lambda a: -a,
+        "INV": lambda a: 1 / a,
+        "SQ": lambda a: a**2,
+        "TWICE": lambda a: 2 * a,
+        "POW": lambda a, b: a**b,
+        "CONSTPOW": lambda a, b: a**b,
+        "IF_ELSE_ZERO": lambda c, a: call("select", c, a, 0),
+        "FMOD": lambda a, b: call("sign", a) * call("mod", call("abs", a), call("abs", b)),
+        "COPYSIGN": lambda a, b: call("select", call("lt", b, 0), -call("abs", a), call("abs", a)),
+        "LOG1P": lambda a: call("log", 1 + a),
+        "EXPM1": lambda a: call("exp", a) - 1,
+    }
+    table |= {theirs: named(ours) for theirs, ours in names.items()}
+    return {getattr(casadi, f"OP_{name}"): f for name, f in table.items() if hasattr(casadi, f"OP_{name}")}

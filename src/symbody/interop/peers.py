@@ -1,0 +1,20 @@
+"""Other programs are optional: they are imported when a bridge is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from symbody.errors import SymbodyError
+
+TITLES = {"sympy": "SymPy", "casadi": "CasADi"}
+
+
+def peer(module: str) -> Any:
+    """The module of another program, or an error that says how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise SymbodyError(
+            f"{TITLES.get(module, module)} is needed here and is not installed. Run: pip install symbody[peers]"
+        ) from error
