@@ -50,6 +50,7 @@ from symbody.expr.walk import substitute
 from symbody.system.system import System
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from symbody.lower.count import Counts
@@ -59,7 +60,6 @@ __version__ = "0.1.0"
 
 # Found only when asked for, so that `import symbody` stays quick.
 _LATER = {
-    "load_system": "symbody.system.save",
     "define": "symbody.expr.define",
     "parse": "symbody.expr.parse",
     "mask": "symbody.rewrite.mask",
@@ -146,6 +146,13 @@ def _save(self: System, path: str | Path) -> Path:
     return save_system(self, path)
 
 
+def _load(path: str | Path, externals: Iterable[External] = ()) -> System:
+    """Read a System that `save` wrote; `externals` gives the external functions that it calls."""
+    from symbody.system.save import load_system
+
+    return load_system(path, externals)
+
+
 for _name, _verb in {
     "optimize": _optimize,
     "optimize_with_report": _optimize_with_report,
@@ -157,6 +164,7 @@ for _name, _verb in {
     "hessian": _hessian,
     "jvp": _jvp,
     "save": _save,
+    "load": staticmethod(_load),
 }.items():
     setattr(System, _name, _verb)
 

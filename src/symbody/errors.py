@@ -30,6 +30,10 @@ class DefinitionError(SymbodyError):
     """A System is not closed or not consistent: free symbols, missing outputs, double names."""
 
 
+class ModelError(SymbodyError):
+    """A model or its file is wrong; the message names file and line where they are known."""
+
+
 class FormatError(SymbodyError):
     """A saved file is damaged, too large, or of another version."""
 

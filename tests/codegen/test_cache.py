@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from programs import CUBIC, Builder, pendulum, random_inputs, random_program
 
+from programs import CUBIC, Builder, pendulum, random_inputs, random_program
 from symbody.codegen import cache
 from symbody.codegen.kernel import compile_program
 from symbody.errors import NameLookupError

@@ -7,12 +7,13 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from programs import CUBIC, Builder, nested_roots, pendulum, random_inputs, random_program, square_root
 
+from programs import CUBIC, Builder, nested_roots, pendulum, random_inputs, random_program, square_root
 from symbody.codegen import partition
 from symbody.codegen.kernel import Kernel, compile_program
 from symbody.errors import CompileError, NameLookupError, ShapeError, SolveError
@@ -66,7 +67,8 @@ def test_random_programs_agree_with_the_interpreter_in_every_way_to_run_them(see
         assert np.array_equal(other[1], outcome)
     for i in range(19):
         one, k = kernel.call_with_status(*(a[i] for a in x))
-        assert same(one, tuple(a[i] for a in result)) and np.array_equal(k, outcome[i])
+        assert same(one, tuple(a[i] for a in result))
+        assert np.array_equal(k, outcome[i])
 
 
 @pytest.mark.parametrize("size", [1, 5, 40])
@@ -121,19 +123,16 @@ def every_function() -> Program:
 
 
 def test_every_function_on_special_values() -> None:
-    kernel = native(every_function())
+    program = every_function()
+    kernel = native(program)
     special = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-310, 1e300, -1e300, math.inf, -math.inf, math.nan]
     x, y = (a.ravel() for a in np.meshgrid(special, special))
     result = kernel(x, y)
     assert same(result, kernel(x, y, lanes=1))
     for i in range(len(x)):
-        expected = interpret(kernel_program(), [x[i], y[i]])
+        expected = interpret(program, [x[i], y[i]])
         for name, got in result._asdict().items():
             assert np.allclose(got[i], expected[name], rtol=1e-15, atol=0, equal_nan=True), (name, x[i], y[i])
-
-
-def kernel_program() -> Program:
-    return every_function()
 
 
 def test_fused_operations_round_once_and_products_are_never_contracted() -> None:
@@ -159,6 +158,18 @@ def test_fused_operations_round_once_and_products_are_never_contracted() -> None
         assert np.any(result.plain != 0) if fma else np.all(result.plain == 0)
 
 
+def test_a_machine_without_fused_operations_computes_the_same_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    from symbody.codegen import kernel as module
+
+    program = fuse_multiply_add(random_program(21, size=60, functions=False, tables=False))
+    assert "fma" in program.ops
+    x = random_inputs(program, 0, (9,))
+    expected = native(program)(*x)
+    host = module.host()
+    monkeypatch.setattr(module, "host", lambda: replace(host, fma=False))
+    assert agrees(native(program)(*x), expected._asdict(), 1e-13)
+
+
 def test_fusion_is_the_one_of_lowering() -> None:
     program = random_program(8, size=100, blocks=1, functions=False, tables=False)
     x = random_inputs(program, 2)
@@ -176,12 +187,15 @@ def test_a_batch_marks_the_states_that_fail_and_a_single_call_raises() -> None:
     a = np.array([4.0, -1.0, 2.0, 9.0, math.nan, 0.25, 16.0, 1e3, 3.0])
     result, status = kernel.call_with_status(a)
     expected, told = interpret(square_root(), [a], status=True)
-    assert np.array_equal(status, told) and status.shape == (9, 1)
+    assert np.array_equal(status, told)
+    assert status.shape == (9, 1)
     bad = status[:, 0] < 0
     assert np.array_equal(bad, [False, True, False, False, True, False, False, False, False])
     for r, e in zip(result, expected.values(), strict=True):
-        assert np.isnan(r[bad]).all() and np.allclose(r[~bad], e[~bad], rtol=1e-14)
-    assert same(kernel(a), result) and same(kernel(a, lanes=1), result)
+        assert np.isnan(r[bad]).all()
+        assert np.allclose(r[~bad], e[~bad], rtol=1e-14)
+    assert same(kernel(a), result)
+    assert same(kernel(a, lanes=1), result)
     with pytest.raises(SolveError, match=r"'root' of 'square_root'.*after 25 evaluations"):
         kernel(-1.0)
     with pytest.raises(SolveError, match="not finite"):
@@ -258,7 +272,8 @@ def test_external_by_address_and_results_read_far_from_the_call(monkeypatch: pyt
     kernel = native(b.program())
     batch = np.arange(22.0).reshape(11, 2)
     expected = np.stack([batch[:, 1], 2 * batch[:, 0], 2 * batch[:, 0], 2 * batch[:, 1], 3 * batch[:, 1]], axis=1)
-    assert np.array_equal(kernel(batch), expected) and np.array_equal(kernel(batch[3]), expected[3])
+    assert np.array_equal(kernel(batch), expected)
+    assert np.array_equal(kernel(batch[3]), expected[3])
 
 
 def test_an_external_without_code_is_refused() -> None:
@@ -303,7 +318,8 @@ def test_parameters_by_default_by_name_by_vector_and_bound(pend: Kernel) -> None
     bound = pend.bind({"l": 2.0})
     assert bound(0.3, 1.0) == pytest.approx(torque(0.3, 1.0, length=2.0))
     assert bound(qdd=1.0, q=0.3) == bound(0.3, qdd=1.0) == bound(0.3, 1.0)
-    assert "bound" in repr(bound) and "bound" not in repr(pend.bind and native(pendulum()))
+    assert "bound" in repr(bound)
+    assert "bound" not in repr(pend.bind and native(pendulum()))
 
 
 def test_parameters_may_differ_by_state(pend: Kernel) -> None:
@@ -315,7 +331,23 @@ def test_parameters_may_differ_by_state(pend: Kernel) -> None:
     assert same(result, pend.bind({"m": m})(q, 1.0))
     assert same(result, np.array([pend(a, 1.0, parameters={"m": b}) for a, b in zip(q, m, strict=True)]))
     grid = pend(q[:, None], 1.0, parameters={"m": m[:4]})
-    assert grid.shape == (29, 4) and np.allclose(grid, torque(q[:, None], 1.0, m=m[:4]))
+    assert grid.shape == (29, 4)
+    assert np.allclose(grid, torque(q[:, None], 1.0, m=m[:4]))
+
+
+def test_many_derived_values_may_differ_by_state_too() -> None:
+    b = Builder()
+    p, x = b.parameter("p", (300,), (1.0,) * 300), b.input("x", (2,))
+    total = b.make("mul", p[0], x[0])
+    for i in range(1, 300):
+        total = b.make("add", total, b.make("mul", p[i], x[i % 2]))
+    b.output("y", [total], ())
+    kernel = native(b.program())
+    rng = np.random.default_rng(0)
+    x_, p_ = rng.uniform(-1, 1, (20, 2)), rng.uniform(-1, 1, (20, 300))
+    expected = np.sum(p_ * np.tile(x_, 150), axis=1)
+    assert np.allclose(kernel(x_, parameters={"p": p_}), expected)
+    assert np.allclose(kernel(x_, parameters={"p": p_[0]}), np.tile(x_, 150) @ p_[0])
 
 
 def test_a_missing_default_is_named() -> None:
@@ -347,7 +379,8 @@ def test_batches_of_every_length(pend: Kernel, n: int) -> None:
     q = np.linspace(-2, 2, n)
     out = np.full(n + 2, 7.0)
     assert pend(q, 1.0, out=out[1:-1]).base is out
-    assert np.allclose(out[1:-1], torque(q, 1.0)) and out[0] == out[-1] == 7.0
+    assert np.allclose(out[1:-1], torque(q, 1.0))
+    assert out[0] == out[-1] == 7.0
     assert same(pend(q, 1.0, threads=2), pend(q, 1.0, lanes=1))
 
 
@@ -361,7 +394,8 @@ def test_out_is_written_whatever_its_layout(pend: Kernel) -> None:
     pend(same_memory, 1.0, out=same_memory)
     assert same(same_memory, expected)
     one = np.zeros(())
-    assert pend(0.5, 1.0, out=one) is one and one == pend(0.5, 1.0)
+    assert pend(0.5, 1.0, out=one) is one
+    assert one == pend(0.5, 1.0)
     with pytest.raises(ShapeError, match=r"\(19,\)"):
         pend(q, 1.0, out=np.zeros(19))
     with pytest.raises(ShapeError, match="float32"):
@@ -401,7 +435,9 @@ def test_several_outputs_have_names_even_odd_ones() -> None:
     b.output("class", x, (2, 1))
     b.output("nothing", [], (0, 3))
     result = native(b.program())(np.array([1.0, 2.0]))
-    assert result.count == 1.0 and result["d(f)/dx"] == 2.0 and result["class"].shape == (2, 1)
+    assert result.count == 1.0
+    assert result["d(f)/dx"] == 2.0
+    assert result["class"].shape == (2, 1)
     assert result["nothing"].shape == (0, 3)
     first, second, *_ = result
     assert (first, second) == (1.0, 2.0)
@@ -437,6 +473,14 @@ def test_native_time_is_positive_and_leaves_results_alone(pend: Kernel) -> None:
     assert 0 < pend.time_native(np.zeros(64), 1.0, lanes=8) < 1e-3
 
 
+def test_the_text_can_be_read() -> None:
+    from symbody.codegen.llvm_ir import emit_text
+
+    text = emit_text(pendulum(), lanes=4)
+    assert "define void @sb_main" in text
+    assert "<4 x double>" in text
+
+
 # -- tiers
 
 
@@ -452,7 +496,8 @@ def test_large_programs_answer_from_the_quick_tier_first(monkeypatch: pytest.Mon
     assert same(kernel(*x), expected)
     bound = kernel.bind()
     assert kernel.wait().tier == bound.tier == "optimized"
-    assert same(kernel(*x), expected) and same(bound(*x), expected)
+    assert same(kernel(*x), expected)
+    assert same(bound(*x), expected)
     assert native(program, wait=True).tier == "optimized"
 
 
@@ -465,7 +510,7 @@ def test_background_compilation_does_not_keep_the_interpreter_from_ending() -> N
         "print(k.compile_program(random_program(1, size=3000), cache=False).tier)\n"
     )
     done = subprocess.run([sys.executable, "-c", script, *sys.path], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_externals_of_a_program_given_as_a_function() -> None:

@@ -87,8 +87,10 @@ def test_special_values(both: Kernel) -> None:
     x = np.array([0.0, -0.0, math.inf, -math.inf, math.nan])
     for s, c in (both(x), both(x, lanes=1)):
         assert np.array_equal(np.signbit(s[:2]), [False, True])
-        assert np.all(s[:2] == 0) and np.all(c[:2] == 1)
-        assert np.isnan(s[2:]).all() and np.isnan(c[2:]).all()
+        assert np.all(s[:2] == 0)
+        assert np.all(c[:2] == 1)
+        assert np.isnan(s[2:]).all()
+        assert np.isnan(c[2:]).all()
 
 
 @pytest.mark.parametrize("lanes", [2, 4, 8])

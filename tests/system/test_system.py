@@ -135,3 +135,11 @@ def test_cyclic_definitions_name_the_circle():
     assert evaluate(done["area"], {"r": 1.5}) == pytest.approx(9.0)
     with pytest.raises(ExpressionError, match="a -> b -> c -> a"):
         sb.define({"a": "b + 1", "b": "2*c", "c": "a - x"})
+
+
+def test_a_symbol_listed_as_parameter_becomes_one():
+    x, m = sb.symbols("x m")
+    system = sb.System("s", inputs={"x": x}, parameters={"m": m}, outputs={"f": (m + 1) * x}, defaults={"m": 3})
+    assert system.parameters["m"][()].role == "parameter"
+    assert system.count().setup == 1
+    assert system.compile("python")(2.0) == 8.0

@@ -24,8 +24,9 @@ _TAKEN = frozenset((
     "fpclassify", "NAN", "INFINITY", "main", "bool", "true", "false", "asm", "class", "delete", "new", "this",
     "template", "typename", "namespace", "public", "private", "protected", "virtual", "operator", "friend", "using",
     "try", "catch", "throw", "and", "or", "not", "xor",
-    "NULL", "HUGE_VAL", "errno", "I", "unix", "linux", "M_E", "M_PI", "M_LN2", "M_LN10", "M_LOG2E", "M_LOG10E", "M_PI_2",
-    "M_PI_4", "M_1_PI", "M_2_PI", "M_2_SQRTPI", "M_SQRT2", "M_SQRT1_2", "DOMAIN", "SING", "OVERFLOW", "UNDERFLOW",
+    "NULL", "HUGE_VAL", "errno", "I", "unix", "linux", "M_E", "M_PI", "M_LN2", "M_LN10", "M_LOG2E", "M_LOG10E",
+    "M_PI_2", "M_PI_4", "M_1_PI", "M_2_PI", "M_2_SQRTPI", "M_SQRT2", "M_SQRT1_2", "DOMAIN", "SING",
+    "OVERFLOW", "UNDERFLOW",
 ))  # fmt: skip
 _PATTERN = re.compile(r"(t|w|k|in|out)\d+")
 

@@ -1,7 +1,7 @@
 """Object code on disk: one file an entry, named by a hash of everything that the code depends on.
 
-A file is a magic line, the SHA-256 of the rest, the length of a JSON header, the header, and the object code. Files that
-do not match their checksum are ignored and written again. The directory must be the user's own: code in it is executed.
+A file is a magic line, the SHA-256 of the rest, the length of a JSON header, the header, and the object code. One that
+does not match its checksum is ignored and written again. The directory must be the user's own: code in it is executed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
 
 
-def _refuse(path: Path, why: str) -> None:
+def _refuse(path: Path, why: str) -> Path | None:
     if str(path) not in _warned:
         _warned.add(str(path))
         warnings.warn(
@@ -88,7 +88,7 @@ def program_key(program: Program) -> str:
             program.blocks,
             program.tables,
             externals,
-        )  # fmt: skip
+        )
     )
 
 

@@ -124,7 +124,8 @@ class Kernel:
     ) -> Any:
         """Outputs at the given inputs; see the class.
 
-        parameters: None for the bound or default ones, a mapping by name, or a flat vector (..., n); may have loop dimensions.
+        parameters: None for the bound or default ones, a mapping by name, or a flat vector (..., n), all with loop
+            dimensions if they differ by state.
         out: array (or sequence of arrays, or mapping by name) to write to. threads: at most so many (None: all cores).
         lanes: 1 computes a batch state by state, with the same bits.
         One state whose `solve` fails raises SolveError; in a batch all outputs of such a state are NaN.
@@ -170,8 +171,7 @@ class Kernel:
         lanes: int | None = None,
         **named: Any,
     ) -> tuple[Any, np.ndarray]:
-        """(outputs, status) without raising: status is (..., number of solve blocks), +k converged after k evaluations, -k
-        failed after k."""
+        """(outputs, status) without raising; status: (..., blocks), +k converged after k evaluations, -k failed."""
         return self._general(arrays, named, parameters, out, threads, lanes)
 
     def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Kernel:
@@ -212,7 +212,8 @@ class Kernel:
                 loop = np.broadcast_shapes(loop, derived.shape[:-1])
             except ValueError:
                 raise ShapeError(
-                    f"The loop dimensions of the inputs {loop} and of the parameters {derived.shape[:-1]} do not broadcast together."
+                    f"The loop dimensions of the inputs {loop} and of the parameters {derived.shape[:-1]} "
+                    "do not broadcast together."
                 ) from None
         results = self._new_outputs(loop)
         targets = self._targets(out, loop)
@@ -317,12 +318,12 @@ class Kernel:
             missing = [p.name for p in ports if p.default is None and p.name not in (parameters or {})]
             if missing:
                 raise NameLookupError(
-                    f"No value for parameter {', '.join(missing)} of '{self.name}': there is no default. Give parameters=..."
+                    f"No value for parameter {', '.join(missing)} of '{self.name}', and no default. Give parameters=..."
                 )
         given = [real_array(a, p.name) for a, p in zip(gather_parameters(ports, parameters), ports, strict=True)]
         loop = loop_shape(ports, given)
         layout = self.signature.layout
-        derived = np.empty(loop + (layout.derived,))
+        derived = np.empty((*loop, layout.derived))
         rows = [state_rows(a, len(p.shape), loop) for a, p in zip(given, ports, strict=True)]
         context = self._context(aligned(layout.setup_frame), (derived, 0), [*rows, (derived, layout.derived)])
         self._tiers.code.setup(context.ctypes.data, 0, math.prod(loop))
@@ -340,7 +341,8 @@ class Kernel:
             if k < 0:
                 why = "a step is not finite" if -k < limit else "the limit is reached"
                 raise SolveError(
-                    f"Solve block '{name}' of '{self.name}' did not converge: stopped after {int(-k)} evaluations, {why}. "
+                    f"Solve block '{name}' of '{self.name}' did not converge: "
+                    f"stopped after {int(-k)} evaluations, {why}. "
                     "Give a guess nearer to the solution, or check that one exists at this state."
                 )
 

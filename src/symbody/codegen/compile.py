@@ -69,7 +69,7 @@ def emit_system(system: System, target: str = "c", **options: Any) -> str:
         from symbody.codegen.c import emit_c
 
         files = emit_c(lower(system), **options)
-        return files[f"{system.name}.{'c' if target == 'c' else 'h'}"]
+        return next(text for name, text in files.items() if name.endswith(".c" if target == "c" else ".h"))
     if target == "llvm":
         from symbody.codegen.llvm_ir import modules, plan
 

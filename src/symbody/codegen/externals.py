@@ -76,7 +76,8 @@ def matched(needed: Sequence[tuple[str, int, int]], given: Sequence[External]) -
             raise NameLookupError(f"External '{name}' was not given. {nearest(name, by_name)}")
         if (e.arity, e.results) != (arity, results):
             raise CompileError(
-                f"External '{name}' takes {e.arity} and gives {e.results} numbers; the code was made for {arity} and {results}."
+                f"External '{name}' takes {e.arity} and gives {e.results} numbers; "
+                f"the code was made for {arity} and {results}."
             )
         found.append(e)
     return found

@@ -1,14 +1,12 @@
 """Writer: the lines of one LLVM function, written as text.
 
-Building text takes about a microsecond a line, several times less than building llvmlite's IR objects and printing them.
+Text takes about a microsecond a line, several times less than building llvmlite's IR objects and printing them.
 """
 
 from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
-
-Number = float
 
 
 def double_literal(number: float) -> str:
@@ -106,6 +104,10 @@ class Writer:
             return self.intrinsic("fma", a, b, c)
         kind = self.lanes.double
         return self.line(f"fadd {kind} {self.line(f'fmul {kind} {a}, {b}')}, {c}")
+
+    def trig_alloca(self) -> str:
+        """For the head of the function: room that sines and cosines need in their slow branch."""
+        return f"%trig = alloca [{self.trig_room} x double], align 64" if self.trig_room else ""
 
     def any(self, booleans: str) -> str:
         """i1: true if some lane is."""

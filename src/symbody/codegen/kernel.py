@@ -43,9 +43,11 @@ def compile_program(
 ) -> Kernel:
     """Native code for a Program, which may be given as a function that makes it: a cache hit does not call it.
 
-    key: identifies the Program in the cache (None: a hash of the Program). level: "quick" (fast to make), "optimized", or
-    "auto" (optimised; above 20 000 operations quick first, replaced in the background; `wait` waits for that).
-    lanes: states per vector, 1 for none (None: as the CPU has). fma: fuse products into sums where the CPU can.
+    key: identifies the Program in the cache (None: a hash of the Program).
+    level: "quick" (fast to make), "optimized", or "auto": optimised, but above 20 000 operations quick first, replaced
+        in the background (`wait` waits for that).
+    lanes: states per vector, 1 for none (None: as the CPU has).
+    fma: fuse products into sums, and use fused operations in sines, where the CPU can.
     externals: needed if `program` is a function and the Program calls any.
     """
     if level not in ("auto", "quick", "optimized"):
@@ -82,7 +84,9 @@ def compile_program(
 def _make(
     program: Program, width: int, fma: bool, level: str, name: str | None, entry: str | None
 ) -> tuple[Signature, Tiers]:
-    planned = plan(fuse_multiply_add(program) if fma else program, width, fma)
+    # a Program that is fused already means the machine's operation
+    fused = fma or (host().fma and "fma" in program.ops)
+    planned = plan(fuse_multiply_add(program) if fma else program, width, fused)
     signature = signature_of(planned.program, planned.layout, name)
 
     def optimized() -> Code:

@@ -23,7 +23,7 @@ from symbody.codegen.llvm_values import LIBM
 from symbody.errors import CompileError
 
 QUICK, OPTIMIZED = 0, 2
-# Calls into LLVM from several threads are serialised by llvmlite; loading is guarded here because it takes several calls.
+# llvmlite serialises single calls into LLVM; loading takes several.
 _loading = threading.Lock()
 
 
@@ -85,16 +85,18 @@ class Workers:
         failures: list[BaseException] = []
 
         def work(process: subprocess.Popen[bytes]) -> None:
-            assert process.stdin is not None and process.stdout is not None
+            jobs_to, answers_from = process.stdin, process.stdout
+            assert jobs_to is not None
+            assert answers_from is not None
             try:
                 while not failures:
                     with take:
                         index, text = next(jobs, (-1, ""))
                     if index < 0:
                         return
-                    pickle.dump((text, level, cpu.cpu, cpu.features), process.stdin)
-                    process.stdin.flush()
-                    answer = pickle.load(process.stdout)
+                    pickle.dump((text, level, cpu.cpu, cpu.features), jobs_to)
+                    jobs_to.flush()
+                    answer = pickle.load(answers_from)
                     if isinstance(answer, str):
                         raise CompileError(refused(answer))
                     done[index] = answer

@@ -1,10 +1,10 @@
 """Program to LLVM text: modules that each compile on their own, and the layout that a caller needs to run them.
 
-Three functions are made, all `void f(context, begin, end)` over a range of states: `sb_setup` (parameters to derived values),
-`sb_main` (one state at a time, with `sb_main_one(context)` for the first alone) and `sb_batch` (a vector of states at a time).
-The context is an array of 64-bit words:
-frame, derived values and their stride, table of C functions, table of external functions, then address and stride
-of every input and output port. A stride counts doubles from one state to the next; 0 repeats the same data.
+Three functions are made, all `void f(context, begin, end)` over a range of states: `sb_setup` (parameters to derived
+values), `sb_main` (one state at a time; `sb_main_one(context)` is the first state alone) and `sb_batch` (a vector of
+states at a time). The context is an array of 64-bit words: frame, derived values and their stride, table of C
+functions, table of external functions, then address and stride of every input and output port. A stride counts doubles
+from one state to the next; 0 repeats the same data.
 """
 
 from __future__ import annotations
@@ -13,15 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from symbody.codegen.ir_writer import Lanes, Writer
-from symbody.codegen.llvm_lanes import (
-    extern_function,
-    gather_functions,
-    lanes_function,
-    scatter_functions,
-    small_gather,
-    small_scatter,
-    table_function,
-)
+from symbody.codegen.llvm_lanes import extern_function, lanes_function, table_function
+from symbody.codegen.llvm_rows import gather_functions, scatter_functions, small_gather, small_scatter
 from symbody.codegen.llvm_solve import write_solve
 from symbody.codegen.llvm_values import (
     ARGUMENTS,
@@ -36,7 +29,7 @@ from symbody.codegen.llvm_values import (
     input_ports,
 )
 from symbody.codegen.partition import partition
-from symbody.codegen.sincos import slow_function
+from symbody.codegen.sincos import sincos_function, slow_function
 from symbody.lower.program import Port, Program, operands
 
 # Operations per module: memory stays bounded and several can be compiled at the same time.
@@ -45,6 +38,8 @@ MODULE = 10_000
 VECTOR_DERIVED = 256
 # Ports with at most so many elements are moved between rows and lanes by code without loops.
 SMALL_ROW = 16
+# Angles per vector in scalar code; single 512-bit operations among scalar ones are slower than two of 256 bits.
+PACK = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +95,7 @@ def plan(program: Program, width: int, fma: bool) -> Plan:
         if len(kept) <= VECTOR_DERIVED:
             batch.derived_at = batch_frame
             batch_frame += len(kept)
+    setup.pack = main.pack = min(width, PACK)
     layout = Layout(
         width,
         len(kept),
@@ -119,6 +115,12 @@ def modules(plan: Plan, *, batch: bool = True, setup: bool = True) -> Iterator[s
     yield from _section_modules(plan.main, "sb_main")
     if batch and plan.batch is not None:
         yield from _section_modules(plan.batch, "sb_batch")
+
+
+def emit_text(program: Program, *, lanes: int = 1, fma: bool = False) -> str:
+    """The IR of all modules to read, for a Program as it is; fma: whether the machine has a fused multiply-add."""
+    texts = list(modules(plan(program, lanes, fma)))
+    return "\n".join(f"; {program.name}: module {i + 1} of {len(texts)}\n{text}" for i, text in enumerate(texts))
 
 
 def _elements(ports: Sequence[Port]) -> list[tuple[int, int]]:
@@ -196,12 +198,9 @@ def _write_chunk(section: Section, index: int, last: bool) -> Writer:
     if last:
         scope.write_late()
     w.do("ret void\n}")
-    w.lines.insert(0, "\n".join([f"define void @{section.prefix}{index}({ARGUMENTS}) #0 {{", "entry:", *_trig_room(w)]))
+    head = f"define void @{section.prefix}{index}({ARGUMENTS}) #0 {{"
+    w.lines.insert(0, f"{head}\nentry:\n{w.trig_alloca()}")
     return w
-
-
-def _trig_room(w: Writer) -> list[str]:
-    return [f"%trig = alloca [{w.trig_room} x double], align 64"] if w.trig_room else []
 
 
 def _write_main(section: Section, entry: str, inline: bool) -> Writer:
@@ -240,7 +239,7 @@ def _write_main(section: Section, entry: str, inline: bool) -> Writer:
     w.start("done")
     w.do("ret void\n}")
     head = f"define void @{entry}(ptr noalias %x, i64 %begin, i64 %end) #0 {{"
-    w.lines.insert(0, "\n".join([head, "entry:", *_trig_room(w), *room]))
+    w.lines.insert(0, "\n".join([head, "entry:", w.trig_alloca(), *room]))
     # one argument instead of three: converting them takes longer than many a Kernel
     w.do(f"define void @{entry}_one(ptr %x) #0 {{\ncall void @{entry}(ptr %x, i64 0, i64 1)\nret void\n}}")
     return w
@@ -269,8 +268,8 @@ def _write_batch(section: Section, entry: str) -> Writer:
         moves.append((*_pair(w, p), port.size, at * bytes_))
         at += port.size
     reads = len(moves)
-    for p, port in enumerate(section.outputs):
-        moves.append((*_pair(w, inputs + p), len(port), (section.outputs_at + section.output_start[p]) * bytes_))
+    for p, values in enumerate(section.outputs):
+        moves.append((*_pair(w, inputs + p), len(values), (section.outputs_at + section.output_start[p]) * bytes_))
     size = len(section.derived) + len(section.outcomes)
     derived = (section.derived_at * bytes_, size) if section.derived_at >= 0 and size else None
     if derived:
@@ -345,6 +344,10 @@ def _module(section: Section, writers: Sequence[Writer]) -> str:
     used = set().union(*(w.used for w in writers))
     text = "\n".join("\n".join(w.lines) for w in writers)
     parts = [text]
+    for need in sorted(n for n in used if n.startswith("sincos ")):
+        function = sincos_function(int(need.split()[1]), section.fma)
+        used |= function.used
+        parts.append("\n".join(function.lines))
     for need in sorted(used):
         word, _, number = need.partition(" ")
         if word == "sincos_slow":
@@ -366,10 +369,8 @@ def _module(section: Section, writers: Sequence[Writer]) -> str:
         declared.add("declare double @llvm.fabs.f64(double)")
     parts += sorted(declared)
     parts += _neighbours(section, text)
-    bits = min(64 * width, 512)
     parts.append(
-        f'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" '
-        '"no-stack-arg-probe" }'
+        'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" "no-stack-arg-probe" }'
     )
     parts.append('!0 = !{!"branch_weights", i32 1, i32 1000000}')
     parts.append("!1 = !{}")

@@ -13,7 +13,7 @@ INFINITY, NAN = float("inf"), float("nan")
 
 
 def write_solve(section: Section, b: int) -> Writer:
-    """The function `<prefix>solve<b>`: unknowns, body values and the outcome (+k or -k evaluations) end in the frame."""
+    """The function `<prefix>solve<b>`: unknowns, body values and outcome (+k or -k evaluations) end in the frame."""
     block, part, lanes = section.program.blocks[b], section.part, section.lanes
     kind, flag, num = lanes.double, lanes.boolean, lanes.number
     w = Writer(lanes, section.fma)

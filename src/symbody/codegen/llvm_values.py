@@ -1,4 +1,4 @@
-"""Text of one chunk: each value of a Program becomes a few LLVM instructions, for one state or for a vector of states."""
+"""Text of one chunk: each value of a Program becomes a few LLVM instructions, for one state or a vector of states."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from symbody.codegen.ir_writer import Lanes, Writer
 from symbody.codegen.partition import Partition
-from symbody.codegen.sincos import Request, write_sincos
+from symbody.codegen.sincos import Request, call_sincos, write_sincos
 from symbody.errors import CompileError
 from symbody.lower.program import Program
 
@@ -37,7 +37,8 @@ class Section:
     elements: element k of the inputs is (port, offset in the port).
     outputs: per output port its elements: a value, or ~b for the outcome of block b.
     derived: value -> index in the derived vector; outcomes: block solved in setup -> index there.
-    inputs_at, derived_at, outputs_at: first slots of these in the frame (vector code; derived_at < 0: not in the frame).
+    inputs_at, derived_at, outputs_at: first slots of these in the frame of vector code (derived_at < 0: not there).
+    pack: how many sines and cosines scalar code computes in one vector.
     """
 
     prefix: str
@@ -53,12 +54,13 @@ class Section:
     inputs_at: int = 0
     derived_at: int = -1
     outputs_at: int = 0
+    pack: int = 1
     sinks: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     late: list[tuple[int, int, int]] = field(default_factory=list)
     output_start: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """sinks: where a value is stored when it is made, (-1, slot) or (port, offset); late: outputs copied at the end."""
+        """sinks: where a value is stored once made, (-1, slot) or (port, offset); late: outputs copied at the end."""
         unknowns = {u for b in self.part.bodies for u in self.program.blocks[b].unknowns}
         for v, slot in self.part.slots.items():
             if v not in unknowns:
@@ -278,7 +280,11 @@ class Scope:
             if u not in names and (angle in wanted or (len(wanted) < TRIG_GROUP and self.known(angle))):
                 wanted.setdefault(angle, {})[program.ops[u]] = u
         requests = [Request(self.operand(a), "sin" in f, "cos" in f) for a, f in wanted.items()]
-        made = write_sincos(self.w, requests, self.libm_table())
+        s = self.section
+        if s.lanes.width > 1 and len(s.part.chunks) == 1:
+            made = write_sincos(self.w, requests, self.libm_table())
+        else:
+            made = call_sincos(self.w, requests, self.libm_table(), s.pack)
         for functions, (sine, cosine) in zip(wanted.values(), made, strict=True):
             for op, u in functions.items():
                 names[u] = sine if op == "sin" else cosine

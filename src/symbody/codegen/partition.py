@@ -1,8 +1,9 @@
 """Partition: a run of values cut into functions of bounded size, with places in a frame for what crosses between them.
 
-Compile time per operation grows with the size of a function, so a large run becomes a list of chunks. A value that is read
-in another function than its own is written to a slot of the frame, an array that the caller provides; a slot is used again
-once nothing reads its value any more. The body of a `solve` block becomes chunks of its own, called in the block's loop.
+Compile time per operation grows with the size of a function, so a large run becomes a list of chunks. A value that is
+read in another function than its own is written to a slot of the frame, an array that the caller provides; a slot is
+used again once nothing reads its value any more. The body of a `solve` block becomes chunks of its own, called in the
+block's loop.
 """
 
 from __future__ import annotations
@@ -113,8 +114,9 @@ _PLAIN = frozenset(("add", "sub", "mul", "div", "neg", "sin", "cos", "sqrt", "se
 
 
 def _place(program: Program, p: Partition, last_read: dict[int, int], width: int) -> None:
-    """Give slots: reused ones to values of the top chunks, lasting ones to what lives in blocks and to external calls."""
-    slots, free, size = p.slots, [], 0
+    """Give slots: reused ones to values of the top chunks, lasting ones to values of blocks and external calls."""
+    slots, size = p.slots, 0
+    free: list[int] = []
     ending: dict[int, list[int]] = {}
     top = set(p.top)
     for time, index in enumerate(p.top):

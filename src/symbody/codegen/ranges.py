@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-# Starting a thread's share costs some 50 us: not worth it for fewer operations times states (about 0.1 ms of vector code).
+# Starting a thread's share costs some 50 us: not worth it for fewer operations times states (0.1 ms of vector code).
 SHARE = 2_000_000
 # Shares begin at multiples of it, so that vectors are full.
 GRAIN = 64

@@ -1,4 +1,4 @@
-"""Signature: what a Kernel must know besides its code, kept as JSON next to it so that a cached Kernel needs no Program."""
+"""Signature: what a Kernel must know besides its code, kept as JSON next to it: a cached Kernel needs no Program."""
 
 from __future__ import annotations
 

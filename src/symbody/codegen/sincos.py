@@ -1,8 +1,9 @@
 """Sine and cosine in LLVM text: the same operations for one double and for a vector of them, so equal bit for bit.
 
-x = n pi/2 + r with |r| <= pi/4 in two doubles r + t (Cody and Waite, Software Manual for the Elementary Functions, 1980,
-ch. 8), then the polynomials of fdlibm (k_sin.c, k_cos.c). Below `LIMIT` the error stays under one unit in the last place;
-lanes above it, infinite or not a number go to libm through a branch that is taken only when some lane needs it.
+x = n pi/2 + r - t with |r| <= pi/4 and t the rounding error of r (Cody and Waite, Software Manual for the Elementary
+Functions, 1980, ch. 8), then the polynomials of fdlibm (k_sin.c, k_cos.c). Below `LIMIT` the error stays under one unit
+in the last place; lanes above it, infinite or not a number go to libm through a branch that is taken only when some
+lane needs it.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ LIMIT = 1e5
 ROUNDER = 6755399441055744.0  # 1.5 * 2**52
 TWO_OVER_PI = float.fromhex("0x1.45f306dc9c883p-1")
 
-# pi/2 as a sum of doubles; a fused multiply-add forms x - n*PI_A without error. PI_B has 33 bits: where subtracting n*PI_B
-# cancels, the difference is exact, elsewhere its rounding error can be computed.
+# pi/2 as a sum of doubles; a fused multiply-add forms x - n*PI_A without error. PI_B has 33 bits: where subtracting
+# n*PI_B cancels, the difference is exact, elsewhere its rounding error can be computed.
 PI_A = float.fromhex("0x1.921fb54442d18p+0")
 PI_B = float.fromhex("0x1.1a62633100000p-54")
 PI_C = float.fromhex("0x1.1701b839a2520p-88")
@@ -54,7 +55,7 @@ class Request:
 def write_sincos(w: Writer, requests: Sequence[Request], libm: str) -> list[tuple[str, str]]:
     """Add code for all requests with one shared slow branch; (sine, cosine) operands, "" where not wanted.
 
-    `libm` is the operand that points to the table of C functions, for `SLOW_FUNCTION`.
+    `libm` is the operand that points to the table of C functions, for `slow_function`.
     """
     kind = w.lanes.double
     results = [_fast(w, r) for r in requests]
@@ -76,6 +77,51 @@ def write_sincos(w: Writer, requests: Sequence[Request], libm: str) -> list[tupl
         return w.line(f"phi {kind} [ {fast}, %{before} ], [ {mended}, %{slow} ]") if fast else ""
 
     return [(joined(f[0], m[0]), joined(f[1], m[1])) for f, m in zip(results, repaired, strict=True)]
+
+
+def call_sincos(w: Writer, requests: Sequence[Request], libm: str, pack: int) -> list[tuple[str, str]]:
+    """As `write_sincos` by calls of `sincos_function`: shorter code; scalar code packs `pack` angles in a vector."""
+    if w.lanes.width > 1:
+        return [pair for r in requests for pair in _call(w, w.lanes, r.angle, [(0, r)], libm)]
+    made: list[tuple[str, str]] = []
+    for start in range(0, len(requests), pack):
+        group = requests[start : start + pack]
+        lanes = Lanes(1 << (len(group) - 1).bit_length())
+        angles = group[0].angle
+        if lanes.width > 1:
+            # unused lanes hold zeros, which never need the slow branch
+            angles = "zeroinitializer"
+            for i, r in enumerate(group):
+                angles = w.line(f"insertelement {lanes.double} {angles}, double {r.angle}, i64 {i}")
+        made += _call(w, lanes, angles, list(enumerate(group)), libm)
+    return made
+
+
+def _call(
+    w: Writer, lanes: Lanes, angles: str, wanted: Sequence[tuple[int, Request]], libm: str
+) -> list[tuple[str, str]]:
+    """Results for the requests in the given lanes of a vector (all lanes for requests of the vector's own type)."""
+    kind = lanes.double
+    w.used.add(f"sincos {lanes.width}")
+    both = w.line(f"call {{ {kind}, {kind} }} @sincos{lanes.width}({kind} {angles}, ptr {libm})")
+
+    def part(index: int, lane: int) -> str:
+        vector = w.line(f"extractvalue {{ {kind}, {kind} }} {both}, {index}")
+        return vector if lanes == w.lanes else w.line(f"extractelement {kind} {vector}, i64 {lane}")
+
+    return [(part(0, i) if r.sin else "", part(1, i) if r.cos else "") for i, r in wanted]
+
+
+def sincos_function(width: int, fma: bool) -> Writer:
+    """`sincos<width>(angles, libm)` returns sines and cosines: the code of `write_sincos` as a function."""
+    w = Writer(Lanes(width), fma)
+    kind = w.lanes.double
+    ((s, c),) = write_sincos(w, [Request("%angles", True, True)], "%libm")
+    first = w.line(f"insertvalue {{ {kind}, {kind} }} poison, {kind} {s}, 0")
+    w.do(f"ret {{ {kind}, {kind} }} {w.line(f'insertvalue {{ {kind}, {kind} }} {first}, {kind} {c}, 1')}\n}}")
+    head = f"define internal {{ {kind}, {kind} }} @sincos{width}({kind} %angles, ptr %libm) noinline #0 {{"
+    w.lines.insert(0, f"{head}\nentry:\n{w.trig_alloca()}")
+    return w
 
 
 def _fast(w: Writer, request: Request) -> tuple[str, str]:
@@ -153,7 +199,7 @@ def _difference(w: Writer, a: str, b: str) -> tuple[str, str]:
 def _repair(
     w: Writer, requests: Sequence[Request], results: Sequence[tuple[str, str]], libm: str
 ) -> list[tuple[str, str]]:
-    """In the slow branch: hand all angles to `SLOW_FUNCTION`, which replaces what the fast code got wrong."""
+    """In the slow branch: hand all angles to `slow_function`, which replaces what the fast code got wrong."""
     kind, width, count = w.lanes.double, w.lanes.width, len(requests)
     room = 8 * width * count
     w.trig_room = max(w.trig_room, 3 * width * count)

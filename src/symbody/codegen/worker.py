@@ -1,8 +1,8 @@
 """IR text to object code, here or in a process of its own.
 
-This file imports nothing of symbody, so that `python worker.py` starts fast: it reads jobs from standard input, each as a
-pickled (ir, level, cpu, features), and answers each with pickled object code, or a text that says what is wrong, until its
-input ends.
+This file imports nothing of symbody, so that `python worker.py` starts fast: it reads jobs from standard input, each as
+a pickled (ir, level, cpu, features), and answers each with pickled object code, or a text that says what is wrong,
+until its input ends.
 """
 
 from __future__ import annotations

@@ -23,7 +23,21 @@ from symbody.expr.node import (
     Node,
     Number,
 )
-from symbody.expr.text import AND, ANY, ATOM, COMPARE, NOT, OR, POWER, PRODUCT, SIGN, SUM, Piece, is_divisor
+from symbody.expr.text import (
+    AND,
+    ANY,
+    ATOM,
+    COMPARE,
+    NOT,
+    OR,
+    POWER,
+    PRODUCT,
+    SIGN,
+    SUM,
+    Piece,
+    integer_text,
+    is_divisor,
+)
 
 DOTS = r"\ldots"
 
@@ -108,11 +122,11 @@ def _escape(name: str) -> str:
 
 def _number(value: Number) -> str:
     if value.__class__ is Fraction:
-        return rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
+        return rf"\frac{{{integer_text(value.numerator)}}}{{{integer_text(value.denominator)}}}"
     if value.__class__ is bool:
         return r"\mathrm{true}" if value else r"\mathrm{false}"
     if value.__class__ is int:
-        return str(value)
+        return integer_text(value)
     text = repr(value)
     if "e" in text:
         digits, _, exponent = text.partition("e")
@@ -206,7 +220,7 @@ def _product(coefficient: Number, factors: tuple[Node, ...], limit: int) -> list
     exact = coefficient.__class__ is Fraction
     top: Number = coefficient.numerator if exact else coefficient  # type: ignore[union-attr]
     over: list[list[Piece]] = []
-    under: list[list[Piece]] = [[str(coefficient.denominator)]] if exact else []  # type: ignore[union-attr]
+    under: list[list[Piece]] = [[integer_text(coefficient.denominator)]] if exact else []  # type: ignore[union-attr]
     shown = list(islice(factors, limit))
     divisors = [f for f in shown if is_divisor(f)]
     # a factor that stands alone over or under the bar needs no parentheses

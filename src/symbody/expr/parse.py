@@ -45,7 +45,7 @@ def parse(
 
     A name is looked up in `names` (nodes or numbers), then among the symbols of the Graph; an unknown one becomes a
     symbol of the given role, or is refused if `strict`. The Graph is that of the nodes in `names`, or the current one.
-    Integers are exact, 1.5 and 1e-3 are floats, pi is a float. `a name in backticks` may hold any character.
+    Integers (7, 0xff) are exact, 1.5 and 1e-3 are floats, so is pi. `a name in backticks` may hold any character.
     """
     if graph is None:
         graph = next((v.graph for v in (names or {}).values() if v.__class__ is Node), None) or current_graph()
@@ -183,7 +183,10 @@ class _Reader:
 
     def number(self, token: Token) -> Node:
         try:
-            value = int(token.text) if token.text.isdigit() else float(token.text)
+            if token.text[:2] in ("0x", "0X"):
+                value: int | float = int(token.text, 16)
+            else:
+                value = int(token.text) if token.text.isdigit() else float(token.text)
         except ValueError:  # Python refuses integers of thousands of digits
             raise error_at(self.text, token.place, f"an integer of {len(token.text)} digits is too long.") from None
         if value == math.inf:

@@ -136,10 +136,18 @@ def quote_name(name: str) -> str:
 
 
 def number_text(value: Number) -> str:
-    """An int, a/b, or the shortest float text that gives the same float."""
+    """An integer, a/b, or the shortest float text that gives the same float."""
     if value.__class__ is Fraction:
-        return f"{value.numerator}/{value.denominator}"
-    return repr(value)
+        return f"{integer_text(value.numerator)}/{integer_text(value.denominator)}"
+    return integer_text(value) if value.__class__ is int else repr(value)
+
+
+def integer_text(value: int) -> str:
+    """Decimal digits; hexadecimal ones where Python refuses to convert so many."""
+    try:
+        return str(value)
+    except ValueError:
+        return hex(value)
 
 
 def _pieces(node: Node, bound: int) -> tuple[int, list[Piece]]:
@@ -236,7 +244,7 @@ def _product(coefficient: Number, factors: tuple[Node, ...], bound: int) -> list
         else:
             over.append([(factor, SIGN)])
     if coefficient.__class__ is Fraction and coefficient.numerator == 1 and over:
-        under.insert(0, [str(coefficient.denominator)])
+        under.insert(0, [integer_text(coefficient.denominator)])
     elif coefficient != 1 or not over:
         over.insert(0, [number_text(coefficient)])
     pieces: list[Piece] = []

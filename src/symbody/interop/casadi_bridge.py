@@ -16,11 +16,13 @@ from symbody.expr.walk import topological
 from symbody.interop.peers import peer
 
 # the same function under the same meaning
+EQUAL_NAMES = (
+    "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
+    "atanh", "sign", "floor", "atan2", "ceil", "hypot", "lt", "le", "eq", "ne",
+)  # fmt: skip
 SAME = {
-    "exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "acos": "acos",
-    "atan": "atan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asinh": "asinh", "acosh": "acosh", "atanh": "atanh",
-    "abs": "fabs", "sign": "sign", "floor": "floor", "ceil": "ceil", "not": "logic_not", "atan2": "atan2", "pow": "power",
-    "min": "fmin", "max": "fmax", "hypot": "hypot", "lt": "lt", "le": "le", "eq": "eq", "ne": "ne", "and": "logic_and",
+    **{name: name for name in EQUAL_NAMES},
+    "abs": "fabs", "not": "logic_not", "pow": "power", "min": "fmin", "max": "fmax", "and": "logic_and",
     "or": "logic_or", "select": "if_else",
 }  # fmt: skip
 

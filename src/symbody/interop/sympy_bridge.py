@@ -18,11 +18,14 @@ from symbody.expr.walk import topological
 from symbody.interop.peers import peer
 
 # the same function under the same meaning; others are written out below
+EQUAL_NAMES = (
+    "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
+    "atanh", "sign", "floor", "atan2",
+)  # fmt: skip
 SAME = {
-    "exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "acos": "acos",
-    "atan": "atan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asinh": "asinh", "acosh": "acosh", "atanh": "atanh",
-    "abs": "Abs", "sign": "sign", "floor": "floor", "ceil": "ceiling", "atan2": "atan2", "mod": "Mod", "pow": "Pow", "min": "Min",
-    "max": "Max", "lt": "StrictLessThan", "le": "LessThan", "eq": "Equality", "ne": "Unequality",
+    **{name: name for name in EQUAL_NAMES},
+    "abs": "Abs", "ceil": "ceiling", "mod": "Mod", "pow": "Pow", "min": "Min", "max": "Max", "lt": "StrictLessThan",
+    "le": "LessThan", "eq": "Equality", "ne": "Unequality",
 }  # fmt: skip
 CONDITIONS = frozenset({"lt", "le", "eq", "ne", "and", "or", "not"})
 

@@ -1,4 +1,4 @@
-"""Operations that a graph will need, counted without lowering it. docs/decisions/0004-how-nodes-become-operations.md."""
+"""Operations that a graph will need, counted without lowering it, by the rules of docs/decisions/0004."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from symbody.expr.node import ADD, ALIAS, AT, BOUND, CONST, EXTERN, MUL, POW, RESULT, SCALE, SOLVE, SYMBOL, TABLE, Node
+from symbody.expr.node import ADD, ALIAS, AT, BOUND, CONST, MUL, POW, RESULT, SCALE, SOLVE, SYMBOL, Node
 
 TRIG = frozenset(("sin", "cos", "tan", "asin", "acos", "atan", "atan2"))
 FREE = frozenset((CONST, SYMBOL, RESULT, ALIAS, SOLVE, AT))
@@ -79,7 +79,7 @@ def cost(roots: Iterable[Node]) -> Cost:
                 continue
             divisors = 0
             for a in args:
-                if a.op is POW and a.data < 0 and a in factors and (a.flags or not flags):
+                if a.op is POW and a in factors:
                     divisors += 1
             if not divisors:
                 mul[place] += inputs - 1
@@ -100,7 +100,7 @@ def cost(roots: Iterable[Node]) -> Cost:
                 mul[place] += 1
         elif op is POW:
             e, x = node.data, node.args[0]
-            if e < 0 and node not in factors:
+            if e < 0 and node not in factors and e.__class__ is not float:
                 div[place] += 1
             size = abs(e)
             if size.__class__ is int:
@@ -154,7 +154,7 @@ def _walk(roots: Iterable[Node]) -> tuple[list[Node], dict[Node, int], set[Node]
                 else:
                     uses[a] = 1
                     stack.append(a)
-                    if product and a.op is POW and a.data < 0:
+                    if product and a.op is POW and a.data < 0 and a.flags:
                         factors.add(a)
     return order, uses, factors
 

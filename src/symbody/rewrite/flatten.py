@@ -1,4 +1,4 @@
-"""Merge nested sums and nested products. A part that is used elsewhere stays closed: opening it would compute it twice."""
+"""Merge nested sums and nested products. A part that is used elsewhere stays closed, or it would be computed twice."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _gain(net: Network, kernel: Kernel, places: list[Place]) -> int:
     size = len(kernel[0]) + len(kernel[1])
     gain = 1 - size
     for _, r, s, cofactor in places:
-        kept = (net.refs[abs(r)] > 1) * (len(net.body[abs(r)]) - 1) + (net.refs[abs(s)] > 1) * (len(net.body[abs(s)]) - 1)
+        kept = sum(len(net.body[abs(t)]) - 1 for t in (r, s) if net.refs[abs(t)] > 1)
         gain += size + len(cofactor) - 1 - kept
     if all(net.kind[f] == SETUP for f in (*kernel[0], *kernel[1])):
         gain += size - 1

@@ -1,6 +1,6 @@
-"""Moves that may pay: expand a product over a sum, open a shared sum or product in its users, open all products of a sum.
+"""Moves that may pay: expand a product over a sum, open a shared sum or product in its users, open products of a sum.
 
-A move alone usually raises the cost; what it brings shows after `settle`. ROBOTRAN 3.10 d, "partial de-recursification".
+A move alone usually raises the cost; what it brings shows after `settle` (robotran 3.10 d, "de-recursification").
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def open_in_users(net: Network, v: int, only: int = 0) -> bool:
 
 
 def open_products(net: Network, v: int, depth: int = 8) -> bool:
-    """Write the terms of the sum v as products of what is no product; equal terms then meet. Whether anything was open."""
+    """Write the terms of the sum v as products of what is no product, so that equal terms meet; whether it changed."""
     terms: list[int] = []
     opened = False
     for r in net.body[v]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from symbody.errors import ExpressionError, nearest
 from symbody.expr.node import Node
+from symbody.rewrite.cost import cost
 from symbody.rewrite.expand import expand_where_cheaper
 from symbody.rewrite.factor import factor
 from symbody.rewrite.flatten import flatten
@@ -55,15 +56,21 @@ def optimize(
 ) -> tuple[list[Node], Report]:
     """Rewrite expressions into cheaper ones of the same value.
 
-    preset: "none", "standard" (a chain of passes, repeated while it gains, at most `rounds` times) or "full" (two chains,
-    the better one expanded, then a random search of `trials` trials with `seed`; None: as many as the size deserves).
+    preset: "none", "standard" (a chain of passes, repeated while it gains, at most `rounds` times) or "full" (two such
+    chains with expansion, the better one followed by a random search of `trials` trials with `seed`; None: as many as
+    the size deserves).
     """
     if preset not in PRESETS:
         raise ExpressionError(f"unknown preset {preset!r} of rewriting. {nearest(preset, PRESETS)}")
     roots = list(roots)
-    if preset != "full":
-        return run(roots, PRESETS[preset], accept, rounds)
-    start, report = run(roots, (RULES,), accept)
+    if preset == "none":
+        return run(roots, ())
+    start, report = run(roots, (RULES,), "always" if accept == "always" else "calls")
+    report.after = cost(start)
+    if preset == "standard":
+        best, last = run(start, CHAIN, accept, rounds)
+        report.extend(last)
+        return best, report
     plain, first = run(start, (*CHAIN, EXPAND), accept)
     kernels, second = run(start, (*KERNELS_FIRST, EXPAND), accept)
     report.extend(first)

@@ -1,4 +1,4 @@
-"""Identities of functions as rows: name, pattern, replacement, condition. Each holds wherever its left side is a real number.
+"""Identities of functions as rows: name, pattern, replacement, condition. Each holds wherever its left side is real.
 
 A pattern is an expression over the symbols x, y, c; it matches direct structure only, sums and products in any order.
 """
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
 
-from symbody.expr.functions import call
+from symbody.expr.functions import ARITY, call
 from symbody.expr.graph import Graph
 from symbody.expr.node import ADD, CONST, MUL, SYMBOL, Node
-from symbody.expr.walk import transform
+from symbody.expr.walk import rebuild, topological, transform
 
 Bindings = dict[Node, Node]
 
@@ -64,17 +64,15 @@ def _rows() -> tuple[Rule, ...]:
         Rule("1/sqrt(1+tan^2)", (1 + f("tan", x) ** 2) ** -half, f("abs", f("cos", x))),
         Rule("sqrt(1+tan^2)", (1 + f("tan", x) ** 2) ** half, 1 / f("abs", f("cos", x))),
         Rule("1/(1+tan^2)", (1 + f("tan", x) ** 2) ** -1, f("cos", x) ** 2),
-        Rule("1 - sin^2", 1 - f("sin", x) ** 2, f("cos", x) ** 2),
-        Rule("1 - cos^2", 1 - f("cos", x) ** 2, f("sin", x) ** 2),
         Rule("cosh^2 - sinh^2", f("cosh", x) ** 2 - f("sinh", x) ** 2, graph.one),
         Rule("exp times exp", f("exp", x) * f("exp", y), f("exp", x + y)),
         # absolute value, sign, choice
         Rule("abs times sign", f("abs", x) * f("sign", x), x),
         Rule("x times sign", x * f("sign", x), f("abs", x)),
-        Rule("abs of a product with abs", f("abs", x) * f("abs", y), f("abs", x * y)),
-        Rule("max minus", f("max", x, y) + f("min", x, y), x + y),
+        Rule("abs times abs", f("abs", x) * f("abs", y), f("abs", x * y)),
+        Rule("max and min", f("max", x, y) + f("min", x, y), x + y),
         Rule("same choice, added", f("select", c, x, graph.zero) + f("select", c, graph.zero, y), f("select", c, x, y)),
-        Rule("choice of a choice, then", f("select", c, f("select", c, x, y), graph.zero), f("select", c, x, graph.zero)),
+        Rule("choice in a choice", f("select", c, f("select", c, x, y), graph.zero), f("select", c, x, graph.zero)),
         Rule("atan2 over a positive number", f("atan2", x, graph.one), f("atan", x)),
         Rule("hypot squared", f("hypot", x, y) ** 2, x**2 + y**2),
     )
@@ -91,16 +89,17 @@ RULES = _rows()
 
 def apply_rules(roots: Sequence[Node], rules: Iterable[Rule] = RULES) -> list[Node]:
     """Rewrite every node that a rule matches, operands first."""
+    present = {node.op for node in topological(roots)}
     by_op: dict[str, list[Rule]] = {}
     for rule in rules:
-        by_op.setdefault(rule.pattern.op, []).append(rule)
+        if all(node.op in present for node in topological([rule.pattern]) if node.op in ARITY):
+            by_op.setdefault(rule.pattern.op, []).append(rule)
+    if not by_op:
+        return list(roots)
 
     def change(node: Node, args: tuple[Node, ...]) -> Node | None:
-        candidates = by_op.get(node.op)
-        if candidates is None:
+        if node.op not in by_op:
             return None
-        from symbody.expr.walk import rebuild
-
         made = node if args == node.args else rebuild(node, args)
         for rule in by_op.get(made.op, ()):
             found = match(rule.pattern, made)
@@ -112,7 +111,7 @@ def apply_rules(roots: Sequence[Node], rules: Iterable[Rule] = RULES) -> list[No
 
 
 def match(pattern: Node, node: Node, found: Bindings | None = None) -> Bindings | None:
-    """What the symbols of the pattern stand for, if the node has its structure. Patterns are shallow, so this recurses."""
+    """What the symbols of the pattern stand for, if the node has its structure. It recurses: patterns are shallow."""
     found = {} if found is None else found
     if pattern.op is SYMBOL:
         known = found.get(pattern)
@@ -141,8 +140,6 @@ def match(pattern: Node, node: Node, found: Bindings | None = None) -> Bindings 
 
 def instantiate(replacement: Node, found: Bindings, graph: Graph) -> Node:
     """The replacement over the matched nodes, made in their Graph."""
-    from symbody.expr.walk import rebuild, topological
-
     new: Bindings = {}
     for node in topological([replacement]):
         if node in found:

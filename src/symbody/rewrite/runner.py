@@ -8,8 +8,12 @@ from time import perf_counter
 
 from symbody.expr.node import Node
 from symbody.expr.walk import quiet_collector
+from symbody.rewrite.convert import load, store
 from symbody.rewrite.cost import Cost, cost
-from symbody.rewrite.network import Network, load, store
+from symbody.rewrite.network import Network
+
+Rank = Callable[[Cost], tuple[int, ...]]
+CALL_WEIGHT = 8  # operations that a sine or an exponential takes, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,8 @@ def run(
 ) -> tuple[list[Node], Report]:
     """Apply the passes in turn, the whole chain again while it gains, at most `rounds` times.
 
-    accept: "cheaper" undoes a pass that raises the cost, "always" keeps every result.
+    accept: "cheaper" undoes a pass that raises the cost, "calls" compares with functions counted as several operations,
+    "always" keeps every result.
     """
     start = perf_counter()
     best = list(roots)
@@ -89,6 +94,7 @@ def run(
     if not best or not passes:
         return best, report
     always = accept == "always"
+    rank = _rank_with_calls if accept == "calls" else _rank
     with quiet_collector():
         for _ in range(rounds):
             now = best
@@ -96,10 +102,10 @@ def run(
                 if group[0].on_network is not None:
                     now = _run_on_network(now, group, report, always)
                 else:
-                    now = _run_on_nodes(now, group[0], report, always)
+                    now = _run_on_nodes(now, group[0], report, None if always else rank)
             after = cost(now)
-            if always or after.rank <= report.after.rank:
-                gained = after.rank < report.after.rank
+            if always or rank(after) <= rank(report.after):
+                gained = rank(after) < rank(report.after)
                 best, report.after = now, after
             else:
                 gained = False
@@ -138,11 +144,18 @@ def _run_on_network(roots: list[Node], passes: Sequence[Pass], report: Report, a
     return store(net)
 
 
-def _run_on_nodes(roots: list[Node], p: Pass, report: Report, always: bool) -> list[Node]:
+def _run_on_nodes(roots: list[Node], p: Pass, report: Report, rank: Rank | None) -> list[Node]:
     start = perf_counter()
-    before = cost(roots)
     new = p.apply(roots)
-    after = cost(new)
-    kept = always or after.rank <= before.rank
+    before, after = cost(roots), cost(new)
+    kept = rank is None or rank(after) <= rank(before)
     report.steps.append(Step(p.title, before.total, after.total, kept, perf_counter() - start))
     return new if kept else roots
+
+
+def _rank(c: Cost) -> tuple[int, ...]:
+    return c.rank
+
+
+def _rank_with_calls(c: Cost) -> tuple[int, ...]:
+    return (c.total + c.body + CALL_WEIGHT * (c.trig + c.other), *c.rank)

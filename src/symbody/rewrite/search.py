@@ -1,4 +1,4 @@
-"""A bounded random search: moves at random places, settled and judged by exact cost. Seeded, so it always finds the same."""
+"""A bounded random search: moves at random places, settled and judged by exact cost. Seeded, hence repeatable."""
 
 from __future__ import annotations
 

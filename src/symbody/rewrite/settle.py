@@ -1,4 +1,4 @@
-"""Settle: run the cheap local passes on what a trial has changed, until nothing moves. The trial is then judged by cost."""
+"""Settle: run the cheap local passes on what a trial has changed, until nothing moves. Then the trial is judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Share the common part of two sums or two products, as large as it is. Works on one vertex: what a local change needs."""
+"""Share the common part of two sums or two products, as large as it is. Works on one vertex, for local changes."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def _pythagoras(net: Network, v: int) -> bool:
     for r in net.body[v]:
         c = abs(r)
         factors = all_factors(net, c, 2) if net.kind[c] == PRODUCT else [c]
-        weight, rest = _split_weight(net, factors)
+        rest = [f for f in factors if net.kind[f] != SETUP]
         plain.setdefault(tuple(sorted(rest)), r)
         for f in dict.fromkeys(rest):
             if rest.count(f) >= 2 and _is_trig(net, f):
@@ -67,18 +67,11 @@ def _pythagoras(net: Network, v: int) -> bool:
                 left.remove(f)
                 angle = net.body[f][0]
                 groups.setdefault((tuple(sorted(left)), angle), {})[f] = r
-    for (rest, _), squares in groups.items():
-        if len(squares) == 2 or (len(squares) == 1 and (rest in plain or not rest)):
-            if _rewrite_squares(net, v, rest, squares, plain.get(rest, 0)):
+    for (cofactor, _), squares in groups.items():
+        if len(squares) == 2 or cofactor in plain or not cofactor:
+            if _rewrite_squares(net, v, cofactor, squares, plain.get(cofactor, 0)):
                 return True
     return False
-
-
-def _split_weight(net: Network, factors: list[int]) -> tuple[int, list[int]]:
-    """(setup factor or 1, the others)."""
-    fixed = [f for f in factors if net.kind[f] == SETUP]
-    weight = net.setup(net.graph.one) if not fixed else abs(net.product_of(fixed))
-    return weight, [f for f in factors if net.kind[f] != SETUP]
 
 
 def _weight_of(net: Network, r: int) -> int:

@@ -217,7 +217,7 @@ def _decode(op: str, data: Any, nodes: list[Node], externals: Mapping[str, Exter
         if name not in externals:
             raise FormatError(
                 f"the System calls the external function {name!r}, which a file cannot hold. "
-                "Give it: load_system(path, externals=[External(...)])."
+                "Give it: System.load(path, externals=[External(...)])."
             )
         function = externals[name]
         if (function.arity, function.results) != (arity, results):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as _replace
 from typing import Any
@@ -13,8 +13,8 @@ from symbody.errors import DefinitionError, ExpressionError, NameLookupError, Sh
 from symbody.expr.evaluate import transplant
 from symbody.expr.functions import as_nodes
 from symbody.expr.graph import Graph, current_graph
-from symbody.expr.node import SYMBOL, Node
-from symbody.expr.walk import free_symbols
+from symbody.expr.node import SETUP, SYMBOL, Node
+from symbody.expr.walk import free_symbols, substitute
 
 Arrays = dict[str, np.ndarray]
 
@@ -60,6 +60,7 @@ class System:
             put(kind, {n: node_array(v, graph) for n, v in dict(getattr(self, kind)).items()})
         if not self.outputs:
             raise DefinitionError(f"System {self.name!r} has no outputs; expected some, as outputs={{'f': nodes}}.")
+        self._give_parameters_their_role(put)
         put("parameters", {**self.parameters, **self._undeclared_parameters()})
         self._check_names()
         self._check_free_symbols()
@@ -71,6 +72,18 @@ class System:
         for kind in (self.outputs, self.guards, self.resets, self.residuals):
             for array in kind.values():
                 yield from array.flat
+
+    def _give_parameters_their_role(self, put: Callable[[str, Any], None]) -> None:
+        """Symbols listed as parameters become symbols of that role: what depends on them alone runs once, in setup."""
+        other = {s for a in self.parameters.values() for s in a.flat if s.data.role != "parameter"}
+        if not other:
+            return
+        role = {s: self.graph.intern(SYMBOL, (), _replace(s.data, role="parameter"), SETUP) for s in other}
+        put("parameters", {n: _refill(a.shape, (role.get(s, s) for s in a.flat)) for n, a in self.parameters.items()})
+        for kind in ("outputs", "guards", "resets", "residuals"):
+            arrays = getattr(self, kind)
+            nodes = iter(substitute([x for a in arrays.values() for x in a.flat], role))
+            put(kind, {n: _refill(a.shape, nodes) for n, a in arrays.items()})
 
     def _undeclared_parameters(self) -> Arrays:
         """Symbols of role parameter that occur and are declared nowhere are parameters under their own names."""

@@ -1,0 +1,242 @@
+"""Mechanism: the frozen, validated description of a mechanical system. It knows nothing of equations.
+
+Every number in it is a Node of the Mechanism's own Graph: a constant, a parameter (a symbol with a default value), or an
+expression of parameters. Zeros and ones are exact constants, so that they vanish from equations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from dataclasses import replace as _replace
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import NameLookupError, nearest
+from symbody.expr.graph import Graph
+from symbody.expr.node import Node
+from symbody.expr.walk import free_symbols
+from symbody.model.joints import KINDS
+
+WORLD = "world"
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Pose of a frame in the frame of its owner: `rotation` takes coordinates of the frame to those of the owner."""
+
+    rotation: np.ndarray  # (3, 3) nodes
+    position: np.ndarray  # (3,) nodes, m
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """What a body looks like: box (x, y, z sizes), cylinder (radius, length along z), sphere (radius), mesh (file)."""
+
+    kind: str
+    size: tuple[float, ...] = ()
+    placement: Placement | None = None
+    file: str = ""
+    colour: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A rigid body. Its frame is the one of the joint that carries it, at the child's side.
+
+    mass     kg
+    com      (3,) centre of mass in the body frame, m
+    inertia  (3, 3) inertia tensor about the centre of mass, in body axes, kg m^2
+    frames   named frames fixed to the body (anchor points, sensors, tools)
+    """
+
+    name: str
+    mass: Node
+    com: np.ndarray
+    inertia: np.ndarray
+    frames: Mapping[str, Placement] = field(default_factory=dict)
+    shapes: tuple[Shape, ...] = ()
+    origin: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Rotor:
+    """An actuator's rotor: inertia about its axis (kg m^2) and gear ratio (motor speed / joint speed).
+
+    Reflected: adds ratio^2 inertia to the joint. Gyroscopic: a body that spins on the parent and couples with its motion.
+    """
+
+    inertia: Node
+    ratio: Node
+    gyroscopic: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Mimic:
+    """The joint's coordinate is ratio * (coordinate of `joint`) + offset, and it has none of its own."""
+
+    joint: str
+    ratio: Node
+    offset: Node
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Bounds of coordinate, speed and effort; None where there is none."""
+
+    lower: float | None = None
+    upper: float | None = None
+    velocity: float | None = None
+    effort: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A joint from `parent` to `child`. At q = 0 the child's frame coincides with the joint frame `placement`.
+
+    kind       a name of `joints.KINDS`
+    axis       (3,) direction in the joint frame, of unit length; for one-axis kinds
+    pitch      m/rad, helical kinds
+    sequence   order of elementary rotations of kinds that have several, such as "xyz"
+    mode       actuated, passive (no effort), locked (at `value`), driven (prescribed motion; `value` may be a law of time t)
+    stiffness, rest, viscous, coulomb   joint laws: tau = -stiffness (q - rest) - viscous qd - coulomb sign(qd)
+    elastic    (stiffness, damping) between motor and link side: the joint gets a second, elastic coordinate
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    placement: Placement
+    axis: np.ndarray
+    pitch: Node | None = None
+    sequence: str = ""
+    mode: str = "actuated"
+    value: Node | None = None
+    mimic: Mimic | None = None
+    limits: Limits = Limits()
+    stiffness: Node | None = None
+    rest: Node | None = None
+    viscous: Node | None = None
+    coulomb: Node | None = None
+    rotor: Rotor | None = None
+    elastic: tuple[Node, Node] | None = None
+    origin: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A loop closure between two frames (body, frame name): ball (3 equations), rod (1), solid (6), or chosen rows.
+
+    Kept with the Mechanism for the closed-loop formulations; the tree equations ignore it.
+    """
+
+    name: str
+    kind: str
+    first: tuple[str, str]
+    second: tuple[str, str]
+    length: Node | None = None
+    rows: tuple[int, ...] = ()
+    origin: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Force:
+    """A force element: `kind` names a law of `library`, `points` are (body, frame) pairs, `values` its parameters."""
+
+    name: str
+    kind: str
+    points: tuple[tuple[str, str], ...]
+    values: Mapping[str, Any] = field(default_factory=dict)
+    origin: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Sensor:
+    """A frame whose motion is of interest."""
+
+    name: str
+    body: str
+    frame: str = ""
+    origin: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """Bodies and joints as trees on the body "world". Joints stand in an order in which parents come first."""
+
+    name: str
+    bodies: tuple[Body, ...]
+    joints: tuple[Joint, ...]
+    gravity: np.ndarray  # (3,) acceleration of free fall in world axes, m/s^2
+    graph: Graph
+    cuts: tuple[Cut, ...] = ()
+    forces: tuple[Force, ...] = ()
+    sensors: tuple[Sensor, ...] = ()
+    notes: tuple[str, ...] = ()  # what a reader ignored or rounded
+    source: str = ""  # file or publication
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates q."""
+        return sum(KINDS[j.kind].nq(j) for j in self.joints if has_coordinates(j))
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities qd."""
+        return sum(KINDS[j.kind].nv(j) for j in self.joints if has_coordinates(j))
+
+    @property
+    def parameters(self) -> dict[str, Node]:
+        """Symbols of role parameter that occur in the description, by name, in the order of their making."""
+        return {s.data.name: s for s in free_symbols(self.values()) if s.data.role == "parameter"}
+
+    def values(self) -> Iterator[Node]:
+        """Every node of the description."""
+        yield from self.gravity.flat
+        for b in self.bodies:
+            yield b.mass
+            yield from b.com.flat
+            yield from b.inertia.flat
+            for p in b.frames.values():
+                yield from p.rotation.flat
+                yield from p.position.flat
+        for j in self.joints:
+            yield from j.placement.rotation.flat
+            yield from j.placement.position.flat
+            yield from j.axis.flat
+            for x in (j.pitch, j.value, j.stiffness, j.rest, j.viscous, j.coulomb, *(j.elastic or ())):
+                if x is not None:
+                    yield x
+            if j.rotor is not None:
+                yield from (j.rotor.inertia, j.rotor.ratio)
+            if j.mimic is not None:
+                yield from (j.mimic.ratio, j.mimic.offset)
+        for f in self.forces:
+            for v in f.values.values():
+                yield from (x for x in np.array(v, dtype=object).flat if isinstance(x, Node))
+
+    def body(self, name: str) -> Body:
+        for b in self.bodies:
+            if b.name == name:
+                return b
+        raise NameLookupError(f"{self.name} has no body {name!r}. {nearest(name, [b.name for b in self.bodies])}")
+
+    def joint(self, name: str) -> Joint:
+        for j in self.joints:
+            if j.name == name:
+                return j
+        raise NameLookupError(f"{self.name} has no joint {name!r}. {nearest(name, [j.name for j in self.joints])}")
+
+    def replace(self, **changes: Any) -> Mechanism:
+        """The same Mechanism with some fields changed."""
+        return _replace(self, **changes)
+
+    def __repr__(self) -> str:
+        return f"Mechanism {self.name}: {len(self.bodies)} bodies, {len(self.joints)} joints, nq {self.nq}, nv {self.nv}"
+
+
+def has_coordinates(joint: Joint) -> bool:
+    """Whether a joint has coordinates of its own: not if it is locked, fixed or follows another joint."""
+    return joint.mode != "locked" and joint.mimic is None and joint.kind != "fixed"

@@ -1,0 +1,109 @@
+"""The bridge to CasADi: values survive the way there and back."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from random_nodes import random_nodes
+from symbody.errors import ExpressionError, ShapeError
+from symbody.expr.evaluate import evaluate
+from symbody.expr.external import External
+from symbody.expr.functions import ARITY, alias, call, extern, sin, table
+from symbody.expr.graph import Graph, symbols
+from symbody.expr.walk import free_symbols
+from symbody.interop.casadi_bridge import casadi_function, from_casadi, to_casadi
+
+casadi = pytest.importorskip("casadi")
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with Graph() as g:
+        yield g
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_values_survive_both_ways(graph, seed):
+    rng = random.Random(seed)
+    # mod of a rounded quotient may fall on the other side of a whole number
+    nodes = random_nodes(seed, graph, functions=tuple(n for n in ARITY if n != "mod"))
+    xs = free_symbols(nodes)
+    point = [rng.uniform(0.3, 1.2) for _ in xs]
+    expected = evaluate(nodes, dict(zip(xs, point)))
+    f = casadi_function("f", nodes, xs)
+    got = np.array(f(point)).ravel()
+    (back,) = from_casadi(f, [np.array(xs, dtype=object)])
+    again = evaluate(list(back[:, 0]), dict(zip(xs, point)))
+    checked = 0
+    for e, g, a in zip(expected, got, again):
+        if math.isfinite(float(e)) and abs(float(e)) < 1e6:
+            assert g == pytest.approx(float(e), rel=1e-9, abs=1e-9)
+            assert float(a) == pytest.approx(float(e), rel=1e-9, abs=1e-9)
+            checked += 1
+    assert checked > 20
+
+
+@pytest.mark.parametrize("values", [(5.5, 2.0), (-5.5, 2.0), (5.5, -2.0), (-5.5, -2.0)])
+def test_remainders_keep_their_signs(values):
+    x, y = symbols("x y")
+    f = casadi_function("f", [call("mod", x, y)], [x, y])
+    assert float(f(list(values))) == pytest.approx(values[0] % values[1])
+    X, Y = casadi.SX.sym("x"), casadi.SX.sym("y")
+    back = from_casadi(casadi.fmod(X, Y))[0, 0]
+    assert float(evaluate(back, {x: values[0], y: values[1]})) == pytest.approx(math.fmod(*values))
+
+
+def test_an_sx_is_read_by_the_names_of_its_symbols():
+    x, y = symbols("x y")
+    X, Y = casadi.SX.sym("x"), casadi.SX.sym("y")
+    made = from_casadi(casadi.vertcat(X * casadi.sin(Y), X - 2))
+    assert made.shape == (2, 1)
+    assert made[0, 0] is x * sin(y)
+    assert made[1, 0] is x - 2
+    assert from_casadi(X + 1, {"x": y})[0, 0] is y + 1
+
+
+def test_a_function_of_mx_is_expanded():
+    A, b = casadi.MX.sym("A", 2, 2), casadi.MX.sym("b", 2)
+    f = casadi.Function("f", [A, b], [A @ b, casadi.norm_2(b) ** 2], ["A", "b"], ["y", "n"])
+    y, n = from_casadi(f)
+    a = {s.name: s for s in free_symbols(list(y.flat))}
+    assert list(a) == ["A1", "A2", "A3", "A4", "b1", "b2"]
+    values = dict(zip(a, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
+    expected = f(np.array([[1.0, 3.0], [2.0, 4.0]]), [5.0, 6.0])
+    assert np.allclose([float(evaluate(v, values)) for v in y.flat], np.array(expected[0]).ravel())
+    assert float(evaluate(n[0, 0], values)) == pytest.approx(61.0)
+
+
+def test_sparse_inputs_and_outputs():
+    X = casadi.SX.sym("X", casadi.Sparsity.diag(2))
+    f = casadi.Function("f", [X], [2 * X])
+    a, b = symbols("a b")
+    (made,) = from_casadi(f, [np.array([[a, 0], [0, b]], dtype=object)])
+    assert made[0, 0] is 2 * a
+    assert made[1, 1] is 2 * b
+    assert made[0, 1].data == 0
+
+
+def test_given_symbols_are_used_and_stages_opened():
+    x, y = symbols("x y")
+    X = casadi.SX.sym("X")
+    made = to_casadi([alias(x + y, "s"), x * 2], {x: X})
+    assert {v.name() for v in casadi.symvar(made[0])} == {"X", "y"}
+    assert casadi.symvar(to_casadi(x))[0].name() == "x"
+
+
+def test_what_casadi_lacks_is_refused_by_name():
+    x = symbols("x")
+    with pytest.raises(ExpressionError, match="'table'"):
+        to_casadi(table(x, [0, 1], [0, 1]))
+    with pytest.raises(ExpressionError, match="'extern'"):
+        to_casadi(extern(External("force", 1), x))
+    with pytest.raises(ExpressionError, match="OP_ERF"):
+        from_casadi(casadi.erf(casadi.SX.sym("x")))
+    with pytest.raises(ExpressionError, match="expected an SX"):
+        from_casadi(casadi.MX.sym("x"))
+    with pytest.raises(ShapeError, match="1 inputs; 2 arrays"):
+        from_casadi(casadi_function("f", [x], [x]), [[x], [x]])
