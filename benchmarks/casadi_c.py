@@ -46,7 +46,9 @@ class CasadiC:
     def prepare(self, values: Arrays) -> None:
         states = len(values[self.ports[0]])
         self.states = states
-        self._given = [np.ascontiguousarray(np.broadcast_to(values[n], (states, values[n].shape[-1]))) for n in self.ports]
+        self._given = [
+            np.ascontiguousarray(np.broadcast_to(values[n], (states, values[n].shape[-1]))) for n in self.ports
+        ]
         self._pointers = (ctypes.c_void_p * len(self.ports))(*(a.ctypes.data for a in self._given))
         self._sizes = np.array([a.shape[1] for a in self._given], dtype=np.int64)
         self.result = np.zeros((states, self.outputs))

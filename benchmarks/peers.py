@@ -10,8 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.record import Missing
 from benchmarks.tally import Tally, TreeTally, casadi_tally
+from benchmarks.timing import TooSlow, isolated
 from benchmarks.workloads import Workload
+from benchmarks.workloads import by_name as workload_named
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -266,6 +269,28 @@ def available() -> list[Library]:
 
 def by_name(name: str) -> Library:
     return next(library for library in LIBRARIES if library.name == name)
+
+
+def feasible(library: Library, workload: str, limit: float) -> Missing | None:
+    """Why this library cannot build and compile this workload here, None if it can.
+
+    Tried in another process first: SymPy and SymEngine distribute numbers over sums, and so may take forever on a
+    workload that is short for the others.
+    """
+    if not library.available():
+        return Missing(f"{library.name} is not installed")
+    if library.name in ("SymPy", "SymEngine"):
+        try:
+            isolated(build_and_check, library.name, workload, limit=limit)
+        except TooSlow as why:
+            return Missing(f"{workload}: {why}")
+    return None
+
+
+def build_and_check(library: str, workload: str) -> bool:
+    found, w = by_name(library), workload_named(workload)
+    check(library, w, found.function(found.build(w)))
+    return True
 
 
 def agrees(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-9) -> bool:

@@ -222,28 +222,38 @@ def pendulum() -> Workload:
 def random_expressions(operations: int, seed: int = 3) -> Workload:
     """Sums, products, sines and cosines of earlier values, the recent ones more often; 8 inputs, 8 outputs.
 
-    A bound travels with each value, and what could grow large goes through a sine: all results stay near 1.
+    A bound travels with each value, and what could grow large goes through a sine: all results stay near 1. Values that
+    nothing has used are summed into the outputs, so that none of the work is dead.
     """
 
     def build(s: Scalars, v: Values) -> Vector:
         rng = random.Random(seed)
         made: list[tuple[Any, float]] = [(x, 1.0) for x in v["x"]]
+        unused: dict[int, None] = {}
         done = 0
-        while done < operations:
-            a, bound_a = made[-1 - min(int(rng.expovariate(0.05)), len(made) - 1)]
-            b, bound_b = made[-1 - min(int(rng.expovariate(0.05)), len(made) - 1)]
+        while done + len(unused) < operations + 8:
+            i, j = (len(made) - 1 - min(int(rng.expovariate(0.05)), len(made) - 1) for _ in range(2))
+            (a, bound_a), (b, bound_b) = made[i], made[j]
             kind = rng.random()
             if bound_a > 8.0 or kind < 0.06:
                 new = (s.sin(a) if kind < 0.5 else s.cos(a), 1.0)
+                j = i
+            elif kind < 0.1:
+                new = (rng.uniform(0.1, 0.9) * a, bound_a)
+                j = i
             elif bound_a + bound_b > 8.0 or kind < 0.5:
                 new = (a * b, bound_a * bound_b)
-            elif kind < 0.6:
-                new = (rng.uniform(0.1, 0.9) * a, bound_a)
             else:
-                new = (a + b if kind < 0.8 else a - b, bound_a + bound_b)
+                new = (a + b if kind < 0.75 else a - b, bound_a + bound_b)
+            unused.pop(i, None)
+            unused.pop(j, None)
+            unused[len(made)] = None
             made.append(new)
             done += 1
-        return [x for x, _ in made[-8:]]
+        outputs = [made[k][0] for k in list(unused)[:8]]
+        for n, k in enumerate(list(unused)[8:]):
+            outputs[n % 8] = outputs[n % 8] + made[k][0]
+        return outputs
 
     return Workload(f"random{operations}", {"x": 8}, build)
 

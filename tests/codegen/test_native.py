@@ -93,7 +93,7 @@ def test_many_modules_run_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = native(program)(*x)
     monkeypatch.setattr(partition, "CHUNK", 20)
     monkeypatch.setattr(partition, "WHOLE", 0)
-    monkeypatch.setattr(llvm_ir, "MODULE", 50)
+    monkeypatch.setattr(llvm_ir, "MODULE", 100)
     assert same(native(program)(*x), expected)
 
 

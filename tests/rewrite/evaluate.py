@@ -107,7 +107,7 @@ def serialise(roots: list[Node]) -> str:
 
 
 def random_graph(seed: int, size: int = 40, kind: str = "mixed") -> list[Node]:
-    """Random sums, products, powers; with `mixed` also floats, sines, cosines and quotients, with `rational` none of these."""
+    """Random sums, products, powers; `mixed` has floats, sines, cosines and quotients too, `rational` has not."""
     random = Random(seed)
     with Graph() as graph:
         made = [graph.symbol(f"p{k}", "parameter") for k in range(3)]

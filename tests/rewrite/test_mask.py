@@ -24,7 +24,7 @@ def example():
 
 def test_components_0_1_and_minus_1_stay(example):
     _, (w1, w2, w3) = example
-    names = {n: d for n, d in definitions([w1, w2, w3])}
+    names = dict(definitions([w1, w2, w3]))
     assert sorted(names) == ["A12", "A13", "A22", "A23", "V2"]
     by_name = {n.name: n for w in (w1, w2, w3) for n in _aliases(w)}
     assert w1 is by_name["A12"] * by_name["V2"] - by_name["A13"]
@@ -39,7 +39,7 @@ def _aliases(root):
 
 
 def test_products_and_sums_of_the_masked_form(example):
-    """The thesis counts 2 products and 2 sums. A12 V2 is a product of constants, so here it belongs to the setup run."""
+    """The thesis counts 2 products and 2 sums. A12 V2 is a product of constants: here it belongs to the setup run."""
     _, w = example
     found = cost(w)
     a13 = cost([w[0].args[0]])  # a x + b, the definition of A13, is counted too

@@ -64,7 +64,7 @@ def test_numbers_and_symbols_are_roots_too():
 
 
 @pytest.mark.parametrize("depth", [100_000])
-@pytest.mark.parametrize("one", [p for p in PASSES.values()], ids=lambda p: p.name)
+@pytest.mark.parametrize("one", list(PASSES.values()), ids=lambda p: p.name)
 def test_depth_does_not_matter(one, depth):
     """A chain x <- a x + b is as deep as it is long."""
     with Graph() as graph:

@@ -9,35 +9,24 @@ from one state to the next; 0 repeats the same data.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from symbody.codegen.ir_writer import Lanes, Writer
+from symbody.codegen.llvm_entry import fits_loop, write_batch, write_main
 from symbody.codegen.llvm_lanes import extern_function, lanes_function, table_function
 from symbody.codegen.llvm_rows import gather_functions, scatter_functions, small_gather, small_scatter
 from symbody.codegen.llvm_solve import write_solve
-from symbody.codegen.llvm_values import (
-    ARGUMENTS,
-    CALL,
-    DERIVED,
-    DERIVED_STRIDE,
-    FIRST_PORT,
-    FRAME,
-    LIBM,
-    Scope,
-    Section,
-    input_ports,
-)
+from symbody.codegen.llvm_values import ARGUMENTS, LIBM, Scope, Section
 from symbody.codegen.partition import partition
 from symbody.codegen.sincos import sincos_function, slow_function
 from symbody.lower.program import Port, Program, operands
 
-# Operations per module: memory stays bounded and several can be compiled at the same time.
-MODULE = 10_000
+# Lines per module: memory stays bounded and several can be compiled at the same time.
+MODULE = 20_000
 # Up to this many derived values stand in the frame of vector code, one vector each, so that they may differ by lane.
 VECTOR_DERIVED = 256
-# Ports with at most so many elements are moved between rows and lanes by code without loops.
-SMALL_ROW = 16
 # Angles per vector in scalar code; single 512-bit operations among scalar ones are slower than two of 256 bits.
 PACK = 4
 
@@ -176,165 +165,35 @@ def _derived(program: Program) -> dict[int, int]:
 def _section_modules(section: Section, entry: str) -> Iterator[str]:
     """The functions of a section, `MODULE` operations to a module; the first holds the entry point."""
     part = section.part
-    inline = section.lanes.width == 1 and len(part.top) == 1 and not part.bodies
-    writers = [_write_main(section, entry, inline) if section.lanes.width == 1 else _write_batch(section, entry)]
-    if not inline:
-        size, last = 0, part.top[-1]
-        for index, chunk in enumerate(part.chunks):
-            writers.append(_write_chunk(section, index, index == last))
-            size += len(chunk.values)
-            if size >= MODULE:
-                yield _module(section, writers)
-                writers, size = [], 0
+    inline = section.lanes.width == 1 and fits_loop(section)
+    writers = [write_main(section, entry, inline) if section.lanes.width == 1 else write_batch(section, entry)]
+    size = 0
+    for function in [] if inline else _functions(section):
+        writers.append(function)
+        size += len(function.lines)
+        if size >= MODULE:
+            yield _module(section, writers)
+            writers, size = [], 0
     writers += [write_solve(section, b) for b in part.bodies]
     if writers:
         yield _module(section, writers)
 
 
-def _write_chunk(section: Section, index: int, last: bool) -> Writer:
-    w = Writer(section.lanes, section.fma)
-    scope = Scope(section, w, index)
-    scope.emit(section.part.chunks[index].values)
-    if last:
-        scope.write_late()
+def _functions(section: Section) -> Iterator[Writer]:
+    """Chunks, then pieces of the outputs that are copied at the end."""
+    for index, chunk in enumerate(section.part.chunks):
+        w = Writer(section.lanes, section.fma)
+        Scope(section, w, index).emit(chunk.values)
+        yield _closed(w, f"{section.prefix}{index}")
+    for k, piece in enumerate(section.pieces()):
+        w = Writer(section.lanes, section.fma)
+        Scope(section, w).write_late(piece)
+        yield _closed(w, f"{section.prefix}late{k}")
+
+
+def _closed(w: Writer, name: str) -> Writer:
     w.do("ret void\n}")
-    head = f"define void @{section.prefix}{index}({ARGUMENTS}) #0 {{"
-    w.lines.insert(0, f"{head}\nentry:\n{w.trig_alloca()}")
-    return w
-
-
-def _write_main(section: Section, entry: str, inline: bool) -> Writer:
-    """The loop over states of scalar code; a single chunk is written into the loop itself."""
-    w = Writer(section.lanes, section.fma)
-    ports = input_ports(section) + len(section.outputs)
-    w.do("%f = load ptr, ptr %x, align 8")
-    base = w.load("%x", 8 * DERIVED, "ptr", 8)
-    derived_stride = w.load("%x", 8 * DERIVED_STRIDE, "i64", 8)
-    pairs = [_pair(w, p) for p in range(ports)]
-    w.do("br label %test")
-    w.start("test")
-    w.do("%i = phi i64 [ %begin, %entry ], [ %i1, %next ]")
-    w.do("%more = icmp slt i64 %i, %end")
-    w.do("br i1 %more, label %do, label %done")
-    w.start("do")
-    w.do(f"%d = getelementptr double, ptr {base}, i64 {w.line(f'mul i64 %i, {derived_stride}')}")
-    known = {}
-    for p, (address, stride) in enumerate(pairs):
-        known[p] = w.line(f"getelementptr double, ptr {address}, i64 {w.line(f'mul i64 %i, {stride}')}")
-    room = []
-    if inline:
-        scope = Scope(section, w, section.part.top[0], known)
-        scope.emit(section.part.chunks[section.part.top[0]].values)
-        scope.write_late()
-    else:
-        room.append(f"%t = alloca [{max(ports, 1)} x ptr], align 8")
-        for p, pointer in known.items():
-            w.store(pointer, "ptr", "%t", 8 * p, 8)
-        for c in section.part.top:
-            w.do(f"call void @{section.prefix}{c}{CALL}")
-    w.do("br label %next")
-    w.start("next")
-    w.do("%i1 = add i64 %i, 1")
-    w.do("br label %test")
-    w.start("done")
-    w.do("ret void\n}")
-    head = f"define void @{entry}(ptr noalias %x, i64 %begin, i64 %end) #0 {{"
-    w.lines.insert(0, "\n".join([head, "entry:", w.trig_alloca(), *room]))
-    # one argument instead of three: converting them takes longer than many a Kernel
-    w.do(f"define void @{entry}_one(ptr %x) #0 {{\ncall void @{entry}(ptr %x, i64 0, i64 1)\nret void\n}}")
-    return w
-
-
-def _pair(w: Writer, port: int) -> tuple[str, str]:
-    """(address, stride) of a port from the context."""
-    at = 8 * (FIRST_PORT + 2 * port)
-    return w.load("%x", at, "ptr", 8), w.load("%x", at + 8, "i64", 8)
-
-
-def _write_batch(section: Section, entry: str) -> Writer:
-    """The loop over vectors of states: rows to lanes, all chunks, lanes to rows; the last vector may be incomplete."""
-    w = Writer(section.lanes, section.fma)
-    width, bytes_ = section.lanes.width, 8 * section.lanes.width
-    inputs = input_ports(section)
-    w.used.add("rows")
-    w.do(f"define void @{entry}(ptr noalias %x, i64 %begin, i64 %end) #0 {{")
-    w.start("entry")
-    w.do(f"%f = load ptr, ptr {w.address('%x', 8 * FRAME)}, align 8")
-    w.do(f"%d = load ptr, ptr {w.address('%x', 8 * DERIVED)}, align 8")
-    w.do(f"%ds = load i64, ptr {w.address('%x', 8 * DERIVED_STRIDE)}, align 8")
-    moves = []  # (address, stride, size, place in the frame) of everything read, then of everything written
-    at = section.inputs_at
-    for p, port in enumerate(section.program.inputs):
-        moves.append((*_pair(w, p), port.size, at * bytes_))
-        at += port.size
-    reads = len(moves)
-    for p, values in enumerate(section.outputs):
-        moves.append((*_pair(w, inputs + p), len(values), (section.outputs_at + section.output_start[p]) * bytes_))
-    size = len(section.derived) + len(section.outcomes)
-    derived = (section.derived_at * bytes_, size) if section.derived_at >= 0 and size else None
-    if derived:
-        # the same for all lanes unless there is a stride: spread once
-        w.do(f"call void @gather(ptr %d, i64 0, i64 {size}, ptr {w.address('%f', derived[0])})")
-        w.do("%own = icmp ne i64 %ds, 0")
-    w.do("br label %test")
-    w.start("test")
-    w.do("%i = phi i64 [ %begin, %entry ], [ %i1, %next ]")
-    w.do("%left = sub i64 %end, %i")
-    w.do("%more = icmp sgt i64 %left, 0")
-    w.do("br i1 %more, label %fetch, label %done")
-
-    w.start("fetch")
-    w.do(f"%full = icmp sge i64 %left, {width}")
-    w.do(f"%count = select i1 %full, i64 {width}, i64 %left")
-    w.do("br i1 %full, label %all, label %some")
-    for label, suffix, extra in (("all", "", ""), ("some", "_some", ", i64 %count")):
-        w.start(label)
-        for address, stride, size, place in moves[:reads]:
-            if size:
-                start = w.line(f"getelementptr double, ptr {address}, i64 {w.line(f'mul i64 %i, {stride}')}")
-                target = w.address("%f", place)
-                if not suffix and 1 < size <= SMALL_ROW:
-                    w.used.add(f"gather {size}")
-                    w.do(f"call void @gather.{size}(ptr {start}, i64 {stride}, ptr {target})")
-                else:
-                    w.do(f"call void @gather{suffix}(ptr {start}, i64 {stride}, i64 {size}, ptr {target}{extra})")
-        w.do("br label %params")
-    w.start("params")
-    if derived:
-        w.do("br i1 %own, label %spread, label %compute")
-        w.start("spread")
-        start = w.line(f"getelementptr double, ptr %d, i64 {w.line('mul i64 %i, %ds')}")
-        target = w.address("%f", derived[0])
-        where = f"ptr {start}, i64 %ds, i64 {derived[1]}, ptr {target}"
-        w.do("br i1 %full, label %spread.all, label %spread.some")
-        w.start("spread.all")
-        w.do(f"call void @gather({where})")
-        w.do("br label %compute")
-        w.start("spread.some")
-        w.do(f"call void @gather_some({where}, i64 %count)")
-    w.do("br label %compute")
-
-    w.start("compute")
-    for c in section.part.top:
-        w.do(f"call void @{section.prefix}{c}(ptr null, ptr %f, ptr %d, ptr %x)")
-    w.do("br i1 %full, label %put, label %put.some")
-    for label, suffix, extra in (("put", "", ""), ("put.some", "_some", ", i64 %count")):
-        w.start(label)
-        for address, stride, size, place in moves[reads:]:
-            if size:
-                start = w.line(f"getelementptr double, ptr {address}, i64 {w.line(f'mul i64 %i, {stride}')}")
-                source = w.address("%f", place)
-                if not suffix and 1 < size <= SMALL_ROW:
-                    w.used.add(f"scatter {size}")
-                    w.do(f"call void @scatter.{size}(ptr {source}, ptr {start}, i64 {stride})")
-                else:
-                    w.do(f"call void @scatter{suffix}(ptr {source}, i64 {size}, ptr {start}, i64 {stride}{extra})")
-        w.do("br label %next")
-    w.start("next")
-    w.do(f"%i1 = add i64 %i, {width}")
-    w.do("br label %test")
-    w.start("done")
-    w.do("ret void\n}")
+    w.lines.insert(0, f"define void @{name}({ARGUMENTS}) #0 {{\nentry:\n{w.trig_alloca()}")
     return w
 
 
@@ -378,13 +237,8 @@ def _module(section: Section, writers: Sequence[Writer]) -> str:
 
 
 def _neighbours(section: Section, text: str) -> list[str]:
-    """Declarations of the chunks and blocks that are called here and defined in another module."""
-    names = [f"{section.prefix}{c}" for c in range(len(section.part.chunks))]
-    names += [f"{section.prefix}solve{b}" for b in section.part.bodies]
-    called = {
-        line[len("call void @") : line.index("(")] for line in text.splitlines() if line.startswith("call void @")
-    }
-    defined = {
-        line[len("define void @") : line.index("(")] for line in text.splitlines() if line.startswith("define void @")
-    }
-    return [f"declare void @{n}(ptr, ptr, ptr, ptr)" for n in names if n in called and n not in defined]
+    """Declarations of the functions of the section that are called here and defined in another module."""
+    name = rf"({section.prefix}(?:solve|late)?\d+)"
+    called = set(re.findall(rf"^call void @{name}\(", text, re.MULTILINE))
+    defined = set(re.findall(rf"^define void @{name}\(", text, re.MULTILINE))
+    return [f"declare void @{n}(ptr, ptr, ptr, ptr)" for n in sorted(called - defined)]

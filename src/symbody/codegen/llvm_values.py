@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from symbody.codegen.ir_writer import Lanes, Writer
-from symbody.codegen.partition import Partition
+from symbody.codegen.partition import CHUNK, Partition
 from symbody.codegen.sincos import Request, call_sincos, write_sincos
 from symbody.errors import CompileError
 from symbody.lower.program import Program
@@ -74,6 +74,15 @@ class Section:
                     self.sinks.setdefault(v, []).append((p, k))
                 else:
                     self.late.append((p, k, v))
+
+    def pieces(self) -> list[list[tuple[int, int, int]]]:
+        """`late` in pieces of bounded size, a function each."""
+        return [self.late[i : i + CHUNK] for i in range(0, len(self.late), CHUNK)]
+
+    def top_functions(self) -> list[str]:
+        """Functions that make a state, in order."""
+        names = [f"{self.prefix}{c}" for c in self.part.top]
+        return names + [f"{self.prefix}late{k}" for k in range(len(self.pieces()))]
 
 
 def constant(number: int | float | Fraction) -> float:
@@ -160,8 +169,8 @@ class Scope:
         else:
             self.w.store(value, kind, self.port(input_ports(s) + p), 8 * k, 8)
 
-    def write_late(self) -> None:
-        for p, k, v in self.section.late:
+    def write_late(self, piece: Sequence[tuple[int, int, int]]) -> None:
+        for p, k, v in piece:
             self.write(p, k, self.operand(v) if v >= 0 else self.outcome(~v))
 
     # -- values

@@ -34,7 +34,7 @@ FOLD: dict[str, Callable[..., Any]] = {
     "exp": math.exp, "log": math.log, "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin,
     "acos": math.acos, "atan": math.atan, "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh, "asinh": math.asinh,
     "acosh": math.acosh, "atanh": math.atanh, "abs": abs, "sign": _sign, "floor": math.floor, "ceil": math.ceil,
-    "not": lambda a: not a, "atan2": math.atan2, "pow": lambda a, b: a**b, "min": min, "max": max, "hypot": math.hypot,
+    "not": lambda a: not a, "atan2": math.atan2, "min": min, "max": max, "hypot": math.hypot,
     "mod": lambda a, b: a % b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b, "and": lambda a, b: bool(a and b), "or": lambda a, b: bool(a or b),
 }  # fmt: skip
@@ -83,6 +83,8 @@ def call(name: str, *values: Any) -> Node:
         args = as_nodes(values)
     if name == "select":
         return _select(*args)
+    if name == "pow" and args[1].op is CONST:
+        return power(args[0], args[1].data)
     if all(a.op is CONST for a in args):
         folded = _fold(name, args)
         if folded is not None:
@@ -103,8 +105,6 @@ def call(name: str, *values: Any) -> Node:
             return args[0]
         if name == "lt":  # x < x is false, also for NaN; x <= x and x == x are not true for NaN
             return args[0].graph.number(False)
-    elif name == "pow" and args[1].op is CONST:
-        return power(args[0], args[1].data)
     if name in COMMUTATIVE and args[0].id > args[1].id:
         args = (args[1], args[0])
     return function_node(name, tuple(args))

@@ -6,10 +6,10 @@ expression of parameters. Zeros and ones are exact constants, so that they vanis
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as _replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.model.joints import KINDS
+
+if TYPE_CHECKING:
+    from symbody.model.builder import Builder
 
 WORLD = "world"
 
@@ -232,6 +235,13 @@ class Mechanism:
     def replace(self, **changes: Any) -> Mechanism:
         """The same Mechanism with some fields changed."""
         return _replace(self, **changes)
+
+    @staticmethod
+    def builder(name: str, gravity: Sequence[Any] = (0, 0, -9.81), source: str = "") -> Builder:
+        """A Builder: `Mechanism.builder("arm").body(...).joint(...).done()`."""
+        from symbody.model.builder import Builder
+
+        return Builder(name, gravity, source)
 
     def __repr__(self) -> str:
         return f"Mechanism {self.name}: {len(self.bodies)} bodies, {len(self.joints)} joints, nq {self.nq}, nv {self.nv}"

@@ -9,7 +9,7 @@ from symbody.expr.node import ADD, MUL, POW, SCALE, SYMBOL, Node
 from symbody.expr.walk import quiet_collector, rebuild, topological
 from symbody.rewrite.network import CALL, INVERSE, PRODUCT, ROOT, SUM, Network
 
-LONGEST_POWER = 8  # x^9 and above stay one operation
+LONGEST_POWER = 16  # higher ones stay one operation
 
 
 def load(roots: Sequence[Node]) -> Network:

@@ -108,7 +108,7 @@ class Network(Ledger):
             return 1
         node = self.body[v]
         if node.op is SCALE:
-            return node.data  # type: ignore[no-any-return]
+            return node.data
         return node.data if node.op is CONST and node.data.__class__ is not bool else 1
 
     def without_coefficient(self, v: int) -> int:

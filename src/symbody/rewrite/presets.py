@@ -27,7 +27,7 @@ TRIGONOMETRY = Pass("trigonometry", "use trigonometric identities", simplify_tri
 KERNELS = Pass("kernels", "extract kernels", extract_kernels)
 FACTOR = Pass("factor", "take out common factors", factor)
 PAIRS = Pass("pairs", "share common pairs of terms and factors", share_pairs)
-POWERS = Pass("powers", "share powers", share_powers)
+POWERS = Pass("powers", "share powers and doubles", share_powers)
 EXPAND = Pass("expand", "expand and open where that is cheaper", expand_where_cheaper)
 
 PASSES = {p.name: p for p in (RULES, FLATTEN, PARAMETERS, TRIGONOMETRY, KERNELS, FACTOR, PAIRS, POWERS, EXPAND)}

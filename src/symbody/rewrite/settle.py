@@ -8,7 +8,7 @@ from symbody.rewrite.factor import factor_sum
 from symbody.rewrite.flatten import flatten_vertex
 from symbody.rewrite.network import PRODUCT, SUM, Network
 from symbody.rewrite.parameters import collect_cofactors, distribute
-from symbody.rewrite.share import share_common_part
+from symbody.rewrite.share import share_common_part, share_doubles
 
 ROUNDS = 4
 WIDE = 64  # trials that touch more vertices than this are cut short
@@ -40,6 +40,8 @@ def settle(net: Network, mark: int, pick: Callable[[], float] | None = None) -> 
                 factor_sum(net, v, pick)
             if net.kind[v] == SUM or net.kind[v] == PRODUCT:
                 share_common_part(net, v, pick)
+            if net.kind[v] == SUM:
+                share_doubles(net, v)
         net.clean()
         if net.mark() == here:
             return

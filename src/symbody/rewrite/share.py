@@ -10,10 +10,12 @@ CROWDED = 24  # a part with more users than this does not tell which of them res
 
 
 def share_powers(net: Network) -> None:
-    """Products with powers share their common part with others: x^3 y = x (x^2 y) where x^2 y exists."""
+    """x^3 y -> x (x^2 y) where x^2 y exists, and a + 2 b -> (a + b) + b where a + b exists."""
     for v in net.order():
         if net.kind[v] == PRODUCT and len(set(net.body[v])) != len(net.body[v]):
             share_common_part(net, v)
+        elif net.kind[v] == SUM:
+            share_doubles(net, v)
 
 
 def share_common_part(net: Network, v: int, pick: Callable[[], float] | None = None) -> bool:
@@ -42,6 +44,32 @@ def share_common_part(net: Network, v: int, pick: Callable[[], float] | None = N
             if len(refused) > 3:
                 return changed
     return changed
+
+
+def share_doubles(net: Network, v: int) -> bool:
+    """Write the sum v with a sum that it holds once a term 2 t is taken as t + t; whether that paid."""
+    for r in net.body[v]:
+        c = abs(r)
+        if net.kind[c] != PRODUCT or net.refs[c] != 1 or net.coefficient(c) != 2:
+            continue
+        mark, before = net.mark(), net.total
+        half = net.without_coefficient(c)
+        terms = [t for t in net.body[v] if t != r]
+        double = half if r > 0 else -half
+        for p in list(net.parents[abs(half)]):
+            if net.kind[p] != SUM or p == v:
+                continue
+            held = net.body[p] if double in net.body[p] else tuple([-t for t in net.body[p]])
+            if not all(t == double or t in terms for t in held):
+                continue
+            rest = [t for t in terms if t not in held]
+            net.redefine_sum(v, [*rest, double, p if held is net.body[p] else -p])
+            net.clean()
+            if net.total < before:
+                return True
+            break
+        net.undo(mark)
+    return False
 
 
 def _alike(net: Network, v: int) -> list[int]:

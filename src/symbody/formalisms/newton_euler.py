@@ -1,0 +1,257 @@
+"""Recursive Newton-Euler: outward for the motion of each Link, inward for the wrench that it takes (robotran 3.4).
+
+Everything stands in Link axes, or in the stem axes of `poses.py`. Gravity is the upward acceleration of the base.
+With U = wd~ + w~ w~ a point p of a Link accelerates by a + U p, and Euler's equation reuses U (operation_counts.md, 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from symbody.errors import ModelError
+from symbody.formalisms import triples as t3
+from symbody.formalisms.poses import Pose, poses
+from symbody.formalisms.sweeps import sweep_inward, sweep_outward
+from symbody.formalisms.tree import Link, Tree
+from symbody.formalisms.triples import Mat, Vec
+from symbody.spatial.inertia import Inertia
+
+REFERENCES = ("origin", "com")
+
+
+@dataclass(slots=True)
+class Motion:
+    """w, wd (rad/s, rad/s^2), a: acceleration of the origin less gravity (m/s^2), u: the matrix U; in Link axes.
+
+    The same before the Link's own rotation, in stem axes: stem_w, stem_wd, stem_a; rate and rate2 are the sums of joint
+    speeds and accelerations since the stem; stem_u is U turned to stem axes, for Links whose stem is shared.
+    """
+
+    w: Vec = t3.ZERO
+    wd: Vec = t3.ZERO
+    a: Vec = t3.ZERO
+    u: Mat = t3.NOTHING
+    stem_w: Vec = t3.ZERO
+    stem_wd: Vec = t3.ZERO
+    stem_a: Vec = t3.ZERO
+    rate: Any = 0
+    rate2: Any = 0
+    stem_u: Mat = t3.NOTHING
+
+
+@dataclass(slots=True)
+class Wrench:
+    """force (N) and moment about the origin (N m) that a Link asks of its parent; in the parent's stem axes if `stem`."""
+
+    force: Vec
+    moment: Vec
+    stem: bool = False
+
+
+def newton_euler(
+    tree: Tree,
+    frames: str = "sequential",
+    reference: str = "origin",
+    qdd: Sequence[Any] | None = None,
+    still: bool = False,
+    places: list[Pose] | None = None,
+) -> list[tuple[Any, ...]]:
+    """Efforts of every Link, one per velocity component, N m or N: what M qdd + c is made of, without joint laws.
+
+    frames     see `poses.FRAMES`
+    reference  "origin": inertia about the Link's origin; "com": each body's about its centre of mass
+    qdd        accelerations of the Links instead of theirs; 0 everywhere gives c
+    still      without velocities
+    """
+    if reference not in REFERENCES:
+        raise ModelError(f"reference={reference!r}; expected 'origin' or 'com'.")
+    places = poses(tree, frames) if places is None else places
+    moves = motions(tree, places, frames, qdd, still)
+    efforts: list[tuple[Any, ...]] = [()] * len(tree.links)
+
+    # inward: what each Link takes, and what it passes on
+    def inward(link: Link, handed: list[Wrench]) -> Wrench:
+        pose, wrench = places[link.index], link_wrench(tree, link, moves[link.index], reference)
+        efforts[link.index], result = collect(link, pose, wrench, handed)
+        return result
+
+    sweep_inward(tree, inward)
+    return efforts
+
+
+def motions(
+    tree: Tree, places: list[Pose], frames: str = "sequential", qdd: Sequence[Any] | None = None, still: bool = False
+) -> list[Motion]:
+    """The motion of every Link."""
+
+    def outward(link: Link, parent: Motion) -> Motion:
+        velocity = _none(link) if still else link.qd
+        acceleration = link.qdd if qdd is None else qdd[link.index]
+        return step(link, places[link.index], parent, velocity, acceleration, frames == "group")
+
+    return sweep_outward(tree, outward, Motion(a=t3.negative(t3.triple(tree.gravity))))
+
+
+def at_rest(tree: Tree) -> list[Any]:
+    """Zero accelerations, one entry per Link."""
+    return [_none(link) for link in tree.links]
+
+
+def _none(link: Link) -> Any:
+    return (0,) * len(link.columns) if link.kind in "BF" else 0
+
+
+def step(link: Link, pose: Pose, parent: Motion, qd: Any, qdd: Any, in_stem: bool = False) -> Motion:
+    """Motion of a Link from that of its parent. in_stem: with a shared stem, U times the arm is formed in stem axes."""
+    kind, axis = link.kind, link.axis
+    m = Motion()
+    if pose.shared:
+        m.stem_w, m.stem_wd = parent.stem_w, parent.stem_wd
+        m.rate, m.rate2 = t3.plus(parent.rate, qd), t3.plus(parent.rate2, qdd)
+        if in_stem:
+            more = t3.apply(parent.stem_u, pose.arm_stem)
+        else:
+            more = t3.rotate(axis, *cosine_sine_of(parent, pose), t3.apply(parent.u, pose.arm))
+        m.stem_a = t3.add(parent.stem_a, more)
+    else:
+        m.stem_w, m.stem_wd = pose.parent_to_stem(parent.w), pose.parent_to_stem(parent.wd)
+        m.stem_a = pose.parent_to_stem(t3.add(parent.a, t3.apply(parent.u, pose.arm)))
+        if kind in "RH":
+            m.rate, m.rate2 = qd, qdd
+        if kind in "TH":
+            pitch = link.pitch if kind == "H" else 1
+            slide = t3.along(axis, t3.times(pitch, qd))
+            m.stem_a = t3.add(m.stem_a, t3.cross(m.stem_w, t3.scaled(2, slide)))
+            m.stem_a = t3.add(m.stem_a, t3.along(axis, t3.times(pitch, qdd)))
+    w = pose.from_stem(m.stem_w)
+    wd = pose.from_stem(m.stem_wd)
+    m.a = pose.from_stem(m.stem_a)
+    if kind in "BF":
+        spin, spin2 = t3.triple(qd[:3]), t3.triple(qdd[:3])
+        m.w = t3.add(w, spin)
+        m.wd = t3.add(wd, t3.add(t3.cross(w, spin), spin2))
+        if kind == "F":
+            v = t3.triple(qd[3:])  # of the origin relative to the parent, in Link axes
+            drag = t3.cross(t3.add(t3.scaled(2, w), spin), v)
+            m.a = t3.add(m.a, t3.add(drag, t3.triple(qdd[3:])))
+    elif kind == "T":
+        m.w, m.wd = w, wd
+    else:
+        m.w = t3.add(w, t3.along(axis, m.rate))
+        m.wd = t3.add(t3.add(wd, t3.cross(w, t3.along(axis, m.rate))), t3.along(axis, m.rate2))
+    m.u = rate_matrix(m.w, m.wd)
+    if pose.stem and in_stem:
+        stem_w = t3.add(m.stem_w, t3.along(axis, m.rate))
+        stem_wd = t3.add(t3.add(m.stem_wd, t3.cross(m.stem_w, t3.along(axis, m.rate))), t3.along(axis, m.rate2))
+        m.stem_u = rate_matrix(stem_w, stem_wd)
+    return m
+
+
+def rate_matrix(w: Vec, wd: Vec) -> Mat:
+    """U = wd~ + w~ w~."""
+    x, y, z = w
+    xx, yy, zz = t3.times(x, x), t3.times(y, y), t3.times(z, z)
+    xy, yz, zx = t3.times(x, y), t3.times(y, z), t3.times(z, x)
+    return (
+        (t3.minus(0, t3.plus(yy, zz)), t3.minus(xy, wd[2]), t3.plus(zx, wd[1])),
+        (t3.plus(xy, wd[2]), t3.minus(0, t3.plus(xx, zz)), t3.minus(yz, wd[0])),
+        (t3.minus(zx, wd[1]), t3.plus(yz, wd[0]), t3.minus(0, t3.plus(xx, yy))),
+    )
+
+
+def link_wrench(tree: Tree, link: Link, m: Motion, reference: str = "origin") -> Wrench:
+    """Force and moment about the origin that the Link's own motion takes, external wrenches subtracted; in Link axes."""
+    if reference == "com":
+        force, moment = t3.ZERO, t3.ZERO
+        for mass, com, inertia in link.bodies:
+            c = t3.triple(com)
+            f = t3.scaled(mass, t3.add(m.a, t3.apply(m.u, c)))
+            force = t3.add(force, f)
+            moment = t3.add(moment, t3.add(euler(t3.tensor(inertia), m.w, m.wd, m.u), t3.cross(c, f)))
+    else:
+        force, moment = body_wrench(link.inertia, m)
+    if link.index in tree.wrenches:
+        outer_force, outer_moment = tree.wrenches[link.index]
+        force = t3.add(force, t3.negative(t3.triple(outer_force)))
+        moment = t3.add(moment, t3.negative(t3.triple(outer_moment)))
+    return Wrench(force, moment)
+
+
+def body_wrench(inertia: Inertia, m: Motion) -> tuple[Vec, Vec]:
+    """mass a + U s and J wd + w x J w + s x a, with the first moment s."""
+    s = t3.triple(inertia.moment)
+    force = t3.add(t3.scaled(inertia.mass, m.a), t3.apply(m.u, s))
+    moment = t3.add(euler(t3.tensor(inertia.tensor), m.w, m.wd, m.u), t3.cross(s, m.a))
+    return force, moment
+
+
+def euler(j: Mat, w: Vec, wd: Vec, u: Mat) -> Vec:
+    """j wd + w x j w by entries of U (operation_counts.md, 3).
+
+    A tensor with j_aa = j_bb + j_cc, of a lamina across a, costs one product and one sum less: its pseudo-inertia
+    along a is zero.
+    """
+    out: list[Any] = [0, 0, 0]
+    lamina = flat_axis(j)
+    for a in range(3):
+        b, c = t3.OTHERS[a]
+        if lamina < 0:
+            n = t3.plus(t3.times(j[a][a], wd[a]), t3.times(t3.minus(j[c][c], j[b][b]), t3.times(w[b], w[c])))
+        else:
+            k_b, k_c = _pseudo(j, lamina, b), _pseudo(j, lamina, c)
+            n = t3.minus(t3.times(k_c, u[c][b]), t3.times(k_b, u[b][c]))
+        n = t3.plus(n, t3.minus(t3.times(j[a][c], u[b][a]), t3.times(j[a][b], u[c][a])))
+        if not t3.is_zero(j[b][c]):
+            n = t3.plus(n, t3.times(j[b][c], t3.minus(t3.times(w[b], w[b]), t3.times(w[c], w[c]))))
+        out[a] = n
+    return t3.triple(out)
+
+
+def flat_axis(j: Mat) -> int:
+    """The axis a with j_aa = j_bb + j_cc by structure, -1 if there is none; of several, one with the fewest terms."""
+    for a in range(3):
+        b, c = t3.OTHERS[a]
+        if not t3.is_zero(j[a][a]) and t3.is_zero(t3.minus(j[a][a], t3.plus(j[b][b], j[c][c]))):
+            return a
+    return -1
+
+
+def _pseudo(j: Mat, lamina: int, k: int) -> Any:
+    """Entry k of the pseudo-inertia of a lamina: 0 across it, and along b the inertia j_cc about the other axis c."""
+    if k == lamina:
+        return 0
+    other = 3 - lamina - k
+    return j[other][other]
+
+
+def collect(link: Link, pose: Pose, own: Wrench, handed: list[Wrench]) -> tuple[tuple[Any, ...], Wrench]:
+    """(efforts of the Link, what it asks of its parent) from its own wrench and those of its children."""
+    force, moment = own.force, own.moment
+    stem_force, stem_moment = t3.ZERO, t3.ZERO
+    for h in handed:
+        if h.stem:
+            stem_force, stem_moment = t3.add(stem_force, h.force), t3.add(stem_moment, h.moment)
+        else:
+            force, moment = t3.add(force, h.force), t3.add(moment, h.moment)
+    efforts: tuple[Any, ...] = ()
+    if link.kind in "BF":
+        efforts = moment if link.kind == "B" else (*moment, *force)
+    force = t3.add(stem_force, pose.to_stem(force))
+    moment = t3.add(stem_moment, pose.to_stem(moment))
+    if not efforts:
+        efforts = (axial_effort(link, force, moment),)
+    if pose.shared:
+        return efforts, Wrench(force, t3.add(moment, t3.cross(pose.arm_stem, force)), True)
+    force, moment = pose.stem_to_parent(force), pose.stem_to_parent(moment)
+    return efforts, Wrench(force, t3.add(moment, t3.cross(pose.arm, force)))
+
+
+def axial_effort(link: Link, force: Vec, moment: Vec) -> Any:
+    """Component of a wrench along the motion of an R, T or H Link."""
+    if link.kind == "R":
+        return moment[link.axis]
+    if link.kind == "T":
+        return force[link.axis]
+    return t3.plus(moment[link.axis], t3.times(link.pitch, force[link.axis]))

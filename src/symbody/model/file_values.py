@@ -1,0 +1,66 @@
+"""Numbers of a model file: a zero is structure, every other quantity a parameter with its value as default."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from symbody.model.builder import Builder
+
+INERTIA_ENTRIES = (("xx", 0, 0), ("xy", 0, 1), ("yy", 1, 1), ("xz", 0, 2), ("yz", 1, 2), ("zz", 2, 2))
+
+
+class FileValues:
+    """Declares the quantities of one file in a Builder; with `symbolic=False` they stay plain numbers.
+
+    Lengths and masses are declared nonzero: a file that means zero says so.
+    """
+
+    def __init__(self, builder: Builder, symbolic: bool) -> None:
+        self.builder = builder
+        self.symbolic = symbolic
+        self._taken: set[str] = set()
+
+    def scalar(self, value: float, name: str, unit: str, origin: str, nonzero: bool = False) -> Any:
+        """0, a parameter called `name`, or the number itself."""
+        if value == 0:
+            return 0
+        if not self.symbolic:
+            return value
+        return self.builder.parameter(self._free(name), value, unit, nonzero=nonzero, origin=origin)
+
+    def vector(self, values: Iterable[float], stem: str, owner: str, origin: str) -> list[Any]:
+        """Three lengths called <stem>x_<owner>, <stem>y_<owner>, <stem>z_<owner>, m."""
+        return [self.scalar(float(v), f"{stem}{axis}_{owner}", "m", origin, True) for axis, v in zip("xyz", values)]
+
+    def mass(self, value: float, owner: str, origin: str) -> Any:
+        return self.scalar(value, f"m_{owner}", "kg", origin, True)
+
+    def inertia(self, tensor: np.ndarray, owner: str, origin: str) -> list[Any]:
+        """The six entries Ixx, Ixy, Iyy, Ixz, Iyz, Izz of a symmetric tensor, kg m^2."""
+        return [
+            self.scalar(float(tensor[i, j]), f"I{name}_{owner}", "kg m^2", origin) for name, i, j in INERTIA_ENTRIES
+        ]
+
+    def _free(self, name: str) -> str:
+        """The name as an identifier that no other parameter of the file has."""
+        name = re.sub(r"\W", "_", name, flags=re.ASCII)
+        unique, k = name, 2
+        while unique in self._taken:
+            unique, k = f"{name}_{k}", k + 1
+        self._taken.add(unique)
+        return unique
+
+
+def tensor_of(ixx: float, ixy: float, iyy: float, ixz: float, iyz: float, izz: float) -> np.ndarray:
+    """The symmetric (3, 3) tensor of six entries."""
+    return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+
+
+def turned(tensor: np.ndarray, rotation: np.ndarray) -> np.ndarray:
+    """R I R^T, symmetric to the last bit."""
+    out = rotation @ tensor @ rotation.T
+    return (out + out.T) / 2

@@ -1,0 +1,112 @@
+"""Numeric poses of model files: rotations from the ways in which files write them, composed and snapped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+SNAP = 1e-10
+
+
+class Pose(NamedTuple):
+    """Pose of a frame in the frame of its owner: p_owner = rotation @ p_frame + position."""
+
+    rotation: np.ndarray  # (3, 3)
+    position: np.ndarray  # (3,), m
+
+    def __matmul__(self, other: Pose) -> Pose:
+        """The pose of a frame that has pose `other` in this frame."""
+        return Pose(snapped(self.rotation @ other.rotation), self.rotation @ other.position + self.position)
+
+    def inverse(self) -> Pose:
+        return Pose(self.rotation.T, -(self.rotation.T @ self.position))
+
+
+IDENTITY = Pose(np.eye(3), np.zeros(3))
+
+
+def snapped(rotation: np.ndarray) -> np.ndarray:
+    """Entries within 1e-10 of 0 or +-1 become exactly that, so that they vanish from equations."""
+    nearest = np.round(rotation)
+    return np.where(np.abs(rotation - nearest) < SNAP, nearest, rotation) + 0.0  # + 0.0 turns -0.0 into 0.0
+
+
+def about(axis: int, angle: float) -> np.ndarray:
+    """(3, 3) active rotation about coordinate axis 0, 1 or 2."""
+    c, s = np.cos(angle), np.sin(angle)
+    i, j = (axis + 1) % 3, (axis + 2) % 3
+    out = np.eye(3)
+    out[i, i] = out[j, j] = c
+    out[i, j], out[j, i] = -s, s
+    return out
+
+
+def from_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
+    """URDF: roll about x, pitch about y, yaw about z, all fixed axes: Rz(yaw) Ry(pitch) Rx(roll)."""
+    return snapped(about(2, yaw) @ about(1, pitch) @ about(0, roll))
+
+
+def to_rpy(rotation: np.ndarray) -> tuple[float, float, float]:
+    """The (roll, pitch, yaw) of a rotation; roll is 0 where only yaw +- roll is defined."""
+    across = float(np.hypot(rotation[0, 0], rotation[1, 0]))
+    pitch = float(np.arctan2(-rotation[2, 0], across))
+    if across < 1e-9:
+        return 0.0, pitch, float(np.arctan2(-rotation[0, 1], rotation[1, 1]))
+    roll = float(np.arctan2(rotation[2, 1], rotation[2, 2]))
+    return roll, pitch, float(np.arctan2(rotation[1, 0], rotation[0, 0]))
+
+
+def from_euler(angles: Sequence[float], sequence: str) -> np.ndarray:
+    """MJCF: three rotations in turn; a small letter turns about the moved axis, a capital about the fixed one."""
+    out = np.eye(3)
+    for letter, angle in zip(sequence, angles):
+        turn = about("xyz".index(letter.lower()), angle)
+        out = out @ turn if letter.islower() else turn @ out
+    return snapped(out)
+
+
+def from_quaternion(quaternion: Sequence[float]) -> np.ndarray:
+    """(w, x, y, z), of any length but zero."""
+    w, x, y, z = np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion)
+    return snapped(
+        np.array(
+            [
+                [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
+                [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
+                [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
+            ]
+        )
+    )
+
+
+def from_axis_angle(axis: Sequence[float], angle: float) -> np.ndarray:
+    """Rotation by `angle` about an axis of any length but zero."""
+    unit = np.asarray(axis, dtype=float) / np.linalg.norm(axis)
+    return from_quaternion([np.cos(angle / 2), *(np.sin(angle / 2) * unit)])
+
+
+def from_axes(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+    """Frame of the x axis and a y axis made orthogonal to it (MJCF xyaxes); None if they are parallel or zero."""
+    if np.linalg.norm(x) < SNAP:
+        return None
+    x = x / np.linalg.norm(x)
+    y = y - x * (x @ y)
+    if np.linalg.norm(y) < SNAP:
+        return None
+    y = y / np.linalg.norm(y)
+    return snapped(np.stack([x, y, np.cross(x, y)], axis=1))
+
+
+def from_z(direction: np.ndarray) -> np.ndarray | None:
+    """The smallest rotation that takes z to a direction (MJCF zaxis and fromto); None if it is zero."""
+    length = float(np.linalg.norm(direction))
+    if length < SNAP:
+        return None
+    z = direction / length
+    across = np.array([-z[1], z[0], 0.0])  # z axis x direction
+    sine = float(np.linalg.norm(across))
+    if sine < SNAP:
+        return np.eye(3) if z[2] > 0 else about(0, np.pi).round()
+    return from_axis_angle(across, float(np.arctan2(sine, z[2])))
