@@ -57,8 +57,8 @@ class CasadiC:
         """For one state, mean over the prepared ones."""
         start = time.perf_counter()
         self._run(
-            self._pointers, self._sizes.ctypes.data, len(self.ports), self.result.ctypes.data, self.outputs, self.states,
-            self._iw.ctypes.data, self._w.ctypes.data,
+            self._pointers, self._sizes.ctypes.data, len(self.ports), self.result.ctypes.data, self.outputs,
+            self.states, self._iw.ctypes.data, self._w.ctypes.data,
         )  # fmt: skip
         return (time.perf_counter() - start) / self.states
 

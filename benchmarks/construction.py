@@ -9,10 +9,9 @@ from benchmarks.record import Claim, Missing, Options, Section
 from benchmarks.timing import TooSlow, interleaved, isolated, resident_bytes, seconds
 from benchmarks.workloads import by_name, written_operations
 
-QUICK = ("arm5", "random1000")
-FULL = ("arm5", "random1000", "arm48", "arm480")
+QUICK = ("matrix4", "arm5", "random1000")
+FULL = ("matrix4", "random200", "arm2", "arm5", "random1000", "arm48", "arm480")
 LARGE = "arm4800"  # about a million operations
-SMALLEST = 1000  # operations; below, a peer's timing is mostly noise
 
 
 def run(options: Options) -> Section:
@@ -23,7 +22,7 @@ def run(options: Options) -> Section:
     section = Section("construction", "Construction from Python, microseconds", columns)
     hopeless: dict[str, Missing] = {}
     for name in names:
-        section.rows.append(_row(name, others, hopeless, 9 if written_operations(by_name(name)) < 20_000 else 3))
+        section.rows.append(_row(name, others, hopeless, options))
     if not options.quick:
         section.rows.append(_large_row(options.budget))
     section.notes = [
@@ -43,22 +42,21 @@ def run(options: Options) -> Section:
     return section
 
 
-def _row(name: str, others: list[peers.Library], hopeless: dict[str, Missing], rounds: int) -> dict[str, Any]:
+def _row(name: str, others: list[peers.Library], hopeless: dict[str, Missing], options: Options) -> dict[str, Any]:
     workload = by_name(name)
     written = written_operations(workload)
     symbody = peers.by_name("symbody")
     row: dict[str, Any] = {"workload": name, "written": written, "bytes/node": None}
     clocks = {"symbody": lambda: seconds(lambda: symbody.build(workload))}
     for library in others:
-        why = hopeless.get(library.name) or peers.feasible(library, name, 20.0)
+        family = f"{library.name} {name.rstrip('0123456789')}"  # what fails on one arm fails on a longer one
+        why = hopeless.get(family) or peers.feasible(library, name, min(options.budget, 20.0))
         if why is not None:
-            # what fails on one arm fails on a longer one; other families are tried
-            if name.startswith("arm"):
-                hopeless[library.name] = why
+            hopeless[family] = why
             row[f"{library.name} us/op"] = why
             continue
         clocks[library.name] = lambda found=library: seconds(lambda: found.build(workload))
-    best = interleaved(clocks, rounds)
+    best = interleaved(clocks, max(3, min(20, 100_000 // written)))
     nodes = symbody.build(workload).outputs[0].graph.size
     row |= {"nodes": nodes, "symbody us/node": 1e6 * best["symbody"] / nodes}
     row |= {f"{who} us/op": 1e6 * time / written for who, time in best.items()}

@@ -134,7 +134,7 @@ def _add_peers(
     """Clocks of the peers that can do this workload and agree with NumPy."""
     workload = by_name(name)
     for label, library in (("SymEngine llvm", peers.SymEngine()), ("SymPy numpy", peers.SymPy())):
-        why = peers.feasible(library, name, 15.0 if options.quick else options.budget)
+        why = peers.feasible(library, name, options.budget)
         if why is not None:
             missing[label] = why
             continue

@@ -1,7 +1,8 @@
 """Operation counts of peers, by the rule that symbody counts with (docs/decisions/0004).
 
-total = mul + add + div of the straight-line program after the library's own elimination of common subexpressions. Signs are
-free. What depends on parameters and numbers alone runs once and is left out, also for libraries that have no such notion.
+total = mul + add + div of the straight-line program after the library's own elimination of common subexpressions. Signs
+are free. What depends on parameters and numbers alone runs once and is left out, also for libraries that have no such
+notion.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class TreeTally:
             return self._product(e.args)
         if e.is_Pow:
             return self._power(e)
-        live = any([self.visit(a) for a in e.args])
+        operands = [self.visit(a) for a in e.args]  # all of them: a visit also counts
+        live = any(operands)
         if live:
             if type(e).__name__.lower() in ("sin", "cos", "tan"):
                 self.tally.trig += 1
@@ -126,7 +128,7 @@ def casadi_tally(function: Any, inputs: int) -> Tally:
         elif op == ca.OP_INPUT:
             live[target] = function.instruction_input(k)[0] < inputs
         else:
-            live[target] = any([live[i] for i in function.instruction_input(k)])
+            live[target] = any(live[i] for i in function.instruction_input(k))
             kind = kinds.get(op, "other")
             if live[target] and kind:
                 setattr(tally, kind, getattr(tally, kind) + 1)

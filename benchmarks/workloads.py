@@ -1,7 +1,7 @@
 """Expressions to measure, each written once over any scalar: floats, arrays, or symbols of any library.
 
-A workload touches a library through three names only (`Scalars`), so that all of them do the same work. None has structural
-zeros or ones: a library that skips them would gain on others that the author of the expressions could have helped as well.
+A workload touches a library through three names only (`Scalars`), so that all of them do the same work. None has
+structural zeros or ones: a library that skips them would gain on others for a favour that the author could do them all.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def written_operations(workload: Workload) -> int:
 def arm(links: int, symbolic: bool = False) -> Workload:
     """Recursive Newton-Euler with full inertias, on a moving base; about 210 operations a link.
 
-    Luh, Walker and Paul 1980. Every joint turns about z, after a fixed turn about x. The base has its own angular velocity,
-    angular acceleration and acceleration (gravity included), so that the first links are as dense as the last.
+    Luh, Walker and Paul 1980. Every joint turns about z, after a fixed turn about x. The base has its own angular
+    velocity, angular acceleration and acceleration (gravity included), so that the first links are as dense as the last.
     symbolic: masses, centres of mass and inertias are parameters instead of numbers.
     """
     rng = random.Random(links)

@@ -59,7 +59,7 @@ def _compile_groups(
         from symbody.codegen.llvm_compile import host
 
         fma = options.pop("fma", True) and host().fma
-        return compile_groups(program, groups, lambda p: compile_program(p, fma=False, **options), fma)
+        return compile_groups(program, groups, lambda p: compile_program(p, fma=fma, fuse=False, **options), fma)
     raise NameLookupError(f"groups are compiled for 'native' and 'python', not for {target!r}; emit them as C instead.")
 
 
@@ -71,9 +71,9 @@ def emit_system(system: System, target: str = "c", **options: Any) -> str:
         files = emit_c(lower(system), **options)
         return next(text for name, text in files.items() if name.endswith(".c" if target == "c" else ".h"))
     if target == "llvm":
-        from symbody.codegen.llvm_ir import modules, plan
+        from symbody.codegen.llvm_ir import emit_text
 
-        return "\n".join(modules(plan(lower(system), options.get("lanes", 4), False)))
+        return emit_text(lower(system), **options)
     if target == "text":
         from symbody.expr.text import to_assignments
 

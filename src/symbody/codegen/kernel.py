@@ -36,6 +36,7 @@ def compile_program(
     level: str = "auto",
     lanes: int | None = None,
     fma: bool = True,
+    fuse: bool = True,
     wait: bool = False,
     cache: bool = True,
     name: str | None = None,
@@ -47,7 +48,8 @@ def compile_program(
     level: "quick" (fast to make), "optimized", or "auto": optimised, but above 20 000 operations quick first, replaced
         in the background (`wait` waits for that).
     lanes: states per vector, 1 for none (None: as the CPU has).
-    fma: fuse products into sums, and use fused operations in sines, where the CPU can.
+    fma: use the CPU's fused multiply-add, if it has one, in sines too; fuse: contract products into sums for it (not for
+        a Program whose fusing is already decided, such as one of a group).
     externals: needed if `program` is a function and the Program calls any.
     """
     if level not in ("auto", "quick", "optimized"):
@@ -63,7 +65,7 @@ def compile_program(
         key = disk.program_key(made)
     tier = "quick" if level == "quick" else "optimized"
     entry = disk.digest(
-        (GENERATION, key, name, width, fma, tier, _version(), llvmlite.__version__, cpu.cpu, cpu.features)
+        (GENERATION, key, name, width, fma, fuse, tier, _version(), llvmlite.__version__, cpu.cpu, cpu.features)
     )
 
     found = disk.load(entry) if cache else None
@@ -74,7 +76,7 @@ def compile_program(
             found = None  # written by something else under this name: make it again
     if found is None:
         made = made or (program() if callable(program) else program)
-        signature, tiers = _make(made, width, fma, level, name, entry if cache else None)
+        signature, tiers = _make(made, width, (fma, fma and fuse), level, name, entry if cache else None)
     table = ExternalTable(made.externals if made is not None else matched(signature.externals, externals))
     if wait:
         tiers.wait()
@@ -82,11 +84,12 @@ def compile_program(
 
 
 def _make(
-    program: Program, width: int, fma: bool, level: str, name: str | None, entry: str | None
+    program: Program, width: int, fusing: tuple[bool, bool], level: str, name: str | None, entry: str | None
 ) -> tuple[Signature, Tiers]:
+    fma, fuse = fusing
     # a Program that is fused already means the machine's operation
-    fused = fma or (host().fma and "fma" in program.ops)
-    planned = plan(fuse_multiply_add(program) if fma else program, width, fused)
+    fma = fma or (host().fma and "fma" in program.ops)
+    planned = plan(fuse_multiply_add(program) if fuse else program, width, fma)
     signature = signature_of(planned.program, planned.layout, name)
 
     def optimized() -> Code:

@@ -283,21 +283,25 @@ class Scope:
     def trig(self, v: int, candidates: list[int]) -> None:
         """The sine or cosine v, together with others of the chunk whose angles are known by now."""
         program, names = self.section.program, self.names
-        wanted: dict[int, dict[str, int]] = {program.args[v][0]: {}}
+        # angle -> the values that read it; a Program may hold the same sine twice
+        wanted: dict[int, list[int]] = {program.args[v][0]: []}
         for u in candidates:
             angle = program.args[u][0]
             if u not in names and (angle in wanted or (len(wanted) < TRIG_GROUP and self.known(angle))):
-                wanted.setdefault(angle, {})[program.ops[u]] = u
-        requests = [Request(self.operand(a), "sin" in f, "cos" in f) for a, f in wanted.items()]
+                wanted.setdefault(angle, []).append(u)
+        requests = []
+        for angle, values in wanted.items():
+            functions = {program.ops[u] for u in values}
+            requests.append(Request(self.operand(angle), "sin" in functions, "cos" in functions))
         s = self.section
         if s.lanes.width > 1 and len(s.part.chunks) == 1:
             made = write_sincos(self.w, requests, self.libm_table())
         else:
             made = call_sincos(self.w, requests, self.libm_table(), s.pack)
-        for functions, (sine, cosine) in zip(wanted.values(), made, strict=True):
-            for op, u in functions.items():
-                names[u] = sine if op == "sin" else cosine
-                for p, k in self.section.sinks.get(u, ()):
+        for values, (sine, cosine) in zip(wanted.values(), made, strict=True):
+            for u in values:
+                names[u] = sine if program.ops[u] == "sin" else cosine
+                for p, k in s.sinks.get(u, ()):
                     self.write(p, k, names[u])
 
     def known(self, v: int) -> bool:

@@ -113,7 +113,8 @@ def step(link: Link, pose: Pose, parent: Motion, qd: Any, qdd: Any, in_stem: boo
         if in_stem:
             more = t3.apply(parent.stem_u, pose.arm_stem)
         else:
-            more = t3.rotate(axis, *cosine_sine_of(parent, pose), t3.apply(parent.u, pose.arm))
+            assert pose.carrier is not None
+            more = t3.rotate(*pose.carrier, t3.apply(parent.u, pose.arm))
         m.stem_a = t3.add(parent.stem_a, more)
     else:
         m.stem_w, m.stem_wd = pose.parent_to_stem(parent.w), pose.parent_to_stem(parent.wd)

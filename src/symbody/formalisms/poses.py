@@ -29,6 +29,8 @@ class Pose:
     matrix   Link axes to stem axes of a ball or free Link
     shared   whether the stem is the parent's stem
     stem     whether a child shares this Link's stem
+    carrier  turn of the parent, where the stem is shared
+    angle    from the stem, rad
     """
 
     arm: Vec
@@ -40,6 +42,7 @@ class Pose:
     stem: bool = False
     arm_stem: Vec = t3.ZERO
     angle: Any = 0
+    carrier: Planar | None = None
 
     # -- vectors
 
@@ -90,9 +93,8 @@ def poses(tree: Tree, frames: str = "sequential") -> list[Pose]:
         pose = _pose(link)
         if shared:
             carrier = out[link.parent]
-            assert carrier.turn is not None
             pose.shared = carrier.stem = True
-            pose.arm_stem = carrier.to_stem(pose.arm)
+            pose.carrier, pose.arm_stem = carrier.turn, carrier.to_stem(pose.arm)
             pose.angle = carrier.angle + link.q
             pose.turn = (link.axis, *cos_sin(pose.angle))
         out.append(pose)

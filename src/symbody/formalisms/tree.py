@@ -42,6 +42,7 @@ class Link:
     qd, qdd         node; for B (3,), for F (6,): angular first, in Link axes
     columns         for each velocity component: which velocities of the Mechanism it is made of
     inertia         about the Link's origin, in Link axes
+    bodies          what it is made of: (mass, centre of mass (3,), tensor about it (3, 3)) of each body, in the Link frame
     reflected       rotor inertia seen at the joint (ratio^2 inertia), or 0
     joint, body     names in the Mechanism; body is "" for a Link inside a joint
     body_rotation   (3, 3) takes body coordinates to Link coordinates; None is the identity
@@ -60,6 +61,7 @@ class Link:
     joint: str
     pitch: Any = 0
     inertia: Inertia = field(default_factory=no_inertia)
+    bodies: tuple[tuple[Any, Array, Array], ...] = ()
     reflected: Any = 0
     body: str = ""
     body_rotation: Array | None = None
@@ -73,6 +75,7 @@ class Tree:
     q, qd, qdd, tau   arrays of symbols of sizes nq, nv, nv, nv
     places            body name -> (Link index, rotation from body to Link coordinates or None, body origin in the Link frame)
     gravity           (3,) in world axes
+    wrenches          Link index -> (force (3,), moment about the Link's origin (3,)) from outside, in Link axes
     moved             parameters and other nodes of the Mechanism as nodes of this Graph: `tree.node(x)`
     """
 
@@ -87,6 +90,7 @@ class Tree:
     places: dict[str, tuple[int, Array | None, Array]]
     moved: dict[Node, Node]
     runtime: bool = False
+    wrenches: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     def node(self, value: Any) -> Any:
         """A node of the Mechanism (or an array of them) in this Graph."""
@@ -188,6 +192,8 @@ def _add_body(tree: Tree, name: str, place: tuple[int, Array | None, Array]) -> 
     inertia = from_com(tree.node(body.mass), tree.node(body.com), tree.node(body.inertia))
     link = tree.links[index]
     link.inertia = add(link.inertia, moved(rotated(inertia, rotation), origin))
+    com, central = _turn(rotation, tree.node(body.com)), rotated(Inertia(0, zeros(3), tree.node(body.inertia)), rotation)
+    link.bodies = (*link.bodies, (inertia.mass, origin + com, central.tensor))
 
 
 def _add_rotor(tree: Tree, joint: Joint, link: Link, coordinates: dict[str, tuple[int, int]]) -> None:
@@ -205,10 +211,12 @@ def _add_rotor(tree: Tree, joint: Joint, link: Link, coordinates: dict[str, tupl
     tensor = zeros(3, 3)
     tensor[link.axis, link.axis] = inertia
     spin.inertia = Inertia(0, zeros(3), tensor)
+    spin.bodies = ((0, zeros(3), tensor),)
     tree.links.append(spin)
     carrier = tree.links[link.parent]
     at_rest = rotated(Inertia(0, zeros(3), -tensor), link.rotation)
     carrier.inertia = add(carrier.inertia, at_rest)
+    carrier.bodies = (*carrier.bodies, (0, zeros(3), at_rest.tensor))
 
 
 def _coordinates(

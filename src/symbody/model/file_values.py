@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from symbody.model.builder import Builder
+from symbody.model.mechanism import Body, Mechanism, Shape
 
 INERTIA_ENTRIES = (("xx", 0, 0), ("xy", 0, 1), ("yy", 1, 1), ("xz", 0, 2), ("yz", 1, 2), ("zz", 2, 2))
 
@@ -23,6 +25,7 @@ class FileValues:
         self.builder = builder
         self.symbolic = symbolic
         self._taken: set[str] = set()
+        self._unreal: dict[str, list[Any]] = {}  # inertia entries of bodies that no distribution of mass has
 
     def scalar(self, value: float, name: str, unit: str, origin: str, nonzero: bool = False) -> Any:
         """0, a parameter called `name`, or the number itself."""
@@ -45,6 +48,56 @@ class FileValues:
             self.scalar(float(tensor[i, j]), f"I{name}_{owner}", "kg m^2", origin) for name, i, j in INERTIA_ENTRIES
         ]
 
+    def body(
+        self,
+        name: str,
+        mass: float,
+        com: Iterable[float],
+        tensor: np.ndarray,
+        frames: Mapping[str, Any] | None = None,
+        shapes: Sequence[Shape] = (),
+        origin: str = "",
+    ) -> None:
+        """A body of numbers: mass kg, com (3,) m, tensor (3, 3) about the com in body axes, kg m^2.
+
+        Published files hold tensors that no distribution of mass has, rounded or estimated ones. They are kept as written,
+        with a note: the equations of motion need no more than the numbers.
+        """
+        entries = self.inertia(tensor, name, origin)
+        if not is_real(tensor):
+            moments = ", ".join(f"{m:.4g}" for m in np.linalg.eigvalsh(tensor))
+            self.builder.note(
+                f"{origin}: {name!r} has the principal moments of inertia {moments}, which no distribution of mass has; "
+                "they were kept as written"
+            )
+            self._unreal[name] = entries
+            entries = [0] * 6
+        self.builder.body(
+            name,
+            self.mass(mass, name, origin),
+            self.vector(com, "c", name, origin),
+            entries,
+            frames,
+            shapes,
+            origin,
+        )
+
+    def done(self) -> Mechanism:
+        """The validated Mechanism, with every tensor as the file has it."""
+        mechanism = self.builder.done()
+        if not self._unreal:
+            return mechanism
+
+        def restored(body: Body) -> Body:
+            if body.name not in self._unreal:
+                return body
+            xx, xy, yy, xz, yz, zz = (self.builder.number(x) for x in self._unreal[body.name])
+            tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=object)
+            tensor.setflags(write=False)
+            return replace(body, inertia=tensor)
+
+        return mechanism.replace(bodies=tuple(restored(b) for b in mechanism.bodies))
+
     def _free(self, name: str) -> str:
         """The name as an identifier that no other parameter of the file has."""
         name = re.sub(r"\W", "_", name, flags=re.ASCII)
@@ -53,6 +106,13 @@ class FileValues:
             unique, k = f"{name}_{k}", k + 1
         self._taken.add(unique)
         return unique
+
+
+def is_real(tensor: np.ndarray) -> bool:
+    """Whether some distribution of mass has this tensor: no principal moment is negative or above the sum of the others."""
+    low, middle, high = np.linalg.eigvalsh(tensor)
+    slack = 1e-7 * float(np.abs(tensor).max())
+    return bool(low >= -slack and high <= low + middle + slack)
 
 
 def tensor_of(ixx: float, ixy: float, iyy: float, ixz: float, iyz: float, izz: float) -> np.ndarray:

@@ -61,6 +61,7 @@ class Body:
     frames: Mapping[str, Placement] = field(default_factory=dict)
     shapes: tuple[Shape, ...] = ()
     origin: str = ""
+    physical: bool = True  # False: a published tensor that no rigid body has, taken as it is
 
 
 @dataclass(frozen=True, eq=False)

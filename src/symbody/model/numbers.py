@@ -9,25 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ExpressionError, ModelError, SymbodyError
+from symbody.errors import ExpressionError, SymbodyError
 from symbody.expr.evaluate import evaluate
 from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, Node
 from symbody.expr.parse import parse
 from symbody.expr.walk import free_symbols
+from symbody.model.origin import fault, shown
 
 AUTO = "auto"
 LONGEST_EXPRESSION = 10_000  # characters of one expression in a model
 CONSTANTS = {"deg": math.pi / 180, "pi": math.pi}  # 90*deg is a right angle
 
 
-def fault(origin: str, text: str) -> ModelError:
-    """The error of a model: file and line where they are known, then the sentence."""
-    return ModelError(f"{origin}: {text}" if origin else text)
-
-
 def to_node(value: Any, graph: Graph, names: Mapping[str, Any], what: str = "a number", origin: str = "") -> Node:
-    """A number, expression text or Node as a Node of `graph`. Whole floats 0.0, 1.0 and -1.0 become exact: they are structure."""
+    """A number, expression text or Node as a Node of `graph`.
+
+    The floats 0.0, 1.0 and -1.0 become exact: they are structure.
+    """
     if isinstance(value, Node):
         if value.graph is not graph:
             raise fault(origin, f"{what} is an expression of another Graph; make its symbols with Builder.parameter.")
@@ -72,27 +71,20 @@ def plain(value: Any) -> int | float | Fraction:
     if isinstance(value, (float, np.floating)):
         value = float(value)
         return int(value) if value in (0.0, 1.0, -1.0) else value
-    return value  # type: ignore[no-any-return]
-
-
-def shown(value: Any) -> str:
-    """A value in a sentence, shortened."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return value
 
 
 def number_of(node: Node) -> float | None:
-    """The value of a Node where all its symbols have defaults; None where one has none, or the value is not real."""
+    """The value of a Node for the defaults of its parameters, nan where it is not real; None where one has no default."""
     if node.op is CONST:
         return float(node.data)
     values = {s: s.data.default for s in free_symbols([node])}
     if any(v is None for v in values.values()):
         return None
     try:
-        value = float(evaluate(node, values))
+        return float(evaluate(node, values))
     except (ExpressionError, ArithmeticError, TypeError, ValueError):
-        return None
-    return value if math.isfinite(value) else None
+        return math.nan
 
 
 def numbers_of(nodes: Any) -> np.ndarray | None:

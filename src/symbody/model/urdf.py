@@ -1,6 +1,6 @@
 """URDF -> Mechanism: links, joints, mimic, limits, damping and friction, and what the links look like.
 
-Read as http wiki "urdf/XML" and urdfdom define it: an origin is xyz and fixed-axis roll-pitch-yaw, inertia stands about the
+As the ROS page "urdf/XML" and urdfdom define it: an origin is xyz and fixed-axis roll-pitch-yaw, inertia stands about the
 centre of mass in the axes of the inertial origin, the axis of a joint is given in its own frame and defaults to x.
 """
 
@@ -17,8 +17,8 @@ from symbody.errors import ModelError, nearest
 from symbody.model.builder import Builder
 from symbody.model.file_values import FileValues, tensor_of, turned
 from symbody.model.mechanism import WORLD, Limits, Mechanism
-from symbody.model.pose import Pose, from_rpy, from_z
-from symbody.model.urdf_shapes import Meshes, read_materials, read_shapes
+from symbody.model.pose import IDENTITY, Pose, from_z
+from symbody.model.urdf_shapes import Meshes, pose_of, read_materials, read_shapes
 from symbody.model.xml_file import Element, read_xml
 
 KINDS = {
@@ -112,7 +112,7 @@ class _Reader:
         for name, element in self.joints.items():
             self._joint(name, element)
         self._notes()
-        return self.builder.done()
+        return self.values.done()
 
     # -- structure
 
@@ -165,25 +165,32 @@ class _Reader:
 
     def _link(self, name: str, link: Element) -> None:
         inertial = link.find("inertial")
-        mass: Any = 0
-        com: Sequence[Any] = (0, 0, 0)
-        inertia: Any = 0
+        mass, com, tensor = 0.0, np.zeros(3), np.zeros((3, 3))
         if inertial is not None:
-            origin = inertial.origin
-            pose = _origin(inertial)
-            value = inertial.need("mass").number("value")
-            if value < 0:
-                raise inertial.need("mass").error(f"link {name!r} has mass {value:g}; expected zero or more.")
+            pose = self._origin(inertial)
+            mass, com = inertial.need("mass").number("value"), pose.position
+            if mass < 0:
+                raise inertial.need("mass").error(f"link {name!r} has mass {mass:g}; expected zero or more.")
             six = inertial.find("inertia")
-            tensor = np.zeros((3, 3))
             if six is not None:
-                entries = (six.number(k, 0.0) for k in ("ixx", "ixy", "iyy", "ixz", "iyz", "izz"))
+                entries = [six.number(k, 0.0) for k in ("ixx", "ixy", "iyy", "ixz", "iyz", "izz")]
+                if min(entries[0], entries[2], entries[5]) < 0:
+                    raise six.error(
+                        f"link {name!r} has the moments of inertia {entries[0]:g}, {entries[2]:g}, {entries[5]:g}; "
+                        "expected zero or more."
+                    )
                 tensor = turned(tensor_of(*entries), pose.rotation)
-            mass = self.values.mass(value, name, origin)
-            com = self.values.vector(pose.position, "c", name, origin)
-            inertia = self.values.inertia(tensor, name, (six or inertial).origin)
         shapes = read_shapes(link, self.materials, self.meshes, self.builder)
-        self.builder.body(name, mass, com, inertia, shapes=shapes, origin=link.origin)
+        self.values.body(name, mass, com, tensor, shapes=shapes, origin=(inertial or link).origin)
+
+    def _origin(self, element: Element) -> Pose:
+        """The pose of the first <origin> child, as urdfdom reads it; the identity where there is none."""
+        origin = element.first("origin")
+        if origin is None:
+            return IDENTITY
+        for other in list(element.all("origin"))[1:]:
+            self.builder.note(f"{other.origin}: a second <origin> in <{element.tag}> was ignored; the first counts")
+        return pose_of(origin)
 
     # -- joints
 
@@ -195,9 +202,9 @@ class _Reader:
                 f"joint {name!r} has type {written!r}; expected one of {', '.join(KINDS)}. {nearest(written, KINDS)}"
             )
         kind = KINDS[written]
-        pose = _origin(element)
+        pose = self._origin(element)
         axis = _axis(name, element)
-        details: dict[str, Any] = {"limits": _limits(name, element, written)}
+        details: dict[str, Any] = {"limits": self._limits(name, element, written)}
         if kind not in ("fixed", "free"):
             details |= self._laws(name, element, kind)
         details["mimic"] = self._mimic(name, element, kind)
@@ -255,12 +262,38 @@ class _Reader:
             out["coulomb"] = self.values.scalar(friction, f"coulomb_{name}", "N m" if turn else "N", dynamics.origin)
         return out
 
+    def _limits(self, name: str, element: Element, written: str) -> Limits | None:
+        limit = element.find("limit")
+        if limit is None or written in ("fixed", "floating"):
+            return None
+
+        def bound(attribute: str) -> float | None:
+            return limit.number(attribute) if attribute in limit.attributes else None
+
+        lower, upper = bound("lower"), bound("upper")
+        if written == "continuous":
+            lower = upper = None
+        elif lower is not None and upper is not None:
+            if lower > upper:
+                raise limit.error(f"joint {name!r} has the limits {lower:g} and {upper:g}; expected lower < upper.")
+            if lower == upper:
+                self.builder.note(f"{limit.origin}: joint {name!r} has equal limits {lower:g} and was left without them")
+                lower = upper = None
+        velocity, effort = bound("velocity"), bound("effort")
+        for what, value in (("velocity", velocity), ("effort", effort)):
+            if value is not None and value < 0:
+                raise limit.error(f"joint {name!r} has the {what} limit {value:g}; expected zero or more.")
+        return Limits(lower, upper, velocity, effort)
+
     def _mimic(self, name: str, element: Element, kind: str) -> tuple[str, float, float] | None:
         """The joint that leads, ratio and offset; a chain of followers is traced to the one that leads them all."""
         if "mimic" in self.ignore or element.find("mimic") is None:
             return None
+        if kind == "fixed":
+            self.builder.note(f"{element.origin}: joint {name!r} is fixed, and its <mimic> was ignored")
+            return None
         if kind not in ("revolute", "prismatic"):
-            raise element.error(f"joint {name!r} of type {kind} has <mimic>; expected it on a joint with one coordinate.")
+            raise element.error(f"joint {name!r} of kind {kind} has <mimic>; expected it on a joint with one coordinate.")
         ratio, offset, leader, seen = 1.0, 0.0, name, [name]
         while True:
             mimic = self.joints[leader].find("mimic")
@@ -316,15 +349,6 @@ def _by_name(top: Element, tag: str) -> dict[str, Element]:
     return out
 
 
-def _origin(element: Element) -> Pose:
-    """The pose of an <origin> child; the identity where there is none."""
-    origin = element.find("origin")
-    if origin is None:
-        return Pose(np.eye(3), np.zeros(3))
-    xyz = origin.numbers("xyz", 3, (0, 0, 0))
-    return Pose(from_rpy(*origin.numbers("rpy", 3, (0, 0, 0))), np.array(xyz))
-
-
 def _axis(name: str, element: Element) -> np.ndarray:
     """The unit axis of a joint in its own frame; URDF's default is x."""
     child = element.find("axis")
@@ -335,19 +359,3 @@ def _axis(name: str, element: Element) -> np.ndarray:
             return np.array([1.0, 0.0, 0.0])
         raise (child or element).error(f"joint {name!r} has the axis 0 0 0; expected a direction that is not zero.")
     return axis / length
-
-
-def _limits(name: str, element: Element, written: str) -> Limits | None:
-    limit = element.find("limit")
-    if limit is None or written in ("fixed", "floating"):
-        return None
-
-    def bound(attribute: str) -> float | None:
-        return limit.number(attribute) if attribute in limit.attributes else None
-
-    lower, upper = bound("lower"), bound("upper")
-    if written == "continuous":
-        lower = upper = None
-    elif lower is not None and upper is not None and lower > upper:
-        raise limit.error(f"joint {name!r} has the limits {lower:g} and {upper:g}; expected lower <= upper.")
-    return Limits(lower, upper, bound("velocity"), bound("effort"))

@@ -9,7 +9,7 @@ import numpy as np
 
 from symbody.model.builder import Builder
 from symbody.model.mechanism import Placement, Shape
-from symbody.model.pose import Pose, from_rpy
+from symbody.model.pose import IDENTITY, Pose, from_rpy
 from symbody.model.xml_file import Element, inside
 
 Colour = tuple[float, ...]
@@ -63,6 +63,12 @@ def _is_file(path: Path) -> bool:
         return False
 
 
+def pose_of(origin: Element) -> Pose:
+    """The pose that an <origin> gives: xyz in m, fixed-axis roll, pitch, yaw in rad."""
+    turn = from_rpy(*origin.numbers("rpy", 3, (0, 0, 0)))
+    return Pose(turn, np.array(origin.numbers("xyz", 3, (0, 0, 0))))
+
+
 def read_materials(top: Element) -> dict[str, Colour]:
     """Colours (r, g, b, a) of the robot's named materials."""
     return {m.get("name"): c for m in top.all("material") if (c := _colour(m, {}))}
@@ -99,12 +105,9 @@ def _shape(element: Element, materials: dict[str, Colour], meshes: Meshes, build
             )
     if form.tag == "box" and not size:
         raise form.error("<box> has no attribute 'size'; expected three lengths.")
-    origin = element.find("origin")
-    pose = Pose(np.eye(3), np.zeros(3))
-    if origin is not None:
-        turn = from_rpy(*origin.numbers("rpy", 3, (0, 0, 0)))
-        pose = Pose(turn, np.array(origin.numbers("xyz", 3, (0, 0, 0))))
-    material = element.find("material")
+    origin = element.first("origin")
+    pose = IDENTITY if origin is None else pose_of(origin)
+    material = element.first("material")
     colour = _colour(material, materials) if material is not None else ()
     return Shape(form.tag, tuple(size), placement_of(pose, builder), file, colour)
 

@@ -1,26 +1,29 @@
-"""What a Mechanism must satisfy before it is one: a tree, distinct names, bodies and frames that can exist."""
+"""What a Mechanism must satisfy before it is one: trees, distinct names, bodies and frames that can exist."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from symbody.errors import nearest
 from symbody.expr.arrays import is_zero
+from symbody.expr.node import Node
 from symbody.model.joints import KINDS
-from symbody.model.mechanism import WORLD, Body, Joint, Limits, Mechanism, Placement, has_coordinates
-from symbody.model.numbers import fault, number_of, numbers_of, shown, to_node
+from symbody.model.mechanism import WORLD, Body, Cut, Joint, Mechanism, Placement, has_coordinates
+from symbody.model.numbers import number_of, numbers_of
+from symbody.model.origin import fault, place, shown
 
 CUT_KINDS = ("ball", "rod", "solid", "rows")
-TOLERANCE = 1e-6  # of inertia tensors, relative to the largest moment; published tables are rounded
-ORTHOGONAL = 1e-6  # of rotation matrices
+INERTIA_SLACK = 1e-6  # relative to the largest moment: published tables are rounded
+ROTATION_SLACK = 1e-6  # of R R^T - 1
+SCREWS = ("helical", "y")
 
 
 def validate(mechanism: Mechanism) -> Mechanism:
     """The Mechanism with its joints sorted parents first; ModelError says what is wrong with it."""
+    _distinct(mechanism)
     _tree(mechanism)
     mechanism = mechanism.replace(joints=_sorted(mechanism.joints))
     for body in mechanism.bodies:
@@ -28,28 +31,37 @@ def validate(mechanism: Mechanism) -> Mechanism:
     for joint in mechanism.joints:
         _joint(joint, mechanism)
     _points(mechanism)
-    _gravity(mechanism)
+    _finite(mechanism.gravity, f"gravity of {mechanism.name}", "")
     return mechanism
 
 
 # -- structure
 
 
+def _distinct(mechanism: Mechanism) -> None:
+    for what in ("bodies", "joints", "cuts", "forces", "sensors"):
+        pieces = getattr(mechanism, what)
+        for name, count in Counter(p.name for p in pieces).items():
+            if count > 1:
+                origin = [p.origin for p in pieces if p.name == name][-1]
+                raise fault(origin, f"{count} {what} are called {name!r}; expected different names.")
+
+
 def _tree(mechanism: Mechanism) -> None:
     """Every body hangs by one joint on the world or on another body, without cycles."""
-    bodies = {b.name: b for b in mechanism.bodies}
+    bodies = {b.name for b in mechanism.bodies}
     carried: dict[str, Joint] = {}
     for joint in mechanism.joints:
         owner = f"joint {joint.name!r}"
         if joint.parent not in bodies and joint.parent != WORLD:
-            hint = nearest(str(joint.parent), [WORLD, *bodies])
-            raise fault(joint.origin, f"{owner} has parent {shown(joint.parent)}, which is no body. {hint}")
+            hint = nearest(joint.parent, [WORLD, *(b.name for b in mechanism.bodies)])
+            raise fault(place(joint.origin, "parent"), f"{owner} has parent {joint.parent!r}, which is no body. {hint}")
         if joint.child not in bodies:
-            hint = nearest(str(joint.child), bodies)
-            raise fault(joint.origin, f"{owner} has child {shown(joint.child)}, which is no body. {hint}")
+            hint = nearest(joint.child, [b.name for b in mechanism.bodies])
+            raise fault(place(joint.origin, "child"), f"{owner} has child {joint.child!r}, which is no body. {hint}")
         if joint.child in carried:
             raise fault(
-                joint.origin,
+                place(joint.origin, "child"),
                 f"{owner} carries body {joint.child!r}, which joint {carried[joint.child].name!r} carries already; "
                 "expected one joint for each body. Close loops with cuts.",
             )
@@ -63,34 +75,34 @@ def _tree(mechanism: Mechanism) -> None:
 def _no_cycle(joints: Sequence[Joint], carried: Mapping[str, Joint]) -> None:
     grounded = {WORLD}
     for joint in joints:
-        path: list[Joint] = []
+        path: dict[str, Joint] = {}
         at = joint
         while at.parent not in grounded:
-            path.append(at)
+            path[at.name] = at
             at = carried[at.parent]
-            if at in path:
-                names = " -> ".join(j.child for j in reversed(path[path.index(at) :]))
+            if at.name in path:
+                cycle = list(path.values())[list(path).index(at.name) :]
+                names = " -> ".join(j.child for j in reversed(cycle))
                 raise fault(at.origin, f"the bodies {names} carry each other in a cycle; expected trees on {WORLD!r}.")
-        grounded.update(j.child for j in [*path, at])
+        grounded.update(j.child for j in [*path.values(), at])
 
 
 def _sorted(joints: Sequence[Joint]) -> tuple[Joint, ...]:
-    """Parents first; otherwise in the order of writing."""
-    children: dict[str, list[int]] = {}
-    for k, joint in enumerate(joints):
-        children.setdefault(joint.parent, []).append(k)
+    """Parents first; as they were written where that is so already, else depth first."""
     if _parents_first(joints):
         return tuple(joints)
+    children: dict[str, list[Joint]] = {}
+    for joint in joints:
+        children.setdefault(joint.parent, []).append(joint)
     out: list[Joint] = []
-    stack = list(reversed(children.get(WORLD, [])))
+    stack = children.get(WORLD, [])[::-1]
     while stack:
-        joint = joints[stack.pop()]
-        out.append(joint)
-        stack.extend(reversed(children.get(joint.child, [])))
+        out.append(stack.pop())
+        stack.extend(reversed(children.get(out[-1].child, [])))
     return tuple(out)
 
 
-def _parents_first(joints: Sequence[Joint]) -> bool:
+def _parents_first(joints: Iterable[Joint]) -> bool:
     seen = {WORLD}
     for joint in joints:
         if joint.parent not in seen:
@@ -99,182 +111,164 @@ def _parents_first(joints: Sequence[Joint]) -> bool:
     return True
 
 
-# -- bodies
+# -- bodies and frames
 
 
 def _body(body: Body) -> None:
-    owner = f"body {body.name!r}"
+    owner, at = f"body {body.name!r}", body.origin
+    _finite([body.mass], f"mass of {owner}", place(at, "mass"))
+    _finite(body.com, f"com of {owner}", place(at, "com"))
+    _finite(body.inertia, f"inertia of {owner}", place(at, "inertia"))
     mass = number_of(body.mass)
     if mass is not None and mass < 0:
-        raise fault(body.origin, f"{owner} has mass {mass:g}; expected 0 or more, kg.")
+        raise fault(place(at, "mass"), f"{owner} has mass {mass:g}; expected 0 or more, kg.")
     tensor = numbers_of(body.inertia)
     if tensor is not None:
-        _inertia(tensor, owner, body.origin)
+        _inertia(tensor, body.physical, owner, place(at, "inertia"))
     for name, frame in body.frames.items():
-        if not name or "." in name:
-            raise fault(body.origin, f"{owner} has a frame called {name!r}; expected a text without a dot.")
-        _rotation(frame, f"frame {name!r} of {owner}", body.origin)
+        if not isinstance(name, str) or not name or "." in name:
+            raise fault(place(at, "frames"), f"{owner} has a frame called {name!r}; expected a text without a dot.")
+        _placement(frame, f"frame {name!r} of {owner}", place(at, "frames"))
 
 
-def _inertia(tensor: np.ndarray, owner: str, origin: str) -> None:
-    """A tensor about the centre of mass that some distribution of mass has: each principal moment at most the sum of the others."""
-    scale = float(np.abs(tensor).max())
-    slack = TOLERANCE * scale
+def _inertia(tensor: np.ndarray, physical: bool, owner: str, origin: str) -> None:
+    """A tensor that some distribution of mass has: no principal moment is larger than the sum of the two others."""
+    slack = INERTIA_SLACK * float(np.abs(tensor).max())
     if np.abs(tensor - tensor.T).max() > slack:
         raise fault(origin, f"{owner} has an inertia matrix that is not symmetric; expected Ixy = Iyx and so on.")
+    if not physical or np.count_nonzero(tensor) <= 1:
+        return  # of a planar model only one moment is known, and the others are not used
     moments = np.linalg.eigvalsh(tensor)
+    listed = ", ".join(f"{m:.6g}" for m in moments)
     if moments[0] < -slack:
-        raise fault(
-            origin, f"{owner} has the principal moment of inertia {moments[0]:.6g}; expected 0 or more, kg m^2."
-        )
-    # about one axis only, as of planar models, is allowed: the missing moments are not used
-    if np.count_nonzero(np.abs(tensor) > 0) == 1:
-        return
+        raise fault(origin, f"{owner} has the principal moments of inertia {listed}; expected 0 or more, kg m^2.")
     if moments[2] > moments[0] + moments[1] + slack:
-        listed = ", ".join(f"{m:.6g}" for m in moments)
         raise fault(
             origin,
-            f"{owner} has the principal moments of inertia {listed}, which violate the triangle inequality; "
-            "expected each to be at most the sum of the other two. The tensor is taken about the centre of mass.",
+            f"{owner} has the principal moments of inertia {listed}, which violate the triangle inequality; expected "
+            "none above the sum of the others, about the centre of mass. Set physical: false to take them as they are.",
         )
 
 
-def _rotation(placement: Placement, owner: str, origin: str) -> None:
+def _placement(placement: Placement, owner: str, origin: str) -> None:
+    """Finite position, orthogonal and right-handed rotation, as far as they are numbers."""
+    at = place(origin, "rotation")
+    _finite(placement.position, f"position of {owner}", place(origin, "position"))
+    _finite(placement.rotation, f"rotation of {owner}", at)
     matrix = numbers_of(placement.rotation)
     if matrix is None:
         return
     error = float(np.abs(matrix @ matrix.T - np.eye(3)).max())
-    if error > ORTHOGONAL:
-        raise fault(origin, f"rotation of {owner} is not orthogonal (error {error:.2g}); expected a rotation matrix.")
+    if error > ROTATION_SLACK:
+        raise fault(at, f"rotation of {owner} is not orthogonal (error {error:.2g}); expected a rotation matrix.")
     if np.linalg.det(matrix) < 0:
-        raise fault(origin, f"rotation of {owner} is left-handed (determinant -1); expected a right-handed one.")
+        raise fault(at, f"rotation of {owner} is left-handed (determinant -1); expected a right-handed one.")
+
+
+def _finite(nodes: Iterable[Node], what: str, origin: str) -> None:
+    for node in nodes if not isinstance(nodes, np.ndarray) else nodes.flat:
+        value = number_of(node)
+        if value is not None and not np.isfinite(value):
+            raise fault(origin, f"{what} contains {node}, which is {value:g} for the default parameters.")
 
 
 # -- joints
 
 
 def _joint(joint: Joint, mechanism: Mechanism) -> None:
-    owner = f"joint {joint.name!r}"
-    _rotation(joint.placement, owner, joint.origin)
-    if joint.kind in ("helical", "y") and joint.pitch is None:
-        raise fault(joint.origin, f"{owner} of kind {joint.kind!r} has no pitch; expected pitch, m/rad.")
-    if joint.kind not in ("helical", "y") and joint.pitch is not None:
-        raise fault(joint.origin, f"{owner} of kind {joint.kind!r} has a pitch; only helical and y joints have one.")
-    motions = KINDS[joint.kind].motions(joint)
+    owner, at = f"joint {joint.name!r}", joint.origin
+    _placement(joint.placement, owner, at)
+    axis = numbers_of(joint.axis)
+    if axis is not None and not abs(float(np.linalg.norm(axis)) - 1) < ROTATION_SLACK:
+        raise fault(place(at, "axis"), f"{owner} has axis {axis.tolist()}; expected a vector of length 1.")
+    if (joint.kind in SCREWS) != (joint.pitch is not None):
+        found = "no pitch" if joint.pitch is None else "a pitch"
+        screws = " and ".join(SCREWS)
+        raise fault(
+            place(at, "pitch"), f"{owner} of kind {joint.kind!r} has {found}; expected one (m/rad) for {screws}."
+        )
     for what in ("stiffness", "viscous", "coulomb"):
         law = getattr(joint, what)
         value = None if law is None else number_of(law)
-        if value is not None and value < 0:
-            raise fault(joint.origin, f"{owner} has {what} {value:g}; expected 0 or more.")
-    if joint.mode == "driven" and joint.value is None:
-        raise fault(joint.origin, f"{owner} is driven and has no value; expected value, a law of the time t.")
+        if value is not None and not value >= 0:
+            raise fault(place(at, what), f"{owner} has {what} {value:g}; expected 0 or more.")
+    _mode(joint, owner)
+    motions = KINDS[joint.kind].motions(joint)
     single = len(motions) == 1 and motions[0][0] in "RTH"
     for what in ("mimic", "rotor", "elastic"):
         if getattr(joint, what) is not None and not single:
-            raise fault(joint.origin, f"{owner} of kind {joint.kind!r} has {what}; expected a joint with one motion.")
+            raise fault(
+                place(at, what), f"{owner} of kind {joint.kind!r} has {what}; expected a joint with one motion."
+            )
     if joint.mimic is not None:
         _mimic(joint, mechanism)
 
 
+def _mode(joint: Joint, owner: str) -> None:
+    at = place(joint.origin, "value")
+    if joint.mode == "driven" and joint.value is None:
+        raise fault(joint.origin, f"{owner} is driven and has no value; expected value, a law of the time t.")
+    if joint.value is not None and joint.mode not in ("locked", "driven"):
+        raise fault(at, f"{owner} has a value and mode {joint.mode!r}; expected mode locked or driven with it.")
+
+
 def _mimic(joint: Joint, mechanism: Mechanism) -> None:
+    """The joint follows one that has a coordinate of its own."""
     assert joint.mimic is not None
-    owner = f"joint {joint.name!r}"
-    others = {j.name: j for j in mechanism.joints}
-    seen = [joint.name]
-    at = joint
-    while at.mimic is not None:
-        if at.mimic.joint not in others:
-            hint = nearest(at.mimic.joint, others)
-            raise fault(at.origin, f"joint {at.name!r} mimics {at.mimic.joint!r}, which is no joint. {hint}")
-        at = others[at.mimic.joint]
-        if at.name in seen:
-            raise fault(
-                joint.origin, f"{owner} mimics itself through {' -> '.join([*seen[1:], at.name])}; expected no cycle."
-            )
-        seen.append(at.name)
-    if len(seen) > 2:
-        raise fault(
-            joint.origin,
-            f"{owner} mimics {seen[1]!r}, which mimics {seen[2]!r}; expected a joint with its own coordinate.",
-        )
-    if not has_coordinates(at) or KINDS[at.kind].nv(at) != 1:
-        raise fault(
-            joint.origin, f"{owner} mimics {at.name!r}, which has not one coordinate of its own; choose another."
-        )
+    owner, at = f"joint {joint.name!r}", place(joint.origin, "mimic")
+    joints = {j.name: j for j in mechanism.joints}
+    path = [joint.name]
+    other = joint
+    while other.mimic is not None:
+        target = other.mimic.joint
+        if target not in joints:
+            raise fault(at, f"{owner} mimics {target!r}, which is no joint. {nearest(target, joints)}")
+        if target in path:
+            raise fault(at, f"{owner} mimics itself ({' -> '.join([*path, target])}); expected no cycle.")
+        path.append(target)
+        other = joints[target]
+    if len(path) > 2:
+        raise fault(at, f"{owner} mimics {path[1]!r}, which mimics {path[2]!r} in turn; expected {path[-1]!r}.")
+    if not has_coordinates(other) or KINDS[other.kind].nv(other) != 1:
+        raise fault(at, f"{owner} mimics {other.name!r}, which has not one coordinate of its own; choose another.")
 
 
-def checked_limits(value: Any, owner: str, origin: str) -> Limits:
-    """Limits from None, (lower, upper), a mapping or Limits; numbers only."""
-    if value is None:
-        return Limits()
-    if not isinstance(value, Limits):
-        if isinstance(value, (list, tuple)) and len(value) == 2:
-            value = {"lower": value[0], "upper": value[1]}
-        if not isinstance(value, Mapping):
-            raise fault(
-                origin,
-                f"limits of {owner} are {shown(value)}; expected [lower, upper] or lower, upper, velocity, effort.",
-            )
-        value = Limits(**_limit_values(value, owner, origin))
-    if value.lower is not None and value.upper is not None and not value.lower < value.upper:
-        raise fault(origin, f"limits of {owner} are {value.lower:g} to {value.upper:g}; expected lower < upper.")
-    for what in ("velocity", "effort"):
-        bound = getattr(value, what)
-        if bound is not None and not bound >= 0:
-            raise fault(origin, f"{what} limit of {owner} is {bound:g}; expected 0 or more.")
-    return value  # type: ignore[no-any-return]
-
-
-def _limit_values(given: Mapping[str, Any], owner: str, origin: str) -> dict[str, float | None]:
-    from symbody.expr.graph import Graph
-
-    names = ("lower", "upper", "velocity", "effort")
-    out: dict[str, float | None] = {}
-    for key, value in given.items():
-        if key not in names:
-            raise fault(origin, f"limits of {owner} have the key {shown(key)}; expected {', '.join(names)}.")
-        number = None if value is None else number_of(to_node(value, Graph(), {}, f"{key} limit of {owner}", origin))
-        out[key] = number
-    return out
-
-
-# -- the rest
+# -- cuts, forces, sensors
 
 
 def _points(mechanism: Mechanism) -> None:
     """Every point of cuts, forces and sensors is a body (or the world) and a frame that it has."""
-    frames = {WORLD: set(), **{b.name: set(b.frames) for b in mechanism.bodies}}
+    frames: dict[str, list[str]] = {WORLD: [], **{b.name: list(b.frames) for b in mechanism.bodies}}
 
     def check(body: str, frame: str, owner: str, origin: str) -> None:
         if body not in frames:
-            raise fault(origin, f"{owner} is attached to {shown(body)}, which is no body. {nearest(str(body), frames)}")
+            raise fault(origin, f"{owner} is attached to {body!r}, which is no body. {nearest(body, frames)}")
         if frame and frame not in frames[body]:
-            hint = nearest(str(frame), frames[body])
-            raise fault(origin, f"{owner} is attached to frame {shown(frame)}, which body {body!r} has not. {hint}")
+            hint = nearest(frame, frames[body])
+            raise fault(origin, f"{owner} is attached to frame {frame!r}, which body {body!r} has not. {hint}")
 
     for cut in mechanism.cuts:
-        owner = f"cut {cut.name!r}"
-        if cut.kind not in CUT_KINDS:
-            raise fault(cut.origin, f"{owner} has kind {shown(cut.kind)}; expected one of {', '.join(CUT_KINDS)}.")
-        if cut.kind == "rod" and (cut.length is None or is_zero(cut.length)):
-            raise fault(cut.origin, f"{owner} is a rod without a length; expected length, m, not zero.")
-        if any(not isinstance(r, int) or not 0 <= r < 6 for r in cut.rows) or (cut.kind == "rows" and not cut.rows):
-            raise fault(
-                cut.origin,
-                f"{owner} has rows {list(cut.rows)}; expected numbers 0 to 5 (rotations, then translations).",
-            )
+        _cut(cut)
         for body, frame in (cut.first, cut.second):
-            check(body, frame, owner, cut.origin)
+            check(body, frame, f"cut {cut.name!r}", place(cut.origin, "between"))
     for force in mechanism.forces:
         if not isinstance(force.kind, str) or not force.kind:
-            raise fault(force.origin, f"force {force.name!r} has kind {shown(force.kind)}; expected the name of a law.")
+            at = place(force.origin, "kind")
+            raise fault(at, f"force {force.name!r} has kind {shown(force.kind)}; expected the name of a law.")
         for body, frame in force.points:
-            check(body, frame, f"force {force.name!r}", force.origin)
+            check(body, frame, f"force {force.name!r}", place(force.origin, "points"))
     for sensor in mechanism.sensors:
         check(sensor.body, sensor.frame, f"sensor {sensor.name!r}", sensor.origin)
 
 
-def _gravity(mechanism: Mechanism) -> None:
-    for value in (number_of(x) for x in mechanism.gravity):
-        if value is not None and not math.isfinite(value):
-            raise fault("", f"gravity of {mechanism.name} is not finite.")
+def _cut(cut: Cut) -> None:
+    owner = f"cut {cut.name!r}"
+    if not isinstance(cut.kind, str) or cut.kind not in CUT_KINDS:
+        at = place(cut.origin, "kind")
+        raise fault(at, f"{owner} has kind {shown(cut.kind)}; expected one of {', '.join(CUT_KINDS)}.")
+    if cut.kind == "rod" and (cut.length is None or is_zero(cut.length)):
+        raise fault(place(cut.origin, "length"), f"{owner} is a rod without a length; expected length, m, not zero.")
+    wrong = any(isinstance(r, bool) or not isinstance(r, int) or not 0 <= r < 6 for r in cut.rows)
+    if wrong or len(set(cut.rows)) < len(cut.rows) or (cut.kind == "rows" and not cut.rows):
+        at = place(cut.origin, "rows")
+        raise fault(at, f"{owner} has rows {list(cut.rows)}; expected different numbers 0 to 5.")

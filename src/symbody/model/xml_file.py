@@ -45,6 +45,9 @@ class Element:
     def all(self, tag: str) -> Iterator[Element]:
         return (c for c in self.children if c.tag == tag)
 
+    def first(self, tag: str) -> Element | None:
+        return next(self.all(tag), None)
+
     def find(self, tag: str) -> Element | None:
         """The child of this tag, or None; two of them are an error."""
         found = list(self.all(tag))

@@ -77,14 +77,14 @@ class Ledger:
         parents, refs, kinds = self.parents, self.refs, self.kind
         for r in body:
             c = r if r >= 0 else -r
+            p = parents[c]
             if kinds[c] == INVERSE:
                 before = self._inverse_cost(c)
-                parents[c][v] = parents[c].get(v, 0) + 1
+                p[v] = p.get(v, 0) + 1
                 refs[c] += 1
                 self.total += self._inverse_cost(c) - before
             else:
-                p = parents[c]
-                p[v] = p.get(v, 0) + 1
+                p[v] = p[v] + 1 if v in p else 1
                 refs[c] += 1
         if kind == SUM:
             self.total += len(body) - 1
@@ -107,16 +107,17 @@ class Ledger:
             self.trig -= 1
         for r in body:
             c = r if r >= 0 else -r
-            before = self._inverse_cost(c) if kinds[c] == INVERSE else 0
+            inverse = kinds[c] == INVERSE
+            before = self._inverse_cost(c) if inverse else 0
             p = parents[c]
             if p[v] == 1:
                 del p[v]
             else:
                 p[v] -= 1
             refs[c] -= 1
-            if kinds[c] == INVERSE:
+            if inverse:
                 self.total += self._inverse_cost(c) - before
-            if not refs[c]:
+            if not refs[c] and kinds[c] >= SUM:
                 self.loose.append(c)
 
     def _inverse_cost(self, v: int) -> int:
@@ -128,20 +129,15 @@ class Ledger:
 
     def _product_cost(self, body: tuple[int, ...], step: int) -> int:
         """Multiplications of a product; a power counts as far as no other product has it. Counts them in (1) or out."""
-        size = len(body)
-        last, run, distinct, saved = body[0], 1, 1, 0
-        for f in body[1:]:
-            if f == last:
-                run += 1
-                continue
-            if run > 1:
-                saved += self._power_cost(last, run, step)
-            last, run = f, 1
-            distinct += 1
-        if run > 1:
-            saved += self._power_cost(last, run, step)
-        if size > 1 and all(self.kind[f] == INVERSE for f in body):
-            distinct += 1
+        distinct = len(set(body))
+        saved = 0
+        if distinct != len(body):
+            for f in dict.fromkeys(body):
+                times = body.count(f)
+                if times > 1:
+                    saved += self._power_cost(f, times, step)
+        if self.kind[body[0]] == INVERSE and all(self.kind[f] == INVERSE for f in body):
+            distinct += 1  # the numerator 1
         return distinct - 1 + saved
 
     def _power_cost(self, x: int, e: int, step: int) -> int:

@@ -11,7 +11,6 @@ from symbody.rewrite.settle import settle
 from symbody.rewrite.trigonometry import use_identities
 
 TEMPERATURE = 0.3  # operations that a step may lose at the beginning, about
-FRESH = 200  # trials after which the list of places is made again
 
 
 def search(net: Network, trials: int, seed: int = 0) -> None:
@@ -19,19 +18,23 @@ def search(net: Network, trials: int, seed: int = 0) -> None:
     random = Random(seed)
     places: list[int] = []
     best, best_mark = net.total, net.mark()
-    for n in range(trials):
-        if n % FRESH == 0:
+    n = 0
+    while n < trials:
+        if not places:
             places = [v for v in net.order() if net.kind[v] in (SUM, PRODUCT)]
+            random.shuffle(places)
+            n += 1
             if not places:
                 return
         mark, before = net.mark(), net.total
         pick = random.random if random.random() < 0.7 else None
-        moved = _move(net, places[int(random.random() * len(places))], random)
-        if moved and random.random() < 0.2:
-            moved = _move(net, places[int(random.random() * len(places))], random) or moved
+        moved = _move(net, places.pop(), random)
+        if moved and places and random.random() < 0.2:
+            moved = _move(net, places.pop(), random) or moved
         if not moved:
             net.undo(mark)
             continue
+        n += 1
         settle(net, mark, pick)
         loss = net.total - before
         heat = TEMPERATURE * (1 - n / trials) + 1e-9

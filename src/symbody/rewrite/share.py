@@ -74,16 +74,25 @@ def share_doubles(net: Network, v: int) -> bool:
 
 def _alike(net: Network, v: int) -> list[int]:
     """Other vertices of the same kind that hold at least two parts of v."""
-    kind = net.kind[v]
-    counts: dict[int, int] = {}
+    kinds, all_parents = net.kind, net.parents
+    kind = kinds[v]
+    crowds = []
     for r in dict.fromkeys(net.body[v]):
-        parents = net.parents[abs(r)]
+        parents = all_parents[r if r > 0 else -r]
         if 1 < len(parents) <= CROWDED:
-            for p in parents:
-                if net.kind[p] == kind:
-                    counts[p] = counts.get(p, 0) + 1
-    counts.pop(v, None)
-    return [p for p, n in counts.items() if n > 1]
+            crowds.append(parents)
+    if len(crowds) < 2:
+        return []
+    seen: set[int] = set()
+    twice: dict[int, None] = {}
+    for parents in crowds:
+        for p in parents:
+            if p in seen:
+                twice[p] = None
+            else:
+                seen.add(p)
+    twice.pop(v, None)
+    return [p for p in twice if kinds[p] == kind]
 
 
 def _common(net: Network, v: int, other: int) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ class Dual:
     # Equality is by value: 0 in a product makes no operation. There is no order, hence no < (MEDUSA, ch. 1).
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, (Dual, int, float, complex, Node)):
+        if not isinstance(other, (Dual, Number, Node)):
             return NotImplemented
         return _same(self.re, real(other)) and _same(self.du, dual_part(other))
 

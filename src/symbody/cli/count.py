@@ -1,0 +1,94 @@
+"""`symbody count`: operations of a model's equations, by quantity and formalism, and how they grow with its size."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from symbody.cli.common import AS_JSON, MODEL, QUANTITIES, generate, print_json, quantity, sentences
+from symbody.errors import NameLookupError, nearest
+from symbody.lower.count import Counts
+
+FORMALISMS = ("auto", "newton_euler", "barycentric", "base", "order_n", "screw", "lagrange")
+
+
+@sentences
+def count(
+    model: MODEL,
+    quantities: Annotated[
+        list[str] | None, typer.Option("--quantity", "-q", help="inverse, semi_explicit or forward; may be repeated.")
+    ] = None,
+    formalisms: Annotated[
+        list[str] | None, typer.Option("--formalism", "-f", help="auto, newton_euler, base, ...; may be repeated.")
+    ] = None,
+    growth: Annotated[
+        bool, typer.Option("--growth", help="Fit a N - b for chains of N general revolute joints, beside published ones.")
+    ] = False,
+    as_json: AS_JSON = False,
+) -> None:
+    """Count the operations of a model's equations: multiplications, additions and divisions of every call."""
+    if growth:
+        _growth(as_json)
+        return
+    from symbody.model.load import load
+
+    wanted = list(quantities or QUANTITIES)
+    for name in wanted:
+        quantity(name)
+    chosen = list(formalisms or ("newton_euler", "base", "auto"))
+    for name in chosen:
+        if name not in FORMALISMS:
+            raise NameLookupError(f"unknown formalism {name!r}. {nearest(name, FORMALISMS)}")
+    mechanism = load(model)
+    rows = []
+    for q in wanted:
+        for f in chosen:
+            rows.append({"quantity": q, "formalism": f, **_row(generate(mechanism, q, f).count())})
+    if as_json:
+        print_json({"model": mechanism.name, "counts": rows})
+        return
+    print(f"{mechanism.name}: operations of one call (setup runs once per set of parameters)\n")
+    print(f"{'quantity':<14} {'formalism':<13} {'mul':>6} {'add':>6} {'div':>5} {'total':>7} {'trig':>5} {'setup':>6}")
+    for r in rows:
+        print(
+            f"{r['quantity']:<14} {r['formalism']:<13} {r['mul']:>6} {r['add']:>6} {r['div']:>5} {r['total']:>7} "
+            f"{r['trig']:>5} {r['setup']:>6}"
+        )
+
+
+def _row(counts: Counts) -> dict[str, int]:
+    names = ("mul", "add", "div", "total", "trig", "other", "setup")
+    return {n: int(getattr(counts, n)) for n in names}
+
+
+# published inverse dynamics of N revolute joints, (mul, add) as a N - b (MEDUSA, Table 4.2; Khalil and Kleinfinger 1987)
+PUBLISHED = {
+    "Hollerbach 1980, Lagrange 3x3": ((412, 277), (320, 201)),
+    "Luh, Walker, Paul 1980": ((150, 48), (131, 48)),
+    "Dombre, Khalil 1988": ((148, 47), (101, 33)),
+    "Hamlili 1992": ((114, 85), (88, 72)),
+    "Khalil, Kleinfinger 1987": ((92, 127), (81, 117)),
+}
+
+
+def _growth(as_json: bool) -> None:
+    from symbody.verbs.growth import fit_growth
+
+    fits: dict[str, Any] = {name: fit_growth(name) for name in ("newton_euler", "base")}
+    if as_json:
+        print_json({"published": PUBLISHED, "symbody": fits})
+        return
+    print("inverse dynamics of N general revolute joints: multiplications, additions, and both for N = 6\n")
+    for label, (m, a) in PUBLISHED.items():
+        print(f"{label:<34} {_formula(*m):>12} {_formula(*a):>12} {6 * m[0] - m[1]:>6} / {6 * a[0] - a[1]}")
+    for name, fit in fits.items():
+        m, a = fit["mul"], fit["add"]
+        exact = "" if fit["exact"] else "  (fit not exact)"
+        print(
+            f"{'symbody, ' + name:<34} {_formula(*m):>12} {_formula(*a):>12} {6 * m[0] - m[1]:>6} / {6 * a[0] - a[1]}{exact}"
+        )
+
+
+def _formula(a: int, b: int) -> str:
+    return f"{a}N - {b}" if b >= 0 else f"{a}N + {-b}"

@@ -1,0 +1,29 @@
+"""`symbody verify`: the certificate of a model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from symbody.cli.common import AS_JSON, MODEL, print_json, sentences
+
+
+@sentences
+def verify(
+    model: MODEL,
+    states: Annotated[int, typer.Option("--states", min=1, max=10_000, help="Number of random states.")] = 20,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random states.")] = 0,
+    as_json: AS_JSON = False,
+) -> None:
+    """Certify a model: every formalism against every other, energy, power, symmetry of M. Exit status 1 if a check fails."""
+    from symbody.model.load import load
+    from symbody.verbs.verify import verify as certify
+
+    certificate = certify(load(model), states=states, seed=seed)
+    if as_json:
+        print_json(certificate.as_dict())
+    else:
+        print(certificate)
+    if not certificate.passed:
+        raise typer.Exit(1)

@@ -1,0 +1,150 @@
+"""Mass matrix by composite rigid bodies (Featherstone 2008, ch. 6), c by Newton-Euler without accelerations.
+
+The inertia of all that a joint carries is summed inward, in stem axes; the wrench that a unit acceleration of the joint
+needs is then handed down to the world and read off at every joint on the way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symbody.expr.arrays import Array
+from symbody.formalisms import triples as t3
+from symbody.formalisms.efforts import generalized, joint_laws, projected
+from symbody.formalisms.newton_euler import at_rest, axial_effort, newton_euler
+from symbody.formalisms.poses import Pose, poses
+from symbody.formalisms.sweeps import sweep_inward
+from symbody.formalisms.tree import Link, Tree
+from symbody.formalisms.triples import Mat, Vec
+from symbody.spatial.inertia import Inertia
+
+Body = tuple[Any, Vec, Mat]  # mass, first moment, tensor about the origin
+NO_BODY: Body = (0, t3.ZERO, t3.NOTHING)
+
+
+def mass_and_bias(tree: Tree, frames: str = "sequential", mass_frames: str | None = None) -> tuple[Array, Array]:
+    """(M (nv, nv), c (nv,)) with joint laws in c; the frames of M may be chosen apart from those of c."""
+    return mass_matrix(tree, mass_frames or frames), bias(tree, frames)
+
+
+def bias(tree: Tree, frames: str = "sequential", reference: str = "origin") -> Array:
+    """c (nv,): efforts at zero acceleration."""
+    efforts = newton_euler(tree, frames, reference, qdd=at_rest(tree))
+    return _sum(generalized(tree, efforts, accelerating=False), joint_laws(tree))
+
+
+def _sum(a: Array, b: Array) -> Array:
+    out = np.empty(len(a), dtype=object)
+    for k, (x, y) in enumerate(zip(a, b)):
+        out[k] = t3.plus(x, y)
+    return out
+
+
+def mass_matrix(tree: Tree, frames: str = "sequential") -> Array:
+    """M (nv, nv)."""
+    places = poses(tree, frames)
+    composites = composite_bodies(tree, places)
+    entries: dict[tuple[int, int, int, int], Any] = {}
+    for link in tree.links:
+        for a in range(len(link.columns)):
+            _hand_down(tree, places, link, a, composites[link.index], entries)
+    return projected(tree, lambda i, a, j, b: entries.get((i, a, j, b), 0))
+
+
+def composite_bodies(tree: Tree, places: list[Pose]) -> list[Body]:
+    """Inertia of each Link and all that it carries, about its origin: in stem axes (ball and free Links: in Link axes)."""
+    out: list[Body] = [NO_BODY] * len(tree.links)
+
+    def inward(link: Link, handed: list[tuple[Body, bool]]) -> tuple[Body, bool]:
+        pose = places[link.index]
+        body = as_body(link.inertia)
+        for other, stem in handed:
+            body = body if stem else add_bodies(body, other)
+        at_stem = (body[0], pose.to_stem(body[1]), pose.tensor_to_stem(body[2]))
+        for other, stem in handed:
+            at_stem = add_bodies(at_stem, other) if stem else at_stem
+        out[link.index] = body if link.kind in "BF" else at_stem
+        if pose.shared:
+            return shifted(at_stem, pose.arm_stem), True
+        mass, moment, tensor = at_stem
+        turned = (mass, pose.stem_to_parent(moment), pose.tensor_to_parent(tensor))
+        return shifted(turned, pose.arm), False
+
+    sweep_inward(tree, inward)
+    return out
+
+
+def as_body(inertia: Inertia) -> Body:
+    return inertia.mass, t3.triple(inertia.moment), t3.tensor(inertia.tensor)
+
+
+def add_bodies(x: Body, y: Body) -> Body:
+    return t3.plus(x[0], y[0]), t3.add(x[1], y[1]), t3.add_symmetric(x[2], y[2])
+
+
+def shifted(body: Body, p: Vec) -> Body:
+    """About another origin; p leads from it to the present one."""
+    if t3.no_motion(p):
+        return body
+    mass, s, j = body
+    mp = t3.scaled(mass, p)
+
+    def entry(a: int, b: int) -> Any:
+        if a == b:
+            across = [k for k in range(3) if k != a]
+            more = t3.total(t3.plus(t3.times(mp[k], p[k]), t3.times(t3.times(2, p[k]), s[k])) for k in across)
+            return t3.plus(j[a][a], more)
+        less = t3.total((t3.times(mp[a], p[b]), t3.times(p[a], s[b]), t3.times(p[b], s[a])))
+        return t3.minus(j[a][b], less)
+
+    return mass, t3.add(s, mp), t3.from_upper(entry)
+
+
+def unit_wrench(link: Link, component: int, body: Body) -> tuple[Vec, Vec]:
+    """(force, moment) that a unit acceleration of one velocity component of the Link takes."""
+    mass, s, j = body
+    axis = component % 3 if link.kind in "BF" else link.axis
+    e = t3.along(axis, 1)
+    turning = link.kind in "RH" or (link.kind in "BF" and component < 3)
+    sliding = link.kind in "TH" or (link.kind == "F" and component >= 3)
+    force, moment = t3.ZERO, t3.ZERO
+    if turning:
+        force, moment = t3.cross(e, s), j[axis]
+    if sliding:
+        pitch = link.pitch if link.kind == "H" else 1
+        force = t3.add(force, t3.scaled(pitch, t3.along(axis, mass)))
+        moment = t3.add(moment, t3.scaled(pitch, t3.cross(s, e)))
+    return force, moment
+
+
+def _hand_down(
+    tree: Tree, places: list[Pose], link: Link, a: int, body: Body, entries: dict[tuple[int, int, int, int], Any]
+) -> None:
+    """Fill in the entries of M of component a of a Link with itself and with all Links that carry it."""
+    force, moment = unit_wrench(link, a, body)
+    at, pose = link, places[link.index]
+    if link.kind in "BF":
+        for b in range(a + 1):
+            entries[link.index, a, link.index, b] = (*moment, *force)[b]
+        force, moment = pose.to_stem(force), pose.to_stem(moment)
+    else:
+        entries[link.index, a, link.index, 0] = axial_effort(link, force, moment)
+    while at.parent >= 0:
+        if t3.no_motion(force) and t3.no_motion(moment):
+            return
+        # from the stem of a Link to the stem of its parent
+        carrier, below = tree.links[at.parent], places[at.parent]
+        if pose.shared:
+            moment = t3.add(moment, t3.cross(pose.arm_stem, force))
+        else:
+            force, moment = pose.stem_to_parent(force), pose.stem_to_parent(moment)
+            moment = t3.add(moment, t3.cross(pose.arm, force))
+            if carrier.kind in "BF":
+                for b in range(len(carrier.columns)):
+                    entries[link.index, a, carrier.index, b] = (*moment, *force)[b]
+            force, moment = below.to_stem(force), below.to_stem(moment)
+        if carrier.kind not in "BF":
+            entries[link.index, a, carrier.index, 0] = axial_effort(carrier, force, moment)
+        at, pose = carrier, below

@@ -1,0 +1,192 @@
+"""Energies and powers of a Tree, in Link axes: no inertia tensor is turned, no position formed that gravity does not need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from symbody.errors import ModelError
+from symbody.expr.functions import call
+from symbody.formalisms import triples as t3
+from symbody.formalisms.kinematics import link_motions
+from symbody.formalisms.poses import Pose, poses
+from symbody.formalisms.sweeps import sweep_outward
+from symbody.formalisms.tree import Link, Tree
+from symbody.formalisms.triples import Vec
+from symbody.model.joints import KINDS
+from symbody.model.mechanism import Joint, has_coordinates
+from symbody.spatial.inertia import Inertia
+
+HALF = Fraction(1, 2)
+Twist = tuple[Vec, Vec]  # angular velocity and velocity of the origin, in Link axes
+
+
+def kinetic(tree: Tree) -> Any:
+    """Kinetic energy of bodies and rotors, J."""
+    places = poses(tree)
+    twists = sweep_outward(tree, lambda link, h: _twist(link, places[link.index], h), (t3.ZERO, t3.ZERO))
+    double: Any = 0
+    for link, (w, v) in zip(tree.links, twists, strict=True):
+        double = t3.plus(double, twice_kinetic(link.inertia, w, v))
+        if not t3.is_zero(link.reflected):
+            double = t3.plus(double, t3.times(link.reflected, t3.times(link.qd, link.qd)))
+    return t3.times(HALF, double)
+
+
+def _twist(link: Link, pose: Pose, parent: Twist) -> Twist:
+    """Twist of a Link from that of its parent."""
+    w, v = parent
+
+    def turn(x: Vec) -> Vec:
+        return pose.from_stem(pose.parent_to_stem(x))
+
+    w, v = turn(w), turn(t3.add(v, t3.cross(w, pose.arm)))
+    spin, slide = own_twist(link, link.qd)
+    return t3.add(w, spin), t3.add(v, slide)
+
+
+def own_twist(link: Link, rates: Any) -> Twist:
+    """Twist of a Link relative to its parent for given rates, in Link axes: constant directions times rates."""
+    if link.kind in "BF":
+        return t3.triple(rates[:3]), t3.triple(rates[3:]) if link.kind == "F" else t3.ZERO
+    spin = t3.along(link.axis, rates) if link.kind in "RH" else t3.ZERO
+    if link.kind == "R":
+        return spin, t3.ZERO
+    return spin, t3.along(link.axis, t3.times(link.pitch, rates) if link.kind == "H" else rates)
+
+
+def twice_kinetic(inertia: Inertia, w: Vec, v: Vec) -> Any:
+    """m v.v + 2 v.(w x s) + w.I w of a body, about its origin."""
+    s = t3.triple(inertia.moment)
+    linear = t3.times(inertia.mass, t3.dot(v, v))
+    mixed = t3.times(2, t3.dot(v, t3.cross(w, s)))
+    return t3.plus(t3.plus(linear, mixed), t3.dot(w, t3.apply(t3.tensor(inertia.tensor), w)))
+
+
+def potential(tree: Tree) -> Any:
+    """Potential energy of gravity (zero at the world's origin) and of joint springs, J."""
+    return t3.plus(gravity_potential(tree), spring_energy(tree))
+
+
+def gravity_potential(tree: Tree) -> Any:
+    """-g . (m p) summed over the bodies. Outward go g in Link axes and g . p of the origin."""
+    places = poses(tree)
+
+    def fall(link: Link, parent: tuple[Vec, Any]) -> tuple[Vec, Any]:
+        g, depth = parent
+        pose = places[link.index]
+        return pose.from_stem(pose.parent_to_stem(g)), t3.plus(depth, t3.dot(g, pose.arm))
+
+    total: Any = 0
+    falls = sweep_outward(tree, fall, (t3.triple(tree.gravity), 0))
+    for link, (g, depth) in zip(tree.links, falls, strict=True):
+        inertia = link.inertia
+        total = t3.plus(total, t3.plus(t3.times(inertia.mass, depth), t3.dot(g, t3.triple(inertia.moment))))
+    return t3.minus(0, total)
+
+
+# -- joint laws
+
+
+@dataclass(frozen=True, eq=False)
+class Spring:
+    """One coordinate with a joint law: its value, its rate, and the law's constants (0 where there is none)."""
+
+    q: Any
+    qd: Any
+    stiffness: Any
+    rest: Any
+    viscous: Any
+    coulomb: Any
+
+
+def joint_springs(tree: Tree) -> Iterator[Spring]:
+    """Every coordinate on which a joint law acts; a joint that follows another has its law at its own coordinate."""
+    iq = iv = 0
+    first: dict[str, tuple[int, int]] = {}
+    for joint in tree.mechanism.joints:
+        if has_coordinates(joint):
+            kind = KINDS[joint.kind]
+            nq, nv = kind.nq(joint), kind.nv(joint)
+            first[joint.name] = (iq, iv)
+            own = nv - (joint.elastic is not None)
+            for k in range(own):
+                # a quaternion has no component for each velocity; stiffness there is refused below
+                yield _spring(tree, joint, tree.q[iq + k] if nq == nv else None, tree.qd[iv + k])
+            if joint.elastic is not None:
+                stiffness, damping = (tree.node(x) for x in joint.elastic)
+                yield Spring(tree.q[iq + nq - 1], tree.qd[iv + nv - 1], stiffness, 0, damping, 0)
+            iq, iv = iq + nq, iv + nv
+        elif joint.mimic is not None and joint.mode != "locked":
+            kq, kv = first[joint.mimic.joint]
+            ratio, offset = tree.node(joint.mimic.ratio), tree.node(joint.mimic.offset)
+            yield _spring(tree, joint, ratio * tree.q[kq] + offset, ratio * tree.qd[kv])
+
+
+def _spring(tree: Tree, joint: Joint, q: Any, qd: Any) -> Spring:
+    if joint.stiffness is not None and q is None:
+        raise ModelError(
+            f"joint {joint.name!r} of kind {joint.kind!r} has a stiffness, but its coordinates are a quaternion. "
+            "Use the kind 'spherical' or 'floating', or a force element."
+        )
+    given = (joint.stiffness, joint.rest, joint.viscous, joint.coulomb)
+    return Spring(q, qd, *(0 if x is None else tree.node(x) for x in given))
+
+
+def spring_energy(tree: Tree) -> Any:
+    """stiffness (q - rest)^2 / 2 summed over joint springs and elastic joints, J."""
+    double: Any = 0
+    for s in joint_springs(tree):
+        if not t3.is_zero(s.stiffness):
+            stretch = t3.minus(s.q, s.rest)
+            double = t3.plus(double, t3.times(s.stiffness, t3.times(stretch, stretch)))
+    return t3.times(HALF, double)
+
+
+def dissipated(tree: Tree) -> Any:
+    """Power that viscous and Coulomb friction take, viscous qd^2 + coulomb |qd|, W."""
+    total: Any = 0
+    for s in joint_springs(tree):
+        total = t3.plus(total, t3.times(s.viscous, t3.times(s.qd, s.qd)))
+        if not t3.is_zero(s.coulomb):
+            total = t3.plus(total, t3.times(s.coulomb, call("abs", s.qd)))
+    return total
+
+
+def dissipation_function(tree: Tree) -> Any:
+    """Rayleigh's function, viscous qd^2 / 2 + coulomb |qd|: its gradient in qd is the effort of friction, W."""
+    total: Any = 0
+    for s in joint_springs(tree):
+        total = t3.plus(total, t3.times(HALF, t3.times(s.viscous, t3.times(s.qd, s.qd))))
+        if not t3.is_zero(s.coulomb):
+            total = t3.plus(total, t3.times(s.coulomb, call("abs", s.qd)))
+    return total
+
+
+# -- the whole
+
+
+def power(tree: Tree) -> Any:
+    """tau . qd, what actuators give, W."""
+    return t3.total(t3.times(a, b) for a, b in zip(tree.tau, tree.qd, strict=True))
+
+
+def total_mass(tree: Tree) -> Any:
+    """Of all bodies that move, kg."""
+    return t3.total(link.inertia.mass for link in tree.links)
+
+
+def centre_of_mass(tree: Tree) -> Vec:
+    """(3,) of all bodies that move, in world axes, m."""
+    mass = total_mass(tree)
+    if t3.is_zero(mass):
+        raise ModelError(f"{tree.mechanism.name} has no mass that moves, hence no centre of mass. Give a body a mass.")
+    moves = link_motions(tree, range(len(tree.links)), order=0)
+    moment = t3.ZERO
+    for link in tree.links:
+        m, s = moves[link.index], t3.triple(link.inertia.moment)
+        turned = s if m.rotation is None else t3.apply(m.rotation, s)
+        moment = t3.add(moment, t3.add(t3.scaled(link.inertia.mass, m.position), turned))
+    return t3.scaled(1 / mass, moment)

@@ -1,0 +1,35 @@
+"""Where a piece of a model was written, and errors that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from symbody.errors import ModelError
+
+
+class Origin(str):
+    """ "robot.yaml:12", the place of a piece, which knows the places of its fields besides."""
+
+    fields: Mapping[str, str]
+
+    def __new__(cls, text: str, fields: Mapping[str, str] | None = None) -> Origin:
+        made = super().__new__(cls, text)
+        made.fields = fields or {}
+        return made
+
+
+def place(origin: str, field: str) -> str:
+    """The place of a field of a piece, where it is known; else that of the piece."""
+    return origin.fields.get(field, origin) if isinstance(origin, Origin) else origin
+
+
+def fault(origin: str, text: str) -> ModelError:
+    """The error of a model: file and line where they are known, then the sentence."""
+    return ModelError(f"{origin}: {text}" if origin else text)
+
+
+def shown(value: Any) -> str:
+    """A value in a sentence, shortened."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
