@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import shutil
-import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers import Arrays, Built, CasADi
-from benchmarks.timing import TooSlow
+from benchmarks.timing import TooSlow, limited
 
 DRIVER = """
 #include "f.c"
@@ -84,13 +83,13 @@ def _build(function: Any, folder: Path, flags: tuple[str, ...], limit: float) ->
     text = DRIVER.format(arguments=max(function.sz_arg(), 1), results=max(function.sz_res(), 1))
     (folder / "driver.c").write_text(text, encoding="ascii")
     library = folder / "driver.so"
+    command = [gcc, *flags, "-fPIC", "-shared", "driver.c", "-o", library.name, "-lm"]
     try:
-        subprocess.run(
-            [gcc, *flags, "-fPIC", "-shared", "driver.c", "-o", library.name, "-lm"],
-            cwd=folder, check=True, capture_output=True, timeout=limit,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise TooSlow(f"gcc not done in {limit:.0f} s") from None
+        status, _, errors = limited(command, limit, cwd=folder)
+    except TooSlow as why:
+        raise TooSlow(f"gcc {why}") from None
+    if status:
+        raise RuntimeError(f"gcc failed on CasADi's C: {errors[:300]}")
     run = ctypes.CDLL(str(library)).run
     run.argtypes = [
         ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -85,14 +86,14 @@ def _measure(name: str, native: Section, batch: Section, options: Options) -> No
         if not peers.agrees(found, expected):
             raise AssertionError(f"{label} computes other values of {name}; it is not timed.")
         equal &= np.array_equal(found, kernel(*arrays, threads=1, lanes=1))
-        clocks[label] = lambda k=kernel, n=lanes: k.time_native(*arrays, lanes=n, rounds=1)
+        clocks[label] = partial(kernel.time_native, *arrays, lanes=lanes, rounds=1)
         if lanes > 1:  # the gain compares two ways through the same Kernel
-            clocks[f"scalar of {label}"] = lambda k=kernel: k.time_native(*arrays, lanes=1, rounds=1)
+            clocks[f"scalar of {label}"] = partial(kernel.time_native, *arrays, lanes=1, rounds=1)
 
     _add_peers(name, values, expected, clocks, missing, options)
     best = interleaved(clocks, 15 if options.quick else 60)
-    nanoseconds = {label: 1e9 * t for label, t in best.items()} | missing
-    row = {"workload": name} | {c: nanoseconds[c] for c in native.columns if c in nanoseconds}
+    nanoseconds: dict[str, Any] = {label: 1e9 * t for label, t in best.items()} | missing
+    row: dict[str, Any] = {"workload": name} | {c: nanoseconds[c] for c in native.columns if c in nanoseconds}
     for column, label in (("CasADi -O3 / symbody", "CasADi -O3"), ("CasADi native / symbody", "CasADi -O3 native")):
         if label in best:
             row[column] = best[label] / best["symbody standard"]
@@ -142,11 +143,11 @@ def _add_peers(
         if isinstance(library, peers.SymEngine):
             native = library.lambdified(built)
             rows = peers.flat_rows(built, values)
-            clocks[label] = _per_state(lambda f=native, r=rows: f(r), len(rows))
+            clocks[label] = _per_state(partial(native, rows), len(rows))
         else:
             python = library.lambdified(built, "numpy")
             columns = list(peers.flat_rows(built, values).T.copy())
-            clocks[label] = _per_state(lambda f=python, c=columns: f(*c), len(columns[0]))
+            clocks[label] = _per_state(partial(python, *columns), len(columns[0]))
     casadi = peers.CasADi()
     for label, flags in FLAGS.items():
         if not casadi.available() or compiler() is None:
@@ -176,7 +177,7 @@ def _calls(options: Options) -> Section:
     built = symbody.build(workload)
     kernel = symbody.system(built).optimize("standard").compile(wait=True, cache=False)
     state = [values[n][0].copy() for n in workload.inputs]
-    repeat = 300 if options.quick else 2000
+    repeat = 200  # short turns, so that some of them are undisturbed
     clocks["symbody"] = per_call(lambda: kernel(*state), repeat)
     clocks["symbody, native alone"] = lambda: kernel.time_native(*state, repeat=repeat, rounds=1)
     if peers.SymEngine().available():
@@ -185,12 +186,12 @@ def _calls(options: Options) -> Section:
         clocks["SymEngine llvm"] = per_call(lambda: lambdified(row), repeat)
     if peers.CasADi().available():
         function = peers.CasADi().sx_function(peers.CasADi().build(workload))
-        clocks["CasADi Function"] = per_call(lambda: function(*state), repeat // 10)
+        clocks["CasADi Function"] = per_call(lambda: function(*state), repeat // 5)
     if peers.SymPy().available():
         built = peers.SymPy().build(workload)
         python, numbers = peers.SymPy().lambdified(built, "math"), peers.flat_rows(built, values)[0].tolist()
-        clocks["SymPy lambdify"] = per_call(lambda: python(*numbers), repeat // 10)
-    best = interleaved(clocks, 10 if options.quick else 20)
+        clocks["SymPy lambdify"] = per_call(lambda: python(*numbers), repeat // 5)
+    best = interleaved(clocks, 30 if options.quick else 150)
     section = Section(
         "calls", f"One call from Python ({SMALL}, arrays in, arrays out): microseconds", ["way", "us", "/ symbody"]
     )

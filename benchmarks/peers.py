@@ -40,6 +40,9 @@ class Library:
 
     name = ""
     module = ""
+    # set by `build`: an import statement in each call would be part of the construction time
+    sin: Callable[[Any], Any]
+    cos: Callable[[Any], Any]
 
     def available(self) -> bool:
         return util.find_spec(self.module) is not None
@@ -52,12 +55,6 @@ class Library:
         return nullcontext()
 
     def symbol(self, name: str, parameter: bool) -> Any:
-        raise NotImplementedError
-
-    def sin(self, x: Any) -> Any:
-        raise NotImplementedError
-
-    def cos(self, x: Any) -> Any:
         raise NotImplementedError
 
     def gradient(self, f: Any, variables: Sequence[Any]) -> list[Any]:
@@ -104,11 +101,10 @@ class Symbody(Library):
 
         return sb.symbol(name, "parameter" if parameter else "input")
 
-    # The functions are looked up once: an import statement in each call would be part of the construction time.
     def build(self, workload: Workload) -> Built:
         import symbody as sb
 
-        self.sin, self.cos = sb.sin, sb.cos  # type: ignore[method-assign]
+        self.sin, self.cos = sb.sin, sb.cos
         return super().build(workload)
 
     def gradient(self, f: Any, variables: Sequence[Any]) -> list[Any]:
@@ -119,13 +115,11 @@ class Symbody(Library):
     def system(self, built: Built) -> Any:
         import symbody as sb
 
-        w = built.workload
-        return sb.System(
-            w.name,
-            inputs={n: built.arguments[n] for n in w.inputs},
-            parameters={n: built.arguments[n] for n in w.parameters},
-            outputs={"f": built.outputs},
-        )
+        # System makes arrays of lists
+        inputs: dict[str, Any] = {n: built.arguments[n] for n in built.workload.inputs}
+        parameters: dict[str, Any] = {n: built.arguments[n] for n in built.workload.parameters}
+        outputs: dict[str, Any] = {"f": built.outputs}
+        return sb.System(built.workload.name, inputs=inputs, parameters=parameters, outputs=outputs)
 
     def tally(self, built: Built, preset: str = "standard") -> Tally:
         return self.system_tally(self.system(built).optimize(preset))
@@ -161,7 +155,7 @@ class SymPy(Library):
     def build(self, workload: Workload) -> Built:
         import sympy
 
-        self.sin, self.cos, self._symbol = sympy.sin, sympy.cos, sympy.Symbol  # type: ignore[method-assign]
+        self.sin, self.cos, self._symbol = sympy.sin, sympy.cos, sympy.Symbol
         return super().build(workload)
 
     def symbol(self, name: str, parameter: bool) -> Any:
@@ -193,7 +187,7 @@ class SymEngine(Library):
     def build(self, workload: Workload) -> Built:
         import symengine
 
-        self.sin, self.cos, self._symbol = symengine.sin, symengine.cos, symengine.Symbol  # type: ignore[method-assign]
+        self.sin, self.cos, self._symbol = symengine.sin, symengine.cos, symengine.Symbol
         return super().build(workload)
 
     def symbol(self, name: str, parameter: bool) -> Any:
@@ -227,7 +221,7 @@ class CasADi(Library):
     def build(self, workload: Workload) -> Built:
         import casadi
 
-        self.sin, self.cos, self._symbol = casadi.sin, casadi.cos, casadi.SX.sym  # type: ignore[method-assign]
+        self.sin, self.cos, self._symbol = casadi.sin, casadi.cos, casadi.SX.sym
         return super().build(workload)
 
     def symbol(self, name: str, parameter: bool) -> Any:

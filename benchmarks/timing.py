@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -57,6 +58,25 @@ class TooSlow(Exception):
     """A step did not end within its time limit, or failed; the text says which."""
 
 
+def limited(command: list[str], limit: float, **options: Any) -> tuple[int, str, str]:
+    """Status, output and errors of a command. At the limit all of its processes end: gcc's compiler proper is a child
+    that would otherwise go on, and disturb every later figure."""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **options
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=limit)
+        except BaseException as error:
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise TooSlow(f"not done in {limit:.0f} s") from None
+            raise
+        return process.returncode, out, err
+
+
 def isolated(function: Callable[..., Any], *arguments: Any, limit: float) -> Any:
     """`function(*arguments)` in a fresh process: its memory is its own, and it can be stopped.
 
@@ -65,21 +85,12 @@ def isolated(function: Callable[..., Any], *arguments: Any, limit: float) -> Any
     """
     command = [sys.executable, "-m", "benchmarks.timing", function.__module__, function.__qualname__]
     path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH", "")) if p)
-    try:
-        done = subprocess.run(
-            [*command, json.dumps(arguments)],
-            env={**os.environ, "PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-            timeout=limit,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise TooSlow(f"not done in {limit:.0f} s") from None
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
-        raise TooSlow(f"failed: {last[:100]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    status, out, err = limited([*command, json.dumps(arguments)], limit, env={**os.environ, "PYTHONPATH": path})
+    if status:
+        last = (err.strip().splitlines() or [f"status {status}"])[-1]
+        # a step that gave up by itself says why; anything else is named as it is
+        raise TooSlow(last.partition("TooSlow: ")[2] or f"failed: {last[:100]}")
+    return json.loads(out.splitlines()[-1])
 
 
 if __name__ == "__main__":

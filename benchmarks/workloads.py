@@ -20,8 +20,10 @@ Vector = list[Any]
 class Scalars(Protocol):
     """What a workload may ask of a library besides + - * /."""
 
-    def sin(self, x: Any) -> Any: ...
-    def cos(self, x: Any) -> Any: ...
+    @property
+    def sin(self) -> Callable[[Any], Any]: ...
+    @property
+    def cos(self) -> Callable[[Any], Any]: ...
     def gradient(self, f: Any, variables: Sequence[Any]) -> list[Any]: ...
 
 
@@ -104,7 +106,7 @@ def arm(links: int, symbolic: bool = False) -> Workload:
     """Recursive Newton-Euler with full inertias, on a moving base; about 210 operations a link.
 
     Luh, Walker and Paul 1980. Every joint turns about z, after a fixed turn about x. The base has its own angular
-    velocity, angular acceleration and acceleration (gravity included), so that the first links are as dense as the last.
+    velocity, angular acceleration and acceleration (gravity included): the first links are as dense as the last.
     symbolic: masses, centres of mass and inertias are parameters instead of numbers.
     """
     rng = random.Random(links)

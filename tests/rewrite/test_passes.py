@@ -33,7 +33,7 @@ def test_pass_is_exact_on_rational_expressions(one, seed):
 @pytest.mark.parametrize("one", ALL, ids=lambda p: p.name)
 def test_pass_never_raises_the_cost(one, seed):
     roots = random_graph(2000 + seed)
-    after, report = run(roots, [one])
+    after, report = run(roots, [one], debug=True)
     assert cost(after).rank <= cost(roots).rank
     assert report.after == cost(after)
 
@@ -48,7 +48,7 @@ def test_network_is_the_same_expression(seed):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_network_counts_what_the_cost_counts(seed):
-    """Nearly: a product (2 p) x that is used with both signs costs a Node one operation more, shared scales cost less."""
+    """Nearly: a product (2 p) x used with both signs costs a Node one operation more, shared scales cost less."""
     net = load(random_graph(seed, size=60))
     PASSES["flatten"].on_network(net)
     check(net)

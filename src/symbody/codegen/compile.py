@@ -8,6 +8,7 @@ from typing import Any
 from symbody.codegen.grouped import GroupedKernel, compile_groups
 from symbody.codegen.interpreted import InterpretedKernel
 from symbody.errors import NameLookupError, nearest
+from symbody.expr.external import External
 from symbody.expr.node import EXTERN
 from symbody.expr.walk import topological
 from symbody.lower.lowering import lower
@@ -32,7 +33,9 @@ def compile_system(
     if target == "native":
         from symbody.codegen.kernel import compile_program
 
-        externals = tuple(dict.fromkeys(n.data for n in topological(system.expressions()) if n.op is EXTERN))
+        externals: tuple[External, ...] = ()
+        if any(key[0] is EXTERN for key in system.graph.others):
+            externals = tuple(dict.fromkeys(n.data for n in topological(system.expressions()) if n.op is EXTERN))
         # the Program is made only when the cache has no code for this System
         return compile_program(
             lambda: lower(system), key=fingerprint(system), externals=externals, name=system.name, **options

@@ -1,16 +1,19 @@
 """Mass matrix by composite rigid bodies (Featherstone 2008, ch. 6), c by Newton-Euler without accelerations.
 
 The inertia of all that a joint carries is summed inward, in stem axes; the wrench that a unit acceleration of the joint
-needs is then handed down to the world and read off at every joint on the way.
+needs is then handed down to the world and read off at every joint on the way. Second moments are kept as the inertia tensor J, or
+as the spread S = integral of r r^T dm, whose change of origin S + p s^T + s p^T + m p p^T takes fewer sums: J = tr(S) 1 - S.
 """
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
+from symbody.errors import ModelError
 from symbody.expr.arrays import Array
+from symbody.expr.functions import alias
+from symbody.expr.node import SCALE, Node
 from symbody.formalisms import triples as t3
 from symbody.formalisms.efforts import generalized, joint_laws, projected
 from symbody.formalisms.newton_euler import at_rest, axial_effort, newton_euler
@@ -20,32 +23,36 @@ from symbody.formalisms.tree import Link, Tree
 from symbody.formalisms.triples import Mat, Vec
 from symbody.spatial.inertia import Inertia
 
-Body = tuple[Any, Vec, Mat]  # mass, first moment, tensor about the origin
+Body = tuple[Any, Vec, Mat]  # mass, first moment, second moments about the origin
+MOMENTS = ("tensor", "spread")
+HALF = Fraction(1, 2)
 NO_BODY: Body = (0, t3.ZERO, t3.NOTHING)
 
 
-def mass_and_bias(tree: Tree, frames: str = "sequential", mass_frames: str | None = None) -> tuple[Array, Array]:
+def mass_and_bias(
+    tree: Tree, frames: str = "sequential", mass_frames: str | None = None, moments: str = "tensor"
+) -> tuple[Array, Array]:
     """(M (nv, nv), c (nv,)) with joint laws in c; the frames of M may be chosen apart from those of c."""
-    return mass_matrix(tree, mass_frames or frames), bias(tree, frames)
+    return mass_matrix(tree, mass_frames or frames, moments), bias(tree, frames)
 
 
 def bias(tree: Tree, frames: str = "sequential", reference: str = "origin") -> Array:
     """c (nv,): efforts at zero acceleration."""
     efforts = newton_euler(tree, frames, reference, qdd=at_rest(tree))
-    return _sum(generalized(tree, efforts, accelerating=False), joint_laws(tree))
-
-
-def _sum(a: Array, b: Array) -> Array:
-    out = np.empty(len(a), dtype=object)
-    for k, (x, y) in enumerate(zip(a, b)):
-        out[k] = t3.plus(x, y)
+    out = generalized(tree, efforts, accelerating=False)
+    for k, law in enumerate(joint_laws(tree)):
+        out[k] = t3.plus(out[k], law)
     return out
 
 
-def mass_matrix(tree: Tree, frames: str = "sequential") -> Array:
-    """M (nv, nv)."""
+def mass_matrix(tree: Tree, frames: str = "sequential", moments: str = "tensor") -> Array:
+    """M (nv, nv). moments: "tensor" or "spread", what is summed over the bodies."""
+    if moments not in MOMENTS:
+        raise ModelError(f"moments={moments!r}; expected 'tensor' or 'spread'.")
     places = poses(tree, frames)
-    composites = composite_bodies(tree, places)
+    composites = composite_bodies(tree, places, moments == "spread")
+    if moments == "spread":
+        composites = [(mass, s, _tensor_of(spread)) for mass, s, spread in composites]
     entries: dict[tuple[int, int, int, int], Any] = {}
     for link in tree.links:
         for a in range(len(link.columns)):
@@ -53,13 +60,14 @@ def mass_matrix(tree: Tree, frames: str = "sequential") -> Array:
     return projected(tree, lambda i, a, j, b: entries.get((i, a, j, b), 0))
 
 
-def composite_bodies(tree: Tree, places: list[Pose]) -> list[Body]:
+def composite_bodies(tree: Tree, places: list[Pose], spread: bool = False) -> list[Body]:
     """Inertia of each Link and all that it carries, about its origin: in stem axes (ball and free Links: in Link axes)."""
+    shift = shifted_spread if spread else shifted
     out: list[Body] = [NO_BODY] * len(tree.links)
 
     def inward(link: Link, handed: list[tuple[Body, bool]]) -> tuple[Body, bool]:
         pose = places[link.index]
-        body = as_body(link.inertia)
+        body = spread_body(link) if spread else as_body(link.inertia)
         for other, stem in handed:
             body = body if stem else add_bodies(body, other)
         at_stem = (body[0], pose.to_stem(body[1]), pose.tensor_to_stem(body[2]))
@@ -67,10 +75,10 @@ def composite_bodies(tree: Tree, places: list[Pose]) -> list[Body]:
             at_stem = add_bodies(at_stem, other) if stem else at_stem
         out[link.index] = body if link.kind in "BF" else at_stem
         if pose.shared:
-            return shifted(at_stem, pose.arm_stem), True
+            return shift(at_stem, pose.arm_stem), True
         mass, moment, tensor = at_stem
         turned = (mass, pose.stem_to_parent(moment), pose.tensor_to_parent(tensor))
-        return shifted(turned, pose.arm), False
+        return shift(turned, pose.arm), False
 
     sweep_inward(tree, inward)
     return out
@@ -78,6 +86,26 @@ def composite_bodies(tree: Tree, places: list[Pose]) -> list[Body]:
 
 def as_body(inertia: Inertia) -> Body:
     return inertia.mass, t3.triple(inertia.moment), t3.tensor(inertia.tensor)
+
+
+def spread_body(link: Link) -> Body:
+    j, diagonal = link.inertia.tensor, link.spread
+    if diagonal is None:
+        diagonal = t3.triple([t3.times(HALF, t3.minus(t3.plus(j[b, b], j[c, c]), j[a, a])) for a, (b, c) in enumerate(t3.OTHERS)])
+    spread = t3.from_upper(lambda a, b: named(diagonal[a], "spread") if a == b else t3.minus(0, j[a, b]))
+    return link.inertia.mass, t3.triple(link.inertia.moment), spread
+
+
+def _tensor_of(spread: Mat) -> Mat:
+    """tr(S) 1 - S."""
+
+    def entry(a: int, b: int) -> Any:
+        if a != b:
+            return t3.minus(0, spread[a][b])
+        x, y = t3.OTHERS[a]
+        return t3.plus(spread[x][x], spread[y][y])
+
+    return t3.from_upper(entry)
 
 
 def add_bodies(x: Body, y: Body) -> Body:
@@ -90,16 +118,46 @@ def shifted(body: Body, p: Vec) -> Body:
         return body
     mass, s, j = body
     mp = t3.scaled(mass, p)
+    twice = tuple(_doubled(x) for x in p)
 
     def entry(a: int, b: int) -> Any:
         if a == b:
             across = [k for k in range(3) if k != a]
-            more = t3.total(t3.plus(t3.times(mp[k], p[k]), t3.times(t3.times(2, p[k]), s[k])) for k in across)
+            more = t3.total(t3.plus(t3.times(mp[k], p[k]), t3.times(twice[k], s[k])) for k in across)
             return t3.plus(j[a][a], more)
         less = t3.total((t3.times(mp[a], p[b]), t3.times(p[a], s[b]), t3.times(p[b], s[a])))
         return t3.minus(j[a][b], less)
 
     return mass, t3.add(s, mp), t3.from_upper(entry)
+
+
+def shifted_spread(body: Body, p: Vec) -> Body:
+    """As `shifted`, for second moments as spread."""
+    if t3.no_motion(p):
+        return body
+    mass, s, spread = body
+    mp = t3.scaled(mass, p)
+    moment = t3.add(s, mp)
+
+    def entry(a: int, b: int) -> Any:
+        if a == b:
+            more = t3.plus(t3.times(_doubled(p[a]), s[a]), t3.times(mp[a], p[a]))
+        else:
+            more = t3.plus(t3.times(p[a], moment[b]), t3.times(p[b], s[a]))
+        return t3.plus(spread[a][b], more)
+
+    return mass, moment, t3.from_upper(entry)
+
+
+def _doubled(x: Any) -> Any:
+    return named(t3.times(2, x), "twice")
+
+
+def named(x: Any, stem: str) -> Any:
+    """A parameter with a numeric factor gets a name, so that the factor does not wander into sums of products with it."""
+    if isinstance(x, Node) and not x.flags and x.op is SCALE:
+        return alias(x, f"{stem}_{x.id}", 1)
+    return x
 
 
 def unit_wrench(link: Link, component: int, body: Body) -> tuple[Vec, Vec]:

@@ -63,7 +63,10 @@ def projected(tree: Tree, entry: Callable[[int, int, int, int], Any]) -> Array:
 
 
 def joint_laws(tree: Tree) -> Array:
-    """(nv,) efforts that joints take by themselves: stiffness (q - rest) + viscous qd + coulomb sign(qd), and elastic ones."""
+    """(nv,) efforts that joints take by themselves: stiffness (q - rest) + viscous qd + coulomb sign(qd), and elastic ones.
+
+    Efforts of force elements (`tree.efforts`) are subtracted.
+    """
     out = zeros(len(tree.qd))
     iq = iv = 0
     places: dict[str, tuple[int, int]] = {}
@@ -87,8 +90,12 @@ def joint_laws(tree: Tree) -> Array:
             out[iv + k] = t3.plus(out[iv + k], _law(tree, joint, position, qd[k]))
         if joint.elastic is not None:
             stiffness, damping = (tree.node(x) for x in joint.elastic)
-            out[iv + own] = t3.plus(t3.times(stiffness, q[own]), t3.times(damping, qd[own]))
+            law = t3.plus(t3.times(stiffness, q[own]), t3.times(damping, qd[own]))
+            out[iv + own] = t3.plus(out[iv + own], law)
         iq, iv = iq + nq, iv + nv
+    if tree.efforts is not None:
+        for k, effort in enumerate(tree.efforts):
+            out[k] = t3.minus(out[k], effort)
     return out
 
 

@@ -1,4 +1,4 @@
-"""Energies and powers of a Tree, in Link axes: no inertia tensor is turned, no position formed that gravity does not need."""
+"""Energies and powers of a Tree, in Link axes: no inertia tensor is turned, and gravity needs no positions."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def gravity_potential(tree: Tree) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Spring:
-    """One coordinate with a joint law: its value, its rate, and the law's constants (0 where there is none)."""
+class JointLaw:
+    """The law of a joint at one coordinate: value, rate, and the law's constants (0 where there is none)."""
 
     q: Any
     qd: Any
@@ -102,7 +102,7 @@ class Spring:
     coulomb: Any
 
 
-def joint_springs(tree: Tree) -> Iterator[Spring]:
+def coordinates_with_laws(tree: Tree) -> Iterator[JointLaw]:
     """Every coordinate on which a joint law acts; a joint that follows another has its law at its own coordinate."""
     iq = iv = 0
     first: dict[str, tuple[int, int]] = {}
@@ -114,54 +114,54 @@ def joint_springs(tree: Tree) -> Iterator[Spring]:
             own = nv - (joint.elastic is not None)
             for k in range(own):
                 # a quaternion has no component for each velocity; stiffness there is refused below
-                yield _spring(tree, joint, tree.q[iq + k] if nq == nv else None, tree.qd[iv + k])
+                yield _law(tree, joint, tree.q[iq + k] if nq == nv else None, tree.qd[iv + k])
             if joint.elastic is not None:
                 stiffness, damping = (tree.node(x) for x in joint.elastic)
-                yield Spring(tree.q[iq + nq - 1], tree.qd[iv + nv - 1], stiffness, 0, damping, 0)
+                yield JointLaw(tree.q[iq + nq - 1], tree.qd[iv + nv - 1], stiffness, 0, damping, 0)
             iq, iv = iq + nq, iv + nv
         elif joint.mimic is not None and joint.mode != "locked":
             kq, kv = first[joint.mimic.joint]
             ratio, offset = tree.node(joint.mimic.ratio), tree.node(joint.mimic.offset)
-            yield _spring(tree, joint, ratio * tree.q[kq] + offset, ratio * tree.qd[kv])
+            yield _law(tree, joint, ratio * tree.q[kq] + offset, ratio * tree.qd[kv])
 
 
-def _spring(tree: Tree, joint: Joint, q: Any, qd: Any) -> Spring:
+def _law(tree: Tree, joint: Joint, q: Any, qd: Any) -> JointLaw:
     if joint.stiffness is not None and q is None:
         raise ModelError(
             f"joint {joint.name!r} of kind {joint.kind!r} has a stiffness, but its coordinates are a quaternion. "
             "Use the kind 'spherical' or 'floating', or a force element."
         )
     given = (joint.stiffness, joint.rest, joint.viscous, joint.coulomb)
-    return Spring(q, qd, *(0 if x is None else tree.node(x) for x in given))
+    return JointLaw(q, qd, *(0 if x is None else tree.node(x) for x in given))
 
 
 def spring_energy(tree: Tree) -> Any:
     """stiffness (q - rest)^2 / 2 summed over joint springs and elastic joints, J."""
     double: Any = 0
-    for s in joint_springs(tree):
-        if not t3.is_zero(s.stiffness):
-            stretch = t3.minus(s.q, s.rest)
-            double = t3.plus(double, t3.times(s.stiffness, t3.times(stretch, stretch)))
+    for law in coordinates_with_laws(tree):
+        if not t3.is_zero(law.stiffness):
+            stretch = t3.minus(law.q, law.rest)
+            double = t3.plus(double, t3.times(law.stiffness, t3.times(stretch, stretch)))
     return t3.times(HALF, double)
 
 
 def dissipated(tree: Tree) -> Any:
     """Power that viscous and Coulomb friction take, viscous qd^2 + coulomb |qd|, W."""
     total: Any = 0
-    for s in joint_springs(tree):
-        total = t3.plus(total, t3.times(s.viscous, t3.times(s.qd, s.qd)))
-        if not t3.is_zero(s.coulomb):
-            total = t3.plus(total, t3.times(s.coulomb, call("abs", s.qd)))
+    for law in coordinates_with_laws(tree):
+        total = t3.plus(total, t3.times(law.viscous, t3.times(law.qd, law.qd)))
+        if not t3.is_zero(law.coulomb):
+            total = t3.plus(total, t3.times(law.coulomb, call("abs", law.qd)))
     return total
 
 
 def dissipation_function(tree: Tree) -> Any:
     """Rayleigh's function, viscous qd^2 / 2 + coulomb |qd|: its gradient in qd is the effort of friction, W."""
     total: Any = 0
-    for s in joint_springs(tree):
-        total = t3.plus(total, t3.times(HALF, t3.times(s.viscous, t3.times(s.qd, s.qd))))
-        if not t3.is_zero(s.coulomb):
-            total = t3.plus(total, t3.times(s.coulomb, call("abs", s.qd)))
+    for law in coordinates_with_laws(tree):
+        total = t3.plus(total, t3.times(HALF, t3.times(law.viscous, t3.times(law.qd, law.qd))))
+        if not t3.is_zero(law.coulomb):
+            total = t3.plus(total, t3.times(law.coulomb, call("abs", law.qd)))
     return total
 
 

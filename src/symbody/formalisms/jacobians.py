@@ -38,7 +38,7 @@ def frame_jacobians(
 ) -> list[tuple[Array, Array]]:
     """(J, Jd) of each frame relative to a reference frame (None: the world), both (6, nv), angular first.
 
-    J qd is (omega, v) and J qdd + Jd qd is (alpha, a), as the reference sees them and in its axes. Without `rates` Jd is 0.
+    J qd is (omega, v), J qdd + Jd qd is (alpha, a), as the reference sees them, in its axes. Without `rates` Jd is 0.
     scheme: progressive, hybrid, or auto: hybrid for a single frame.
     """
     if scheme not in SCHEMES:
@@ -150,9 +150,7 @@ def _assemble(tree: Tree, columns: Columns) -> tuple[Array, Array]:
     value, rate = zeros(6, len(tree.qd)), zeros(6, len(tree.qd))
     for (index, component), c in columns.items():
         for i, factor in tree.links[index].columns[component]:
-            for row, (x, xd) in enumerate(
-                zip((*c.angular, *c.linear), (*c.angular_rate, *c.linear_rate), strict=True)
-            ):
+            for row, (x, xd) in enumerate(zip((*c.angular, *c.linear), (*c.angular_rate, *c.linear_rate), strict=True)):
                 value[row, i] = t3.plus(value[row, i], t3.times(factor, x))
                 rate[row, i] = t3.plus(rate[row, i], t3.times(factor, xd))
     return value, rate

@@ -29,7 +29,7 @@ SCHEMES = ("progressive", "regressive")
 class Motion:
     """Motion of a frame relative to a base, as the base sees it and in the axes of the base.
 
-    rotation (3, 3) takes coordinates of the frame to those of the base, None is the identity; position (m) of its origin;
+    rotation (3, 3) takes coordinates of the frame to the base's, None is the identity; position (m) of its origin;
     omega, velocity (rad/s, m/s); alpha, acceleration (rad/s^2, m/s^2), the classical one. Orders not asked for are 0.
     """
 

@@ -9,13 +9,18 @@ omega x pi + v x p and omega x p. V holds gravity and springs, D is Rayleigh's f
 
 from __future__ import annotations
 
+from typing import Any
+
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array, matmul, zeros
 from symbody.expr.derivative import gradient, hessian, jvp
 from symbody.expr.functions import as_nodes
+from symbody.expr.node import Node
 from symbody.formalisms import energy
 from symbody.formalisms import triples as t3
-from symbody.formalisms.kinematics import kinematic_map
+from symbody.formalisms.frames import Frame
+from symbody.formalisms.jacobians import frame_jacobians
+from symbody.formalisms.kinematics import kinematic_map, link_motions
 from symbody.formalisms.tree import Tree
 
 MAX_BODIES = 12
@@ -26,7 +31,7 @@ def check(tree: Tree) -> None:
     bodies = len(tree.mechanism.bodies)
     if bodies > MAX_BODIES:
         raise ModelError(
-            f"{tree.mechanism.name} has {bodies} bodies; the formalism 'lagrange' is an oracle for at most {MAX_BODIES}. "
+            f"{tree.mechanism.name} has {bodies} bodies; 'lagrange' is an oracle for at most {MAX_BODIES}. "
             "Use 'newton_euler', 'screw' or 'order_n'."
         )
 
@@ -60,7 +65,7 @@ def inverse(tree: Tree) -> Array:
     return matmul(mass, tree.qdd) + bias
 
 
-def _turning(tree: Tree, momentum: list) -> Array:
+def _turning(tree: Tree, momentum: list[Node]) -> Array:
     """Hamel's terms of quaternion joints: the momenta stand in axes that turn."""
     out = zeros(len(tree.qd))
     for link in tree.links:
@@ -68,10 +73,21 @@ def _turning(tree: Tree, momentum: list) -> Array:
             continue
         at = [column[0][0] for column in link.columns]
         w, pi = t3.triple(link.qd[:3]), t3.triple([momentum[i] for i in at[:3]])
-        terms = t3.cross(w, pi)
+        terms: tuple[Any, ...] = t3.cross(w, pi)
         if link.kind == "F":
             p = t3.triple([momentum[i] for i in at[3:]])
-            terms = (*t3.add(terms, t3.cross(t3.triple(link.qd[3:]), p)), *t3.cross(w, p))
+            terms = (*t3.add(t3.triple(terms), t3.cross(t3.triple(link.qd[3:]), p)), *t3.cross(w, p))
         for i, value in zip(at, terms, strict=True):
             out[i] = t3.plus(out[i], value)
+    return out
+
+
+def _from_outside(tree: Tree) -> Array:
+    """-J^T times the wrenches from outside, by virtual power."""
+    out = zeros(len(tree.qd))
+    for index, (force, moment) in tree.wrenches.items():
+        [(jacobian, _)] = frame_jacobians(tree, [Frame("", index, None, t3.ZERO)], rates=False)
+        rotation = link_motions(tree, [index], order=0)[index].rotation
+        wrench = [t3.triple(v) if rotation is None else t3.apply(rotation, t3.triple(v)) for v in (moment, force)]
+        out = out - matmul(jacobian.T, [*wrench[0], *wrench[1]])
     return out

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from symbody.errors import ModelError
+from symbody.expr.arrays import is_zero
+from symbody.expr.node import Node
 from symbody.formalisms import triples as t3
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.sweeps import sweep_inward, sweep_outward
@@ -172,7 +174,7 @@ def link_wrench(tree: Tree, link: Link, m: Motion, reference: str = "origin") ->
             force = t3.add(force, f)
             moment = t3.add(moment, t3.add(euler(t3.tensor(inertia), m.w, m.wd, m.u), t3.cross(c, f)))
     else:
-        force, moment = body_wrench(link.inertia, m)
+        force, moment = body_wrench(link.inertia, m, link.spread)
     if link.index in tree.wrenches:
         outer_force, outer_moment = tree.wrenches[link.index]
         force = t3.add(force, t3.negative(t3.triple(outer_force)))
@@ -180,51 +182,39 @@ def link_wrench(tree: Tree, link: Link, m: Motion, reference: str = "origin") ->
     return Wrench(force, moment)
 
 
-def body_wrench(inertia: Inertia, m: Motion) -> tuple[Vec, Vec]:
-    """mass a + U s and J wd + w x J w + s x a, with the first moment s."""
+def body_wrench(inertia: Inertia, m: Motion, spread: Any = None) -> tuple[Vec, Vec]:
+    """mass a + U s and J wd + w x J w + s x a, with the first moment s; spread as in `euler`."""
     s = t3.triple(inertia.moment)
     force = t3.add(t3.scaled(inertia.mass, m.a), t3.apply(m.u, s))
-    moment = t3.add(euler(t3.tensor(inertia.tensor), m.w, m.wd, m.u), t3.cross(s, m.a))
+    moment = t3.add(euler(t3.tensor(inertia.tensor), m.w, m.wd, m.u, spread), t3.cross(s, m.a))
     return force, moment
 
 
-def euler(j: Mat, w: Vec, wd: Vec, u: Mat) -> Vec:
+def euler(j: Mat, w: Vec, wd: Vec, u: Mat, spread: Any = None) -> Vec:
     """j wd + w x j w by entries of U (operation_counts.md, 3).
 
-    A tensor with j_aa = j_bb + j_cc, of a lamina across a, costs one product and one sum less: its pseudo-inertia
-    along a is zero.
+    spread: diagonal of the pseudo-inertia, j_aa = s_b + s_c. Where one of two entries is zero, the two products of a
+    component are one product with an entry of U.
     """
     out: list[Any] = [0, 0, 0]
-    lamina = flat_axis(j)
     for a in range(3):
         b, c = t3.OTHERS[a]
-        if lamina < 0:
-            n = t3.plus(t3.times(j[a][a], wd[a]), t3.times(t3.minus(j[c][c], j[b][b]), t3.times(w[b], w[c])))
+        gap = t3.minus(j[c][c], j[b][b])
+        if (spread is not None and is_zero(spread[c])) or gap is j[a][a]:
+            n = t3.times(j[a][a], u[c][b])
+        elif (spread is not None and is_zero(spread[b])) or _opposite(gap, j[a][a]):
+            n = t3.minus(0, t3.times(j[a][a], u[b][c]))
         else:
-            k_b, k_c = _pseudo(j, lamina, b), _pseudo(j, lamina, c)
-            n = t3.minus(t3.times(k_c, u[c][b]), t3.times(k_b, u[b][c]))
+            n = t3.plus(t3.times(j[a][a], wd[a]), t3.times(gap, t3.times(w[b], w[c])))
         n = t3.plus(n, t3.minus(t3.times(j[a][c], u[b][a]), t3.times(j[a][b], u[c][a])))
-        if not t3.is_zero(j[b][c]):
+        if not is_zero(j[b][c]):
             n = t3.plus(n, t3.times(j[b][c], t3.minus(t3.times(w[b], w[b]), t3.times(w[c], w[c]))))
         out[a] = n
     return t3.triple(out)
 
 
-def flat_axis(j: Mat) -> int:
-    """The axis a with j_aa = j_bb + j_cc by structure, -1 if there is none; of several, one with the fewest terms."""
-    for a in range(3):
-        b, c = t3.OTHERS[a]
-        if not t3.is_zero(j[a][a]) and t3.is_zero(t3.minus(j[a][a], t3.plus(j[b][b], j[c][c]))):
-            return a
-    return -1
-
-
-def _pseudo(j: Mat, lamina: int, k: int) -> Any:
-    """Entry k of the pseudo-inertia of a lamina: 0 across it, and along b the inertia j_cc about the other axis c."""
-    if k == lamina:
-        return 0
-    other = 3 - lamina - k
-    return j[other][other]
+def _opposite(x: Any, y: Any) -> bool:
+    return isinstance(y, Node) and not is_zero(y) and x is -y
 
 
 def collect(link: Link, pose: Pose, own: Wrench, handed: list[Wrench]) -> tuple[tuple[Any, ...], Wrench]:

@@ -43,6 +43,7 @@ class Link:
     columns         for each velocity component: which velocities of the Mechanism it is made of
     inertia         about the Link's origin, in Link axes
     bodies          what it is made of: (mass, centre of mass (3,), tensor about it (3, 3)) of each body, in the Link frame
+    spread          diagonal of the pseudo-inertia (3,), if inertia was regrouped: inertia.tensor[x, x] = spread[y] + spread[z]
     reflected       rotor inertia seen at the joint (ratio^2 inertia), or 0
     joint, body     names in the Mechanism; body is "" for a Link inside a joint
     body_rotation   (3, 3) takes body coordinates to Link coordinates; None is the identity
@@ -62,6 +63,7 @@ class Link:
     pitch: Any = 0
     inertia: Inertia = field(default_factory=no_inertia)
     bodies: tuple[tuple[Any, Array, Array], ...] = ()
+    spread: tuple[Any, Any, Any] | None = None
     reflected: Any = 0
     body: str = ""
     body_rotation: Array | None = None
@@ -76,6 +78,7 @@ class Tree:
     places            body name -> (Link index, rotation from body to Link coordinates or None, body origin in the Link frame)
     gravity           (3,) in world axes
     wrenches          Link index -> (force (3,), moment about the Link's origin (3,)) from outside, in Link axes
+    efforts           (nv,) efforts of force elements that act on joints, added to tau; None: there are none
     moved             parameters and other nodes of the Mechanism as nodes of this Graph: `tree.node(x)`
     """
 
@@ -91,6 +94,7 @@ class Tree:
     moved: dict[Node, Node]
     runtime: bool = False
     wrenches: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    efforts: Array | None = None
 
     def node(self, value: Any) -> Any:
         """A node of the Mechanism (or an array of them) in this Graph."""

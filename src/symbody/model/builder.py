@@ -44,7 +44,7 @@ class Builder:
         self._cuts: dict[str, Cut] = {}
         self._forces: dict[str, Force] = {}
         self._sensors: dict[str, Sensor] = {}
-        self._gravity = gravity  # read last: it may name parameters
+        self.gravity = gravity  # (3,); read last: it may name parameters
         self._gravity_origin = place(origin, "gravity")
 
     # -- parameters and numbers
@@ -229,8 +229,8 @@ class Builder:
         size = None if length is None else self.number(length, f"l_{identifier(name)}", at, f"length of {owner}")
         if not isinstance(rows, (list, tuple)):
             raise fault(place(origin, "rows"), f"{owner} has rows {shown(rows)}; expected a list of numbers 0 to 5.")
-        ends = (pieces.point(p, owner, place(origin, "between")) for p in (first, second))
-        self._cuts[name] = Cut(name, kind, *ends, size, tuple(rows), origin)
+        start, end = (pieces.point(p, owner, place(origin, "between")) for p in (first, second))
+        self._cuts[name] = Cut(name, kind, start, end, size, tuple(rows), origin)
         return self
 
     def force(
@@ -279,7 +279,7 @@ class Builder:
             self.name,
             tuple(self._bodies.values()),
             tuple(self._joints.values()),
-            self.vector(self._gravity, "gravity", "g", self._gravity_origin),
+            self.vector(self.gravity, "gravity", "g", self._gravity_origin),
             self.graph,
             tuple(self._cuts.values()),
             tuple(self._forces.values()),

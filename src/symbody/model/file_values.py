@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from symbody.model.builder import Builder
-from symbody.model.mechanism import Body, Mechanism, Shape
+from symbody.model.mechanism import WORLD, Body, Mechanism, Shape
+from symbody.model.pose import Pose
 
+GROUND = "ground"
 INERTIA_ENTRIES = (("xx", 0, 0), ("xy", 0, 1), ("yy", 1, 1), ("xz", 0, 2), ("yz", 1, 2), ("zz", 2, 2))
 
 
@@ -25,6 +27,9 @@ class FileValues:
         self.builder = builder
         self.symbolic = symbolic
         self._taken: set[str] = set()
+        self._bodies: set[str] = set()
+        self._carrier = GROUND  # the body with frames fixed to the world
+        self._ground: dict[str, Any] = {}
         self._unreal: dict[str, list[Any]] = {}  # inertia entries of bodies that no distribution of mass has
 
     def scalar(self, value: float, name: str, unit: str, origin: str, nonzero: bool = False) -> Any:
@@ -60,15 +65,16 @@ class FileValues:
     ) -> None:
         """A body of numbers: mass kg, com (3,) m, tensor (3, 3) about the com in body axes, kg m^2.
 
-        Published files hold tensors that no distribution of mass has, rounded or estimated ones. They are kept as written,
-        with a note: the equations of motion need no more than the numbers.
+        Published files hold tensors that no distribution of mass has, rounded or estimated ones. They are kept as
+        written, with a note: the equations of motion need no more than the numbers.
         """
+        self._bodies.add(name)
         entries = self.inertia(tensor, name, origin)
         if not is_real(tensor):
             moments = ", ".join(f"{m:.4g}" for m in np.linalg.eigvalsh(tensor))
             self.builder.note(
-                f"{origin}: {name!r} has the principal moments of inertia {moments}, which no distribution of mass has; "
-                "they were kept as written"
+                f"{origin}: {name!r} has the principal moments of inertia {moments}, which no distribution of mass "
+                "has; they were kept as written"
             )
             self._unreal[name] = entries
             entries = [0] * 6
@@ -82,8 +88,23 @@ class FileValues:
             origin,
         )
 
+    def ground(self, frame: str, pose: Pose, origin: str) -> tuple[str, str]:
+        """The point (body, frame) of a frame that is fixed to the world: a massless body there carries such frames.
+
+        To be called when all bodies of the file are known.
+        """
+        if frame not in self._ground:
+            position = self.vector(pose.position, "p", f"{GROUND}_{frame}", origin)
+            self._ground[frame] = {"position": position, "rotation": pose.rotation}
+        while self._carrier in self._bodies:
+            self._carrier += "_"
+        return self._carrier, frame
+
     def done(self) -> Mechanism:
         """The validated Mechanism, with every tensor as the file has it."""
+        if self._ground:
+            self.builder.body(self._carrier, frames=self._ground)
+            self.builder.joint(f"{self._carrier}_fixed", "fixed", WORLD, self._carrier)
         mechanism = self.builder.done()
         if not self._unreal:
             return mechanism
@@ -109,7 +130,7 @@ class FileValues:
 
 
 def is_real(tensor: np.ndarray) -> bool:
-    """Whether some distribution of mass has this tensor: no principal moment is negative or above the sum of the others."""
+    """Whether some distribution of mass has this tensor: no principal moment negative, none above the sum of two."""
     low, middle, high = np.linalg.eigvalsh(tensor)
     slack = 1e-7 * float(np.abs(tensor).max())
     return bool(low >= -slack and high <= low + middle + slack)

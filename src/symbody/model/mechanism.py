@@ -1,12 +1,12 @@
 """Mechanism: the frozen, validated description of a mechanical system. It knows nothing of equations.
 
-Every number in it is a Node of the Mechanism's own Graph: a constant, a parameter (a symbol with a default value), or an
-expression of parameters. Zeros and ones are exact constants, so that they vanish from equations.
+Every number in it is a Node of the Mechanism's own Graph: a constant, a parameter (a symbol with a default value), or
+an expression of parameters. Zeros and ones are exact constants, so that they vanish from equations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as _replace
 from typing import TYPE_CHECKING, Any
@@ -68,7 +68,7 @@ class Body:
 class Rotor:
     """An actuator's rotor: inertia about its axis (kg m^2) and gear ratio (motor speed / joint speed).
 
-    Reflected: adds ratio^2 inertia to the joint. Gyroscopic: a body that spins on the parent and couples with its motion.
+    Reflected: adds ratio^2 inertia to the joint. Gyroscopic: a body that spins on the parent, coupled with its motion.
     """
 
     inertia: Node
@@ -103,7 +103,7 @@ class Joint:
     axis       (3,) direction in the joint frame, of unit length; for one-axis kinds
     pitch      m/rad, helical kinds
     sequence   order of elementary rotations of kinds that have several, such as "xyz"
-    mode       actuated, passive (no effort), locked (at `value`), driven (prescribed motion; `value` may be a law of time t)
+    mode       actuated, passive (no effort), locked (at `value`), driven (prescribed: `value` is a law of time t)
     stiffness, rest, viscous, coulomb   joint laws: tau = -stiffness (q - rest) - viscous qd - coulomb sign(qd)
     elastic    (stiffness, damping) between motor and link side: the joint gets a second, elastic coordinate
     """
@@ -245,7 +245,40 @@ class Mechanism:
         return Builder(name, gravity, source)
 
     def __repr__(self) -> str:
-        return f"Mechanism {self.name}: {len(self.bodies)} bodies, {len(self.joints)} joints, nq {self.nq}, nv {self.nv}"
+        sizes = f"{len(self.bodies)} bodies, {len(self.joints)} joints, nq {self.nq}, nv {self.nv}"
+        return f"Mechanism {self.name}: {sizes}"
+
+    def _repr_markdown_(self) -> str:
+        from symbody.model.show import tree_text
+
+        return f"```\n{tree_text(self)}\n```"
+
+    def show(self, q: Any = None, parameters: Mapping[str, float] | None = None) -> Any:
+        """A matplotlib figure of the skeleton at q (zero, and unit quaternions, if it is not given)."""
+        from symbody.model.show import show
+
+        return show(self, q, parameters)
+
+    @property
+    def elastic_coordinates(self) -> tuple[int, ...]:
+        """Places in q of the deflections of elastic joints, so that they can be zeroed together."""
+        return _elastic(self, lambda j: KINDS[j.kind].nq(j))
+
+    @property
+    def elastic_velocities(self) -> tuple[int, ...]:
+        """Places in qd of the deflection rates of elastic joints."""
+        return _elastic(self, lambda j: KINDS[j.kind].nv(j))
+
+
+def _elastic(mechanism: Mechanism, size: Callable[[Joint], int]) -> tuple[int, ...]:
+    """The last coordinate of each elastic joint is its deflection."""
+    out, at = [], 0
+    for joint in mechanism.joints:
+        if has_coordinates(joint):
+            at += size(joint)
+            if joint.elastic is not None:
+                out.append(at - 1)
+    return tuple(out)
 
 
 def has_coordinates(joint: Joint) -> bool:

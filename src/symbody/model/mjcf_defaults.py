@@ -81,7 +81,7 @@ class Defaults:
             self._collect(child, name)
 
     def apply(self, element: Element, childclass: str, tag: str = "") -> Element:
-        """The element with the attributes of its class (its own, else that of the bodies around it) where it has none."""
+        """The element with the attributes of its class (its own, else that of the bodies around it) filled in."""
         name = element.get("class") or childclass or MAIN
         self.check(element, name)
         merged = dict(self.classes[name].get(tag or element.tag, {}))

@@ -88,10 +88,16 @@ class TreeReader:
         self.unseen: Counter[str] = Counter()
         self._body_names: set[str] = set()
         self._joint_names: set[str] = set()
+        self._written: set[str] = set()
 
     def read(self, worldbody: Element) -> None:
         world = BodyRecord("world", None, IDENTITY, IDENTITY, worldbody)
         self._body_names.add("world")
+        stack = [worldbody]
+        while stack:  # names that the file gives: those made up here must differ from them
+            element = stack.pop()
+            stack.extend(element.children)
+            self._written.add(element.get("name"))
         self.bodies.append(world)
         self._contents(world, worldbody, IDENTITY, worldbody.get("childclass"))
 
@@ -131,7 +137,7 @@ class TreeReader:
         return self.defaults.check(element, own) if own else around
 
     def _body(self, element: Element, parent: BodyRecord, frame: Pose, childclass: str) -> None:
-        name = _name(element, f"body{len(self.bodies)}", self._body_names, "body")
+        name = self._name(element, f"body{len(self.bodies)}", self._body_names, "body")
         for attribute, expected in (("mocap", "a body that joints move"), ("gravcomp", "a body under full gravity")):
             if element.get(attribute) not in ("", "false", "0"):
                 raise element.error(f"body {name!r} has {attribute}; this is not supported, expected {expected}.")
@@ -142,6 +148,25 @@ class TreeReader:
         kinds = [j.kind for j in body.joints]
         if "free" in kinds and (len(kinds) > 1 or parent.parent is not None):
             raise element.error(f"body {name!r} has a free joint; expected it alone, on a body of the worldbody.")
+
+    def _name(self, element: Element, default: str, taken: set[str], what: str) -> str:
+        """The name of an element, or a new one like `default`."""
+        name = element.get("name")
+        if name in taken:
+            raise element.error(f"a second {what} {name!r}; expected unique names.")
+        if not name:
+            name = default
+            while name in taken or name in self._written:
+                name += "_"
+        taken.add(name)
+        return name
+
+    def new_name(self, default: str) -> str:
+        """A name that no body has."""
+        while default in self._body_names:
+            default += "_"
+        self._body_names.add(default)
+        return default
 
     # -- joints
 
@@ -156,7 +181,7 @@ class TreeReader:
             element = self.defaults.apply(element, childclass)
             kind = element.choice("type", ("hinge", "slide", "ball", "free"), "hinge")
         default = f"{body.name}_joint" if not body.joints else f"{body.name}_joint{len(body.joints) + 1}"
-        name = _name(element, default, self._joint_names, "joint")
+        name = self._name(element, default, self._joint_names, "joint")
         anchor, axis = np.zeros(3), np.array([0.0, 0.0, 1.0])
         if kind != "free":
             anchor = frame.rotation @ np.array(element.numbers("pos", 3, (0, 0, 0))) + frame.position
@@ -255,13 +280,3 @@ class TreeReader:
 def frame_name(name: str) -> str:
     """The name of a frame: a dot would read as body.frame."""
     return name.replace(".", "_")
-
-
-def _name(element: Element, default: str, taken: set[str], what: str) -> str:
-    name = element.get("name")
-    if name in taken:
-        raise element.error(f"a second {what} {name!r}; expected unique names.")
-    while not name:
-        name, default = ("", default + "_") if default in taken else (default, default)
-    taken.add(name)
-    return name

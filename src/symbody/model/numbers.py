@@ -75,7 +75,7 @@ def plain(value: Any) -> int | float | Fraction:
 
 
 def number_of(node: Node) -> float | None:
-    """The value of a Node for the defaults of its parameters, nan where it is not real; None where one has no default."""
+    """The value of a Node for the defaults of its parameters, nan if it is not real; None if one has none."""
     if node.op is CONST:
         return float(node.data)
     values = {s: s.data.default for s in free_symbols([node])}

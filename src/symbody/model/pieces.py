@@ -118,7 +118,7 @@ def _limit(value: Any, what: str, origin: str) -> float | None:
 
 
 def force_value(value: Any, number: Number, names: Mapping[str, Any], what: str, auto: str) -> Any:
-    """Numbers and expressions as nodes, lists as tuples; a name that is no parameter is a text (a variant of the law)."""
+    """Numbers and expressions as nodes, lists as tuples; a name that is no parameter is a text (a variant)."""
     if isinstance(value, (list, tuple, np.ndarray)):
         return tuple(force_value(v, number, names, what, f"{auto}{k + 1}") for k, v in enumerate(value))
     if isinstance(value, (bool, type(None))):

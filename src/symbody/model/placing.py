@@ -38,10 +38,8 @@ def rotation_matrix(
     reader = _Reader(graph, number, what, origin)
     matrix = reader.exact(reader.read(value))
     if reader.largest_change > 1e-15:
-        place = f"{origin}: {what}" if origin else what
-        note(
-            f"{place}: entries within {SNAP:g} of 0, 1 or -1 were made exact (largest change {reader.largest_change:.2g})"
-        )
+        where, change = f"{origin}: {what}" if origin else what, f"largest change {reader.largest_change:.2g}"
+        note(f"{where}: entries within {SNAP:g} of 0, 1 or -1 were made exact ({change})")
     return frozen_array(list(matrix.flat), 3, 3)
 
 
@@ -139,6 +137,8 @@ def axis_vector(value: Any, graph: Graph, number: Number, owner: str = "the join
     size = math.hypot(*given)
     if size == 0 or not math.isfinite(size):
         raise fault(origin, f"{owner} has axis {given}; expected a direction that is not zero.")
+    if abs(size - 1) < 1e-15:  # of unit length already: what was written is read back to the last digit
+        size = 1.0
     turned = [snap(x / size) for x in given]
     if sum(abs(x) == 1 for x in turned) == 1:  # a coordinate axis: what is left is rounding
         turned = [x if abs(x) == 1 else 0 for x in turned]

@@ -49,13 +49,13 @@ def from_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
 
 
 def to_rpy(rotation: np.ndarray) -> tuple[float, float, float]:
-    """The (roll, pitch, yaw) of a rotation; roll is 0 where only yaw +- roll is defined."""
-    across = float(np.hypot(rotation[0, 0], rotation[1, 0]))
-    pitch = float(np.arctan2(-rotation[2, 0], across))
-    if across < 1e-9:
-        return 0.0, pitch, float(np.arctan2(-rotation[0, 1], rotation[1, 1]))
+    """The (roll, pitch, yaw) of a rotation."""
+    pitch = float(np.arctan2(-rotation[2, 0], np.hypot(rotation[0, 0], rotation[1, 0])))
     roll = float(np.arctan2(rotation[2, 1], rotation[2, 2]))
-    return roll, pitch, float(np.arctan2(rotation[1, 0], rotation[0, 0]))
+    # yaw from what is left when roll is undone: near pitch 90 degrees, where roll is uncertain, it makes up for it
+    c, s = np.cos(roll), np.sin(roll)
+    yaw = np.arctan2(s * rotation[0, 2] - c * rotation[0, 1], c * rotation[1, 1] - s * rotation[1, 2])
+    return roll, pitch, float(yaw)
 
 
 def from_euler(angles: Sequence[float], sequence: str) -> np.ndarray:
@@ -109,4 +109,4 @@ def from_z(direction: np.ndarray) -> np.ndarray | None:
     sine = float(np.linalg.norm(across))
     if sine < SNAP:
         return np.eye(3) if z[2] > 0 else about(0, np.pi).round()
-    return from_axis_angle(across, float(np.arctan2(sine, z[2])))
+    return from_axis_angle(list(across), float(np.arctan2(sine, z[2])))

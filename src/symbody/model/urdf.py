@@ -1,7 +1,7 @@
 """URDF -> Mechanism: links, joints, mimic, limits, damping and friction, and what the links look like.
 
-As the ROS page "urdf/XML" and urdfdom define it: an origin is xyz and fixed-axis roll-pitch-yaw, inertia stands about the
-centre of mass in the axes of the inertial origin, the axis of a joint is given in its own frame and defaults to x.
+As the ROS page "urdf/XML" and urdfdom define it: an origin is xyz and fixed-axis roll-pitch-yaw, inertia stands about
+the centre of mass in the axes of the inertial origin, the axis of a joint is given in its own frame and defaults to x.
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ class _Reader:
     def read(self, root: str) -> Mechanism:
         base = self._root()
         if WORLD in self.links and base != WORLD:
-            raise self.links[WORLD].error(f"link {WORLD!r} hangs on another link; expected it to be the root. Rename it.")
+            raise self.links[WORLD].error(
+                f"link {WORLD!r} hangs on another link; expected it to be the root. Rename it."
+            )
         if base == WORLD and root == "free":
             raise self.links[base].error(
                 f"root='free' was asked for, but the root link is {WORLD!r}, which stands still; expected root='fixed'."
@@ -174,7 +176,7 @@ class _Reader:
             six = inertial.find("inertia")
             if six is not None:
                 entries = [six.number(k, 0.0) for k in ("ixx", "ixy", "iyy", "ixz", "iyz", "izz")]
-                if min(entries[0], entries[2], entries[5]) < 0:
+                if min(entries[0], entries[2], entries[5]) < -1e-12:  # exporters write -5e-20 for 0
                     raise six.error(
                         f"link {name!r} has the moments of inertia {entries[0]:g}, {entries[2]:g}, {entries[5]:g}; "
                         "expected zero or more."
@@ -224,9 +226,16 @@ class _Reader:
         )
 
     def _tilted_plane(
-        self, name: str, parent: str, child: str, pose: Pose, axis: np.ndarray, element: Element, details: dict[str, Any]
+        self,
+        name: str,
+        parent: str,
+        child: str,
+        pose: Pose,
+        axis: np.ndarray,
+        element: Element,
+        details: dict[str, Any],
     ) -> None:
-        """URDF's plane is normal to the axis, the Mechanism's to z: a massless body between turns one into the other."""
+        """URDF's plane is normal to the axis, the Mechanism's to z: a massless body between turns one to the other."""
         align = from_z(axis)
         assert align is not None  # the axis is not zero
         between = f"{name}_plane"
@@ -277,7 +286,9 @@ class _Reader:
             if lower > upper:
                 raise limit.error(f"joint {name!r} has the limits {lower:g} and {upper:g}; expected lower < upper.")
             if lower == upper:
-                self.builder.note(f"{limit.origin}: joint {name!r} has equal limits {lower:g} and was left without them")
+                self.builder.note(
+                    f"{limit.origin}: joint {name!r} has equal limits {lower:g} and was left without them"
+                )
                 lower = upper = None
         velocity, effort = bound("velocity"), bound("effort")
         for what, value in (("velocity", velocity), ("effort", effort)):
@@ -293,7 +304,9 @@ class _Reader:
             self.builder.note(f"{element.origin}: joint {name!r} is fixed, and its <mimic> was ignored")
             return None
         if kind not in ("revolute", "prismatic"):
-            raise element.error(f"joint {name!r} of kind {kind} has <mimic>; expected it on a joint with one coordinate.")
+            raise element.error(
+                f"joint {name!r} of kind {kind} has <mimic>; expected it on a joint with one coordinate."
+            )
         ratio, offset, leader, seen = 1.0, 0.0, name, [name]
         while True:
             mimic = self.joints[leader].find("mimic")
@@ -301,7 +314,9 @@ class _Reader:
                 break
             leader = mimic.name("joint")
             if leader not in self.joints:
-                raise mimic.error(f"joint {seen[-1]!r} mimics {leader!r}, which is no joint. {nearest(leader, self.joints)}")
+                raise mimic.error(
+                    f"joint {seen[-1]!r} mimics {leader!r}, which is no joint. {nearest(leader, self.joints)}"
+                )
             if leader in seen:
                 raise mimic.error(f"joints {', '.join(seen)} mimic each other in a circle; expected one that leads.")
             seen.append(leader)
@@ -332,7 +347,9 @@ class _Reader:
         for joint in self.joints.values():
             left([e for e in joint.children if e.tag not in _OF_JOINT])
         for tag, count in found.items():
-            self.builder.note(f"{first[tag].origin}: <{tag}> is not part of the mechanics and was ignored ({count} in all)")
+            self.builder.note(
+                f"{first[tag].origin}: <{tag}> is not part of the mechanics and was ignored ({count} in all)"
+            )
         for name in sorted(self.ignore):
             self.builder.note(f"{self.top.file}: <{name}> was ignored, as asked")
         for sentence in self.meshes.notes():
@@ -344,7 +361,9 @@ def _by_name(top: Element, tag: str) -> dict[str, Element]:
     for element in top.all(tag):
         name = element.name()
         if name in out:
-            raise element.error(f"a second {tag} {name!r} (the first is on line {out[name].line}); expected unique names.")
+            raise element.error(
+                f"a second {tag} {name!r} (the first is on line {out[name].line}); expected unique names."
+            )
         out[name] = element
     return out
 

@@ -17,7 +17,7 @@ _PACKAGE = "package://"
 
 
 class Meshes:
-    """Finds mesh files, only below the model's folder, the folders around it that bear a package's name, and `packages`."""
+    """Finds mesh files below the model's folder, the folders around it that bear a package's name, and `packages`."""
 
     def __init__(self, model: Path, packages: Sequence[str | Path]) -> None:
         self.folder = model.resolve().parent
@@ -53,7 +53,7 @@ class Meshes:
             )
         if self._remote:
             origin, reference = self._remote[0]
-            yield f"{origin}: mesh {reference!r} is not a local file and is not shown ({len(self._remote)} such references)"
+            yield f"{origin}: mesh {reference!r} is no local file and is not shown ({len(self._remote)} of them)"
 
 
 def _is_file(path: Path) -> bool:
@@ -101,7 +101,7 @@ def _shape(element: Element, materials: dict[str, Colour], meshes: Meshes, build
             file = meshes.find(form, form.name("filename"))
         case _:
             raise form.error(
-                f"<{element.tag}> has the geometry <{form.tag}>; expected <box>, <cylinder>, <sphere>, <capsule> or <mesh>."
+                f"<{element.tag}> has the geometry <{form.tag}>; expected box, cylinder, sphere, capsule or mesh."
             )
     if form.tag == "box" and not size:
         raise form.error("<box> has no attribute 'size'; expected three lengths.")

@@ -1,7 +1,7 @@
 """Safe reading of XML model files: plain elements with line numbers, bounded size, no DTD and no entities.
 
-expat is driven directly because it knows the line of every element, and because every declaration that could reach outside
-the file (document type, entity) can be refused before it acts.
+expat is driven directly because it knows the line of every element, and because every declaration that could reach
+outside the file (document type, entity) can be refused before it acts.
 """
 
 from __future__ import annotations

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symbody.expr.arithmetic import collect, multiply_all, negate, power
-from symbody.expr.node import ADD, MUL, POW, SCALE, SYMBOL, Node
+from symbody.expr.node import ADD, CONST, MUL, POW, SCALE, SYMBOL, Node
 from symbody.expr.walk import quiet_collector, rebuild, topological
 from symbody.rewrite.network import CALL, INVERSE, PRODUCT, ROOT, SUM, Network
 
 LONGEST_POWER = 16  # higher ones stay one operation
 
 
-def load(roots: Sequence[Node]) -> Network:
-    """The Network of expressions."""
+def load(roots: Sequence[Node], parameters_vary: bool = False) -> Network:
+    """The Network of expressions; with `parameters_vary` parameters are symbols like any others."""
     graph = roots[0].graph
     net = Network(graph)
     ref: dict[Node, int] = {}
-    order = topological(roots, lambda n: not n.flags)
+    order = topological(roots, _is_constant if parameters_vary else _is_setup)
     for node in order:
         op, args = node.op, node.args
         if op is SYMBOL:
@@ -46,6 +46,14 @@ def load(roots: Sequence[Node]) -> Network:
     net.clean()
     net.journal.clear()
     return net
+
+
+def _is_setup(node: Node) -> bool:
+    return not node.flags
+
+
+def _is_constant(node: Node) -> bool:
+    return node.op is CONST
 
 
 def store(net: Network) -> list[Node]:

@@ -83,26 +83,23 @@ def saving(net: Network, f: int, terms: list[int]) -> int:
             rest.remove(f)
             if net.refs[c] == 1:
                 gain += 1
-            elif len(rest) > 1 and tuple(rest) not in net._tables[PRODUCT]:
+            elif len(rest) > 1 and not net.find_product(tuple(rest)):
                 gain -= len(rest) - 1
             if len(rest) == 1:
                 cofactor = rest[0]
                 fixed += net.kind[cofactor] == SETUP
             else:
-                cofactor = net._tables[PRODUCT].get(tuple(rest), 0)
+                cofactor = net.find_product(tuple(rest))
         if cofactor and cofactors is not None:
             cofactors.append(cofactor if r > 0 else -cofactor)
         else:
             cofactors = None
     if fixed > 1:
         gain += fixed - 1  # setup cofactors are added in the setup run
-    if cofactors is not None and fixed < len(terms) and gain > -len(terms):
-        key = net.normal_sum(cofactors)
-        if len(key) > 1:
-            if net._key(SUM, key, None) in net._tables[SUM]:
-                gain += len(key) - 1
-        else:
-            gain += 1
+    if cofactors is not None and gain > -len(terms):
+        there = net.existing_sum(cofactors)
+        if there:
+            gain += len(net.body[abs(there)]) - 1
     return gain
 
 

@@ -17,8 +17,8 @@ class Ledger:
     """Vertices of a Network (see there). `total` is mul + add + div, `trig` the number of sines and cosines."""
 
     __slots__ = (
-        "_tables", "body", "graph", "journal", "kind", "like", "loose", "parents", "powers", "refs", "setup_cache",
-        "total", "trig",
+        "_tables", "body", "call_weight", "graph", "journal", "kind", "like", "loose", "parents", "powers", "refs",
+        "setup_cache", "total", "trig",
     )  # fmt: skip
 
     def __init__(self, graph: Any) -> None:
@@ -32,6 +32,7 @@ class Ledger:
         self.powers: dict[int, dict[int, int]] = {}  # base -> exponent -> products that hold this power
         self.total = 0
         self.trig = 0
+        self.call_weight = 0  # operations that a new sine or cosine must save
         self.loose: list[int] = []  # vertices that have lost a parent
         self.journal: list[tuple[int, int, Any, Node | None]] = []  # vertex, and what it was before
         self.setup_cache: dict[Any, int] = {}
@@ -170,7 +171,6 @@ class Ledger:
         while len(journal) > mark:
             v, kind, body, like = journal.pop()
             self._swap(v, kind, body, like)
-        self.loose.clear()
 
     def changed(self, mark: int) -> list[int]:
         """Live vertices that were given another definition since `mark`, in the order of their first change."""
@@ -214,8 +214,17 @@ class Ledger:
                     out.append(v)
         return out
 
-    def is_setup(self, v: int) -> bool:
-        return self.kind[v] == SETUP
+    def find_sum(self, body: tuple[int, ...]) -> int:
+        """Reference of the sum with this normal body, 0 if there is none."""
+        found = self._tables[SUM].get(self._key(SUM, body, None), 0)
+        return found if body[0] > 0 else -found
+
+    def find_product(self, body: tuple[int, ...]) -> int:
+        return self._tables[PRODUCT].get(body, 0)
+
+    def find_call(self, name: str, args: tuple[int, ...]) -> int:
+        """The vertex of a function without data, 0 if there is none."""
+        return self._tables[CALL].get((name, None, args), 0)
 
     def factors(self, v: int) -> tuple[int, ...]:
         """Factors of a product; of anything else the vertex itself."""

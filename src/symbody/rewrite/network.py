@@ -213,25 +213,36 @@ class Network(Ledger):
             return sign, (self.setup(self.graph.one),)
         return sign, tuple(out)
 
+    def existing_sum(self, refs: list[int]) -> int:
+        """Reference of the sum of refs if it is there already, else 0. Makes no vertex that costs anything."""
+        terms = [r for r in refs if self.kind[abs(r)] != SETUP]
+        if len(terms) < 2 or len({abs(r) for r in terms}) < len(terms):
+            return 0
+        if len(terms) < len(refs):
+            fixed = [(1 if r > 0 else -1, self.body[abs(r)]) for r in refs if self.kind[abs(r)] == SETUP]
+            terms.append(self.setup(collect(fixed, self.graph)))
+        terms.sort(key=abs)
+        return self.find_sum(tuple(terms))
+
     # -- changing vertices
 
-    def redefine_sum(self, v: int, refs: Iterable[int], sign: int = 1) -> None:
-        """Give the vertex v the value of the sum of refs (times sign)."""
-        body = self.normal_sum(refs if sign > 0 else [-r for r in refs])
+    def redefine_sum(self, v: int, refs: Iterable[int]) -> None:
+        """Give the vertex v the value of the sum of refs."""
+        body = self.normal_sum(refs)
         if len(body) == 1:
             self.replace(v, body[0])
             return
-        found = self._tables[SUM].get(self._key(SUM, body, None))
-        if found is not None and abs(found) != v:
-            self.replace(v, found if body[0] > 0 else -found)
+        found = self.find_sum(body)
+        if found and abs(found) != v:
+            self.replace(v, found)
         elif body != self.body[v] or self.kind[v] != SUM:
             self._put(v, SUM, body)
 
     def redefine_product(self, v: int, factors: Iterable[int]) -> None:
         """Give the vertex v the value of the product of references."""
         sign, body = self.normal_product(factors)
-        found = body[0] if len(body) == 1 else self._tables[PRODUCT].get(body)
-        if found is not None and found != v:
+        found = body[0] if len(body) == 1 else self.find_product(body)
+        if found and found != v:
             self.replace(v, sign * found)
         elif sign < 0:
             self.replace(v, -self._make(PRODUCT, body))
@@ -265,17 +276,17 @@ class Network(Ledger):
             new = self.normal_sum([(ref if r > 0 else -ref) if abs(r) == v else r for r in body])
             if len(new) == 1:
                 return new[0]
-            found = self._tables[SUM].get(self._key(SUM, new, None))
-            if found is not None and abs(found) != p:
-                return found if new[0] > 0 else -found
+            found = self.find_sum(new)
+            if found and abs(found) != p:
+                return found
             self._put(p, SUM, new)
             return 0
         if kind == PRODUCT:
             sign, new = self.normal_product([ref if f == v else f for f in body])
-            found = new[0] if len(new) == 1 else self._tables[PRODUCT].get(new)
-            if found is None and sign < 0:
+            found = new[0] if len(new) == 1 else self.find_product(new)
+            if not found and sign < 0:
                 found = self._make(PRODUCT, new)
-            if found is not None and found != p:
+            if found and found != p:
                 return sign * found
             self._put(p, PRODUCT, new)
             return 0

@@ -11,12 +11,13 @@ from symbody.rewrite.expand import expand_where_cheaper
 from symbody.rewrite.factor import factor
 from symbody.rewrite.flatten import flatten
 from symbody.rewrite.kernels import extract_kernels
-from symbody.rewrite.network import PRODUCT, SUM, Network
+from symbody.rewrite.network import Network
 from symbody.rewrite.pairs import share_pairs
 from symbody.rewrite.parameters import group_parameters
 from symbody.rewrite.rules import apply_rules
 from symbody.rewrite.runner import Pass, Report, run
 from symbody.rewrite.search import search
+from symbody.rewrite.setup import tidy_setup
 from symbody.rewrite.share import share_powers
 from symbody.rewrite.trigonometry import simplify_trigonometry
 
@@ -29,8 +30,9 @@ FACTOR = Pass("factor", "take out common factors", factor)
 PAIRS = Pass("pairs", "share common pairs of terms and factors", share_pairs)
 POWERS = Pass("powers", "share powers and doubles", share_powers)
 EXPAND = Pass("expand", "expand and open where that is cheaper", expand_where_cheaper)
+SETUP = Pass("setup", "tidy the setup run", on_nodes=tidy_setup)
 
-PASSES = {p.name: p for p in (RULES, FLATTEN, PARAMETERS, TRIGONOMETRY, KERNELS, FACTOR, PAIRS, POWERS, EXPAND)}
+PASSES = {p.name: p for p in (RULES, FLATTEN, PARAMETERS, TRIGONOMETRY, KERNELS, FACTOR, PAIRS, POWERS, EXPAND, SETUP)}
 
 CHAIN = (FLATTEN, PARAMETERS, TRIGONOMETRY, FLATTEN, FACTOR, FLATTEN, PARAMETERS, PAIRS, POWERS)
 KERNELS_FIRST = (FLATTEN, PARAMETERS, TRIGONOMETRY, FLATTEN, KERNELS, *CHAIN)
@@ -38,10 +40,10 @@ KERNELS_FIRST = (FLATTEN, PARAMETERS, TRIGONOMETRY, FLATTEN, KERNELS, *CHAIN)
 PRESETS: dict[str, tuple[Pass, ...]] = {
     "none": (),
     "standard": (RULES, *CHAIN),
-    "full": (RULES, *KERNELS_FIRST, EXPAND),
+    "full": (RULES, *KERNELS_FIRST, EXPAND, SETUP),
 }
 
-LONGEST_SEARCH = 4000  # trials; one takes about 0.08 ms
+LONGEST_SEARCH = 5000  # trials; one takes about 0.08 ms
 TRIALS_PER_OPERATION = 12
 TOO_BIG = 20_000  # operations beyond which the search would find next to nothing
 
@@ -53,12 +55,14 @@ def optimize(
     seed: int = 0,
     trials: int | None = None,
     accept: str = "cheaper",
+    call_weight: int = 0,
 ) -> tuple[list[Node], Report]:
     """Rewrite expressions into cheaper ones of the same value.
 
     preset: "none", "standard" (a chain of passes, repeated while it gains, at most `rounds` times) or "full" (two such
     chains with expansion, the better one followed by a random search of `trials` trials with `seed`; None: as many as
-    the size deserves).
+    the size deserves, fewer if nothing is found). call_weight: operations that a new sine or cosine must save (the
+    addition theorems trade products for functions of angle sums; with 0 any saving counts).
     """
     if preset not in PRESETS:
         raise ExpressionError(f"unknown preset {preset!r} of rewriting. {nearest(preset, PRESETS)}")
@@ -68,15 +72,19 @@ def optimize(
     start, report = run(roots, (RULES,), "always" if accept == "always" else "calls")
     report.after = cost(start)
     if preset == "standard":
-        best, last = run(start, CHAIN, accept, rounds)
+        best, last = run(start, CHAIN, accept, rounds, call_weight)
         report.extend(last)
         return best, report
-    plain, first = run(start, (*CHAIN, EXPAND), accept)
-    kernels, second = run(start, (*KERNELS_FIRST, EXPAND), accept)
+    plain, first = run(start, (*CHAIN, EXPAND), accept, call_weight=call_weight)
     report.extend(first)
-    report.extend(second)
-    best = kernels if second.after.rank < first.after.rank else plain
-    best, last = run(best, (FLATTEN, searching(trials, seed), FLATTEN, FACTOR, PAIRS), accept)
+    best = plain
+    if first.after.total <= TOO_BIG:
+        kernels, second = run(start, (*KERNELS_FIRST, EXPAND), accept, call_weight=call_weight)
+        report.extend(second)
+        if second.after.rank < first.after.rank:
+            best = kernels
+    end = (FLATTEN, searching(trials, seed), FLATTEN, FACTOR, PAIRS, SETUP)
+    best, last = run(best, end, accept, call_weight=call_weight)
     report.extend(last)
     return best, report
 
@@ -85,10 +93,9 @@ def searching(trials: int | None = None, seed: int = 0) -> Pass:
     """The random search as a pass."""
 
     def apply(net: Network) -> None:
-        number = trials
-        if number is None:
-            size = sum(k in (SUM, PRODUCT) for k in net.kind)
-            number = 0 if size > TOO_BIG else min(LONGEST_SEARCH, TRIALS_PER_OPERATION * net.total)
-        search(net, number, seed)
+        if trials is not None:
+            search(net, trials, seed, patience=trials)
+        elif net.total <= TOO_BIG:
+            search(net, min(LONGEST_SEARCH, TRIALS_PER_OPERATION * net.total), seed)
 
     return Pass("search", "search at random", apply)

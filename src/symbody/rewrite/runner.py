@@ -11,6 +11,7 @@ from symbody.expr.walk import quiet_collector
 from symbody.rewrite.convert import load, store
 from symbody.rewrite.cost import Cost, cost
 from symbody.rewrite.network import Network
+from symbody.rewrite.stages import CANONICAL, verify
 
 Rank = Callable[[Cost], tuple[int, ...]]
 CALL_WEIGHT = 8  # operations that a sine or an exponential takes, about
@@ -80,12 +81,18 @@ class Report:
 
 
 def run(
-    roots: Iterable[Node], passes: Sequence[Pass], accept: str = "cheaper", rounds: int = 1
+    roots: Iterable[Node],
+    passes: Sequence[Pass],
+    accept: str = "cheaper",
+    rounds: int = 1,
+    call_weight: int = 0,
+    debug: bool = False,
 ) -> tuple[list[Node], Report]:
     """Apply the passes in turn, the whole chain again while it gains, at most `rounds` times.
 
     accept: "cheaper" undoes a pass that raises the cost, "calls" compares with functions counted as several operations,
-    "always" keeps every result.
+    "always" keeps every result. call_weight: operations that a new sine or cosine must save.
+    debug: check after each step that the graph is in canonical form.
     """
     start = perf_counter()
     best = list(roots)
@@ -100,9 +107,11 @@ def run(
             now = best
             for group in _groups(passes):
                 if group[0].on_network is not None:
-                    now = _run_on_network(now, group, report, always)
+                    now = _run_on_network(now, group, report, always, call_weight)
                 else:
                     now = _run_on_nodes(now, group[0], report, None if always else rank)
+                if debug:
+                    verify(now, CANONICAL)
             after = cost(now)
             if always or rank(after) <= rank(report.after):
                 gained = rank(after) < rank(report.after)
@@ -126,8 +135,11 @@ def _groups(passes: Sequence[Pass]) -> list[list[Pass]]:
     return groups
 
 
-def _run_on_network(roots: list[Node], passes: Sequence[Pass], report: Report, always: bool) -> list[Node]:
+def _run_on_network(
+    roots: list[Node], passes: Sequence[Pass], report: Report, always: bool, call_weight: int
+) -> list[Node]:
     net = load(roots)
+    net.call_weight = call_weight
     for p in passes:
         assert p.on_network is not None
         start = perf_counter()

@@ -10,16 +10,20 @@ from symbody.rewrite.network import PRODUCT, SUM, Network
 from symbody.rewrite.settle import settle
 from symbody.rewrite.trigonometry import use_identities
 
+PATIENCE = 700
 TEMPERATURE = 0.3  # operations that a step may lose at the beginning, about
 
 
-def search(net: Network, trials: int, seed: int = 0) -> None:
-    """Try `trials` moves; worse states are entered with falling probability, the best one is kept."""
+def search(net: Network, trials: int, seed: int = 0, patience: int = PATIENCE) -> None:
+    """Try at most `trials` moves; worse states are entered with falling probability, the best one is kept.
+
+    It ends when `patience` trials have brought nothing new.
+    """
     random = Random(seed)
     places: list[int] = []
     best, best_mark = net.total, net.mark()
-    n = 0
-    while n < trials:
+    n = found = 0
+    while n < trials and n - found < patience:
         if not places:
             places = [v for v in net.order() if net.kind[v] in (SUM, PRODUCT)]
             random.shuffle(places)
@@ -40,7 +44,7 @@ def search(net: Network, trials: int, seed: int = 0) -> None:
         heat = TEMPERATURE * (1 - n / trials) + 1e-9
         if loss <= 0 or random.random() < exp(-loss / heat):
             if net.total < best:
-                best, best_mark = net.total, net.mark()
+                best, best_mark, found = net.total, net.mark(), n
         else:
             net.undo(mark)
     net.undo(best_mark)

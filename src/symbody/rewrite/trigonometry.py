@@ -6,6 +6,7 @@ from symbody.rewrite.moves import all_factors
 from symbody.rewrite.network import CALL, PRODUCT, SETUP, SUM, Network
 
 Rest = tuple[int, ...]
+Term = tuple[int, int, int]  # signed term, its function of x, its function of y
 
 
 def simplify_trigonometry(net: Network) -> None:
@@ -35,7 +36,7 @@ def _is_sine(net: Network, f: int) -> bool:
 def _twin(net: Network, f: int) -> int:
     """The cosine of a sine and the other way round, if the network has it; else 0."""
     other = "cos" if _is_sine(net, f) else "sin"
-    return net._tables[CALL].get((other, None, net.body[f]), 0)
+    return net.find_call(other, net.body[f])
 
 
 def _trig_terms(net: Network, v: int) -> list[tuple[int, list[int]]]:
@@ -113,7 +114,7 @@ def _rewrite_squares(net: Network, v: int, rest: Rest, squares: dict[int, int], 
 
 def _addition_theorem(net: Network, v: int) -> bool:
     """k X s_x c_y + k X c_x s_y -> k X s_(x+y), and the other three; X may be any product."""
-    seen: dict[tuple[Rest, int, int], list[tuple[int, int, int]]] = {}
+    seen: dict[tuple[Rest, int, int], list[Term]] = {}
     for r, factors in _trig_terms(net, v):
         trigs = [f for f in dict.fromkeys(factors) if _is_trig(net, f)]
         for i, f in enumerate(trigs):
@@ -122,42 +123,44 @@ def _addition_theorem(net: Network, v: int) -> bool:
                 if x == y:
                     continue
                 a, b = (f, g) if x < y else (g, f)
-                rest = list(factors)
-                rest.remove(f)
-                rest.remove(g)
-                sign, normal = net.normal_product(rest) if rest else (1, ())
-                key = (normal, net.body[a][0], net.body[b][0])
+                rest = _cofactor(net, factors, f, g)
+                key = (rest, net.body[a][0], net.body[b][0])
                 for r2, a2, b2 in seen.get(key, ()):
                     if r2 != r and _is_sine(net, a2) != _is_sine(net, a) and _is_sine(net, b2) != _is_sine(net, b):
-                        if _rewrite_angles(net, v, normal, (r * sign, a, b), (r2, a2, b2), r):
+                        if _rewrite_angles(net, v, rest, (r, a, b), (r2, a2, b2)):
                             return True
-                seen.setdefault(key, []).append((r * sign, a, b))
+                seen.setdefault(key, []).append((r, a, b))
     return False
 
 
-def _rewrite_angles(
-    net: Network, v: int, rest: Rest, first: tuple[int, int, int], second: tuple[int, int, int], place: int
-) -> bool:
-    """The two terms as one; `first` and `second` are (signed term, trig of x, trig of y)."""
+def _cofactor(net: Network, factors: list[int], f: int, g: int) -> Rest:
+    """The factors without f and g, setup factors as one; they are never negative."""
+    rest = sorted([h for h in factors if net.kind[h] != SETUP])
+    rest.remove(f)
+    rest.remove(g)
+    fixed = [h for h in factors if net.kind[h] == SETUP]
+    return (*fixed, *rest) if len(fixed) < 2 else (net.product_of(fixed), *rest)
+
+
+def _rewrite_angles(net: Network, v: int, rest: Rest, first: Term, second: Term) -> bool:
+    """The two terms as one. One of them holds sin x, the other cos x, and they differ in the function of y too."""
     if _is_sine(net, second[1]):
         first, second = second, first
-    (r1, a1, b1), (r2, _, _) = first, second
-    # first has sin x or, with equal kinds, is found by its own: after the swap first may be sin x cos y or sin x sin y
-    if not _is_sine(net, a1):
-        return False
+    (r1, a1, b1), (r2, a2, _) = first, second  # now a1 is sin x, and a2 is cos x
     x, y = net.body[a1][0], net.body[b1][0]
     equal = (r1 > 0) == (r2 > 0)
     if _is_sine(net, b1):  # sin x sin y and cos x cos y: cos(x -+ y), with the sign of cos cos
         name, angle, sign = "cos", (x, -y) if equal else (x, y), 1 if r2 > 0 else -1
     else:  # sin x cos y and cos x sin y
         name, angle, sign = "sin", (x, y) if equal else (x, -y), 1 if r1 > 0 else -1
-    like = net.like[a1] if name == "sin" else net.like[a1 if not _is_sine(net, a1) else second[1]]
+    like = net.like[a1 if name == "sin" else a2]
     mark, before, trig = net.mark(), net.total, net.trig
     made = net.product_of([*rest, net.call_of(like, (_angle(net, angle),))])  # type: ignore[arg-type]
     taken = {abs(r1), abs(r2)}
     net.redefine_sum(v, [*[r for r in net.body[v] if abs(r) not in taken], sign * made])
     net.clean()
-    if net.total < before or (net.total == before and net.trig < trig):
+    gain = before - net.total + net.call_weight * (trig - net.trig)
+    if gain > 0 or (gain == 0 and net.trig < trig):
         return True
     net.undo(mark)
     return False
@@ -170,6 +173,6 @@ def _angle(net: Network, parts: tuple[int, int]) -> int:
         inner = net.body[abs(r)] if net.kind[abs(r)] == SUM else (abs(r),)
         opened.extend(inner if r > 0 else [-t for t in inner])
     body = net.normal_sum(opened)
-    if len(body) == 1 or net._key(SUM, body, None) in net._tables[SUM]:
+    if len(body) == 1 or net.find_sum(body):
         return net.sum_of(opened)
     return net.sum_of(parts)

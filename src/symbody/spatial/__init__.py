@@ -1,0 +1,1 @@
+"""Rotations, dual numbers, screws, displacements and inertias over any scalar."""

@@ -1,7 +1,7 @@
 """Displacements: pose of a frame b in a frame a, and what it does to screws, over any scalar.
 
-The adjoint representation of (R, p) is the orthogonal dual matrix D* = (1 + eps skew(p)) R; its columns are the three axes
-of b as sliders in a (MEDUSA, ch. 2 and eq. 3.11).
+The adjoint representation of (R, p) is the orthogonal dual matrix D* = (1 + eps skew(p)) R; its columns are the axes of
+b as sliders in a (MEDUSA, ch. 2 and eq. 3.11).
 """
 
 from __future__ import annotations

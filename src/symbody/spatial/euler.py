@@ -1,7 +1,7 @@
 """Three angles in turn, R = R_i(q1) R_j(q2) R_k(q3), for any of the twelve sequences of axes, over any scalar.
 
-Each rotation acts in the frame that the one before has moved. With dual angles the same formulas describe a displacement
-by three cylindrical motions (MEDUSA, 3.5: eqs. 3.22-3.26 corrected, 3.37-3.40).
+Each rotation acts in the frame that the one before has moved. With dual angles the same formulas describe a
+displacement by three cylindrical motions (MEDUSA, 3.5: eqs. 3.22-3.26 corrected, 3.37-3.40).
 
 Singular set: sin q2 = 0 where the first and last axes are equal (such as "zyz"), else cos q2 = 0 (such as "zyx").
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 from symbody.errors import ExpressionError
 from symbody.expr.arrays import Array, as_array, matmul, transpose, vector, zeros
+from symbody.expr.node import Node
 from symbody.spatial.rotations import about_axis, axis_number
 from symbody.spatial.scalar import atan2, cos, real_part, sin, sqrt
 
@@ -59,9 +60,9 @@ def angles_from_matrix(sequence: str, matrix: Any) -> Array:
 
 
 def _gone(a: Any, b: Any) -> bool:
-    """Whether both numbers vanish within rounding; never true of nodes, unless they are constants zero."""
+    """Whether both numbers vanish within rounding; never of nodes."""
     a, b = real_part(a), real_part(b)
-    if hasattr(a, "op") or hasattr(b, "op"):
+    if isinstance(a, Node) or isinstance(b, Node):
         return False
     return bool(a * a + b * b < 1e-28)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from symbody.expr.arrays import Array, as_array, identity, is_zero, matmul, norm_squared, skew, vector
 from symbody.spatial.quaternion import quaternion_from_matrix
-from symbody.spatial.scalar import atan2, choose, real_part, sqrt
+from symbody.spatial.scalar import atan2, branch, real_part, sqrt
 from symbody.spatial.stumpff import stumpff
 
 
@@ -25,10 +25,7 @@ def logarithm(matrix: Any) -> Array:
 
 def _angle_over_sine(w: Any, square: Any) -> Any:
     """2 atan2(s, w) / s with s^2 given; for small s the series of the arc tangent, whose terms are rational in s^2."""
-    small = real_part(square) < 1e-4
-    if small.__class__ is bool or not hasattr(small, "op"):
-        return _series(w, square) if small else _closed(w, square)
-    return choose(small, _series(w, square), _closed(w, square))
+    return branch(real_part(square) < 1e-4, lambda: _series(w, square), lambda: _closed(w, square))
 
 
 def _series(w: Any, square: Any) -> Any:

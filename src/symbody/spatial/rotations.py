@@ -24,7 +24,7 @@ def axis_number(axis: Any) -> int:
 
 
 def about_axis(axis: Any, angle: Any) -> Array:
-    """(3, 3) rotation by an angle about a coordinate axis; holds for dual angles too (rotation and shift: a cylinder)."""
+    """(3, 3) rotation by an angle about a coordinate axis; a dual angle turns and shifts (a cylindrical motion)."""
     k = axis_number(axis)
     c, s = cos(angle), sin(angle)
     a, b = (k + 1) % 3, (k + 2) % 3
@@ -41,7 +41,7 @@ def about_vector(axis: Any, angle: Any) -> Array:
 
 
 def exponential(v: Any) -> Array:
-    """(3, 3) rotation of the rotation vector v (3,), rad; also for dual vectors (dual Rodrigues, MEDUSA eqs. 2.24-2.25).
+    """(3, 3) rotation of the rotation vector v (3,), rad; also dual vectors (dual Rodrigues, MEDUSA eqs. 2.24-2.25).
 
     The same formula serves couples, v = eps u, because the Stumpff functions are entire in |v|^2.
     """

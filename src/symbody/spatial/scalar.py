@@ -108,9 +108,14 @@ def _atan2_partials(y: Any, x: Any) -> tuple[Any, Any]:
 
 def choose(condition: Any, a: Any, b: Any) -> Any:
     """a where the condition holds, else b: a select node where the condition is symbolic."""
-    if condition.__class__ is not Node:
-        return a if condition else b
-    return call("select", condition, a, b)
+    return branch(condition, lambda: a, lambda: b)
+
+
+def branch(condition: Any, a: Callable[[], Any], b: Callable[[], Any]) -> Any:
+    """The same for values not yet formed: of numbers only the one that is taken is computed."""
+    if isinstance(condition, Node):
+        return call("select", condition, a(), b())
+    return a() if condition else b()
 
 
 def real_part(x: Any) -> Any:

@@ -10,9 +10,8 @@ from math import factorial
 from typing import Any
 
 from symbody.errors import ExpressionError
-from symbody.expr.arrays import is_zero
-from symbody.expr.arrays import reciprocal as _reciprocal
-from symbody.spatial.scalar import choose, cos, real_part, sin, sqrt
+from symbody.expr.arrays import is_zero, reciprocal
+from symbody.spatial.scalar import branch, cos, real_part, sin, sqrt
 
 TERMS = 10  # below x = 1 the first term left out is less than 1e-18 of the sum
 
@@ -22,13 +21,10 @@ def stumpff(k: int, x: Any) -> Any:
     if not 0 <= k <= 6:
         raise ExpressionError(f"Stumpff function of index {k} was asked for; expected 0 to 6.")
     if is_zero(x):
-        return _reciprocal(factorial(k))
+        return reciprocal(factorial(k))
     if hasattr(x, "extend"):
         return x.extend(lambda t: stumpff(k, t), lambda t: stumpff_derivative(k, t))
-    small = real_part(x) < 1
-    if small.__class__ is bool or not hasattr(small, "op"):
-        return _series(k, x) if small else _closed(k, x)
-    return choose(small, _series(k, x), _closed(k, x))
+    return branch(real_part(x) < 1, lambda: _series(k, x), lambda: _closed(k, x))
 
 
 def stumpff_derivative(k: int, x: Any) -> Any:

@@ -1,0 +1,281 @@
+"""Regrouping of inertial parameters: what a joint cannot feel is moved from a body to its parent (Gautier and Khalil 1990).
+
+A body is its pseudo-inertia, the 4 x 4 moment matrix [[S, s], [s^T, m]] of its mass, with S = integral of r r^T dm. For a
+revolute joint with axis u and origin p in the parent, three numbers are free. The parent gains
+
+    m v v^T + s (v u^T + u v^T) + t u u^T        v = (p, 1),  u = (u, 0)
+
+and the body loses the same with p = 0, whatever m, s and t are. Plain base parameters clear the body's own entries. The
+numbers may then be used a second time to clear entries of the parent (operation_counts.md, 5.2), if that divides by
+nothing that may vanish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from symbody.expr.arrays import is_zero
+from symbody.expr.evaluate import evaluate
+from symbody.expr.functions import alias
+from symbody.expr.node import CONST, MUL, POW, SCALE, SYMBOL, Node
+from symbody.expr.walk import free_symbols
+from symbody.formalisms import triples as t3
+from symbody.formalisms.poses import axis_in_parent
+from symbody.formalisms.tree import Link, Tree
+from symbody.spatial.inertia import Inertia
+
+HALF = Fraction(1, 2)
+LAMINA, FIRST, SECOND = "lamina", "first", "second"  # what becomes of the transverse inertia of a revolute body
+SMALL = 1e-4  # below this share of 1 a divisor costs digits (operation_counts.md, 6)
+
+Target = tuple[int, int] | str
+Entry = list[list[Any]]  # 4 x 4, symmetric
+
+
+@dataclass(frozen=True)
+class Regrouping:
+    """keep: Link -> "lamina" (clears S_aa), "first" or "second" (clears the inertia about the next axis, or the one after).
+
+    clear: Link -> (by m, by s, by t): entries (i, k) of its parent's pseudo-inertia that the free numbers clear, 3 standing
+    for the mass; "even" makes the parent's two transverse inertias equal, "axial" clears the one about its own axis.
+    """
+
+    keep: Mapping[int, str] = field(default_factory=dict)
+    clear: Mapping[int, tuple[Target | None, Target | None, Target | None]] = field(default_factory=dict)
+
+
+PLAIN = Regrouping()
+
+
+def regroup(tree: Tree, choice: Regrouping = PLAIN) -> Tree:
+    """The Tree with base parameters: other inertias, the same efforts and the same motion."""
+    bodies = [pseudo_inertia(link.inertia) for link in tree.links]
+    for link in reversed(tree.links):
+        own = bodies[link.index]
+        parent = bodies[link.parent] if link.parent >= 0 else None
+        if link.kind == "T":
+            _move_tensor(own, parent, link)
+        elif link.kind in "RH":
+            _clear_own(own, parent, link, choice.keep.get(link.index, LAMINA))
+        elif link.kind == "B":
+            _transfer(own, parent, link, own[3][3], 0, 0)
+        if link.kind == "R" and parent is not None and link.index in choice.clear:
+            _clear_parent(own, parent, link, tree.links[link.parent], choice.clear[link.index])
+    named = _Names()
+    links = []
+    for link, b in zip(tree.links, bodies):
+        spread = (b[0][0], b[1][1], b[2][2])
+        inertia = named.inertia(inertia_of(b), link.body or f"{link.joint}_{link.index}")
+        links.append(replace(link, inertia=inertia, bodies=(), spread=spread))
+    return replace(tree, links=links)
+
+
+class _Names:
+    """Names for regrouped parameters, once per value: the program then says what it computes, and passes need not look inside."""
+
+    def __init__(self) -> None:
+        self.known: dict[Node, Node] = {}
+
+    def inertia(self, inertia: Inertia, body: str) -> Inertia:
+        moment, tensor = np.empty(3, dtype=object), np.empty((3, 3), dtype=object)
+        for a in range(3):
+            moment[a] = self.value(inertia.moment[a], f"{body}_M{'XYZ'[a]}")
+            for b in range(a, 3):
+                tensor[a, b] = tensor[b, a] = self.value(inertia.tensor[a, b], f"{body}_{'XYZ'[a]}{'XYZ'[b]}")
+        return Inertia(self.value(inertia.mass, f"{body}_M"), moment, tensor)
+
+    def value(self, x: Any, name: str) -> Any:
+        if not isinstance(x, Node) or x.flags or x.op in (CONST, SYMBOL):
+            return x
+        if x.op is SCALE and x.data == -1:
+            return -self.value(x.args[0], name)
+        if x not in self.known:
+            self.known[x] = alias(x, name, 1)
+        return self.known[x]
+
+
+def pseudo_inertia(inertia: Inertia) -> Entry:
+    """4 x 4 from mass, first moment and tensor about the origin."""
+    j, s = inertia.tensor, inertia.moment
+    out: Entry = [[0] * 4 for _ in range(4)]
+    for a in range(3):
+        b, c = t3.OTHERS[a]
+        out[a][a] = t3.times(HALF, t3.minus(t3.plus(j[b, b], j[c, c]), j[a, a]))
+        out[a][b] = out[b][a] = t3.minus(0, j[a, b])
+        out[a][3] = out[3][a] = s[a]
+    out[3][3] = inertia.mass
+    return out
+
+
+def inertia_of(body: Entry) -> Inertia:
+    """Mass, first moment and tensor of a pseudo-inertia."""
+    tensor = np.empty((3, 3), dtype=object)
+    moment = np.empty(3, dtype=object)
+    for a in range(3):
+        b, c = t3.OTHERS[a]
+        tensor[a, a] = t3.plus(body[b][b], body[c][c])
+        tensor[a, b] = tensor[b, a] = t3.minus(0, body[a][b])
+        moment[a] = body[a][3]
+    return Inertia(body[3][3], moment, tensor)
+
+
+# -- transfers
+
+
+def _add(body: Entry, i: int, k: int, value: Any) -> None:
+    body[i][k] = body[k][i] = t3.plus(body[i][k], value)
+
+
+def _vectors(link: Link) -> tuple[list[Any], list[Any]]:
+    """v = (p, 1) and (u, 0) of a joint in its parent."""
+    return [*link.offset, 1], [*axis_in_parent(link), 0]
+
+
+def _coefficients(link: Link, i: int, k: int) -> tuple[Any, Any, Any]:
+    """What a unit of m, s and t adds to entry (i, k) of the parent."""
+    v, u = _vectors(link)
+    mixed = t3.plus(t3.times(v[i], u[k]), t3.times(v[k], u[i]))
+    return t3.times(v[i], v[k]), mixed, t3.times(u[i], u[k])
+
+
+def _transfer(own: Entry, parent: Entry | None, link: Link, m: Any, s: Any, t: Any) -> None:
+    """Move mass m at the origin, first moment s along the axis and S_aa = t from a body to its parent."""
+    a = link.axis
+    own[3][3] = t3.minus(own[3][3], m)
+    own[a][3] = own[3][a] = t3.minus(own[a][3], s)
+    own[a][a] = t3.minus(own[a][a], t)
+    if parent is None:
+        return  # the world feels nothing
+    for i in range(4):
+        for k in range(i, 4):
+            for amount, unit in zip((m, s, t), _coefficients(link, i, k)):
+                _add(parent, i, k, t3.times(amount, unit))
+
+
+def _clear_own(own: Entry, parent: Entry | None, link: Link, keep: str) -> None:
+    a = link.axis
+    b, c = t3.OTHERS[a]
+    t = own[a][a]
+    if keep == FIRST:
+        t = t3.plus(own[a][a], own[c][c])  # J_bb = S_aa + S_cc becomes zero
+    elif keep == SECOND:
+        t = t3.plus(own[a][a], own[b][b])
+    helical = link.kind == "H"  # the advance makes mass and moment felt
+    _transfer(own, parent, link, 0 if helical else own[3][3], 0 if helical else own[a][3], t)
+    if keep == FIRST:
+        own[a][a] = t3.minus(0, own[c][c])
+    elif keep == SECOND:
+        own[a][a] = t3.minus(0, own[b][b])
+
+
+def _move_tensor(own: Entry, parent: Entry | None, link: Link) -> None:
+    """A prismatic joint does not turn: its body's tensor is felt as the parent's."""
+    s = t3.tensor(own)
+    turned = s if link.rotation is None else t3.turn_tensor(t3.tensor(link.rotation), s)
+    for i in range(3):
+        for k in range(3):
+            own[i][k] = 0
+            if parent is not None and k >= i:
+                _add(parent, i, k, turned[i][k])
+
+
+def _clear_parent(own: Entry, parent: Entry, link: Link, carrier: Link, targets: Any) -> None:
+    """Use m, s and t once more, each to clear one entry of the parent."""
+    for which, target in enumerate(targets):
+        if target is None:
+            continue
+        value, unit, settle = _aim(parent, link, carrier, target, which)
+        if is_zero(value) or is_zero(unit):
+            continue
+        amounts: list[Any] = [0, 0, 0]
+        amounts[which] = t3.minus(0, value * _inverse(unit))
+        _transfer(own, parent, link, *amounts)
+        settle()
+
+
+def _aim(parent: Entry, link: Link, carrier: Link, target: Target, which: int) -> tuple[Any, Any, Any]:
+    """(what shall vanish, how much a unit of the free number adds to it, a function that writes the exact result)."""
+
+    def unit(i: int, k: int) -> Any:
+        return _coefficients(link, i, k)[which]
+
+    b, c = t3.OTHERS[carrier.axis]
+    if target == "even":
+
+        def settle() -> None:
+            parent[b][b] = parent[c][c]
+
+        return t3.minus(parent[b][b], parent[c][c]), t3.minus(unit(b, b), unit(c, c)), settle
+    if target == "axial":
+
+        def settle() -> None:
+            parent[b][b] = t3.minus(0, parent[c][c])
+
+        return t3.plus(parent[b][b], parent[c][c]), t3.plus(unit(b, b), unit(c, c)), settle
+    i, k = target  # type: ignore[misc]
+
+    def settle() -> None:
+        parent[i][k] = parent[k][i] = 0
+
+    return parent[i][k], unit(i, k), settle
+
+
+def _inverse(x: Any) -> Any:
+    return 1 / x if isinstance(x, Node) else Fraction(1) / x
+
+
+# -- which choices exist
+
+
+def clear_targets(tree: Tree, link: Link) -> list[list[Target]]:
+    """For m, s and t of a joint: the entries of its parent that it may clear, safely."""
+    if link.kind != "R" or link.parent < 0:
+        return [[], [], []]
+    carrier = tree.links[link.parent]
+    turning = carrier.kind in "RB"
+    out: list[list[Target]] = [[], [], []]
+    for i in range(4):
+        for k in range(i, 4):
+            gone = carrier.kind == "R" and {i, k} <= {carrier.axis, 3}  # the parent's own joint clears it anyway
+            if gone or (carrier.kind == "T" and k < 3):
+                continue
+            for which, unit in enumerate(_coefficients(link, i, k)):
+                if divides_safely(unit):
+                    out[which].append((i, k))
+    if turning and carrier.kind == "R":
+        b, c = t3.OTHERS[carrier.axis]
+        for which in range(3):
+            x, y = _coefficients(link, b, b)[which], _coefficients(link, c, c)[which]
+            if divides_safely(t3.minus(x, y)):
+                out[which].append("even")
+            if divides_safely(t3.plus(x, y)):
+                out[which].append("axial")
+    return out
+
+
+def divides_safely(x: Any) -> bool:
+    """Whether a number may be a divisor: made of constants and parameters declared nonzero, and not small."""
+    if not isinstance(x, Node):
+        return bool(x != 0)
+    stack = [x]
+    while stack:
+        node = stack.pop()
+        if node.op is CONST:
+            if node.data == 0:
+                return False
+        elif node.op is SYMBOL:
+            if node.data.role != "parameter" or not node.data.nonzero:
+                return False
+        elif node.op in (SCALE, MUL, POW):
+            stack.extend(node.args)
+        else:
+            return False
+    symbols = free_symbols([x])
+    if any(s.data.default is None for s in symbols):
+        return True
+    return abs(float(evaluate(x, {s: s.data.default for s in symbols}))) > SMALL

@@ -1,0 +1,186 @@
+"""Forces along the line of two points: springs, dampers, actuators, user laws (robotran 3.9, DESIGN 4).
+
+z goes from the second point to the first, Z is its length. F > 0 pushes the points apart: +F z/Z acts on the first and
+-F z/Z on the second, so that the power is F Zd. (robotran eq. (1.56) has a doubled minus, and the code that the thesis
+shows the opposite sign; this is the one convention here.)
+
+Positions are found inward from each point to the last common ancestor, z goes outward to each point. The rate Zd is the
+power of the unit force: joint by joint, speed times the component of (z, r x z) along its motion. Velocities of points
+are not needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from symbody.expr.functions import call
+from symbody.formalisms import triples as t3
+from symbody.formalisms.frames import Frame, common_ancestor, path
+from symbody.formalisms.poses import Pose, poses
+from symbody.formalisms.tree import Link, Tree
+from symbody.formalisms.triples import Vec
+from symbody.formalisms.wrenches import Element
+from symbody.library import actuators, springs
+
+
+@dataclass(frozen=True, eq=False)
+class Distance:
+    """Two points and the line between them.
+
+    Z, Zd    distance, m, and its rate, m/s
+    sides    what each point needs to turn a force along the line into a wrench
+    z        (3,) from the second point to the first, in axes of the common ancestor
+    """
+
+    Z: Any
+    Zd: Any
+    z: Vec
+    sides: tuple[Side, Side]
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One point: the Links that move it, outward, and (for the last of them) z before its motion."""
+
+    frame: Frame
+    links: tuple[tuple[Link, Pose], ...]
+    stem_z: Vec
+    turning: Any  # (r x z) about the axis of the last Link, if it is revolute; else 0
+
+
+def distance(tree: Tree, first: Frame, second: Frame) -> Distance:
+    """Distance of the origins of two frames."""
+    base = common_ancestor(tree, [first.link, second.link])
+    places = poses(tree)
+    chains = [tuple((tree.links[k], places[k]) for k in path(tree, f.link, base)) for f in (first, second)]
+    arms = [_inward(chain, f.position) for chain, f in zip(chains, (first, second))]
+    z = t3.add(arms[0][0], t3.negative(arms[1][0]))
+    sides, power = [], []
+    for f, chain, (_, stems) in zip((first, second), chains, arms):
+        stem_z, turning, rate = _outward(chain, stems, z)
+        sides.append(Side(f, chain, stem_z, turning))
+        power.append(rate)
+    Z = call("sqrt", t3.dot(z, z))
+    # both sides move: the second against z
+    return Distance(Z, t3.minus(power[0], power[1]) / Z, z, (sides[0], sides[1]))
+
+
+def _inward(chain: tuple[tuple[Link, Pose], ...], point: Vec) -> tuple[Vec, list[Vec]]:
+    """The point in base axes, and its arm from the origin of each Link: in stem axes (B and F: Link axes)."""
+    arms = []
+    for link, pose in reversed(chain):
+        turned = pose.to_stem(point)
+        arms.append(point if link.kind in "BF" else turned)
+        point = t3.add(pose.arm, pose.stem_to_parent(turned))
+    return point, arms[::-1]
+
+
+def _outward(chain: tuple[tuple[Link, Pose], ...], arms: list[Vec], z: Vec) -> tuple[Vec, Any, Any]:
+    """(z in the stem axes of the last Link, its turning component, speed of the point along z times Z)."""
+    rate: Any = 0
+    turning: Any = 0
+    for k, ((link, pose), arm) in enumerate(zip(chain, arms)):
+        if k:
+            z = chain[k - 1][1].from_stem(z)
+        z = pose.parent_to_stem(z)
+        turning = 0
+        if link.kind in "BF":
+            inside = pose.from_stem(z)
+            rate = t3.plus(rate, t3.dot(t3.triple(link.qd[:3]), t3.cross(arm, inside)))
+            if link.kind == "F":
+                rate = t3.plus(rate, t3.dot(t3.triple(link.qd[3:]), inside))
+            continue
+        if link.kind in "RH":
+            i, j = t3.OTHERS[link.axis]
+            turning = t3.minus(t3.times(arm[i], z[j]), t3.times(arm[j], z[i]))
+            rate = t3.plus(rate, t3.times(link.qd, turning))
+        if link.kind in "TH":
+            pitch = link.pitch if link.kind == "H" else 1
+            rate = t3.plus(rate, t3.times(t3.times(pitch, link.qd), z[link.axis]))
+    return z, turning, rate
+
+
+def push_apart(element: Element, line: Distance, force: Any) -> None:
+    """Put a force along the line on both Links."""
+    per_length = force / line.Z
+    for side, gain in zip(line.sides, (per_length, -per_length)):
+        if not side.links:
+            element.wrenches.push_at(side.frame, t3.scaled(gain, line.z))
+            continue
+        link, pose = side.links[-1]
+        f = pose.from_stem(t3.scaled(gain, side.stem_z))
+        moment = list(t3.cross(side.frame.position, f))
+        if link.kind in "RH":  # known already from the rate
+            moment[link.axis] = t3.times(gain, side.turning)
+        element.wrenches.push(link.index, f, t3.triple(moment))
+
+
+# -- elements
+
+
+def measure(element: Element) -> Distance:
+    """Distance of the element's two points, observed as Z and Zd."""
+    if len(element.frames) != 2:
+        raise element.fault(f"has {len(element.frames)} points; expected two.")
+    first, second = element.frames
+    if first.link == second.link:
+        raise element.fault("has both points on one rigid body, where it changes nothing; expected two bodies.")
+    line = distance(element.tree, first, second)
+    element.observe("Z", line.Z, "m")
+    element.observe("Zd", line.Zd, "m/s")
+    return line
+
+
+def finish(element: Element, line: Distance, force: Any) -> None:
+    element.observe("F", force, "N")
+    push_apart(element, line, force)
+
+
+def spring_damper(element: Element) -> None:
+    """stiffness (N/m), damping (N s/m), length (free, m); law: linear, cubic (stiffness3, N/m^3), pull, push."""
+    line = measure(element)
+    law = element.option("law", tuple(springs.LAWS))
+    extra = {"cubic": element.value("stiffness3")} if law == "cubic" else {}
+    finish(
+        element,
+        line,
+        springs.LAWS[law](
+            line.Z,
+            line.Zd,
+            stiffness=element.value("stiffness", 0),
+            damping=element.value("damping", 0),
+            length=element.value("length", 0),
+            **extra,
+        ),
+    )
+
+
+def actuator(element: Element) -> None:
+    """An input u_<name>: the force gain * u, through a first-order lag where a time_constant (s) is given.
+
+    limit (N) bounds the force softly: limit * tanh(F / limit).
+    """
+    line = measure(element)
+    finish(element, line, driven(element))
+
+
+def driven(element: Element) -> Any:
+    """Effort of an actuator from its input, with the internal state x_<name> of a lag."""
+    u = element.wrenches.input(f"u_{element.name}")
+    effort = element.value("gain", 1) * u
+    if element.given("time_constant"):
+        x = element.wrenches.state(f"x_{element.name}", "N")
+        element.wrenches.derivatives[f"x_{element.name}"] = actuators.first_order(
+            x, effort, element.value("time_constant")
+        )
+        effort = x
+    if element.given("limit"):
+        effort = actuators.soft_limit(effort, element.value("limit"))
+    return effort
+
+
+def link_input(element: Element) -> None:
+    """A link whose force is the input F_<name>: a law that somebody else computes from Z and Zd."""
+    line = measure(element)
+    finish(element, line, element.wrenches.input(f"F_{element.name}", unit="N"))

@@ -1,0 +1,174 @@
+"""Forces at one point: given ones, contact with the ground, user functions; and efforts on joints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from symbody.expr.external import External
+from symbody.expr.functions import extern
+from symbody.expr.parse import parse
+from symbody.formalisms import triples as t3
+from symbody.formalisms.link_forces import driven, finish, measure
+from symbody.formalisms.points import from_frame
+from symbody.formalisms.tyres import ground_of
+from symbody.formalisms.wrenches import Element
+from symbody.library import contact, friction, springs
+from symbody.library.grounds import surface
+from symbody.model.joints import KINDS
+from symbody.model.mechanism import has_coordinates
+
+# -- given forces
+
+
+def point_force(element: Element) -> None:
+    """force (3,) N at the point, in world axes (axes: body for the frame's own); else the input F_<name>."""
+    _given(element, ("force",))
+
+
+def wrench(element: Element) -> None:
+    """force (3,) N at the point and moment (3,) N m, in world axes (axes: body for the frame's own).
+
+    What is not given becomes an input: F_<name>, M_<name>; if one of them is given, the other is zero.
+    """
+    _given(element, ("force", "moment"))
+
+
+def _given(element: Element, parts: tuple[str, ...]) -> None:
+    _one_point(element)
+    some = any(element.given(p) for p in parts)
+    found: dict[str, Any] = {"force": t3.ZERO, "moment": t3.ZERO}
+    for part, letter, unit in (("force", "F", "N"), ("moment", "M", "N m")):
+        if element.given(part):
+            found[part] = element.values(part, 3)
+        elif part in parts and not some:
+            found[part] = element.wrenches.input(f"{letter}_{element.name}", 3, unit)
+    if element.option("axes", ("world", "body")) == "world":
+        element.push_world(found["force"], found["moment"])
+        return
+    f = element.frames[0]
+    element.wrenches.push_at(f, from_frame(f.rotation, found["force"]), from_frame(f.rotation, found["moment"]))
+
+
+def _one_point(element: Element) -> None:
+    if len(element.frames) != 1:
+        raise element.fault(f"has {len(element.frames)} points; expected one.")
+
+
+# -- contact of a point with the ground
+
+
+def contact_point(element: Element) -> None:
+    """A point that the ground pushes out: stiffness (N/m), damping (N s/m), friction (coefficient).
+
+    slowest (m/s): friction is nearly full above this speed; width (m): smooth onset; ground: see `tyres.ground_of`.
+    """
+    _one_point(element)
+    m = element.motions[0]
+    height, normal = surface(ground_of(element), m.position[0], m.position[1])
+    if ground_of(element).normal is not None:
+        depth = t3.minus(ground_of(element).offset, t3.dot(normal, m.position))
+    else:
+        depth = t3.times(normal[2], height - m.position[2])  # along the normal, to first order in the curvature
+    lift = t3.dot(normal, m.velocity)
+    pressing = contact.normal_force(
+        depth, -lift, element.value("stiffness"), element.value("damping", 0), element.value("width", 0)
+    )
+    force = t3.scaled(pressing, normal)
+    if element.given("friction"):
+        slide = t3.add(m.velocity, t3.negative(t3.scaled(lift, normal)))
+        # friction_force is of the plane; here the plane's vector is kept in world axes
+        gain = contact.friction_gain(
+            t3.dot(slide, slide), pressing, element.value("friction"), element.value("slowest", 0.01)
+        )
+        force = t3.add(force, t3.scaled(gain, slide))
+    element.observe("depth", depth, "m")
+    element.observe("Fn", pressing, "N")
+    element.push_world(force, t3.ZERO)
+
+
+# -- functions of the user
+
+
+def external(element: Element) -> None:
+    """A user's `function`: an External (Python or C), a Python function of nodes, or the text of an expression.
+
+    link    F = function(Z, Zd, t); names in a text: Z, Zd, t
+    point   (Fx, Fy, Fz[, Mx, My, Mz]) = function(p (3), v (3), R (9, row by row), omega (3), t), all in world axes
+    """
+    function = element.force.values.get("function")
+    if len(element.frames) == 2:
+        line = measure(element)
+        (force,) = _call(element, function, {"Z": line.Z, "Zd": line.Zd, "t": element.time}, (1,))
+        finish(element, line, force)
+        return
+    _one_point(element)
+    m = element.motions[0]
+    rows = m.rotation if m.rotation is not None else t3.tensor([t3.along(k, 1) for k in range(3)])
+    names = {
+        **{f"p{k + 1}": m.position[k] for k in range(3)},
+        **{f"v{k + 1}": m.velocity[k] for k in range(3)},
+        **{f"R{i + 1}{j + 1}": rows[i][j] for i in range(3) for j in range(3)},
+        **{f"w{k + 1}": m.omega[k] for k in range(3)},
+        "t": element.time,
+    }
+    values = _call(element, function, names, (3, 6))
+    element.push_world(t3.triple(values), t3.triple(values[3:]) if len(values) == 6 else t3.ZERO)
+
+
+def _call(element: Element, function: Any, names: dict[str, Any], sizes: tuple[int, ...]) -> Sequence[Any]:
+    """Results of a user's function of the named nodes."""
+    arguments = list(names.values())
+    if isinstance(function, External):
+        result = extern(function, *arguments)
+    elif isinstance(function, str):
+        result = parse(function, names, element.tree.graph, strict=True)
+    elif callable(function):
+        result = function(*arguments)
+    else:
+        raise element.fault(f"has function {function!r}; expected an External, a Python function or a text.")
+    values = list(result) if isinstance(result, (list, tuple)) else [result]
+    if len(values) not in sizes:
+        raise element.fault(f"has a function with {len(values)} results; expected {' or '.join(map(str, sizes))}.")
+    return values
+
+
+# -- joints
+
+JOINT_LAWS: dict[str, tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]] = {
+    # law -> (function, what it is a function of, numbers it takes)
+    "viscous": (friction.viscous, ("qd",), ("coefficient",)),
+    "coulomb": (friction.coulomb, ("qd",), ("level", "width")),
+    "stribeck": (friction.stribeck, ("qd",), ("level", "breakaway", "speed", "coefficient", "width")),
+    "bump_stop": (springs.bump_stop, ("q",), ("lower", "upper", "stiffness", "width")),
+    "spring": (springs.spring_damper, ("q", "qd"), ("stiffness", "damping", "length")),
+}
+
+
+def joint(element: Element) -> None:
+    """A law on the coordinate of `joint`: actuator, viscous, coulomb, stribeck, bump_stop or spring; adds to tau."""
+    iq, iv = _coordinate(element)
+    tree = element.tree
+    law = element.option("law", ("actuator", *JOINT_LAWS))
+    if law == "actuator":
+        effort = driven(element)
+    else:
+        function, arguments, numbers = JOINT_LAWS[law]
+        given = {n: element.value(n) for n in numbers if element.given(n)}
+        effort = function(*({"q": tree.q[iq], "qd": tree.qd[iv]}[a] for a in arguments), **given)
+    element.observe("F", effort)
+    element.wrenches.efforts[iv] = t3.plus(element.wrenches.efforts[iv], effort)
+
+
+def _coordinate(element: Element) -> tuple[int, int]:
+    """(index in q, index in qd) of the element's joint, which must have one coordinate."""
+    wanted = element.force.values.get("joint")
+    target = element.tree.mechanism.joint(str(wanted))
+    iq = iv = 0
+    for j in element.tree.mechanism.joints:
+        if not has_coordinates(j):
+            continue
+        if j is target and KINDS[j.kind].nv(j) == 1:
+            return iq, iv
+        iq, iv = iq + KINDS[j.kind].nq(j), iv + KINDS[j.kind].nv(j)
+    raise element.fault(f"acts on joint {wanted!r}; expected a joint with one coordinate of its own.")

@@ -1,0 +1,138 @@
+"""Tyres: a wheel on the ground with a law for its forces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from symbody.formalisms import triples as t3
+from symbody.formalisms.kinematics import column
+from symbody.formalisms.wheel import Contact, Sliding, on_ground, sliding
+from symbody.formalisms.wrenches import Element
+from symbody.library import contact, grounds
+from symbody.library.linear_tyre import linear_tyre
+from symbody.library.magic_formula import magic_formula
+from symbody.library.magic_formula_data import CAR_TYRE, NAMES, SYMMETRIC_TYRE, MagicFormula
+
+LINEAR = ("slip_stiffness", "cornering_stiffness", "camber_stiffness", "trail", "rolling_resistance", "friction")
+SETS = {"car": CAR_TYRE, "symmetric": SYMMETRIC_TYRE}
+SLOWEST = 0.1  # m/s: below it slips fade, as the quotient of two small speeds means nothing
+GROUNDS = ("flat", "slope", "sinusoid", "profile")
+
+
+def tyre(element: Element) -> None:
+    """A wheel: the point's frame is its centre, the frame's y axis (or `axle`) its axle, pointing to the left.
+
+    radius (free, m), stiffness (N/m), damping (N s/m), slowest (m/s), ground and its numbers; law: linear or
+    magic_formula, with their coefficients. For the Magic Formula, `tyre` is car | symmetric or a MagicFormula; values
+    under .tir names override it, and radius, stiffness and damping come from it where they are not given.
+    """
+    if len(element.frames) != 1:
+        raise element.fault(f"has {len(element.frames)} points; expected one, the wheel's centre.")
+    law = element.option("law", ("linear", "magic_formula"))
+    record = _record(element) if law == "magic_formula" else None
+    place, sliding_ = wheel_contact(element)
+    load = _load(element, place, sliding_, record)
+    if record is None:
+        numbers = element.coefficients(dict.fromkeys(LINEAR))
+        Fx, Fy, Mx, My, Mz = linear_tyre(
+            load, sliding_.kappa, sliding_.slip_angle, place.camber, radius=place.radius, **numbers
+        )
+    else:
+        forward = sliding_.speed / sliding_.travel
+        f = magic_formula(load, sliding_.kappa, sliding_.alpha, place.camber, sliding_.travel, forward, record)
+        Fx, Fy, Mx, My, Mz = f.Fx, f.Fy, f.Mx, f.My, f.Mz
+    for name, value, unit in (("Fx", Fx, "N"), ("Fy", Fy, "N"), ("Fz", load, "N"), ("Mz", Mz, "N m")):
+        element.observe(name, value, unit)
+    push_at_contact(element, place, (Fx, Fy, load), (Mx, My, Mz))
+
+
+def wheel_input(element: Element) -> None:
+    """A wheel whose contact wrench is the input W_<name>: (Fx, Fy, Fz, Mx, My, Mz) along S1, S2, S3 at Q."""
+    place, _ = wheel_contact(element)
+    wrench = element.wrenches.input(f"W_{element.name}", 6)
+    push_at_contact(element, place, wrench[:3], wrench[3:])
+
+
+def wheel_contact(element: Element) -> tuple[Contact, Sliding]:
+    """Geometry and sliding of the wheel, observed: slip, slip angle, camber, radius, velocities."""
+    m = element.motions[0]
+    axis = element.option("axle", ("y", "x", "z"))
+    axle = column(m.rotation, "xyz".index(axis))
+    place = on_ground(m.position, axle, ground_of(element), element.tree.graph, element.name)
+    slide = sliding(place, m.velocity, m.omega, element.value("slowest", SLOWEST))
+    for name, value, unit in (
+        ("slip", slide.kappa, ""), ("slip_angle", slide.slip_angle, "rad"), ("camber", place.camber, "rad"),
+        ("radius", place.radius, "m"), ("sliding_x", slide.along, "m/s"), ("sliding_y", slide.across, "m/s"),
+    ):  # fmt: skip
+        element.observe(name, value, unit)
+    return place, slide
+
+
+def push_at_contact(element: Element, place: Contact, force: Sequence[Any], moment: Sequence[Any]) -> None:
+    """Force and moment along S1, S2, S3 at the contact point, as a wrench on the wheel."""
+    frame = (place.forward, place.side, place.normal)
+
+    def world(v: Sequence[Any]) -> Any:
+        total = t3.ZERO
+        for x, d in zip(v, frame):
+            total = t3.add(total, t3.scaled(x, d))
+        return total
+
+    f = world(force)
+    arm = t3.negative(t3.scaled(place.radius, place.up))
+    element.push_world(f, t3.add(world(moment), t3.cross(arm, f)))
+
+
+def _load(element: Element, place: Contact, slide: Sliding, record: MagicFormula | None) -> Any:
+    """Normal force of the road, N: the penetration cos(camber) (free radius - radius) is positive in contact."""
+
+    def number(name: str, key: str) -> Any:
+        return element.value(name, None if record is None else getattr(record, key))
+
+    depth = place.camber_cos * (number("radius", "UNLOADED_RADIUS") - place.radius)
+    damping = element.value("damping", 0 if record is None else record.VERTICAL_DAMPING)
+    element.observe("penetration", depth, "m")
+    return contact.normal_force(
+        depth, -slide.lift, number("stiffness", "VERTICAL_STIFFNESS"), damping, element.value("width", 0)
+    )
+
+
+def _record(element: Element) -> MagicFormula:
+    given = element.force.values.get("tyre", "car")
+    if not isinstance(given, MagicFormula):
+        given = SETS[element.option("tyre", tuple(SETS))]
+    own = element.coefficients(NAMES)
+    if element.given("radius"):
+        own.setdefault("UNLOADED_RADIUS", element.value("radius"))
+    return replace(given, **own)
+
+
+def ground_of(element: Element) -> grounds.Ground:
+    """ground: a name with its numbers, a Ground, or a function (x, y) -> height of nodes.
+
+    flat: height | slope: slope_x, slope_y, height | sinusoid: amplitude, wavelength, phase, heading, height |
+    profile: positions, heights (numbers along x)
+    """
+    given = element.force.values.get("ground", "flat")
+    if isinstance(given, grounds.Ground):
+        return given
+    if callable(given):
+        return grounds.Ground(given)
+    kind = element.option("ground", GROUNDS)
+    v = element.value
+    if kind == "flat":
+        return grounds.flat(v("height", 0))
+    if kind == "slope":
+        return grounds.slope(v("slope_x", 0), v("slope_y", 0), v("height", 0))
+    if kind == "sinusoid":
+        return grounds.sinusoid(v("amplitude"), v("wavelength"), v("phase", 0), v("heading", 0), v("height", 0))
+    return grounds.profile(_numbers(element, "positions"), _numbers(element, "heights"))
+
+
+def _numbers(element: Element, name: str) -> list[float]:
+    given = element.force.values.get(name)
+    if given is None or isinstance(given, str):
+        raise element.fault(f"has {name} {given!r}; expected a list of numbers.")
+    return [float(getattr(v, "data", v)) for v in given]

@@ -1,0 +1,54 @@
+"""Forces of springs and dampers between two points: F > 0 pushes them apart; Z distance (m), Zd its rate (m/s)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from symbody.expr.arrays import is_zero
+from symbody.library.scalar import maximum, minimum, select, smooth_positive
+
+
+def spring_damper(Z: Any, Zd: Any, stiffness: Any, damping: Any = 0, length: Any = 0) -> Any:
+    """Linear, N: -stiffness (Z - length) - damping Zd; stiffness N/m, damping N s/m, free length m."""
+    return -stiffness * (Z - length) - damping * Zd
+
+
+def cubic_spring(Z: Any, Zd: Any, stiffness: Any, damping: Any = 0, length: Any = 0, cubic: Any = 0) -> Any:
+    """Duffing's spring, hardening if cubic (N/m^3) > 0, N: -(stiffness d + cubic d^3) - damping Zd, d = Z - length."""
+    d = Z - length
+    return -(stiffness + cubic * d * d) * d - damping * Zd
+
+
+def rope(Z: Any, Zd: Any, stiffness: Any, damping: Any = 0, length: Any = 0) -> Any:
+    """Pulls when longer than its length, and never pushes, N."""
+    return select(length < Z, minimum(spring_damper(Z, Zd, stiffness, damping, length), 0), 0)
+
+
+def buffer(Z: Any, Zd: Any, stiffness: Any, damping: Any = 0, length: Any = 0) -> Any:
+    """Pushes when shorter than its length, and never pulls, N."""
+    return select(length > Z, maximum(spring_damper(Z, Zd, stiffness, damping, length), 0), 0)
+
+
+def bump_stop(x: Any, lower: Any, upper: Any, stiffness: Any, exponent: float = 1, width: Any = 0) -> Any:
+    """Effort that keeps a coordinate x in [lower, upper]: stiffness (lower - x)^exponent below, the opposite above.
+
+    N or N m. width rounds the onset (same unit as x); 0 leaves a corner.
+    """
+
+    def depth(d: Any) -> Any:
+        return maximum(d, 0) if is_zero(width) else smooth_positive(d, width)
+
+    below, above = depth(lower - x), depth(x - upper)
+    if exponent != 1:
+        below, above = below**exponent, above**exponent
+    return stiffness * (below - above)
+
+
+def energy(Z: Any, stiffness: Any, length: Any = 0, cubic: Any = 0) -> Any:
+    """Energy stored in the spring, J: stiffness d^2/2 + cubic d^4/4, d = Z - length."""
+    d2 = (Z - length) ** 2
+    return (stiffness / 2 + cubic / 4 * d2) * d2
+
+
+LAWS: dict[str, Callable[..., Any]] = {"linear": spring_damper, "cubic": cubic_spring, "pull": rope, "push": buffer}

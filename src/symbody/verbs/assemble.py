@@ -1,0 +1,40 @@
+"""Quantities of a Tree as a System: names, parameters and units put together in one way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from symbody.expr.walk import free_symbols
+from symbody.formalisms.tree import Tree
+from symbody.system.system import System, node_array
+
+
+def make_system(
+    tree: Tree,
+    what: str,
+    inputs: Mapping[str, Any],
+    outputs: Mapping[str, Any],
+    units: Mapping[str, str],
+    origins: Mapping[str, str],
+) -> System:
+    """The System <mechanism>_<what>. Parameters that occur are its parameters; with a "runtime" Tree, inputs."""
+    nodes = {name: node_array(value, tree.graph) for name, value in outputs.items()}
+    arguments: dict[str, Any] = {name: array for name, array in inputs.items() if len(array)}
+    if tree.runtime:
+        carried = set(tree.moved.values())
+        occurring = free_symbols([x for array in nodes.values() for x in array.flat])
+        arguments.update({s.data.name: s for s in occurring if s in carried and s.data.role == "input"})
+    return System(
+        f"{identifier(tree.mechanism.name)}_{what}",
+        inputs=arguments,
+        outputs=nodes,
+        units={name: unit for name, unit in units.items() if unit},
+        origins=dict(origins),
+    )
+
+
+def identifier(name: str) -> str:
+    """A name with letters, digits and _ only, a letter or _ first."""
+    text = "".join(c if c.isalnum() else "_" for c in name)
+    return text if text[:1].isalpha() or text[:1] == "_" else f"_{text}"

@@ -1,0 +1,243 @@
+"""sb.inverse_dynamics, sb.semi_explicit, sb.forward_dynamics: the equations of motion of a Mechanism as Systems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.expr.arrays import Array, matmul
+from symbody.expr.derivative import jacobian
+from symbody.expr.functions import as_nodes
+from symbody.expr.node import Node
+from symbody.expr.walk import free_symbols, substitute
+from symbody.formalisms import triples as t3
+from symbody.formalisms.choices import Choice, added, equations, solved
+from symbody.formalisms.explicit import driven_velocities
+from symbody.formalisms.order_n import check_order_n
+from symbody.formalisms.tree import build_tree
+from symbody.lower.optimize import optimize_system
+from symbody.model.joints import KINDS
+from symbody.model.mechanism import Mechanism, has_coordinates
+from symbody.system.system import System
+from symbody.verbs.assemble import identifier
+
+FORMALISMS = ("auto", "newton_euler", "barycentric", "base", "order_n", "screw", "lagrange")
+
+CHOICES = {
+    "newton_euler": Choice(),
+    "barycentric": Choice(grouping="barycentric"),
+    "base": Choice(grouping="base"),
+    "order_n": Choice(grouping="base", solver="local"),
+}
+# with parameters that change at every call, what is computed from them is computed every time
+RUNTIME_CHOICES = {
+    "newton_euler": Choice(reference="com"),
+    "order_n": Choice(solver="local"),
+}
+
+SOURCES = {
+    "newton_euler": "recursive Newton-Euler, composite bodies, LDL^T (robotran 3.4, 3.8; Featherstone 2008)",
+    "barycentric": "Newton-Euler with barycentric parameters (robotran 3.6)",
+    "base": "Newton-Euler with base parameters (Gautier and Khalil 1990)",
+    "order_n": "articulated bodies (robotran 3.7; Featherstone 2008, ch. 7)",
+    "screw": "Newton-Euler by screws (MEDUSA, algorithms 4.7 and 4.10)",
+    "lagrange": "Lagrange's equations from the energies",
+    "auto": "smallest of the programs tried",
+}
+
+OUTPUTS = {
+    "tau": "efforts on the velocities",
+    "M": "mass matrix",
+    "c": "efforts at zero acceleration",
+    "qdd": "accelerations",
+}
+
+
+def inverse_dynamics(
+    mech: Mechanism, formalism: str = "auto", parameters: str = "setup", wrenches: Sequence[str] = (), **options: Any
+) -> System:
+    """(q, qd, qdd) -> tau (nv,), N m or N: tau = M qdd + c with the laws of joints and force elements in c.
+
+    formalism   "auto" (smallest by counting), "newton_euler", "barycentric", "base", "order_n", "screw", "lagrange"
+    parameters  "setup" (folded once), or "runtime": inputs of every call
+    wrenches    bodies on which a wrench acts from outside: input w_<body> (6,), moment then force, in body axes at its origin
+    options     of "auto": budget, preset
+    """
+    return _dynamics(mech, "inverse", formalism, parameters, wrenches, options)
+
+
+def semi_explicit(
+    mech: Mechanism, formalism: str = "auto", parameters: str = "setup", wrenches: Sequence[str] = (), **options: Any
+) -> System:
+    """(q, qd) -> M (nv, nv), c (nv,) of M qdd + c = tau. Arguments as in `inverse_dynamics`."""
+    return _dynamics(mech, "semi_explicit", formalism, parameters, wrenches, options)
+
+
+def forward_dynamics(
+    mech: Mechanism, formalism: str = "auto", parameters: str = "setup", wrenches: Sequence[str] = (), **options: Any
+) -> System:
+    """(q, qd, tau) -> qdd (nv,). Joints of mode "driven" take their accelerations from the input qdd_driven."""
+    return _dynamics(mech, "forward", formalism, parameters, wrenches, options)
+
+
+def _dynamics(
+    mech: Mechanism, quantity: str, formalism: str, parameters: str, wrenches: Sequence[str], options: dict[str, Any]
+) -> System:
+    check_formalism(formalism, quantity)
+    if formalism == "auto":
+        from symbody.verbs.auto import smallest
+
+        return smallest(mech, quantity, parameters, tuple(wrenches), **options).system
+    preset = options.pop("preset", "standard")
+    if options:
+        raise ModelError(f"unknown options {sorted(options)} for formalism {formalism!r}; expected preset alone.")
+    problem = Problem(mech, parameters, tuple(wrenches))
+    return optimize_system(problem.system(quantity, formalism), preset)
+
+
+def check_formalism(formalism: str, quantity: str) -> None:
+    """Refuse by name, before any symbolic work."""
+    if formalism not in FORMALISMS:
+        raise NameLookupError(f"there is no formalism {formalism!r}. {nearest(formalism, FORMALISMS)}")
+    if formalism == "order_n" and quantity == "semi_explicit":
+        raise ModelError(
+            "formalism 'order_n' never forms the mass matrix; it gives inverse and forward dynamics. "
+            "Use 'base' or 'newton_euler' for M and c."
+        )
+
+
+class Problem:
+    """A Mechanism with what acts on it from outside, ready to be written as a System by any formalism."""
+
+    def __init__(self, mech: Mechanism, parameters: str = "setup", wrenches: Sequence[str] = ()) -> None:
+        self.mech = mech
+        self.tree = build_tree(mech, parameters)
+        self.inputs: dict[str, Array] = {}
+        self.states: dict[str, Array] = {}
+        self.derivatives: dict[str, Any] = {}
+        self.units: dict[str, str] = {}
+        if mech.forces:
+            self._add_forces()
+        for body in wrenches:
+            self._add_wrench(body)
+
+    def _add_forces(self) -> None:
+        from symbody.formalisms.forces import wrenches
+
+        found = wrenches(self.tree)
+        self.tree.wrenches = dict(found.links)
+        self.tree.efforts = found.efforts
+        self.inputs.update(found.inputs)
+        self.states.update(found.states)
+        self.derivatives.update(found.derivatives)
+        self.units.update({n: u for n, u in found.units.items() if n not in found.outputs})
+
+    def _add_wrench(self, body: str) -> None:
+        """A wrench from outside as an input: moment then force, in body axes at the body's origin."""
+        tree = self.tree
+        if body not in tree.places:
+            raise NameLookupError(f"{self.mech.name} has no body {body!r} for a wrench. {nearest(body, tree.places)}")
+        name = f"w_{identifier(body)}"
+        symbols = np.array([tree.graph.symbol(f"{name}_{k + 1}", "input") for k in range(6)], dtype=object)
+        self.inputs[name] = symbols
+        index, rotation, origin = tree.places[body]
+        if index < 0:
+            return  # the body does not move
+        moment, force = t3.triple(symbols[:3]), t3.triple(symbols[3:])
+        if rotation is not None:
+            moment, force = t3.apply(t3.tensor(rotation), moment), t3.apply(t3.tensor(rotation), force)
+        moment = t3.add(moment, t3.cross(t3.triple(origin), force))
+        old_force, old_moment = tree.wrenches.get(index, (t3.ZERO, t3.ZERO))
+        tree.wrenches[index] = (t3.add(t3.triple(old_force), force), t3.add(t3.triple(old_moment), moment))
+
+    # -- formalisms
+
+    def outputs(self, quantity: str, formalism: str) -> dict[str, Array]:
+        if formalism in ("screw", "lagrange"):
+            return self._by_other(quantity, formalism)
+        if formalism == "order_n" and quantity == "forward":
+            check_order_n(self.tree)
+        return equations(self.tree, quantity, self.choice(formalism))
+
+    def choice(self, formalism: str) -> Choice:
+        """The fixed Choice of a named formalism."""
+        if self.tree.runtime and formalism in RUNTIME_CHOICES:
+            return RUNTIME_CHOICES[formalism]
+        return CHOICES[formalism]
+
+    def _by_other(self, quantity: str, formalism: str) -> dict[str, Array]:
+        """Screws give tau, Lagrange M and c; the other quantities follow from those."""
+        tree = self.tree
+        if formalism == "screw":
+            from symbody.formalisms.screw import inverse
+
+            tau = as_nodes([tree.graph.zero, *inverse(tree)])[1:]
+            if quantity == "inverse":
+                return {"tau": np.array(tau, dtype=object)}
+            mass = jacobian(tau, list(tree.qdd))
+            c = np.array(substitute(tau, {x: 0 for x in tree.qdd}), dtype=object)
+        else:
+            from symbody.formalisms.lagrange import mass_and_bias
+
+            mass, c = mass_and_bias(tree)
+            if tree.efforts is not None:
+                c = added(c, np.array([t3.minus(0, x) for x in tree.efforts], dtype=object))
+        if quantity == "inverse":
+            return {"tau": added(matmul(mass, tree.qdd), c)}
+        return {"M": mass, "c": c} if quantity == "semi_explicit" else {"qdd": solved(tree, mass, c)}
+
+    # -- the System
+
+    def system(self, quantity: str, formalism: str) -> System:
+        return self.assemble(quantity, self.outputs(quantity, formalism), SOURCES[formalism])
+
+    def assemble(self, quantity: str, outputs: dict[str, Any], source: str) -> System:
+        """Named inputs, outputs, units and origins around the equations."""
+        tree, driven = self.tree, driven_velocities(self.tree)
+        inputs: dict[str, Array] = {"q": tree.q, "qd": tree.qd}
+        if quantity == "inverse":
+            inputs["qdd"] = tree.qdd
+        elif quantity == "forward":
+            inputs["tau"] = tree.tau
+            if driven:
+                inputs["qdd_driven"] = tree.qdd[driven]
+        inputs.update(self.inputs)
+        inputs.update(self.states)
+        outputs = {**outputs, **{f"{n}_dot": x for n, x in self.derivatives.items()}}
+        symbols = free_symbols([x for a in outputs.values() for x in np.array(a, dtype=object).flat if isinstance(x, Node)])
+        if any(s.data.role == "time" for s in symbols):
+            inputs["t"] = next(_scalar(s) for s in symbols if s.data.role == "time")
+        if tree.runtime:
+            known = set(tree.moved.values())
+            inputs.update({s.data.name: _scalar(s) for s in symbols if s in known and s.data.role == "input"})
+        units = {**self.units, **_units(self.mech), "qdd_driven": ""}
+        return System(
+            f"{identifier(self.mech.name)}_{quantity}",
+            inputs={n: a for n, a in inputs.items() if a.size},
+            outputs=outputs,
+            states={n: f"{n}_dot" for n in self.states},
+            units={n: u for n, u in units.items() if u and (n in inputs or n in outputs)},
+            origins={n: f"{OUTPUTS[n]} of {self.mech.name}: {source}" for n in outputs if n in OUTPUTS},
+        )
+
+
+def _scalar(node: Node) -> Array:
+    out = np.empty((), dtype=object)
+    out[()] = node
+    return out
+
+
+def _units(mech: Mechanism) -> dict[str, str]:
+    """Units of q, qd, qdd, tau where all components share one."""
+    kinds = set()
+    for joint in mech.joints:
+        if has_coordinates(joint):
+            kinds |= {"RTHBF".index(letter) for letter, _ in KINDS[joint.kind].motions(joint)}
+    if kinds == {0}:
+        return {"q": "rad", "qd": "rad/s", "qdd": "rad/s^2", "tau": "N m", "c": "N m", "M": "kg m^2", "t": "s"}
+    if kinds == {1}:
+        return {"q": "m", "qd": "m/s", "qdd": "m/s^2", "tau": "N", "c": "N", "M": "kg", "t": "s"}
+    return {"t": "s"}

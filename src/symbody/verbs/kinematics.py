@@ -1,0 +1,113 @@
+"""sb.kinematics: poses, velocities, accelerations and Jacobians of frames as a System."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import ModelError, nearest
+from symbody.formalisms.frames import Frame, frame
+from symbody.formalisms.jacobians import frame_jacobians
+from symbody.formalisms.kinematics import Motion, choose_scheme, frame_motions
+from symbody.formalisms.tree import Tree, build_tree
+from symbody.lower.optimize import count_system, optimize_system
+from symbody.model.mechanism import WORLD, Mechanism
+from symbody.system.system import System
+from symbody.verbs.assemble import identifier, make_system
+
+# quantity -> (order of derivatives, field of Motion, unit, meaning); J and Jd are no fields
+QUANTITIES = {
+    "R": (0, "rotation", "", "orientation: frame to reference coordinates"),
+    "p": (0, "position", "m", "origin"),
+    "omega": (1, "omega", "rad/s", "angular velocity"),
+    "v": (1, "velocity", "m/s", "velocity of the origin"),
+    "J": (1, "", "", "Jacobian of (omega, v) by qd"),
+    "alpha": (2, "alpha", "rad/s^2", "angular acceleration"),
+    "a": (2, "acceleration", "m/s^2", "classical acceleration of the origin"),
+    "Jd": (2, "", "", "time derivative of J"),
+}
+
+
+def kinematics(
+    mech: Mechanism,
+    frames: str | Sequence[str] | None = None,
+    order: int = 2,
+    reference: str = WORLD,
+    jacobians: bool = True,
+    quantities: Iterable[str] | None = None,
+    scheme: str = "auto",
+    parameters: str = "setup",
+    preset: str = "standard",
+) -> System:
+    """(q, qd, qdd) -> motion of frames relative to a reference frame, as it sees them and in its axes.
+
+    frames      bodies, "body.frame", sensors, or frames that one body has; None: every body
+    order       0: R_<frame> (3, 3), p_ (3,); 1: also omega_, v_, J_ (6, nv) angular first; 2: also alpha_, a_, Jd_
+    reference   "world" or any frame; the recursion starts at the last common ancestor
+    jacobians   whether J and Jd are among the outputs
+    quantities  a choice of R p omega v J alpha a Jd instead, which sets the order
+    scheme      progressive, regressive, or auto: for one frame the smaller program, for several progressive
+    """
+    wanted = _quantities(order, jacobians, quantities)
+    tree = build_tree(mech, parameters)
+    found = [frame(tree, name) for name in _names(mech, frames)]
+    seen_from = None if reference == WORLD else frame(tree, reference)
+    moving = [k for k in wanted if QUANTITIES[k][1]]
+    if scheme != "auto" or len(found) != 1:
+        chosen = choose_scheme(len(found), moving) if scheme == "auto" else scheme
+        return optimize_system(_system(tree, found, seen_from, wanted, chosen), preset)
+    rule = choose_scheme(1, moving)
+    schemes = sorted(("progressive", "regressive"), key=lambda s: s != rule)  # the rule wins a draw
+    made = [optimize_system(_system(tree, found, seen_from, wanted, s), preset) for s in schemes]
+    return min(made, key=lambda system: count_system(system).total)
+
+
+def _quantities(order: int, jacobians: bool, chosen: Iterable[str] | None) -> list[str]:
+    if chosen is None:
+        if order not in (0, 1, 2):
+            raise ModelError(f"order={order!r}; expected 0 (pose), 1 (velocity) or 2 (acceleration).")
+        return [k for k, row in QUANTITIES.items() if row[0] <= order and (row[1] or jacobians)]
+    wanted = [chosen] if isinstance(chosen, str) else list(chosen)
+    for k in wanted:
+        if k not in QUANTITIES:
+            raise ModelError(f"quantity {k!r} was asked for; expected some of {', '.join(QUANTITIES)}.")
+    if not wanted:
+        raise ModelError(f"no quantity was asked for; expected some of {', '.join(QUANTITIES)}.")
+    return [k for k in QUANTITIES if k in wanted]
+
+
+def _names(mech: Mechanism, frames: str | Sequence[str] | None) -> list[str]:
+    names = [frames] if isinstance(frames, str) else [b.name for b in mech.bodies] if frames is None else list(frames)
+    if not names:
+        raise ModelError(f"no frame of {mech.name} was asked for. {nearest('', [b.name for b in mech.bodies])}")
+    return names
+
+
+def _system(tree: Tree, frames: list[Frame], reference: Frame | None, wanted: list[str], scheme: str) -> System:
+    order = max(QUANTITIES[k][0] for k in wanted)
+    fields = [k for k in wanted if QUANTITIES[k][1]]
+    moves: list[Motion] = []
+    if fields:
+        moves = frame_motions(tree, frames, reference, max(QUANTITIES[k][0] for k in fields), scheme)
+    columns: list[Any] = []
+    if "J" in wanted or "Jd" in wanted:
+        columns = frame_jacobians(tree, frames, reference, "Jd" in wanted)
+    outputs: dict[str, Any] = {}
+    units, origins = {}, {}
+    for i, f in enumerate(frames):
+        for k in wanted:
+            name = f"{k}_{identifier(f.name)}"
+            if name in outputs:
+                raise ModelError(f"two frames give the output {name!r}; ask for them in two calls, or rename one.")
+            if k in ("J", "Jd"):
+                outputs[name] = columns[i][k == "Jd"]
+            else:
+                value = getattr(moves[i], QUANTITIES[k][1])
+                outputs[name] = np.eye(3, dtype=int).tolist() if value is None else value
+            units[name] = QUANTITIES[k][2]
+            seen_from = "the world" if reference is None else reference.name
+            origins[name] = f"{QUANTITIES[k][3]} of {f.name} relative to {seen_from} ({scheme})"
+    inputs = {"q": tree.q, "qd": tree.qd, "qdd": tree.qdd}
+    return make_system(tree, "kinematics", dict(list(inputs.items())[: order + 1]), outputs, units, origins)

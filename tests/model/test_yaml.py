@@ -1,0 +1,125 @@
+"""The model file: what is written is read back to the same numbers; its schema is the reader's."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from symbody.model.builder import Builder
+from symbody.model.load import FOLDER, bundled_names, load
+from symbody.model.mechanism import Mechanism, Shape
+from symbody.model.numbers import number_of
+from symbody.model.schema import SCHEMA_FILE, model_schema, schema_text
+from symbody.model.yaml_file import read_text
+from symbody.model.yaml_writer import to_yaml, write
+
+PATTERNS = sorted(f"patterns/{p.stem}" for p in (FOLDER / "patterns").glob("*.yaml"))
+
+
+def everything() -> Mechanism:
+    """A Mechanism that uses every field of the format."""
+    b = Builder(
+        "every: thing", gravity=(0, "-g*sin(tilt)", "-g*cos(tilt)") if False else (0, 0, -9.81), source="# no comment"
+    )
+    b.parameter("l", 0.5, "m", nonzero=True)
+    b.parameter("k")
+    shape = Shape("box", (0.1, 0.2, 0.3), b.placement((0, 0, 0.1), ("z", 0.3), "shape"), "", (1.0, 0.0, 0.5, 1.0))
+    b.body("a", mass="2*l", com=("l/3", 0, 1e-7), inertia=(0.3, 0.01, 0.3, 0.02, -0.01, 0.3), shapes=[shape],
+           frames={"p": ("l", 0, 0), "tool": {"position": (0, 0, 1), "rotation": ("y", 0.7)}})  # fmt: skip
+    b.body("b", mass=1, inertia=(1, 2, 9), physical=False)
+    for name in ("c", "d", "e", "no", "1"):
+        b.body(name, mass=0.1)
+    b.joint("j1", "revolute", "world", "a", position=("l", 0, 0), rotation=[("x", 0.2), ("z", "90*deg")], axis=(1, 2, 3),
+            limits=(-1, 1, 5, 6), stiffness="k", rest=0.1, viscous=0.2, coulomb="k/2", rotor=("l", -30, True), elastic=(100, 1))  # fmt: skip
+    b.joint("j2", "helical", "a", "b", axis="-x", pitch="1/3", rotation=("x", "-90*deg"))
+    b.joint("j3", "spherical", "b", "c", sequence="zyx")
+    b.joint("j4", "prismatic", "c", "d", mode="driven", value="0.1*sin(t)*l")
+    b.joint("j5", "revolute", "d", "e", mimic=("j2", 2, "l"))
+    b.joint("yes", "revolute", "e", "no", mode="locked", value=0.25)
+    b.joint("j7", "free", "world", "1", mode="passive")
+    b.cut("close", "rod", "a.p", ("c", ""), length="l")
+    b.cut("rows", "rows", "a", "b", rows=(3, 4))
+    b.force("spring", "spring_damper", ["a.p", ("b", "")], stiffness="2*k", damping=3, kind2="linear", list=[1, "k"])
+    b.sensor("tip", "a", "tool").note("kept: as it is")
+    return b.done()
+
+
+def same_numbers(a: Mechanism, b: Mechanism) -> None:
+    first, second = list(a.values()), list(b.values())
+    assert len(first) == len(second)
+    for x, y in zip(first, second):
+        u, v = number_of(x), number_of(y)
+        assert u == v or str(x) == str(y), (x, y)
+        assert u is None or u == pytest.approx(v, rel=1e-15, abs=0)
+
+
+def test_a_written_model_is_read_back(tmp_path):
+    first = everything()
+    second = load(write(first, tmp_path / "every.yaml"))
+    same_numbers(first, second)
+    assert to_yaml(second) == to_yaml(first)
+    assert list(second.parameters) == list(first.parameters)
+    assert [p.data.unit for p in second.parameters.values()] == [p.data.unit for p in first.parameters.values()]
+    for what in ("name", "source", "notes", "nq", "nv", "elastic_coordinates"):
+        assert getattr(first, what) == getattr(second, what), what
+    for a, b in zip(first.joints, second.joints):
+        assert (a.name, a.kind, a.parent, a.child, a.mode, a.sequence) == (
+            b.name,
+            b.kind,
+            b.parent,
+            b.child,
+            b.mode,
+            b.sequence,
+        )
+        assert a.limits.upper == b.limits.upper
+    assert second.bodies[0].shapes[0].size == (0.1, 0.2, 0.3)
+    assert not second.body("b").physical
+    assert [c.rows for c in second.cuts] == [(), (3, 4)]
+    assert second.forces[0].values["kind2"] == "linear"
+
+
+@pytest.mark.parametrize("name", [*bundled_names(), *PATTERNS])
+def test_bundled_models_survive_writing(name):
+    first = load(name)
+    second = read_text(to_yaml(first))
+    same_numbers(first, second)
+    assert [p.data.nonzero for p in second.parameters.values()] == [p.data.nonzero for p in first.parameters.values()]
+
+
+def test_random_floats_keep_every_digit():
+    values = np.random.default_rng(5).normal(size=30) * 10.0 ** np.arange(-15, 15)
+    b = Builder("digits")
+    for k, v in enumerate(values):
+        b.body(f"b{k}", com=(v, 0, -v)).joint(f"j{k}", "revolute", "world", f"b{k}")
+    first = b.done()
+    second = read_text(to_yaml(first))
+    assert [x.data for body in first.bodies for x in body.com] == [x.data for body in second.bodies for x in body.com]
+
+
+def test_errors_and_symbols_keep_file_and_line():
+    arm = read_text(
+        "parameters:\n  m: 1\nbodies:\n  a: {mass: m}\njoints:\n  j: {kind: free, parent: world, child: a}\n",
+        "arm.yaml",
+    )
+    assert arm.parameters["m"].data.origin == "arm.yaml:2"
+    assert (arm.bodies[0].origin, arm.joints[0].origin) == ("arm.yaml:4", "arm.yaml:6")
+
+
+def test_the_schema_in_the_package_is_the_one_that_the_reader_uses():
+    assert SCHEMA_FILE.read_text(encoding="utf-8") == schema_text()
+
+
+@pytest.mark.parametrize("name", [*bundled_names(), *PATTERNS])
+def test_bundled_files_satisfy_the_schema(name):
+    jsonschema = pytest.importorskip("jsonschema")
+    from symbody.model.yaml_data import read_yaml
+
+    data = json.loads(json.dumps(read_yaml((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), name)))
+    # a body without any key is written as nothing at all
+    data["bodies"] = {key: value or {} for key, value in data["bodies"].items()}
+    jsonschema.validate(data, model_schema())
+
+
+def test_the_same_file_gives_the_same_text_every_time():
+    assert to_yaml(load("panda")) == to_yaml(load("panda"))
