@@ -49,10 +49,10 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="PATH", help="where to write the figures")
     parser.add_argument(
-        "--budget", type=float, metavar="S", help="seconds that one step of a peer may take (60; quick 8)"
+        "--budget", type=float, metavar="S", help="seconds that one step of a peer may take (60; quick 4)"
     )
     given = parser.parse_args(arguments)
-    options = Options(given.quick, given.budget or (8.0 if given.quick else 60.0))
+    options = Options(given.quick, given.budget or (4.0 if given.quick else 60.0))
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 170)
     machine = describe_machine()

@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
+import pytest
 
 import symbody as sb
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import Mechanism
+
+pin = pytest.importorskip("pinocchio")
 
 AXES = {"x": np.eye(3)[0], "y": np.eye(3)[1], "z": np.eye(3)[2]}
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import symbody as sb
 from formalisms.patterns import random_state, random_tree
 from formalisms.reference import World
-from pinocchio_oracle import Peer
+from pinocchio_oracle import Peer, pin
 from symbody.errors import ModelError
 from symbody.model.builder import Builder
 from symbody.verbs.energy import energy

@@ -3,6 +3,8 @@
 The oracle of motion is homogeneous matrices from the Mechanism alone; velocities come from a complex step along q_dot.
 """
 
+import ctypes
+
 import mujoco
 import numpy as np
 import pytest
@@ -353,6 +355,34 @@ def test_external_link_laws_in_python_in_symbols_and_as_text_agree():
     for c in found:
         np.testing.assert_allclose(c.Q, found[0].Q, rtol=1e-13)
         assert c.Q @ c.qd == pytest.approx(c.value["law_F"] * c.value["law_Zd"], rel=1e-11)
+
+
+def test_a_law_in_c_is_called_by_native_code():
+    @ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_double))
+    def law(given, result):  # stands for a compiled function of the same signature
+        result[0] = -20 * given[0] ** 2 - 3 * given[1] + given[2]
+
+    ends = (("hull", "a"), ("tool", "b"))
+    native = sb.External("law", 3, address=ctypes.cast(law, ctypes.c_void_p).value)
+    q, qd = state(machine(), 1)
+    results = []
+    for function in (native, lambda Z, Zd, t: -20 * Z**2 - 3 * Zd + t):
+        tree = build_tree(machine())
+        found = wrenches(tree, [Force("law", "external", ends, {"function": function})])
+        index = tree.places["tool"][0]
+        inputs = {"q": tree.q, "qd": tree.qd, "t": tree.graph.symbol("t", "time")}
+        system = sb.System("law", inputs=inputs, outputs={"w": [*found.links[index][0], *found.links[index][1]]})
+        results.append(system.compile()(q, qd, 0.7))
+    np.testing.assert_allclose(*results, rtol=1e-13)
+
+
+def test_an_external_without_a_function_is_an_input():
+    tree = build_tree(machine())
+    found = wrenches(
+        tree,
+        [Force("a", "external", (("tool", "a"),)), Force("b", "external", (("hull", "a"), ("tool", "b")))],
+    )
+    assert {n: a.shape for n, a in found.inputs.items()} == {"F_a": (3,), "M_a": (3,), "F_b": ()}
 
 
 def test_an_external_point_law_sees_world_motion():

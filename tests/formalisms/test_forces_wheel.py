@@ -230,7 +230,7 @@ def spinning(seed):
 
 
 def wheel_motion(q, qd, point):
-    """Rotation, centre, its velocity and omega of the wheel's centre frame, by homogeneous matrices and complex step."""
+    """Rotation, centre, velocity and omega of the wheel's centre frame, by homogeneous matrices and complex step."""
 
     def turn(axis, a):
         c, s = np.cos(a), np.sin(a)
@@ -314,6 +314,38 @@ def test_a_wheel_with_an_input_wrench_puts_it_at_the_contact_point():
     S = np.array([place.forward, place.side, place.normal])
     power = given[:3] @ S @ (v + np.cross(omega, place.point - centre)) + given[3:] @ S @ omega
     assert found.Q @ qd == pytest.approx(power, rel=1e-11)
+
+
+def test_a_user_tyre_is_given_slips_and_penetration():
+    def law(penetration, slip_angle, camber, slip, rate, t):
+        load = 2e5 * penetration + 300 * rate
+        return [5e4 * slip, -4e4 * slip_angle, load, 0, 0, 0]
+
+    q, qd = spinning(0)
+    q[2] = 0.38
+    own = run(Force("w", "tyre", (("wheel", ""),), {"law": "external", "radius": 0.32, "function": law}), q, qd)
+    ours = run(Force("w", "tyre", (("wheel", ""),), LINEAR), q, qd)
+    assert own.w_penetration > 0
+    assert own.w_Fz > 0
+    np.testing.assert_allclose(own.Q, ours.Q, rtol=1e-11, atol=1e-8)
+
+
+def test_relaxed_slips_follow_over_their_length_of_travel():
+    tree = build_tree(buggy())
+    values = {**LINEAR, "relaxation_x": 0.1, "relaxation_y": 0.4}
+    found = wrenches(tree, [Force("w", "tyre", (("wheel", ""),), values)])
+    assert set(found.states) == set(found.derivatives) == {"x_w_slip", "x_w_side"}
+    inputs = {"q": tree.q, "qd": tree.qd, **found.states}
+    observed = {k: found.outputs[f"w_{k}"] for k in ("slip", "slip_angle", "Fx", "Fz")}
+    system = sb.System("r", inputs=inputs, outputs={**found.derivatives, **observed})
+    q, qd = np.zeros(8), np.zeros(8)
+    q[2], qd[0], qd[1], qd[7] = 0.4, 10.0, 0.5, 35.0
+    at = system.compile()(q, qd, 0.02, 0.01)
+    assert at.Fz > 0
+    assert at.Fx == pytest.approx(5e4 * 0.02)
+    travel = np.hypot(10, 0.1)
+    assert at[0] == pytest.approx(travel / 0.1 * (at.slip - 0.02))
+    assert at[1] == pytest.approx(travel / 0.4 * (np.tan(at.slip_angle) - 0.01))
 
 
 def test_the_linear_tyre_is_the_tangent_of_a_symmetric_magic_formula():

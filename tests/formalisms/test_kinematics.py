@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import symbody as sb
 from formalisms.patterns import random_state, random_tree
 from formalisms.reference import World
-from pinocchio_oracle import Peer
+from pinocchio_oracle import Peer, pin
 from symbody.errors import ModelError, NameLookupError
 from symbody.formalisms.frames import common_ancestor, frame
 from symbody.formalisms.jacobians import frame_jacobians

@@ -1,4 +1,4 @@
-"""Springs, friction, actuators, contact, grounds and the linear tyre: characteristic points and physical inequalities."""
+"""Springs, friction, actuators, contact, grounds, the linear tyre: characteristic points and physical inequalities."""
 
 import numpy as np
 import pytest

@@ -13,7 +13,7 @@ from symbody.library.magic_formula_data import CAR_TYRE, NAMES, SYMMETRIC_TYRE, 
 
 
 def published(Fz, kappa, alpha_star, gamma, Vcx, tyre):
-    """Pacejka, Tire and Vehicle Dynamics, 2012, eqs (4.E1) to (4.E78) without turn slip and pressure, letter by letter."""
+    """Pacejka, Tire and Vehicle Dynamics, 2012, eqs (4.E1) to (4.E78) without turn slip and pressure."""
     p = SimpleNamespace(**asdict(tyre))
     sgn = lambda x: float(x > 0) - float(x < 0)  # noqa: E731
     atan, sin, cos, sqrt = math.atan, math.sin, math.cos, math.sqrt

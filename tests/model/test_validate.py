@@ -147,11 +147,33 @@ def test_an_unphysical_tensor_needs_consent():
 def test_random_mutations_give_a_model_or_an_error_of_ours():
     """Fuzz: characters and lines of a good file are deleted, doubled, swapped and overwritten."""
     rng = random.Random(20260101)
-    odd = ["\t", ":", "-", "[", "]", "{", "}", "&a", "*a", "!x", "'", '"', "#", "|", ">", "%", "@", "`", "?", "1e999", "\x00",
-           "null", "true", "~", "<<", "..", "9" * 30, "\u2028", "auto", "world", "t", "e", "**", "(", ")"]  # fmt: skip
+    marks = [
+        ":",
+        "-",
+        "[",
+        "]",
+        "{",
+        "}",
+        "&a",
+        "*a",
+        "!x",
+        "'",
+        '"',
+        "#",
+        "|",
+        ">",
+        "%",
+        "@",
+        "`",
+        "?",
+        "<<",
+        "**",
+        "(",
+    ]
+    odd = [*marks, "\t", "\x00", "\u2028", "1e999", "null", "true", "~", "..", "auto", "world", "t", "e", "9" * 30]
     lines = GOOD.splitlines()
-    outcomes = {"model": 0, "error": 0}
-    for _ in range(600):
+    sentences, models = [], 0
+    for _ in range(300):
         mutant = list(lines)
         for _ in range(rng.randint(1, 3)):
             k = rng.randrange(len(mutant))
@@ -176,10 +198,9 @@ def test_random_mutations_give_a_model_or_an_error_of_ours():
                 break
         try:
             read_text("\n".join(mutant), "mutant.yaml")
-            outcomes["model"] += 1
+            models += 1
         except SymbodyError as error:
-            assert str(error).startswith("mutant.yaml"), error
-            assert "\n" not in str(error)
-            outcomes["error"] += 1
-    assert outcomes["error"] > 300
-    assert outcomes["model"] > 10
+            sentences.append(str(error))
+    assert all(s.startswith("mutant.yaml") and "\n" not in s for s in sentences)
+    assert len(sentences) > 150
+    assert models > 10

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
+from typing import Any
 
 import numpy as np
 import pytest
+from bad_model_files import BAD, GOOD
 from symbody.model.builder import Builder
 from symbody.model.load import FOLDER, bundled_names, load
 from symbody.model.mechanism import Mechanism, Shape
 from symbody.model.numbers import number_of
 from symbody.model.schema import SCHEMA_FILE, model_schema, schema_text
+from symbody.model.yaml_data import read_yaml
 from symbody.model.yaml_file import read_text
 from symbody.model.yaml_writer import to_yaml, write
 
@@ -19,19 +21,22 @@ PATTERNS = sorted(f"patterns/{p.stem}" for p in (FOLDER / "patterns").glob("*.ya
 
 def everything() -> Mechanism:
     """A Mechanism that uses every field of the format."""
-    b = Builder(
-        "every: thing", gravity=(0, "-g*sin(tilt)", "-g*cos(tilt)") if False else (0, 0, -9.81), source="# no comment"
-    )
+    b = Builder("every: thing", gravity=(0, 0, "-g"), source="# no comment")
+    b.parameter("g", 9.81)
     b.parameter("l", 0.5, "m", nonzero=True)
     b.parameter("k")
     shape = Shape("box", (0.1, 0.2, 0.3), b.placement((0, 0, 0.1), ("z", 0.3), "shape"), "", (1.0, 0.0, 0.5, 1.0))
-    b.body("a", mass="2*l", com=("l/3", 0, 1e-7), inertia=(0.3, 0.01, 0.3, 0.02, -0.01, 0.3), shapes=[shape],
-           frames={"p": ("l", 0, 0), "tool": {"position": (0, 0, 1), "rotation": ("y", 0.7)}})  # fmt: skip
+    frames = {"p": ("l", 0, 0), "tool": {"position": (0, 0, 1), "rotation": ("y", 0.7)}}
+    tensor = (0.3, 0.01, 0.3, 0.02, -0.01, 0.3)
+    b.body("a", mass="2*l", com=("l/3", 0, 1e-7), inertia=tensor, shapes=[shape], frames=frames)
     b.body("b", mass=1, inertia=(1, 2, 9), physical=False)
     for name in ("c", "d", "e", "no", "1"):
         b.body(name, mass=0.1)
-    b.joint("j1", "revolute", "world", "a", position=("l", 0, 0), rotation=[("x", 0.2), ("z", "90*deg")], axis=(1, 2, 3),
-            limits=(-1, 1, 5, 6), stiffness="k", rest=0.1, viscous=0.2, coulomb="k/2", rotor=("l", -30, True), elastic=(100, 1))  # fmt: skip
+    laws = {"stiffness": "k", "rest": 0.1, "viscous": 0.2, "coulomb": "k/2", "rotor": ("l", -30, True)}
+    turns = [("x", 0.2), ("z", "90*deg")]
+    b.joint(
+        "j1", "revolute", "world", "a", ("l", 0, 0), turns, (1, 2, 3), limits=(-1, 1, 5, 6), elastic=(100, 1), **laws
+    )
     b.joint("j2", "helical", "a", "b", axis="-x", pitch="1/3", rotation=("x", "-90*deg"))
     b.joint("j3", "spherical", "b", "c", sequence="zyx")
     b.joint("j4", "prismatic", "c", "d", mode="driven", value="0.1*sin(t)*l")
@@ -64,14 +69,8 @@ def test_a_written_model_is_read_back(tmp_path):
     for what in ("name", "source", "notes", "nq", "nv", "elastic_coordinates"):
         assert getattr(first, what) == getattr(second, what), what
     for a, b in zip(first.joints, second.joints):
-        assert (a.name, a.kind, a.parent, a.child, a.mode, a.sequence) == (
-            b.name,
-            b.kind,
-            b.parent,
-            b.child,
-            b.mode,
-            b.sequence,
-        )
+        for what in ("name", "kind", "parent", "child", "mode", "sequence"):
+            assert getattr(a, what) == getattr(b, what), what
         assert a.limits.upper == b.limits.upper
     assert second.bodies[0].shapes[0].size == (0.1, 0.2, 0.3)
     assert not second.body("b").physical
@@ -112,13 +111,46 @@ def test_the_schema_in_the_package_is_the_one_that_the_reader_uses():
 
 @pytest.mark.parametrize("name", [*bundled_names(), *PATTERNS])
 def test_bundled_files_satisfy_the_schema(name):
-    jsonschema = pytest.importorskip("jsonschema")
-    from symbody.model.yaml_data import read_yaml
+    data = read_yaml((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), name)
+    assert wrong(data, model_schema(), model_schema()["$defs"]) == []
 
-    data = json.loads(json.dumps(read_yaml((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), name)))
-    # a body without any key is written as nothing at all
-    data["bodies"] = {key: value or {} for key, value in data["bodies"].items()}
-    jsonschema.validate(data, model_schema())
+
+@pytest.mark.parametrize(
+    "what", ["unknown key in a body", "unknown joint kind", "short axis", "no parent", "cuts as a number"]
+)
+def test_the_schema_refuses_bad_files(what):
+    old, new, _, _ = BAD[what]
+    assert wrong(read_yaml(GOOD.replace(old, new, 1), "bad"), model_schema(), model_schema()["$defs"]) != []
+
+
+TYPES = {"string": str, "boolean": bool, "number": (int, float), "integer": int, "object": dict, "array": list}
+
+
+def wrong(data: Any, schema: dict[str, Any], definitions: dict[str, Any]) -> list[str]:
+    """What in the data does not fit a schema: the part of JSON schema that ours uses."""
+    if "$ref" in schema:
+        schema = definitions[schema["$ref"].removeprefix("#/$defs/")]
+    if "anyOf" in schema:
+        return [] if any(not wrong(data, s, definitions) for s in schema["anyOf"]) else [f"{data} fits no choice"]
+    out = []
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if kinds and not any(data is None if k == "null" else isinstance(data, TYPES[k]) for k in kinds):
+        out.append(f"{data} is not {kinds}")
+    if ("enum" in schema and data not in schema["enum"]) or ("const" in schema and data != schema["const"]):
+        out.append(f"{data} is no choice")
+    if isinstance(data, list):
+        if not schema.get("minItems", 0) <= len(data) <= schema.get("maxItems", len(data)):
+            out.append(f"{data} has {len(data)} items")
+        for item in data:
+            out += wrong(item, schema.get("items", {}), definitions)
+    if isinstance(data, dict):
+        out += [f"{key} is missing" for key in schema.get("required", []) if key not in data]
+        more = schema.get("additionalProperties", {})
+        for key, value in data.items():
+            inner = schema.get("properties", {}).get(key, more)
+            out += [f"{key} is unknown"] if inner is False else wrong(value, inner, definitions)
+    return out
 
 
 def test_the_same_file_gives_the_same_text_every_time():

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from symbody.expr.external import External
-from symbody.expr.functions import extern
-from symbody.expr.parse import parse
 from symbody.formalisms import triples as t3
-from symbody.formalisms.link_forces import driven, finish, measure
+from symbody.formalisms.link_forces import driven, finish, link_input, measure
 from symbody.formalisms.points import from_frame
 from symbody.formalisms.tyres import ground_of
 from symbody.formalisms.wrenches import Element
@@ -65,9 +62,10 @@ def contact_point(element: Element) -> None:
     """
     _one_point(element)
     m = element.motions[0]
-    height, normal = surface(ground_of(element), m.position[0], m.position[1])
-    if ground_of(element).normal is not None:
-        depth = t3.minus(ground_of(element).offset, t3.dot(normal, m.position))
+    ground = ground_of(element)
+    height, normal = surface(ground, m.position[0], m.position[1])
+    if ground.normal is not None:
+        depth = t3.minus(ground.offset, t3.dot(normal, m.position))
     else:
         depth = t3.times(normal[2], height - m.position[2])  # along the normal, to first order in the curvature
     lift = t3.dot(normal, m.velocity)
@@ -77,7 +75,6 @@ def contact_point(element: Element) -> None:
     force = t3.scaled(pressing, normal)
     if element.given("friction"):
         slide = t3.add(m.velocity, t3.negative(t3.scaled(lift, normal)))
-        # friction_force is of the plane; here the plane's vector is kept in world axes
         gain = contact.friction_gain(
             t3.dot(slide, slide), pressing, element.value("friction"), element.value("slowest", 0.01)
         )
@@ -95,11 +92,15 @@ def external(element: Element) -> None:
 
     link    F = function(Z, Zd, t); names in a text: Z, Zd, t
     point   (Fx, Fy, Fz[, Mx, My, Mz]) = function(p (3), v (3), R (9, row by row), omega (3), t), all in world axes
+    none    the force of a link is the input F_<name>; those of a point are F_<name> and M_<name> in world axes
     """
     function = element.force.values.get("function")
+    if function is None:
+        link_input(element) if len(element.frames) == 2 else wrench(element)
+        return
     if len(element.frames) == 2:
         line = measure(element)
-        (force,) = _call(element, function, {"Z": line.Z, "Zd": line.Zd, "t": element.time}, (1,))
+        (force,) = element.call(function, {"Z": line.Z, "Zd": line.Zd, "t": element.time}, (1,))
         finish(element, line, force)
         return
     _one_point(element)
@@ -112,25 +113,8 @@ def external(element: Element) -> None:
         **{f"w{k + 1}": m.omega[k] for k in range(3)},
         "t": element.time,
     }
-    values = _call(element, function, names, (3, 6))
+    values = element.call(function, names, (3, 6))
     element.push_world(t3.triple(values), t3.triple(values[3:]) if len(values) == 6 else t3.ZERO)
-
-
-def _call(element: Element, function: Any, names: dict[str, Any], sizes: tuple[int, ...]) -> Sequence[Any]:
-    """Results of a user's function of the named nodes."""
-    arguments = list(names.values())
-    if isinstance(function, External):
-        result = extern(function, *arguments)
-    elif isinstance(function, str):
-        result = parse(function, names, element.tree.graph, strict=True)
-    elif callable(function):
-        result = function(*arguments)
-    else:
-        raise element.fault(f"has function {function!r}; expected an External, a Python function or a text.")
-    values = list(result) if isinstance(result, (list, tuple)) else [result]
-    if len(values) not in sizes:
-        raise element.fault(f"has a function with {len(values)} results; expected {' or '.join(map(str, sizes))}.")
-    return values
 
 
 # -- joints

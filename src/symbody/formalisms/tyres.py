@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from symbody.expr.functions import call
 from symbody.formalisms import triples as t3
 from symbody.formalisms.kinematics import column
 from symbody.formalisms.wheel import Contact, Sliding, on_ground, sliding
 from symbody.formalisms.wrenches import Element
 from symbody.library import contact, grounds
+from symbody.library.actuators import first_order
 from symbody.library.linear_tyre import linear_tyre
 from symbody.library.magic_formula import magic_formula
 from symbody.library.magic_formula_data import CAR_TYRE, NAMES, SYMMETRIC_TYRE, MagicFormula
@@ -24,28 +26,50 @@ GROUNDS = ("flat", "slope", "sinusoid", "profile")
 def tyre(element: Element) -> None:
     """A wheel: the point's frame is its centre, the frame's y axis (or `axle`) its axle, pointing to the left.
 
-    radius (free, m), stiffness (N/m), damping (N s/m), slowest (m/s), ground and its numbers; law: linear or
-    magic_formula, with their coefficients. For the Magic Formula, `tyre` is car | symmetric or a MagicFormula; values
-    under .tir names override it, and radius, stiffness and damping come from it where they are not given.
+    radius (free, m), stiffness (N/m), damping (N s/m), slowest (m/s), ground and its numbers. Laws:
+    linear          coefficients as in `library.linear_tyre`
+    magic_formula   `tyre` is car | symmetric or a MagicFormula; values under .tir names override it, and radius, stiffness
+                    and damping come from it where they are not given
+    external        (Fx, Fy, Fz, Mx, My, Mz) = function(penetration, slip angle, camber, slip, penetration rate, t)
+    relaxation_x, relaxation_y (m): the slips follow over these lengths of travel, as states x_<name>_slip, x_<name>_side.
     """
     if len(element.frames) != 1:
         raise element.fault(f"has {len(element.frames)} points; expected one, the wheel's centre.")
-    law = element.option("law", ("linear", "magic_formula"))
+    law = element.option("law", ("linear", "magic_formula", "external"))
     record = _record(element) if law == "magic_formula" else None
-    place, sliding_ = wheel_contact(element)
-    load = _load(element, place, sliding_, record)
-    if record is None:
-        numbers = element.coefficients(dict.fromkeys(LINEAR))
-        Fx, Fy, Mx, My, Mz = linear_tyre(
-            load, sliding_.kappa, sliding_.slip_angle, place.camber, radius=place.radius, **numbers
-        )
+    place, slide = wheel_contact(element)
+    kappa, alpha = (
+        _relaxed(element, slide, "x", "slip", slide.kappa),
+        _relaxed(element, slide, "y", "side", slide.alpha),
+    )
+    depth = _penetration(element, place, record)
+    if law == "external":
+        names = {"penetration": depth, "slip_angle": call("atan", alpha), "camber": place.camber, "slip": kappa}
+        names |= {"rate": -slide.lift, "t": element.time}
+        Fx, Fy, Fz, Mx, My, Mz = element.call(element.force.values.get("function"), names, (6,))
     else:
-        forward = sliding_.speed / sliding_.travel
-        f = magic_formula(load, sliding_.kappa, sliding_.alpha, place.camber, sliding_.travel, forward, record)
-        Fx, Fy, Mx, My, Mz = f.Fx, f.Fy, f.Mx, f.My, f.Mz
-    for name, value, unit in (("Fx", Fx, "N"), ("Fy", Fy, "N"), ("Fz", load, "N"), ("Mz", Mz, "N m")):
+        Fz = _load(element, depth, slide, record)
+        if record is None:
+            numbers = element.coefficients(dict.fromkeys(LINEAR))
+            Fx, Fy, Mx, My, Mz = linear_tyre(
+                Fz, kappa, call("atan", alpha), place.camber, radius=place.radius, **numbers
+            )
+        else:
+            f = magic_formula(Fz, kappa, alpha, place.camber, slide.travel, slide.speed / slide.travel, record)
+            Fx, Fy, Mx, My, Mz = f.Fx, f.Fy, f.Mx, f.My, f.Mz
+    for name, value, unit in (("Fx", Fx, "N"), ("Fy", Fy, "N"), ("Fz", Fz, "N"), ("Mz", Mz, "N m")):
         element.observe(name, value, unit)
-    push_at_contact(element, place, (Fx, Fy, load), (Mx, My, Mz))
+    push_at_contact(element, place, (Fx, Fy, Fz), (Mx, My, Mz))
+
+
+def _relaxed(element: Element, slide: Sliding, axis: str, name: str, slip: Any) -> Any:
+    """A slip, or the state that follows it: x' = |v_x| / length (slip - x) (Pacejka 2012, section 7.2)."""
+    if not element.given(f"relaxation_{axis}"):
+        return slip
+    state = f"x_{element.name}_{name}"
+    x = element.wrenches.state(state)
+    element.wrenches.derivatives[state] = first_order(x, slip, element.value(f"relaxation_{axis}") / slide.travel)
+    return x
 
 
 def wheel_input(element: Element) -> None:
@@ -85,18 +109,19 @@ def push_at_contact(element: Element, place: Contact, force: Sequence[Any], mome
     element.push_world(f, t3.add(world(moment), t3.cross(arm, f)))
 
 
-def _load(element: Element, place: Contact, slide: Sliding, record: MagicFormula | None) -> Any:
-    """Normal force of the road, N: the penetration cos(camber) (free radius - radius) is positive in contact."""
-
-    def number(name: str, key: str) -> Any:
-        return element.value(name, None if record is None else getattr(record, key))
-
-    depth = place.camber_cos * (number("radius", "UNLOADED_RADIUS") - place.radius)
-    damping = element.value("damping", 0 if record is None else record.VERTICAL_DAMPING)
+def _penetration(element: Element, place: Contact, record: MagicFormula | None) -> Any:
+    """cos(camber) (free radius - radius), m: positive in contact (robotran's ps with the sign that pushes up)."""
+    free = element.value("radius", None if record is None else record.UNLOADED_RADIUS)
+    depth = place.camber_cos * (free - place.radius)
     element.observe("penetration", depth, "m")
-    return contact.normal_force(
-        depth, -slide.lift, number("stiffness", "VERTICAL_STIFFNESS"), damping, element.value("width", 0)
-    )
+    return depth
+
+
+def _load(element: Element, depth: Any, slide: Sliding, record: MagicFormula | None) -> Any:
+    """Normal force of the road, N."""
+    stiffness = element.value("stiffness", None if record is None else record.VERTICAL_STIFFNESS)
+    damping = element.value("damping", 0 if record is None else record.VERTICAL_DAMPING)
+    return contact.normal_force(depth, -slide.lift, stiffness, damping, element.value("width", 0))
 
 
 def _record(element: Element) -> MagicFormula:

@@ -10,7 +10,10 @@ import numpy as np
 
 from symbody.errors import ModelError, nearest
 from symbody.expr.arrays import Array, zeros
+from symbody.expr.external import External
+from symbody.expr.functions import extern
 from symbody.expr.node import Node
+from symbody.expr.parse import parse
 from symbody.formalisms import triples as t3
 from symbody.formalisms.frames import Frame
 from symbody.formalisms.kinematics import Motion
@@ -18,6 +21,7 @@ from symbody.formalisms.points import frame_of, to_frame, world_motions
 from symbody.formalisms.tree import Tree
 from symbody.formalisms.triples import Vec
 from symbody.model.mechanism import Force
+from symbody.model.pieces import identifier
 
 
 @dataclass(eq=False)
@@ -91,7 +95,8 @@ class Element:
 
     @property
     def name(self) -> str:
-        return self.force.name
+        """The element's name as part of the names of inputs, states and outputs."""
+        return identifier(self.force.name)
 
     @property
     def tree(self) -> Tree:
@@ -133,6 +138,23 @@ class Element:
         """Those of the named numbers that the element gives."""
         return {n: self.value(n) for n in names if self.given(n)}
 
+    def call(self, function: Any, names: Mapping[str, Any], sizes: tuple[int, ...]) -> list[Any]:
+        """Results of a user's function of the named nodes: an External, a Python function of nodes, or a text."""
+        arguments = list(names.values())
+        if isinstance(function, External):
+            result = extern(function, *arguments)
+        elif isinstance(function, str):
+            result = parse(function, dict(names), self.tree.graph, strict=True)
+        elif callable(function):
+            result = function(*arguments)
+        else:
+            raise self.fault(f"has function {function!r}; expected an External, a Python function or a text.")
+        values = list(result) if isinstance(result, (list, tuple)) else [result]
+        if len(values) not in sizes:
+            expected = " or ".join(map(str, sizes))
+            raise self.fault(f"has a function with {len(values)} results; expected {expected}.")
+        return values
+
     def observe(self, name: str, value: Any, unit: str = "") -> None:
         self.wrenches.observe(f"{self.name}_{name}", value, unit)
 
@@ -151,13 +173,15 @@ class Element:
 
     def fault(self, text: str) -> ModelError:
         origin = str(self.force.origin)
-        return ModelError(f"{origin + ': ' if origin else ''}force {self.name!r} of kind {self.force.kind!r} {text}")
+        return ModelError(
+            f"{origin + ': ' if origin else ''}force {self.force.name!r} of kind {self.force.kind!r} {text}"
+        )
 
 
 def elements(tree: Tree, forces: Sequence[Force], moving: Collection[str], into: Wrenches) -> list[Element]:
     """The Elements of Force records; those whose names are in `moving` get world motions, found in one pass for all."""
     made = [Element(f, into, tuple(frame_of(tree, p) for p in f.points)) for f in forces]
-    movers = [e for e in made if e.name in moving]
+    movers = [e for e in made if e.force.name in moving]
     found = iter(world_motions(tree, [f for e in movers for f in e.frames], order=1))
     for e in movers:
         e.motions = tuple(next(found) for _ in e.frames)

@@ -203,7 +203,7 @@ class Mechanism:
             yield b.mass
             yield from b.com.flat
             yield from b.inertia.flat
-            for p in b.frames.values():
+            for p in (*b.frames.values(), *(s.placement for s in b.shapes if s.placement is not None)):
                 yield from p.rotation.flat
                 yield from p.position.flat
         for j in self.joints:
@@ -217,6 +217,7 @@ class Mechanism:
                 yield from (j.rotor.inertia, j.rotor.ratio)
             if j.mimic is not None:
                 yield from (j.mimic.ratio, j.mimic.offset)
+        yield from (c.length for c in self.cuts if c.length is not None)
         for f in self.forces:
             for v in f.values.values():
                 yield from (x for x in np.array(v, dtype=object).flat if isinstance(x, Node))

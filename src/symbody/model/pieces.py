@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -121,8 +122,8 @@ def force_value(value: Any, number: Number, names: Mapping[str, Any], what: str,
     """Numbers and expressions as nodes, lists as tuples; a name that is no parameter is a text (a variant)."""
     if isinstance(value, (list, tuple, np.ndarray)):
         return tuple(force_value(v, number, names, what, f"{auto}{k + 1}") for k, v in enumerate(value))
-    if isinstance(value, (bool, type(None))):
-        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction, np.number, str, Node)):
+        return value  # a function, a record of tyre coefficients: the law knows
     if isinstance(value, str) and not is_auto(value) and value.isidentifier() and value not in names:
         return value
     return number(value, auto, what)

@@ -132,7 +132,7 @@ PIECES: dict[str, Schema] = {
     "force": _some({
         "kind": _text("a law of the library"),
         "points": {"type": "array", "minItems": 1, "description": "bodies or body.frame"},
-        "values": {"type": "object", "description": "parameters of the law; they may also stand beside kind and points"},
+        "values": {"type": "object", "description": "parameters of the law; they may stand beside kind too"},
     }, ("kind", "points"), more=True),
     "sensor": _some({"body": _text("that carries it"), "frame": _text("of the body")}, ("body",)),
 }  # fmt: skip
@@ -156,6 +156,7 @@ def model_schema() -> Schema:
         },
         **PIECES,
         "parameter": {"anyOf": [{"$ref": "#/$defs/number"}, {"type": "null"}, PIECES["parameter"]]},
+        "body": {"anyOf": [{"type": "null"}, PIECES["body"]]},
         "frame": {"anyOf": [{"$ref": "#/$defs/vector"}, PIECES["frame"]]},
         "sensor": {"anyOf": [{"type": "string"}, PIECES["sensor"]]},
     }

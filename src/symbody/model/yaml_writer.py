@@ -177,6 +177,11 @@ def _cut(cut: Cut) -> Lines:
 def _force(force: Force) -> Lines:
     yield f"kind: {_text(force.kind)}"
     yield f"points: {_value(force.points)}"
+    for key, value in force.values.items():
+        if not isinstance(value, (Node, bool, str, tuple, type(None))):
+            raise ModelError(
+                f"{key} of force {force.name!r} is {type(value).__name__}, which a model file cannot hold."
+            )
     if force.values:
         yield "values:"
         yield from (f"  {_text(key)}: {_value(value)}" for key, value in force.values.items())

@@ -14,11 +14,24 @@ _chain_lengths: dict[tuple[int, ...], int] = {}
 
 
 class Ledger:
-    """Vertices of a Network (see there). `total` is mul + add + div, `trig` the number of sines and cosines."""
+    """Vertices of a Network (see there). `total` is mul + add + div, `adds` the add in it, `trig` counts sin and cos."""
 
     __slots__ = (
-        "_tables", "body", "call_weight", "graph", "journal", "kind", "like", "loose", "parents", "powers", "refs",
-        "setup_cache", "total", "trig",
+        "_tables",
+        "adds",
+        "body",
+        "call_weight",
+        "graph",
+        "journal",
+        "kind",
+        "like",
+        "loose",
+        "parents",
+        "powers",
+        "refs",
+        "setup_cache",
+        "total",
+        "trig",
     )  # fmt: skip
 
     def __init__(self, graph: Any) -> None:
@@ -31,6 +44,7 @@ class Ledger:
         self._tables: tuple[dict[Any, int], ...] = tuple({} for _ in range(7))  # per kind: body -> reference
         self.powers: dict[int, dict[int, int]] = {}  # base -> exponent -> products that hold this power
         self.total = 0
+        self.adds = 0
         self.trig = 0
         self.call_weight = 0  # operations that a new sine or cosine must save
         self.loose: list[int] = []  # vertices that have lost a parent
@@ -89,6 +103,7 @@ class Ledger:
                 refs[c] += 1
         if kind == SUM:
             self.total += len(body) - 1
+            self.adds += len(body) - 1
         elif kind == PRODUCT:
             self.total += self._product_cost(body, 1)
         elif kind == INVERSE:
@@ -100,6 +115,7 @@ class Ledger:
         parents, refs, kinds = self.parents, self.refs, self.kind
         if kind == SUM:
             self.total -= len(body) - 1
+            self.adds -= len(body) - 1
         elif kind == PRODUCT:
             self.total -= self._product_cost(body, -1)
         elif kind == INVERSE:

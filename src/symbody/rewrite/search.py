@@ -17,11 +17,12 @@ TEMPERATURE = 0.3  # operations that a step may lose at the beginning, about
 def search(net: Network, trials: int, seed: int = 0, patience: int = PATIENCE) -> None:
     """Try at most `trials` moves; worse states are entered with falling probability, the best one is kept.
 
-    It ends when `patience` trials have brought nothing new.
+    It ends when `patience` trials have brought nothing new. At equal totals fewer additions win: published counts are
+    compared number by number.
     """
     random = Random(seed)
     places: list[int] = []
-    best, best_mark = net.total, net.mark()
+    best, best_mark = (net.total, net.adds), net.mark()
     n = found = 0
     while n < trials and n - found < patience:
         if not places:
@@ -43,8 +44,9 @@ def search(net: Network, trials: int, seed: int = 0, patience: int = PATIENCE) -
         loss = net.total - before
         heat = TEMPERATURE * (1 - n / trials) + 1e-9
         if loss <= 0 or random.random() < exp(-loss / heat):
-            if net.total < best:
-                best, best_mark, found = net.total, net.mark(), n
+            if (net.total, net.adds) < best:
+                found = n if net.total < best[0] else found
+                best, best_mark = (net.total, net.adds), net.mark()
         else:
             net.undo(mark)
     net.undo(best_mark)

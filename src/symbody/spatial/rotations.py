@@ -1,4 +1,7 @@
-"""Rotation matrices over any scalar. R_ab takes b-coordinates to a-coordinates; angles in rad."""
+"""Rotation matrices over any scalar. R_ab takes b-coordinates to a-coordinates; angles in rad.
+
+`expr.arrays.rotation_x` and its like serve floats and nodes; these hold for complex and dual angles as well.
+"""
 
 from __future__ import annotations
 
