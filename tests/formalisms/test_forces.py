@@ -17,7 +17,6 @@ from symbody.formalisms.kinematics import frame_motions, kinematic_map
 from symbody.formalisms.newton_euler import at_rest, newton_euler
 from symbody.formalisms.points import frame_of, world_motions
 from symbody.formalisms.tree import build_tree
-from symbody.library import springs
 from symbody.model.builder import Builder
 from symbody.model.mechanism import Force
 
@@ -157,17 +156,20 @@ PAIRS = [
 # -- links
 
 
+@pytest.mark.parametrize("cubic", [0.0, 50.0])
 @pytest.mark.parametrize("points", PAIRS, ids=lambda p: f"{p[0][0]}-{p[1][0]}")
-def test_a_spring_pulls_down_the_gradient_of_its_energy(points):
-    mech = machine(("s", "spring_damper", points, {"stiffness": 130.0, "length": 0.4}))
+def test_a_spring_pulls_down_the_gradient_of_its_energy(points, cubic):
+    law = {"law": "cubic", "stiffness3": cubic} if cubic else {}
+    mech = machine(("s", "spring_damper", points, {"stiffness": 130.0, "length": 0.4, **law}))
     c = Case(mech)
     Z = length(mech, c.q, *points).real
     assert c.value["s_Z"] == pytest.approx(Z, rel=1e-13)
+    assert c.value["s_E"] == pytest.approx(65 * (Z - 0.4) ** 2 + cubic / 4 * (Z - 0.4) ** 4, rel=1e-12)
     # along every admissible direction the work of Q is the loss of energy
     N = c.value["N"]
     for k in range(mech.nv):
         moved = length(mech, c.q + 1j * STEP * N[:, k], *points)
-        slope = springs.energy(moved, 130.0, 0.4).imag / STEP
+        slope = (65 * (moved - 0.4) ** 2 + cubic / 4 * (moved - 0.4) ** 4).imag / STEP
         assert c.Q[k] == pytest.approx(-slope, rel=1e-11, abs=1e-11)
 
 

@@ -322,7 +322,7 @@ def test_a_user_tyre_is_given_slips_and_penetration():
         return [5e4 * slip, -4e4 * slip_angle, load, 0, 0, 0]
 
     q, qd = spinning(0)
-    q[2] = 0.38
+    q[2], qd[2] = 0.36, -0.5
     own = run(Force("w", "tyre", (("wheel", ""),), {"law": "external", "radius": 0.32, "function": law}), q, qd)
     ours = run(Force("w", "tyre", (("wheel", ""),), LINEAR), q, qd)
     assert own.w_penetration > 0

@@ -138,22 +138,18 @@ def finish(element: Element, line: Distance, force: Any) -> None:
 
 
 def spring_damper(element: Element) -> None:
-    """stiffness (N/m), damping (N s/m), length (free, m); law: linear, cubic (stiffness3, N/m^3), pull, push."""
+    """stiffness (N/m), damping (N s/m), length (free, m); law: linear, cubic (stiffness3, N/m^3), pull, push.
+
+    Observed: Z, Zd, F, and the stored energy E of linear and cubic springs.
+    """
     line = measure(element)
     law = element.option("law", tuple(springs.LAWS))
-    extra = {"cubic": element.value("stiffness3")} if law == "cubic" else {}
-    finish(
-        element,
-        line,
-        springs.LAWS[law](
-            line.Z,
-            line.Zd,
-            stiffness=element.value("stiffness", 0),
-            damping=element.value("damping", 0),
-            length=element.value("length", 0),
-            **extra,
-        ),
-    )
+    numbers = {"stiffness": element.value("stiffness", 0), "length": element.value("length", 0)}
+    if law == "cubic":
+        numbers["cubic"] = element.value("stiffness3")
+    if law in ("linear", "cubic"):
+        element.observe("E", springs.energy(line.Z, **numbers), "J")
+    finish(element, line, springs.LAWS[law](line.Z, line.Zd, damping=element.value("damping", 0), **numbers))
 
 
 def actuator(element: Element) -> None:

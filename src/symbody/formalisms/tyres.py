@@ -28,10 +28,10 @@ def tyre(element: Element) -> None:
 
     radius (free, m), stiffness (N/m), damping (N s/m), slowest (m/s), ground and its numbers. Laws:
     linear          coefficients as in `library.linear_tyre`
-    magic_formula   `tyre` is car | symmetric or a MagicFormula; values under .tir names override it, and radius, stiffness
-                    and damping come from it where they are not given
+    magic_formula   `tyre` is car | symmetric or a MagicFormula; values under .tir names override it, and radius,
+                    stiffness and damping come from it where they are not given
     external        (Fx, Fy, Fz, Mx, My, Mz) = function(penetration, slip angle, camber, slip, penetration rate, t)
-    relaxation_x, relaxation_y (m): the slips follow over these lengths of travel, as states x_<name>_slip, x_<name>_side.
+    relaxation_x, relaxation_y (m): the slips follow over these lengths of travel; states x_<name>_slip, x_<name>_side.
     """
     if len(element.frames) != 1:
         raise element.fault(f"has {len(element.frames)} points; expected one, the wheel's centre.")

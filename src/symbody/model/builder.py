@@ -18,7 +18,7 @@ from symbody.model.numbers import AUTO, frozen_array, number_of, sequence_of, to
 from symbody.model.origin import fault, place, shown
 from symbody.model.pieces import identifier, is_auto
 from symbody.model.placing import axis_vector, rotation_matrix
-from symbody.model.validate import validate
+from symbody.model.validate import check_finite, validate
 
 MODES = ("actuated", "passive", "locked", "driven")
 RESERVED = ("t", "pi", "deg", "inf", "nan", AUTO, "True", "False", "and", "or", "not")
@@ -275,11 +275,13 @@ class Builder:
 
     def done(self) -> Mechanism:
         """The validated Mechanism, joints in an order in which parents come first."""
+        gravity = self.vector(self.gravity, "gravity", "g", self._gravity_origin)
+        check_finite(gravity, "gravity", self._gravity_origin)
         mechanism = Mechanism(
             self.name,
             tuple(self._bodies.values()),
             tuple(self._joints.values()),
-            self.vector(self.gravity, "gravity", "g", self._gravity_origin),
+            gravity,
             self.graph,
             tuple(self._cuts.values()),
             tuple(self._forces.values()),

@@ -14,7 +14,7 @@ from symbody.expr.evaluate import evaluate
 from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, Node
 from symbody.expr.parse import parse
-from symbody.expr.walk import free_symbols
+from symbody.expr.walk import free_symbols, topological
 from symbody.model.origin import fault, shown
 
 AUTO = "auto"
@@ -53,6 +53,9 @@ def _read(text: str, graph: Graph, names: Mapping[str, Any], what: str, origin: 
         raise fault(origin, f"{what} is {shown(text)}: {sentence}") from None
     except (ArithmeticError, ValueError) as error:
         raise fault(origin, f"{what} is {shown(text)}, which has no value: {error}.") from None
+    for part in topological([node]):
+        if part.op is CONST and not math.isfinite(as_float(part.data, what, origin)):
+            raise fault(origin, f"{what} is {shown(text)}, which contains {part}; expected finite numbers.")
     return node
 
 

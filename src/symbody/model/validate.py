@@ -31,7 +31,7 @@ def validate(mechanism: Mechanism) -> Mechanism:
     for joint in mechanism.joints:
         _joint(joint, mechanism)
     _points(mechanism)
-    _finite(mechanism.gravity, f"gravity of {mechanism.name}", "")
+    check_finite(mechanism.gravity, f"gravity of {mechanism.name}", "")
     return mechanism
 
 
@@ -116,9 +116,9 @@ def _parents_first(joints: Iterable[Joint]) -> bool:
 
 def _body(body: Body) -> None:
     owner, at = f"body {body.name!r}", body.origin
-    _finite([body.mass], f"mass of {owner}", place(at, "mass"))
-    _finite(body.com, f"com of {owner}", place(at, "com"))
-    _finite(body.inertia, f"inertia of {owner}", place(at, "inertia"))
+    check_finite([body.mass], f"mass of {owner}", place(at, "mass"))
+    check_finite(body.com, f"com of {owner}", place(at, "com"))
+    check_finite(body.inertia, f"inertia of {owner}", place(at, "inertia"))
     mass = number_of(body.mass)
     if mass is not None and mass < 0:
         raise fault(place(at, "mass"), f"{owner} has mass {mass:g}; expected 0 or more, kg.")
@@ -153,8 +153,8 @@ def _inertia(tensor: np.ndarray, physical: bool, owner: str, origin: str) -> Non
 def _placement(placement: Placement, owner: str, origin: str) -> None:
     """Finite position, orthogonal and right-handed rotation, as far as they are numbers."""
     at = place(origin, "rotation")
-    _finite(placement.position, f"position of {owner}", place(origin, "position"))
-    _finite(placement.rotation, f"rotation of {owner}", at)
+    check_finite(placement.position, f"position of {owner}", place(origin, "position"))
+    check_finite(placement.rotation, f"rotation of {owner}", at)
     matrix = numbers_of(placement.rotation)
     if matrix is None:
         return
@@ -165,7 +165,8 @@ def _placement(placement: Placement, owner: str, origin: str) -> None:
         raise fault(at, f"rotation of {owner} is left-handed (determinant -1); expected a right-handed one.")
 
 
-def _finite(nodes: Iterable[Node], what: str, origin: str) -> None:
+def check_finite(nodes: Iterable[Node], what: str, origin: str) -> None:
+    """Values for the default parameters are finite, as far as there are any."""
     for node in nodes if not isinstance(nodes, np.ndarray) else nodes.flat:
         value = number_of(node)
         if value is not None and not np.isfinite(value):

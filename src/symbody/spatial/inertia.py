@@ -12,7 +12,7 @@ from symbody.expr.arrays import Array, is_zero, matmul, transpose, zeros
 
 @dataclass(frozen=True, eq=False)
 class Inertia:
-    """mass (kg), moment (3,) = mass * centre of mass (kg m), tensor (3, 3) about the origin (kg m^2), all in one frame."""
+    """mass (kg), moment (3,) = mass * centre of mass (kg m), tensor (3, 3) about the origin (kg m^2), in one frame."""
 
     mass: Any
     moment: Array

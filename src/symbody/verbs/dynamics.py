@@ -12,7 +12,7 @@ from symbody.expr.arrays import Array, matmul
 from symbody.expr.derivative import jacobian
 from symbody.expr.functions import as_nodes
 from symbody.expr.node import Node
-from symbody.expr.walk import free_symbols, substitute
+from symbody.expr.walk import free_symbols, quiet_collector, substitute
 from symbody.formalisms import triples as t3
 from symbody.formalisms.choices import Choice, added, equations, solved
 from symbody.formalisms.explicit import driven_velocities
@@ -114,7 +114,8 @@ class Problem:
 
     def __init__(self, mech: Mechanism, parameters: str = "setup", wrenches: Sequence[str] = ()) -> None:
         self.mech = mech
-        self.tree = build_tree(mech, parameters)
+        with quiet_collector():
+            self.tree = build_tree(mech, parameters)
         self.inputs: dict[str, Array] = {}
         self.states: dict[str, Array] = {}
         self.derivatives: dict[str, Any] = {}
@@ -160,7 +161,8 @@ class Problem:
             return self._by_other(quantity, formalism)
         if formalism == "order_n" and quantity == "forward":
             check_order_n(self.tree)
-        return equations(self.tree, quantity, self.choice(formalism))
+        with quiet_collector():
+            return equations(self.tree, quantity, self.choice(formalism))
 
     def choice(self, formalism: str) -> Choice:
         """The fixed Choice of a named formalism."""
