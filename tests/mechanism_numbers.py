@@ -1,6 +1,6 @@
-"""A Mechanism in numbers: poses of its bodies and its mass matrix by the definition, to compare readers with other programs.
+"""A Mechanism in numbers: poses of its bodies and its mass matrix by the definition, to compare with other programs.
 
-Nothing of `symbody.formalisms` is used: homogeneous matrices outward, Jacobians from the twist of each motion, M = sum J' I J.
+Nothing of `symbody.formalisms` is used: poses outward, Jacobians from the twist of each motion, M = sum J' I J.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def quaternion(q):
 
 
 class Numbers:
-    """The Mechanism at one configuration: `poses[body]` (R, p) in the world, `jacobians[body]` (6, nv), angular first."""
+    """The Mechanism at one configuration: `poses[body]` (R, p), `jacobians[body]` (6, nv) angular first; world axes."""
 
     def __init__(self, mech: Mechanism, q) -> None:
         self.mech = mech

@@ -1,4 +1,4 @@
-"""The pattern models of operation counting, as Mechanisms (models 2. of the operation-count study), and random trees."""
+"""The pattern models of operation counting (section 2 of that study) as Mechanisms, and random trees."""
 
 from __future__ import annotations
 
@@ -177,8 +177,9 @@ def p6a() -> Mechanism:
 def p6c(simple: bool = False) -> Mechanism:
     """Stanford: R3 R1 T3 R3 R1 R3; simple: diagonal inertias and centres of mass on z (P6d)."""
     return chain(Maker("P6d" if simple else "P6c"), [
-        dict(kind="T" if k == 3 else "R", axis="x" if k in (2, 5) else "z", offset=("r2", 0, 0) if k == 2 else (0, 0, 0),
-             mass=f"m{k}", com=com(k, "001" if simple else "111"), inertia=diagonal(k) if simple else full(k))
+        dict(kind="T" if k == 3 else "R", axis="x" if k in (2, 5) else "z",
+             offset=("r2", 0, 0) if k == 2 else (0, 0, 0), mass=f"m{k}", com=com(k, "001" if simple else "111"),
+             inertia=diagonal(k) if simple else full(k))
         for k in range(1, 7)
     ])  # fmt: skip
 
@@ -215,12 +216,13 @@ SKEW = [(0.6, 0.0, 0.8), (1 / 3, -2 / 3, 2 / 3), (-0.6, 0.8, 0.0)]
 
 
 def random_tree(
-    seed: int, n: int, kinds: list[str] | None = None, couplings: bool = True, rotors: bool = True, plain: bool = False
-) -> Mechanism:
+    seed: int, n: int, kinds: list[str] | None = None, couplings: bool = True, rotors: bool = True, plain: bool = False,
+    massless: bool = True,
+) -> Mechanism:  # fmt: skip
     """n bodies on random parents, joints of all kinds; couplings: mimic joints and gyroscopic rotors as well."""
     rng = np.random.default_rng(seed)
     m = Maker(f"tree{seed}", gravity=[float(x) for x in rng.normal(size=3) * 5])
-    kinds = kinds or [k for k in KINDS]
+    kinds = kinds or list(KINDS)
     names = ["world"]
     for k in range(n):
         kind = str(rng.choice(kinds))
@@ -239,21 +241,31 @@ def random_tree(
         if not plain and kind not in ("fixed",) and rng.random() < 0.2:
             extra["coulomb"] = m.node(0.7)
         if single and rotors and rng.random() < 0.3:
-            extra["rotor"] = Rotor(m.node(0.05), m.node(8), gyroscopic=couplings and kind == "revolute" and rng.random() < 0.5)
+            extra["rotor"] = Rotor(
+                m.node(0.05), m.node(8), gyroscopic=couplings and kind == "revolute" and rng.random() < 0.5
+            )
         if single and couplings and rng.random() < 0.25:
-            others = [j for j in m.joints if j.kind in ("revolute", "prismatic", "helical") and j.mimic is None and j.mode == "actuated" and j.elastic is None]
+            others = [
+                j
+                for j in m.joints
+                if j.kind in ("revolute", "prismatic", "helical")
+                and j.mimic is None
+                and j.mode == "actuated"
+                and j.elastic is None
+            ]
             if others:
                 extra["mimic"] = Mimic(others[int(rng.integers(len(others)))].name, m.node(-1.5), m.node(0.2))
         if single and not plain and "mimic" not in extra and rng.random() < 0.1:
             extra.update(mode="locked", value=m.node(0.6))
         if single and not plain and not extra and rng.random() < 0.2:
             extra["elastic"] = (m.node(30.0), m.node(0.5))
-        massless = k < n - 1 and rng.random() < 0.1
+        empty = k < n - 1 and rng.random() < 0.1 and massless
         parent = names[int(rng.integers(max(0, len(names) - 4), len(names)))]
         names.append(m.body(
             f"b{k + 1}", kind, parent, axis, [float(x) for x in rng.normal(size=3)], rotation,
-            mass=0 if massless else float(rng.uniform(0.5, 2)), com=(0, 0, 0) if massless else [float(x) for x in rng.normal(size=3)],
-            inertia=None if massless else random_inertia(rng), **extra,
+            mass=0 if empty else float(rng.uniform(0.5, 2)),
+            com=(0, 0, 0) if empty else [float(x) for x in rng.normal(size=3)],
+            inertia=None if empty else random_inertia(rng), **extra,
         ))  # fmt: skip
     return m.done()
 

@@ -64,7 +64,7 @@ class World:
             if own:
                 self.first[j.name] = (self.nq, self.nv)
             entries = []
-            for k, (letter, axis, p) in enumerate(motions):
+            for letter, axis, p in motions:
                 if j.mode == "locked":
                     value = number(j.value, self.values) if j.value is not None else 0.0
                     entries.append((letter, axis, p, "locked", value, None))
@@ -76,12 +76,14 @@ class World:
                     entries.append((letter, axis, p, "own", None, (self.nq, self.nv)))
                     self.nq += width_q
                     self.nv += width_v
-            self.rows.append((j, numbers(j.placement.rotation, self.values), numbers(j.placement.position, self.values), entries))
+            self.rows.append(
+                (j, numbers(j.placement.rotation, self.values), numbers(j.placement.position, self.values), entries)
+            )
 
     def advance(self, q: np.ndarray, qd: np.ndarray, dt: complex) -> np.ndarray:
         """q moved along qd to first order in dt; quaternions by their kinematic equation."""
         out = np.array(q, dtype=complex)
-        for j, _, _, entries in self.rows:
+        for _, _, _, entries in self.rows:
             for letter, _, _, how, _, place in entries:
                 if how != "own":
                     continue
@@ -143,8 +145,8 @@ class World:
             twists[j.child] = mine
         return bodies, twists
 
-    def jacobians(self, q: np.ndarray) -> list[tuple[str, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-        """(body, rotation, origin, com, angular Jacobian, Jacobian of the com) in world axes for every body with mass."""
+    def jacobians(self, q: np.ndarray) -> list[tuple[Any, ...]]:
+        """(body, rotation, origin, com, Jacobians of angle, com and origin) in world axes, for every body."""
         bodies, twists = self.poses(q)
         out = []
         for b in self.mech.bodies:
@@ -183,7 +185,7 @@ class World:
         return mass, c
 
     def _rotors(self, q: np.ndarray, qd: np.ndarray, mass: np.ndarray, c: np.ndarray) -> None:
-        """Reflected: ratio^2 I. Gyroscopic: angular momentum I u (ratio qd) on a parent that turns by w, so moment w x h."""
+        """Reflected: ratio^2 I. Gyroscopic: the momentum I u (ratio qd) is carried by a parent that turns."""
         h = 1e-30
 
         def spin(at: np.ndarray) -> list[tuple[Any, np.ndarray, np.ndarray]]:
@@ -200,11 +202,14 @@ class World:
                 out.append((j, r @ axis, carrier, row))
             return out
 
-        for (j, u, carrier, row), (_, u2, carrier2, _) in zip(spin(q.astype(complex)), spin(self.advance(q, qd, 1j * h))):
+        for (j, u, carrier, row), (_, u2, carrier2, _) in zip(
+            spin(q.astype(complex)), spin(self.advance(q, qd, 1j * h))
+        ):
             inertia, ratio = number(j.rotor.inertia, self.values), number(j.rotor.ratio, self.values)
             if not j.rotor.gyroscopic or j.parent == "world":
                 mass += inertia * ratio**2 * np.outer(row, row)
                 continue
+
             # kinetic energy 1/2 I (u.w + ratio row qd)^2 - 1/2 I (u.w)^2: the rotor at rest is part of the parent
             def momentum(u: np.ndarray, carrier: np.ndarray) -> np.ndarray:
                 return u @ carrier

@@ -401,7 +401,7 @@ def test_joint_elements_add_efforts():
     forces = [
         Force("k", "joint", (), {"joint": "j2", "law": "spring", "stiffness": 5.0, "length": 0.2}),
         Force("f", "joint", (), {"joint": "j4", "law": "stribeck", "level": 2.0, "breakaway": 3.0, "speed": 0.1}),
-        Force("m", "joint", (), {"joint": "j5", "gain": 3.0}),
+        Force("m", "joint", (("screw", ""),), {"gain": 3.0}),
     ]
     tree = build_tree(machine())
     found = wrenches(tree, forces)
@@ -428,6 +428,7 @@ def test_joint_elements_add_efforts():
         ("tyre", (("hull", "a"), ("arm", "b")), {}, "expected one"),
         ("external", (("hull", "a"), ("arm", "b")), {"function": 3}, "External"),
         ("joint", (), {"joint": "j6"}, "one coordinate"),
+        ("joint", (), {}, "names no joint"),
         ("point_force", (("hull", "a"),), {"force": (1, 2)}, "3 numbers"),
     ],
 )

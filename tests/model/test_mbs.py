@@ -1,4 +1,4 @@
-"""ROBOTRAN files: structure, parameters, cuts and forces as the file has them; dynamics by an independent definition."""
+"""ROBOTRAN files: structure, parameters, cuts and forces as the file has them; M by an independent definition."""
 
 import random
 import re
@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mechanism_numbers import Numbers
 
 import symbody as sb
-from symbody.errors import ModelError, SymbodyError
+from damaged_files import assert_read_or_refused, damaged
+from mechanism_numbers import Numbers
+from symbody.errors import ModelError
 from symbody.formalisms.composite import mass_and_bias
 from symbody.formalisms.tree import build_tree
 from symbody.model import mbs
@@ -44,7 +45,7 @@ PENDULUM = f"""<?xml version="1.0" encoding="UTF-8"?>
 <body><bodyname>arm</bodyname><parent><bodyname>base</bodyname><pointname>hook</pointname></parent>
 <joint><jointname>slide</jointname><type>T2</type><nature>independent</nature></joint>
 <joint><jointname>swing</jointname><type>R1</type><nature>dependent</nature><initialvalue><q>0.3</q></initialvalue></joint>
-<mass>2.0</mass><com>{xyz(0, 0, -0.5)}</com><inertia><Ixx>0.1</Ixx><Iyy>0.2</Iyy><Izz>0.15</Izz><Ixz>0.01</Ixz></inertia>
+<mass>2.0</mass><com>{xyz(0, 0, -0.5)}</com><inertia><Ixx>0.1</Ixx><Iyy>0.2</Iyy><Izz>.15</Izz><Ixz>.01</Ixz></inertia>
 <point><pointname>end</pointname>{xyz(0.1, 0, -1)}<sensor name="tip" Pos="true"/><extforce name="push"/></point>
 </body>
 <body><bodyname>bob</bodyname><parent><bodyname>arm</bodyname><pointname>end</pointname></parent>
@@ -88,7 +89,9 @@ def test_published_model_has_the_counts_of_its_file(name, bodies, joints, cuts, 
     written = sum(float(m) for m in re.findall(r"<mass>(.*?)</mass>", text))
     assert Numbers(mech, np.zeros(mech.nq)).total_mass() == pytest.approx(written)
     axes = Counter(re.findall(r"<type>([RT][123])</type>", text))
-    got = Counter(f"{j.kind[0].upper().replace('P', 'T')}{[float(a.data) for a in j.axis].index(1) + 1}" for j in mech.joints)
+    got = Counter(
+        f"{j.kind[0].upper().replace('P', 'T')}{[float(a.data) for a in j.axis].index(1) + 1}" for j in mech.joints
+    )
     assert got == axes
 
 
@@ -171,7 +174,7 @@ def test_parameters_have_names_units_and_lines(tmp_path):
     p = mbs.read(saved(tmp_path, PENDULUM)).parameters
     assert set(p) == {
         "gz", "m_arm", "cz_arm", "Ixx_arm", "Iyy_arm", "Izz_arm", "Ixz_arm", "px_arm_end", "pz_arm_end", "pz_arm_hook",
-        "m_bob", "Ixx_bob", "Iyy_bob", "Izz_bob", "pz_ground_hook",
+        "m_bob", "Ixx_bob", "Iyy_bob", "Izz_bob", "pz_ground_hook", "length_r",
     }  # fmt: skip
     assert (p["px_arm_end"].data.unit, p["px_arm_end"].data.nonzero) == ("m", True)
     assert p["px_arm_end"].data.origin == "model.mbs:11"
@@ -198,7 +201,7 @@ BAD = {
                        "hangs on 'arn', which is no body. Did you mean 'arm'"),
     "unknown point": (changed("<bodyname>arm</bodyname><pointname>end", "<bodyname>arm</bodyname><pointname>ende"), 13,
                       "point 'ende' is named, which body 'arm' has not. Did you mean 'end'"),
-    "unknown point of the base": (changed("<pointname>hook</pointname></parent>", "<pointname>nail</pointname></parent>"), 7,
+    "unknown point of base": (changed("<pointname>hook</pointname></parent>", "<pointname>n</pointname></parent>"), 7,
                                   "which the base has not"),
     "body twice": (changed("<bodyname>bob</bodyname>", "<bodyname>arm</bodyname>"), 13, "second body 'arm'"),
     "body called base": (changed("<bodyname>bob</bodyname>", "<bodyname>base</bodyname>"), 13, "which is the ground"),
@@ -211,7 +214,7 @@ BAD = {
     "unknown cut": (changed("<rod>", "<bar>").replace("</rod>", "</bar>"), 22, "<bar> is no cut"),
     "rod without length": (changed("<length>1.5</length>", ""), 22, "no <length> above zero"),
     "cut without end": (changed("<endpoint2>", "<end2>").replace("</endpoint2>", "</end2>", 1), 20, "no <endpoint2>"),
-    "cut on nothing": (changed("<bodyname>bob</bodyname><pointname>origin", "<bodyname>bub</bodyname><pointname>origin"), 22,
+    "cut on nothing": (changed("<bodyname>bob</bodyname><pointname>or", "<bodyname>b</bodyname><pointname>or"), 22,
                        "which is no body"),
     "doctype": ("<!DOCTYPE m>\n" + PENDULUM.split("\n", 1)[1], 1, "without DTD and entities"),
 }  # fmt: skip
@@ -238,18 +241,6 @@ def test_bodies_that_carry_each_other_are_refused(tmp_path):
 @pytest.mark.parametrize("seed", range(4))
 def test_random_damage_never_escapes_as_another_error(tmp_path, seed):
     rng = random.Random(seed)
-    pieces = ["", "0", "-1", "1e400", "nan", "<", ">", "&x;", "base", "arm", "bob", "ground", "world", "R2", "ball", "rod", "\0", "é"]
+    words = ("base", "arm", "bob", "ground", "world", "R2", "T3", "ball", "rod", "locked", "origin", "end")
     for _ in range(150):
-        text = PENDULUM
-        for _ in range(rng.randint(1, 4)):
-            at = rng.randrange(len(text))
-            words = list(re.finditer(r"[\w.:/-]+", text))
-            word = rng.choice(words) if words else None
-            if word and rng.random() < 0.7:
-                text = text[: word.start()] + rng.choice(pieces) + text[word.end() :]
-            else:
-                text = text[:at] + rng.choice(pieces) + text[at + rng.randint(0, 40) :]
-        try:
-            mbs.read(saved(tmp_path, text))
-        except SymbodyError as error:
-            assert "\n" not in str(error)
+        assert_read_or_refused(mbs.read, tmp_path / "model.mbs", damaged(PENDULUM, rng, words))

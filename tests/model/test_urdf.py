@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mechanism_numbers import Numbers
 
 import symbody as sb
-from symbody.errors import ModelError, SymbodyError
+from damaged_files import assert_read_or_refused, damaged
+from mechanism_numbers import Numbers
+from symbody.errors import ModelError
 from symbody.formalisms.composite import mass_and_bias
 from symbody.formalisms.efforts import generalized
 from symbody.formalisms.newton_euler import newton_euler
@@ -185,9 +186,11 @@ def test_followers_move_with_their_leader(tmp_path):
 
 MIMIC = """<robot name="fingers">
   <link name="palm"/>
-  <link name="a"><inertial><origin xyz="0.1 0 0"/><mass value="2"/><inertia ixx="1" iyy="1" izz="1.5"/></inertial></link>
-  <link name="b"><inertial><origin xyz="0 0.2 0"/><mass value="1"/><inertia ixx=".1" iyy=".1" izz=".1"/></inertial></link>
-  <link name="c"><inertial><origin xyz="0 0 0.3"/><mass value="3"/><inertia ixx=".2" iyy=".2" izz=".2"/></inertial></link>
+  <link name="a"><inertial><origin xyz="0.1 0 0"/><mass value="2"/><inertia ixx="1" iyy="1" izz="2"/></inertial></link>
+  <link name="b"><inertial><origin xyz="0 0.2 0"/><mass value="1"/><inertia ixx=".1" iyy=".1" izz=".1"/></inertial>
+  </link>
+  <link name="c"><inertial><origin xyz="0 0 0.3"/><mass value="3"/><inertia ixx=".2" iyy=".2" izz=".2"/></inertial>
+  </link>
   <joint name="lead" type="continuous"><parent link="palm"/><child link="a"/><axis xyz="0 0 1"/></joint>
   <joint name="second" type="revolute"><parent link="a"/><child link="b"/><origin xyz=".4 0 0"/><axis xyz="0 0.6 0.8"/>
     <limit lower="-1" upper="1" effort="1" velocity="1"/><mimic joint="lead" multiplier="-2" offset="0.1"/></joint>
@@ -410,7 +413,7 @@ BAD = {
     "unknown leader": (robot(LINKS + joint('\n<mimic joint="jj"/>')), 6, "mimics 'jj', which is no joint"),
     "mimics itself": (robot(LINKS + joint('\n<mimic joint="j"/>')), 6, "in a circle"),
     "mimic on a free joint": (robot(LINKS + joint('<mimic joint="j"/>', "floating")), 4, "one coordinate"),
-    "world hangs": (robot('<link name="a"/>\n<link name="world"/>\n' + joint(child="world")), 3, "expected it to be the root"),
+    "world hangs": (robot('<link name="a"/>\n<link name="world"/>\n' + joint(child="world")), 3, "it to be the root"),
     "odd geometry": (
         robot('<link name="a"><visual><geometry>\n<torus/></geometry></visual></link>'), 3, "geometry <torus>",
     ),
@@ -458,18 +461,11 @@ def test_large_file_is_refused_unread(tmp_path):
 @pytest.mark.parametrize("seed", range(4))
 def test_random_damage_never_escapes_as_another_error(tmp_path, seed):
     rng = random.Random(seed)
-    pieces = ["", "0", "-1", "1e400", "nan", "<", ">", '"', "&amp;", "&x;", "world", "base", "fixed", "mimic", "\0", "é", "link"]
+    words = ("world", "base", "upper", "fixed", "floating", "planar", "mimic", "link", "lead")
+
+    def there_and_back(path):
+        urdf_writer.to_urdf(urdf.read(path, root=rng.choice(("fixed", "free"))))
+
     for _ in range(150):
-        text = rng.choice((ARM, MIMIC))
-        for _ in range(rng.randint(1, 4)):
-            at = rng.randrange(len(text))
-            words = list(re.finditer(r"[\w.:/-]+", text))
-            word = rng.choice(words) if words else None
-            if word and rng.random() < 0.7:
-                text = text[: word.start()] + rng.choice(pieces) + text[word.end() :]
-            else:
-                text = text[:at] + rng.choice(pieces) + text[at + rng.randint(0, 40) :]
-        try:
-            urdf_writer.to_urdf(urdf.read(saved(tmp_path, text), root=rng.choice(("fixed", "free"))))
-        except SymbodyError as error:
-            assert "\n" not in str(error)
+        text = damaged(rng.choice((ARM, MIMIC)), rng, words)
+        assert_read_or_refused(there_and_back, tmp_path / "robot.urdf", text)

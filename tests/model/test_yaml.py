@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from bad_model_files import BAD, GOOD
 from symbody.model.builder import Builder
+from symbody.model.joints import KINDS
 from symbody.model.load import FOLDER, bundled_names, load
 from symbody.model.mechanism import Mechanism, Shape
 from symbody.model.numbers import number_of
-from symbody.model.schema import SCHEMA_FILE, model_schema, schema_text
+from symbody.model.schema import PIECES, SCHEMA_FILE, model_schema, schema_text
 from symbody.model.yaml_data import read_yaml
 from symbody.model.yaml_file import read_text
 from symbody.model.yaml_writer import to_yaml, write
@@ -155,3 +157,12 @@ def wrong(data: Any, schema: dict[str, Any], definitions: dict[str, Any]) -> lis
 
 def test_the_same_file_gives_the_same_text_every_time():
     assert to_yaml(load("panda")) == to_yaml(load("panda"))
+
+
+def test_the_example_of_the_manual_is_read():
+    manual = (Path(__file__).parents[2] / "docs" / "model_file.md").read_text(encoding="utf-8")
+    arm = read_text(manual.split("```yaml\n")[1].split("```")[0], "arm.yaml")
+    assert list(arm.parameters) == ["l1", "m1", "m_fore"]
+    assert all(f"`{name}`" in manual for name in bundled_names() if not name.startswith("pendulum"))
+    assert all(f"`{kind}`" in manual for kind in KINDS)
+    assert all(f"`{key}`" in manual for key in PIECES["joint"]["properties"])

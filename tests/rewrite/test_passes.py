@@ -48,11 +48,11 @@ def test_network_is_the_same_expression(seed):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_network_counts_what_the_cost_counts(seed):
-    """Nearly: a product (2 p) x used with both signs costs a Node one operation more, shared scales cost less."""
+    """Nearly: a Node takes a product over a factor that is scaled anyway, which the Network does not see."""
     net = load(random_graph(seed, size=60))
     PASSES["flatten"].on_network(net)
     check(net)
-    assert abs(cost(store(net)).total - net.total) <= 2
+    assert net.total - 4 <= cost(store(net)).total <= net.total + 1
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -115,15 +115,19 @@ def add(a: Node, b: Node) -> Node:
             found = _trigonometric_sum(ca, xa, cb, xb)
             if found is not None:
                 return found
-    if not (ca.__class__ is cb.__class__ is int and -1 <= ca <= 1 and -1 <= cb <= 1) or op_a is CONST or op_b is CONST:
+    if op_a is CONST or op_b is CONST or (ca != 1 and ca != -1 and (ca == cb or ca == -cb)):
         return collect([(ca, xa), (cb, xb)], graph)
     # terms stand in the order of their bases, and the first coefficient is positive
+    key = (a, b)
     if xa.id > xb.id:
-        a, b, ca = b, a, cb
+        key = (b, a)
+        ca = cb
     if ca < 0:
-        node = sum_node(graph, (negate(a), negate(b)), xa.flags | xb.flags)
-        return negate(node)
-    return sum_node(graph, (a, b), xa.flags | xb.flags)
+        return negate(sum_node(graph, (negate(key[0]), negate(key[1])), xa.flags | xb.flags))
+    node = graph.adds.get(key)
+    if node is None:
+        node = graph.adds[key] = Node(graph, ADD, key, None, xa.flags | xb.flags)
+    return node
 
 
 def sum_node(graph: Graph, key: tuple[Node, ...], flags: int) -> Node:
@@ -177,7 +181,7 @@ def collect(terms: Iterable[tuple[Number, Node]], graph: Graph, open_sums: bool 
     first = parts[0][1]
     size = abs(first)
     # a common coefficient stays outside: 2a - 2b is 2(a-b); floats are compared, never divided
-    if size != 1 and all(abs(c) == size for _, c in parts) and (constant == 0 or abs(constant) == size):
+    if size != 1 and _common(size, parts, constant):
         outside = first
         parts = [(x, 1 if c == first else -1) for x, c in parts]
         constant = 0 if constant == 0 else (1 if constant == first else -1)
@@ -196,6 +200,13 @@ def collect(terms: Iterable[tuple[Number, Node]], graph: Graph, open_sums: bool 
     for node in nodes:
         flags |= node.flags
     return scale(outside, sum_node(graph, tuple(nodes), flags))
+
+
+def _common(size: Number, parts: list[tuple[Node, Number]], constant: Number) -> bool:
+    """Whether all coefficients have this size and taking it out pays: it is free inside a product with a parameter."""
+    if any(abs(c) != size for _, c in parts) or (constant != 0 and abs(constant) != size):
+        return False
+    return not all(x.op is MUL and any(f.flags == 0 for f in x.args) for x, _ in parts)
 
 
 def add_all(nodes: Iterable[Node], graph: Graph) -> Node:

@@ -1,4 +1,4 @@
-"""Articulated-body inertia: what a wrench must overcome at a Link whose outer joints are free (Featherstone 2008, ch. 7).
+"""Articulated-body inertia: what a wrench must overcome at a Link whose outer joints are free (Featherstone 2008, 7).
 
     moment = J wd + B a + ...        force = B^T wd + M a + ...
 
@@ -154,7 +154,7 @@ def eliminate(link: Link, x: Articulated, effort: Any, wd: Vec, a: Vec, last: bo
 
 
 def _with(v: Vec, k: int, value: Any) -> Vec:
-    return tuple(value if i == k else v[i] for i in range(3))  # type: ignore[return-value]
+    return t3.triple([value if i == k else v[i] for i in range(3)])
 
 
 def _eliminate_ball(x: Articulated, effort: Any, a: Vec) -> tuple[Articulated, Pivot]:

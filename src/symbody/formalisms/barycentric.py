@@ -1,16 +1,16 @@
-"""Barycentric parameters: the mass of every body is moved to its parent, augmented body by augmented body (robotran 3.6).
+"""Barycentric parameters: the mass of every body is moved to its parent (robotran 3.6).
 
-Of a joint that only turns, the parent feels the mass as a point at the joint. What remains are the barycentric vectors b and
-tensors K; prismatic, helical and free Links keep their mass.
+Through a joint that only turns, the parent feels the mass as a point at the joint. What remains are the barycentric
+vectors b and tensors K; prismatic, helical and free Links keep their mass.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from symbody.expr.arrays import zeros
 from symbody.formalisms.tree import Tree
 from symbody.spatial.inertia import Inertia, add, moved
-from symbody.expr.arrays import zeros
 
 
 def barycentric(tree: Tree) -> Tree:

@@ -1,6 +1,6 @@
-"""Regrouping of inertial parameters: what a joint cannot feel is moved from a body to its parent (Gautier and Khalil 1990).
+"""Regrouping of inertial parameters: what a joint cannot feel moves from body to parent (Gautier and Khalil 1990).
 
-A body is its pseudo-inertia, the 4 x 4 moment matrix [[S, s], [s^T, m]] of its mass, with S = integral of r r^T dm. For a
+A body is its pseudo-inertia, the 4 x 4 matrix [[S, s], [s^T, m]] of moments of mass, S = integral of r r^T dm. For a
 revolute joint with axis u and origin p in the parent, three numbers are free. The parent gains
 
     m v v^T + s (v u^T + u v^T) + t u u^T        v = (p, 1),  u = (u, 0)
@@ -39,10 +39,10 @@ Entry = list[list[Any]]  # 4 x 4, symmetric
 
 @dataclass(frozen=True)
 class Regrouping:
-    """keep: Link -> "lamina" (clears S_aa), "first" or "second" (clears the inertia about the next axis, or the one after).
+    """keep: Link -> "lamina" (clears S_aa), "first" or "second" (clears the inertia about the next axis, or the other).
 
-    clear: Link -> (by m, by s, by t): entries (i, k) of its parent's pseudo-inertia that the free numbers clear, 3 standing
-    for the mass; "even" makes the parent's two transverse inertias equal, "axial" clears the one about its own axis.
+    clear: Link -> (by m, by s, by t): entries (i, k) of the parent's pseudo-inertia that the free numbers clear; row 3
+    is that of the mass. "even" makes the parent's transverse inertias equal, "axial" clears the one about its own axis.
     """
 
     keep: Mapping[int, str] = field(default_factory=dict)
@@ -55,17 +55,22 @@ PLAIN = Regrouping()
 def regroup(tree: Tree, choice: Regrouping = PLAIN) -> Tree:
     """The Tree with base parameters: other inertias, the same efforts and the same motion."""
     bodies = [pseudo_inertia(link.inertia) for link in tree.links]
+    # a Link is reached after all that it carries: children may clear entries of it, then it hands on its own
+    carried: dict[int, list[Link]] = {}
+    for index in choice.clear:
+        carried.setdefault(tree.links[index].parent, []).append(tree.links[index])
     for link in reversed(tree.links):
         own = bodies[link.index]
         parent = bodies[link.parent] if link.parent >= 0 else None
+        for child in carried.get(link.index, ()):
+            if child.kind == "R":
+                _clear_parent(bodies[child.index], own, child, link, choice.clear[child.index])
         if link.kind == "T":
             _move_tensor(own, parent, link)
         elif link.kind in "RH":
             _clear_own(own, parent, link, choice.keep.get(link.index, LAMINA))
         elif link.kind == "B":
             _transfer(own, parent, link, own[3][3], 0, 0)
-        if link.kind == "R" and parent is not None and link.index in choice.clear:
-            _clear_parent(own, parent, link, tree.links[link.parent], choice.clear[link.index])
     named = _Names()
     links = []
     for link, b in zip(tree.links, bodies):
@@ -76,7 +81,7 @@ def regroup(tree: Tree, choice: Regrouping = PLAIN) -> Tree:
 
 
 class _Names:
-    """Names for regrouped parameters, once per value: the program then says what it computes, and passes need not look inside."""
+    """Names for regrouped parameters: programs say what they compute, and passes need not look inside."""
 
     def __init__(self) -> None:
         self.known: dict[Node, Node] = {}
@@ -184,45 +189,41 @@ def _move_tensor(own: Entry, parent: Entry | None, link: Link) -> None:
                 _add(parent, i, k, turned[i][k])
 
 
-def _clear_parent(own: Entry, parent: Entry, link: Link, carrier: Link, targets: Any) -> None:
-    """Use m, s and t once more, each to clear one entry of the parent."""
+def _clear_parent(own: Entry, parent: Entry, link: Link, carrier: Link, targets: tuple[Target | None, ...]) -> None:
+    """Use m, s and t once more, each to make one target of the parent vanish."""
     for which, target in enumerate(targets):
         if target is None:
             continue
-        value, unit, settle = _aim(parent, link, carrier, target, which)
+        (_, i, k), *rest = _terms(target, carrier)
+        value = t3.plus(parent[i][k], _sum(parent, rest))
+        unit = _unit(link, carrier, target, which)
         if is_zero(value) or is_zero(unit):
             continue
         amounts: list[Any] = [0, 0, 0]
         amounts[which] = t3.minus(0, value * _inverse(unit))
         _transfer(own, parent, link, *amounts)
-        settle()
+        parent[i][k] = parent[k][i] = t3.minus(0, _sum(parent, rest))  # exactly, not up to rounding
 
 
-def _aim(parent: Entry, link: Link, carrier: Link, target: Target, which: int) -> tuple[Any, Any, Any]:
-    """(what shall vanish, how much a unit of the free number adds to it, a function that writes the exact result)."""
-
-    def unit(i: int, k: int) -> Any:
-        return _coefficients(link, i, k)[which]
-
+def _terms(target: Target, carrier: Link) -> list[tuple[int, int, int]]:
+    """A target as (sign, i, k): the signed sum of entries that shall vanish."""
     b, c = t3.OTHERS[carrier.axis]
     if target == "even":
-
-        def settle() -> None:
-            parent[b][b] = parent[c][c]
-
-        return t3.minus(parent[b][b], parent[c][c]), t3.minus(unit(b, b), unit(c, c)), settle
+        return [(1, b, b), (-1, c, c)]
     if target == "axial":
+        return [(1, b, b), (1, c, c)]
+    assert not isinstance(target, str)
+    return [(1, *target)]
 
-        def settle() -> None:
-            parent[b][b] = t3.minus(0, parent[c][c])
 
-        return t3.plus(parent[b][b], parent[c][c]), t3.plus(unit(b, b), unit(c, c)), settle
-    i, k = target  # type: ignore[misc]
+def _sum(body: Entry, terms: list[tuple[int, int, int]]) -> Any:
+    return t3.total(t3.times(sign, body[i][k]) for sign, i, k in terms)
 
-    def settle() -> None:
-        parent[i][k] = parent[k][i] = 0
 
-    return parent[i][k], unit(i, k), settle
+def _unit(link: Link, carrier: Link, target: Target, which: int) -> Any:
+    """What a unit of m, s or t (which = 0, 1, 2) adds to a target."""
+    terms = _terms(target, carrier)
+    return t3.total(t3.times(sign, _coefficients(link, i, k)[which]) for sign, i, k in terms)
 
 
 def _inverse(x: Any) -> Any:
@@ -233,29 +234,19 @@ def _inverse(x: Any) -> Any:
 
 
 def clear_targets(tree: Tree, link: Link) -> list[list[Target]]:
-    """For m, s and t of a joint: the entries of its parent that it may clear, safely."""
+    """For m, s and t of a joint: what they may clear of the parent without dividing by something that may vanish."""
     if link.kind != "R" or link.parent < 0:
         return [[], [], []]
     carrier = tree.links[link.parent]
-    turning = carrier.kind in "RB"
-    out: list[list[Target]] = [[], [], []]
+    targets: list[Target] = []
     for i in range(4):
         for k in range(i, 4):
             gone = carrier.kind == "R" and {i, k} <= {carrier.axis, 3}  # the parent's own joint clears it anyway
-            if gone or (carrier.kind == "T" and k < 3):
-                continue
-            for which, unit in enumerate(_coefficients(link, i, k)):
-                if divides_safely(unit):
-                    out[which].append((i, k))
-    if turning and carrier.kind == "R":
-        b, c = t3.OTHERS[carrier.axis]
-        for which in range(3):
-            x, y = _coefficients(link, b, b)[which], _coefficients(link, c, c)[which]
-            if divides_safely(t3.minus(x, y)):
-                out[which].append("even")
-            if divides_safely(t3.plus(x, y)):
-                out[which].append("axial")
-    return out
+            if not gone and not (carrier.kind == "T" and k < 3):
+                targets.append((i, k))
+    if carrier.kind == "R":
+        targets += ["even", "axial"]
+    return [[x for x in targets if divides_safely(_unit(link, carrier, x, which))] for which in range(3)]
 
 
 def divides_safely(x: Any) -> bool:

@@ -16,7 +16,7 @@ from symbody.errors import ModelError
 from symbody.expr.arrays import Array
 from symbody.formalisms import triples as t3
 from symbody.formalisms.barycentric import barycentric
-from symbody.formalisms.base import Regrouping, regroup
+from symbody.formalisms.base import Regrouping, clear_targets, regroup
 from symbody.formalisms.composite import bias, mass_matrix
 from symbody.formalisms.efforts import generalized, joint_laws
 from symbody.formalisms.explicit import accelerations, driven_velocities
@@ -128,6 +128,22 @@ def placed(tree: Tree, choice: Choice) -> Tree:
             raise ModelError(f"the unit length {choice.unit!r} is not one of {sorted(lengths)}.")
         tree = in_units_of(tree, lengths[choice.unit])
     return tree
+
+
+def permitted(tree: Tree, choice: Choice) -> bool:
+    """Whether a Choice that was made for a model of this structure divides by nothing that may vanish."""
+    steps = slide_steps(tree) if choice.slide else {}
+    if any(k not in steps or n >= len(steps[k]) for k, n in choice.slide):
+        return False
+    try:
+        tree = placed(tree, choice)
+    except ModelError:
+        return False
+    for index, entry in choice.clear:
+        allowed = clear_targets(tree, tree.links[index]) if index < len(tree.links) else [[], [], []]
+        if any(x is not None and x not in allowed[which] for which, x in enumerate(entry)):
+            return False
+    return True
 
 
 def prepared(tree: Tree, choice: Choice) -> Tree:

@@ -1,8 +1,8 @@
 """Mass matrix by composite rigid bodies (Featherstone 2008, ch. 6), c by Newton-Euler without accelerations.
 
 The inertia of all that a joint carries is summed inward, in stem axes; the wrench that a unit acceleration of the joint
-needs is then handed down to the world and read off at every joint on the way. Second moments are kept as the inertia tensor J, or
-as the spread S = integral of r r^T dm, whose change of origin S + p s^T + s p^T + m p p^T takes fewer sums: J = tr(S) 1 - S.
+needs is then handed down to the world and read off at every joint on the way. Second moments are kept as the inertia
+tensor J, or as the spread S = integral of r r^T dm with J = tr(S) 1 - S, whose change of origin takes fewer sums.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def mass_matrix(tree: Tree, frames: str = "sequential", moments: str = "tensor")
 
 
 def composite_bodies(tree: Tree, places: list[Pose], spread: bool = False) -> list[Body]:
-    """Inertia of each Link and all that it carries, about its origin: in stem axes (ball and free Links: in Link axes)."""
+    """Each Link with all that it carries, about its origin: in stem axes (ball and free Links: in Link axes)."""
     shift = shifted_spread if spread else shifted
     out: list[Body] = [NO_BODY] * len(tree.links)
 
@@ -91,7 +91,9 @@ def as_body(inertia: Inertia) -> Body:
 def spread_body(link: Link) -> Body:
     j, diagonal = link.inertia.tensor, link.spread
     if diagonal is None:
-        diagonal = t3.triple([t3.times(HALF, t3.minus(t3.plus(j[b, b], j[c, c]), j[a, a])) for a, (b, c) in enumerate(t3.OTHERS)])
+        diagonal = t3.triple(
+            [t3.times(HALF, t3.minus(t3.plus(j[b, b], j[c, c]), j[a, a])) for a, (b, c) in enumerate(t3.OTHERS)]
+        )
     spread = t3.from_upper(lambda a, b: named(diagonal[a], "spread") if a == b else t3.minus(0, j[a, b]))
     return link.inertia.mass, t3.triple(link.inertia.moment), spread
 
@@ -154,7 +156,7 @@ def _doubled(x: Any) -> Any:
 
 
 def named(x: Any, stem: str) -> Any:
-    """A parameter with a numeric factor gets a name, so that the factor does not wander into sums of products with it."""
+    """A parameter with a numeric factor gets a name, so that the factor does not wander into sums of products."""
     if isinstance(x, Node) and not x.flags and x.op is SCALE:
         return alias(x, f"{stem}_{x.id}", 1)
     return x

@@ -19,7 +19,7 @@ LinkEfforts = list[tuple[Any, ...]]
 
 
 def generalized(tree: Tree, efforts: LinkEfforts, accelerating: bool = True) -> Array:
-    """(nv,) efforts on the Mechanism's velocities from those on the Links; rotors add reflected * qdd if accelerating."""
+    """(nv,) efforts on the Mechanism's velocities from those on Links; rotors add reflected * qdd if accelerating."""
     out = zeros(len(tree.qd))
     for link in tree.links:
         for k, (column, effort) in enumerate(zip(link.columns, efforts[link.index])):
@@ -63,7 +63,7 @@ def projected(tree: Tree, entry: Callable[[int, int, int, int], Any]) -> Array:
 
 
 def joint_laws(tree: Tree) -> Array:
-    """(nv,) efforts that joints take by themselves: stiffness (q - rest) + viscous qd + coulomb sign(qd), and elastic ones.
+    """(nv,) efforts of the joints' own laws: stiffness (q - rest) + viscous qd + coulomb sign(qd), and elasticity.
 
     Efforts of force elements (`tree.efforts`) are subtracted.
     """
@@ -112,7 +112,7 @@ def _law(tree: Tree, joint: Joint, q: Any, qd: Any) -> Any:
 
 
 def _following_law(tree: Tree, joint: Joint, places: dict[str, tuple[int, int]], out: np.ndarray) -> None:
-    """A joint that mimics another feels its own law at its own coordinate, and the other's velocity takes the effort."""
+    """A joint that mimics another feels its law at its own coordinate; the other's velocity takes the effort."""
     assert joint.mimic is not None
     if all(x is None for x in (joint.stiffness, joint.viscous, joint.coulomb)):
         return

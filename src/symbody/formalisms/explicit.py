@@ -16,7 +16,8 @@ from symbody.model.mechanism import has_coordinates
 
 def driven_velocities(tree: Tree) -> list[int]:
     """Indices of the velocities whose motion is prescribed."""
-    out, iv = [], 0
+    out: list[int] = []
+    iv = 0
     for joint in tree.mechanism.joints:
         if has_coordinates(joint):
             n = KINDS[joint.kind].nv(joint)

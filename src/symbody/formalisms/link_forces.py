@@ -49,10 +49,10 @@ class Side:
     turning: Any  # (r x z) about the axis of the last Link, if it is revolute; else 0
 
 
-def distance(tree: Tree, first: Frame, second: Frame) -> Distance:
-    """Distance of the origins of two frames."""
+def distance(tree: Tree, first: Frame, second: Frame, places: list[Pose] | None = None) -> Distance:
+    """Distance of the origins of two frames; places: the poses of all Links, if they are known."""
     base = common_ancestor(tree, [first.link, second.link])
-    places = poses(tree)
+    places = poses(tree) if places is None else places
     chains = [tuple((tree.links[k], places[k]) for k in path(tree, f.link, base)) for f in (first, second)]
     arms = [_inward(chain, f.position) for chain, f in zip(chains, (first, second))]
     z = t3.add(arms[0][0], t3.negative(arms[1][0]))
@@ -126,7 +126,7 @@ def measure(element: Element) -> Distance:
     first, second = element.frames
     if first.link == second.link:
         raise element.fault("has both points on one rigid body, where it changes nothing; expected two bodies.")
-    line = distance(element.tree, first, second)
+    line = distance(element.tree, first, second, element.wrenches.places)
     element.observe("Z", line.Z, "m")
     element.observe("Zd", line.Zd, "m/s")
     return line

@@ -45,7 +45,7 @@ class Motion:
 
 @dataclass(slots=True)
 class Wrench:
-    """force (N) and moment about the origin (N m) that a Link asks of its parent; in the parent's stem axes if `stem`."""
+    """force (N) and moment about the origin (N m) that a Link asks of its parent; in its stem axes if `stem`."""
 
     force: Vec
     moment: Vec
@@ -165,7 +165,7 @@ def rate_matrix(w: Vec, wd: Vec) -> Mat:
 
 
 def link_wrench(tree: Tree, link: Link, m: Motion, reference: str = "origin") -> Wrench:
-    """Force and moment about the origin that the Link's own motion takes, external wrenches subtracted; in Link axes."""
+    """What the Link's own motion takes, at its origin and in its axes, less the wrench from outside."""
     if reference == "com":
         force, moment = t3.ZERO, t3.ZERO
         for mass, com, inertia in link.bodies:

@@ -1,7 +1,7 @@
-"""Accelerations in a number of operations that grows with the number of bodies: the articulated-body recursion (robotran 3.7).
+"""Accelerations in a number of operations that is linear in the bodies: the articulated-body recursion (robotran 3.7).
 
-"local"     the wrenches that Newton-Euler finds at zero joint acceleration are the bias; what remains to be solved has no
-            velocity terms and no gravity (operation_counts.md 4.3, ABA-2)
+"local"     the wrenches that Newton-Euler finds at zero joint acceleration are the bias; what remains to be solved
+            has no velocity terms and no gravity (operation_counts.md 4.3, ABA-2)
 "textbook"  velocity products travel with the articulated inertias, gravity enters at the base (Featherstone 2008, 7.3)
 """
 
@@ -12,7 +12,18 @@ from typing import Any
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array, is_zero, zeros
 from symbody.formalisms import triples as t3
-from symbody.formalisms.articulated import Articulated, Pivot, acceleration, add, carried, eliminate, rigid, shifted, to_parent, to_stem
+from symbody.formalisms.articulated import (
+    Articulated,
+    Pivot,
+    acceleration,
+    add,
+    carried,
+    eliminate,
+    rigid,
+    shifted,
+    to_parent,
+    to_stem,
+)
 from symbody.formalisms.efforts import joint_laws
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.newton_euler import Motion, at_rest, link_wrench, motions, rate_matrix, step
@@ -34,8 +45,8 @@ def check_order_n(tree: Tree) -> None:
                 if len(column) > 1 or index in owner:
                     first = owner.get(index, link).joint
                     raise ModelError(
-                        f"order_n: the velocity of joint {first!r} also moves {link.joint!r} (a mimic joint or a gyroscopic "
-                        "rotor), so that neither can be eliminated alone. Use formalism='base' or 'newton_euler'."
+                        f"order_n: the velocity of joint {first!r} also moves {link.joint!r} (a mimic joint or a "
+                        "gyroscopic rotor), so that neither can be eliminated alone. Use formalism='base'."
                     )
                 owner[index] = link
 
@@ -142,13 +153,13 @@ def _check_inertia(link: Link, x: Articulated) -> None:
     empty = all(is_zero(e) for block in (x.j, x.b, x.m) for row in block for e in row)
     if empty and is_zero(link.reflected):
         raise ModelError(
-            f"order_n: joint {link.joint!r} moves nothing that has mass or inertia, so its acceleration is not determined. "
-            "Give its body an inertia, or the joint a rotor."
+            f"order_n: joint {link.joint!r} moves nothing that has mass or inertia: its acceleration is not "
+            "determined. Give its body an inertia, or the joint a rotor."
         )
 
 
 def _link_efforts(tree: Tree) -> list[Any]:
-    """Efforts that drive each Link: tau less the laws of joints, turned from the Mechanism's velocities to the Link's."""
+    """Efforts that drive each Link: tau less the laws of joints, on the Link's velocities."""
     laws = joint_laws(tree)
     out: list[Any] = []
     for link in tree.links:

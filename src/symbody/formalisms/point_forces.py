@@ -130,7 +130,10 @@ JOINT_LAWS: dict[str, tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]
 
 
 def joint(element: Element) -> None:
-    """A law on the coordinate of `joint`: actuator, viscous, coulomb, stribeck, bump_stop or spring; adds to tau."""
+    """A law on the coordinate of `joint`, or of the joint that carries the body given as point; the effort adds to tau.
+
+    law: actuator, viscous, coulomb, stribeck, bump_stop, spring, with the numbers of the library.
+    """
     iq, iv = _coordinate(element)
     tree = element.tree
     law = element.option("law", ("actuator", *JOINT_LAWS))
@@ -146,10 +149,15 @@ def joint(element: Element) -> None:
 
 def _coordinate(element: Element) -> tuple[int, int]:
     """(index in q, index in qd) of the element's joint, which must have one coordinate."""
-    wanted = element.force.values.get("joint")
-    target = element.tree.mechanism.joint(str(wanted))
+    mechanism, wanted = element.tree.mechanism, element.force.values.get("joint")
+    if wanted is None:
+        carried = [j.name for j in mechanism.joints if (j.child, "") in element.force.points]
+        if len(carried) != 1:
+            raise element.fault("names no joint; expected joint: its name, or one point: the body that it carries.")
+        wanted = carried[0]
+    target = mechanism.joint(str(wanted))
     iq = iv = 0
-    for j in element.tree.mechanism.joints:
+    for j in mechanism.joints:
         if not has_coordinates(j):
             continue
         if j is target and KINDS[j.kind].nv(j) == 1:

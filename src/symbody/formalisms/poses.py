@@ -1,7 +1,7 @@
 """Where a Link stands on its parent: the arm between their origins and the turns between their axes.
 
-Axes met on the way from the parent: parent axes -> (constant rotation) -> stem axes -> (the joint's rotation) -> Link axes.
-Consecutive revolute Links with parallel axes may share one stem: then vectors are turned once, by the sum of the angles.
+Axes met on the way: parent axes -> (constant rotation) -> stem axes -> (the joint's rotation) -> Link axes. Consecutive
+revolute Links with parallel axes may share one stem: then vectors are turned once, by the sum of the angles.
 """
 
 from __future__ import annotations

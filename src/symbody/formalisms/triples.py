@@ -96,7 +96,7 @@ def apply(m: Mat, v: Vec) -> Vec:
 
 def apply_transposed(m: Mat, v: Vec) -> Vec:
     """m^T v."""
-    return tuple(total(times(m[k][i], v[k]) for k in range(3)) for i in range(3))  # type: ignore[return-value]
+    return triple([total(times(m[k][i], v[k]) for k in range(3)) for i in range(3)])
 
 
 def add_tensors(a: Mat, b: Mat) -> Mat:

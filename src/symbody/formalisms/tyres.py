@@ -38,10 +38,8 @@ def tyre(element: Element) -> None:
     law = element.option("law", ("linear", "magic_formula", "external"))
     record = _record(element) if law == "magic_formula" else None
     place, slide = wheel_contact(element)
-    kappa, alpha = (
-        _relaxed(element, slide, "x", "slip", slide.kappa),
-        _relaxed(element, slide, "y", "side", slide.alpha),
-    )
+    kappa = _relaxed(element, slide, "x", "slip", slide.kappa)
+    alpha = _relaxed(element, slide, "y", "side", slide.alpha)
     depth = _penetration(element, place, record)
     if law == "external":
         names = {"penetration": depth, "slip_angle": call("atan", alpha), "camber": place.camber, "slip": kappa}
@@ -50,7 +48,7 @@ def tyre(element: Element) -> None:
     else:
         Fz = _load(element, depth, slide, record)
         if record is None:
-            numbers = element.coefficients(dict.fromkeys(LINEAR))
+            numbers = element.coefficients(LINEAR)
             Fx, Fy, Mx, My, Mz = linear_tyre(
                 Fz, kappa, call("atan", alpha), place.camber, radius=place.radius, **numbers
             )

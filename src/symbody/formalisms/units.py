@@ -1,4 +1,4 @@
-"""Lengths in units of one of the model's own lengths: that length becomes 1 and its products vanish (operation_counts.md, 5.3).
+"""Lengths in units of one of the model's own lengths, which becomes 1: its products vanish (operation_counts.md, 5.3).
 
 Also the freedom to place origins: a Link's origin may slide along its joint's axis.
 """
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from symbody.expr.arrays import Array
+from symbody.expr.node import CONST, SCALE, Node
 from symbody.formalisms import triples as t3
 from symbody.formalisms.base import divides_safely
 from symbody.formalisms.poses import axis_in_parent
@@ -20,44 +21,49 @@ from symbody.spatial.inertia import Inertia, moved
 
 
 def in_units_of(tree: Tree, length: Any) -> Tree:
-    """The Tree with all lengths divided by `length` (a node that is not zero): masses become mass length^2, forces force length."""
-    per = 1 / length
+    """The Tree with all lengths divided by `length`, a node that is not zero. Masses become mass * length^2."""
 
-    def vector(v: Any, factor: Any) -> Array:
+    def vector(v: Any) -> Array:
         out = np.empty(len(v), dtype=object)
         for k, x in enumerate(v):
-            out[k] = t3.times(x, factor)
+            out[k] = t3.times(x, length)
+        return out
+
+    def over(v: Any) -> Array:
+        out = np.empty(len(v), dtype=object)
+        for k, x in enumerate(v):
+            out[k] = _over(x, length)
         return out
 
     def link_in(link: Link) -> Link:
         i = link.inertia
-        inertia = Inertia(t3.times(t3.times(i.mass, length), length), vector(i.moment, length), i.tensor)
-        changes: dict[str, Any] = dict(offset=vector(link.offset, per), inertia=inertia)
-        changes["bodies"] = tuple((t3.times(t3.times(m, length), length), vector(c, per), j) for m, c, j in link.bodies)
+        inertia = Inertia(t3.times(t3.times(i.mass, length), length), vector(i.moment), i.tensor)
+        changes: dict[str, Any] = dict(offset=over(link.offset), inertia=inertia)
+        changes["bodies"] = tuple((t3.times(t3.times(m, length), length), over(c), j) for m, c, j in link.bodies)
         if link.kind == "T":
-            changes.update({x: t3.times(getattr(link, x), per) for x in ("q", "qd", "qdd")})
-            changes["columns"] = _columns(link.columns, per)
+            changes.update({x: _over(getattr(link, x), length) for x in ("q", "qd", "qdd")})
+            changes["columns"] = _columns(link.columns, length)
             changes["reflected"] = t3.times(t3.times(link.reflected, length), length)
         elif link.kind == "H":
-            changes["pitch"] = t3.times(link.pitch, per)
+            changes["pitch"] = _over(link.pitch, length)
         elif link.kind == "F":
-            changes["q"] = np.concatenate([vector(link.q[:3], per), link.q[3:]])
+            changes["q"] = np.concatenate([over(link.q[:3]), link.q[3:]])
             for x in ("qd", "qdd"):
-                changes[x] = np.concatenate([getattr(link, x)[:3], vector(getattr(link, x)[3:], per)])
-            changes["columns"] = (*link.columns[:3], *_columns(link.columns[3:], per))
+                changes[x] = np.concatenate([getattr(link, x)[:3], over(getattr(link, x)[3:])])
+            changes["columns"] = (*link.columns[:3], *_columns(link.columns[3:], length))
         return replace(link, **changes)
 
-    wrenches = {k: (vector(f, length), n) for k, (f, n) in tree.wrenches.items()}
+    wrenches = {k: (vector(f), n) for k, (f, n) in tree.wrenches.items()}
     links = [link_in(link) for link in tree.links]
-    return replace(tree, links=links, gravity=vector(tree.gravity, per), wrenches=wrenches)
+    return replace(tree, links=links, gravity=over(tree.gravity), wrenches=wrenches)
 
 
-def _columns(columns: Any, factor: Any) -> Any:
-    return tuple(tuple((i, t3.times(c, factor)) for i, c in column) for column in columns)
+def _columns(columns: Any, length: Any) -> Any:
+    return tuple(tuple((i, _over(c, length)) for i, c in column) for column in columns)
 
 
 def unit_lengths(tree: Tree) -> list[Any]:
-    """Lengths that may serve as the unit: offsets, pitches, first moments' lengths are not, gravity's components are."""
+    """What may serve as the unit: lengths of offsets, pitches, and the components of gravity."""
     found: dict[Any, None] = {}
     for link in tree.links:
         for x in (*link.offset, link.pitch if link.kind == "H" else 0):
@@ -68,11 +74,13 @@ def unit_lengths(tree: Tree) -> list[Any]:
 
 
 def _add_length(found: dict[Any, None], x: Any) -> None:
-    if t3.is_zero(x) or t3.is_one(x) or not hasattr(x, "graph"):
+    if t3.is_zero(x) or not isinstance(x, Node):
         return
-    while x.op == "scale":
+    if x.op is SCALE:
         x = x.args[0]
-    if x.op != "const" and divides_safely(x):
+    elif x.op is CONST and x.data < 0:
+        x = -x
+    if not t3.is_one(x) and divides_safely(x):
         found[x] = None
 
 
@@ -103,7 +111,8 @@ def slide_steps(tree: Tree) -> dict[int, list[Any]]:
     for link in tree.links:
         if link.kind not in "RT" or link.parent < 0:
             continue
-        u, found = axis_in_parent(link), {}
+        u = axis_in_parent(link)
+        found: dict[Any, None] = {}
         for k in range(3):
             if not t3.is_zero(link.offset[k]) and divides_safely(u[k]):
                 found[_over(-link.offset[k], u[k])] = None
@@ -116,4 +125,7 @@ def slide_steps(tree: Tree) -> dict[int, list[Any]]:
 
 
 def _over(x: Any, y: Any) -> Any:
-    return x if t3.is_one(y) else x / y
+    """x / y, exactly 1 where both are the same."""
+    if t3.is_zero(x) or t3.is_one(y):
+        return x
+    return 1 if x is y else -1 if x is -y else x / y

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from symbody.formalisms import triples as t3
 from symbody.formalisms.frames import Frame
 from symbody.formalisms.kinematics import Motion
 from symbody.formalisms.points import frame_of, to_frame, world_motions
+from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.tree import Tree
 from symbody.formalisms.triples import Vec
 from symbody.model.mechanism import Force
@@ -43,6 +45,11 @@ class Wrenches:
     derivatives: dict[str, Array] = field(default_factory=dict)
     outputs: dict[str, Any] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def places(self) -> list[Pose]:
+        """Poses of all Links, shared by the elements."""
+        return poses(self.tree)
 
     def push(self, link: int, force: Vec, moment: Vec) -> None:
         """Add a wrench at the origin of a Link, in Link axes; what acts on the world acts on nothing."""
@@ -134,7 +141,7 @@ class Element:
             raise self.fault(f"has {name} {given!r}; expected one of {', '.join(choices)}.")
         return str(given)
 
-    def coefficients(self, names: Mapping[str, Any]) -> dict[str, Any]:
+    def coefficients(self, names: Iterable[str]) -> dict[str, Any]:
         """Those of the named numbers that the element gives."""
         return {n: self.value(n) for n in names if self.given(n)}
 

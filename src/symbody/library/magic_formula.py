@@ -161,7 +161,7 @@ def aligning(s: Slip, p: MagicFormula, x: Curve, y: Curve) -> tuple[Any, Any]:
     along = ratio(x.stiffness, y.stiffness, SMALL) * s.kappa
     at = s.alpha + p.QHZ1 + p.QHZ2 * more + (p.QHZ3 + p.QHZ4 * more) * g
     ar = s.alpha + y.horizontal + ratio(y.vertical, y.stiffness, SMALL)
-    t, r = _with(at, along), _with(ar, along)
+    t, r = _equivalent(at, along), _equivalent(ar, along)
     softer = p.LKY / p.LMUY
     B = (p.QBZ1 + (p.QBZ2 + p.QBZ3 * more) * more) * (1 + p.QBZ5 * g_size + p.QBZ6 * g * g) * softer
     D = s.load * (R0 / nominal) * (p.QDZ1 + p.QDZ2 * more) * (1 + p.QDZ3 * g_size + p.QDZ4 * g * g) * p.LTR * s.forward
@@ -173,7 +173,7 @@ def aligning(s: Slip, p: MagicFormula, x: Curve, y: Curve) -> tuple[Any, Any]:
     return trail, peak / _secant((p.QBZ9 * softer + p.QBZ10 * y.bc) * r)
 
 
-def _with(alpha: Any, along: Any) -> Any:
+def _equivalent(alpha: Any, along: Any) -> Any:
     """Side slip and the longitudinal slip that weighs as much, with the sign of the side slip."""
     # the tiny number keeps derivatives finite at rest
     return sqrt(alpha * alpha + along * along + 1e-30) * sign(alpha)

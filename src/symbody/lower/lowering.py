@@ -126,8 +126,25 @@ class _Lowering:
                     powers.setdefault(node.args[0], set()).add(whole)
         for root in roots:
             self.uses[root] = self.uses.get(root, 0) + 1
+        self._survey_coefficients()
         self.chains = {x: power_chain(sorted(es)) for x, es in powers.items()}
         self.chain_values: dict[int, dict[int, int]] = {}
+
+    def _survey_coefficients(self) -> None:
+        """`owned`: products that occur only under one size of coefficient; `scaled`: (size, x) -> the node of it."""
+        self.owned: dict[Node, Number | None] = {}
+        self.scaled: dict[tuple[Number, Node], Node] = {}
+        owners: dict[Node, int] = {}
+        for node in self.uses:
+            if node.op is SCALE and node.data != -1:
+                x, size = node.args[0], abs(node.data)
+                self.scaled.setdefault((size, x), node)
+                if x.op is MUL and x.flags:
+                    owners[x] = owners.get(x, 0) + 1
+                    self.owned[x] = size if self.owned.get(x, size) == size else None
+        for x, n in owners.items():
+            if self.uses[x] != n:
+                self.owned[x] = None
 
     # -- values
 
@@ -235,8 +252,13 @@ class _Lowering:
         if op is MUL:
             # a divisor is lowered by its base: the reciprocal itself is not wanted
             return tuple(f.args[0] if self._is_divisor(f) else f for f in node.args)
-        if op is SCALE and self._joins_setup(node):
-            return self._operands(node.args[0])
+        if op is SCALE and self.owned.get(node.args[0]) is not None:
+            if self._joins_setup(node):
+                return self._operands(node.args[0])
+            partner = self._scaled_factor(node)
+            if partner is not None:
+                rest = tuple(f for f in node.args[0].args if f is not partner.args[0])
+                return (partner, *(f.args[0] if self._is_divisor(f) else f for f in rest))
         return node.args
 
     def _is_divisor(self, factor: Node) -> bool:
@@ -245,13 +267,16 @@ class _Lowering:
     def _joins_setup(self, node: Node) -> bool:
         """scale(c, p*x) with a setup factor p: the coefficient is multiplied into p, once."""
         x = node.args[0]
-        return (
-            abs(node.data) != 1
-            and x.op is MUL
-            and self.uses[x] == 1
-            and x.flags & (3 | BOUND) != 0
-            and any(f.flags & (3 | BOUND) == 0 for f in x.args)
-        )
+        return self.owned.get(x) is not None and any(f.flags == 0 for f in x.args)
+
+    def _scaled_factor(self, node: Node) -> Node | None:
+        """scale(c, x*y) where scale(c, x) is computed anyway: the product is taken over that."""
+        size = abs(node.data)
+        for f in node.args[0].args:
+            partner = self.scaled.get((size, f))
+            if partner is not None and not self._is_divisor(f):
+                return partner
+        return None
 
     def _lower_node(self, node: Node, scope: _Scope) -> Signed:
         op = node.op
@@ -299,9 +324,14 @@ class _Lowering:
         if size == 1:
             s, v = self._find(node.args[0], scope)
             return sign * s, v
-        if self._joins_setup(node):
-            s, v = self._product(node.args[0], scope, size)
-            return sign * s, v
+        if self.owned.get(node.args[0]) is not None:
+            if self._joins_setup(node):
+                s, v = self._product(node.args[0], scope, size)
+                return sign * s, v
+            partner = self._scaled_factor(node)
+            if partner is not None:
+                s, v = self._product(node.args[0], scope, 1, partner)
+                return sign * s, v
         s, v = self._find(node.args[0], scope)
         return sign * s, self._emit("mul", self.const(size), v)
 
@@ -339,12 +369,18 @@ class _Lowering:
                 total = self._emit("add" if (s > 0) != flip else "sub", total, v)
         return (-1 if flip else 1), total
 
-    def _product(self, node: Node, scope: _Scope, coefficient: Number) -> Signed:
-        """The product of the factors and a positive coefficient that joins the setup factors."""
+    def _product(self, node: Node, scope: _Scope, coefficient: Number, partner: Node | None = None) -> Signed:
+        """The product of the factors and a positive coefficient that joins the setup factors.
+
+        `partner`, a node scale(c, f) of a factor f, stands for f and brings the coefficient |c|.
+        """
         tops: list[Signed] = []
         bottoms: list[Signed] = []
         for f in node.args:
-            if self._is_divisor(f):
+            if partner is not None and f is partner.args[0]:
+                s, v = self._find(partner, scope)
+                tops.append((s if partner.data > 0 else -s, v))
+            elif self._is_divisor(f):
                 bottoms.append((1, self._power(f.args[0], -f.data, scope)))
             else:
                 tops.append(self._find(f, scope))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from symbody.model.builder import Builder
-from symbody.model.mechanism import WORLD, Body, Mechanism, Shape
+from symbody.model.mechanism import WORLD, Mechanism, Shape
 from symbody.model.pose import Pose
+from symbody.model.validate import INERTIA_SLACK
 
 GROUND = "ground"
 INERTIA_ENTRIES = (("xx", 0, 0), ("xy", 0, 1), ("yy", 1, 1), ("xz", 0, 2), ("yz", 1, 2), ("zz", 2, 2))
@@ -30,7 +30,6 @@ class FileValues:
         self._bodies: set[str] = set()
         self._carrier = GROUND  # the body with frames fixed to the world
         self._ground: dict[str, Any] = {}
-        self._unreal: dict[str, list[Any]] = {}  # inertia entries of bodies that no distribution of mass has
 
     def scalar(self, value: float, name: str, unit: str, origin: str, nonzero: bool = False) -> Any:
         """0, a parameter called `name`, or the number itself."""
@@ -69,24 +68,17 @@ class FileValues:
         written, with a note: the equations of motion need no more than the numbers.
         """
         self._bodies.add(name)
-        entries = self.inertia(tensor, name, origin)
-        if not is_real(tensor):
+        physical = is_physical(tensor)
+        if not physical:
             moments = ", ".join(f"{m:.4g}" for m in np.linalg.eigvalsh(tensor))
             self.builder.note(
                 f"{origin}: {name!r} has the principal moments of inertia {moments}, which no distribution of mass "
                 "has; they were kept as written"
             )
-            self._unreal[name] = entries
-            entries = [0] * 6
-        self.builder.body(
-            name,
-            self.mass(mass, name, origin),
-            self.vector(com, "c", name, origin),
-            entries,
-            frames,
-            shapes,
-            origin,
-        )
+        inertia = self.inertia(tensor, name, origin)
+        kilograms = self.mass(mass, name, origin)
+        centre = self.vector(com, "c", name, origin)
+        self.builder.body(name, kilograms, centre, inertia, frames, shapes, origin, physical)
 
     def ground(self, frame: str, pose: Pose, origin: str) -> tuple[str, str]:
         """The point (body, frame) of a frame that is fixed to the world: a massless body there carries such frames.
@@ -101,23 +93,11 @@ class FileValues:
         return self._carrier, frame
 
     def done(self) -> Mechanism:
-        """The validated Mechanism, with every tensor as the file has it."""
+        """The validated Mechanism."""
         if self._ground:
             self.builder.body(self._carrier, frames=self._ground)
             self.builder.joint(f"{self._carrier}_fixed", "fixed", WORLD, self._carrier)
-        mechanism = self.builder.done()
-        if not self._unreal:
-            return mechanism
-
-        def restored(body: Body) -> Body:
-            if body.name not in self._unreal:
-                return body
-            xx, xy, yy, xz, yz, zz = (self.builder.number(x) for x in self._unreal[body.name])
-            tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=object)
-            tensor.setflags(write=False)
-            return replace(body, inertia=tensor)
-
-        return mechanism.replace(bodies=tuple(restored(b) for b in mechanism.bodies))
+        return self.builder.done()
 
     def _free(self, name: str) -> str:
         """The name as an identifier that no other parameter of the file has."""
@@ -129,10 +109,15 @@ class FileValues:
         return unique
 
 
-def is_real(tensor: np.ndarray) -> bool:
-    """Whether some distribution of mass has this tensor: no principal moment negative, none above the sum of two."""
+def is_physical(tensor: np.ndarray) -> bool:
+    """Whether some distribution of mass has this tensor: no principal moment negative, none above the sum of two.
+
+    A single moment is that of a planar model, whose other moments are not used.
+    """
+    if np.count_nonzero(tensor) <= 1:
+        return True
     low, middle, high = np.linalg.eigvalsh(tensor)
-    slack = 1e-7 * float(np.abs(tensor).max())
+    slack = INERTIA_SLACK * float(np.abs(tensor).max())
     return bool(low >= -slack and high <= low + middle + slack)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, nearest
+from symbody.errors import nearest
 from symbody.model.builder import Builder
 from symbody.model.file_values import FileValues
 from symbody.model.mechanism import WORLD, Limits, Mechanism, Shape
@@ -324,11 +324,3 @@ def _assets(top: Element) -> dict[str, dict[str, Any]]:
         elif element.tag == "material":
             out["material"][element.get("name")] = tuple(element.numbers("rgba", 4))
     return out
-
-
-def is_mjcf(path: str | Path) -> bool:
-    """Whether an .xml file is MJCF."""
-    try:
-        return read_xml(path).tag == "mujoco"
-    except ModelError:
-        return False

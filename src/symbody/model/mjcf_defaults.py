@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from symbody.errors import nearest
-from symbody.model.xml_file import Element, inside, read_xml
+from symbody.model.xml_file import MAX_DEPTH, Element, inside, read_xml
 
 MAIN = "main"
 ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
@@ -19,10 +19,12 @@ def expand_includes(top: Element, path: Path) -> Element:
     seen = {path.resolve()}
 
     def expanded(element: Element, depth: int) -> list[Element]:
+        if depth > MAX_DEPTH:
+            raise element.error(f"<{element.tag}> is nested {MAX_DEPTH} elements deep; expected a flatter model.")
         out: list[Element] = []
         for child in element.children:
             if child.tag != "include":
-                out.append(replace(child, children=expanded(child, depth)))
+                out.append(replace(child, children=expanded(child, depth + 1)))
                 continue
             name = child.name("file")
             target = inside(folder, name)
@@ -30,8 +32,8 @@ def expand_includes(top: Element, path: Path) -> Element:
                 raise child.error(f"include {name!r} lies outside the model's folder; expected a file in it or below.")
             if target in seen:
                 raise child.error(f"{name!r} is included a second time; MJCF allows each file once.")
-            if len(seen) > MAX_INCLUDES or depth > 20:
-                raise child.error(f"more than {MAX_INCLUDES} files or 20 levels of include; expected fewer.")
+            if len(seen) > MAX_INCLUDES:
+                raise child.error(f"more than {MAX_INCLUDES} files are included; expected fewer.")
             seen.add(target)
             if not target.is_file():
                 raise child.error(f"include {name!r}: there is no such file in the model's folder.")

@@ -46,6 +46,7 @@ class Cost:
 def cost(roots: Iterable[Node]) -> Cost:
     """Cost of all nodes below the roots, each computed once."""
     order, uses, factors = _walk(roots)
+    sizes, owned = _coefficients(uses)
     # [run, setup, body] of each operation
     mul, add, div = [0, 0, 0], [0, 0, 0], [0, 0, 0]
     trig = other = 0
@@ -91,10 +92,16 @@ def cost(roots: Iterable[Node]) -> Cost:
             if c == 1 or c == -1:
                 continue
             x = node.args[0]
-            if flags and x.op is MUL and uses[x] == 1 and any(not a.flags for a in x.args):
-                mul[1] += 1  # the coefficient joins the setup factor
-                continue
-            key = (abs(c), x)
+            size = abs(c)
+            key = (size, x)
+            if owned.get(x) is not None:
+                if any(not a.flags for a in x.args):
+                    if key not in scaled:
+                        scaled.add(key)
+                        mul[1] += 1  # the coefficient joins the setup factor
+                    continue
+                if any((size, a) in sizes and a not in factors for a in x.args):
+                    continue  # the product is taken over a factor that is scaled anyway
             if key not in scaled:
                 scaled.add(key)
                 mul[place] += 1
@@ -157,6 +164,24 @@ def _walk(roots: Iterable[Node]) -> tuple[list[Node], dict[Node, int], set[Node]
                     if product and a.op is POW and a.data < 0 and a.flags:
                         factors.add(a)
     return order, uses, factors
+
+
+def _coefficients(uses: dict[Node, int]) -> tuple[set[tuple[object, Node]], dict[Node, object]]:
+    """Pairs (|c|, x) of all live scale(c, x), and for products that occur under one |c| only, that size."""
+    sizes: set[tuple[object, Node]] = set()
+    owned: dict[Node, object] = {}
+    owners: dict[Node, int] = {}
+    for node in uses:
+        if node.op is SCALE and node.data != -1:
+            x, size = node.args[0], abs(node.data)
+            sizes.add((size, x))
+            if x.op is MUL and x.flags:
+                owners[x] = owners.get(x, 0) + 1
+                owned[x] = size if owned.get(x, size) == size else None
+    for x, n in owners.items():
+        if uses[x] != n:
+            owned[x] = None
+    return sizes, owned
 
 
 def power_chain(exponents: Iterable[int]) -> list[tuple[int, int, int]]:

@@ -157,11 +157,20 @@ class Network(Ledger):
         if len(out) > 1:
             # a common coefficient stands outside, as it does in a Node
             common = self.coefficient(abs(out[0]))
-            if common != 1 and all(self.coefficient(abs(r)) == common for r in out):
+            if common != 1 and self._pays_outside(common, out):
                 inner = self.sum_of([(1 if r > 0 else -1) * self.without_coefficient(abs(r)) for r in out])
                 return (self.product_of((self.setup(self.graph.number(common)), inner)),)
         out.sort(key=abs)
         return tuple(out)
+
+    def _pays_outside(self, common: Number, refs: list[int]) -> bool:
+        """Whether all terms have this coefficient and taking it out pays: beside a parameter it is free."""
+        if any(self.coefficient(abs(r)) != common for r in refs):
+            return False
+        return not all(self.kind[abs(r)] == PRODUCT and self._is_scaled(self.body[abs(r)][0]) for r in refs)
+
+    def _is_scaled(self, v: int) -> bool:
+        return self.kind[v] == SETUP and self.body[v].op is SCALE
 
     def normal_product(self, factors: Iterable[int]) -> tuple[int, tuple[int, ...]]:
         """(sign, sorted factors); the one setup factor stands first."""

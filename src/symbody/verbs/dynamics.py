@@ -26,6 +26,8 @@ from symbody.verbs.assemble import identifier
 
 FORMALISMS = ("auto", "newton_euler", "barycentric", "base", "order_n", "screw", "lagrange")
 
+MANY_LINKS = 30
+
 CHOICES = {
     "newton_euler": Choice(),
     "barycentric": Choice(grouping="barycentric"),
@@ -63,7 +65,8 @@ def inverse_dynamics(
 
     formalism   "auto" (smallest by counting), "newton_euler", "barycentric", "base", "order_n", "screw", "lagrange"
     parameters  "setup" (folded once), or "runtime": inputs of every call
-    wrenches    bodies on which a wrench acts from outside: input w_<body> (6,), moment then force, in body axes at its origin
+    wrenches    bodies on which a wrench acts from outside: input w_<body> (6,), moment then force, in body axes at the
+                body's origin
     options     of "auto": budget, preset
     """
     return _dynamics(mech, "inverse", formalism, parameters, wrenches, options)
@@ -95,7 +98,9 @@ def _dynamics(
     if options:
         raise ModelError(f"unknown options {sorted(options)} for formalism {formalism!r}; expected preset alone.")
     problem = Problem(mech, parameters, tuple(wrenches))
-    return optimize_system(problem.system(quantity, formalism), preset)
+    # repeating the chain of passes gains a few operations in small programs, and only time in large ones
+    rounds = 3 if len(problem.tree.links) <= MANY_LINKS else 1
+    return optimize_system(problem.system(quantity, formalism), preset, rounds=rounds)
 
 
 def check_formalism(formalism: str, quantity: str) -> None:
@@ -180,7 +185,7 @@ class Problem:
             if quantity == "inverse":
                 return {"tau": np.array(tau, dtype=object)}
             mass = jacobian(tau, list(tree.qdd))
-            c = np.array(substitute(tau, {x: 0 for x in tree.qdd}), dtype=object)
+            c = np.array(substitute(tau, dict.fromkeys(tree.qdd, 0)), dtype=object)
         else:
             from symbody.formalisms.lagrange import mass_and_bias
 
@@ -209,7 +214,9 @@ class Problem:
         inputs.update(self.inputs)
         inputs.update(self.states)
         outputs = {**outputs, **{f"{n}_dot": x for n, x in self.derivatives.items()}}
-        symbols = free_symbols([x for a in outputs.values() for x in np.array(a, dtype=object).flat if isinstance(x, Node)])
+        symbols = free_symbols(
+            [x for a in outputs.values() for x in np.array(a, dtype=object).flat if isinstance(x, Node)]
+        )
         if any(s.data.role == "time" for s in symbols):
             inputs["t"] = next(_scalar(s) for s in symbols if s.data.role == "time")
         if tree.runtime:

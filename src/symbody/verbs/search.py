@@ -1,0 +1,192 @@
+"""Coordinate descent over the discrete choices of a program, each candidate judged by its count after rewriting.
+
+The budget counts candidates, so that a search is reproducible.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from symbody.errors import SymbodyError
+from symbody.expr.functions import as_nodes
+from symbody.formalisms.base import FIRST, LAMINA, SECOND, clear_targets
+from symbody.formalisms.choices import Choice, equations, placed
+from symbody.formalisms.poses import FRAMES
+from symbody.formalisms.units import slide_steps, unit_lengths
+from symbody.model.mechanism import Mechanism
+from symbody.rewrite.cost import cost
+from symbody.rewrite.presets import optimize
+from symbody.verbs.dynamics import Problem
+
+Rank = tuple[int, ...]  # operations, calls of functions, setup: cheaper compares less
+Neighbours = Callable[[Choice], Iterator[Choice]]
+
+BUDGET = 60  # candidate programs
+SLACK = 12  # operations by which a raw program may exceed the best one's and still be worth rewriting
+
+
+class Search:
+    """One option after the other is tried in all its values and the best is kept, until nothing gains.
+
+    spent: candidates judged in full; seen: Choice -> rank, None if it was dropped; history: gains, in order.
+    """
+
+    def __init__(
+        self,
+        mech: Mechanism,
+        quantity: str,
+        parameters: str = "setup",
+        wrenches: tuple[str, ...] = (),
+        budget: int = BUDGET,
+    ) -> None:
+        self.mech, self.quantity, self.parameters, self.wrenches = mech, quantity, parameters, wrenches
+        self.left = budget
+        self.spent = 0
+        self.raw = 0
+        self.seen: dict[Choice, Rank | None] = {}
+        self.history: list[tuple[Choice, int]] = []
+        self.random = random.Random(0)
+
+    def run(self) -> Choice:
+        """Descent from plain formulations, then again from random steps off the best, while the budget lasts."""
+        best, rank = self._descend(*self._first())
+        options = self.options()
+        while self.left > 0 and options and rank is not None:
+            start = best
+            for _ in range(self.random.randint(1, 3)):
+                neighbours = list(self.random.choice(options)(start))
+                start = self.random.choice(neighbours) if neighbours else start
+            before = self.left
+            candidate, found = self._descend(start, self.judge(start))
+            if found is not None and found < rank:
+                best, rank = candidate, found
+            if self.left == before:
+                self.left -= 1  # nothing new was tried: a round costs at least one
+        return best
+
+    def finalists(self, n: int) -> list[Choice]:
+        """The n best Choices judged, best first."""
+        judged = [(rank, place, c) for place, (c, rank) in enumerate(self.seen.items()) if rank is not None]
+        return [c for _, _, c in sorted(judged, key=lambda row: row[:2])[:n]]
+
+    def _descend(self, best: Choice, rank: Rank | None) -> tuple[Choice, Rank | None]:
+        gained = True
+        while gained and self.left > 0:
+            gained = False
+            for options in self.options():
+                for candidate in options(best):
+                    if self.left <= 0:
+                        return best, rank
+                    found = self.judge(candidate, rank)
+                    if found is not None and (rank is None or found < rank):
+                        best, rank, gained = candidate, found, True
+                        self.history.append((candidate, found[0]))
+        return best, rank
+
+    def _first(self) -> tuple[Choice, Rank | None]:
+        """The best of a few plain formulations."""
+        starts = [Choice(grouping="base"), Choice(grouping="base", frames="group_body", mass_frames="group"), Choice()]
+        if self.parameters == "runtime":
+            starts = [Choice(reference="com"), Choice(), Choice(frames="group_body", mass_frames="group")]
+        if self.quantity == "forward":
+            starts += [c.replace(solver="local") for c in starts[:2]]
+        best, rank = starts[0], None
+        for candidate in starts:
+            if self.left <= 0:
+                break
+            found = self.judge(candidate)
+            if found is not None and (rank is None or found < rank):
+                best, rank = candidate, found
+                self.history.append((candidate, found[0]))
+        return best, rank
+
+    def judge(self, choice: Choice, best: Rank | None = None) -> Rank | None:
+        """Rank of the program of a Choice; None if it makes none, or is far from `best` before it is rewritten."""
+        if choice in self.seen:
+            return self.seen[choice]
+        problem = Problem(self.mech, self.parameters, self.wrenches)
+        try:
+            outputs = equations(problem.tree, self.quantity, choice)
+        except SymbodyError:
+            self.seen[choice] = None
+            return None
+        nodes = as_nodes([problem.tree.graph.zero, *(x for a in outputs.values() for x in a.flat)])[1:]
+        raw = cost(nodes).total
+        if best is not None and raw > self.raw + SLACK + self.raw // 50:
+            self.seen[choice] = None
+            return None
+        self.left -= 1
+        self.spent += 1
+        after, _ = optimize(nodes, "standard")
+        found = cost(after)
+        rank = (found.total, found.trig + found.other, found.setup)
+        if best is None or rank < best:
+            self.raw = raw
+        self.seen[choice] = rank
+        return rank
+
+    # -- what may be chosen, most rewarding first; each is a function from the present Choice to its neighbours
+
+    def options(self) -> list[Neighbours]:
+        tree = Problem(self.mech, self.parameters, self.wrenches).tree
+        out: list[Neighbours] = [self._frames]
+        if self.quantity == "forward":
+            out.append(_values("solver", ("ldlt", "local", "textbook")))
+        if self.parameters == "runtime":
+            return [*out, _values("reference", ("com", "origin"))]
+        out.append(_values("unit", ("", *(str(x) for x in unit_lengths(tree)))))
+        out.append(self._keep_all)
+        for link in reversed(tree.links):
+            if link.kind == "R" and link.parent >= 0:
+                out.append(self._clear(link.index))
+        for index, steps in slide_steps(tree).items():
+            out.append(_entries("slide", index, (None, *range(len(steps)))))
+        for link in reversed(tree.links):
+            if link.kind == "R":
+                out.append(_entries("keep", link.index, (LAMINA, FIRST, SECOND)))
+        if self.quantity != "inverse":
+            out.append(_values("moments", ("tensor", "spread")))
+        return out
+
+    def _frames(self, now: Choice) -> Iterator[Choice]:
+        if self.quantity != "forward" or now.solver == "ldlt":
+            yield from (now.replace(frames=f) for f in FRAMES)
+        if self.quantity != "inverse":
+            yield from (now.replace(mass_frames=f) for f in FRAMES[:2])
+            yield from (now.replace(frames=f, mass_frames=FRAMES[1]) for f in FRAMES[1:])
+
+    def _keep_all(self, now: Choice) -> Iterator[Choice]:
+        tree = Problem(self.mech, self.parameters, self.wrenches).tree
+        for value in (None, FIRST, SECOND):
+            entries = ((k.index, value) for k in tree.links if k.kind == "R")
+            yield now.replace(keep=tuple(entries) if value else ())
+
+    def _clear(self, index: int) -> Neighbours:
+        def neighbours(now: Choice) -> Iterator[Choice]:
+            tree = placed(Problem(self.mech, self.parameters, self.wrenches).tree, now)
+            targets = clear_targets(tree, tree.links[index])
+            present = dict(now.clear).get(index, (None, None, None))
+            for which in (2, 0, 1):
+                for target in (None, *targets[which]):
+                    entry = tuple(target if k == which else present[k] for k in range(3))
+                    yield now.with_entry("clear", index, None if entry == (None, None, None) else entry)
+
+        return neighbours
+
+
+def _values(name: str, values: tuple[Any, ...]) -> Neighbours:
+    def neighbours(now: Choice) -> Iterator[Choice]:
+        for v in values:
+            yield now.replace(**{name: v})
+
+    return neighbours
+
+
+def _entries(name: str, link: int, values: tuple[Any, ...]) -> Neighbours:
+    def neighbours(now: Choice) -> Iterator[Choice]:
+        for v in values:
+            yield now.with_entry(name, link, v)
+
+    return neighbours
