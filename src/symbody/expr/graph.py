@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextvars import ContextVar, Token
 from fractions import Fraction
 from typing import Any
@@ -9,16 +10,19 @@ from typing import Any
 from symbody.errors import ExpressionError
 from symbody.expr.node import CONST, ROLES, SYMBOL, Node, Number, Symbol
 
+RARELY = 50_000  # new objects between two young collections while a Graph is being built
+
 
 class Graph:
     """Interned nodes. `with Graph():` makes the symbols of its block live apart from all others.
 
-    A node key never mixes 1, 1.0 and True, nor 0.0 and -0.0.
+    A node key never mixes 1, 1.0 and True, nor 0.0 and -0.0. Nodes live as long as their Graph; inside the `with`,
+    Python's cyclic collector runs less often, since it would visit every node again and again and free none.
     """
 
     __slots__ = (
-        "_token", "adds", "consts", "functions", "integers", "muls", "name", "one", "others", "pows", "scales", "size",
-        "zero",
+        "_entered", "adds", "consts", "functions", "integers", "muls", "name", "one", "others", "pows", "scales",
+        "size", "zero",
     )  # fmt: skip
 
     def __init__(self, name: str = "") -> None:
@@ -32,7 +36,7 @@ class Graph:
         self.others: dict[tuple[Any, ...], Node] = {}
         self.consts: dict[tuple[type, Any], Node] = {}
         self.integers: dict[int, Node] = {}
-        self._token: Token[Graph | None] | None = None
+        self._entered: list[tuple[Token[Graph | None], tuple[int, int, int]]] = []
         self.zero = self.number(0)
         self.one = self.number(1)
 
@@ -47,7 +51,7 @@ class Graph:
         if kind is Fraction and value.denominator == 1:  # type: ignore[union-attr]
             return self.number(value.numerator)  # type: ignore[union-attr]
         # repr tells 0.0 from -0.0 and makes nan equal to itself
-        key = (kind, repr(value) if kind is float else value)
+        key = (kind, repr(value) if value == 0 or value != value else value)
         node = self.consts.get(key)
         if node is None:
             node = self.consts[key] = Node(self, CONST, (), value, 0)
@@ -69,13 +73,14 @@ class Graph:
         return node
 
     def __enter__(self) -> Graph:
-        self._token = _current.set(self)
+        self._entered.append((_current.set(self), gc.get_threshold()))
+        gc.set_threshold(max(RARELY, gc.get_threshold()[0]), 20, 50)
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._token is not None:
-            _current.reset(self._token)
-            self._token = None
+        token, thresholds = self._entered.pop()
+        _current.reset(token)
+        gc.set_threshold(*thresholds)
 
     def __len__(self) -> int:
         return self.size

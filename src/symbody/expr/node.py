@@ -133,7 +133,10 @@ class Node:
         return add(other, negate(self))
 
     def __mul__(self, other: Any) -> Node:
-        if other.__class__ is not Node:
+        kind = other.__class__
+        if kind is not Node:
+            if kind is float or kind is int:
+                return scale(other, self)
             other = coerce(self.graph, other)
             if other is None:
                 return NotImplemented
@@ -268,5 +271,5 @@ class Node:
 
 # The constructors need Node and Node's operators need the constructors: the cycle is closed here, and `expr/__init__`
 # imports this module first.
-from symbody.expr.arithmetic import add, coerce, divide, mul, negate, raise_to  # noqa: E402
+from symbody.expr.arithmetic import add, coerce, divide, mul, negate, raise_to, scale  # noqa: E402
 from symbody.expr.functions import call  # noqa: E402
