@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from symbody.errors import SymbodyError
+from symbody.errors import SymbodyError, nearest
 from symbody.expr import arrays as arrays
 from symbody.expr.evaluate import evaluate
 from symbody.expr.external import External
@@ -60,6 +60,16 @@ __version__ = "0.1.0"
 
 # Found only when asked for, so that `import symbody` stays quick.
 _LATER = {
+    "load": "symbody.model.load",
+    "Mechanism": "symbody.model.mechanism",
+    "inverse_dynamics": "symbody.verbs.dynamics",
+    "semi_explicit": "symbody.verbs.dynamics",
+    "forward_dynamics": "symbody.verbs.dynamics",
+    "kinematics": "symbody.verbs.kinematics",
+    "energy": "symbody.verbs.energy",
+    "regressor": "symbody.verbs.parameters",
+    "base_parameters": "symbody.verbs.parameters",
+    "verify": "symbody.verbs.verify",
     "define": "symbody.expr.define",
     "parse": "symbody.expr.parse",
     "mask": "symbody.rewrite.mask",
@@ -70,7 +80,11 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'symbody' has no attribute {name!r}")
+    raise AttributeError(f"module 'symbody' has no attribute {name!r}. {nearest(name, __dir__())}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_LATER])
 
 
 # -- System's verbs: one-line delegates to the folders further down the journey

@@ -1,4 +1,4 @@
-"""Operation counts of the pattern models: programs are checked by numbers, then counted, then compared with the targets.
+"""Operation counts of the pattern models: programs are checked by numbers, counted, and compared with the targets.
 
 The targets are the column "very good" of the operation-count study (section 8); a program may need fewer, never more.
 """
@@ -11,10 +11,17 @@ import pytest
 from formalisms.patterns import random_state
 from formalisms.reference import World
 from formalisms.test_dynamics import agree
-from symbody.model.load import load
+from symbody.errors import ModelError
+from symbody.formalisms.choices import Choice
+from symbody.formalisms.tree import build_tree
+from symbody.model.load import FOLDER, bundled_names, load
 from symbody.verbs.auto import smallest
-from symbody.verbs.dynamics import FORMALISMS, forward_dynamics, inverse_dynamics, semi_explicit
+from symbody.verbs.check import check_against_newton_euler
+from symbody.verbs.dynamics import FORMALISMS, Problem, forward_dynamics, inverse_dynamics, semi_explicit
+from symbody.verbs.growth import general_chain
 from symbody.verbs.tuned import pattern, tuned_choices
+
+MODELS = [*bundled_names(), *(f"patterns/{p.stem}" for p in sorted((FOLDER / "patterns").glob("*.yaml")))]
 
 VERBS = dict(inverse=inverse_dynamics, semi_explicit=semi_explicit, forward=forward_dynamics)
 
@@ -71,20 +78,10 @@ def test_plain_base_parameters_need_no_search_for_the_lower_targets(name, quanti
 @pytest.mark.parametrize("key", sorted(tuned_choices()))
 def test_choices_on_file_give_the_counts_on_file(key):
     name, quantity, _ = key.split("/")
-    try:
-        mech = load(f"patterns/{name}")
-    except Exception:
-        mech = load(name)
+    mech = next(m for m in (load(n) for n in MODELS if n.endswith(name)) if pattern(build_tree(m), quantity) == key)
     found = smallest(mech, quantity)
-    if pattern_of(mech, quantity) == key:
-        assert found.source == "tuned"
-        assert found.cost.total <= tuned_choices()[key]["total"]
-
-
-def pattern_of(mech, quantity):
-    from symbody.formalisms.tree import build_tree
-
-    return pattern(build_tree(mech), quantity)
+    assert found.source == "tuned"
+    assert found.cost.total <= tuned_choices()[key]["total"]
 
 
 def test_order_n_needs_fewer_operations_than_the_study_on_the_thesis_puma():
@@ -103,8 +100,6 @@ def test_regrouping_pays_in_every_pattern_model():
 
 def test_growth_of_a_general_chain_is_linear_and_below_khalil_and_kleinfinger():
     """92 N - 127 multiplications and 81 N - 117 additions, as quoted in the study (4.1)."""
-    from symbody.verbs.growth import general_chain
-
     counts = {n: inverse_dynamics(general_chain(n), "base").count() for n in (4, 6, 8)}
     for n, c in counts.items():
         assert c.mul <= 92 * n - 127
@@ -126,46 +121,33 @@ def test_a_search_is_reproducible_and_stays_in_its_budget():
 
 
 def test_a_choice_survives_its_file():
-    from symbody.formalisms.choices import Choice
-
-    choice = Choice(grouping="base", keep=((1, "first"),), clear=((3, ((2, 3), None, "even")),), slide=((1, 0),), unit="d33")
+    choice = Choice(
+        grouping="base", keep=((1, "first"),), clear=((3, ((2, 3), None, "even")),), slide=((1, 0),), unit="d33"
+    )
     assert Choice.from_dict(choice.as_dict()) == choice
 
 
-def test_a_choice_on_file_is_not_used_where_its_divisor_is_small():
+def test_a_choice_on_file_is_not_used_where_its_divisor_is_small(tmp_path):
     """The unit length d33 of the thesis PUMA shrinks to a micrometre: dividing by it would cost digits."""
     mech = load("patterns/puma_robotran")
-    assert tuned_unit(mech) == "d33"
-    small = shrink(mech, "d33", 1e-6)
+    assert smallest(mech, "inverse", preset="standard").choice.unit == "d33"
+    small = shrink(mech, "d33", 1e-6, tmp_path)
     found = smallest(small, "inverse", budget=3)
     assert found.choice.unit != "d33"
     check_numbers(small, "inverse", found.system)
 
 
-def tuned_unit(mech):
-    return smallest(mech, "inverse", preset="standard").choice.unit
-
-
-def shrink(mech, name, value):
+def shrink(mech, name, value, folder):
     """The same Mechanism with another default of one parameter, read from changed text."""
-    from pathlib import Path
-    from tempfile import TemporaryDirectory
-
-    import symbody.model.load as loading
-
-    text = (loading.FOLDER / "patterns" / f"{mech.name}.yaml").read_text(encoding="utf-8")
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "small.yaml"
-        path.write_text(text.replace(f"{name}: {{default: 0.43", f"{name}: {{default: {value}"), encoding="utf-8")
-        return load(path)
+    text = (FOLDER / "patterns" / f"{mech.name}.yaml").read_text(encoding="utf-8")
+    path = folder / "small.yaml"
+    path.write_text(text.replace(f"{name}: {{default: 0.43", f"{name}: {{default: {value}"), encoding="utf-8")
+    return load(path)
 
 
 @pytest.mark.parametrize("formalism", [f for f in FORMALISMS if f not in ("auto", "lagrange", "screw")])
 def test_time_to_generate_is_linear_in_the_number_of_bodies(formalism):
     """Nodes are counted, not seconds: a chain of twice the length may make at most 2.2 times the nodes."""
-    from symbody.verbs.dynamics import Problem
-    from symbody.verbs.growth import general_chain
-
     sizes = []
     for n in (15, 30):
         problem = Problem(general_chain(n))
@@ -182,12 +164,11 @@ def test_time_to_generate_is_linear_in_the_number_of_bodies(formalism):
 
 
 def test_the_check_finds_a_wrong_program():
-    from symbody.errors import SolveError
-    from symbody.verbs.check import check_against_newton_euler
-
     mech = load("patterns/pendulum5")
     right = inverse_dynamics(mech, "base")
-    wrong = right.replace(outputs={"tau": np.array([*right.outputs["tau"][:-1], right.outputs["tau"][0]], dtype=object)})
+    wrong = right.replace(
+        outputs={"tau": np.array([*right.outputs["tau"][:-1], right.outputs["tau"][0]], dtype=object)}
+    )
     assert check_against_newton_euler(mech, "inverse", "setup", (), right) < 1e-12
-    with pytest.raises(SolveError, match="differs from Newton-Euler"):
+    with pytest.raises(ModelError, match="differs from Newton-Euler"):
         check_against_newton_euler(mech, "inverse", "setup", (), wrong)

@@ -23,7 +23,8 @@ def count(
         list[str] | None, typer.Option("--formalism", "-f", help="auto, newton_euler, base, ...; may be repeated.")
     ] = None,
     growth: Annotated[
-        bool, typer.Option("--growth", help="Fit a N - b for chains of N general revolute joints, beside published ones.")
+        bool,
+        typer.Option("--growth", help="Fit a N - b for N general revolute joints, beside published ones."),
     ] = False,
     as_json: AS_JSON = False,
 ) -> None:
@@ -62,7 +63,7 @@ def _row(counts: Counts) -> dict[str, int]:
     return {n: int(getattr(counts, n)) for n in names}
 
 
-# published inverse dynamics of N revolute joints, (mul, add) as a N - b (MEDUSA, Table 4.2; Khalil and Kleinfinger 1987)
+# inverse dynamics of N revolute joints, (mul, add) as a N - b (MEDUSA, Table 4.2; Khalil and Kleinfinger 1987)
 PUBLISHED = {
     "Hollerbach 1980, Lagrange 3x3": ((412, 277), (320, 201)),
     "Luh, Walker, Paul 1980": ((150, 48), (131, 48)),
@@ -81,13 +82,13 @@ def _growth(as_json: bool) -> None:
         return
     print("inverse dynamics of N general revolute joints: multiplications, additions, and both for N = 6\n")
     for label, (m, a) in PUBLISHED.items():
-        print(f"{label:<34} {_formula(*m):>12} {_formula(*a):>12} {6 * m[0] - m[1]:>6} / {6 * a[0] - a[1]}")
+        _print_growth(label, m, a)
     for name, fit in fits.items():
-        m, a = fit["mul"], fit["add"]
-        exact = "" if fit["exact"] else "  (fit not exact)"
-        print(
-            f"{'symbody, ' + name:<34} {_formula(*m):>12} {_formula(*a):>12} {6 * m[0] - m[1]:>6} / {6 * a[0] - a[1]}{exact}"
-        )
+        _print_growth(f"symbody, {name}", fit["mul"], fit["add"], "" if fit["exact"] else "  (fit not exact)")
+
+
+def _print_growth(label: str, m: tuple[int, int], a: tuple[int, int], remark: str = "") -> None:
+    print(f"{label:<34} {_formula(*m):>12} {_formula(*a):>12} {6 * m[0] - m[1]:>6} / {6 * a[0] - a[1]}{remark}")
 
 
 def _formula(a: int, b: int) -> str:

@@ -15,7 +15,9 @@ def emit(
     model: MODEL,
     name: Annotated[str, typer.Option("--quantity", "-q", help="inverse, semi_explicit or forward.")] = "inverse",
     formalism: Annotated[str, typer.Option("--formalism", "-f", help="auto, newton_euler, base, ...")] = "auto",
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the files; made if it is not there.")] = Path("."),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the files, made if needed.")] = Path(
+        "."
+    ),
     as_json: AS_JSON = False,
 ) -> None:
     """Write a model's equations as standalone C99: a header and a source file."""

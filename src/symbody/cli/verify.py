@@ -16,7 +16,7 @@ def verify(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random states.")] = 0,
     as_json: AS_JSON = False,
 ) -> None:
-    """Certify a model: every formalism against every other, energy, power, symmetry of M. Exit status 1 if a check fails."""
+    """Certify a model: every formalism against every other, energy, power, symmetry of M. Status 1 if a check fails."""
     from symbody.model.load import load
     from symbody.verbs.verify import verify as certify
 

@@ -42,7 +42,7 @@ def search(net: Network, trials: int, seed: int = 0, patience: int = PATIENCE) -
         n += 1
         settle(net, mark, pick)
         loss = net.total - before
-        heat = TEMPERATURE * (1 - n / trials) + 1e-9
+        heat = TEMPERATURE * max(0.0, 1 - n / trials) + 1e-9
         if loss <= 0 or random.random() < exp(-loss / heat):
             if (net.total, net.adds) < best:
                 found = n if net.total < best[0] else found

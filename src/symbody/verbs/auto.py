@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from symbody.errors import ModelError, SolveError
+from symbody.errors import ModelError
 from symbody.formalisms.choices import Choice, equations, permitted
 from symbody.formalisms.order_n import check_order_n
 from symbody.formalisms.tree import Tree
@@ -13,7 +13,7 @@ from symbody.lower.optimize import optimize_system
 from symbody.model.mechanism import Mechanism
 from symbody.rewrite.cost import Cost, cost
 from symbody.system.system import System
-from symbody.verbs.check import check_against_newton_euler
+from symbody.verbs.check import AGREE, check_against_newton_euler, disagreement
 from symbody.verbs.dynamics import SOURCES, Problem
 from symbody.verbs.search import BUDGET, Search
 from symbody.verbs.tuned import pattern, tuned_choices
@@ -70,7 +70,7 @@ def smallest(
         search.run()
         choices = search.finalists(finalists)
     made = sorted((_made(mech, quantity, parameters, wrenches, c, preset) for c in choices), key=lambda m: m.cost.rank)
-    best = next((m for m in made if _agrees(mech, quantity, parameters, wrenches, m)), None)
+    best = next((m for m in made if disagreement(mech, quantity, parameters, wrenches, m.system) <= AGREE), None)
     if best is None:
         # nothing was tried, or it divides by something small: no risk is taken
         best = _made(mech, quantity, parameters, wrenches, safe, preset)
@@ -89,14 +89,6 @@ def plain_choice(tree: Tree, quantity: str) -> Choice:
         except ModelError:
             pass  # joints move together: by the mass matrix
     return Choice(solver=solver, reference="com") if tree.runtime else Choice(grouping="base", solver=solver)
-
-
-def _agrees(mech: Mechanism, quantity: str, parameters: str, wrenches: tuple[str, ...], made: Smallest) -> bool:
-    try:
-        check_against_newton_euler(mech, quantity, parameters, wrenches, made.system)
-    except SolveError:
-        return False
-    return True
 
 
 def _made(

@@ -37,7 +37,7 @@ def general_chain(n: int) -> Mechanism:
 
 
 def fit_growth(formalism: str, sizes: tuple[int, ...] = SIZES) -> dict[str, Any]:
-    """mul and add of inverse dynamics as (a, b) of a N - b through the last two sizes, and whether all sizes lie on it."""
+    """mul and add of inverse dynamics as (a, b) of a N - b through the last two sizes; exact: all sizes lie on it."""
     from symbody.verbs.dynamics import inverse_dynamics
 
     counts = {n: inverse_dynamics(general_chain(n), formalism=formalism).count() for n in sizes}

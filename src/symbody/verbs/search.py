@@ -67,9 +67,12 @@ class Search:
         return best
 
     def finalists(self, n: int) -> list[Choice]:
-        """The n best Choices judged, best first."""
-        judged = [(rank, place, c) for place, (c, rank) in enumerate(self.seen.items()) if rank is not None]
-        return [c for _, _, c in sorted(judged, key=lambda row: row[:2])[:n]]
+        """The n best Choices, best first; of those with equal rank, which often make the same program, one."""
+        first: dict[Rank, Choice] = {}
+        for choice, rank in self.seen.items():
+            if rank is not None:
+                first.setdefault(rank, choice)
+        return [first[rank] for rank in sorted(first)[:n]]
 
     def _descend(self, best: Choice, rank: Rank | None) -> tuple[Choice, Rank | None]:
         gained = True
@@ -87,11 +90,13 @@ class Search:
 
     def _first(self) -> tuple[Choice, Rank | None]:
         """The best of a few plain formulations."""
-        starts = [Choice(grouping="base"), Choice(grouping="base", frames="group_body", mass_frames="group"), Choice()]
-        if self.parameters == "runtime":
-            starts = [Choice(reference="com"), Choice(), Choice(frames="group_body", mass_frames="group")]
+        plain = Choice(reference="com") if self.parameters == "runtime" else Choice(grouping="base")
+        grouped = plain.replace(frames="group_body")
+        if self.quantity != "inverse":
+            grouped = grouped.replace(mass_frames="group")
+        starts = [plain, grouped, Choice()]
         if self.quantity == "forward":
-            starts += [c.replace(solver="local") for c in starts[:2]]
+            starts += [c.replace(solver="local", frames="sequential") for c in (plain, grouped)]
         best, rank = starts[0], None
         for candidate in starts:
             if self.left <= 0:
