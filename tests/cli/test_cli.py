@@ -75,7 +75,8 @@ def test_wrong_use_gives_a_sentence_and_a_status(words, status, text):
 
 def test_a_bad_file_is_named_with_its_line(tmp_path):
     path = tmp_path / "bad.yaml"
-    path.write_text("symbody: 1\nname: bad\nbodies:\n  a: {mass: -1}\njoints:\n  j: {kind: revolute, parent: world, child: a}\n")
+    joint = "  j: {kind: revolute, parent: world, child: a}"
+    path.write_text(f"symbody: 1\nname: bad\nbodies:\n  a: {{mass: -1}}\njoints:\n{joint}\n")
     result = call("info", str(path))
     assert result.exit_code == 1
     assert "bad.yaml:4" in result.stderr

@@ -80,7 +80,15 @@ def check_saving(e, x, y):
     assert fingerprint(back) == fingerprint(system)
 
 
-CHECKS = [check_text, check_substitution, check_transplant, check_derivatives, check_rewriting, check_program, check_saving]
+CHECKS = [
+    check_text,
+    check_substitution,
+    check_transplant,
+    check_derivatives,
+    check_rewriting,
+    check_program,
+    check_saving,
+]
 
 
 @pytest.mark.parametrize("levels", DEPTHS)

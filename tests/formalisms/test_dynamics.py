@@ -248,3 +248,21 @@ def test_order_n_refuses_the_mass_matrix_and_followers_by_name():
 def test_a_wrench_on_an_unknown_body_is_refused():
     with pytest.raises(NameLookupError, match="no body"):
         inverse_dynamics(load("pendulum2"), "base", wrenches=["nobody"])
+
+
+def test_unknown_options_are_refused_by_name():
+    with pytest.raises(NameLookupError, match="budget"):
+        inverse_dynamics(load("pendulum2"), bugdet=3)
+
+
+@pytest.mark.parametrize("parameters", ["setup", "runtime"])
+def test_the_smallest_program_takes_wrenches_and_runtime_parameters(parameters):
+    mech = load("pendulum2")
+    body = mech.bodies[-1].name
+    q, qd, qdd = random_state(mech, 6)
+    wrench = np.array([0.3, -0.2, 0.5, 1.0, 2.0, -3.0])
+    mass, bias = World(mech).equations(q, qd, {body: wrench})
+    system = inverse_dynamics(mech, parameters=parameters, wrenches=[body], budget=6)
+    given = {"q": q, "qd": qd, "qdd": qdd, f"w_{body}": wrench}
+    given |= {n: s.data.default for n, s in mech.parameters.items() if n in system.inputs}
+    agree(system.compile("python")(**given), mass @ qdd + bias)

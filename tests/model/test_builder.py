@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
 from symbody.errors import ModelError
 from symbody.expr.arrays import is_one, is_zero
 from symbody.expr.graph import Graph

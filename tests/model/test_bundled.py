@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from pinocchio_models import numbers, to_pinocchio
 from symbody.model.load import FOLDER, bundled_names, load
 from symbody.model.mechanism import Mechanism, has_coordinates

@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+
 from bad_model_files import BAD, GOOD
 from symbody.errors import ModelError, NameLookupError, SymbodyError
 from symbody.model.builder import Builder

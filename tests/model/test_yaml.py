@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from bad_model_files import BAD, GOOD
 from symbody.model.builder import Builder
 from symbody.model.joints import KINDS

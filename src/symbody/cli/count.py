@@ -32,6 +32,7 @@ def count(
     if growth:
         _growth(as_json)
         return
+    from symbody.lower.optimize import count_system
     from symbody.model.load import load
 
     wanted = list(quantities or QUANTITIES)
@@ -45,7 +46,7 @@ def count(
     rows = []
     for q in wanted:
         for f in chosen:
-            rows.append({"quantity": q, "formalism": f, **_row(generate(mechanism, q, f).count())})
+            rows.append({"quantity": q, "formalism": f, **_row(count_system(generate(mechanism, q, f)))})
     if as_json:
         print_json({"model": mechanism.name, "counts": rows})
         return

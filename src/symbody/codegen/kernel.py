@@ -48,8 +48,8 @@ def compile_program(
     level: "quick" (fast to make), "optimized", or "auto": optimised, but above 20 000 operations quick first, replaced
         in the background (`wait` waits for that).
     lanes: states per vector, 1 for none (None: as the CPU has).
-    fma: use the CPU's fused multiply-add, if it has one, in sines too; fuse: contract products into sums for it (not for
-        a Program whose fusing is already decided, such as one of a group).
+    fma: use the CPU's fused multiply-add, if it has one, in sines too.
+    fuse: contract products into sums for it (not where that is already decided, as for the Programs of a group).
     externals: needed if `program` is a function and the Program calls any.
     """
     if level not in ("auto", "quick", "optimized"):

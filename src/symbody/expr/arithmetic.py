@@ -179,7 +179,7 @@ def collect(terms: Iterable[tuple[Number, Node]], graph: Graph, open_sums: bool 
     if len(parts) == 1 and constant == 0:
         return scale(parts[0][1], parts[0][0])
     first = parts[0][1]
-    size = abs(first)
+    size: Number = abs(first)  # type: ignore[assignment]
     # a common coefficient stays outside: 2a - 2b is 2(a-b); floats are compared, never divided
     if size != 1 and _common(size, parts, constant):
         outside = first

@@ -6,7 +6,8 @@ Fixed and locked joints are merged into the bodies that carry them. Every remain
     B  ball (quaternion)                    F  free (position and quaternion)
 
 A joint with several motions is a chain of Links, all but the last of them without inertia. A Link's coordinate is an
-expression of the Mechanism's coordinates: a joint that mimics another, or turns about a negative axis, needs no case of its own.
+expression of the Mechanism's coordinates: a joint that mimics another, or turns about a negative axis, is no special
+case.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class Link:
     qd, qdd         node; for B (3,), for F (6,): angular first, in Link axes
     columns         for each velocity component: which velocities of the Mechanism it is made of
     inertia         about the Link's origin, in Link axes
-    bodies          what it is made of: (mass, centre of mass (3,), tensor about it (3, 3)) of each body, in the Link frame
-    spread          diagonal of the pseudo-inertia (3,), if inertia was regrouped: inertia.tensor[x, x] = spread[y] + spread[z]
+    bodies          what it is made of: (mass, centre of mass (3,), tensor about it (3, 3)) of each body, in Link axes
+    spread          diagonal of the pseudo-inertia (3,), if regrouped: inertia.tensor[x, x] = spread[y] + spread[z]
     reflected       rotor inertia seen at the joint (ratio^2 inertia), or 0
     joint, body     names in the Mechanism; body is "" for a Link inside a joint
     body_rotation   (3, 3) takes body coordinates to Link coordinates; None is the identity
@@ -75,7 +76,7 @@ class Tree:
     """Links in an order in which parents come first, over one Graph.
 
     q, qd, qdd, tau   arrays of symbols of sizes nq, nv, nv, nv
-    places            body name -> (Link index, rotation from body to Link coordinates or None, body origin in the Link frame)
+    places            body name -> (Link index, rotation from body to Link axes or None, body origin in the Link frame)
     gravity           (3,) in world axes
     wrenches          Link index -> (force (3,), moment about the Link's origin (3,)) from outside, in Link axes
     efforts           (nv,) efforts of force elements that act on joints, added to tau; None: there are none
@@ -115,7 +116,9 @@ class Tree:
 def build_tree(mechanism: Mechanism, parameters: str = "setup") -> Tree:
     """The Tree of a Mechanism in a new Graph. parameters: "setup", or "runtime" to make them inputs of every call."""
     if parameters not in ("setup", "runtime"):
-        raise ModelError(f"parameters={parameters!r}; expected 'setup' (folded once) or 'runtime' (changeable at every call).")
+        raise ModelError(
+            f"parameters={parameters!r}; expected 'setup' (folded once) or 'runtime' (inputs of every call)."
+        )
     graph = Graph(mechanism.name)
     nq, nv = mechanism.nq, mechanism.nv
 
@@ -196,12 +199,13 @@ def _add_body(tree: Tree, name: str, place: tuple[int, Array | None, Array]) -> 
     inertia = from_com(tree.node(body.mass), tree.node(body.com), tree.node(body.inertia))
     link = tree.links[index]
     link.inertia = add(link.inertia, moved(rotated(inertia, rotation), origin))
-    com, central = _turn(rotation, tree.node(body.com)), rotated(Inertia(0, zeros(3), tree.node(body.inertia)), rotation)
+    com = _turn(rotation, tree.node(body.com))
+    central = rotated(Inertia(0, zeros(3), tree.node(body.inertia)), rotation)
     link.bodies = (*link.bodies, (inertia.mass, origin + com, central.tensor))
 
 
 def _add_rotor(tree: Tree, joint: Joint, link: Link, coordinates: dict[str, tuple[int, int]]) -> None:
-    """Reflected: inertia at the joint. Gyroscopic: a body that spins on the parent, whose inertia includes the rotor at rest."""
+    """Reflected: inertia at the joint. Gyroscopic: a body that spins on the parent, which includes it at rest."""
     rotor = joint.rotor
     assert rotor is not None
     inertia, ratio = tree.node(rotor.inertia), tree.node(rotor.ratio)
@@ -230,7 +234,7 @@ def _coordinates(
     if joint.mimic is not None:
         other = tree.mechanism.joint(joint.mimic.joint)
         if other.name not in coordinates or KINDS[other.kind].nv(other) != 1:
-            raise ModelError(f"joint {joint.name!r} mimics {other.name!r}, which is not a joint with one coordinate of its own.")
+            raise ModelError(f"joint {joint.name!r} mimics {other.name!r}, which has not one coordinate of its own.")
         iq, iv = coordinates[other.name]
         ratio, shift = sign * tree.node(joint.mimic.ratio), sign * tree.node(joint.mimic.offset)
         link.q, link.qd, link.qdd = ratio * tree.q[iq] + shift, ratio * tree.qd[iv], ratio * tree.qdd[iv]
@@ -255,7 +259,9 @@ def _axis(tree: Tree, joint: Joint, letter: str) -> tuple[Array | None, int, int
         if is_zero(axis[(k + 1) % 3]) and is_zero(axis[(k + 2) % 3]):
             return None, k, 1 if is_one(axis[k]) else -1
     if not all(a.op is CONST for a in axis):
-        raise ModelError(f"joint {joint.name!r} has a symbolic axis {list(axis)}; expected numbers, or turn its placement.")
+        raise ModelError(
+            f"joint {joint.name!r} has a symbolic axis {list(axis)}; expected numbers. Turn its placement."
+        )
     return _align_z([float(a.data) for a in axis], tree.graph), 2, 1
 
 
@@ -327,7 +333,7 @@ def _carry(value: Any, tree: Tree) -> Any:
         return Placement(_carry(value.rotation, tree), _carry(value.position, tree))
     if isinstance(value, np.ndarray):
         out = np.empty(value.shape, dtype=object)
-        for i, x in enumerate(_bring([x for x in value.flat], tree)):
+        for i, x in enumerate(_bring(list(value.flat), tree)):
             out.flat[i] = x
         return out
     return _bring([value], tree)[0]

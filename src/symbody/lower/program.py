@@ -6,10 +6,10 @@ A value is a number 0 .. n-1. `ops[v]` says how it is made and `args[v]` from wh
     input       (k,)                      element k of all inputs laid end to end
     parameter   (k,)                      element k of all parameters laid end to end
     const       (number,)                 int, Fraction or float
-    unknown     (block, k)                unknown k of an implicit block, while it is iterated and at its solution
+    unknown     (block, k)                unknown k of an implicit block, iterated or at the solution
     add sub mul div   (a, b)              binary arithmetic
     neg         (a,)                      change of sign, free in every count
-    fma         (a, b, c, sp, sc)         sp*a*b + sc*c rounded once, sp and sc are +1 or -1; made by `fuse_multiply_add`
+    fma         (a, b, c, sp, sc)         sp*a*b + sc*c rounded once, sp and sc are +1 or -1
     UNARY       (a,)                      sqrt exp log sin cos ...
     BINARY      (a, b)                    atan2 pow min max and the comparisons, which give 1.0 or 0.0
     select      (c, a, b)                 a where c is not zero, else b
@@ -19,8 +19,8 @@ A value is a number 0 .. n-1. `ops[v]` says how it is made and `args[v]` from wh
     solve       (block,)                  runs `blocks[block]`; not a number: read the block's unknowns and body values
 
 Values are made in three runs, each in an order in which operands come first: `setup` (parameters and constants only),
-`step` (states and time), `call` (everything else). Leaves (input, parameter, const, unknown) stand in no list. The values
-of a block's body stand in `block.body` only; after its `solve` they hold what they are at the solution and may be read
+`step` (states and time), `call` (everything else). Leaves (input, parameter, const, unknown) stand in no list. The
+values of a block's body stand in `block.body` only; after its `solve` they hold what they are at the solution and may be read
 by anything later.
 """
 

@@ -2,9 +2,11 @@
 
 An elementary motion is a letter and an axis:
 
-    R axis    rotation by q              T axis   translation by q          H axis   rotation by q and translation by pitch q
+    R axis    rotation by q
+    T axis    translation by q
+    H axis    rotation by q and translation by pitch q
     B         ball: quaternion q (w, x, y, z), velocity = angular velocity in child axes
-    F         free: position in the parent's joint frame, then quaternion; velocity = angular, then linear, in child axes
+    F         free: position in the joint frame, then quaternion; velocity = angular, then linear, in child axes
 
 The axis "u" is the joint's own axis; x, y, z are axes of the joint frame; in a chain each motion acts in the frame that
 the one before has moved.

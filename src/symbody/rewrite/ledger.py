@@ -14,7 +14,7 @@ _chain_lengths: dict[tuple[int, ...], int] = {}
 
 
 class Ledger:
-    """Vertices of a Network (see there). `total` is mul + add + div, `adds` its add, `trig` the number of sin and cos."""
+    """Vertices of a Network (see there). `total` is mul + add + div, `adds` its add, `trig` counts sin and cos."""
 
     __slots__ = (
         "_tables",

@@ -26,6 +26,8 @@ from symbody.verbs.assemble import identifier
 
 FORMALISMS = ("auto", "newton_euler", "barycentric", "base", "order_n", "screw", "lagrange")
 
+AUTO_OPTIONS = ("budget", "preset", "tuned", "finalists")
+
 MANY_LINKS = 30
 
 CHOICES = {
@@ -67,7 +69,7 @@ def inverse_dynamics(
     parameters  "setup" (folded once), or "runtime": inputs of every call
     wrenches    bodies on which a wrench acts from outside: input w_<body> (6,), moment then force, in body axes at the
                 body's origin
-    options     of "auto": budget, preset
+    options     preset of rewriting; of "auto" also budget, tuned, finalists (see `auto.smallest`)
     """
     return _dynamics(mech, "inverse", formalism, parameters, wrenches, options)
 
@@ -90,13 +92,15 @@ def _dynamics(
     mech: Mechanism, quantity: str, formalism: str, parameters: str, wrenches: Sequence[str], options: dict[str, Any]
 ) -> System:
     check_formalism(formalism, quantity)
+    known = AUTO_OPTIONS if formalism == "auto" else ("preset",)
+    for name in options:
+        if name not in known:
+            raise NameLookupError(f"formalism {formalism!r} has no option {name!r}. {nearest(name, known)}")
     if formalism == "auto":
         from symbody.verbs.auto import smallest
 
         return smallest(mech, quantity, parameters, tuple(wrenches), **options).system
-    preset = options.pop("preset", "standard")
-    if options:
-        raise ModelError(f"unknown options {sorted(options)} for formalism {formalism!r}; expected preset alone.")
+    preset = options.get("preset", "standard")
     problem = Problem(mech, parameters, tuple(wrenches))
     # repeating the chain of passes gains a few operations in small programs, and only time in large ones
     rounds = 3 if len(problem.tree.links) <= MANY_LINKS else 1

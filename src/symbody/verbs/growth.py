@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from symbody.lower.optimize import count_system
 from symbody.model.builder import Builder
 from symbody.model.mechanism import Mechanism
 
@@ -40,7 +41,7 @@ def fit_growth(formalism: str, sizes: tuple[int, ...] = SIZES) -> dict[str, Any]
     """mul and add of inverse dynamics as (a, b) of a N - b through the last two sizes; exact: all sizes lie on it."""
     from symbody.verbs.dynamics import inverse_dynamics
 
-    counts = {n: inverse_dynamics(general_chain(n), formalism=formalism).count() for n in sizes}
+    counts = {n: count_system(inverse_dynamics(general_chain(n), formalism=formalism)) for n in sizes}
     out: dict[str, Any] = {"sizes": {str(n): [c.mul, c.add] for n, c in counts.items()}}
     exact = True
     for kind in ("mul", "add"):

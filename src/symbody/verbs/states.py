@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.codegen.compile import compile_system
 from symbody.expr.arrays import matmul
 from symbody.formalisms.kinematics import kinematic_map
 from symbody.formalisms.tree import build_tree
@@ -32,8 +33,7 @@ class States:
         """Outputs of a System at the states; `given` replaces or adds inputs."""
         known = {"q": self.q, "qd": self.qd, "qdd": self.qdd, **given}
         inputs = {n: known[n] if n in known else self._number(n, a.shape, 0.0) for n, a in system.inputs.items()}
-        kernel = system.compile(target)  # type: ignore[attr-defined]
-        return kernel(**inputs, parameters=self.parameters(system))
+        return compile_system(system, target)(**inputs, parameters=self.parameters(system))
 
     def parameters(self, system: System) -> dict[str, Any]:
         """Values of all parameters: the default, or a number in [0.5, 1.5]."""

@@ -117,12 +117,12 @@ def _forward(
         except SymbodyError as error:
             refused.append(f"forward dynamics by {formalism}: {error}")
             continue
-        driven = {"qdd_driven": point.qdd[:, driven_velocities(build_tree(mechanism))]}
+        driven: Any = {"qdd_driven": point.qdd[:, driven_velocities(build_tree(mechanism))]}
         result = point.evaluate(system, tau=tau, **driven)
         qdd = result.qdd if len(system.outputs) > 1 else result
         # compared as efforts: an ill-conditioned M magnifies rounding in qdd, not in M qdd
-        error = _difference(_times(m, qdd) + c, tau)
-        yield Check(f"forward dynamics by {formalism} inverts inverse dynamics", error, 1e-9)
+        distance = _difference(_times(m, qdd) + c, tau)
+        yield Check(f"forward dynamics by {formalism} inverts inverse dynamics", distance, 1e-9)
 
 
 def _difference(a: np.ndarray, b: np.ndarray) -> float:
