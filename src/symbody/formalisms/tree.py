@@ -116,9 +116,7 @@ class Tree:
 def build_tree(mechanism: Mechanism, parameters: str = "setup") -> Tree:
     """The Tree of a Mechanism in a new Graph. parameters: "setup", or "runtime" to make them inputs of every call."""
     if parameters not in ("setup", "runtime"):
-        raise ModelError(
-            f"parameters={parameters!r}; expected 'setup' (folded once) or 'runtime' (inputs of every call)."
-        )
+        raise ModelError(f"parameters={parameters!r}; expected 'setup' (folded once) or 'runtime' (inputs).")
     graph = Graph(mechanism.name)
     nq, nv = mechanism.nq, mechanism.nv
 
@@ -260,7 +258,7 @@ def _axis(tree: Tree, joint: Joint, letter: str) -> tuple[Array | None, int, int
             return None, k, 1 if is_one(axis[k]) else -1
     if not all(a.op is CONST for a in axis):
         raise ModelError(
-            f"joint {joint.name!r} has a symbolic axis {list(axis)}; expected numbers. Turn its placement."
+            f"joint {joint.name!r} has a symbolic axis {list(axis)}; expected numbers (turn its placement)."
         )
     return _align_z([float(a.data) for a in axis], tree.graph), 2, 1
 

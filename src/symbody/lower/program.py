@@ -20,8 +20,8 @@ A value is a number 0 .. n-1. `ops[v]` says how it is made and `args[v]` from wh
 
 Values are made in three runs, each in an order in which operands come first: `setup` (parameters and constants only),
 `step` (states and time), `call` (everything else). Leaves (input, parameter, const, unknown) stand in no list. The
-values of a block's body stand in `block.body` only; after its `solve` they hold what they are at the solution and may be read
-by anything later.
+values of a block's body stand in `block.body` only; after its `solve` they hold what they are at the solution and may
+be read by anything later.
 """
 
 from __future__ import annotations
