@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from programs import Builder, nested_roots, pendulum, random_program, square_root
@@ -81,13 +79,3 @@ def test_no_value_is_overwritten_while_it_is_needed(seed: int) -> None:
 def test_blocks_keep_what_they_read() -> None:
     for program in (square_root(), nested_roots()):
         run_with_slots(program, program.main(), reuse_names(program).slot, 3)
-
-
-def test_liveness_is_linear() -> None:
-    seconds = []
-    for length in (10_000, 40_000):
-        program = chain(length)
-        start = time.perf_counter()
-        reuse_names(program)
-        seconds.append(time.perf_counter() - start)
-    assert seconds[1] < 12 * seconds[0]

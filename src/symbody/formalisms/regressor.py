@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.errors import ModelError
 from symbody.expr.arrays import Array, zeros
 from symbody.expr.functions import call
 from symbody.formalisms import triples as t3
@@ -221,6 +222,11 @@ class _Laws:
         out = []
         for velocity, factor, q, qd in self._coordinates(joint):
             if name == "stiffness":
+                if q is None:
+                    raise ModelError(
+                        f"joint {joint.name!r} of kind {joint.kind!r} has a stiffness, but its coordinates are a "
+                        "quaternion. Use the kind 'spherical' or 'floating', or a force element."
+                    )
                 rest = 0 if joint.rest is None else self.tree.node(joint.rest)
                 value = t3.minus(q, rest)
             else:

@@ -12,7 +12,7 @@ from typing import Any
 from symbody.errors import SymbodyError
 from symbody.expr.functions import as_nodes
 from symbody.formalisms.base import FIRST, LAMINA, SECOND, clear_targets
-from symbody.formalisms.choices import Choice, equations, placed
+from symbody.formalisms.choices import Choice, equations, permitted, placed
 from symbody.formalisms.poses import FRAMES
 from symbody.formalisms.units import slide_steps, unit_lengths
 from symbody.model.mechanism import Mechanism
@@ -108,19 +108,22 @@ class Search:
         return best, rank
 
     def judge(self, choice: Choice, best: Rank | None = None) -> Rank | None:
-        """Rank of the program of a Choice; None if it makes none, or is far from `best` before it is rewritten."""
+        """Rank of the program of a Choice; None if it is not permitted, or far from `best` before it is rewritten."""
         if choice in self.seen:
             return self.seen[choice]
+        problem = Problem(self.mech, self.parameters, self.wrenches)
+        self.seen[choice] = None
+        if not permitted(problem.tree, choice):
+            return None
+        # a Graph of its own: what was built before would change the order of terms, and with it the count
         problem = Problem(self.mech, self.parameters, self.wrenches)
         try:
             outputs = equations(problem.tree, self.quantity, choice)
         except SymbodyError:
-            self.seen[choice] = None
             return None
         nodes = as_nodes([problem.tree.graph.zero, *(x for a in outputs.values() for x in a.flat)])[1:]
         raw = cost(nodes).total
         if best is not None and raw > self.raw + SLACK + self.raw // 50:
-            self.seen[choice] = None
             return None
         self.left -= 1
         self.spent += 1
@@ -145,7 +148,7 @@ class Search:
         out.append(self._keep_all)
         for link in reversed(tree.links):
             if link.kind == "R" and link.parent >= 0:
-                out.append(self._clear(link.index))
+                out += [self._clear(link.index, which) for which in (2, 0, 1)]
         for index, steps in slide_steps(tree).items():
             out.append(_entries("slide", index, (None, *range(len(steps)))))
         for link in reversed(tree.links):
@@ -168,15 +171,15 @@ class Search:
             entries = ((k.index, value) for k in tree.links if k.kind == "R")
             yield now.replace(keep=tuple(entries) if value else ())
 
-    def _clear(self, index: int) -> Neighbours:
+    def _clear(self, index: int, which: int) -> Neighbours:
+        """What m, s or t (which = 0, 1, 2) of a joint may clear of its parent."""
+
         def neighbours(now: Choice) -> Iterator[Choice]:
             tree = placed(Problem(self.mech, self.parameters, self.wrenches).tree, now)
-            targets = clear_targets(tree, tree.links[index])
             present = dict(now.clear).get(index, (None, None, None))
-            for which in (2, 0, 1):
-                for target in (None, *targets[which]):
-                    entry = tuple(target if k == which else present[k] for k in range(3))
-                    yield now.with_entry("clear", index, None if entry == (None, None, None) else entry)
+            for target in (None, *clear_targets(tree, tree.links[index])[which]):
+                entry = tuple(target if k == which else present[k] for k in range(3))
+                yield now.with_entry("clear", index, None if entry == (None, None, None) else entry)
 
         return neighbours
 

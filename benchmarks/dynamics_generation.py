@@ -1,0 +1,118 @@
+"""Time to generate equations of motion: named formalisms of symbody, plain recursions over CasADi SX, Kane in SymPy."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from benchmarks import peers
+from benchmarks.dynamics_models import chain, robot
+from benchmarks.dynamics_recursions import workload
+from benchmarks.dynamics_sympy import kane
+from benchmarks.record import Claim, Missing, Options, Section
+from benchmarks.timing import TooSlow, isolated
+
+# model, quantity, formalism, preset, seconds promised (None: shown only)
+CASES = [
+    ("puma560", "inverse", "base", "standard", 0.05),
+    ("puma560", "forward", "base", "standard", 0.05),
+    ("ur5", "inverse", "base", "standard", 0.05),
+    ("puma560", "inverse", "base", "full", 0.5),
+    ("puma560", "forward", "base", "full", 0.5),
+    ("ur5", "inverse", "base", "full", 0.5),
+    ("chain2", "semi_explicit", "base", "standard", None),
+    ("tree100", "inverse", "base", "standard", 2.0),
+    ("tree100", "forward", "order_n", "standard", 2.0),
+    ("chain250", "forward", "order_n", "standard", None),
+    ("chain500", "forward", "order_n", "standard", None),
+    ("chain1000", "forward", "order_n", "standard", 30.0),
+]
+QUICK = CASES[:2] + CASES[3:4] + CASES[6:8]
+LINEAR = 1.5  # seconds a body of 1000 bodies over those of 250
+CASADI_LARGEST = 100  # bodies
+
+
+def run(options: Options) -> Section:
+    columns = ["model", "quantity", "formalism", "preset", "operations", "s", "ms/body", "CasADi SX s", "SymPy Kane s"]
+    columns += ["SymPy operations"]
+    section = Section("dynamics_generation", "Generation of equations of motion, seconds", columns)
+    for name, quantity, formalism, preset, promised in QUICK if options.quick else CASES:
+        row: dict[str, Any] = {"model": name, "quantity": quantity, "formalism": formalism, "preset": preset}
+        row |= isolated(symbody_generation, name, quantity, formalism, preset, limit=600)
+        row["CasADi SX s"] = _casadi(name, quantity, options)
+        row |= _sympy(name, quantity, options)
+        section.rows.append(row)
+        if promised is not None:
+            text = f"generation of {name} {quantity}, {formalism}, {preset}, s"
+            section.claims.append(Claim(text, row["s"], promised))
+    each = {r["model"]: r["ms/body"] for r in section.rows if r["model"].startswith("chain")}
+    if "chain1000" in each and "chain250" in each:
+        ratio = each["chain1000"] / each["chain250"]
+        section.claims.append(Claim("generation of order_n, time a body, 1000 bodies / 250", ratio, LINEAR))
+    section.notes = [
+        "from a Mechanism to an optimised System; best of several within a process of its own, files read before",
+        "CasADi: plain recursions over SX with numbers, with its cse; SymPy: M and forcing by KanesMethod, with cse",
+    ]
+    return section
+
+
+def symbody_generation(name: str, quantity: str, formalism: str, preset: str) -> dict[str, Any]:
+    """Best time, and mul + add + div of the program."""
+    from symbody.verbs import dynamics
+
+    verbs = {"inverse": dynamics.inverse_dynamics, "forward": dynamics.forward_dynamics}
+    verb = verbs.get(quantity, dynamics.semi_explicit)
+    verb(chain(2), formalism)  # imports
+    stem = name.rstrip("0123456789")
+    if stem in ("chain", "tree"):
+        mechanism = chain(int(name[len(stem) :]), 2 if stem == "tree" else 1)
+    else:
+        mechanism = robot(name).mechanism
+    best, spent, system = float("inf"), 0.0, None
+    while spent < 1.5:
+        start = time.perf_counter()
+        system = verb(mechanism, formalism, preset=preset)
+        took = time.perf_counter() - start
+        best, spent = min(best, took), spent + took
+    assert system is not None
+    return {"operations": system.count().total, "s": best, "ms/body": 1e3 * best / len(mechanism.bodies)}
+
+
+def _casadi(name: str, quantity: str, options: Options) -> float | Missing:
+    if not peers.CasADi().available():
+        return Missing("CasADi is not installed")
+    if int(name.removeprefix("chain").removeprefix("tree") or 0) > CASADI_LARGEST if name.startswith("chain") else False:
+        return Missing(f"more than {CASADI_LARGEST} bodies: not tried")
+    try:
+        return float(isolated(casadi_generation, name, quantity, limit=options.budget))
+    except TooSlow as why:
+        return Missing(f"{name}: {why}")
+
+
+def casadi_generation(name: str, quantity: str) -> float:
+    library, model = peers.CasADi(), robot(name)
+    library.sx_function(library.build(workload(robot("chain2"), quantity)))
+    best, spent = float("inf"), 0.0
+    while spent < 1.0:
+        start = time.perf_counter()
+        library.sx_function(library.build(workload(model, quantity)))
+        took = time.perf_counter() - start
+        best, spent = min(best, took), spent + took
+    return best
+
+
+def _sympy(name: str, quantity: str, options: Options) -> dict[str, Any]:
+    """Two bodies only: already six take KanesMethod many minutes."""
+    if name != "chain2" or quantity != "semi_explicit":
+        return {"SymPy Kane s": None, "SymPy operations": None}
+    if not peers.SymPy().available():
+        missing = Missing("SymPy is not installed")
+        return {"SymPy Kane s": missing, "SymPy operations": missing}
+    try:
+        found = isolated(kane, name, limit=max(options.budget, 30))
+    except TooSlow as why:
+        missing = Missing(f"{name}: {why}")
+        return {"SymPy Kane s": missing, "SymPy operations": missing}
+    if found["error"] > 1e-9:
+        raise AssertionError(f"SymPy computes other equations of {name}; they are not counted.")
+    return {"SymPy Kane s": found["seconds"], "SymPy operations": found["operations"]}

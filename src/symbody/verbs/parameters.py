@@ -1,0 +1,93 @@
+"""sb.regressor and sb.base_parameters: inverse dynamics as a product with parameters, and those that can be identified."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import ModelError
+from symbody.expr.evaluate import evaluate
+from symbody.expr.functions import as_nodes
+from symbody.expr.walk import free_symbols, quiet_collector
+from symbody.formalisms.base_parameters import TOLERANCE, BaseParameters, find_base_parameters
+from symbody.formalisms.regressor import columns as column_list
+from symbody.formalisms.regressor import known_efforts, parameters
+from symbody.formalisms.regressor import regressor as regressor_matrix
+from symbody.formalisms.tree import build_tree
+from symbody.lower.optimize import optimize_system
+from symbody.model.mechanism import Mechanism
+from symbody.system.system import System
+from symbody.verbs.assemble import identifier
+from symbody.verbs.dynamics import MANY_LINKS, Problem
+
+SOURCE = "virtual power of the wrenches of unit parameters (Newton-Euler)"
+
+
+def regressor(
+    mech: Mechanism, parameters: str = "setup", columns: Sequence[int] | None = None, preset: str = "standard"
+) -> System:
+    """(q, qd, qdd) -> Y (nv, p) with tau = Y pi, where pi = `parameter_values(mech)` stands for what is linear in tau.
+
+    pi: for every body m, mx, my, mz (mass times centre of mass), Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the origin of the
+    body frame, in its axes (Pinocchio's order); then rotor, viscous, coulomb, stiffness and elastic parameters of the
+    joints that have them. `parameter_names(mech)` lists them; `origins["Y[:, k]"]` says the same in the System.
+    With force elements there is a second output tau0 (nv,), what they add: tau = Y pi + tau0.
+
+    columns     of Y to keep, such as `base_parameters(mech).columns`; None: all
+    parameters  "setup", or "runtime": lengths and gravity are inputs of every call
+    """
+    problem = Problem(mech, parameters)
+    names = column_list(mech)
+    chosen = _checked(columns, len(names), mech)
+    with quiet_collector():
+        outputs = {"Y": regressor_matrix(problem.tree, chosen)[:, chosen]}
+        if mech.forces:
+            outputs["tau0"] = known_efforts(problem.tree)
+    system = problem.assemble("inverse", outputs, SOURCE)
+    origins = {f"Y[:, {k}]": str(names[column]) for k, column in enumerate(chosen)}
+    origins["Y"] = f"regressor of {mech.name}: {SOURCE}"
+    system = system.replace(name=f"{identifier(mech.name)}_regressor", origins=origins)
+    rounds = 3 if len(problem.tree.links) <= MANY_LINKS else 1
+    return optimize_system(system, preset, rounds=rounds)
+
+
+def _checked(columns: Sequence[int] | None, size: int, mech: Mechanism) -> list[int]:
+    if columns is None:
+        return list(range(size))
+    out = [int(k) for k in columns]
+    for k in out:
+        if not 0 <= k < size:
+            raise ModelError(f"column {k} was asked of the regressor of {mech.name}; expected 0 .. {size - 1}.")
+    return out
+
+
+def parameter_names(mech: Mechanism) -> list[str]:
+    """Names of the entries of pi, the columns of Y: "body.m", "body.mx", ..., "joint.viscous"."""
+    return [str(c) for c in column_list(mech)]
+
+
+def parameter_values(mech: Mechanism, values: Mapping[str, float] | None = None) -> np.ndarray:
+    """pi (p,) in numbers: parameters at their defaults, or as `values` gives them by name."""
+    tree = build_tree(mech)
+    nodes = as_nodes([tree.graph.zero, *parameters(tree)])[1:]
+    given = dict(values or {})
+    at: dict[Any, float] = {}
+    for s in free_symbols(nodes):
+        value = given.get(s.data.name, s.data.default)
+        if value is None:
+            raise ModelError(
+                f"parameter {s.data.name!r} of {mech.name} has no default; give it as values={{{s.data.name!r}: number}}."
+            )
+        at[s] = float(value)
+    return np.array([float(x) for x in evaluate(nodes, at)])
+
+
+def base_parameters(mech: Mechanism, tolerance: float = TOLERANCE) -> BaseParameters:
+    """The combinations of parameters that the efforts depend on: .count, .groups, .columns, .matrix.
+
+    Independent columns are chosen from left to right, so a parameter is grouped with those of bodies before it.
+    tolerance: what counts as zero among numbers, such as direction cosines in a file.
+    """
+    return find_base_parameters(mech, tolerance)
