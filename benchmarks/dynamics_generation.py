@@ -81,7 +81,11 @@ def symbody_generation(name: str, quantity: str, formalism: str, preset: str) ->
 def _casadi(name: str, quantity: str, options: Options) -> float | Missing:
     if not peers.CasADi().available():
         return Missing("CasADi is not installed")
-    if int(name.removeprefix("chain").removeprefix("tree") or 0) > CASADI_LARGEST if name.startswith("chain") else False:
+    if (
+        int(name.removeprefix("chain").removeprefix("tree") or 0) > CASADI_LARGEST
+        if name.startswith("chain")
+        else False
+    ):
         return Missing(f"more than {CASADI_LARGEST} bodies: not tried")
     try:
         return float(isolated(casadi_generation, name, quantity, limit=options.budget))

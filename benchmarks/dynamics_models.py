@@ -117,7 +117,9 @@ def _bodies(mechanism: Mechanism) -> list[Body]:
             continue
         axis = _numbers(joint.axis)
         if joint.kind != "revolute" or sorted(axis) != [0.0, 0.0, 1.0] or joint.mimic is not None:
-            raise ValueError(f"{mechanism.name}: joint {joint.name} is no revolute joint about a positive axis x, y or z")
+            raise ValueError(
+                f"{mechanism.name}: joint {joint.name} is no revolute joint about a positive axis x, y or z"
+            )
         armature = 0.0
         if joint.rotor is not None:
             inertia, ratio = _numbers([joint.rotor.inertia, joint.rotor.ratio])

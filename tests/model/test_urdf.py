@@ -1,6 +1,5 @@
 """URDF files read as Pinocchio reads them, written so that Pinocchio finds the same robot, refused in one sentence."""
 
-import importlib.util
 import random
 import re
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 import symbody as sb
 from damaged_files import assert_read_or_refused, damaged
 from mechanism_numbers import Numbers
+from robots import DESCRIPTIONS, descriptions, pinocchio_state, random_q
 from symbody.errors import ModelError
 from symbody.formalisms.composite import mass_and_bias
 from symbody.formalisms.efforts import generalized
@@ -23,64 +23,11 @@ SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "urdf"
 ROBOTS = ("panda", "ur5", "ur10", "kinova_j2s6", "double_pendulum", "anymal_b", "solo12", "talos_reduced")
 FLOATING = ("anymal_b", "solo12", "talos_reduced")
 
-# robots of the package example-robot-data, below share/example-robot-data/robots
-DESCRIPTIONS = (
-    "panda_description/urdf/panda.urdf", "ur_description/urdf/ur3_robot.urdf", "kinova_description/robots/kinova.urdf",
-    "tiago_description/robots/tiago.urdf", "talos_data/robots/talos_full_v2.urdf", "icub_description/robots/icub.urdf",
-    "romeo_description/urdf/romeo.urdf", "pr2_description/urdf/pr2.urdf", "baxter_description/urdf/baxter.urdf",
-    "hyq_description/robots/hyq_no_sensors.urdf", "solo_description/robots/solo12.urdf",
-    "so_arm_description/urdf/so101.urdf", "allegro_hand_description/urdf/allegro_left_hand.urdf",
-    "simple_humanoid_description/urdf/simple_humanoid.urdf",
-)  # fmt: skip
-
-
-def descriptions() -> Path:
-    """The folder of example-robot-data, wherever the package manager has put it."""
-    spec = importlib.util.find_spec("pinocchio")
-    for folder in Path(spec.origin).parents if spec and spec.origin else ():
-        found = folder / "share" / "example-robot-data" / "robots"
-        if found.is_dir():
-            return found
-    pytest.skip("the package example-robot-data is not installed")
-
-
-def pinocchio_state(model, mech, q):
-    """Pinocchio's configuration for q, and for each of its velocities the index of ours."""
-    pin = pytest.importorskip("pinocchio")
-    first = Numbers(mech, q).first
-    out, order = pin.neutral(model), np.zeros(model.nv, dtype=int)
-    for name, joint in list(zip(model.names, model.joints))[1:]:
-        iq, iv = first[name]
-        at = slice(joint.idx_q, joint.idx_q + joint.nq)
-        order[joint.idx_v : joint.idx_v + joint.nv] = np.arange(iv, iv + joint.nv)
-        if joint.nq == 7:  # ours: position, (w, x, y, z); angular velocity first
-            out[at] = np.r_[q[iq : iq + 3], q[iq + 4 : iq + 7], q[iq + 3]]
-            order[joint.idx_v : joint.idx_v + 6] = np.r_[iv + 3 : iv + 6, iv : iv + 3]
-        elif joint.nq == 2 and joint.nv == 1:
-            out[at] = np.cos(q[iq]), np.sin(q[iq])
-        elif joint.nq == 4 and joint.nv == 3:  # planar
-            out[at] = q[iq], q[iq + 1], np.cos(q[iq + 2]), np.sin(q[iq + 2])
-        else:
-            out[at] = q[iq]
-    return out, order
-
 
 def pinocchio_mass(model, q):
     pin = pytest.importorskip("pinocchio")
     upper = np.triu(pin.crba(model, model.createData(), q))
     return upper + np.triu(upper, 1).T - np.diag(model.armature)
-
-
-def random_q(mech, rng):
-    q = rng.uniform(-1, 1, mech.nq)
-    at = 0
-    for j in mech.joints:
-        if j.kind == "free":
-            q[at + 3 : at + 7] /= np.linalg.norm(q[at + 3 : at + 7])
-            at += 7
-        elif j.kind != "fixed" and j.mimic is None:
-            at += 3 if j.kind == "planar" else 1
-    return q
 
 
 def saved(tmp_path, text, name="robot.urdf"):

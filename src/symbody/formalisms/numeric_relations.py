@@ -1,4 +1,4 @@
-"""Relations between the columns of a regressor, found by numbers at random states: a check, and what is left to find."""
+"""Relations between the columns of a regressor at random states: a check by numbers, and what is left to find."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Row reduction of sparse matrices whose entries are expressions: what is zero is decided by numbers, the rest stays exact.
+"""Row reduction of sparse matrices of expressions: numbers decide what is zero, the rest stays exact.
 
-Every entry is a Term: an expression and its value. A sum whose value is lost in rounding is exactly zero, so that pivots
-are found as with numbers and no zero in disguise is ever divided by.
+Every entry is a Term: an expression and its value. A sum whose value is lost in rounding is exactly zero, so that
+pivots are found as with numbers and no zero in disguise is ever divided by.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from symbody.expr.arrays import reciprocal
 from symbody.expr.node import CONST, Node
 
 CANCELLED = 1e-9  # share of its terms below which a sum is zero
+ROUNDING = 1e-13  # share within which a float is the integer next to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def _term(node: Any, value: float) -> Term:
     """Floats that are integers up to rounding become exact: they are structure."""
     if node.__class__ is Node and node.op is CONST:
         node = node.data
-    if isinstance(node, float) and abs(node - round(node)) <= CANCELLED * abs(node) and round(node):
+    if isinstance(node, float) and abs(node - round(node)) <= ROUNDING * abs(node):
         node = round(node)
     return Term(node, value)
 

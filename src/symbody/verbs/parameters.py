@@ -1,4 +1,4 @@
-"""sb.regressor and sb.base_parameters: inverse dynamics as a product with parameters, and those that can be identified."""
+"""sb.regressor and sb.base_parameters: inverse dynamics as a product, and which of its parameters can be identified."""
 
 from __future__ import annotations
 
@@ -77,9 +77,8 @@ def parameter_values(mech: Mechanism, values: Mapping[str, float] | None = None)
     for s in free_symbols(nodes):
         value = given.get(s.data.name, s.data.default)
         if value is None:
-            raise ModelError(
-                f"parameter {s.data.name!r} of {mech.name} has no default; give it as values={{{s.data.name!r}: number}}."
-            )
+            name = repr(s.data.name)
+            raise ModelError(f"parameter {name} of {mech.name} has no default; expected values={{{name}: number}}.")
         at[s] = float(value)
     return np.array([float(x) for x in evaluate(nodes, at)])
 
