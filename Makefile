@@ -21,7 +21,7 @@ help: ## show this list
 
 env: $(VENV)/dev ## make .venv with everything that tests and benchmarks need
 
-demo: $(VENV)/base ## a double pendulum: expressions, counts, native code, C
+demo: $(VENV)/base ## a robot: loaded, certified, counted, compiled, timed, written as C
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/dev ## run the tests, except the slow ones
@@ -64,5 +64,5 @@ $(VENV)/base: pyproject.toml
 
 $(VENV)/dev: $(VENV)/base
 	@echo "installing what the tests, the linters and the benchmarks need"
-	@$(PIP) -e '.[dev,peers]'
+	@$(PIP) -e '.[dev,peers,robots]'
 	@touch $@

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from mechanism_numbers import Numbers
 
 # robots of the package example-robot-data, below share/example-robot-data/robots

@@ -1,4 +1,4 @@
-"""The bundled PUMA 560 against the published table of its parameters and torques (Armstrong, Khatib and Burdick 1986)."""
+"""The bundled PUMA 560 against the published table of its torques (Armstrong, Khatib and Burdick 1986)."""
 
 import json
 from pathlib import Path

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from robots import DESCRIPTIONS, descriptions, pinocchio_state, random_q
 
 import symbody as sb
+from robots import DESCRIPTIONS, descriptions, pinocchio_state, random_q
 from symbody.errors import ModelError
 from symbody.model import urdf
 from symbody.verbs.assemble import identifier
