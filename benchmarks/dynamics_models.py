@@ -19,8 +19,8 @@ INPUTS = {"inverse": ("q", "qd", "qdd"), "forward": ("q", "qd", "tau"), "semi_ex
 class Body:
     """One moving body in numbers; its frame is the joint's, and the joint turns about axis 0, 1 or 2 of it.
 
-    rotation (3, 3) takes joint to parent coordinates at q = 0, position (3,) m in the parent frame; inertia (3, 3) about
-    the centre of mass com (3,), kg m^2; armature: rotor inertia seen at the joint, kg m^2.
+    rotation (3, 3) takes joint to parent coordinates at q = 0, position (3,) m in the parent frame; inertia (3, 3)
+    about the centre of mass com (3,), kg m^2; armature: rotor inertia seen at the joint, kg m^2.
     """
 
     parent: int
@@ -52,7 +52,7 @@ class Robot:
         return len(self.bodies)
 
     def sample(self, states: int, seed: int = 1) -> dict[str, np.ndarray]:
-        """Random states (states, n), rad, rad/s, rad/s^2. Efforts come from `with_efforts`."""
+        """Random states (states, n), rad, rad/s, rad/s^2."""
         rng = np.random.default_rng(seed)
         return {
             "q": rng.uniform(-np.pi, np.pi, (states, self.n)),
@@ -62,7 +62,7 @@ class Robot:
 
 
 def robot(name: str) -> Robot:
-    """A bundled model, or chain<n>, tree<n>. Friction is left out: Pinocchio's rnea has none. Rotors stay: all have them."""
+    """A bundled model, or chain<n>, tree<n>. Friction is left out, as Pinocchio's rnea has none; all have rotors."""
     stem = name.rstrip("0123456789")
     if stem in ("chain", "tree") and stem != name:
         mechanism = chain(int(name[len(stem) :]), branching=2 if stem == "tree" else 1)

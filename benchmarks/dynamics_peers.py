@@ -136,8 +136,8 @@ def _pinocchio_row(body: Any) -> list[float]:
 class PinocchioPython:
     """Pinocchio's functions called from Python, state by state.
 
-    `seconds` includes the binding; `overhead` is a clock of the same function on a model without joints, where nothing but
-    the binding remains: checking and wrapping three arrays and the result does not depend on their sizes.
+    `seconds` includes the binding; `overhead` is a clock of the same function on a model without joints, where nothing
+    but the binding remains: checking and wrapping three arrays and the result does not depend on their sizes.
     """
 
     def __init__(self, robot: Robot, quantity: str) -> None:

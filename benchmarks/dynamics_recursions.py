@@ -1,8 +1,9 @@
 """The textbook recursions of rigid-body dynamics over any scalar, for libraries that bring no mechanics of their own.
 
 Newton-Euler, composite bodies, articulated bodies, each as one writes it by hand for speed: numbers for all parameters,
-vectors in body axes, classical accelerations (so that linear velocities are not needed), a joint turns in a plane, constant
-rotations are applied apart, symmetric tensors by their upper halves. Products with 0 and 1 are left to the library.
+vectors in body axes, classical accelerations (so that linear velocities are not needed), a joint turns in a plane,
+constant rotations are applied apart, symmetric tensors by their upper halves. Products with 0 and 1 are left to the
+library.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Tensor = list[Vector]
 
 
 def workload(robot: Robot, quantity: str, method: str = "") -> Workload:
-    """quantity of `INPUTS`; method of forward: "aba" (default) or "ldlt". Outputs of semi_explicit: M by rows, then c."""
+    """quantity of `INPUTS`; method of forward: "" (articulated bodies) or "ldlt". semi_explicit gives M by rows, then c."""
 
     def build(s: Scalars, v: Values) -> Vector:
         turns = [(s.cos(x), s.sin(x)) for x in v["q"]]

@@ -53,8 +53,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from symbody.expr.define import define
+    from symbody.expr.parse import parse
     from symbody.lower.count import Counts
+    from symbody.model.load import load
+    from symbody.model.mechanism import Mechanism
+    from symbody.rewrite.mask import mask, unmask
     from symbody.rewrite.runner import Report
+    from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
+    from symbody.verbs.energy import energy
+    from symbody.verbs.kinematics import kinematics
+    from symbody.verbs.parameters import base_parameters, regressor
+    from symbody.verbs.verify import verify
 
 __version__ = "0.1.0"
 
@@ -84,7 +94,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_LATER])
+    return sorted(__all__)
 
 
 # -- System's verbs: one-line delegates to the folders further down the journey
@@ -183,7 +193,9 @@ for _name, _verb in {
     setattr(System, _name, _verb)
 
 __all__ = [
-    "External", "Graph", "Node", "SymbodyError", "System", "acos", "acosh", "arrays", "asin", "asinh", "atan", "atan2",
-    "atanh", "ceil", "cos", "cosh", "equal", "evaluate", "exp", "extern", "floor", "hypot", "log", "maximum", "minimum",
-    "select", "sign", "sin", "sinh", "solve", "sqrt", "substitute", "symbol", "symbols", "table", "tan", "tanh",
+    "External", "Graph", "Mechanism", "Node", "SymbodyError", "System", "acos", "acosh", "arrays", "asin", "asinh",
+    "atan", "atan2", "atanh", "base_parameters", "ceil", "cos", "cosh", "define", "energy", "equal", "evaluate",
+    "exp", "extern", "floor", "forward_dynamics", "hypot", "inverse_dynamics", "kinematics", "load", "log", "mask",
+    "maximum", "minimum", "parse", "regressor", "select", "semi_explicit", "sign", "sin", "sinh", "solve", "sqrt",
+    "substitute", "symbol", "symbols", "table", "tan", "tanh", "unmask", "verify",
 ]  # fmt: skip

@@ -36,6 +36,7 @@ class BaseParameters:
     groups      one expression for each: its own parameter and those grouped with it, in the symbols of `names`
     matrix      (count, p) coefficients: numbers, or expressions of the geometry
     names       (p,) names of all linear parameters
+    candidates  indices of those that were considered; the others are taken as known
     numeric     those of `columns` in whose groups some coefficients were found by numbers, not derived
     residual    largest entry of Y - Y[:, columns] matrix at random states, relative to the column's size
     condition   of the independent columns at random states, scaled to unit length: they are independent by 1/condition
@@ -48,6 +49,7 @@ class BaseParameters:
     groups: tuple[Node, ...]
     matrix: Array
     names: tuple[str, ...]
+    candidates: tuple[int, ...]
     numeric: tuple[int, ...]
     residual: float
     condition: float
@@ -61,47 +63,49 @@ class BaseParameters:
     @property
     def without_effect(self) -> tuple[str, ...]:
         """Parameters that no effort depends on, not even in a group."""
-        used = [any(not is_zero(x) for x in column) for column in self.matrix.T]
-        return tuple(n for n, here in zip(self.names, used) if not here)
+        return tuple(self.names[c] for c in self.candidates if all(is_zero(x) for x in self.matrix[:, c]))
 
     def matrix_at(self, values: Mapping[str, float] | None = None) -> np.ndarray:
         """The matrix in numbers: parameters at their defaults, or as `values` gives them by name."""
         return _numbers(self.matrix, values or {})
 
     def __str__(self) -> str:
-        head = f"{self.name}: {self.count} base parameters of {len(self.names)}"
+        head = f"{self.name}: {self.count} base parameters of {len(self.candidates)}"
         lines = [f"  {self.names[c]:<24} {group}" for c, group in zip(self.columns, self.groups)]
         return "\n".join([head, *lines, *(f"  note: {n}" for n in self.notes)])
 
 
-def find_base_parameters(mechanism: Mechanism, tolerance: float = TOLERANCE, seed: int = 0) -> BaseParameters:
+def find_base_parameters(
+    mechanism: Mechanism, candidates: Sequence[int] | None = None, tolerance: float = TOLERANCE, seed: int = 0
+) -> BaseParameters:
     """Relations by the joints, then by numbers what is left, at the parameters' defaults.
 
-    A parameter without a default gets a number that depends on its name alone.
+    candidates: indices of the parameters to consider, all if None; the others are taken as known. A parameter without a default gets a number that depends on its name alone.
     """
     with quiet_collector():
         tree = build_tree(mechanism)
         names = tuple(str(c) for c in columns(mechanism))
-        relations = joint_relations(tree, lambda nodes: _values(nodes, {}), tolerance)
-        y = random_regressor(tree, lambda nodes: _values(nodes, {}), len(names) - len(relations), seed)
-        numeric, condition, notes = _add_numeric(relations, y, names, tolerance)
-        matrix = _matrix(relations, len(names))
+        chosen = sorted(set(range(len(names)) if candidates is None else candidates))
+        relations = joint_relations(tree, lambda nodes: _values(nodes, {}), tolerance, chosen)
+        y = random_regressor(tree, lambda nodes: _values(nodes, {}), len(chosen) - len(relations), seed)
+        numeric, condition, notes = _add_numeric(relations, y, names, chosen, tolerance)
+        matrix = _matrix(relations, chosen, len(names))
         groups = _groups(tree.graph, matrix, names)
-        kept = _kept(relations, len(names))
+        kept = _kept(relations, chosen)
         size = np.linalg.norm(y, axis=0)
         size = np.maximum(size, tolerance * np.max(size, initial=1e-300))  # a column of rounding is zero
-        error = np.abs(y - y[:, kept] @ _numbers(matrix, {})) / size
+        error = (np.abs(y - y[:, kept] @ _numbers(matrix, {})) / size)[:, chosen]
     return BaseParameters(
-        mechanism.name, tuple(kept), groups, matrix, names, tuple(c for c in kept if c in numeric),
+        mechanism.name, tuple(kept), groups, matrix, names, tuple(chosen), tuple(c for c in kept if c in numeric),
         float(np.max(error, initial=0.0)), condition, tolerance, notes,
     )  # fmt: skip
 
 
 def _add_numeric(
-    relations: Echelon, y: np.ndarray, names: Sequence[str], tolerance: float
+    relations: Echelon, y: np.ndarray, names: Sequence[str], candidates: Sequence[int], tolerance: float
 ) -> tuple[set[int], float, tuple[str, ...]]:
     """(columns with coefficients from numbers, condition, notes), after adding what numbers show to be dependent."""
-    kept = _kept(relations, len(names))
+    kept = _kept(relations, candidates)
     found, condition = greedy_relations(y[:, kept], tolerance)
     numeric: set[int] = set()
     notes = []
@@ -114,13 +118,13 @@ def _add_numeric(
     return numeric, condition, tuple(notes)
 
 
-def _kept(relations: Echelon, size: int) -> list[int]:
-    return [c for c in range(size) if c not in relations.rows]
+def _kept(relations: Echelon, candidates: Sequence[int]) -> list[int]:
+    return [c for c in candidates if c not in relations.rows]
 
 
-def _matrix(relations: Echelon, size: int) -> Array:
+def _matrix(relations: Echelon, candidates: Sequence[int], size: int) -> Array:
     """(count, size): a column that depends on others adds to their parameters (symofros, eq. 4.6)."""
-    kept = _kept(relations, size)
+    kept = _kept(relations, candidates)
     place = {c: k for k, c in enumerate(kept)}
     out = zeros(len(kept), size)
     for c, k in place.items():

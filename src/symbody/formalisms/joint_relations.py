@@ -15,7 +15,7 @@ coordinates are shared (mimic, gyroscopic rotors).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,29 +45,30 @@ ROTOR = TEN  # column of a joint's rotor, beside the ten of the Link
 Values = Callable[[list[Node]], dict[Node, float]]
 
 
-def joint_relations(tree: Tree, values: Values, tolerance: float) -> Echelon:
-    """Relations between the columns of `regressor(tree)`, each expressing its last column by columns before it.
+def joint_relations(tree: Tree, values: Values, tolerance: float, candidates: Collection[int]) -> Echelon:
+    """Relations among some columns of `regressor(tree)`, each expressing its last column by columns before it.
 
     values     numbers for the symbols of some nodes, by which zeros are told from the rest
     tolerance  below which a direction cosine, or a length in m, is zero
     """
-    return JointRelations(tree, values, tolerance).echelon()
+    return JointRelations(tree, values, tolerance, candidates).echelon()
 
 
 class JointRelations:
     """Relations between the columns of the regressor of a Tree, by one walk outward over its Links.
 
-    A Link has the frame of its body. Links without a body (inside a joint) have ten columns behind all others, which
-    are eliminated first.
+    A Link has the frame of its body. Columns of Links without a body (inside a joint) and those that are no candidates
+    stand behind all others and are eliminated first.
     """
 
-    def __init__(self, tree: Tree, values: Values, tolerance: float) -> None:
+    def __init__(self, tree: Tree, values: Values, tolerance: float, candidates: Collection[int]) -> None:
         self.tree, self.tolerance = tree, tolerance
         bodies = tree.mechanism.bodies
         self.first = {body.name: TEN * k for k, body in enumerate(bodies)}
         names = columns(tree.mechanism)
         self.rotors = {c.owner: k for k, c in enumerate(names) if c.quantity == "rotor" and k >= TEN * len(bodies)}
         self.size = len(names)
+        self.candidates = set(candidates)
         self.terms = _terms_of(tree, values, tolerance)
         self.leading: dict[str, Link] = {}  # first motion of each joint
         for link in tree.links:
@@ -78,6 +79,11 @@ class JointRelations:
         links = self.tree.links
         base = [self.first[k.body] if k.body else self.size + TEN * k.index for k in links]
         space = Echelon(last=True)
+        behind = self.size + TEN * len(links)
+
+        def insert(row: Row) -> None:
+            space.insert({c if c in self.candidates else behind + c: entry for c, entry in row.items()})
+
         motions: list[list[Twist]] = []
         felt: list[list[Row]] = []
         weight = {1 + k: g for k, g in enumerate(self._vector(self.tree.gravity)) if g.value}
@@ -97,9 +103,9 @@ class JointRelations:
                         value = pair(functional, relation)
                         if value.value:
                             row[base[parent] + k] = -value
-                space.insert(row)
+                insert(row)
         for row in self._fixed(base):
-            space.insert(row)
+            insert(row)
         for pivot in [p for p in space.rows if p >= self.size]:
             space.drop(pivot)
         return space

@@ -83,10 +83,15 @@ def parameter_values(mech: Mechanism, values: Mapping[str, float] | None = None)
     return np.array([float(x) for x in evaluate(nodes, at)])
 
 
-def base_parameters(mech: Mechanism, tolerance: float = TOLERANCE) -> BaseParameters:
+def base_parameters(
+    mech: Mechanism, candidates: Sequence[int] | None = None, tolerance: float = TOLERANCE
+) -> BaseParameters:
     """The combinations of parameters that the efforts depend on: .count, .groups, .columns, .matrix.
 
     Independent columns are chosen from left to right, so a parameter is grouped with those of bodies before it.
-    tolerance: what counts as zero among numbers, such as direction cosines in a file.
+
+    candidates  indices of the parameters to consider; the others are taken as known. None: all of `parameter_names`
+    tolerance   what counts as zero among numbers, such as direction cosines in a file
     """
-    return find_base_parameters(mech, tolerance)
+    chosen = None if candidates is None else _checked(candidates, len(column_list(mech)), mech)
+    return find_base_parameters(mech, chosen, tolerance)
