@@ -6,6 +6,7 @@ import ctypes
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -69,13 +70,15 @@ def run(options: Options) -> list[Section]:
         "Pinocchio C++: rnea, aba, crba + nonLinearEffects built from the wheel's headers, g++ -O3 -march=native; "
         "bound: called from Python, less the binding, which is the same function on a model without joints",
         "MuJoCo: the stages that the quantity needs, looped in C; all agree to 1e-9 before anything is timed",
+        _versions(),
     ]
     batch.notes = [
         "the best Kernel of the table above, called from Python for the whole batch; arrays in and out, made before",
         "time of the thread, which other work on the machine does not lengthen; one core, no threads",
     ]
     counts.notes = [
-        "compile: optimised code for one state and for lanes, no cache; gcc: the fastest of CasADi's programs"
+        "compile: optimised code for one state and for lanes, no cache; gcc: C text, gcc -O3 -march=native, load",
+        "times here are of one go on a machine that may be busy; the table of generation has the best of several",
     ]
     return [counts, native, batch, dynamics_generation.run(options)]
 
@@ -91,7 +94,6 @@ class Comparison:
         self.missing: dict[str, Missing] = {}
         self.kernels: dict[str, Any] = {}
         self.natives: dict[str, Any] = {}  # peers that loop over states, to be asked for a batch too
-        self.bound: PinocchioPython | None = None
         self.count: dict[str, Any] = {"model": model.name, "quantity": quantity}
 
     def measure(self, counts: Section, native: Section, batch: Section) -> None:
@@ -123,7 +125,7 @@ class Comparison:
         arrays = self._arrays(self.values)
         for label, formalism in wanted.items():
             start = time.perf_counter()
-            system = verb(self.model.mechanism, formalism)
+            system: Any = verb(self.model.mechanism, formalism)
             generated = time.perf_counter()
             kernel = system.compile(wait=True, cache=False)
             compiled = time.perf_counter()
@@ -277,6 +279,18 @@ class Comparison:
             raise AssertionError(
                 f"{label} computes other values of {self.model.name} {self.quantity} ({error:.1e}); it is not timed."
             )
+
+
+def _versions() -> str:
+    found = {n: _version(n) for n in ("casadi", "pin", "mujoco")}
+    return ", ".join(f"{n} {v}" for n, v in found.items() if v) or "no peer is installed"
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def _each(found: Any) -> list[np.ndarray]:

@@ -19,7 +19,7 @@ Tensor = list[Vector]
 
 
 def workload(robot: Robot, quantity: str, method: str = "") -> Workload:
-    """quantity of `INPUTS`; method of forward: "" (articulated bodies) or "ldlt". semi_explicit gives M by rows, then c."""
+    """quantity of `INPUTS`; method of forward: "" (articulated bodies) or "ldlt". semi_explicit: M by rows, then c."""
 
     def build(s: Scalars, v: Values) -> Vector:
         turns = [(s.cos(x), s.sin(x)) for x in v["q"]]
@@ -39,7 +39,11 @@ def workload(robot: Robot, quantity: str, method: str = "") -> Workload:
 
 def newton_euler(robot: Robot, turns: Any, qd: Any, qdd: Any) -> Vector:
     """Efforts (n,). Luh, Walker and Paul 1980, about the origins of the frames; qdd None: at zero acceleration."""
-    rates, accelerations, forces, moments, gyros = [], [], [], [], []
+    rates: list[Vector] = []
+    accelerations: list[tuple[Vector, Vector]] = []  # angular, of the origin
+    gyros: list[Tensor] = []
+    forces: list[Vector] = []
+    moments: list[Vector] = []
     for k, (body, turn) in enumerate(zip(robot.bodies, turns)):
         # outward: angular velocity and acceleration, acceleration of the origin
         if body.parent < 0:
@@ -108,7 +112,9 @@ def composite_bodies(robot: Robot, turns: Any) -> Tensor:
 
 def articulated_bodies(robot: Robot, turns: Any, qd: Any, tau: Any) -> Vector:
     """Accelerations (n,). Featherstone 2008, ch. 7, with N = A alpha + B a, F = B^T alpha + C a."""
-    rates, spins, swings = [], [], []
+    rates: list[Vector] = []
+    spins: list[Vector] = []
+    swings: list[Vector] = []
     aa: list[Any] = []
     bb: list[Any] = []
     cc: list[Any] = []
@@ -120,8 +126,8 @@ def articulated_bodies(robot: Robot, turns: Any, qd: Any, tau: Any) -> Vector:
         spin: Vector = [0.0] * 3  # angular acceleration without qdd, beyond the parent's
         spin[y], spin[z] = w[z] * qd[k], -(w[y] * qd[k])
         # acceleration of the joint in the parent's rotation, in parent axes
-        up = rates[body.parent] if body.parent >= 0 else None
-        swings.append(times(gyration(up, [0.0] * 3), body.position) if up is not None else [0.0] * 3)
+        carried = body.parent >= 0
+        swings.append(times(gyration(rates[body.parent], [0.0] * 3), body.position) if carried else [0.0] * 3)
         w = list(w)
         w[x] = w[x] + qd[k]
         rates.append(w)

@@ -33,7 +33,9 @@ def equations(model: Robot) -> tuple[Any, Any, list[Any], list[Any]]:
     q, u = me.dynamicsymbols(f"q:{model.n}"), me.dynamicsymbols(f"u:{model.n}")
     world, origin = me.ReferenceFrame("world"), me.Point("origin")
     origin.set_vel(world, 0)
-    frames, points, bodies, loads = [], [], [], []
+    frames: list[Any] = []
+    points: list[Any] = []
+    bodies, loads = [], []
     g = sum((float(x) * axis for x, axis in zip(model.gravity, world)), me.Vector(0))
     for k, b in enumerate(model.bodies):
         above, at = (frames[b.parent], points[b.parent]) if b.parent >= 0 else (world, origin)

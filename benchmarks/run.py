@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import compile_time, construction, counts, derivatives, evaluation, peers
+from benchmarks import compile_time, construction, counts, derivatives, dynamics, evaluation, peers
 from benchmarks.record import Options, Section, shown
 
 BENCHMARKS: dict[str, Callable[[Options], Section | list[Section]]] = {
@@ -33,6 +33,7 @@ BENCHMARKS: dict[str, Callable[[Options], Section | list[Section]]] = {
     "derivatives": derivatives.run,
     "compile_time": compile_time.run,
     "evaluation": evaluation.run,
+    "dynamics": dynamics.run,
 }
 RESULTS = Path(__file__).resolve().parent / "out" / "results.json"
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import symbody as sb
 from formalisms.patterns import Maker, p3, random_state, random_tree
 from formalisms.reference import World
 from formalisms.test_dynamics import agree, moving_tree
 from pinocchio_oracle import Peer, pin
 from symbody.errors import ModelError
 from symbody.model.joints import KINDS
-from symbody.model.mechanism import Force, Placement
+from symbody.model.mechanism import Force
 from symbody.verbs.dynamics import inverse_dynamics
 from symbody.verbs.parameters import parameter_names, parameter_values, regressor
 
@@ -85,12 +84,10 @@ def test_force_elements_come_as_a_second_output():
     body = dict(mass=1.5, com=(0.2, 0, 0.1), inertia=np.eye(3).tolist())
     m.body("a", "revolute", "world", "y", **body)
     m.body("b", "revolute", "a", "x", offset=(0.4, 0, 0), **body)
-    mech = m.done()
-    eye = m.array(np.eye(3, dtype=int))
-    tip = mech.bodies[1]
-    tip.frames["tip"] = Placement(eye, m.array([0.3, 0.1, 0]))  # type: ignore[index]
+    m.body("post", "fixed", "world", offset=(0.5, 0.4, 0.9))
     values = {"stiffness": m.node(40.0), "free_length": m.node(0.2), "damping": m.node(3.0)}
-    mech = mech.replace(forces=(Force("spring", "spring_damper", (("world", ""), ("b", "tip")), values),))
+    spring = Force("spring", "spring_damper", (("post", ""), ("b", "")), values)
+    mech = m.done().replace(forces=(spring,))
     state = dict(zip(("q", "qd", "qdd"), random_state(mech, 3)))
     result = evaluate(regressor(mech), **state)
     assert np.abs(result.tau0).max() > 0.1
@@ -106,20 +103,15 @@ def test_lengths_can_be_inputs_of_every_call():
 
 
 def test_operations_grow_with_the_pairs_of_body_and_joint():
-    """One scalar product for each column, body and joint on its path: about fifty operations a pair and ten columns."""
-    totals = {n: sb.System.count(regressor(p3(n))).total for n in (3, 6, 12)}
-    pairs = {n: n * (n + 1) // 2 for n in totals}
-    assert all(totals[n] < 100 * pairs[n] for n in totals)
-    assert totals[12] / pairs[12] < totals[6] / pairs[6] * 1.1
+    """A body's ten columns take less than a hundred operations for each joint on its path, in any chain of nR."""
+    for n in (3, 6, 12):
+        assert regressor(p3(n)).count().total < 100 * n * (n + 1) / 2
 
 
 def test_a_parameter_without_default_is_asked_for():
-    builder = sb.model.mechanism.Mechanism.builder if hasattr(sb, "model") else None
     m = Maker("open")
-    mass = m.graph.symbol("m", "parameter")
-    m.body("a", "revolute", "world", "y", mass=mass, com=(1, 0, 0))
+    m.body("a", "revolute", "world", "y", mass=m.graph.symbol("m", "parameter"), com=(1, 0, 0))
     mech = m.done()
-    del builder
     with pytest.raises(ModelError, match=r"'m' of open has no default"):
         parameter_values(mech)
     assert parameter_values(mech, {"m": 2.0})[:2] == pytest.approx([2.0, 2.0])

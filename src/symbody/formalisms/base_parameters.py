@@ -80,7 +80,8 @@ def find_base_parameters(
 ) -> BaseParameters:
     """Relations by the joints, then by numbers what is left, at the parameters' defaults.
 
-    candidates: indices of the parameters to consider, all if None; the others are taken as known. A parameter without a default gets a number that depends on its name alone.
+    candidates: indices of the parameters to consider, all if None; the others are taken as known. A parameter without
+    a default gets a number that depends on its name alone.
     """
     with quiet_collector():
         tree = build_tree(mechanism)

@@ -54,7 +54,8 @@ def share_pairs_of(net: Network, kind: int) -> None:
             kept = set(now)
             was = set(old[v])
             for k in old[v]:
-                if k not in kept:
+                # a pair may be new here: its parts have become shared since v was last looked at
+                if k not in kept and k in holders:
                     holders[k].pop(v, None)
             for k in now:
                 if k not in was:
