@@ -65,7 +65,7 @@ def quantity(name: str) -> str:
 
 def generate(model: Any, name: str, formalism: str) -> System:
     """The System of a quantity of a Mechanism by a formalism."""
-    from symbody.verbs import dynamics
+    import symbody.verbs.dynamics as dynamics
 
     verb: Callable[..., System] = getattr(dynamics, quantity(name))
     return verb(model, formalism=formalism)

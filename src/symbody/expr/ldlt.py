@@ -205,9 +205,7 @@ def _vanished(row: int, column: int, step: int, what: str) -> ExpressionError:
 def _solve_columns(factors: Symmetric, b: Any) -> Array:
     b = as_array(b)
     if b.ndim not in (1, 2) or b.shape[0] != factors.size:
-        raise ShapeError(
-            f"the right-hand side has shape {b.shape}; expected ({factors.size},) or ({factors.size}, m)."
-        )
+        raise ShapeError(f"the right-hand side has shape {b.shape}; expected ({factors.size},) or ({factors.size}, m).")
     with quiet_collector():
         if b.ndim == 1:
             return as_array(_solve_one(factors, b.tolist()))

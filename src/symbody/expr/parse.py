@@ -89,9 +89,7 @@ class _Open:
 class _Reader:
     """One reading of one text."""
 
-    def __init__(
-        self, text: str, names: Mapping[str, Any], graph: Graph, role: str, strict: bool, limit: int
-    ) -> None:
+    def __init__(self, text: str, names: Mapping[str, Any], graph: Graph, role: str, strict: bool, limit: int) -> None:
         self.text = text
         self.names = names
         self.graph = graph
