@@ -54,6 +54,12 @@ def test_emit_writes_a_header_and_a_source(tmp_path):
     assert sorted(p.suffix for p in (tmp_path / "new").iterdir()) == [".c", ".h"]
 
 
+def test_emit_carries_the_certificate(tmp_path):
+    assert call("emit", "pendulum2", "-f", "base", "--certify", "--out", str(tmp_path)).exit_code == 0
+    texts = "".join(p.read_text() for p in tmp_path.iterdir())
+    assert "pendulum2: certified at 20 random states" in texts
+
+
 WRONG = [
     (["info", "pumma560"], 1, "puma560"),
     (["info", "missing.yaml"], 1, "missing.yaml"),

@@ -1,4 +1,4 @@
-"""Generated code is kept and compared: a change of it should be meant. Rewrite with REWRITE_GOLDEN=1 pytest tests/golden."""
+"""Generated code is kept and compared: a change of it should be meant. REWRITE_GOLDEN=1 writes it anew."""
 
 import os
 from pathlib import Path

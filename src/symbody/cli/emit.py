@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from symbody.cli.common import AS_JSON, MODEL, generate, print_json, sentences
+from symbody.errors import ModelError
+from symbody.model.mechanism import Mechanism
 
 
 @sentences
@@ -16,6 +18,9 @@ def emit(
     name: Annotated[str, typer.Option("--quantity", "-q", help="inverse, semi_explicit or forward.")] = "inverse",
     formalism: Annotated[str, typer.Option("--formalism", "-f", help="auto, newton_euler, base, ...")] = "auto",
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the files, made if needed.")] = Path("."),
+    certify: Annotated[
+        bool, typer.Option("--certify", help="Verify the model first; write its certificate along.")
+    ] = False,
     as_json: AS_JSON = False,
 ) -> None:
     """Write a model's equations as standalone C99: a header and a source file."""
@@ -24,9 +29,10 @@ def emit(
     from symbody.lower.lowering import lower
     from symbody.model.load import load
 
-    system = generate(load(model), name, formalism)
+    mechanism = load(model)
+    system = generate(mechanism, name, formalism)
     program = lower(system)
-    files = emit_c(program)
+    files = emit_c(program, certificate=_certificate(mechanism) if certify else None)
     out.mkdir(parents=True, exist_ok=True)
     paths = []
     for file, text in files.items():
@@ -40,3 +46,12 @@ def emit(
     print(f"{system.name}: {counts}")
     for p in paths:
         print(p)
+
+
+def _certificate(mechanism: Mechanism) -> str:
+    from symbody.verbs.verify import verify
+
+    certificate = verify(mechanism)
+    if not certificate.passed:
+        raise ModelError(f"nothing was written, because the certificate failed:\n{certificate}")
+    return str(certificate)
