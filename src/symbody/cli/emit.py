@@ -19,7 +19,7 @@ def emit(
     formalism: Annotated[str, typer.Option("--formalism", "-f", help="auto, newton_euler, base, ...")] = "auto",
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the files, made if needed.")] = Path("."),
     certify: Annotated[
-        bool, typer.Option("--certify", help="Verify the model first; write its certificate along.")
+        bool, typer.Option("--certify", help="Verify first; write the certificate along.")
     ] = False,
     as_json: AS_JSON = False,
 ) -> None:
