@@ -222,7 +222,7 @@ class Comparison:
         label = min(self.kernels, key=lambda k: best[k])
         kernel = self.kernels[label]
         ports = len(INPUTS[self.quantity]) * self.model.n + self.expected.shape[1]
-        states = min(2000 if self.options.quick else BATCH, BATCH_NUMBERS // ports)
+        states = min(BATCH, BATCH_NUMBERS // ports)
         values = self._states(states)
         arrays = self._arrays(values)
         equal = np.array_equal(

@@ -6,7 +6,7 @@ import ctypes
 import hashlib
 import shutil
 import time
-from importlib import util
+from importlib import metadata, util
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -72,13 +72,16 @@ class Looped:
         return np.concatenate([mass.reshape(-1, n * n), self.result[:, n * n :]], axis=1)
 
 
-def built(source: str, compiler: str, flags: tuple[str, ...], includes: list[Path], limit: float) -> ctypes.CDLL:
-    """The shared library of a source file beside this one, made once for a text, its flags and its headers."""
+def built(source: str, package: str, flags: tuple[str, ...], includes: list[Path], limit: float) -> ctypes.CDLL:
+    """The shared library of a source file beside this one, made once for its text, flags and package version."""
+    compiler = "g++" if source.endswith("cpp") else "gcc"
     found = shutil.which(compiler)
     if found is None:
         raise TooSlow(f"{compiler} is not installed")
     text = (HERE / source).read_text(encoding="utf-8")
-    key = hashlib.sha256("\n".join((text, *flags, *map(str, includes))).encode()).hexdigest()[:16]
+    key = hashlib.sha256(
+        "\n".join((text, *flags, metadata.version(package), *map(str, includes))).encode()
+    ).hexdigest()[:16]
     library = BUILT / f"{Path(source).stem}_{key}.so"
     if not library.is_file():
         BUILT.mkdir(parents=True, exist_ok=True)
@@ -86,8 +89,8 @@ def built(source: str, compiler: str, flags: tuple[str, ...], includes: list[Pat
         order = [found, *(f"-I{p}" for p in includes), "-fPIC", "-shared", str(HERE / source), "-o", str(unfinished)]
         status, _, errors = limited([*order, *flags], limit)
         if status:
-            line = next((e for e in errors.splitlines() if "error" in e), errors)
-            raise TooSlow(f"{source} does not build: {line[-140:]}")
+            line = next((e for e in errors.splitlines() if "error: " in e), errors[-100:])
+            raise TooSlow(f"{source} does not build: {line.partition('error: ')[2][:100] or line}")
         unfinished.rename(library)
     return ctypes.CDLL(str(library))
 
@@ -108,7 +111,7 @@ def pinocchio_native(limit: float) -> ctypes.CDLL:
     prefix = next(p for p in Path(pin.__file__).parents if (p / "include" / "pinocchio").is_dir())
     includes = [prefix / "include"]
     includes += [p for p in (prefix / "include" / "eigen3", Path("/usr/include/eigen3")) if p.is_dir()][:1]
-    return built("dynamics_pinocchio.cpp", "g++", PINOCCHIO_FLAGS, includes, limit)
+    return built("dynamics_pinocchio.cpp", "pin", PINOCCHIO_FLAGS, includes, limit)
 
 
 def pinocchio_looped(library: ctypes.CDLL, robot: Robot, quantity: str) -> Looped:
@@ -219,7 +222,7 @@ def mujoco_looped(robot: Robot, quantity: str, limit: float) -> Looped:
     folder = Path(mujoco.__file__).parent
     shared = next(folder.glob("libmujoco*"))
     flags = ("-O2", str(shared), f"-Wl,-rpath,{folder}")
-    library = built("dynamics_mujoco.c", "gcc", flags, [folder / "include"], limit)
+    library = built("dynamics_mujoco.c", "mujoco", flags, [folder / "include"], limit)
     model = mujoco_model(robot)
     data = mujoco.MjData(model)
     looped = Looped(library[quantity], (model._address, data._address), robot, quantity, (model, data))
