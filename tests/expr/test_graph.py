@@ -216,3 +216,17 @@ def test_memory_stays_under_400_bytes_a_node():
     used = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert used / graph.size < 400
+
+
+def test_logic_gives_one_or_zero_whatever_it_is_given():
+    x = sb.symbols("x")
+    for node in (x & x, x | x, ~~x):
+        assert evaluate(node, {"x": 2.0}) == 1.0
+    assert ~~(x < 1) is (x < 1)
+
+
+def test_functions_take_arrays_of_numbers_and_of_nodes():
+    x = sb.symbols("x")
+    np.testing.assert_allclose(sb.sin(np.array([0.1, 0.2])), np.sin([0.1, 0.2]))
+    np.testing.assert_allclose(sb.sqrt([4.0, 9.0]), [2.0, 3.0])
+    assert sb.cos(np.array([x, 0], dtype=object))[0] is sb.cos(x)

@@ -15,6 +15,7 @@ from symbody.expr.node import ALIAS, CONST, EXTERN, RESULT, SCALE, TABLE, Alias,
 
 ODD = frozenset({"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "sign"})
 EVEN = frozenset({"cos", "cosh", "abs"})
+TRUTHS = frozenset({"lt", "le", "eq", "ne", "and", "or", "not"})  # 1 or 0, nothing else
 COMMUTATIVE = frozenset({"min", "max", "hypot", "eq", "ne", "and", "or"})
 
 # name -> number of arguments; `sqrt` and constant powers are power nodes
@@ -77,37 +78,50 @@ def call(name: str, *values: Any) -> Node:
         if name not in ARITY:
             raise ExpressionError(f"unknown function {name!r}. {nearest(name, [*ARITY, 'sqrt'])}")
         raise ExpressionError(f"{name} takes {ARITY[name]} argument(s), {len(values)} given.")
-    if len(values) == 1 and values[0].__class__ is Node:
-        args: Sequence[Node] = values
-    else:
-        args = as_nodes(values)
+    if len(values) == 1:
+        x = values[0]
+        return _unary_node(name, x if x.__class__ is Node else as_nodes(values)[0])
+    args: Sequence[Node] = as_nodes(values)
     if name == "select":
         return _select(*args)
-    if name == "pow" and args[1].op is CONST:
-        return power(args[0], args[1].data)
-    if all(a.op is CONST for a in args):
+    a, b = args
+    if name == "pow" and b.op is CONST:
+        return power(a, b.data)
+    if a.op is CONST and b.op is CONST:
         folded = _fold(name, args)
         if folded is not None:
             return folded
-    elif len(args) == 1:
-        x = args[0]
-        if x.op is SCALE and x.data < 0:
-            if name in ODD:
-                return negate(call(name, negate(x)))
-            if name in EVEN:
-                args = (negate(x),)
-        if name == "abs" and x.op == "abs":
-            return x
-        if name == "not" and x.op == "not":
-            return x.args[0]
-    elif args[0] is args[1]:
-        if name in ("min", "max", "and", "or"):
-            return args[0]
+    elif a is b:
+        if name == "min" or name == "max":
+            return a
         if name == "lt":  # x < x is false, also for NaN; x <= x and x == x are not true for NaN
-            return args[0].graph.number(False)
-    if name in COMMUTATIVE and args[0].id > args[1].id:
-        args = (args[1], args[0])
+            return a.graph.number(False)
+    if name in COMMUTATIVE and a.id > b.id:
+        args = (b, a)
     return function_node(name, tuple(args))
+
+
+def _unary_node(name: str, x: Node) -> Node:
+    op = x.op
+    if op is CONST:
+        folded = _fold(name, (x,))
+        if folded is not None:
+            return folded
+    elif op is SCALE and x.data < 0:
+        if name in ODD:
+            return negate(_unary_node(name, negate(x)))
+        if name in EVEN:
+            x = negate(x)
+    elif op == name == "abs":
+        return x
+    elif op == name == "not" and x.args[0].op in TRUTHS:
+        return x.args[0]
+    graph = x.graph
+    key = (name, x)
+    node = graph.functions.get(key)
+    if node is None:
+        node = graph.functions[key] = Node(graph, name, (x,), None, x.flags)
+    return node
 
 
 def function_node(name: str, args: tuple[Node, ...]) -> Node:
@@ -149,12 +163,14 @@ def _select(condition: Node, a: Node, b: Node) -> Node:
 def _unary(name: str) -> Callable[[Any], Any]:
     def function(x: Any) -> Any:
         if x.__class__ is Node:
-            return call(name, x)
+            return call(name, x) if name == "sqrt" else _unary_node(name, x)
         if getattr(x, "shape", ()) != () or isinstance(x, list):
             import numpy as np
 
             array = np.asarray(x)
-            return np.vectorize(function, otypes=[object if array.dtype == object else float])(array)
+            if array.dtype == object:
+                return np.vectorize(function, otypes=[object])(array)
+            return np.vectorize(math.sqrt if name == "sqrt" else FOLD[name], otypes=[float])(array)
         return call(name, x)
 
     function.__name__ = name
