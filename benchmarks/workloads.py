@@ -221,6 +221,31 @@ def pendulum() -> Workload:
 # -- random expressions
 
 
+def _random_plan(operations: int, seed: int) -> tuple[list[tuple[str, int, int, float]], list[int]]:
+    """Steps (kind, operands, factor) and the values that nothing has used, see `random_expressions`."""
+    rng = random.Random(seed)
+    bounds = [1.0] * 8
+    unused: dict[int, None] = {}
+    plan: list[tuple[str, int, int, float]] = []
+    while len(plan) + len(unused) < operations + 8:
+        i, j = (len(bounds) - 1 - min(int(rng.expovariate(0.05)), len(bounds) - 1) for _ in range(2))
+        draw, factor = rng.random(), 1.0
+        if bounds[i] > 8.0 or draw < 0.06:
+            kind, j, bound = "sin" if draw < 0.5 else "cos", i, 1.0
+        elif draw < 0.1:
+            kind, j, bound, factor = "scale", i, bounds[i], rng.uniform(0.1, 0.9)
+        elif bounds[i] + bounds[j] > 8.0 or draw < 0.5:
+            kind, bound = "mul", bounds[i] * bounds[j]
+        else:
+            kind, bound = "add" if draw < 0.75 else "sub", bounds[i] + bounds[j]
+        unused.pop(i, None)
+        unused.pop(j, None)
+        unused[len(bounds)] = None
+        bounds.append(bound)
+        plan.append((kind, i, j, factor))
+    return plan, list(unused)
+
+
 def random_expressions(operations: int, seed: int = 3) -> Workload:
     """Sums, products, sines and cosines of earlier values, the recent ones more often; 8 inputs, 8 outputs.
 
@@ -228,34 +253,25 @@ def random_expressions(operations: int, seed: int = 3) -> Workload:
     nothing has used are summed into the outputs, so that none of the work is dead.
     """
 
+    plan, outputs = _random_plan(operations, seed)  # drawn once: building measures the library, not the dice
+
     def build(s: Scalars, v: Values) -> Vector:
-        rng = random.Random(seed)
-        made: list[tuple[Any, float]] = [(x, 1.0) for x in v["x"]]
-        unused: dict[int, None] = {}
-        done = 0
-        while done + len(unused) < operations + 8:
-            i, j = (len(made) - 1 - min(int(rng.expovariate(0.05)), len(made) - 1) for _ in range(2))
-            (a, bound_a), (b, bound_b) = made[i], made[j]
-            kind = rng.random()
-            if bound_a > 8.0 or kind < 0.06:
-                new = (s.sin(a) if kind < 0.5 else s.cos(a), 1.0)
-                j = i
-            elif kind < 0.1:
-                new = (rng.uniform(0.1, 0.9) * a, bound_a)
-                j = i
-            elif bound_a + bound_b > 8.0 or kind < 0.5:
-                new = (a * b, bound_a * bound_b)
+        made: list[Any] = list(v["x"])
+        for kind, i, j, factor in plan:
+            if kind == "sin":
+                made.append(s.sin(made[i]))
+            elif kind == "cos":
+                made.append(s.cos(made[i]))
+            elif kind == "scale":
+                made.append(factor * made[i])
+            elif kind == "mul":
+                made.append(made[i] * made[j])
             else:
-                new = (a + b if kind < 0.75 else a - b, bound_a + bound_b)
-            unused.pop(i, None)
-            unused.pop(j, None)
-            unused[len(made)] = None
-            made.append(new)
-            done += 1
-        outputs = [made[k][0] for k in list(unused)[:8]]
-        for n, k in enumerate(list(unused)[8:]):
-            outputs[n % 8] = outputs[n % 8] + made[k][0]
-        return outputs
+                made.append(made[i] + made[j] if kind == "add" else made[i] - made[j])
+        results = [made[k] for k in outputs[:8]]
+        for n, k in enumerate(outputs[8:]):
+            results[n % 8] = results[n % 8] + made[k]
+        return results
 
     return Workload(f"random{operations}", {"x": 8}, build)
 
