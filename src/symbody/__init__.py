@@ -164,7 +164,7 @@ def _jvp(self: System, output: str, variable: str) -> System:
 
 
 def _save(self: System, path: str | Path) -> Path:
-    """Write the System to a file that `sb.load_system` reads."""
+    """Write the System to a file that `sb.System.load` reads."""
     from symbody.system.save import save_system
 
     return save_system(self, path)

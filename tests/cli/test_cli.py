@@ -66,7 +66,12 @@ WRONG = [
     (["count", "pendulum2", "-q", "invers"], 1, "inverse"),
     (["count", "pendulum2", "-f", "newton"], 1, "newton_euler"),
     (["verify", "pendulum2", "--states", "0"], 2, "states"),
+    (["verify", "pendulum2", "--seed", "-1"], 2, "seed"),
     (["info"], 2, "MODEL"),
+    (["info", "."], 1, "folder"),
+    (["info", "puma560.yaml"], 1, "'puma560'"),
+    (["count"], 2, "MODEL"),
+    (["emit", "pendulum2", "-f", "bsae"], 1, "'base'"),
     (["inof", "puma560"], 2, "inof"),
 ]
 
@@ -86,6 +91,11 @@ def test_a_bad_file_is_named_with_its_line(tmp_path):
     result = call("info", str(path))
     assert result.exit_code == 1
     assert "bad.yaml:4" in result.stderr
+
+
+def test_growth_needs_no_model():
+    result = call("count", "--growth", "--json")
+    assert json.loads(result.stdout)["symbody"]["base"]["exact"]
 
 
 def test_the_module_runs_as_a_command():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
+from symbody.errors import ModelError
 from symbody.verbs import verify as module
 
 
@@ -56,3 +57,38 @@ def test_a_certificate_is_the_same_again():
     first, second = (sb.verify(sb.load("pendulum2"), states=4, seed=3) for _ in range(2))
     assert first.fingerprint == second.fingerprint
     assert np.array_equal([c.error for c in first.checks], [c.error for c in second.checks])
+
+
+def test_a_body_without_inertia_is_not_certified():
+    model = sb.Mechanism.builder("empty").body("b").joint("j", "revolute", "world", "b").done()
+    failed = {c.text for c in sb.verify(model, states=2).checks if not c.passed}
+    assert failed == {"M is positive definite", "some formalism gives forward dynamics"}
+
+
+def test_wrong_arguments_are_refused():
+    model = sb.load("pendulum2")
+    for options in ({"states": 0}, {"states": 2.5}, {"seed": -1}):
+        with pytest.raises(ModelError, match="expected states"):
+            sb.verify(model, **options)
+    for verb in (sb.verify, sb.inverse_dynamics, sb.kinematics, sb.energy):
+        with pytest.raises(ModelError, match=r"sb\.load"):
+            verb("pendulum2")
+
+
+def test_open_loops_are_named():
+    link = {"mass": 1, "com": (0.5, 0, 0), "inertia": (0.1, 0.1, 0.1)}
+    model = (
+        sb.Mechanism.builder("bar").body("a", **link, frames={"end": (1, 0, 0)}).body("ground")
+        .joint("j", "revolute", "world", "a", axis="y").joint("g", "fixed", "world", "ground")
+        .cut("pin", "ball", ("a", "end"), ("ground", "")).done()
+    )  # fmt: skip
+    assert any("opened tree" in text for text in sb.verify(model, states=2).refused)
+
+
+def test_a_misspelt_value_of_a_force_is_refused():
+    builder = sb.Mechanism.builder("s").body("b", mass=1, com=(0.5, 0, 0), frames={"e": (1, 0, 0)})
+    builder.joint("j", "revolute", "world", "b", axis="y", position=(0, 0, 1))
+    builder.body("g").joint("f", "fixed", "world", "g")
+    model = builder.force("f", "spring_damper", [("b", "e"), ("g", "")], {"stifness": 30, "length": 0.5}).done()
+    with pytest.raises(ModelError, match=r"'stifness'.*'stiffness'"):
+        sb.inverse_dynamics(model)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+from typing import Annotated
+
 import typer
 
 from symbody.cli import count, emit, info, verify
@@ -18,6 +21,15 @@ app.command("info", epilog="Example: symbody info puma560")(info.info)
 app.command("count", epilog="Example: symbody count puma560 --formalism newton_euler")(count.count)
 app.command("emit", epilog="Example: symbody emit puma560 --quantity inverse --out generated")(emit.emit)
 app.command("verify", epilog="Example: symbody verify puma560")(verify.verify)
+
+
+@app.callback(invoke_without_command=True)
+def options(
+    version: Annotated[bool, typer.Option("--version", help="Show the version.", is_eager=True)] = False,
+) -> None:
+    if version:
+        print(f"symbody {metadata.version('symbody')}")
+        raise typer.Exit
 
 
 def main() -> None:

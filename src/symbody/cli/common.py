@@ -6,7 +6,7 @@ import functools
 import json
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
@@ -19,6 +19,7 @@ T = TypeVar("T")
 MODEL = Annotated[
     str, typer.Argument(metavar="MODEL", help="A bundled model's name, or a .yaml, .urdf, .xml (MJCF) or .mbs file.")
 ]
+OPTIONAL_MODEL = Annotated[str, typer.Argument(metavar="[MODEL]", help="As for the other commands.")]
 AS_JSON = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text.")]
 
 QUANTITIES = {
@@ -42,12 +43,11 @@ def sentences(command: Callable[P, T]) -> Callable[P, T]:
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             raise typer.Exit(130) from None
-        raise AssertionError("unreachable")
 
     return run
 
 
-def fail(sentence: str) -> None:
+def fail(sentence: str) -> NoReturn:
     print(f"symbody: {sentence}", file=sys.stderr)
     raise typer.Exit(1)
 

@@ -6,16 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
-from symbody.cli.common import AS_JSON, MODEL, QUANTITIES, generate, print_json, quantity, sentences
+from symbody.cli.common import AS_JSON, OPTIONAL_MODEL, QUANTITIES, generate, print_json, quantity, sentences
 from symbody.errors import NameLookupError, nearest
 from symbody.lower.count import Counts
-
-FORMALISMS = ("auto", "newton_euler", "barycentric", "base", "order_n", "screw", "lagrange")
+from symbody.verbs.dynamics import FORMALISMS
 
 
 @sentences
 def count(
-    model: MODEL,
+    model: OPTIONAL_MODEL = "",
     quantities: Annotated[
         list[str] | None, typer.Option("--quantity", "-q", help="inverse, semi_explicit or forward; may be repeated.")
     ] = None,
@@ -32,6 +31,8 @@ def count(
     if growth:
         _growth(as_json)
         return
+    if not model:
+        raise typer.BadParameter("give a model, or --growth.", param_hint="MODEL")
     from symbody.lower.optimize import count_system
     from symbody.model.load import load
 
@@ -51,12 +52,10 @@ def count(
         print_json({"model": mechanism.name, "counts": rows})
         return
     print(f"{mechanism.name}: operations of one call (setup runs once per set of parameters)\n")
-    print(f"{'quantity':<14} {'formalism':<13} {'mul':>6} {'add':>6} {'div':>5} {'total':>7} {'trig':>5} {'setup':>6}")
+    heads = (("mul", 6), ("add", 6), ("div", 5), ("total", 7), ("trig", 5), ("other", 5), ("setup", 6))
+    print(f"{'quantity':<14} {'formalism':<13} " + " ".join(f"{h:>{w}}" for h, w in heads))
     for r in rows:
-        print(
-            f"{r['quantity']:<14} {r['formalism']:<13} {r['mul']:>6} {r['add']:>6} {r['div']:>5} {r['total']:>7} "
-            f"{r['trig']:>5} {r['setup']:>6}"
-        )
+        print(f"{r['quantity']:<14} {r['formalism']:<13} " + " ".join(f"{r[h]:>{w}}" for h, w in heads))
 
 
 def _row(counts: Counts) -> dict[str, int]:

@@ -37,6 +37,8 @@ def info(model: MODEL, as_json: AS_JSON = False) -> None:
     for kind in ("cuts", "forces", "sensors"):
         if facts[kind]:
             print(f"{kind:<11} {', '.join(facts[kind])}")
+    if facts["cuts"]:
+        print("note        the equations are those of the tree, with its loops opened at the cuts")
     for note in facts["notes"]:
         print(f"note        {note}")
 

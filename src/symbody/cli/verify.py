@@ -13,7 +13,7 @@ from symbody.cli.common import AS_JSON, MODEL, print_json, sentences
 def verify(
     model: MODEL,
     states: Annotated[int, typer.Option("--states", min=1, max=10_000, help="Number of random states.")] = 20,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the random states.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random states.")] = 0,
     as_json: AS_JSON = False,
 ) -> None:
     """Certify a model: every formalism against every other, energy, power, symmetry of M. Status 1 if a check fails."""

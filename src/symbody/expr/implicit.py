@@ -29,6 +29,12 @@ class Solution:
     node: Node
     _names: dict[Node, Node]
 
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.x[index]
+
     def at(self, expression: Any) -> Any:
         """An expression (node or array) of the symbols that were solved for, at the solution."""
         if isinstance(expression, Node):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from symbody.errors import ModelError
 from symbody.expr.arrays import Array, is_zero
 from symbody.expr.linear_algebra import solve_ldlt
 from symbody.formalisms import triples as t3
@@ -30,7 +31,14 @@ def driven_velocities(tree: Tree) -> list[int]:
 def accelerations(mass: Array, bias: Array, tau: Array, driven: Sequence[int], given: Array) -> Array:
     """qdd (nv,) of M qdd + c = tau; the driven ones are given, and their share goes to the right-hand side."""
     n = len(tau)
-    free = [i for i in range(n) if i not in set(driven)]
+    prescribed = set(driven)
+    free = [i for i in range(n) if i not in prescribed]
+    for i in free:
+        if is_zero(mass[i, i]):
+            raise ModelError(
+                f"velocity {i + 1} moves nothing that has mass or inertia: its acceleration is not determined. "
+                "Give the body of its joint an inertia, or the joint a rotor."
+            )
     right = np.empty(len(free), dtype=object)
     for row, i in enumerate(free):
         right[row] = t3.minus(tau[i], bias[i])

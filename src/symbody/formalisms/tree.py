@@ -115,6 +115,8 @@ class Tree:
 
 def build_tree(mechanism: Mechanism, parameters: str = "setup") -> Tree:
     """The Tree of a Mechanism in a new Graph. parameters: "setup", or "runtime" to make them inputs of every call."""
+    if not isinstance(mechanism, Mechanism):
+        raise ModelError(f"a Mechanism was expected, {mechanism!r} given. Load it first: sb.load(name_or_path).")
     if parameters not in ("setup", "runtime"):
         raise ModelError(f"parameters={parameters!r}; expected 'setup' (folded once) or 'runtime' (inputs).")
     graph = Graph(mechanism.name)

@@ -21,7 +21,8 @@ from symbody.model.placing import axis_vector, rotation_matrix
 from symbody.model.validate import check_finite, validate
 
 MODES = ("actuated", "passive", "locked", "driven")
-RESERVED = ("t", "pi", "deg", "inf", "nan", AUTO, "True", "False", "and", "or", "not")
+ARGUMENTS = ("q", "qd", "qdd", "tau", "qdd_driven", "workspace")  # of the equations
+RESERVED = ("t", "pi", "deg", "inf", "nan", AUTO, "True", "False", "and", "or", "not", *ARGUMENTS)
 
 
 class Builder:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.model.mechanism import Mechanism
@@ -21,15 +23,25 @@ READERS = {
 _NAME = re.compile(r"(patterns/)?[a-z0-9_]+")
 
 
-def load(name_or_path: str | Path) -> Mechanism:
-    """A bundled model ("puma560") or a file: .yaml, .urdf, .xml (MJCF), .mbs (ROBOTRAN)."""
+def load(name_or_path: str | Path, **options: Any) -> Mechanism:
+    """A bundled model ("puma560") or a file: .yaml, .urdf, .xml (MJCF), .mbs (ROBOTRAN).
+
+    options go to the reader of the file, such as root="free" for a URDF whose base is not fixed.
+    """
+    if not isinstance(name_or_path, (str, Path)):
+        raise ModelError(f"a model is a name or the path of a file; {name_or_path!r} is neither.")
     path = Path(name_or_path)
+    if len(path.name) > 255:
+        raise ModelError(f"a name of {len(path.name)} characters was given; expected a model's name or path.")
     reader = READERS.get(path.suffix.lower())
     if reader is not None:
         if not path.is_file():
-            raise ModelError(f"{path} is no file. Give the path of a model file, or a bundled name: {_names()}.")
-        mechanism: Mechanism = import_module(reader).read(path)
+            hint = f"Did you mean the bundled model {path.stem!r}?" if path.stem in bundled_names() else ""
+            raise ModelError(f"{path} is no file. {hint or f'Give a model file, or a bundled name: {_names()}.'}")
+        mechanism: Mechanism = _read(reader, path, options)
         return mechanism
+    if path.is_dir():
+        raise ModelError(f"{path} is a folder; expected a model file, or a bundled name: {_names()}.")
     name = str(name_or_path)
     if path.suffix and path.is_file():
         raise ModelError(f"{path} has the suffix {path.suffix!r}; expected one of {', '.join(READERS)}.")
@@ -37,8 +49,18 @@ def load(name_or_path: str | Path) -> Mechanism:
     if not _NAME.fullmatch(name) or not file.is_file():
         hint = nearest(name, bundled_names())
         raise NameLookupError(f"there is no bundled model {name!r}. {hint} Files need a suffix: {', '.join(READERS)}.")
-    bundled: Mechanism = import_module(READERS[".yaml"]).read(file)
+    bundled: Mechanism = _read(READERS[".yaml"], file, options)
     return bundled
+
+
+def _read(reader: str, path: Path, options: dict[str, Any]) -> Mechanism:
+    read = import_module(reader).read
+    known = list(signature(read).parameters)[1:]
+    for option in options:
+        if option not in known:
+            raise ModelError(f"the reader of {path.suffix} files has no option {option!r}. {nearest(option, known)}")
+    mechanism: Mechanism = read(path, **options)
+    return mechanism
 
 
 def bundled_names() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from symbody.errors import ExpressionError, nearest
+from symbody.errors import NameLookupError, nearest
 from symbody.expr.node import Node
 from symbody.rewrite.cost import cost
 from symbody.rewrite.expand import expand_where_cheaper
@@ -65,7 +65,7 @@ def optimize(
     addition theorems trade products for functions of angle sums; with 0 any saving counts).
     """
     if preset not in PRESETS:
-        raise ExpressionError(f"unknown preset {preset!r} of rewriting. {nearest(preset, PRESETS)}")
+        raise NameLookupError(f"unknown preset {preset!r} of rewriting. {nearest(preset, PRESETS)}")
     roots = list(roots)
     if preset == "none":
         return run(roots, ())

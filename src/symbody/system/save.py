@@ -50,6 +50,8 @@ def save_system(system: System, path: str | Path) -> Path:
     """Write a System; an existing file is replaced only when the new one is complete."""
     path = Path(path)
     text = json.dumps(record(system), separators=(",", ":"), allow_nan=False)
+    if not path.parent.is_dir():
+        raise FormatError(f"{path} cannot be written: there is no folder {str(path.parent)!r}.")
     handle, temporary = tempfile.mkstemp(dir=path.parent or ".", prefix=path.name, suffix=".part")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
