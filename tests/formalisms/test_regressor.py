@@ -85,7 +85,7 @@ def test_force_elements_come_as_a_second_output():
     m.body("a", "revolute", "world", "y", **body)
     m.body("b", "revolute", "a", "x", offset=(0.4, 0, 0), **body)
     m.body("post", "fixed", "world", offset=(0.5, 0.4, 0.9))
-    values = {"stiffness": m.node(40.0), "free_length": m.node(0.2), "damping": m.node(3.0)}
+    values = {"stiffness": m.node(40.0), "length": m.node(0.2), "damping": m.node(3.0)}
     spring = Force("spring", "spring_damper", (("post", ""), ("b", "")), values)
     mech = m.done().replace(forces=(spring,))
     state = dict(zip(("q", "qd", "qdd"), random_state(mech, 3)))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from evaluate import random_graph, same_fractions, same_values, serialise
 
-from symbody.errors import ExpressionError
+from symbody.errors import NameLookupError
 from symbody.expr.external import External
 from symbody.expr.functions import call, cos, extern, sin, table
 from symbody.expr.graph import Graph
@@ -43,7 +43,7 @@ def test_standard_has_nothing_to_gain_from_a_second_run(seed):
 
 
 def test_unknown_preset_is_refused():
-    with pytest.raises(ExpressionError, match="standard"):
+    with pytest.raises(NameLookupError, match="standard"):
         optimize([], "standart")
 
 
