@@ -230,3 +230,34 @@ def test_functions_take_arrays_of_numbers_and_of_nodes():
     np.testing.assert_allclose(sb.sin(np.array([0.1, 0.2])), np.sin([0.1, 0.2]))
     np.testing.assert_allclose(sb.sqrt([4.0, 9.0]), [2.0, 3.0])
     assert sb.cos(np.array([x, 0], dtype=object))[0] is sb.cos(x)
+
+
+def test_numbers_beyond_the_doubles_keep_their_meaning():
+    x = sb.symbols("x")
+    quotient = sb.System("s", inputs={"x": x}, outputs={"f": x / 1e-310})
+    assert quotient.compile("python")(1e-310) == 1.0
+    assert evaluate((x / 3) ** 2000, {"x": 3.0}) == pytest.approx(1.0)
+    assert evaluate((2 * x) ** 2000, {"x": 0.5}) == pytest.approx(1.0)
+    assert evaluate(2.5 * x * 10**400, {"x": 1.0}) == np.inf
+    assert evaluate(x - 10**400, {"x": 1.0}) == -np.inf
+    assert x.graph.number(1e200) ** 2 is x.graph.number(np.inf)
+    assert (x * np.longdouble(1.5)).data == 1.5
+    assert evaluate(x * x, {"x": np.array([2**40])})[0] == 2.0**80
+
+
+def test_constants_fold_as_the_targets_compute():
+    x = sb.symbols("x")
+    nan = x.graph.number(float("nan"))
+    for node in (sb.minimum(1.0, nan), sb.minimum(nan, 1.0), sb.maximum(1.0, nan), sb.maximum(nan, 1.0)):
+        assert node is nan
+    table = sb.table(x, [0, 1, 2], [0, 5, 1])
+    assert evaluate(table, {"x": np.inf}) == -np.inf
+    assert evaluate(table, {"x": -np.inf}) == -np.inf
+
+
+def test_gradients_do_not_ask_for_derivatives_of_constants():
+    from symbody.expr.derivative import gradient
+
+    x, y = sb.symbols("x y")
+    for node in (sb.atan2(x - x, 0) + x, sb.log(x - x) + y * x):
+        assert gradient(node, [x])[0] is not None

@@ -110,3 +110,58 @@ def test_wrong_numbers_and_guesses_are_refused():
         sb.solve([x - y], [x], [x + 1])
     with pytest.raises(ExpressionError, match="symbols"):
         sb.solve([x - y], [x + 1], [0])
+
+
+def cubic_root():
+    """The System a -> u with u^3 + u = a."""
+    a, u = sb.symbols("a u")
+    return sb.System("root", inputs={"a": a}, outputs={"u": sb.solve([u**3 + u - a], [u], [0.5]).x[0]})
+
+
+def slope_of(node, symbol, at, h=1e-6):
+    return (evaluate(node, {symbol: at + h}) - evaluate(node, {symbol: at - h})) / (2 * h)
+
+
+def test_copies_of_a_block_have_unknowns_of_their_own():
+    """A block applied to itself: inside the outer copy, the inner unknown must not stand for the outer one."""
+    root = cubic_root()
+    with sb.Graph():
+        a = sb.symbols("a")
+        first, second = root.apply(a=a), root.apply(a=2 * a)
+        for node in (root.apply(a=first), root.apply(a=first) + first, root.apply(a=first * second), first - second):
+            expected = slope_of(node, a, 0.7)
+            assert float(evaluate(jacobian([node], [a])[0, 0], {a: 0.7})) == pytest.approx(expected, rel=1e-7)
+            assert float(evaluate(gradient(node, [a])[0], {a: 0.7})) == pytest.approx(expected, rel=1e-7)
+        assert root.apply(a=a) is first  # the same block again is shared
+
+
+def test_a_block_substituted_into_itself_differentiates_right():
+    a, u = sb.symbols("a u")
+    x = sb.solve([u**3 + u - a], [u], [0.5]).x[0]
+    (nested,) = substitute([x], {a: x})
+    assert float(evaluate(jacobian([nested], [a])[0, 0], {a: 0.7})) == pytest.approx(slope_of(nested, a, 0.7), rel=1e-7)
+    w = sb.symbols("w")
+    root = cubic_root()
+    outer = sb.solve([w + root.apply(a=root.apply(a=w)) - a], [w], [0.3])
+    value = evaluate(outer.x[0], {a: 0.7})
+    assert value + evaluate(nested, {a: value}) == pytest.approx(0.7, rel=1e-12)
+
+
+def test_unknowns_that_do_not_depend_on_a_parameter():
+    a, u, v = sb.symbols("a u v")
+    block = sb.solve([u + 0.1 * u**3 - a, v + 0.1 * v**3 - 0.2], [u, v], [0, 0])
+    rows = jacobian(list(block.x), [a])[:, 0]
+    assert evaluate(rows[1], {a: 0.4}) == 0
+    assert float(evaluate(rows[0], {a: 0.4})) == pytest.approx(slope_of(block.x[0], a, 0.4), rel=1e-7)
+
+
+@pytest.mark.parametrize("n", [4, 5, 6])
+def test_pivots_are_sound_at_the_guess(n):
+    """The Jacobian is a permutation at the guess: pivots chosen by structure alone would be zero."""
+    a = sb.symbols("a")
+    u = sb.symbols(f"u1:{n + 1}")
+    residual = [0.3 * sb.exp(-(u[i] ** 2)) + sb.sinh(u[(i + 1) % n]) - a for i in range(n)]
+    block = sb.solve(residual, u, [0] * n)
+    values = [evaluate(x, {a: 0.5}) for x in block.x]
+    np.testing.assert_allclose(values, values[0], rtol=1e-12)
+    assert 0.3 * np.exp(-(values[0] ** 2)) + np.sinh(values[0]) == pytest.approx(0.5, rel=1e-12)

@@ -5,6 +5,7 @@ They are written by hand for speed; everything deeper is a pass (`rewrite`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from fractions import Fraction
 from numbers import Integral, Rational, Real
@@ -15,6 +16,8 @@ from symbody.expr.node import ADD, CONST, MUL, POW, SCALE, Node, Number
 
 if TYPE_CHECKING:
     from symbody.expr.graph import Graph
+
+LARGEST_POWER = 64  # above, the power of a coefficient could leave the range of doubles while the product does not
 
 
 def coerce(graph: Graph, value: Any) -> Node | None:
@@ -31,7 +34,8 @@ def coerce(graph: Graph, value: Any) -> Node | None:
     if isinstance(value, Real) and not hasattr(value, "shape"):
         return graph.number(float(value))
     if getattr(value, "shape", None) == () and getattr(value, "dtype", None) is not None:  # NumPy scalar
-        return coerce(graph, value.item())
+        item = value.item()
+        return coerce(graph, float(item) if item.__class__ is value.__class__ else item)
     return None
 
 
@@ -40,6 +44,22 @@ def mixed_graphs(a: Node, b: Node) -> NoReturn:
         f"{a} belongs to {a.graph} and {b} to {b.graph}; an expression lives in one Graph. "
         "Make both symbols in the same `with sb.Graph():`, or bring one System into the other with system.apply(...)."
     )
+
+
+def as_float(value: Number) -> float:
+    """A number as a double; one beyond all doubles is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def times(a: Number, b: Number) -> Number:
+    """a * b; exact where both are, and infinite where a float cannot hold it."""
+    try:
+        return _plain(a * b)
+    except OverflowError:
+        return as_float(a) * as_float(b)
 
 
 def split(node: Node) -> tuple[Number, Node]:
@@ -52,9 +72,9 @@ def split(node: Node) -> tuple[Number, Node]:
 def scale(coefficient: Number, base: Node) -> Node:
     """coefficient * base, for any node."""
     if base.op is CONST:
-        return base.graph.number(_plain(coefficient * base.data))
+        return base.graph.number(times(coefficient, base.data))
     if base.op is SCALE:
-        coefficient, base = _plain(coefficient * base.data), base.args[0]
+        coefficient, base = times(coefficient, base.data), base.args[0]
     if coefficient == 1:
         return base
     if coefficient == -1:
@@ -160,12 +180,12 @@ def collect(terms: Iterable[tuple[Number, Node]], graph: Graph, open_sums: bool 
     constant: Number = 0
     for coefficient, node in terms:
         if node.op is SCALE:
-            coefficient, node = coefficient * node.data, node.args[0]
+            coefficient, node = times(coefficient, node.data), node.args[0]
         inner: Iterable[Node] = node.args if open_sums and node.op is ADD else (node,)
         for term in inner:
             c = coefficient
             if term.op is SCALE:
-                c, term = c * term.data, term.args[0]
+                c, term = times(c, term.data), term.args[0]
             if term.op is CONST:
                 constant = constant + c * term.data
             elif term in merged:
@@ -330,10 +350,10 @@ def multiply_all(nodes: Iterable[Node], graph: Graph, open_products: bool = Fals
     while todo:
         node = todo.pop()
         if node.op is SCALE:
-            coefficient = coefficient * node.data
+            coefficient = times(coefficient, node.data)
             node = node.args[0]
         if node.op is CONST:
-            coefficient = coefficient * node.data
+            coefficient = times(coefficient, node.data)
             continue
         if node.op is MUL and open_products:
             todo.extend(reversed(node.args))
@@ -349,10 +369,10 @@ def multiply_all(nodes: Iterable[Node], graph: Graph, open_products: bool = Fals
     for x, e in merged.items():
         factor = power(x, _plain(e))
         if factor.op is SCALE:
-            coefficient = coefficient * factor.data
+            coefficient = times(coefficient, factor.data)
             factor = factor.args[0]
         if factor.op is CONST:
-            coefficient = coefficient * factor.data
+            coefficient = times(coefficient, factor.data)
         elif factor.op is MUL and len(merged) + len(apart) == 1:
             return scale(_plain(coefficient), factor)
         else:
@@ -382,7 +402,10 @@ def divide(a: Node, b: Node) -> Node:
             raise ExpressionError(
                 f"division of {a} by zero: the divisor is structurally zero. Check the expression it comes from."
             )
-        return scale(_plain(1 / b.data if b.data.__class__ is float else Fraction(1) / b.data), a)
+        inverse = 1 / b.data if b.data.__class__ is float else Fraction(1) / b.data
+        if inverse.__class__ is float and math.isinf(inverse) and not math.isinf(b.data):
+            return mul(a, power_node(b, -1))  # a tiny divisor has no reciprocal, but a quotient
+        return scale(_plain(inverse), a)
     return mul(a, power(b, -1))
 
 
@@ -418,7 +441,7 @@ def power(base: Node, exponent: Number) -> Node:
             if base.data == -1:
                 inner = power(base.args[0], exponent)
                 return inner if exponent % 2 == 0 else negate(inner)
-            if base.data.__class__ is not float:
+            if base.data.__class__ is not float and abs(exponent) <= LARGEST_POWER:
                 return scale(Fraction(base.data) ** exponent, power(base.args[0], exponent))
         elif op is POW and base.data.__class__ is not float:
             return power(base.args[0], base.data * exponent)
@@ -446,7 +469,12 @@ def _constant_power(base: Node, exponent: Number) -> Node:
     if value == 0 and exponent < 0:
         raise ExpressionError(f"zero cannot be raised to {exponent}: the divisor is structurally zero.")
     if exponent.__class__ is int:
-        return graph.number(value**exponent if value.__class__ is float else _plain(Fraction(value) ** exponent))
+        if value.__class__ is not float:
+            return graph.number(_plain(Fraction(value) ** exponent))
+        try:
+            return graph.number(value**exponent)
+        except OverflowError:
+            return graph.number(-math.inf if value < 0 and exponent % 2 else math.inf)
     if value.__class__ is float:
         if value < 0:
             raise ExpressionError(f"{value} cannot be raised to {exponent}: the result is not real.")

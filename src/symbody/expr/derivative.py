@@ -258,9 +258,15 @@ def _accumulate(outputs: list[Node], weights: list[Node]) -> dict[Node, Node]:
     for o, w in zip(outputs, weights, strict=True):
         gathered.setdefault(o, []).append(w)
     adjoints: dict[Node, Node] = {}
-    for node in reversed(topological(outputs)):
+    order = topological(outputs)
+    # a function of constants alone has no derivative to speak of, and need not have one
+    active: set[Node] = set()
+    for node in order:
+        if node.op is SYMBOL or any(a in active for a in node.args):
+            active.add(node)
+    for node in reversed(order):
         parts = gathered.pop(node, None)
-        if parts is None or node.op is CONST:
+        if parts is None or node not in active:
             continue
         if node.op is SYMBOL:
             adjoints[node] = collect([(1, p) for p in parts], node.graph)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ExpressionError, NameLookupError, SolveError, nearest
+from symbody.expr.arithmetic import as_float
 from symbody.expr.functions import as_nodes, evaluate_piecewise
 from symbody.expr.graph import Graph
 from symbody.expr.node import (
@@ -27,7 +28,7 @@ from symbody.expr.node import (
     TABLE,
     Node,
 )  # fmt: skip
-from symbody.expr.walk import at, quiet_collector, rebuild, solve_node, topological
+from symbody.expr.walk import at, quiet_collector, rebuild, rename_unknowns, renewed, topological
 
 NUMPY: dict[str, Callable[..., Any]] = {
     "exp": np.exp, "log": np.log, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
@@ -59,8 +60,9 @@ def evaluate(nodes: Any, values: Mapping[Any, Any], exact: bool = False) -> Any:
     """
     single = isinstance(nodes, Node)
     roots: list[Node] = [nodes] if single else list(nodes)
-    by_name = {k: v for k, v in values.items() if isinstance(k, str)}
-    memo: dict[Node, Any] = {k: v for k, v in values.items() if isinstance(k, Node)}
+    given = values if exact else {k: _real(v) for k, v in values.items()}
+    by_name = {k: v for k, v in given.items() if isinstance(k, str)}
+    memo: dict[Node, Any] = {k: v for k, v in given.items() if isinstance(k, Node)}
 
     def symbol(node: Node) -> Any:
         if node.data.name in by_name:
@@ -72,6 +74,15 @@ def evaluate(nodes: Any, values: Mapping[Any, Any], exact: bool = False) -> Any:
         _evaluate_into(roots, memo, symbol, _exact if exact else _numeric)
     out = [memo[r] for r in roots]
     return out[0] if single else out
+
+
+def _real(value: Any) -> Any:
+    """Integers as floats: NumPy's would wrap around silently."""
+    if isinstance(value, (int, np.integer)):
+        return float(value)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iub":
+        return value.astype(float)
+    return value
 
 
 def _evaluate_into(
@@ -137,7 +148,7 @@ def _newton(
 def _numeric(node: Node, args: list[Any]) -> Any:
     op = node.op
     if op is CONST:
-        return float(node.data)
+        return as_float(node.data)
     if op is ADD:
         total = args[0]
         for a in args[1:]:
@@ -149,7 +160,7 @@ def _numeric(node: Node, args: list[Any]) -> Any:
             total = total * a
         return total
     if op is SCALE:
-        return float(node.data) * args[0]
+        return as_float(node.data) * args[0]
     if op is POW:
         return _float_power(args[0], node.data)
     if op is ALIAS:
@@ -207,6 +218,7 @@ def transplant(roots: Iterable[Node], given: Mapping[Node, Any], target: Graph) 
     """The same expressions in the Graph `target`, with symbols replaced by nodes of it (or numbers), all at once."""
     roots = list(roots)
     new: dict[Node, Node] = {}
+    renamed: dict[Node, dict[Node, Node]] = {}
     with quiet_collector():
         for node in topological(roots):
             if node in given:
@@ -220,9 +232,11 @@ def transplant(roots: Iterable[Node], given: Mapping[Node, Any], target: Graph) 
                 new[node] = target.intern(SYMBOL, (), node.data, node.flags)
             elif node.op is SOLVE:
                 unknowns = tuple(target.intern(SYMBOL, (), u.data, u.flags) for u in node.data.unknowns)
-                new[node] = solve_node(tuple(new[a] for a in node.args), replace(node.data, unknowns=unknowns))
+                args = tuple(new[a] for a in node.args)
+                new[node], renamed[node] = renewed(args, replace(node.data, unknowns=unknowns))
             elif node.op is AT:
-                new[node] = at(new[node.args[0]], new[node.args[1]])
+                solve, body = node.args
+                new[node] = at(new[solve], rename_unknowns([new[body]], renamed[solve])[0])
             else:
                 new[node] = rebuild(node, tuple(new[a] for a in node.args))
     return [new[r] for r in roots]

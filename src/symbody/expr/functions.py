@@ -31,11 +31,19 @@ def _sign(x: float) -> float:
     return x if x != x else (x > 0) - (x < 0)
 
 
+def _least(a: float, b: float) -> float:
+    return a if a != a or a <= b else b
+
+
+def _greatest(a: float, b: float) -> float:
+    return a if a != a or a >= b else b
+
+
 FOLD: dict[str, Callable[..., Any]] = {
     "exp": math.exp, "log": math.log, "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin,
     "acos": math.acos, "atan": math.atan, "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh, "asinh": math.asinh,
     "acosh": math.acosh, "atanh": math.atanh, "abs": abs, "sign": _sign, "floor": math.floor, "ceil": math.ceil,
-    "not": lambda a: not a, "atan2": math.atan2, "min": min, "max": max, "hypot": math.hypot,
+    "not": lambda a: not a, "atan2": math.atan2, "min": _least, "max": _greatest, "hypot": math.hypot,
     "mod": lambda a, b: a % b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b, "and": lambda a, b: bool(a and b), "or": lambda a, b: bool(a or b),
 }  # fmt: skip
@@ -275,8 +283,9 @@ def evaluate_piecewise(polynomial: Piecewise, x: float) -> float:
     if x != x:
         return x
     i = min(max(bisect_right(polynomial.x, x) - 1, 0), len(polynomial.x) - 2)
-    value, d = 0.0, x - polynomial.x[i]
-    for row in reversed(polynomial.c):
+    d = x - polynomial.x[i]
+    value = polynomial.c[-1][i]
+    for row in reversed(polynomial.c[:-1]):
         value = value * d + row[i]
     return value
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ExpressionError, ShapeError
+from symbody.errors import ExpressionError, ShapeError, SymbodyError
 from symbody.expr.derivative import jacobian
+from symbody.expr.evaluate import evaluate
 from symbody.expr.functions import as_nodes
-from symbody.expr.lu import solve_lu
+from symbody.expr.lu import lu, solve_lu
 from symbody.expr.node import SYMBOL, Node, Pivots, SolveInfo
 from symbody.expr.small_matrices import solve_2x2, solve_3x3
-from symbody.expr.walk import at, solve_node, substitute
+from symbody.expr.walk import at, free_symbols, solve_node, substitute
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def solve(
         if g is not s:
             raise ExpressionError(f"the guess {g} contains an unknown of the block {name!r}; expected other symbols.")
     matrix = jacobian(inside, bound)
-    order = None if pivots is None else tuple((int(r), int(c)) for r, c in pivots)
+    order = _pivots(matrix, dict(zip(bound, start, strict=True))) if pivots is None else tuple(pivots)
     step = [-d for d in solve_linear(matrix, inside, order)]
     info = SolveInfo(name, tuple(bound), float(tolerance), int(max_iterations), order)
     node = solve_node((*inside, *start, *step), info)
@@ -120,5 +121,34 @@ def solve_linear(matrix: np.ndarray, right: Sequence[Node], pivots: Pivots | Non
     if pivots is None and n <= 3:
         if n == 1:
             return [right[0] / matrix[0, 0]]
-        return list(solve_2x2(matrix, right) if n == 2 else solve_3x3(matrix, right))
-    return list(solve_lu(matrix, np.array(right, dtype=object), pivots=pivots))
+        found = solve_2x2(matrix, right) if n == 2 else solve_3x3(matrix, right)
+    else:
+        found = solve_lu(matrix, np.array(right, dtype=object), pivots=pivots)
+    return as_nodes([right[0], *found])[1:]
+
+
+def _pivots(matrix: np.ndarray, guess: dict[Node, Node]) -> Pivots | None:
+    """Pivots of a large Newton matrix that are sound near the guess: chosen from values there, not from zeros alone.
+
+    Symbols take their defaults, or a number in [0.5, 1.5]; three draws.
+    """
+    if len(matrix) <= 3:
+        return None
+    nodes = substitute(list(matrix.flat), guess)
+    samples = []
+    for draw in range(3):
+        rng = np.random.default_rng(draw)
+        values = {s: rng.uniform(0.5, 1.5) if s.data.default is None else s.data.default for s in free_symbols(nodes)}
+        try:
+            found = np.array([float(v) for v in evaluate(nodes, values)]).reshape(matrix.shape)
+        except SymbodyError:
+            continue
+        if np.all(np.isfinite(found)):
+            samples.append(found)
+    if not samples:
+        return None
+    try:
+        factors = lu(matrix, sample=np.array(samples))
+    except ExpressionError:
+        return None  # singular at the guess: leave the choice to the structure
+    return factors.pivots

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from symbody.expr.arithmetic import add, collect, mul, multiply_all, power, scale
 from symbody.expr.functions import alias, as_nodes, call, piecewise
@@ -153,18 +154,62 @@ def free_symbols(roots: Iterable[Node]) -> list[Node]:
     return sorted(found, key=lambda n: n.id)
 
 
-def transform(roots: Iterable[Node], change: Callable[[Node, tuple[Node, ...]], Node | None]) -> list[Node]:
-    """Rebuild everything below the roots: `change(node, new_args)` gives a new node, or None for the usual rebuild."""
+def transform(
+    roots: Iterable[Node],
+    change: Callable[[Node, tuple[Node, ...]], Node | None],
+    leave: Callable[[Node], bool] | None = None,
+) -> list[Node]:
+    """Rebuild everything below the roots: `change(node, new_args)` gives a new node, or None for the usual rebuild.
+
+    Nodes for which `leave` holds stay as they are, with all below.
+    """
     roots = list(roots)
     new: dict[Node, Node] = {}
+    renamed: dict[Node, dict[Node, Node]] = {}  # block -> its unknowns and those of its changed copy
     with quiet_collector():
-        for node in topological(roots):
-            args = tuple(new[a] for a in node.args)
+        for node in topological(roots, leave):
+            args = tuple([new.get(a, a) for a in node.args])
             made = change(node, args)
             if made is None:
-                made = node if args == node.args else rebuild(node, args)
+                if args == node.args:
+                    made = node
+                elif node.op is SOLVE:
+                    made, renamed[node] = renewed(args, node.data)
+                elif node.op is AT and node.args[0] in renamed:
+                    made = at(args[0], rename_unknowns([args[1]], renamed[node.args[0]])[0])
+                else:
+                    made = rebuild(node, args)
             new[node] = made
-    return [new[r] for r in roots]
+    return [new.get(r, r) for r in roots]
+
+
+def renewed(args: tuple[Node, ...], info: SolveInfo) -> tuple[Node, dict[Node, Node]]:
+    """An implicit block over changed arguments, with unknowns of its own, and how they replace the old ones.
+
+    Two different blocks must never share an unknown: inside one, it would stand for the value in the other. The same
+    arguments give the same block again.
+    """
+    graph = args[0].graph
+    key = ("renewed", info, *args)
+    made = graph.others.get(key)
+    if made is None:
+        scope = f"{info.name}#{graph.size}"
+        fresh = tuple(graph.symbol(u.data.name, "unknown", scope=scope, unit=u.data.unit) for u in info.unknowns)
+        own = rename_unknowns(args, dict(zip(info.unknowns, fresh, strict=True)))
+        made = graph.others[key] = solve_node(tuple(own), replace(info, unknowns=fresh))
+    return made, dict(zip(info.unknowns, made.data.unknowns, strict=True))
+
+
+def rename_unknowns(roots: Iterable[Node], table: dict[Node, Node]) -> list[Node]:
+    """Replace unknowns where they are free: not inside their own block, nor in what is read at its solution."""
+
+    def leave(node: Node) -> bool:
+        if not node.flags & BOUND:
+            return True
+        solve = node.args[0] if node.op is AT else node
+        return solve.op is SOLVE and any(u in table for u in solve.data.unknowns)
+
+    return transform(roots, lambda node, args: table.get(node), leave)
 
 
 def substitute(roots: Iterable[Node], replacement: Mapping[Node, Node | Number]) -> list[Node]:

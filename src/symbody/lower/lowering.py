@@ -6,10 +6,12 @@ negative value leaves (an output, an argument of a function).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
+from symbody.expr.arithmetic import as_float
 from symbody.expr.node import (
     ADD,
     ALIAS,
@@ -183,6 +185,8 @@ class _Lowering:
         return max(a, b)
 
     def const(self, number: Number) -> int:
+        if number.__class__ is not float and math.isinf(as_float(number)):
+            number = as_float(number)  # beyond all doubles
         key = ("const", number.__class__, repr(number))
         v = self.made.get(key)
         if v is None:
@@ -262,7 +266,10 @@ class _Lowering:
         return node.args
 
     def _is_divisor(self, factor: Node) -> bool:
-        return factor.op is POW and factor.data < 0 and self.uses[factor] == 1 and factor.flags & (3 | BOUND) != 0
+        if factor.op is not POW or factor.data >= 0 or self.uses[factor] != 1:
+            return False
+        # a number that is still a power has no finite reciprocal
+        return factor.flags != 0 or factor.args[0].op is CONST
 
     def _joins_setup(self, node: Node) -> bool:
         """scale(c, p*x) with a setup factor p: the coefficient is multiplied into p, once."""
