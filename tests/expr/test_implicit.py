@@ -165,3 +165,18 @@ def test_pivots_are_sound_at_the_guess(n):
     values = [evaluate(x, {a: 0.5}) for x in block.x]
     np.testing.assert_allclose(values, values[0], rtol=1e-12)
     assert 0.3 * np.exp(-(values[0] ** 2)) + np.sinh(values[0]) == pytest.approx(0.5, rel=1e-12)
+
+
+def test_gradients_go_through_nested_blocks():
+    x, y, p, q = sb.symbols("x y p q")
+    inner = sb.solve([y**3 + y - x * q], [y], [0.5], name="inner")
+    outer = sb.solve([x + inner.x[0] - p], [x], [0.5], name="outer")
+    read = outer.at(inner.x[0] * sb.sin(x) * q)
+    point = {p: 1.3, q: 0.8}
+    for node in (outer.x[0], read, read * outer.x[0]):
+        forward = [float(evaluate(d, point)) for d in jacobian([node], [p, q])[0]]
+        reverse = [float(evaluate(d, point)) for d in gradient(node, [p, q])]
+        np.testing.assert_allclose(reverse, forward, rtol=1e-11)
+        for k, s in enumerate((p, q)):
+            up, down = ({**point, s: point[s] + d} for d in (1e-6, -1e-6))
+            assert forward[k] == pytest.approx((evaluate(node, up) - evaluate(node, down)) / 2e-6, rel=1e-6)

@@ -294,15 +294,13 @@ def _block_inputs(node: Node) -> list[tuple[Node, Any]]:
     """Nodes outside of a block that a value at its solution reads, with the total derivative by each."""
     solve, body = node.args
     n = len(solve.data.unknowns)
-    own = set(solve.data.unknowns)
     reads: dict[Node, None] = {}
-    inside = topological([*solve.args[:n], body], lambda x: not x.flags & BOUND)
+    # a block inside, or cascaded, is looked into as well: what it reads is an input too
+    inside = topological([*solve.args[:n], body], lambda x: not x.flags & BOUND and x.op is not SOLVE)
     for x in inside:
         for a in x.args:
-            if not a.flags & BOUND and a.op is not CONST:
+            if not a.flags & BOUND and a.op is not CONST and a.op is not SOLVE:
                 reads[a] = None
-        if x.op is SYMBOL and x not in own:
-            raise ExpressionError("no reverse derivative through nested implicit blocks; use jacobian() or jvp().")
     inputs = list(reads)
     forward = _Forward({x: {k: node.graph.one} for k, x in enumerate(inputs)})
     forward.walk([node], forward.root)
