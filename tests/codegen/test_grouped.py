@@ -73,3 +73,15 @@ def test_an_unknown_function_proposes_the_nearest():
         kernels["mas"]
     assert "step" in repr(kernels)
     assert kernels.bind({"m": 2.0}).functions.keys() == kernels.functions.keys()
+
+
+@pytest.mark.parametrize("target", ["native", "python", "c"])
+def test_a_bound_kernel_keeps_what_a_later_mapping_does_not_change(target):
+    x = sb.symbols("x")
+    a, b = (sb.symbol(n, "parameter", default=1.0) for n in "ab")
+    kernel = sb.System("line", inputs={"x": x}, outputs={"y": a * x + b}).compile(target)
+    bound = kernel.bind({"a": 5.0})
+    assert bound(2.0) == 11.0
+    assert bound(2.0, parameters={"b": 3.0}) == 13.0
+    assert bound.bind({"b": 3.0})(2.0) == 13.0
+    assert kernel(2.0) == 3.0

@@ -70,9 +70,9 @@ def test_mass_matrix_and_bias_are_those_of_virtual_power(seed):
         agree(numbers(problem.tree, found["c"], q, qd), bias)
 
 
-@pytest.mark.parametrize("seed", [3, 11])
-def test_a_tree_of_thirty_bodies_agrees_in_all_formalisms(seed):
-    mech, (q, qd, qdd) = moving_tree(seed, 30)
+@pytest.mark.parametrize(("seed", "size"), [(3, 30), (11, 30), (17, 60)])
+def test_a_large_tree_agrees_in_all_formalisms(seed, size):
+    mech, (q, qd, qdd) = moving_tree(seed, size)
     mass, bias = World(mech).equations(q, qd)
     for formalism in RECURSIONS:
         problem = Problem(mech)

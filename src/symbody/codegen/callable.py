@@ -18,7 +18,7 @@ from symbody.codegen.ranges import run_ranges
 from symbody.codegen.signature import Signature, results_type
 from symbody.codegen.tiers import Tiers
 from symbody.errors import NameLookupError, ShapeError, SolveError
-from symbody.lower.ports import gather, gather_parameters, loop_shape
+from symbody.lower.ports import gather, gather_parameters, loop_shape, merged
 from symbody.lower.program import Port
 
 # Batches below this size run state by state: a vector that is mostly empty costs more.
@@ -52,9 +52,18 @@ class Kernel:
     """
 
     def __init__(
-        self, signature: Signature, tiers: Tiers, externals: ExternalTable, derived: np.ndarray | None = None
+        self,
+        signature: Signature,
+        tiers: Tiers,
+        externals: ExternalTable,
+        derived: np.ndarray | None = None,
+        bound: Mapping[str, Any] | None = None,
     ) -> None:
-        """derived: (..., layout.derived) values of `setup` for bound parameters, None for the defaults."""
+        """derived: (..., layout.derived) values of `setup` for bound parameters, None for the defaults.
+
+        bound: the parameters that were bound by name; a later mapping changes some of them and keeps the others.
+        """
+        self._named = dict(bound or {})
         self.signature = signature
         self._tiers = tiers
         self._externals = externals
@@ -176,7 +185,9 @@ class Kernel:
 
     def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Kernel:
         """A Kernel with `setup` done for these parameters (None: the defaults)."""
-        return Kernel(self.signature, self._tiers, self._externals, self._setup(parameters))
+        parameters = merged(self._named, parameters)
+        named = parameters if isinstance(parameters, Mapping) else None
+        return Kernel(self.signature, self._tiers, self._externals, self._setup(parameters), named)
 
     def time_native(self, *arrays: Any, repeat: int = 1000, rounds: int = 7, lanes: int = 1, **named: Any) -> float:
         """Seconds for one state: the best of `rounds` loops of `repeat` evaluations inside native code."""
@@ -205,7 +216,7 @@ class Kernel:
         lanes: int | None,
     ) -> tuple[Any, np.ndarray]:
         given = self._gathered(arrays, named)
-        derived = self._setup(parameters) if parameters is not None else self._bound()
+        derived = self._setup(merged(self._named, parameters)) if parameters is not None else self._bound()
         loop = loop_shape(self.inputs, given)
         if derived.ndim > 1:
             try:

@@ -11,7 +11,7 @@ import numpy as np
 from symbody.codegen.signature import results_type
 from symbody.errors import NameLookupError, ShapeError, nearest
 from symbody.lower.interpret import raise_if_failed
-from symbody.lower.ports import checked, gather_parameters, loop_shape
+from symbody.lower.ports import checked, gather_parameters, loop_shape, merged
 from symbody.lower.program import OutputPort, Port, Program
 
 
@@ -34,6 +34,11 @@ class ProgramKernel(ABC):
     @abstractmethod
     def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Self:
         """A Kernel with these parameters in place: calls skip `setup`."""
+
+    def _gathered(self, parameters: Any) -> list[np.ndarray]:
+        """One array a parameter port: those bound before, where a mapping does not change them."""
+        before = {} if self._bound is None else {p.name: a for p, a in zip(self.parameters, self._bound, strict=True)}
+        return gather_parameters(self.parameters, merged(before, parameters))
 
     @property
     def name(self) -> str:
@@ -72,7 +77,7 @@ class ProgramKernel(ABC):
         arrays = call_arguments(self.inputs, args, named)
         given = self._bound
         if given is None or parameters is not None:
-            given = gather_parameters(self.parameters, parameters)
+            given = self._gathered(parameters)
         loop = loop_shape([*self.inputs, *self.parameters], [*arrays, *given])
         targets = out_arrays(self.outputs, out, loop)
         results, outcome = self._compute(arrays, given, loop)

@@ -10,7 +10,6 @@ import numpy as np
 
 from symbody.codegen.calling import ProgramKernel
 from symbody.lower.interpret import LANES, Prepared, elements, prepare, run, run_prepared
-from symbody.lower.ports import gather_parameters
 from symbody.lower.program import Program
 
 
@@ -33,7 +32,7 @@ class InterpretedKernel(ProgramKernel):
 
     def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Self:
         bound = type(self)(self.program)
-        bound._bound = gather_parameters(self.parameters, parameters)
+        bound._bound = self._gathered(parameters)
         if not any(a.dtype == object for a in bound._bound):
             bound._prepared = prepare(self.program, elements(self.parameters, bound._bound))
         return bound

@@ -105,3 +105,8 @@ def loop_shape(ports: Sequence[Port], arrays: Sequence[np.ndarray]) -> tuple[int
     except ValueError:
         told = ", ".join(f"'{p.name}' {loop}" for p, loop in zip(ports, loops) if loop)
         raise ShapeError(f"The loop dimensions do not broadcast together: {told}.") from None
+
+
+def merged(bound: Mapping[str, Any], parameters: Any) -> Any:
+    """Parameters of a call on top of those bound by name: a mapping changes some of them and keeps the others."""
+    return {**bound, **parameters} if isinstance(parameters, Mapping) else parameters
