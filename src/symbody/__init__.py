@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from symbody.verbs.energy import energy
     from symbody.verbs.kinematics import kinematics
     from symbody.verbs.parameters import base_parameters, regressor
+    from symbody.verbs.reactions import reactions
     from symbody.verbs.verify import verify
 
 __version__ = "0.1.0"
@@ -77,6 +78,7 @@ _LATER = {
     "forward_dynamics": "symbody.verbs.dynamics",
     "kinematics": "symbody.verbs.kinematics",
     "energy": "symbody.verbs.energy",
+    "reactions": "symbody.verbs.reactions",
     "regressor": "symbody.verbs.parameters",
     "base_parameters": "symbody.verbs.parameters",
     "verify": "symbody.verbs.verify",
@@ -196,6 +198,6 @@ __all__ = [
     "External", "Graph", "Mechanism", "Node", "SymbodyError", "System", "acos", "acosh", "arrays", "asin", "asinh",
     "atan", "atan2", "atanh", "base_parameters", "ceil", "cos", "cosh", "define", "energy", "equal", "evaluate",
     "exp", "extern", "floor", "forward_dynamics", "hypot", "inverse_dynamics", "kinematics", "load", "log", "mask",
-    "maximum", "minimum", "parse", "regressor", "select", "semi_explicit", "sign", "sin", "sinh", "solve", "sqrt",
-    "substitute", "symbol", "symbols", "table", "tan", "tanh", "unmask", "verify",
+    "maximum", "minimum", "parse", "reactions", "regressor", "select", "semi_explicit", "sign", "sin", "sinh",
+    "solve", "sqrt", "substitute", "symbol", "symbols", "table", "tan", "tanh", "unmask", "verify",
 ]  # fmt: skip
