@@ -9,6 +9,7 @@ from fractions import Fraction
 from symbody.codegen.ir_writer import Lanes, Writer
 from symbody.codegen.partition import CHUNK, Partition
 from symbody.codegen.sincos import Request, call_sincos, write_sincos
+from symbody.codegen.waves import in_waves
 from symbody.errors import CompileError
 from symbody.lower.program import Program
 
@@ -181,6 +182,11 @@ class Scope:
         ops, args, read, kind = program.ops, program.args, self.read, self.section.lanes.double
         lines = w.lines
         trig = [v for v in values if ops[v] == "sin" or ops[v] == "cos"]
+        if len(trig) > TRIG_GROUP:
+            here = set(values)
+            # angles that are known at the start come together anyway
+            if sum(args[v][0] in here for v in trig) > TRIG_GROUP:
+                values = in_waves(program, values)
         for v in values:
             op = ops[v]
             word = ARITHMETIC.get(op)
