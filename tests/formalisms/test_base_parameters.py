@@ -62,7 +62,10 @@ def test_planar_arm_has_the_six_groups_of_the_thesis():
 
 
 def test_rx90_has_the_forty_groups_of_khalil_and_dombre():
-    """Khalil and Dombre, Modeling, Identification and Control of Robots, minimum parameters of the RX-90."""
+    """The groups in the form of Khalil and Dombre, Modeling, Identification and Control of Robots.
+
+    Written without the book at hand; the number is also the rank of Y, and tau = Y pi is checked elsewhere.
+    """
     mech = p6a()
     one = mech.graph.number(1)
     motors = tuple(dataclasses.replace(j, rotor=Rotor(one, one)) for j in mech.joints)

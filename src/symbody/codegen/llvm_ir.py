@@ -41,7 +41,6 @@ class Layout:
     main_frame: int
     batch_frame: int
     batched_derived: bool
-    setup_blocks: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,6 @@ def plan(program: Program, width: int, fma: bool) -> Plan:
         main.part.frame_size,
         batch_frame * width,
         batch is not None and batch.derived_at >= 0,
-        tuple(blocks),
     )
     return Plan(program, setup, main, batch, layout)
 

@@ -57,7 +57,6 @@ class Signature:
                 for i in items
             )
 
-        layout = {**data["layout"], "setup_blocks": tuple(data["layout"]["setup_blocks"])}
         return Signature(
             data["name"],
             ports(data["inputs"]),
@@ -67,7 +66,7 @@ class Signature:
             tuple((n, a, r) for n, a, r in data["externals"]),
             data["counts"],
             data["operations"],
-            Layout(**layout),
+            Layout(**data["layout"]),
         )
 
 

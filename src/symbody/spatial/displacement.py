@@ -25,10 +25,6 @@ class Displacement:
     translation: Array
 
 
-def no_displacement() -> Displacement:
-    return Displacement(identity(3), zeros(3))
-
-
 def translation(p: Any) -> Displacement:
     return Displacement(identity(3), vector(p))
 
@@ -53,11 +49,6 @@ def inverse(d: Displacement) -> Displacement:
     """Pose of a in b."""
     back = transpose(d.rotation)
     return Displacement(back, -matmul(back, d.translation))
-
-
-def move_point(d: Displacement, point: Any) -> Array:
-    """Coordinates in a of a point (3,) given in b."""
-    return d.translation + matmul(d.rotation, point)
 
 
 def move(d: Displacement, x: Screw) -> Screw:
