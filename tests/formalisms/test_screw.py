@@ -24,11 +24,17 @@ def torques(mech, q, qd, qdd, wrenches=None):
     return np.array([float(sb.evaluate(x, values)) if isinstance(x, sb.Node) else float(x) for x in nodes])
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_torques_of_random_trees_agree_with_pinocchio(seed):
-    mech = random_tree(seed + 40, 8, couplings=False, plain=True)
+@pytest.mark.parametrize(("seed", "size"), [*((k, 8) for k in range(10)), (10, 1), (11, 30), (12, 60)])
+def test_torques_of_random_trees_agree_with_pinocchio(seed, size):
+    mech = random_tree(seed + 40, size, couplings=False, plain=True)
     s = random_state(mech, seed)
-    np.testing.assert_allclose(torques(mech, *s), Peer(mech).torques(*s), rtol=1e-10, atol=1e-10)
+    expected = Peer(mech).torques(*s)
+    largest = np.max(np.abs(expected))
+    np.testing.assert_allclose(torques(mech, *s), expected, rtol=1e-10, atol=1e-10 * max(1, largest))
+    for formalism in ("newton_euler", "barycentric", "base", "order_n"):
+        system = sb.inverse_dynamics(mech, formalism=formalism)
+        found = system.compile("python")(*s)
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * max(1, largest))
 
 
 @pytest.mark.parametrize("seed", range(10))
