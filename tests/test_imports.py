@@ -25,9 +25,11 @@ LAYERS = (
     ("loops",),
     ("lower",),
     ("codegen", "interop"),
-    ("verbs", "simulate"),
+    ("verbs",),
+    ("simulate",),
     ("analyse", "optimise"),
     ("identify",),
+    ("report",),
     ("cli", "studio"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS, start=1) for name in names}

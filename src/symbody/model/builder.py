@@ -231,7 +231,7 @@ class Builder:
         if not isinstance(rows, (list, tuple)):
             raise fault(place(origin, "rows"), f"{owner} has rows {shown(rows)}; expected a list of numbers 0 to 5.")
         start, end = (pieces.point(p, owner, place(origin, "between")) for p in (first, second))
-        self._cuts[name] = Cut(name, kind, start, end, size, tuple(rows), origin)
+        self._cuts[name] = Cut(name, kind, start, end, size, tuple(rows), origin=origin)
         return self
 
     def force(
@@ -285,6 +285,7 @@ class Builder:
             gravity,
             self.graph,
             tuple(self._cuts.values()),
+            (),
             tuple(self._forces.values()),
             tuple(self._sensors.values()),
             tuple(self.notes),

@@ -131,9 +131,13 @@ class Joint:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A loop closure between two frames (body, frame name): ball (3 equations), rod (1), solid (6), or chosen rows.
+    """A loop closure between two frames (body, frame name), which coincide (or keep their distance) when it is closed.
 
-    Kept with the Mechanism for the closed-loop formulations; the tree equations ignore it.
+    kind      solid (6 equations), ball (3), rod (1: the points keep the distance `length`), revolute (5), prismatic (5),
+              universal (4), cylindrical (4), or rows: the chosen ones of x, y, z, rx, ry, rz (0 to 5)
+    axis      x, y or z: direction of the joint that was cut, an axis of both frames (of a universal one: the axis of the
+              first frame; that of the second is `axis2`)
+    switched  whether the loop opens and closes during motion: an input s_<name> says when (1 closed, 0 open)
     """
 
     name: str
@@ -142,6 +146,27 @@ class Cut:
     second: tuple[str, str]
     length: Node | None = None
     rows: tuple[int, ...] = ()
+    axis: str = "z"
+    axis2: str = "y"
+    switched: bool = False
+    origin: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling:
+    """A condition on coordinates: a gear or screw, a prescribed relation, rolling without slip.
+
+    kind        position: expression of q.<joint> and t that is zero; velocity: of q.<joint>, qd.<joint> and t, linear in
+                the velocities, zero (non-holonomic)
+    expression  node of the Mechanism's Graph; coordinates are symbols of role "coordinate" with these names, a joint of
+                several coordinates counts them from 1: q.<joint>.2
+    switched    as for a Cut
+    """
+
+    name: str
+    kind: str
+    expression: Node
+    switched: bool = False
     origin: str = ""
 
 
@@ -176,6 +201,7 @@ class Mechanism:
     gravity: np.ndarray  # (3,) acceleration of free fall in world axes, m/s^2
     graph: Graph
     cuts: tuple[Cut, ...] = ()
+    couplings: tuple[Coupling, ...] = ()
     forces: tuple[Force, ...] = ()
     sensors: tuple[Sensor, ...] = ()
     notes: tuple[str, ...] = ()  # what a reader ignored or rounded
@@ -218,6 +244,7 @@ class Mechanism:
             if j.mimic is not None:
                 yield from (j.mimic.ratio, j.mimic.offset)
         yield from (c.length for c in self.cuts if c.length is not None)
+        yield from (c.expression for c in self.couplings)
         for f in self.forces:
             for v in f.values.values():
                 yield from (x for x in np.array(v, dtype=object).flat if isinstance(x, Node))

@@ -1,0 +1,43 @@
+"""What every integrator offers: a Driver advances one state vector over an interval and returns a Leg."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from symbody.simulate.outcome import Outcome
+
+
+@dataclass(frozen=True, eq=False)
+class Leg:
+    """One stretch of motion without discontinuities.
+
+    t, x        (k,), (k, nx) samples: those of the wanted times that were reached
+    t_end,      where the stretch ended: at the end asked for, at the first event, or where it failed
+    x_end       (nx,)
+    outcome     FINISHED if the end asked for was reached or an event stopped it; else why not
+    events      indices of the guards that crossed zero at t_end; empty if none did
+    statistics  steps, rejected, evaluations, iterations: what the method counts
+    """
+
+    t: np.ndarray
+    x: np.ndarray
+    t_end: float
+    x_end: np.ndarray
+    outcome: Outcome = Outcome.FINISHED
+    events: tuple[int, ...] = ()
+    statistics: dict[str, int] = field(default_factory=dict)
+
+
+class Driver(Protocol):
+    """An integrator made ready for one Flow, its parameters and its inputs.
+
+    State that is worth keeping between stretches (the next step size, a factorised matrix) stays inside the Driver and
+    never changes results by more than the tolerances.
+    """
+
+    def advance(self, t: float, x: np.ndarray, t_end: float, times: np.ndarray) -> Leg:
+        """Integrate x (nx,) from t to t_end, with samples at those `times` (ascending) that lie in (t, t_end]."""
+        ...
