@@ -16,6 +16,7 @@ import pytest
 
 from programs import (
     Builder,
+    arcsine,
     nested_roots,
     pendulum,
     random_inputs,
@@ -152,6 +153,17 @@ def test_blocks_nest_and_fail_as_in_the_interpreter(options: dict[str, object]) 
         np.testing.assert_array_equal(status, outcome)
         for name, value in expected.items():
             np.testing.assert_array_equal(found[name], value)
+
+
+@needs_compiler
+@pytest.mark.parametrize("options", FORMS)
+def test_an_angle_that_ran_away_is_no_solution(options: dict[str, object]) -> None:
+    a = np.array([0.3, np.pi / 2, -np.pi / 2, 1.0, 700.0])
+    found, status = build(arcsine(), **options).call_with_status(a)
+    expected, outcome = interpret(arcsine(), [a], status=True)
+    np.testing.assert_array_equal(status, outcome)
+    np.testing.assert_array_equal(found, expected["x"])
+    np.testing.assert_array_equal(np.isnan(found), [False, True, True, False, False])
 
 
 @needs_compiler

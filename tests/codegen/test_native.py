@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from programs import CUBIC, Builder, nested_roots, pendulum, random_inputs, random_program, square_root
+from programs import CUBIC, Builder, arcsine, nested_roots, pendulum, random_inputs, random_program, square_root
 from symbody.codegen import partition
 from symbody.codegen.kernel import Kernel, compile_program
 from symbody.errors import CompileError, NameLookupError, ShapeError, SolveError
@@ -208,6 +208,17 @@ def test_a_batch_marks_the_states_that_fail_and_a_single_call_raises() -> None:
     with pytest.raises(SolveError, match="not finite"):
         kernel(np.array(math.nan))
     assert kernel.call_with_status(-1.0)[1].tolist() == [-25]
+
+
+def test_an_angle_that_ran_away_is_no_solution() -> None:
+    kernel = native(arcsine())
+    a = np.array([0.3, math.pi / 2, -math.pi / 2, 1.0, 700.0, 1e5])
+    found, status = kernel.call_with_status(a)
+    expected, told = interpret(arcsine(), [a], status=True)
+    assert np.array_equal(status, told)
+    assert np.array_equal(np.isnan(found), [False, True, True, False, False, False])
+    assert agrees(found, expected)
+    assert same(found, kernel(a, lanes=1))
 
 
 def test_nested_blocks() -> None:

@@ -307,7 +307,7 @@ class _Writer:
     def _write_loop(self, unit: Unit, loop: Loop, around: tuple[Loop, ...], indent: str) -> list[str]:
         block = self.program.blocks[loop.block]
         unit.pointers.add("status")
-        status, count = f"status[{loop.block}]", f"k{loop.value}"
+        status, count, far = f"status[{loop.block}]", f"k{loop.value}", f"far{loop.value}"
         lines = [comment(f"solve {block.name}: Newton iteration, an evaluation of the body a pass").rstrip()]
         if not around and self.slots is None:
             # what is read after the outermost loop must be declared before it
@@ -316,11 +316,15 @@ class _Writer:
             target = self._name(v, unit)
             declared = v in self.early or v in self.work or self.slots is not None
             lines.append(f"{'' if declared else 'double '}{target} = {self._name(guess, unit)};")
+        bounds = ", ".join(f"{self.prefix}_far({self._name(v, unit)})" for v in block.unknowns)
+        if bounds:
+            lines.append(f"const double {far}[] = {{{bounds}}};")
         lines.append(f"for (int {count} = 1;; ++{count}) {{")
         body = self._write_items(unit, loop.items, (*around, loop), "    ")
         pairs = [(self._name(v, unit), self._name(s, unit)) for v, s in zip(block.unknowns, block.step)]
         finite = " && ".join(f"isfinite({s})" for _, s in pairs) or "1"
-        small = " && ".join(f"{self.prefix}_small({s}, {x}, {literal(block.tolerance)})" for x, s in pairs) or "1"
+        tests = [f"{s}, {x}, {far}[{i}], {literal(block.tolerance)}" for i, (x, s) in enumerate(pairs)]
+        small = " && ".join(f"{self.prefix}_small({test})" for test in tests) or "1"
         body += [
             f"    {status} = -{count};",
             f"    if (!({finite}))",

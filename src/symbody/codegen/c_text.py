@@ -28,7 +28,7 @@ _TAKEN = frozenset((
     "M_PI_2", "M_PI_4", "M_1_PI", "M_2_PI", "M_2_SQRTPI", "M_SQRT2", "M_SQRT1_2", "DOMAIN", "SING",
     "OVERFLOW", "UNDERFLOW",
 ))  # fmt: skip
-_PATTERN = re.compile(r"(t|w|k|in|out)\d+")
+_PATTERN = re.compile(r"(t|w|k|in|out|far)\d+")
 
 _CALLS = {
     "abs": "fabs",
@@ -83,9 +83,15 @@ HELPERS = {
     return value;
 }}
 """,
-    "small": """static int {0}_small(double step, double x, double tolerance)
+    "far": """static double {0}_far(double guess)
 {{
-    return fabs(step) <= tolerance * (1.0 + fabs(x));
+    return 1e6 * (1.0 + fabs(guess));
+}}
+""",
+    "small": """static int {0}_small(double step, double x, double far, double tolerance)
+{{
+    const double size = fabs(x);
+    return fabs(step) <= tolerance * (1.0 + (size < far ? size : far));
 }}
 """,
     "next": """static double {0}_next(double x, double step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,21 @@ class _Scratch:
             ports.append((self.status, 0))
         self.context = kernel._context(aligned(s.layout.main_frame), (kernel._bound(), 0), ports)
         self.address = self.context.ctypes.data
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A compiled function `void f(context, begin, end)` and what its contexts hold besides the ports.
+
+    frame: doubles of scratch memory; derived: (layout.derived,) or (b, layout.derived); code: keeps the function alive.
+    """
+
+    function: Any
+    frame: int
+    derived: np.ndarray
+    externals: int
+    calls_python: bool
+    code: Any
 
 
 class Kernel:
@@ -203,6 +219,16 @@ class Kernel:
             function(address, 0, states)
             best = min(best, (time.perf_counter() - start) / max(states, 1))
         return best
+
+    # -- for loops in native code
+
+    def entry(self, states: int, parameters: Mapping[str, Any] | Any | None = None) -> Entry:
+        """What native loops need to call this Kernel on blocks of at most `states` states."""
+        derived = self._bound() if parameters is None else self._setup(merged(self._named, parameters))
+        layout, code = self.signature.layout, self._tiers.code
+        vector = code.batch is not None and states >= SMALLEST_BATCH and (derived.ndim == 1 or layout.batched_derived)
+        function, size = (code.batch, layout.batch_frame) if vector else (code.main, layout.main_frame)
+        return Entry(function, size, derived, self._externals.address, self._externals.calls_python, code)
 
     # -- the general way
 

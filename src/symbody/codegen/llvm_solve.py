@@ -8,8 +8,13 @@ from __future__ import annotations
 
 from symbody.codegen.ir_writer import Writer
 from symbody.codegen.llvm_values import ARGUMENTS, CALL, Scope, Section
+from symbody.expr.node import REACH
 
 INFINITY, NAN = float("inf"), float("nan")
+
+
+def _times(w: Writer, factor: float, value: str) -> str:
+    return w.line(f"fmul {w.lanes.double} {w.lanes.number(factor)}, {value}")
 
 
 def write_solve(section: Section, b: int) -> Writer:
@@ -25,6 +30,7 @@ def write_solve(section: Section, b: int) -> Writer:
     guess = [scope.operand(v) for v in block.guess]
     for slot, g in zip(slots, guess, strict=True):
         scope.write(-1, slot, g)
+    far = [_times(w, REACH, w.line(f"fadd {kind} {num(1.0)}, {w.intrinsic('fabs', g)}")) for g in guess]
     w.do("br label %loop")
 
     w.start("loop")
@@ -37,10 +43,11 @@ def write_solve(section: Section, b: int) -> Writer:
     x = [inside.operand(u) for u in block.unknowns]
     step = [inside.operand(v) for v in block.step]
     finite, small = lanes.truth(True), lanes.truth(True)
-    for xi, si in zip(x, step, strict=True):
-        size = w.intrinsic("fabs", si)
-        limit = w.line(f"fadd {kind} {num(1.0)}, {w.intrinsic('fabs', xi)}")
-        limit = w.line(f"fmul {kind} {num(block.tolerance)}, {limit}")
+    for xi, si, fi in zip(x, step, far, strict=True):
+        size, reached = w.intrinsic("fabs", si), w.intrinsic("fabs", xi)
+        near = w.line(f"fcmp olt {kind} {reached}, {fi}")
+        limit = w.line(f"fadd {kind} {num(1.0)}, {w.line(f'select {flag} {near}, {kind} {reached}, {kind} {fi}')}")
+        limit = _times(w, block.tolerance, limit)
         finite = w.line(f"and {flag} {finite}, {w.line(f'fcmp olt {kind} {size}, {num(INFINITY)}')}")
         small = w.line(f"and {flag} {small}, {w.line(f'fcmp ole {kind} {size}, {limit}')}")
 
