@@ -160,6 +160,13 @@ def test_auto_names_the_symbol_after_its_place():
     assert names[2:] == [f"I_link_1{k}" for k in ("xx", "xy", "yy", "xz", "yz", "zz")]
 
 
+def test_auto_takes_a_parameter_that_is_declared_already():
+    builder = Builder("arm")
+    mass = builder.parameter("m_link", 2.5)
+    arm = builder.body("link", mass="auto").joint("j", "revolute", "world", "link").done()
+    assert arm.body("link").mass is mass
+
+
 def test_expressions_of_another_graph_are_refused():
     stranger = Graph("other").symbol("x", "parameter")
     with pytest.raises(ModelError, match="another Graph"):

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from pinocchio_models import numbers, to_pinocchio
+from symbody.expr.evaluate import evaluate
+from symbody.expr.walk import free_symbols
 from symbody.model.load import FOLDER, bundled_names, load
 from symbody.model.mechanism import Mechanism, has_coordinates
 from symbody.model.numbers import number_of
@@ -39,6 +41,9 @@ def test_the_public_list():
     assert set(names) >= {
         "puma560", "stanford_arm", "panda", "ur5", "pendulum2", "pendulum3", "pendulum4", "pendulum5", "motorcycle",
         "acma_h80", "satellite_arm", "human",
+        "four_bar", "slider_crank", "three_loops", "three_rrr_1", "three_rrr_2", "three_rrr_3", "three_rrr_3_centre",
+        "three_rrr_4", "andrews_squeezer", "n_four_bar", "bricard", "delta", "stewart", "multi_link_suspension", "car",
+        "car_lane_change", "bogie", "whipple_bicycle",
     }  # fmt: skip
     assert not any("/" in n or (n in PATTERNS and n != "pendulum5") for n in names)
 
@@ -49,11 +54,11 @@ def test_a_bundled_model_is_documented_and_complete(name):
     assert model.name == name
     assert len(model.source) > 20
     assert (FOLDER / f"{name}.yaml").read_text(encoding="utf-8").startswith("# ")
-    for node in model.values():
-        value = number_of(node)
-        assert value is not None, node
-        assert math.isfinite(value), node
-    assert all(p.data.origin.startswith(f"{name}.yaml:") for p in model.parameters.values())
+    moving = {s: 0.0 for s in free_symbols(model.values()) if s.data.role in ("time", "coordinate", "velocity")}
+    defaults = {s: s.data.default for s in model.parameters.values()}
+    assert None not in defaults.values()
+    assert all(math.isfinite(x) for x in evaluate(list(model.values()), defaults | moving))
+    assert all(p.data.origin.startswith((f"{name}.yaml:", "parts/")) for p in model.parameters.values())
     assert all(np.isfinite(p).all() for pose in body_poses(model).values() for p in pose)
 
 

@@ -12,8 +12,9 @@ from symbody.errors import nearest
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.model import pieces
+from symbody.model.couplings import COUPLING_KINDS, quote_coordinates
 from symbody.model.joints import KINDS
-from symbody.model.mechanism import WORLD, Body, Cut, Force, Joint, Mechanism, Placement, Sensor, Shape
+from symbody.model.mechanism import WORLD, Body, Coupling, Cut, Force, Joint, Mechanism, Placement, Sensor, Shape
 from symbody.model.numbers import AUTO, frozen_array, number_of, sequence_of, to_node
 from symbody.model.origin import fault, place, shown
 from symbody.model.pieces import identifier, is_auto
@@ -43,6 +44,7 @@ class Builder:
         self._bodies: dict[str, Body] = {}
         self._joints: dict[str, Joint] = {}
         self._cuts: dict[str, Cut] = {}
+        self._couplings: dict[str, Coupling] = {}
         self._forces: dict[str, Force] = {}
         self._sensors: dict[str, Sensor] = {}
         self.gravity = gravity  # (3,); read last: it may name parameters
@@ -82,7 +84,7 @@ class Builder:
         if is_auto(value):
             if not auto:
                 raise fault(origin, f"{what} is 'auto', which has no name here; expected a number or an expression.")
-            return self.names.get(auto) or self.parameter(auto, origin=origin)
+            return self.names[auto] if auto in self.names else self.parameter(auto, origin=origin)
         names = {**self.names, "t": self.time} if time else self.names
         return to_node(value, self.graph, names, what, origin)
 
@@ -221,17 +223,48 @@ class Builder:
         first: Any,
         second: Any,
         length: Any = None,
-        rows: Sequence[int] = (),
+        rows: Sequence[int | str] = (),
         origin: str = "",
+        axis: str = "z",
+        axis2: str = "y",
+        switched: bool = False,
     ) -> Builder:
-        """A loop closure between two points: ball (3 equations), rod (1; length, m), solid (6), or chosen rows."""
+        """A loop closure between two frames: body, "body.frame" or (body, frame). `Cut` says what the kinds mean.
+
+        length (m) of a rod | rows: of kind rows, numbers 0 to 5 or names x, y, z, rx, ry, rz | axis, axis2: x, y or z.
+        """
         self._check_name("cut", name, self._cuts, origin)
         owner, at = f"cut {name!r}", place(origin, "length")
         size = None if length is None else self.number(length, f"l_{identifier(name)}", at, f"length of {owner}")
-        if not isinstance(rows, (list, tuple)):
-            raise fault(place(origin, "rows"), f"{owner} has rows {shown(rows)}; expected a list of numbers 0 to 5.")
+        chosen = pieces.cut_rows(rows, owner, place(origin, "rows"))
         start, end = (pieces.point(p, owner, place(origin, "between")) for p in (first, second))
-        self._cuts[name] = Cut(name, kind, start, end, size, tuple(rows), origin=origin)
+        self._cuts[name] = Cut(name, kind, start, end, size, chosen, axis, axis2, switched, origin)
+        return self
+
+    def coordinate(self, joint: str, component: int | None = None, rate: bool = False) -> Node:
+        """The symbol of a joint's coordinate (or, with `rate`, velocity) for use in couplings.
+
+        component counts from 1 in a joint that has several.
+        """
+        tail = "" if component is None else f".{component}"
+        return self._coordinate(f"{'qd' if rate else 'q'}.{joint}{tail}")
+
+    def coupling(
+        self, name: str, expression: Any, kind: str = "position", switched: bool = False, origin: str = ""
+    ) -> Builder:
+        """A condition on coordinates: an expression that is zero. `Coupling` says what it may contain.
+
+        expression: a text over q.<joint>, qd.<joint>, t and parameters, or a Node made with `coordinate`.
+        """
+        self._check_name("coupling", name, self._couplings, origin)
+        what, at = f"expression of coupling {name!r}", place(origin, "expression")
+        _one_of(kind, COUPLING_KINDS, "kind", f"coupling {name!r}", place(origin, "kind"))
+        names: dict[str, Any] = {**self.names, "t": self.time}
+        if isinstance(expression, str):
+            expression, found = quote_coordinates(expression)
+            names |= {n: self._coordinate(n) for n in found}
+        node = to_node(expression, self.graph, names, what, at)
+        self._couplings[name] = Coupling(name, kind, node, switched, origin)
         return self
 
     def force(
@@ -269,6 +302,9 @@ class Builder:
         self._sensors[name] = Sensor(name, body, frame, origin)
         return self
 
+    def _coordinate(self, name: str) -> Node:
+        return self.graph.symbol(name, "velocity" if name.startswith("qd.") else "coordinate", scope=self.name)
+
     def note(self, text: str) -> Builder:
         """What a reader ignored or rounded."""
         self.notes.append(text)
@@ -285,7 +321,7 @@ class Builder:
             gravity,
             self.graph,
             tuple(self._cuts.values()),
-            (),
+            tuple(self._couplings.values()),
             tuple(self._forces.values()),
             tuple(self._sensors.values()),
             tuple(self.notes),

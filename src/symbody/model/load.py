@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.model.loop_file import close_loops
 from symbody.model.mechanism import Mechanism
 
 FOLDER = Path(__file__).parent / "bundled"
@@ -23,11 +24,17 @@ READERS = {
 _NAME = re.compile(r"(patterns/)?[a-z0-9_]+")
 
 
-def load(name_or_path: str | Path, **options: Any) -> Mechanism:
+def load(name_or_path: str | Path, loops: str | Path | None = None, **options: Any) -> Mechanism:
     """A bundled model ("puma560") or a file: .yaml, .urdf, .xml (MJCF), .mbs (ROBOTRAN).
 
-    options go to the reader of the file, such as root="free" for a URDF whose base is not fixed.
+    loops: a YAML side file that closes the loops of a tree, see `loop_file`. The other options go to the reader of the
+    file, such as root="free" for a URDF whose base is not fixed.
     """
+    mechanism = _load(name_or_path, options)
+    return mechanism if loops is None else close_loops(mechanism, loops)
+
+
+def _load(name_or_path: str | Path, options: dict[str, Any]) -> Mechanism:
     if not isinstance(name_or_path, (str, Path)):
         raise ModelError(f"a model is a name or the path of a file; {name_or_path!r} is neither.")
     path = Path(name_or_path)

@@ -133,10 +133,11 @@ class Joint:
 class Cut:
     """A loop closure between two frames (body, frame name), which coincide (or keep their distance) when it is closed.
 
-    kind      solid (6 equations), ball (3), rod (1: the points keep the distance `length`), revolute (5), prismatic (5),
-              universal (4), cylindrical (4), or rows: the chosen ones of x, y, z, rx, ry, rz (0 to 5)
-    axis      x, y or z: direction of the joint that was cut, an axis of both frames (of a universal one: the axis of the
-              first frame; that of the second is `axis2`)
+    kind      solid (6 equations), ball (3), rod (1: the points keep the distance `length`), revolute (5), prismatic
+              (5), universal (4), cylindrical (4), or rows: the chosen ones of x, y, z, rx, ry, rz (0 to 5), which are
+              displacements and small rotations of the second frame along and about the axes of the first
+    axis      x, y or z: direction of the joint that was cut, an axis of both frames (of a universal one: the axis of
+              the first frame, which stays perpendicular to the axis `axis2` of the second)
     switched  whether the loop opens and closes during motion: an input s_<name> says when (1 closed, 0 open)
     """
 
@@ -156,10 +157,10 @@ class Cut:
 class Coupling:
     """A condition on coordinates: a gear or screw, a prescribed relation, rolling without slip.
 
-    kind        position: expression of q.<joint> and t that is zero; velocity: of q.<joint>, qd.<joint> and t, linear in
-                the velocities, zero (non-holonomic)
-    expression  node of the Mechanism's Graph; coordinates are symbols of role "coordinate" with these names, a joint of
-                several coordinates counts them from 1: q.<joint>.2
+    kind        position: expression of q.<joint> and t that is zero; velocity: of q.<joint>, qd.<joint> and t, linear
+                in the velocities, zero (non-holonomic)
+    expression  node of the Mechanism's Graph; coordinates and velocities are symbols of role "coordinate" and
+                "velocity" with these names, a joint of several coordinates counts them from 1: q.<joint>.2
     switched    as for a Cut
     """
 

@@ -17,7 +17,7 @@ from symbody.model.builder import Builder
 from symbody.model.file_values import FileValues
 from symbody.model.mechanism import WORLD, Limits, Mechanism, Shape
 from symbody.model.mjcf_defaults import Defaults, expand_includes, section
-from symbody.model.mjcf_equality import Coupling, read_equality
+from symbody.model.mjcf_equality import read_equality
 from symbody.model.mjcf_geoms import MassProperties
 from symbody.model.mjcf_tree import BodyRecord, Compiler, GeomRecord, JointRecord, TreeReader
 from symbody.model.pose import IDENTITY, Pose, from_axis_angle
@@ -76,20 +76,22 @@ class _Reader:
 
     def read(self) -> Mechanism:
         masses = self._masses()
-        cuts, couplings = read_equality(section(self.top, "equality"), self.tree, self.builder)
-        for cut in cuts:
+        equalities = read_equality(section(self.top, "equality"), self.tree, self.builder)
+        for cut in equalities.cuts:
             for body, frame, pose in cut.ends:
                 if body.parent is not None:
                     body.frames[frame] = pose
         for body in self.tree.bodies[1:]:
             self._body(body, masses[body])
-            self._joints(body, couplings)
-        for cut in cuts:
+            self._joints(body, equalities.details)
+        for cut in equalities.cuts:
             ends = [
                 (body.name, frame) if body.parent is not None else self.values.ground(frame, pose, cut.origin)
                 for body, frame, pose in cut.ends
             ]
             self.builder.cut(cut.name, cut.kind, ends[0], ends[1], origin=cut.origin)
+        for law in equalities.laws:
+            self.builder.coupling(law.name, equalities.expression(law), origin=law.origin)
         self._notes()
         return self.values.done()
 
@@ -160,8 +162,8 @@ class _Reader:
 
     # -- joints
 
-    def _joints(self, body: BodyRecord, couplings: dict[str, Coupling]) -> None:
-        """The joints of a body in turn, with massless bodies between them."""
+    def _joints(self, body: BodyRecord, held: dict[str, dict[str, Any]]) -> None:
+        """The joints of a body in turn, with massless bodies between them; `held`: what equalities say of them."""
         assert body.parent is not None
         origin = body.element.origin
         parent = WORLD if body.parent.parent is None else body.parent.name
@@ -180,10 +182,7 @@ class _Reader:
                     f"{origin}: body {body.name!r} is free; its initial position {_text(body.pose.position)} "
                     "is a value of q, not part of the Mechanism"
                 )
-            details = self._laws(joint)
-            coupling = couplings.get(joint.name)
-            if coupling is not None:
-                details |= coupling.details
+            details = self._laws(joint) | held.get(joint.name, {})
             here = self._referred(joint, here)
             self._place(
                 joint.name, KINDS[joint.kind], parent, child, here, joint.anchor, joint.element.origin,

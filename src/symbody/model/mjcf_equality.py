@@ -1,6 +1,7 @@
-"""MJCF equality constraints: connect and weld become cuts, a linear joint coupling mimic, a held joint a locked one.
+"""MJCF equality constraints: connect and weld become cuts; of joints, a linear law mimic, a held one a locked joint.
 
-MuJoCo keeps its constraints softly (solref, solimp); cuts, mimic and locked joints are their rigid limit.
+Laws that mimic cannot say (polynomials, two laws for one joint, circles) become couplings. MuJoCo keeps its constraints
+softly (solref, solimp); cuts, couplings, mimic and locked joints are their rigid limit.
 """
 
 from __future__ import annotations
@@ -30,16 +31,56 @@ class CutRecord:
 
 
 @dataclass(frozen=True, eq=False)
-class Coupling:
-    """What a joint constraint says about the joint that follows: `mimic`, or `mode` and `value`."""
+class JointLaw:
+    """joint1 - reference1 = a0 + a1 x + ... + a4 x^4 with x = joint2 - reference2; no leader: x = 0."""
 
-    details: dict[str, Any]
+    name: str
+    follower: str
+    leader: str
+    coefficients: tuple[float, ...]
+    references: tuple[float, float]
+    origin: str
+
+    @property
+    def linear(self) -> bool:
+        return not self.leader or not any(self.coefficients[2:])
+
+    @property
+    def line(self) -> tuple[float, float]:
+        """(ratio, offset) of follower = ratio leader + offset, for a linear law."""
+        ratio = self.coefficients[1] if self.leader else 0.0
+        return ratio, self.coefficients[0] + self.references[0] - ratio * self.references[1]
 
 
-def read_equality(equality: Element, tree: TreeReader, builder: Builder) -> tuple[list[CutRecord], dict[str, Coupling]]:
-    """Cuts, and couplings by the name of the joint that follows."""
+@dataclass(frozen=True, eq=False)
+class Equalities:
+    """What the section says: cuts, details of joints that follow or are held (by name), and the laws left over."""
+
+    cuts: list[CutRecord]
+    details: dict[str, dict[str, Any]]
+    laws: list[JointLaw]
+
+    def expression(self, law: JointLaw) -> str:
+        """A law as the expression of a coupling: zero where it is satisfied."""
+        first, second = law.references
+        x = f"({self._coordinate(law.leader)} - ({second!r}))" if law.leader else "0"
+        terms = " + ".join(
+            f"({c!r})*{x}^{k}" if k else f"({c!r})" for k, c in enumerate(law.coefficients) if c or not k
+        )
+        return f"{self._coordinate(law.follower)} - ({first!r}) - ({terms})"
+
+    def _coordinate(self, joint: str) -> str:
+        """A locked joint has no coordinate: its value stands for it."""
+        details = self.details.get(joint, {})
+        quoted = joint.replace("`", "``")
+        return repr(details["value"]) if "value" in details else f"`q.{quoted}`"
+
+
+def read_equality(equality: Element, tree: TreeReader, builder: Builder) -> Equalities:
+    """The constraints that are active; the others, and those of tendons and flexes, are noted."""
     cuts: list[CutRecord] = []
-    laws: dict[str, tuple[str, float, float, Element]] = {}
+    simple: dict[str, JointLaw] = {}  # by the joint that follows
+    rest: list[JointLaw] = []
     for number, written in enumerate(equality.children, 1):
         element = tree.defaults.apply(written, "", "equality")
         name = element.get("name") or f"{element.tag}{number}"
@@ -50,15 +91,18 @@ def read_equality(equality: Element, tree: TreeReader, builder: Builder) -> tupl
                 raise element.error(f"a second equality {name!r}; expected unique names.")
             cuts.append(_cut(element, name, tree))
         elif element.tag == "joint":
-            follower, leader, ratio, offset = _joint_law(element, tree)
-            if follower in laws:
-                raise element.error(f"joint {follower!r} follows two constraints; expected one at most.")
-            laws[follower] = (leader, ratio, offset, element)
+            law = _joint_law(element, name, tree)
+            if name in {other.name for other in (*simple.values(), *rest)}:
+                raise element.error(f"a second equality {name!r}; expected unique names.")
+            if not law.linear or law.follower in simple or law.follower in _leaders(law.leader, simple):
+                rest.append(law)
+            else:
+                simple[law.follower] = law
         elif element.tag in ("tendon", "flex", "flexvert", "flexstrain"):
             builder.note(f"{element.origin}: equality <{element.tag}> {name!r} was left out")
         else:
             raise element.error(f"<{element.tag}> is no equality constraint; expected connect, weld, joint or tendon.")
-    return cuts, {follower: _coupling(follower, laws) for follower in laws}
+    return Equalities(cuts, {follower: _details(follower, simple) for follower in simple}, rest)
 
 
 # -- cuts
@@ -109,22 +153,22 @@ def _site(element: Element, attribute: str, tree: TreeReader) -> End:
     return body, frame_name(name), pose
 
 
-# -- couplings of coordinates
+# -- laws of joints
 
 
-def _joint_law(element: Element, tree: TreeReader) -> tuple[str, str, float, float]:
-    """(follower, leader or "", ratio, offset) of joint1 - ref1 = a0 + a1 (joint2 - ref2)."""
+def _joint_law(element: Element, name: str, tree: TreeReader) -> JointLaw:
     joints = {j.name: j for b in tree.bodies for j in b.joints}
 
     def find(attribute: str) -> JointRecord:
-        name = element.name(attribute)
-        if name not in joints:
-            raise element.error(f"equality joint has {attribute}={name!r}, which is no joint. {nearest(name, joints)}")
-        if joints[name].kind not in ("hinge", "slide"):
+        wanted = element.name(attribute)
+        if wanted not in joints:
+            hint = nearest(wanted, joints)
+            raise element.error(f"equality joint has {attribute}={wanted!r}, which is no joint. {hint}")
+        if joints[wanted].kind not in ("hinge", "slide"):
             raise element.error(
-                f"equality joint has {attribute}={name!r}, a {joints[name].kind} joint; expected hinge or slide."
+                f"equality joint has {attribute}={wanted!r}, a {joints[wanted].kind} joint; expected hinge or slide."
             )
-        return joints[name]
+        return joints[wanted]
 
     def reference(joint: JointRecord) -> float:
         ref = joint.element.number("ref", 0.0)
@@ -135,29 +179,28 @@ def _joint_law(element: Element, tree: TreeReader) -> tuple[str, str, float, flo
         coefficients[1] = 1.0  # MuJoCo keeps its default where a number is not given
     follower = find("joint1")
     if not element.get("joint2"):
-        return follower.name, "", 0.0, coefficients[0] + reference(follower)
+        return JointLaw(name, follower.name, "", (coefficients[0],), (reference(follower), 0.0), element.origin)
     leader = find("joint2")
     if leader is follower:
         raise element.error(f"equality joint couples {leader.name!r} with itself; expected two joints.")
-    if any(coefficients[2:]):
-        raise element.error(
-            f"equality joint on {follower.name!r} has polycoef of degree 2 or more; expected a linear one."
-        )
-    offset = coefficients[0] + reference(follower) - coefficients[1] * reference(leader)
-    return follower.name, leader.name, coefficients[1], offset
+    references = (reference(follower), reference(leader))
+    return JointLaw(name, follower.name, leader.name, tuple(map(float, coefficients)), references, element.origin)
 
 
-def _coupling(follower: str, laws: dict[str, tuple[str, float, float, Element]]) -> Coupling:
-    """Traces followers of followers to the joint that leads them all."""
-    ratio, offset, at, seen = 1.0, 0.0, follower, [follower]
+def _leaders(joint: str, laws: dict[str, JointLaw]) -> list[str]:
+    """The joint and those that it follows, in turn."""
+    out = [joint]
+    while out[-1] in laws:
+        out.append(laws[out[-1]].leader)
+    return out
+
+
+def _details(follower: str, laws: dict[str, JointLaw]) -> dict[str, Any]:
+    """`mimic` of the joint that leads all leaders, or `mode` and `value` where that one is held."""
+    ratio, offset, at = 1.0, 0.0, follower
     while at in laws:
-        leader, a, b, element = laws[at]
+        a, b = laws[at].line
         offset += ratio * b
         ratio *= a
-        if not leader:
-            return Coupling({"mode": "locked", "value": offset})
-        if leader in seen:
-            raise element.error(f"joints {', '.join(seen)} follow each other in a circle; expected one that leads.")
-        seen.append(leader)
-        at = leader
-    return Coupling({"mimic": (at, ratio, offset)})
+        at = laws[at].leader
+    return {"mimic": (at, ratio, offset)} if at else {"mode": "locked", "value": offset}

@@ -18,6 +18,7 @@ from symbody.model.origin import fault, shown
 
 Number = Callable[[Any, str, str], Node]  # a value, the name of the symbol if it is "auto", what it is -> Node
 INERTIA_ENTRIES = ("xx", "xy", "yy", "xz", "yz", "zz")
+CUT_ROWS = ("x", "y", "z", "rx", "ry", "rz")
 SEQUENCES = {"universal": 2, "spherical": 3, "floating": 3}  # kinds with a choice of rotation axes, and how many
 
 
@@ -137,6 +138,13 @@ def point(value: Any, owner: str, origin: str) -> tuple[str, str]:
     if isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(v, str) for v in value):
         return value[0], value[1]
     raise fault(origin, f"{owner} has the point {shown(value)}; expected a body, body.frame or [body, frame].")
+
+
+def cut_rows(value: Any, owner: str, origin: str) -> tuple[int, ...]:
+    """Rows of a cut as numbers 0 to 5, from numbers or the names x, y, z, rx, ry, rz; validation checks them."""
+    if not isinstance(value, (list, tuple)):
+        raise fault(origin, f"{owner} has rows {shown(value)}; expected a list of numbers 0 to 5 or names x to rz.")
+    return tuple(CUT_ROWS.index(r) if isinstance(r, str) and r in CUT_ROWS else r for r in value)
 
 
 def sequence(value: Any, kind: str, owner: str, origin: str) -> str:

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from symbody.model.couplings import COUPLING_KINDS
 from symbody.model.joints import KINDS
+from symbody.model.pieces import CUT_ROWS
 from symbody.model.placing import AXES
 from symbody.model.validate import CUT_KINDS
 
@@ -68,6 +70,7 @@ PIECES: dict[str, Schema] = {
         "bodies": _named("body", "rigid bodies"),
         "joints": _named("joint", "one for each body"),
         "cuts": _named("cut", "closures of loops"),
+        "couplings": _named("coupling", "conditions on coordinates: gears, prescribed relations, rolling"),
         "forces": _named("force", "force elements"),
         "sensors": _named("sensor", "frames of interest"),
         "notes": {"type": "array", "items": {"type": "string"}, "description": "remarks that stay with the model"},
@@ -124,11 +127,23 @@ PIECES: dict[str, Schema] = {
         "elastic": _some({"stiffness": _number("between motor and link"), "damping": _number("0 if not given")}),
     }, ("kind", "parent", "child")),
     "cut": _some({
-        "kind": _choice(CUT_KINDS, "ball: 3 equations, rod: 1, solid: 6, rows: the chosen ones"),
-        "between": {"type": "array", "minItems": 2, "maxItems": 2, "description": "two points: body or body.frame"},
+        "kind": _choice(CUT_KINDS, "; ".join(f"{kind}: {n} equations" for kind, n in CUT_KINDS.items())),
+        "between": {"type": "array", "minItems": 2, "maxItems": 2, "description": "two frames: body or body.frame"},
         "length": _number("of a rod, m"),
-        "rows": {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 5}},
+        "rows": {
+            "type": "array",
+            "items": {"enum": [*range(6), *CUT_ROWS]},
+            "description": "equations of kind rows: displacements and rotations about the axes of the first frame",
+        },
+        "axis": _choice("xyz", "of revolute, prismatic, cylindrical: in both frames; of universal: in the first"),
+        "axis2": _choice("xyz", "of universal: axis in the second frame; y if it is not given"),
+        "switched": _flag("opens and closes during motion: an input s_<name> says when, 1 closed, 0 open"),
     }, ("kind", "between")),
+    "coupling": _some({
+        "expression": _number("zero: of q.<joint>, qd.<joint>, t and parameters"),
+        "kind": _choice(COUPLING_KINDS, "position (default), or velocity: linear in qd, not integrable"),
+        "switched": _flag("as of a cut"),
+    }, ("expression",)),
     "force": _some({
         "kind": _text("a law of the library"),
         "points": {"type": "array", "minItems": 1, "description": "bodies or body.frame"},
@@ -159,6 +174,7 @@ def model_schema() -> Schema:
         "body": {"anyOf": [{"type": "null"}, PIECES["body"]]},
         "frame": {"anyOf": [{"$ref": "#/$defs/vector"}, PIECES["frame"]]},
         "sensor": {"anyOf": [{"type": "string"}, PIECES["sensor"]]},
+        "coupling": {"anyOf": [{"type": "string"}, PIECES["coupling"]]},
     }
     top = definitions.pop("file")
     return {

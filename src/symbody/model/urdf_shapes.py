@@ -26,7 +26,8 @@ class Meshes:
         self._remote: list[tuple[str, str]] = []
 
     def find(self, element: Element, reference: str) -> str:
-        """The path of a mesh, or the reference as it is written (and a note) where no such file is allowed or there."""
+        """The path of a mesh; where no such file is allowed or there, its bare reference (and a note), which opens
+        nothing."""
         if reference.startswith(_PACKAGE):
             name, _, rest = reference[len(_PACKAGE) :].partition("/")
             around = (f for f in (self.folder, *self.folder.parents) if f.name == name)
@@ -42,7 +43,7 @@ class Meshes:
             if target is not None and _is_file(target):
                 return str(target)
         self._missing.append((element.origin, reference))
-        return reference
+        return Path(rest).name if Path(rest).is_absolute() else reference
 
     def notes(self) -> Iterable[str]:
         if self._missing:

@@ -10,12 +10,16 @@ import numpy as np
 from symbody.errors import nearest
 from symbody.expr.arrays import is_zero
 from symbody.expr.node import Node
+from symbody.model.couplings import check_coupling
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import WORLD, Body, Cut, Joint, Mechanism, Placement, has_coordinates
 from symbody.model.numbers import number_of, numbers_of
 from symbody.model.origin import fault, place, shown
 
-CUT_KINDS = ("ball", "rod", "solid", "rows")
+CUT_KINDS = {  # and how many equations they are
+    "ball": 3, "rod": 1, "solid": 6, "rows": "the chosen",
+    "revolute": 5, "prismatic": 5, "universal": 4, "cylindrical": 4,
+}  # fmt: skip
 INERTIA_SLACK = 1e-6  # relative to the largest moment: published tables are rounded
 ROTATION_SLACK = 1e-6  # of R R^T - 1
 SCREWS = ("helical", "y")
@@ -31,6 +35,8 @@ def validate(mechanism: Mechanism) -> Mechanism:
     for joint in mechanism.joints:
         _joint(joint, mechanism)
     _points(mechanism)
+    for coupling in mechanism.couplings:
+        check_coupling(coupling, mechanism)
     check_finite(mechanism.gravity, f"gravity of {mechanism.name}", "")
     return mechanism
 
@@ -39,7 +45,7 @@ def validate(mechanism: Mechanism) -> Mechanism:
 
 
 def _distinct(mechanism: Mechanism) -> None:
-    for what in ("bodies", "joints", "cuts", "forces", "sensors"):
+    for what in ("bodies", "joints", "cuts", "couplings", "forces", "sensors"):
         pieces = getattr(mechanism, what)
         for name, count in Counter(p.name for p in pieces).items():
             if count > 1:
@@ -267,6 +273,15 @@ def _cut(cut: Cut) -> None:
     if not isinstance(cut.kind, str) or cut.kind not in CUT_KINDS:
         at = place(cut.origin, "kind")
         raise fault(at, f"{owner} has kind {shown(cut.kind)}; expected one of {', '.join(CUT_KINDS)}.")
+    for what in ("axis", "axis2"):
+        if getattr(cut, what) not in ("x", "y", "z"):
+            at = place(cut.origin, what)
+            raise fault(at, f"{owner} has {what} {shown(getattr(cut, what))}; expected x, y or z.")
+    if not isinstance(cut.switched, bool):
+        at = place(cut.origin, "switched")
+        raise fault(at, f"{owner} has switched {shown(cut.switched)}; expected true or false.")
+    if cut.first == cut.second:
+        raise fault(place(cut.origin, "between"), f"{owner} is between a frame and itself; expected two frames.")
     if cut.kind == "rod" and (cut.length is None or is_zero(cut.length)):
         raise fault(place(cut.origin, "length"), f"{owner} is a rod without a length; expected length, m, not zero.")
     wrong = any(isinstance(r, bool) or not isinstance(r, int) or not 0 <= r < 6 for r in cut.rows)

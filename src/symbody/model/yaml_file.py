@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from symbody.model.mechanism import Mechanism, Shape
 from symbody.model.numbers import number_of
 from symbody.model.origin import Origin, fault, place, shown
 from symbody.model.schema import PIECES, VERSION
+from symbody.model.xml_file import inside
 from symbody.model.yaml_data import LONGEST, List, Map, read_yaml
 
 MOST_INCLUDES = 50
 DEEPEST_INCLUDE = 8
-SECTIONS = ("parameters", "definitions", "bodies", "joints", "cuts", "forces", "sensors")
+SECTIONS = ("parameters", "definitions", "bodies", "joints", "cuts", "couplings", "forces", "sensors")
 
 
 def read(path: str | Path) -> Mechanism:
@@ -67,6 +69,7 @@ class _Reader:
             ("bodies", _body),
             ("joints", _joint),
             ("cuts", _cut),
+            ("couplings", _coupling),
             ("forces", _force),
             ("sensors", _sensor),
         ):
@@ -74,7 +77,17 @@ class _Reader:
                 add(builder, key, value, origin)
         for note in self.notes:
             builder.note(note)
-        return builder.done()
+        return self.with_meshes(builder.done())
+
+    def with_meshes(self, mechanism: Mechanism) -> Mechanism:
+        """Mesh files by their paths, if they lie in the folder of the model file; others by their bare names."""
+        if self.folder is None or not any(s.file for b in mechanism.bodies for s in b.shapes):
+            return mechanism
+        bodies = []
+        for body in mechanism.bodies:
+            shapes = tuple(replace(s, file=_mesh(self.folder, s.file)) if s.file else s for s in body.shapes)
+            bodies.append(replace(body, shapes=shapes))
+        return mechanism.replace(bodies=tuple(bodies))
 
     # -- files
 
@@ -228,6 +241,13 @@ def _shape(builder: Builder, value: Any, owner: str, origin: str) -> Shape:
     return Shape(data["kind"], size, pose, file, _floats(builder, data, "colour", owner, origin))
 
 
+def _mesh(folder: Path, file: str) -> str:
+    target = inside(folder, file)
+    if target is not None and target.is_file():
+        return str(target)
+    return Path(file).name if Path(file).is_absolute() else file
+
+
 def _floats(builder: Builder, data: Map, key: str, owner: str, origin: str) -> tuple[float, ...]:
     entries = data.get(key)
     if entries is None:
@@ -250,7 +270,16 @@ def _cut(builder: Builder, name: str, value: Any, origin: Origin) -> None:
     ends = data["between"]
     if not isinstance(ends, List) or len(ends) != 2:
         raise fault(place(origin, "between"), f"cut {name!r} is between {shown(ends)}; expected two points.")
-    builder.cut(name, data["kind"], ends[0], ends[1], data.get("length"), data.get("rows") or (), origin)
+    given = _given(data, ("length", "rows", "axis", "axis2", "switched"))
+    builder.cut(name, data["kind"], ends[0], ends[1], **given, origin=origin)
+
+
+def _coupling(builder: Builder, name: str, value: Any, origin: Origin) -> None:
+    if not isinstance(value, Map):
+        builder.coupling(name, value, origin=origin)
+        return
+    data = check_keys(value, "coupling", f"coupling {name!r}", origin)
+    builder.coupling(name, **_given(data, data), origin=origin)
 
 
 def _force(builder: Builder, name: str, value: Any, origin: Origin) -> None:

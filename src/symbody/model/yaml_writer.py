@@ -15,7 +15,7 @@ from symbody.errors import ModelError
 from symbody.expr.arrays import is_zero, rotation_x, rotation_y, rotation_z
 from symbody.expr.node import CONST, Node
 from symbody.expr.text import to_text
-from symbody.model.mechanism import Body, Cut, Force, Joint, Mechanism, Placement, Sensor, Shape
+from symbody.model.mechanism import Body, Coupling, Cut, Force, Joint, Mechanism, Placement, Sensor, Shape
 from symbody.model.placing import AXES, is_identity, snap
 from symbody.model.schema import VERSION
 
@@ -53,6 +53,7 @@ def _file(mechanism: Mechanism) -> Lines:
         ("bodies", mechanism.bodies, _body),
         ("joints", mechanism.joints, _joint),
         ("cuts", mechanism.cuts, _cut),
+        ("couplings", mechanism.couplings, _coupling),
         ("forces", mechanism.forces, _force),
         ("sensors", mechanism.sensors, _sensor),
     )
@@ -172,6 +173,17 @@ def _cut(cut: Cut) -> Lines:
         yield f"length: {_value(cut.length)}"
     if cut.rows:
         yield f"rows: {_value(cut.rows)}"
+    for key, default in (("axis", "z"), ("axis2", "y"), ("switched", False)):
+        if getattr(cut, key) != default:
+            yield f"{key}: {_value(getattr(cut, key))}"
+
+
+def _coupling(coupling: Coupling) -> Lines:
+    yield f"expression: {_value(coupling.expression)}"
+    if coupling.kind != "position":
+        yield f"kind: {coupling.kind}"
+    if coupling.switched:
+        yield "switched: true"
 
 
 def _force(force: Force) -> Lines:
