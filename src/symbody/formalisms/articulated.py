@@ -2,19 +2,23 @@
 
     moment = J wd + B a + ...        force = B^T wd + M a + ...
 
-J and M are symmetric. Blocks stand in one frame, about its origin.
+J and M are symmetric. Blocks stand in one frame, about its origin. Velocities that move several Links may wait to be
+eliminated, see `pending.py`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from symbody.expr.arrays import is_zero, reciprocal
-from symbody.expr.linear_algebra import Symmetric, ldlt, solve_ldlt
+from symbody.expr.linear_algebra import ldlt, solve_ldlt
 from symbody.formalisms import triples as t3
+from symbody.formalisms.newton_euler import axial_effort
+from symbody.formalisms.pending import NONE, Pending
 from symbody.formalisms.poses import Pose
 from symbody.formalisms.tree import Link
 from symbody.formalisms.triples import Mat, Vec
@@ -23,29 +27,37 @@ from symbody.spatial.inertia import Inertia
 
 @dataclass(slots=True)
 class Articulated:
-    """Blocks J, B, M and the wrench (moment, force) at zero acceleration."""
+    """Blocks J, B, M, the wrench (moment, force) at zero acceleration, and the velocities that wait."""
 
     j: Mat
     b: Mat
     m: Mat
     moment: Vec
     force: Vec
+    pending: Pending = NONE
 
 
 @dataclass(slots=True)
 class Pivot:
     """What the outward sweep needs of an eliminated joint.
 
-    One velocity: acceleration = (drive - moment_row . wd - force_row . a) * inverse. Several: by `solve`.
+    One velocity: acceleration = (drive - moment_row . wd - force_row . a - sum_k couplings[k] x_k) * inverse, with the
+    accelerations x_k of the velocities that waited. Ball and free joints: solved, columns and waiting (J^-1 K_k).
     """
 
     moment_row: Vec = t3.ZERO
     force_row: Vec = t3.ZERO
+    own: Any = 0
     drive: Any = 0
-    inverse: Any = 0
-    factors: Symmetric | None = None
     solved: Any = None
     columns: Any = None
+    couplings: Mapping[int, Any] = field(default_factory=dict)
+    waiting: Mapping[int, Any] = field(default_factory=dict)
+
+    @property
+    def inverse(self) -> Any:
+        """1 / own; an interned node, so that it is one division however often it is asked for."""
+        return reciprocal(self.own)
 
 
 def rigid(inertia: Inertia, moment: Vec, force: Vec) -> Articulated:
@@ -59,7 +71,7 @@ def rigid(inertia: Inertia, moment: Vec, force: Vec) -> Articulated:
 def add(x: Articulated, y: Articulated) -> Articulated:
     return Articulated(
         t3.add_symmetric(x.j, y.j), t3.add_tensors(x.b, y.b), t3.add_symmetric(x.m, y.m),
-        t3.add(x.moment, y.moment), t3.add(x.force, y.force),
+        t3.add(x.moment, y.moment), t3.add(x.force, y.force), x.pending.merged(y.pending),
     )  # fmt: skip
 
 
@@ -67,7 +79,7 @@ def to_stem(x: Articulated, pose: Pose) -> Articulated:
     """From Link axes to stem axes."""
     return Articulated(
         pose.tensor_to_stem(x.j), pose.tensor_to_stem(x.b, False), pose.tensor_to_stem(x.m),
-        pose.to_stem(x.moment), pose.to_stem(x.force),
+        pose.to_stem(x.moment), pose.to_stem(x.force), x.pending.turned(pose.to_stem),
     )  # fmt: skip
 
 
@@ -75,7 +87,7 @@ def to_parent(x: Articulated, pose: Pose) -> Articulated:
     """From stem axes to parent axes, about the same origin."""
     return Articulated(
         pose.tensor_to_parent(x.j), pose.tensor_to_parent(x.b, False), pose.tensor_to_parent(x.m),
-        pose.stem_to_parent(x.moment), pose.stem_to_parent(x.force),
+        pose.stem_to_parent(x.moment), pose.stem_to_parent(x.force), x.pending.turned(pose.stem_to_parent),
     )  # fmt: skip
 
 
@@ -88,7 +100,7 @@ def shifted(x: Articulated, p: Vec) -> Articulated:
     left = tuple(t3.cross(p, row) for row in x.b)  # columns of p~ B^T
     right = tuple(t3.cross(p, row) for row in b)  # rows of -B' p~
     j = t3.from_upper(lambda i, k: t3.plus(x.j[i][k], t3.plus(left[k][i], right[i][k])))
-    return Articulated(j, b, x.m, t3.add(x.moment, t3.cross(p, x.force)), x.force)
+    return Articulated(j, b, x.m, t3.add(x.moment, t3.cross(p, x.force)), x.force, x.pending.shifted(p))
 
 
 def carried(x: Articulated, wd: Vec, a: Vec) -> Articulated:
@@ -97,7 +109,7 @@ def carried(x: Articulated, wd: Vec, a: Vec) -> Articulated:
         return x
     moment = t3.add(x.moment, t3.add(t3.apply(x.j, wd), t3.apply(x.b, a)))
     force = t3.add(x.force, t3.add(t3.apply_transposed(x.b, wd), t3.apply(x.m, a)))
-    return Articulated(x.j, x.b, x.m, moment, force)
+    return Articulated(x.j, x.b, x.m, moment, force, x.pending.carried(wd, a))
 
 
 # -- elimination of a joint
@@ -112,48 +124,76 @@ def eliminate(link: Link, x: Articulated, effort: Any, wd: Vec, a: Vec, last: bo
         return _eliminate_ball(x, effort, a)
     if link.kind == "F":
         return _eliminate_free(x, effort)
-    k = link.axis
-    pitch = 0 if link.kind == "R" else link.pitch if link.kind == "H" else 1
-    row_n: Vec = x.j[k] if link.kind in "RH" else t3.ZERO
-    row_f: Vec = x.b[k] if link.kind in "RH" else t3.ZERO
-    if link.kind in "TH":
-        row_n = t3.add(row_n, t3.scaled(pitch, (x.b[0][k], x.b[1][k], x.b[2][k])))
-        row_f = t3.add(row_f, t3.scaled(pitch, x.m[k]))
-    turning, sliding = (1 if link.kind in "RH" else 0), pitch
-    pivot = t3.plus(t3.plus(t3.times(turning, row_n[k]), t3.times(sliding, row_f[k])), link.reflected)
-    felt = t3.plus(t3.times(turning, x.moment[k]), t3.times(sliding, x.force[k]))
-    drive = t3.minus(effort, felt)
-    inverse = reciprocal(pivot)
-    out = Pivot(row_n, row_f, drive, inverse)
+    out = joint_row(link, x)
+    out.drive = t3.minus(effort, axial_effort(link, x.force, x.moment))
+    out.couplings = {k: axial_effort(link, f, n) for k, (n, f) in x.pending.wrenches.items()}
     if last:
         return x, out
-    by_n, by_f = t3.scaled(inverse, row_n), t3.scaled(inverse, row_f)
     exact = is_zero(link.reflected)  # then rows along the axis vanish, and the effort passes as it is
     gone_n, gone_f = exact and link.kind == "R", exact and link.kind == "T"
-
-    def j(i: int, h: int) -> Any:
-        return 0 if gone_n and k in (i, h) else t3.minus(x.j[i][h], t3.times(by_n[i], row_n[h]))
-
-    def m(i: int, h: int) -> Any:
-        return 0 if gone_f and k in (i, h) else t3.minus(x.m[i][h], t3.times(by_f[i], row_f[h]))
-
-    def b(i: int, h: int) -> Any:
-        empty = (gone_n and i == k) or (gone_f and h == k)
-        return 0 if empty else t3.minus(x.b[i][h], t3.times(by_n[i], row_f[h]))
-
-    rest = Articulated(
-        t3.from_upper(j), t3.tensor([[b(i, h) for h in range(3)] for i in range(3)]), t3.from_upper(m),
-        t3.add(x.moment, t3.scaled(drive, by_n)), t3.add(x.force, t3.scaled(drive, by_f)),
-    )  # fmt: skip
-    rest = carried(rest, wd, a)
+    rest = carried(removed(x, out, link.axis if gone_n else None, link.axis if gone_f else None), wd, a)
     if gone_n:
-        rest.moment = _with(rest.moment, k, effort)
+        rest.moment = _with(rest.moment, link.axis, effort)
     if gone_f:
-        rest.force = _with(rest.force, k, effort)
+        rest.force = _with(rest.force, link.axis, effort)
     return rest, out
 
 
-def _with(v: Vec, k: int, value: Any) -> Vec:
+def joint_row(link: Link, x: Articulated) -> Pivot:
+    """The row of an R, T or H joint in the equations of the body, and the reciprocal of its own inertia."""
+    k = link.axis
+    turning = 1 if link.kind in "RH" else 0
+    sliding = 0 if link.kind == "R" else link.pitch if link.kind == "H" else 1
+    row_n: Vec = x.j[k] if turning else t3.ZERO
+    row_f: Vec = x.b[k] if turning else t3.ZERO
+    if link.kind in "TH":
+        row_n = t3.add(row_n, t3.scaled(sliding, (x.b[0][k], x.b[1][k], x.b[2][k])))
+        row_f = t3.add(row_f, t3.scaled(sliding, x.m[k]))
+    own = t3.plus(t3.plus(t3.times(turning, row_n[k]), t3.times(sliding, row_f[k])), link.reflected)
+    return Pivot(row_n, row_f, own=own)
+
+
+def removed(x: Articulated, pivot: Pivot, gone_n: int | None = None, gone_f: int | None = None) -> Articulated:
+    """The body without one motion, whose row is in the pivot: x - row^T row / own, and so on.
+
+    gone_n, gone_f: axis along which moment or force can be nothing but the effort, so that their rows are zero.
+    """
+    row_n, row_f, drive, inverse = pivot.moment_row, pivot.force_row, pivot.drive, pivot.inverse
+    by_n, by_f = t3.scaled(inverse, row_n), t3.scaled(inverse, row_f)
+
+    def j(i: int, h: int) -> Any:
+        return 0 if gone_n in (i, h) else t3.minus(x.j[i][h], t3.times(by_n[i], row_n[h]))
+
+    def m(i: int, h: int) -> Any:
+        return 0 if gone_f in (i, h) else t3.minus(x.m[i][h], t3.times(by_f[i], row_f[h]))
+
+    def b(i: int, h: int) -> Any:
+        return 0 if gone_n == i or gone_f == h else t3.minus(x.b[i][h], t3.times(by_n[i], row_f[h]))
+
+    return Articulated(
+        t3.from_upper(j), t3.tensor([[b(i, h) for h in range(3)] for i in range(3)]), t3.from_upper(m),
+        t3.add(x.moment, t3.scaled(drive, by_n)), t3.add(x.force, t3.scaled(drive, by_f)),
+        _left_pending(x.pending, pivot, by_n, by_f, gone_n, gone_f),
+    )  # fmt: skip
+
+
+def _left_pending(
+    pending: Pending, pivot: Pivot, by_n: Vec, by_f: Vec, gone_n: int | None, gone_f: int | None
+) -> Pending:
+    """K_k - row c_k / own, H_ik - c_i c_k / own, r_k + c_k drive / own with the couplings c."""
+    if not pivot.couplings:
+        return NONE
+    wrenches, by = {}, {k: t3.times(c, pivot.inverse) for k, c in pivot.couplings.items()}
+    for k, c in pivot.couplings.items():
+        n, f = pending.wrenches[k]
+        n, f = t3.add(n, t3.negative(t3.scaled(c, by_n))), t3.add(f, t3.negative(t3.scaled(c, by_f)))
+        wrenches[k] = (_with(n, gone_n, 0), _with(f, gone_f, 0))
+    return pending.reduced(
+        wrenches, lambda i, k: t3.times(pivot.couplings[i], by[k]), lambda k: t3.times(by[k], pivot.drive)
+    )
+
+
+def _with(v: Vec, k: int | None, value: Any) -> Vec:
     return t3.triple([value if i == k else v[i] for i in range(3)])
 
 
@@ -167,8 +207,14 @@ def _eliminate_ball(x: Articulated, effort: Any, a: Vec) -> tuple[Articulated, P
     rows = t3.tensor(columns)
     m = t3.from_upper(lambda i, k: t3.minus(x.m[i][k], t3.dot(bt[i], (rows[0][k], rows[1][k], rows[2][k]))))
     force = t3.add(x.force, t3.apply(bt, t3.triple(solved)))
-    rest = carried(Articulated(t3.NOTHING, t3.NOTHING, m, t3.triple(effort), force), t3.ZERO, a)
-    return rest, Pivot(factors=factors, solved=solved, columns=rows)
+    felt = {k: n for k, (n, _) in x.pending.wrenches.items()}
+    waiting = {k: t3.triple(solve_ldlt(factors, np.array(n, dtype=object))) for k, n in felt.items()}
+    left = {k: (t3.ZERO, t3.add(f, t3.negative(t3.apply(bt, waiting[k])))) for k, (_, f) in x.pending.wrenches.items()}
+    pending = x.pending.reduced(
+        left, lambda i, k: t3.dot(felt[i], waiting[k]), lambda k: t3.dot(felt[k], t3.triple(solved))
+    )
+    rest = carried(Articulated(t3.NOTHING, t3.NOTHING, m, t3.triple(effort), force, pending), t3.ZERO, a)
+    return rest, Pivot(solved=solved, columns=rows, waiting=waiting)
 
 
 def _eliminate_free(x: Articulated, effort: Any) -> tuple[Articulated, Pivot]:
@@ -176,18 +222,78 @@ def _eliminate_free(x: Articulated, effort: Any) -> tuple[Articulated, Pivot]:
     h = np.empty((6, 6), dtype=object)
     h[:3, :3], h[:3, 3:], h[3:, 3:] = x.j, x.b, x.m
     h[3:, :3] = h[:3, 3:].T
+    factors = ldlt(h, order="from_last")
     drive = np.array([t3.minus(e, p) for e, p in zip(effort, (*x.moment, *x.force))], dtype=object)
-    solved = solve_ldlt(h, drive, order="from_last")
-    rest = Articulated(t3.NOTHING, t3.NOTHING, t3.NOTHING, t3.triple(effort[:3]), t3.triple(effort[3:]))
-    return rest, Pivot(solved=solved)
+    solved = solve_ldlt(factors, drive)
+    felt = {k: (*n, *f) for k, (n, f) in x.pending.wrenches.items()}
+    waiting = {k: solve_ldlt(factors, np.array(w, dtype=object)) for k, w in felt.items()}
+
+    def work(k: int, motion: Any) -> Any:
+        return t3.total(t3.times(w, v) for w, v in zip(felt[k], motion))
+
+    left = dict.fromkeys(felt, (t3.ZERO, t3.ZERO))
+    pending = x.pending.reduced(left, lambda i, k: work(i, waiting[k]), lambda k: work(k, solved))
+    rest = Articulated(t3.NOTHING, t3.NOTHING, t3.NOTHING, t3.triple(effort[:3]), t3.triple(effort[3:]), pending)
+    return rest, Pivot(solved=solved, waiting=waiting)
 
 
-def acceleration(link: Link, pivot: Pivot, wd: Vec, a: Vec) -> Any:
-    """Of the joint, from the acceleration (wd, a) that its Link would have without it."""
+# -- a velocity that moves several Links
+
+
+def release(link: Link, x: Articulated) -> Articulated:
+    """The body before the motion of an R, T or H joint whose velocities move other Links too: they wait from here on.
+
+    With a = a' + S sum_k f_k x_k: K_k + f_k I S, H_ik + f_i S.K_k + f_k S.K_i + f_i f_k S.I S, r_k + f_k S.p.
+    """
+    row = joint_row(link, x)
+    factors = {k: f for column in link.columns for k, f in column}
+    old = x.pending
+    felt = {k: axial_effort(link, f, n) for k, (n, f) in old.wrenches.items()}
+    effort = axial_effort(link, x.force, x.moment)
+    wrenches = dict(old.wrenches)
+    for k, f in factors.items():
+        n0, f0 = wrenches.get(k, (t3.ZERO, t3.ZERO))
+        wrenches[k] = (t3.add(n0, t3.scaled(f, row.moment_row)), t3.add(f0, t3.scaled(f, row.force_row)))
+
+    def inertia(i: int, k: int) -> Any:
+        fi, fk = factors.get(i, 0), factors.get(k, 0)
+        mixed = t3.plus(t3.times(fi, felt.get(k, 0)), t3.times(fk, felt.get(i, 0)))
+        return t3.plus(old.coupling(i, k), t3.plus(mixed, t3.times(t3.times(fi, fk), row.own)))
+
+    efforts = {k: t3.plus(old.efforts.get(k, 0), t3.times(factors.get(k, 0), effort)) for k in wrenches}
+    pairs = {(i, k): inertia(i, k) for i in wrenches for k in wrenches if i <= k}
+    return replace(x, pending=Pending(wrenches, pairs, efforts))
+
+
+def settle(x: Articulated, velocity: int, effort: Any) -> tuple[Articulated, Pivot]:
+    """(the body without a velocity that waited, the pivot): all Links that it moves have been met."""
+    pending = x.pending
+    out = Pivot(*pending.wrenches[velocity], own=pending.coupling(velocity, velocity))
+    out.drive = t3.minus(effort, pending.efforts[velocity])
+    out.couplings = {k: pending.coupling(velocity, k) for k in pending.wrenches if k != velocity}
+    return removed(x, out), out
+
+
+# -- outward
+
+
+def acceleration(link: Link, pivot: Pivot, wd: Vec, a: Vec, known: Any) -> Any:
+    """Of the joint, from the acceleration (wd, a) that its Link would have without it; known: of those that waited."""
+    less: tuple[Any, ...]
     if link.kind == "B":
         less = t3.add(t3.apply(pivot.columns, a), wd)
-        return tuple(t3.minus(x, y) for x, y in zip(pivot.solved, less))
-    if link.kind == "F":
-        return tuple(t3.minus(x, y) for x, y in zip(pivot.solved, (*wd, *a)))
+    elif link.kind == "F":
+        less = (*wd, *a)
+    else:
+        return pivot_acceleration(pivot, wd, a, known)
+    for k, column in pivot.waiting.items():
+        less = tuple(t3.plus(y, t3.times(c, known[k])) for y, c in zip(less, column))
+    return tuple(t3.minus(x, y) for x, y in zip(pivot.solved, less))
+
+
+def pivot_acceleration(pivot: Pivot, wd: Vec, a: Vec, known: Any) -> Any:
+    """Of one velocity, at the acceleration (wd, a) of the body from which it was removed."""
     felt = t3.plus(t3.dot(pivot.moment_row, wd), t3.dot(pivot.force_row, a))
+    for k, c in pivot.couplings.items():
+        felt = t3.plus(felt, t3.times(c, known[k]))
     return t3.times(t3.minus(pivot.drive, felt), pivot.inverse)

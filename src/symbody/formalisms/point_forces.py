@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from symbody.formalisms import triples as t3
-from symbody.formalisms.link_forces import driven, finish, link_input, measure
+from symbody.formalisms.accounts import Account, contact_account, ramp_energy, rate_along_motion
+from symbody.formalisms.link_forces import driven, finish_source, link_input, measure
 from symbody.formalisms.points import from_frame
 from symbody.formalisms.tyres import ground_of
 from symbody.formalisms.wrenches import Element
@@ -41,10 +42,18 @@ def _given(element: Element, parts: tuple[str, ...]) -> None:
         elif part in parts and not some:
             found[part] = element.wrenches.input(f"{letter}_{element.name}", 3, unit)
     if element.option("axes", ("world", "body")) == "world":
-        element.push_world(found["force"], found["moment"])
+        _push_given(element, found["force"], found["moment"])
         return
-    f = element.frames[0]
-    element.wrenches.push_at(f, from_frame(f.rotation, found["force"]), from_frame(f.rotation, found["moment"]))
+    f, turn = element.frames[0], element.motions[0].rotation
+    force, moment = found["force"], found["moment"]
+    element.wrenches.push_at(f, from_frame(f.rotation, force), from_frame(f.rotation, moment))
+    element.account(lambda: Account(given=element.power_world(from_frame(turn, force), from_frame(turn, moment))))
+
+
+def _push_given(element: Element, force: Any, moment: Any) -> None:
+    """A force and a moment in world axes that come from outside: their power is given."""
+    element.push_world(force, moment)
+    element.account(lambda: Account(given=element.power_world(force, moment)))
 
 
 def _one_point(element: Element) -> None:
@@ -69,9 +78,8 @@ def contact_point(element: Element) -> None:
     else:
         depth = t3.times(normal[2], height - m.position[2])  # along the normal, to first order in the curvature
     lift = t3.dot(normal, m.velocity)
-    pressing = contact.normal_force(
-        depth, -lift, element.value("stiffness"), element.value("damping", 0), element.value("width", 0)
-    )
+    stiffness, width = element.value("stiffness"), element.value("width", 0)
+    pressing = contact.normal_force(depth, -lift, stiffness, element.value("damping", 0), width)
     force = t3.scaled(pressing, normal)
     if element.given("friction"):
         slide = t3.add(m.velocity, t3.negative(t3.scaled(lift, normal)))
@@ -82,6 +90,12 @@ def contact_point(element: Element) -> None:
     element.observe("depth", depth, "m")
     element.observe("Fn", pressing, "N")
     element.push_world(force, t3.ZERO)
+
+    def account() -> Account:
+        rate = t3.minus(0, lift) if ground.normal is not None else rate_along_motion(element.tree, depth)
+        return contact_account(depth, rate, stiffness, width, element.power_world(force))
+
+    element.account(account)
 
 
 # -- functions of the user
@@ -101,7 +115,7 @@ def external(element: Element) -> None:
     if len(element.frames) == 2:
         line = measure(element)
         (force,) = element.call(function, {"Z": line.Z, "Zd": line.Zd, "t": element.time}, (1,))
-        finish(element, line, force)
+        finish_source(element, line, force)
         return
     _one_point(element)
     m = element.motions[0]
@@ -114,7 +128,7 @@ def external(element: Element) -> None:
         "t": element.time,
     }
     values = element.call(function, names, (3, 6))
-    element.push_world(t3.triple(values), t3.triple(values[3:]) if len(values) == 6 else t3.ZERO)
+    _push_given(element, t3.triple(values), t3.triple(values[3:]) if len(values) == 6 else t3.ZERO)
 
 
 # -- joints
@@ -137,14 +151,30 @@ def joint(element: Element) -> None:
     iq, iv = _coordinate(element)
     tree = element.tree
     law = element.option("law", ("actuator", *JOINT_LAWS))
+    q, qd = tree.q[iq], tree.qd[iv]
     if law == "actuator":
         effort = driven(element)
+        element.account(lambda: Account(given=t3.times(effort, qd)))
     else:
         function, arguments, numbers = JOINT_LAWS[law]
         given = {n: element.value(n) for n in numbers if element.given(n)}
-        effort = function(*({"q": tree.q[iq], "qd": tree.qd[iv]}[a] for a in arguments), **given)
+        effort = function(*({"q": q, "qd": qd}[a] for a in arguments), **given)
+        element.account(lambda: _joint_account(law, q, qd, effort, given))
     element.observe("F", effort)
     element.wrenches.efforts[iv] = t3.plus(element.wrenches.efforts[iv], effort)
+
+
+def _joint_account(law: str, q: Any, qd: Any, effort: Any, numbers: dict[str, Any]) -> Account:
+    """Springs and stops store; what dampers and friction take is lost."""
+    if law == "bump_stop":
+        width = numbers.get("width", 0)
+        below, above = ramp_energy(numbers["lower"] - q, width), ramp_energy(q - numbers["upper"], width)
+        return Account(stored=numbers["stiffness"] * (below + above))
+    if law == "spring":
+        spring = {n: x for n, x in numbers.items() if n != "damping"}
+        slack = t3.minus(springs.spring_damper(q, qd, **spring), effort)
+        return Account(stored=springs.energy(q, **spring), lost=t3.times(slack, qd))
+    return Account(lost=t3.minus(0, t3.times(effort, qd)))
 
 
 def _coordinate(element: Element) -> tuple[int, int]:

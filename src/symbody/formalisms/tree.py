@@ -212,8 +212,9 @@ def _add_rotor(tree: Tree, joint: Joint, link: Link, coordinates: dict[str, tupl
     if not rotor.gyroscopic or link.parent < 0:
         link.reflected = inertia * ratio**2
         return
+    # its angle does not matter: inertia about the axis alone is the same in all axes that turn about it
     spin = Link(
-        len(tree.links), link.parent, "R", link.axis, link.rotation, link.offset, ratio * link.q, ratio * link.qd,
+        len(tree.links), link.parent, "R", link.axis, link.rotation, link.offset, tree.graph.zero, ratio * link.qd,
         ratio * link.qdd, tuple(tuple((i, ratio * c) for i, c in col) for col in link.columns), f"{joint.name}.rotor",
     )  # fmt: skip
     tensor = zeros(3, 3)

@@ -8,6 +8,7 @@ from typing import Any
 
 from symbody.expr.functions import call
 from symbody.formalisms import triples as t3
+from symbody.formalisms.accounts import Account, contact_account, rate_along_motion
 from symbody.formalisms.kinematics import column
 from symbody.formalisms.wheel import Contact, Sliding, on_ground, sliding
 from symbody.formalisms.wrenches import Element
@@ -59,6 +60,15 @@ def tyre(element: Element) -> None:
         element.observe(name, value, unit)
     push_at_contact(element, place, (Fx, Fy, Fz), (Mx, My, Mz))
 
+    def account() -> Account:
+        power = contact_power(element, place, slide, (Fx, Fy, Fz), (Mx, My, Mz))
+        if law == "external":
+            return Account(given=power)
+        rate = _penetration_rate(element, place, slide, depth, record)
+        return contact_account(depth, rate, _stiffness(element, record), element.value("width", 0), power)
+
+    element.account(account)
+
 
 def _relaxed(element: Element, slide: Sliding, axis: str, name: str, slip: Any) -> Any:
     """A slip, or the state that follows it: x' = |v_x| / length (slip - x) (Pacejka 2012, section 7.2)."""
@@ -72,9 +82,10 @@ def _relaxed(element: Element, slide: Sliding, axis: str, name: str, slip: Any) 
 
 def wheel_input(element: Element) -> None:
     """A wheel whose contact wrench is the input W_<name>: (Fx, Fy, Fz, Mx, My, Mz) along S1, S2, S3 at Q."""
-    place, _ = wheel_contact(element)
+    place, slide = wheel_contact(element)
     wrench = element.wrenches.input(f"W_{element.name}", 6)
     push_at_contact(element, place, wrench[:3], wrench[3:])
+    element.account(lambda: Account(given=contact_power(element, place, slide, wrench[:3], wrench[3:])))
 
 
 def wheel_contact(element: Element) -> tuple[Contact, Sliding]:
@@ -107,19 +118,40 @@ def push_at_contact(element: Element, place: Contact, force: Sequence[Any], mome
     element.push_world(f, t3.add(world(moment), t3.cross(arm, f)))
 
 
+def contact_power(element: Element, place: Contact, slide: Sliding, force: Sequence[Any], moment: Sequence[Any]) -> Any:
+    """Power of a force and a moment along S1, S2, S3 at the contact point, W."""
+    spin = [t3.dot(element.motions[0].omega, d) for d in (place.forward, place.side, place.normal)]
+    pairs = zip((*force, *moment), (slide.along, slide.across, slide.lift, *spin))
+    return t3.total(t3.times(f, v) for f, v in pairs)
+
+
 def _penetration(element: Element, place: Contact, record: MagicFormula | None) -> Any:
     """cos(camber) (free radius - radius), m: positive in contact (robotran's ps with the sign that pushes up)."""
-    free = element.value("radius", None if record is None else record.UNLOADED_RADIUS)
-    depth = place.camber_cos * (free - place.radius)
+    depth = place.camber_cos * (_free_radius(element, record) - place.radius)
     element.observe("penetration", depth, "m")
     return depth
 
 
+def _penetration_rate(element: Element, place: Contact, slide: Sliding, depth: Any, record: MagicFormula | None) -> Any:
+    """Of a plane: -lift + (free radius - radius) n . (omega x T3), where the second term is the change of camber."""
+    if ground_of(element).normal is None:
+        return rate_along_motion(element.tree, depth)
+    leaning = t3.dot(place.normal, t3.cross(element.motions[0].omega, place.up))
+    return t3.minus(t3.times(_free_radius(element, record) - place.radius, leaning), slide.lift)
+
+
+def _free_radius(element: Element, record: MagicFormula | None) -> Any:
+    return element.value("radius", None if record is None else record.UNLOADED_RADIUS)
+
+
+def _stiffness(element: Element, record: MagicFormula | None) -> Any:
+    return element.value("stiffness", None if record is None else record.VERTICAL_STIFFNESS)
+
+
 def _load(element: Element, depth: Any, slide: Sliding, record: MagicFormula | None) -> Any:
     """Normal force of the road, N."""
-    stiffness = element.value("stiffness", None if record is None else record.VERTICAL_STIFFNESS)
     damping = element.value("damping", 0 if record is None else record.VERTICAL_DAMPING)
-    return contact.normal_force(depth, -slide.lift, stiffness, damping, element.value("width", 0))
+    return contact.normal_force(depth, -slide.lift, _stiffness(element, record), damping, element.value("width", 0))
 
 
 def _record(element: Element) -> MagicFormula:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from symbody.expr.functions import extern
 from symbody.expr.node import Node
 from symbody.expr.parse import parse
 from symbody.formalisms import triples as t3
+from symbody.formalisms.accounts import Account, total
 from symbody.formalisms.frames import Frame
 from symbody.formalisms.kinematics import Motion
 from symbody.formalisms.points import frame_of, to_frame, world_motions
@@ -35,6 +36,7 @@ class Wrenches:
     inputs       name -> symbols of role input
     states       name -> symbols of role state; derivatives: name -> their time derivatives
     outputs      name -> observed nodes: <element>_Z, <element>_F ...; units: name -> unit
+    accounts     energies and powers of the elements, made when `account` asks for them
     """
 
     tree: Tree
@@ -45,6 +47,7 @@ class Wrenches:
     derivatives: dict[str, Array] = field(default_factory=dict)
     outputs: dict[str, Any] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
+    accounts: list[Callable[[], Account]] = field(default_factory=list)
 
     @cached_property
     def places(self) -> list[Pose]:
@@ -82,6 +85,11 @@ class Wrenches:
     def observe(self, name: str, value: Any, unit: str = "") -> None:
         self.outputs[name] = value
         self.units[name] = unit
+
+    def account(self) -> Account:
+        """Energy stored in all elements, power that they give and lose."""
+        with self.tree.graph:
+            return total(make() for make in self.accounts)
 
 
 def scalar(node: Any) -> Array:
@@ -164,6 +172,14 @@ class Element:
 
     def observe(self, name: str, value: Any, unit: str = "") -> None:
         self.wrenches.observe(f"{self.name}_{name}", value, unit)
+
+    def account(self, make: Callable[[], Account]) -> None:
+        """Say where the work of the element goes; `make` is called if energies are wanted."""
+        self.wrenches.accounts.append(make)
+
+    def power_world(self, force: Vec, moment: Vec = t3.ZERO, k: int = 0) -> Any:
+        """Power of a force at the origin of the k-th frame and a moment, both in world axes, W."""
+        return t3.plus(t3.dot(force, self.motions[k].velocity), t3.dot(moment, self.motions[k].omega))
 
     def push_world(self, force: Vec, moment: Vec, k: int = 0) -> None:
         """A force at the origin of the k-th frame and a moment, both given in world axes."""
