@@ -82,7 +82,7 @@ def test_open_loops_are_named():
         .joint("j", "revolute", "world", "a", axis="y").joint("g", "fixed", "world", "ground")
         .cut("pin", "ball", ("a", "end"), ("ground", "")).done()
     )  # fmt: skip
-    assert any("opened tree" in text for text in sb.verify(model, states=2).refused)
+    assert any("opened tree" in text for text in sb.verify(model, states=2, loops=False).refused)
 
 
 def test_a_misspelt_value_of_a_force_is_refused():

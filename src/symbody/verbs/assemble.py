@@ -7,6 +7,7 @@ from typing import Any
 
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.tree import Tree
+from symbody.model.mechanism import Mechanism
 from symbody.system.system import System, node_array
 
 
@@ -38,3 +39,8 @@ def identifier(name: str) -> str:
     """A name with letters, digits and _ only, a letter or _ first."""
     text = "".join(c if c.isalnum() else "_" for c in name)
     return text if text[:1].isalpha() or text[:1] == "_" else f"_{text}"
+
+
+def has_loops(mech: Mechanism) -> bool:
+    """Whether loops are closed, or coordinates subject to conditions. Anything but a Mechanism is refused elsewhere."""
+    return isinstance(mech, Mechanism) and bool(mech.cuts or mech.couplings)

@@ -17,12 +17,12 @@ from symbody.formalisms import triples as t3
 from symbody.formalisms.choices import Choice, added, equations, solved
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.order_n import check_order_n
-from symbody.formalisms.tree import build_tree
+from symbody.formalisms.tree import Tree, build_tree
 from symbody.lower.optimize import optimize_system
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import Mechanism, has_coordinates
 from symbody.system.system import System
-from symbody.verbs.assemble import identifier
+from symbody.verbs.assemble import has_loops, identifier
 
 FORMALISMS = ("auto", "newton_euler", "barycentric", "base", "order_n", "screw", "lagrange")
 
@@ -57,11 +57,19 @@ OUTPUTS = {
     "M": "mass matrix",
     "c": "efforts at zero acceleration",
     "qdd": "accelerations",
+    "lam": "multipliers of the loop constraints",
+    "Psi": "efforts on the independent velocities",
+    "G": "from actuator efforts to those on the independent velocities",
 }
 
 
 def inverse_dynamics(
-    mech: Mechanism, formalism: str = "auto", parameters: str = "setup", wrenches: Sequence[str] = (), **options: Any
+    mech: Mechanism,
+    formalism: str = "auto",
+    parameters: str = "setup",
+    wrenches: Sequence[str] = (),
+    loops: bool = True,
+    **options: Any,
 ) -> System:
     """(q, qd, qdd) -> tau (nv,), N m or N: tau = M qdd + c with the laws of joints and force elements in c.
 
@@ -69,29 +77,62 @@ def inverse_dynamics(
     parameters  "setup" (folded once), or "runtime": inputs of every call
     wrenches    bodies on which a wrench acts from outside: input w_<body> (6,), moment then force, in body axes at the
                 body's origin
+    loops       False: the tree that is left when loops are opened
     options     preset of rewriting; of "auto" also budget, tuned, finalists (see `auto.smallest`)
+
+    Closed loops: only independent joints are read in qdd, and q, qd as in `forward_dynamics`. tau is zero on passive
+    joints; with more actuators than degrees of freedom it is the smallest, with fewer the outputs are Psi and G of
+    Psi = G tau_a. Further option: partition.
     """
-    return _dynamics(mech, "inverse", formalism, parameters, wrenches, options)
+    return _dynamics(mech, "inverse", formalism, parameters, wrenches, loops, options)
 
 
 def semi_explicit(
-    mech: Mechanism, formalism: str = "auto", parameters: str = "setup", wrenches: Sequence[str] = (), **options: Any
+    mech: Mechanism,
+    formalism: str = "auto",
+    parameters: str = "setup",
+    wrenches: Sequence[str] = (),
+    loops: bool = True,
+    **options: Any,
 ) -> System:
-    """(q, qd) -> M (nv, nv), c (nv,) of M qdd + c = tau. Arguments as in `inverse_dynamics`."""
-    return _dynamics(mech, "semi_explicit", formalism, parameters, wrenches, options)
+    """(q, qd) -> M (nv, nv), c (nv,) of M qdd + c = tau. Arguments as in `inverse_dynamics`.
+
+    Closed loops: M (u, u) and c (u,) on the independent velocities; `origins["M[0]"]` names the first of them.
+    """
+    return _dynamics(mech, "semi_explicit", formalism, parameters, wrenches, loops, options)
 
 
 def forward_dynamics(
-    mech: Mechanism, formalism: str = "auto", parameters: str = "setup", wrenches: Sequence[str] = (), **options: Any
+    mech: Mechanism,
+    formalism: str = "auto",
+    parameters: str = "setup",
+    wrenches: Sequence[str] = (),
+    loops: bool = True,
+    **options: Any,
 ) -> System:
-    """(q, qd, tau) -> qdd (nv,). Joints of mode "driven" take their accelerations from the input qdd_driven."""
-    return _dynamics(mech, "forward", formalism, parameters, wrenches, options)
+    """(q, qd, tau) -> qdd (nv,). Joints of mode "driven" take their accelerations from the input qdd_driven.
+
+    Closed loops: the dependent part of q is the guess from which the loops are closed, that of qd is not read; qdd has
+    all velocities. Further options: formulation ("auto", "reduced", "augmented"), partition, lam=True for the output
+    lam (m,), alpha and beta of Baumgarte's stabilisation; see `loops.closed_dynamics`.
+    """
+    return _dynamics(mech, "forward", formalism, parameters, wrenches, loops, options)
 
 
 def _dynamics(
-    mech: Mechanism, quantity: str, formalism: str, parameters: str, wrenches: Sequence[str], options: dict[str, Any]
+    mech: Mechanism,
+    quantity: str,
+    formalism: str,
+    parameters: str,
+    wrenches: Sequence[str],
+    loops: bool,
+    options: dict[str, Any],
 ) -> System:
     check_formalism(formalism, quantity)
+    if loops and has_loops(mech):
+        from symbody.verbs.loops import closed_dynamics
+
+        return closed_dynamics(mech, quantity, formalism, parameters, wrenches, options)
     known = AUTO_OPTIONS if formalism == "auto" else ("preset",)
     for name in options:
         if name not in known:
@@ -102,9 +143,12 @@ def _dynamics(
         return smallest(mech, quantity, parameters, tuple(wrenches), **options).system
     preset = options.get("preset", "standard")
     problem = Problem(mech, parameters, tuple(wrenches))
-    # repeating the chain of passes gains a few operations in small programs, and only time in large ones
-    rounds = 3 if len(problem.tree.links) <= MANY_LINKS else 1
-    return optimize_system(problem.system(quantity, formalism), preset, rounds=rounds)
+    return optimize_system(problem.system(quantity, formalism), preset, rounds=rounds_for(problem.tree))
+
+
+def rounds_for(tree: Tree) -> int:
+    """Repeating the chain of passes gains a few operations in small programs, and only time in large ones."""
+    return 3 if len(tree.links) <= MANY_LINKS else 1
 
 
 def check_formalism(formalism: str, quantity: str) -> None:
@@ -222,10 +266,10 @@ class Problem:
             [x for a in outputs.values() for x in np.array(a, dtype=object).flat if isinstance(x, Node)]
         )
         if any(s.data.role == "time" for s in symbols):
-            inputs["t"] = next(_scalar(s) for s in symbols if s.data.role == "time")
+            inputs["t"] = next(scalar_array(s) for s in symbols if s.data.role == "time")
         if tree.runtime:
             known = set(tree.moved.values())
-            inputs.update({s.data.name: _scalar(s) for s in symbols if s in known and s.data.role == "input"})
+            inputs.update({s.data.name: scalar_array(s) for s in symbols if s in known and s.data.role == "input"})
         units = {**self.units, **_units(self.mech), "qdd_driven": ""}
         return System(
             f"{identifier(self.mech.name)}_{quantity}",
@@ -237,7 +281,8 @@ class Problem:
         )
 
 
-def _scalar(node: Node) -> Array:
+def scalar_array(node: Node) -> Array:
+    """A node as an array of shape ()."""
     out = np.empty((), dtype=object)
     out[()] = node
     return out

@@ -2,41 +2,76 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
+from symbody.expr.node import Node
+from symbody.expr.walk import free_symbols
 from symbody.formalisms import energy as formulas
-from symbody.formalisms.tree import build_tree
+from symbody.formalisms.forces import wrenches
+from symbody.formalisms.tree import Tree, build_tree
+from symbody.formalisms.wrenches import scalar
 from symbody.lower.optimize import optimize_system
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import System
-from symbody.verbs.assemble import make_system
+from symbody.verbs.assemble import has_loops, make_system
 
 # output -> (function of the Tree, unit, meaning)
 OUTPUTS: dict[str, tuple[Any, str, str]] = {
     "kinetic": (formulas.kinetic, "J", "kinetic energy of bodies and rotors"),
-    "potential": (formulas.potential, "J", "energy of gravity and of joint springs"),
-    "power": (formulas.power, "W", "tau . qd"),
-    "dissipated": (formulas.dissipated, "W", "power that joint friction takes"),
+    "potential": (formulas.potential, "J", "energy of gravity, joint springs and force elements"),
+    "power": (formulas.power, "W", "tau . qd, and what inputs, given forces and functions of the user bring"),
+    "dissipated": (formulas.dissipated, "W", "power that friction, dampers, contacts and tyres take"),
     "mass": (formulas.total_mass, "kg", "mass of the bodies that move"),
     "com": (formulas.centre_of_mass, "m", "centre of mass of the bodies that move, in world axes"),
 }
 
+# what a force element adds to which output
+SHARES = {"potential": "stored", "power": "given", "dissipated": "lost"}
 
-def energy(mech: Mechanism, parameters: str = "setup", preset: str = "standard") -> System:
+
+def energy(
+    mech: Mechanism, parameters: str = "setup", preset: str = "standard", loops: bool = True, partition: Any = "auto"
+) -> System:
     """(q, qd, tau) -> kinetic, potential (J), power, dissipated (W), mass (kg), com (3,) (m).
 
-    Along a motion d/dt (kinetic + potential) = power - dissipated, if nothing else acts: force elements are
-    not counted. Without any mass that moves there is no output com.
+    Along a motion d/dt (kinetic + potential) = power - dissipated. Force elements count: what they store is part of
+    potential (springs, stops, the elastic part of contacts and tyres), the power of actuators, inputs, given forces and
+    functions of the user is part of power, the rest of their work is dissipated (see `formalisms/accounts.py`). Their
+    inputs and states are inputs here, as in `forward_dynamics`.
+    Without any mass that moves there is no output com. Closed loops (unless loops is False): of the closed mechanism,
+    with the dependent parts of q and qd as in `forward_dynamics`; forces of loops do no work.
     """
-    tree = build_tree(mech, parameters)
+    if loops and has_loops(mech):
+        from symbody.verbs.loops import at_closed_state
+
+        return at_closed_state(mech, lambda problem, _: _system(problem.tree), partition, parameters, preset)
+    return optimize_system(_system(build_tree(mech, parameters)), preset)
+
+
+def _system(tree: Tree) -> System:
     massless = formulas.t3.is_zero(formulas.total_mass(tree))
     chosen = {name: row for name, row in OUTPUTS.items() if not (massless and name == "com")}
+    outputs = {name: row[0](tree) for name, row in chosen.items()}
+    inputs: dict[str, Any] = {"q": tree.q, "qd": tree.qd, "tau": tree.tau}
+    units = {name: row[1] for name, row in chosen.items()}
+    if tree.mechanism.forces:
+        found = wrenches(tree)
+        account = found.account()
+        for name, share in SHARES.items():
+            outputs[name] = formulas.t3.plus(outputs[name], getattr(account, share))
+        inputs.update({**found.inputs, **found.states, **_time(outputs.values())})
+        units.update({name: unit for name, unit in found.units.items() if name in inputs})
+    origins = {name: row[2] for name, row in chosen.items()}
     system = make_system(
-        tree,
-        "energy",
-        {"q": tree.q, "qd": tree.qd, "tau": tree.tau},
-        {name: row[0](tree) for name, row in chosen.items()},
-        {name: row[1] for name, row in chosen.items()},
-        {name: row[2] for name, row in chosen.items()},
+        tree, "energy", {name: np.ravel(array) for name, array in inputs.items()}, outputs, units, origins
     )
-    return optimize_system(system, preset)
+    return system.replace(inputs={name: inputs.get(name, array) for name, array in system.inputs.items()})
+
+
+def _time(values: Iterable[Any]) -> dict[str, Any]:
+    """The input t, where a law depends on time."""
+    nodes = [x for value in values for x in np.array(value, dtype=object).flat if isinstance(x, Node)]
+    return {s.data.name: scalar(s) for s in free_symbols(nodes) if s.data.role == "time"}

@@ -12,10 +12,12 @@ from symbody.formalisms.frames import Frame, frame
 from symbody.formalisms.jacobians import frame_jacobians
 from symbody.formalisms.kinematics import Motion, choose_scheme, frame_motions
 from symbody.formalisms.tree import Tree, build_tree
+from symbody.loops.closure import Closure
+from symbody.loops.reduced import closed_motion
 from symbody.lower.optimize import count_system, optimize_system
 from symbody.model.mechanism import WORLD, Mechanism
 from symbody.system.system import System
-from symbody.verbs.assemble import identifier, make_system
+from symbody.verbs.assemble import has_loops, identifier, make_system
 
 # quantity -> (order of derivatives, field of Motion, unit, meaning); J and Jd are no fields
 QUANTITIES = {
@@ -40,6 +42,8 @@ def kinematics(
     scheme: str = "auto",
     parameters: str = "setup",
     preset: str = "standard",
+    loops: bool = True,
+    partition: Any = "auto",
 ) -> System:
     """(q, qd, qdd) -> motion of frames relative to a reference frame, as it sees them and in its axes.
 
@@ -49,7 +53,12 @@ def kinematics(
     jacobians   whether J and Jd are among the outputs
     quantities  a choice of R p omega v J alpha a Jd instead, which sets the order
     scheme      progressive, regressive, or auto: for one frame the smaller program, for several progressive
+    loops       closed loops: of the closed mechanism, q, qd and qdd as in `inverse_dynamics`; J_ (6, u) goes by the
+                independent velocities, and Jd_ is not given. False: of the opened tree
+    partition   of a closed mechanism, as in `forward_dynamics`
     """
+    if loops and has_loops(mech):
+        return _closed(mech, frames, order, reference, jacobians, quantities, scheme, parameters, preset, partition)
     wanted = _quantities(order, jacobians, quantities)
     tree = build_tree(mech, parameters)
     found = [frame(tree, name) for name in _names(mech, frames)]
@@ -62,6 +71,41 @@ def kinematics(
     schemes = sorted(("progressive", "regressive"), key=lambda s: s != rule)  # the rule wins a draw
     made = [optimize_system(_system(tree, found, seen_from, wanted, s), preset) for s in schemes]
     return min(made, key=lambda system: count_system(system).total)
+
+
+def _closed(
+    mech: Mechanism,
+    frames: str | Sequence[str] | None,
+    order: int,
+    reference: str,
+    jacobians: bool,
+    quantities: Iterable[str] | None,
+    scheme: str,
+    parameters: str,
+    preset: str,
+    partition: Any,
+) -> System:
+    """The System of the closed mechanism: dependent accelerations put in, Jacobians by independent velocities."""
+    from symbody.verbs.loops import ClosedProblem, at_closed_state
+
+    wanted = _quantities(order, jacobians, quantities)
+    if quantities is not None and "Jd" in wanted:
+        raise ModelError(
+            f"Jd was asked of {mech.name}, which has closed loops; expected J and a, which hold all of it, or "
+            "loops=False."
+        )
+    wanted = [k for k in wanted if k != "Jd"]
+
+    def make(problem: ClosedProblem, closure: Closure) -> System:
+        tree = problem.tree
+        found = [frame(tree, name) for name in _names(mech, frames)]
+        seen_from = None if reference == WORLD else frame(tree, reference)
+        moving = [k for k in wanted if QUANTITIES[k][1]]
+        chosen = choose_scheme(len(found), moving) if scheme == "auto" else scheme
+        system = _system(tree, found, seen_from, wanted, chosen)
+        return system.replace(outputs=closed_motion(closure, system.outputs))
+
+    return at_closed_state(mech, make, partition, parameters, preset)
 
 
 def _quantities(order: int, jacobians: bool, chosen: Iterable[str] | None) -> list[str]:

@@ -20,7 +20,7 @@ from symbody.lower.optimize import optimize_system
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import System
 from symbody.verbs.assemble import identifier
-from symbody.verbs.dynamics import MANY_LINKS, Problem
+from symbody.verbs.dynamics import Problem, rounds_for
 
 SOURCE = "virtual power of the wrenches of unit parameters (Newton-Euler)"
 
@@ -49,8 +49,7 @@ def regressor(
     origins = {f"Y[:, {k}]": str(names[column]) for k, column in enumerate(chosen)}
     origins["Y"] = f"regressor of {mech.name}: {SOURCE}"
     system = system.replace(name=f"{identifier(mech.name)}_regressor", origins=origins)
-    rounds = 3 if len(problem.tree.links) <= MANY_LINKS else 1
-    return optimize_system(system, preset, rounds=rounds)
+    return optimize_system(system, preset, rounds=rounds_for(problem.tree))
 
 
 def _checked(columns: Sequence[int] | None, size: int, mech: Mechanism) -> list[int]:

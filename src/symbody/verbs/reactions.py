@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+
+from symbody.expr.functions import as_nodes
+from symbody.expr.walk import quiet_collector, substitute
+from symbody.formalisms import triples as t3
+from symbody.formalisms.choices import Choice
+from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.reactions import reaction
+from symbody.loops.opened import opened
+from symbody.loops.reduced import PLAIN, all_accelerations, independent_accelerations, multipliers, reduce
+from symbody.loops.wrenches import cut_wrenches
 from symbody.lower.optimize import optimize_system
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import System
-from symbody.verbs.assemble import identifier
+from symbody.verbs.assemble import has_loops, identifier
 from symbody.verbs.dynamics import Problem
 
 
@@ -19,20 +30,61 @@ def reactions(
     parameters: str = "setup",
     wrenches: Sequence[str] = (),
     preset: str = "standard",
+    loops: bool = True,
+    partition: Any = "auto",
 ) -> System:
     """(q, qd, qdd) -> reaction_<joint> (6,): moment then force of the parent on the child, in child axes at its origin.
 
     joints: their names (None: all that move); wrenches: bodies with a wrench from outside, as in inverse_dynamics.
+    Closed loops (unless loops is False): (q, qd, tau) -> the same, and reaction_<cut> (6,) of the first body on the
+    second, in the axes of the second frame at its origin. They follow from the motion, hence from the efforts tau.
     """
-    problem = Problem(mech, parameters, tuple(wrenches))
     if joints is None:
         joints = [j.name for j in mech.joints if j.mode != "locked" and KINDS[j.kind].motions(j)]
+    if loops and has_loops(mech):
+        return _closed(mech, joints, parameters, tuple(wrenches), preset, partition)
+    problem = Problem(mech, parameters, tuple(wrenches))
     found = reaction(problem.tree, list(joints))
     outputs = {f"reaction_{identifier(name)}": x for name, x in zip(joints, found, strict=True)}
-    system = problem.assemble("inverse", outputs, "")
-    system = system.replace(
+    return optimize_system(_named(problem.assemble("inverse", outputs, ""), mech, joints), preset)
+
+
+def _named(system: System, mech: Mechanism, joints: Sequence[str]) -> System:
+    names = {f"reaction_{identifier(n)}": f"wrench of joint {n} on its child, Newton-Euler" for n in joints}
+    names |= {f"reaction_{identifier(c.name)}": f"wrench of loop {c.name} on its second body" for c in mech.cuts}
+    return system.replace(
         name=f"{identifier(mech.name)}_reactions",
-        origins={f"reaction_{identifier(n)}": f"wrench of joint {n} on its child, Newton-Euler" for n in joints},
-        units={**system.units, **dict.fromkeys(outputs, "N m, N")},
+        origins={**system.origins, **{n: text for n, text in names.items() if n in system.outputs}},
+        units={**system.units, **{n: "N m, N" for n in names if n in system.outputs}},
     )
-    return optimize_system(system, preset)
+
+
+def _closed(
+    mech: Mechanism, joints: Sequence[str], parameters: str, wrenches: tuple[str, ...], preset: str, partition: Any
+) -> System:
+    """Reactions of the tree at the closed motion, with the forces of the loops as wrenches from outside."""
+    from symbody.verbs.loops import ClosedProblem
+
+    problem = ClosedProblem(mech, parameters, wrenches, partition)
+    closure, tree = problem.closure(), problem.tree
+    with quiet_collector():
+        reduced = reduce(closure, opened(tree, Choice()), tree.tau, PLAIN, driven_velocities(tree), tree.qdd)
+        qdd_u = independent_accelerations(reduced)
+        qdd = as_nodes([tree.graph.zero, *all_accelerations(reduced, qdd_u)])[1:]
+        by_link, by_cut = cut_wrenches(problem.found, multipliers(reduced, qdd_u))
+        for index, (force, moment) in by_link.items():
+            old_force, old_moment = tree.wrenches.get(index, (t3.ZERO, t3.ZERO))
+            tree.wrenches[index] = (t3.add(t3.triple(old_force), force), t3.add(t3.triple(old_moment), moment))
+        found = np.array(reaction(tree, list(joints)), dtype=object)
+        # the forces of the loops hold no qdd: only the inertia forces of the tree do
+        driven = set(driven_velocities(tree))
+        moved = {s: x for k, (s, x) in enumerate(zip(tree.qdd, qdd, strict=True)) if k not in driven}
+        nodes = substitute(as_nodes([tree.graph.zero, *found.flat])[1:], moved)
+    outputs: dict[str, Any] = {
+        f"reaction_{identifier(name)}": nodes[6 * k : 6 * k + 6] for k, name in enumerate(joints)
+    }
+    for name, (force, moment) in by_cut.items():
+        outputs[f"reaction_{identifier(name)}"] = [*moment, *force]
+    bound = closure.plan(outputs, preset).bound()
+    problem.states, problem.derivatives = {}, {}
+    return _named(problem.closed_system("forward", bound, ""), mech, joints)

@@ -47,8 +47,8 @@ class States:
         digest = hashlib.sha256(f"{self.seed} {name}".encode()).digest()
         return np.full(shape, centre - 0.5 + int.from_bytes(digest[:4], "big") / 2**32)
 
-    def after(self, h: float) -> tuple[np.ndarray, np.ndarray]:
-        """(q, qd) on a smooth curve that has the right rates at h = 0."""
+    def after(self, h: complex) -> tuple[np.ndarray, np.ndarray]:
+        """(q, qd) on a smooth curve that has the right rates at h = 0; imaginary for a complex step."""
         system = rates(self.mechanism)
         moved = self.q + h * self.evaluate(system)
         return moved, self.qd + h * self.qdd

@@ -1,0 +1,366 @@
+"""Assembly: coordinates that close all loops, from a rough guess.
+
+Levenberg-Marquardt with the squared residual as damping: it converges quadratically even where constraints are
+redundant and J has no full rank (Yamashita and Fukushima 2001). If the guess leads nowhere, others around it are tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import NameLookupError, SolveError, nearest
+from symbody.expr.evaluate import evaluate
+from symbody.expr.node import Node
+from symbody.expr.walk import free_symbols
+from symbody.formalisms.tree import build_tree
+from symbody.loops.constraints import Constraints, constraints
+from symbody.loops.guess import guessed
+from symbody.loops.numeric import Numeric, advanced, motions, sliding, velocity_owners
+from symbody.model.mechanism import Mechanism
+
+MOST_STEPS = 60
+LARGEST_TURN = 0.7  # rad in one step
+NEAR = 0.3  # rad: how far from the assembled configuration samples start
+FARTHEST, AWAY = 1.5, 1e-4  # rad: where they start at most, and how far from it they must end
+STRIDE, WALK = 0.15, 6  # rad of the fastest joint in one step of a walk, and how many
+STALLED = 1e-3  # relative decrease below which a start is given up
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """Where one start ended: coordinates, residuals (m,), and whether all loops are closed, the right way round."""
+
+    q: np.ndarray
+    h: np.ndarray
+    closed: bool
+    flipped: tuple[int, ...] = ()  # rows that are closed the wrong way round
+
+
+def assemble(
+    mechanism: Mechanism,
+    q: Any = None,
+    parameters: Mapping[str, float] | None = None,
+    fixed: Collection[str] = (),
+    tolerance: float = 1e-12,
+    seed: int = 0,
+    starts: int = 40,
+    time: float = 0.0,
+    loops: Collection[str] | None = None,
+) -> np.ndarray:
+    """(nq,) closed coordinates near the guess q (zero and unit quaternions if it is not given).
+
+    q: (nq,) numbers, or {joint: numbers}; joints that it names keep their values where that is possible. fixed: joints
+    that keep the coordinates of the guess in any case; driven joints stand where their law says at `time`. loops:
+    cuts and couplings to be closed; by default those that are not switched. SolveError names what cannot close.
+    """
+    found = constraints(build_tree(mechanism))
+    return assemble_constraints(found, q, parameters, fixed, tolerance, seed, starts, time, loops)
+
+
+def assemble_constraints(
+    found: Constraints,
+    q: Any = None,
+    parameters: Mapping[str, float] | None = None,
+    fixed: Collection[str] = (),
+    tolerance: float = 1e-12,
+    seed: int = 0,
+    starts: int = 40,
+    time: float = 0.0,
+    loops: Collection[str] | None = None,
+) -> np.ndarray:
+    """`assemble` for constraints that exist already."""
+    mechanism = found.tree.mechanism
+    guess, named = guessed(mechanism, q)
+    if named:
+        options: dict[str, Any] = dict(tolerance=tolerance, seed=seed, starts=starts, time=time, loops=loops)
+        return assemble_keeping(found, guess, [*fixed, *named], parameters, fixed, **options)[0]
+    numeric = Numeric(_chosen(found, loops), parameters, time)
+    guess = driven_coordinates(mechanism, guess, parameters, time)
+    free = _free(mechanism, fixed)
+    if not numeric.found.rows:
+        return guess
+    best: Attempt | None = None
+    for start in _starts(mechanism, guess, free, seed, starts, length_scale(numeric)):
+        attempt = close(numeric, start, free, tolerance)
+        if attempt.closed:
+            return attempt.q
+        if best is None or float(attempt.h @ attempt.h) < float(best.h @ best.h):
+            best = attempt
+    assert best is not None
+    raise SolveError(_failure(numeric, best, guess, free, tolerance, fixed))
+
+
+def assemble_keeping(
+    found: Constraints,
+    q: Any,
+    kept: Collection[str],
+    parameters: Mapping[str, float] | None = None,
+    fixed: Collection[str] = (),
+    **options: Any,
+) -> tuple[np.ndarray, bool]:
+    """`assemble_constraints` with the joints `kept` where q puts them; if the loops cannot close so, with `fixed` alone.
+
+    Also whether they were kept.
+    """
+    wanted = list(dict.fromkeys(kept))
+    if wanted:
+        try:
+            return assemble_constraints(found, q, parameters, wanted, **options), True
+        except SolveError:
+            pass  # more was named than the loops leave free: as near as possible
+    return assemble_constraints(found, q, parameters, fixed, **options), not wanted
+
+
+def close(numeric: Numeric, q: np.ndarray, free: Sequence[int], tolerance: float = 1e-12) -> Attempt:
+    """Levenberg-Marquardt from one start, over the velocities in `free`."""
+    mechanism, columns = numeric.tree.mechanism, list(free)
+    turning = np.array([letter not in "T" for _, letter in velocity_owners(mechanism)])[columns]
+    h = numeric.h(q)
+    damping = 1.0
+    for _ in range(MOST_STEPS):
+        if np.abs(h).max(initial=0.0) < tolerance:
+            break
+        J = numeric.J(q)[:, columns]
+        cost = float(h @ h)
+        for _ in range(12):
+            step = _damped_step(J, h, damping * cost, turning)
+            trial = advanced(mechanism, q, _spread(step, columns, mechanism.nv))
+            h_trial = numeric.h(trial)
+            if float(h_trial @ h_trial) < cost:
+                damping = max(damping / 10, 1e-12)
+                break
+            damping *= 10
+        else:
+            break  # no descent: a minimum that is not zero
+        stalled = float(h_trial @ h_trial) > (1 - STALLED) * cost
+        q, h = trial, h_trial
+        if stalled and cost > 1e-16:
+            break
+    flipped = tuple(int(i) for i in np.flatnonzero(numeric.sides(q) < 0))
+    return Attempt(q, h, bool(np.abs(h).max(initial=0.0) < tolerance) and not flipped, flipped)
+
+
+def _damped_step(J: np.ndarray, h: np.ndarray, damping: float, turning: np.ndarray) -> np.ndarray:
+    """Minimiser of |J s + h|^2 + damping |s|^2, shortened so that no joint turns far."""
+    n = J.shape[1]
+    stacked = np.vstack([J, np.sqrt(damping) * np.eye(n)])
+    step: np.ndarray = np.linalg.lstsq(stacked, np.concatenate([-h, np.zeros(n)]), rcond=None)[0]
+    largest = float(np.abs(step[turning]).max(initial=0.0))
+    return step if largest <= LARGEST_TURN else step * (LARGEST_TURN / largest)
+
+
+def _spread(step: np.ndarray, columns: list[int], nv: int) -> np.ndarray:
+    out = np.zeros(nv)
+    out[columns] = step
+    return out
+
+
+# -- starts
+
+
+def _starts(
+    mechanism: Mechanism, guess: np.ndarray, free: Sequence[int], seed: int, count: int, length: float
+) -> Iterator[np.ndarray]:
+    """The guess, then others ever further away from it."""
+    yield guess
+    rng = np.random.default_rng(seed)
+    for k in range(1, count):
+        yield perturbed(mechanism, guess, free, rng, 0.1 + 2.0 * k / count, length)
+
+
+def perturbed(
+    mechanism: Mechanism, q: np.ndarray, free: Sequence[int], rng: np.random.Generator, size: float, length: float
+) -> np.ndarray:
+    """q after random turns of about `size` rad and slides of about size * length in the velocities `free`."""
+    step = np.zeros(mechanism.nv)
+    owners = velocity_owners(mechanism)
+    for i in free:
+        step[i] = size * rng.normal() * (length if owners[i][1] == "T" else 1.0)
+    for letter, _, iv, _ in motions(mechanism):
+        if letter == "F":
+            step[iv + 3 : iv + 6] *= length
+    return advanced(mechanism, q, step)
+
+
+def length_scale(numeric: Numeric) -> float:
+    """A length of the order of the mechanism's, m: the mean distance between neighbouring joints."""
+    lengths = []
+    for link in numeric.tree.links:
+        nodes = [x for x in link.offset if isinstance(x, Node)]
+        known = all(s in numeric.values or s.data.default is not None for s in free_symbols(nodes))
+        if nodes and known:
+            values = {s: numeric.values.get(s, s.data.default) for s in free_symbols(nodes)}
+            lengths.append(float(np.linalg.norm(evaluate(nodes, values))))
+    positive = [x for x in lengths if x > 0]
+    return float(np.mean(positive)) if positive else 1.0
+
+
+def closed_samples(
+    found: Constraints,
+    count: int = 12,
+    q: Any = None,
+    parameters: Mapping[str, float] | None = None,
+    seed: int = 0,
+) -> np.ndarray:
+    """(k, nq) closed configurations, k <= count, at least 1: an assembled one, others near it, and along walks from it.
+
+    A walk follows a motion of the mechanism, so that it stays on one branch. Configurations outside the limits of
+    joints are not taken, where the assembled one is inside.
+    """
+    mechanism = found.tree.mechanism
+    numeric = Numeric(_chosen(found, None), parameters)
+    rng = np.random.default_rng(seed)
+    free = _free(mechanism, ())
+    home = assemble_constraints(found, q, parameters, seed=seed)
+    out, length = [home], length_scale(numeric)
+    beyond = _beyond_limits(mechanism, home)
+
+    def near() -> Iterator[np.ndarray]:
+        size = NEAR
+        for _ in range(2 * count):
+            attempt = close(numeric, perturbed(mechanism, home, free, rng, size, size * length), free)
+            if attempt.closed and np.abs(attempt.q - home).max(initial=0.0) < AWAY:
+                size = min(size + NEAR, FARTHEST)  # home is a dead point, which draws starts back
+            elif attempt.closed:
+                yield attempt.q
+
+    def far() -> Iterator[np.ndarray]:
+        for _ in range(count):
+            yield from _walk(numeric, home, free, rng, length)
+
+    for wanted, source in ((1 + count // 2, near()), (count, far())):
+        for sample in source:
+            if len(out) >= wanted:
+                break
+            if _beyond_limits(mechanism, sample) <= beyond:
+                out.append(sample)
+    return np.array(out)
+
+
+def _walk(
+    numeric: Numeric, q: np.ndarray, free: Sequence[int], rng: np.random.Generator, length: float
+) -> Iterator[np.ndarray]:
+    """Every third of a few steps along a motion that the constraints allow, straight on as far as they let it."""
+    mechanism, columns = numeric.tree.mechanism, list(free)
+    unit = np.where(sliding(mechanism)[columns], length, 1.0)
+    heading = rng.normal(size=len(columns))
+    for step in range(1, WALK + 1):
+        J = numeric.J(q)[:, columns] * unit
+        _, s, vh = np.linalg.svd(J)
+        rank = int((s > 1e-6 * max(float(s[0]), 1e-300)).sum()) if len(s) else 0
+        tangent = vh[rank:]
+        if not len(tangent):
+            return
+        heading = tangent.T @ (tangent @ heading)
+        heading /= max(float(np.abs(heading).max()), 1e-300)
+        move = STRIDE * heading * unit
+        attempt = close(numeric, advanced(mechanism, q, _spread(move, columns, mechanism.nv)), free)
+        if not attempt.closed or np.abs(attempt.q - q).max() > 3 * STRIDE * max(1.0, length):
+            return  # a lock, or a jump to another branch
+        q = attempt.q
+        if step % 3 == 0:
+            yield q
+
+
+def _beyond_limits(mechanism: Mechanism, q: np.ndarray) -> set[str]:
+    """Joints of one coordinate that are outside their limits."""
+    out = set()
+    for letter, iq, _, name in motions(mechanism):
+        limits = mechanism.joint(name).limits
+        low, high = limits.lower, limits.upper
+        if letter not in "BF" and ((low is not None and q[iq] < low) or (high is not None and q[iq] > high)):
+            out.add(name)
+    return out
+
+
+# -- what is free, what is given
+
+
+def _chosen(found: Constraints, loops: Collection[str] | None) -> Constraints:
+    if loops is None:
+        return found.select([i for i, r in enumerate(found.rows) if r.h is not None and r.switch is None])
+    for name in loops:
+        if name not in found.loops:
+            raise NameLookupError(f"{found.tree.mechanism.name} has no loop {name!r}. {nearest(name, found.loops)}")
+    return found.select([i for i, r in enumerate(found.rows) if r.h is not None and r.loop in loops])
+
+
+def _free(mechanism: Mechanism, fixed: Collection[str]) -> list[int]:
+    """Velocities along which assembly may move."""
+    for name in fixed:
+        mechanism.joint(name)
+    driven = {j.name for j in mechanism.joints if j.mode == "driven"}
+    owners = velocity_owners(mechanism)
+    return [i for i, (joint, _) in enumerate(owners) if joint not in fixed and joint not in driven]
+
+
+def driven_coordinates(
+    mechanism: Mechanism, q: np.ndarray, parameters: Mapping[str, float] | None, time: float
+) -> np.ndarray:
+    """q with driven joints of one coordinate where their law puts them at `time`."""
+    out = q.copy()
+    places = {joint: iq for letter, iq, _, joint in reversed(list(motions(mechanism))) if letter not in "BF"}
+    for joint in mechanism.joints:
+        if joint.mode != "driven" or joint.value is None or joint.name not in places:
+            continue
+        values = {
+            s: time if s.data.role == "time" else (parameters or {}).get(s.data.name, s.data.default)
+            for s in free_symbols([joint.value])
+        }
+        if all(v is not None for v in values.values()):
+            out[places[joint.name]] = float(evaluate(joint.value, values))
+    return out
+
+
+# -- failure
+
+
+def _failure(
+    numeric: Numeric, best: Attempt, guess: np.ndarray, free: Sequence[int], tolerance: float, fixed: Collection[str]
+) -> str:
+    """Which loops stay open and by how much; a loop that cannot close even alone is named as such."""
+    found = numeric.found
+    name = found.tree.mechanism.name
+    if np.abs(best.h).max(initial=0.0) < tolerance:
+        turned = ", ".join(repr(x) for x in dict.fromkeys(found.rows[i].loop for i in best.flipped))
+        return (
+            f"{name} was assembled only with {turned} turned over by half a turn. Start from a guess q nearer to the "
+            "configuration that is meant."
+        )
+    gaps = {loop: loop_gap(found, best.h, loop) for loop in found.loops}
+    open_loops = sorted((x for x in gaps if gaps[x][0] >= tolerance), key=lambda x: -gaps[x][0])
+    alone = [x for x in open_loops if not _closes_alone(numeric, x, guess, free, tolerance)]
+    listed = ", ".join(f"{x!r} ({gaps[x][1]})" for x in open_loops)
+    text = f"{name} cannot be assembled: open loops {listed}."
+    if alone:
+        text += f" Not even alone: {', '.join(repr(x) for x in alone)}; check lengths and points."
+    else:
+        text += " Each of them can close alone, but not all together."
+    if fixed:
+        text += f" Fixed joints: {', '.join(fixed)}; free some of them."
+    return text + " Else give a guess q nearer to a closed configuration, or more starts=."
+
+
+def _closes_alone(numeric: Numeric, loop: str, guess: np.ndarray, free: Sequence[int], tolerance: float) -> bool:
+    found = numeric.found
+    only = Numeric(found.select([i for i, r in enumerate(found.rows) if r.loop == loop]), _by_name(numeric))
+    starts = _starts(found.tree.mechanism, guess, free, 1, 6, length_scale(numeric))
+    return any(close(only, q, free, tolerance).closed for q in starts)
+
+
+def _by_name(numeric: Numeric) -> dict[str, float]:
+    return {s.data.name: v for s, v in numeric.values.items()}
+
+
+def loop_gap(found: Constraints, h: np.ndarray, loop: str) -> tuple[float, str]:
+    """(largest residual, text with units) of a loop."""
+    rows = [(i, r) for i, r in enumerate(found.rows) if r.loop == loop]
+    parts = []
+    for unit in dict.fromkeys(r.unit for _, r in rows):
+        size = float(np.linalg.norm([h[i] for i, r in rows if r.unit == unit]))
+        parts.append(f"gap {size:.3g} {unit}" if unit != "1" else f"residual {size:.3g}")
+    return max(abs(float(h[i])) for i, _ in rows), ", ".join(parts)

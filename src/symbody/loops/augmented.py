@@ -1,0 +1,138 @@
+"""Accelerations and multipliers at once, from the equations of the tree augmented by the constraints (robotran 3.14).
+
+    [[M, J^T], [J, 0]] (qdd, -lam) = (tau - c, -bias - 2 alpha hd - beta^2 h)
+
+The matrix is symmetric; eliminating the velocities leaf first, then the constraints, meets no zero pivot where M is
+positive and the rows of J are independent. Positions and velocities are taken as they are given: Baumgarte's terms, or
+a projection after each step, keep them closed. A loop that opens and closes has its row multiplied by its switch s, and
+(1 - s) lam beside it: open, it is the equation lam = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import ModelError, SymbodyError
+from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
+from symbody.expr.evaluate import evaluate
+from symbody.expr.functions import as_nodes
+from symbody.expr.linear_algebra import solve_ldlt, solve_lu
+from symbody.expr.node import Node
+from symbody.expr.walk import free_symbols
+from symbody.formalisms import triples as t3
+from symbody.loops.assembly import closed_samples
+from symbody.loops.constraints import Constraints
+from symbody.loops.row import Row
+
+SAMPLES = 3  # states at which M and pivots are judged
+SINGULAR = 1e-12  # eigenvalue of M, scaled to a unit diagonal, that counts as none
+
+
+def switches(found: Constraints) -> dict[str, Node]:
+    """Inputs s_<loop> of the loops that open and close: name -> symbol."""
+    names = dict.fromkeys(row.switch for row in found.rows if row.switch is not None)
+    return {name: found.tree.graph.symbol(name, "input") for name in names}
+
+
+def augmented(
+    found: Constraints,
+    mass: Array,
+    bias: Array,
+    tau: Array,
+    driven: Sequence[int],
+    given: Array,
+    rows: Sequence[int] | None = None,
+    alpha: Any = 0,
+    beta: Any = 0,
+) -> tuple[Array, Array]:
+    """(qdd (nv,), lam (m,)). driven velocities have their accelerations `given` (nv,); rows: those to keep (None: all).
+
+    alpha, beta   of Baumgarte's stabilisation, 1/s: the gap of a loop obeys hdd + 2 alpha hd + beta^2 h = 0
+    """
+    n = len(tau)
+    kept = list(range(len(found.rows))) if rows is None else list(rows)
+    free = [k for k in range(n) if k not in set(driven)]
+    size = len(free) + len(kept)
+    matrix, right = zeros(size, size), zeros(size)
+    matrix[: len(free), : len(free)] = mass[np.ix_(free, free)]
+    for i, k in enumerate(free):
+        right[i] = t3.minus(t3.minus(tau[k], bias[k]), sum_of_products((mass[k, j], given[j]) for j in driven))
+    on = switches(found)
+    for i, r in enumerate(kept, len(free)):
+        row = found.rows[r]
+        s = 1 if row.switch is None else on[row.switch]
+        for j, k in enumerate(free):
+            if k in row.J:
+                matrix[i, j] = matrix[j, i] = t3.times(s, row.J[k])
+        if row.switch is not None:
+            matrix[i, i] = s - 1
+        known = sum_of_products((row.J[k], given[k]) for k in driven if k in row.J)
+        right[i] = t3.times(s, difference(_right(found, row, alpha, beta), known))
+    x = _solved(found, matrix, right, len(free))
+    qdd, lam = np.array(given, dtype=object), zeros(len(found.rows))
+    qdd[free] = x[: len(free)]
+    for i, r in enumerate(kept, len(free)):
+        lam[r] = difference(0, x[i])
+    return qdd, lam
+
+
+def _right(found: Constraints, row: Row, alpha: Any, beta: Any) -> Any:
+    """-bias - 2 alpha hd - beta^2 h; of a velocity constraint -bias - 2 alpha hd."""
+    out = difference(0, row.bias)
+    if not is_zero(alpha):
+        rate = t3.plus(sum_of_products((e, found.tree.qd[k]) for k, e in row.J.items()), row.ht)
+        out = difference(out, t3.times(2 * alpha, rate))
+    if not is_zero(beta) and row.h is not None:
+        out = difference(out, t3.times(beta * beta, row.h))
+    return out
+
+
+def _solved(found: Constraints, matrix: Array, right: Array, velocities: int) -> Array:
+    samples = _samples(found, matrix)
+    heavy = not any(is_zero(matrix[k, k]) for k in range(velocities))
+    if heavy and all(_is_positive(m[:velocities, :velocities]) for m in samples):
+        order = [*range(velocities - 1, -1, -1), *range(velocities, len(right))]
+        return solve_ldlt(matrix, right, order=order)
+    # joints that move nothing with mass: the constraints must hold them, and pivots come from off the diagonal
+    if not samples:
+        raise ModelError(
+            "a joint moves nothing that has mass or inertia, and no pivot could be chosen. Give its body an inertia, "
+            "or use formulation='reduced' with this joint dependent."
+        )
+    return solve_lu(matrix, right, sample=np.array(samples))
+
+
+def _is_positive(mass: np.ndarray) -> bool:
+    """Whether a symmetric matrix is positive definite, whatever the units of its rows."""
+    size = np.sqrt(np.abs(np.diag(mass)))
+    return bool(np.all(size > 0) and np.linalg.eigvalsh(mass / np.outer(size, size)).min(initial=1.0) > SINGULAR)
+
+
+def _samples(found: Constraints, matrix: Array) -> list[np.ndarray]:
+    """Values of the matrix at closed states, where entries may vanish that elsewhere do not.
+
+    Other symbols take their defaults, or a number in [0.2, 1.2]; so does q if the loops cannot be closed.
+    """
+    first = next(x for x in matrix.flat if isinstance(x, Node))
+    nodes = as_nodes([first, *matrix.flat])[1:]
+    try:
+        positions = list(closed_samples(found, SAMPLES))
+    except SymbodyError:
+        positions = []
+    out = []
+    for draw in range(SAMPLES):
+        rng = np.random.default_rng(draw)
+        values = {s: rng.uniform(0.2, 1.2) if s.data.default is None else s.data.default for s in free_symbols(nodes)}
+        if positions:
+            closed = dict(zip(found.tree.q, map(float, positions[draw % len(positions)]), strict=True))
+            values.update({s: x for s, x in closed.items() if s in values})
+        try:
+            value = np.array([float(v) for v in evaluate(nodes, values)]).reshape(matrix.shape)
+        except SymbodyError:
+            continue
+        if np.all(np.isfinite(value)):
+            out.append(value)
+    return out

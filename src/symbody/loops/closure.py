@@ -1,0 +1,255 @@
+"""Closed loops in cascade: positions by Newton's iteration, velocities and accelerations by the same factors.
+
+Block by block (robotran 3.13), with q_u independent and q_v dependent:
+
+    position      h^K(q_u, q^I .. q^K) = 0
+    velocity      J^K B^K = -J_u^K - sum J^{K,L} B^L,          qd_v = B qd_u + b
+    acceleration  J^K b'^K = -(Jdot qd)^K - sum J^{K,L} b'^L,  qdd_v = B qdd_u + b'
+
+Only diagonal blocks are factored. Everything is written in the symbols of the Tree, as if the dependent coordinates
+were known; a Plan then puts their solutions in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
+from symbody.expr.functions import as_nodes
+from symbody.expr.node import Node, Pivots
+from symbody.expr.walk import quiet_collector, substitute
+from symbody.formalisms.tree import Tree
+from symbody.loops.binding import Binder
+from symbody.loops.constraints import Constraints, Row
+from symbody.loops.factors import Factors, factors
+from symbody.loops.partition import Partition
+from symbody.loops.structure import Block
+from symbody.loops.unknowns import Unknowns, part_of, unknowns
+from symbody.rewrite.presets import optimize
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """Constraints of a Tree with a Partition of its velocities, ready to be solved.
+
+    blocks     diagonal blocks in the order of solution, with their factors
+    located    those that find coordinates, with their factors: the same, unless some constraints are on velocities only
+    u, v       indices of the independent and of the dependent velocities (v in the order of the blocks)
+    """
+
+    found: Constraints
+    partition: Partition
+    blocks: tuple[Block, ...]
+    factored: tuple[Factors, ...]
+    located: tuple[tuple[Block, Factors], ...]
+
+    @property
+    def tree(self) -> Tree:
+        return self.found.tree
+
+    @property
+    def u(self) -> tuple[int, ...]:
+        return self.partition.independent
+
+    @cached_property
+    def v(self) -> tuple[int, ...]:
+        return tuple(k for block in self.blocks for k in block.columns)
+
+    @cached_property
+    def place(self) -> dict[int, int]:
+        """Dependent velocity -> its row in B and b'."""
+        return {k: i for i, k in enumerate(self.v)}
+
+    def solve(self, right: Mapping[int, Any]) -> dict[int, Any]:
+        """x of J_v x = right block by block; right: constraint row -> value. Returns velocity -> value."""
+        x: dict[int, Any] = {}
+        for block, found in zip(self.blocks, self.factored, strict=True):
+            values = []
+            for r in block.rows:
+                known = sum_of_products((e, x[k]) for k, e in self.found.rows[r].J.items() if k in x)
+                values.append(difference(right.get(r, 0), known))
+            x.update(zip(block.columns, found.solve(values), strict=True))
+        return x
+
+    def solve_transposed(self, right: Mapping[int, Any]) -> dict[int, Any]:
+        """y of J_v^T y = right, last block first; right: velocity -> value. Returns constraint row -> value."""
+        y: dict[int, Any] = {}
+        for block, found in zip(reversed(self.blocks), reversed(self.factored), strict=True):
+            values = []
+            for k in block.columns:
+                known = sum_of_products((self.found.rows[r].J[k], y[r]) for r in y if k in self.found.rows[r].J)
+                values.append(difference(right.get(k, 0), known))
+            y.update(zip(block.rows, found.solve_transposed(values), strict=True))
+        return y
+
+    @cached_property
+    def B(self) -> Array:
+        """(v, u): qd_v = B qd_u, where no constraint depends on time."""
+        out = zeros(len(self.v), len(self.u))
+        for j, k in enumerate(self.u):
+            column = {r: difference(0, row.J[k]) for r, row in self._rows() if k in row.J}
+            if column:
+                for i, value in self.solve(column).items():
+                    out[self.place[i], j] = value
+        return out
+
+    @cached_property
+    def E(self) -> Array:
+        """(v, m): J_v^-1, dependent velocities for unit rates of the constraints; 0 for rows that were left out."""
+        out = zeros(len(self.v), len(self.found.rows))
+        for r, _ in self._rows():
+            for i, value in self.solve({r: 1}).items():
+                out[self.place[i], r] = value
+        return out
+
+    @cached_property
+    def rates(self) -> dict[Node, Any]:
+        """Symbol of a dependent velocity -> its value, as an expression of the independent ones (by B)."""
+        drift = self.solve({r: difference(0, row.ht) for r, row in self._rows() if not is_zero(row.ht)})
+        qd = self.tree.qd
+        out = {}
+        for k, i in self.place.items():
+            value = sum_of_products(zip(self.B[i], qd[list(self.u)]))
+            out[qd[k]] = value if is_zero(drift[k]) else drift[k] + value
+        return out
+
+    @cached_property
+    def direct_rates(self) -> dict[Node, Any]:
+        """As `rates`, without B: one right-hand side."""
+        qd, independent = self.tree.qd, set(self.u)
+        right = {}
+        for r, row in self._rows():
+            moved = sum_of_products((e, qd[k]) for k, e in row.J.items() if k in independent)
+            right[r] = difference(difference(0, row.ht), moved)
+        return {qd[k]: value for k, value in self.solve(right).items()}
+
+    @cached_property
+    def bias(self) -> Array:
+        """(v,) b': dependent accelerations at zero independent ones."""
+        found = self.solve({r: difference(0, row.bias) for r, row in self._rows()})
+        return np.array([found[k] for k in self.v], dtype=object)
+
+    @cached_property
+    def solved_rows(self) -> tuple[int, ...]:
+        """Rows of the constraints in the order of the blocks; redundant ones are left out."""
+        return tuple(r for block in self.blocks for r in block.rows)
+
+    def _rows(self) -> list[tuple[int, Row]]:
+        return [(r, self.found.rows[r]) for r in self.solved_rows]
+
+    # -- outputs at the solution
+
+    def plan(self, outputs: Mapping[str, Any], preset: str = "standard", direct: bool = False, rounds: int = 3) -> Plan:
+        """Outputs (expressions of the Tree's symbols) and the iterations, rewritten together by a preset.
+
+        direct: whether dependent velocities are solved for without B.
+        """
+        with quiet_collector():
+            graph, owners = self.tree.graph, part_of(self.tree)
+            solved, roots = [], []
+            for block, found in self.located:
+                h = [self.found.rows[r].h for r in block.rows]
+                w = found.solve([difference(0, x) for x in h])
+                mine = unknowns(self.tree, block.columns, dict(zip(block.columns, w, strict=True)), owners)
+                solved.append((_block_name(self.found, block), mine))
+                roots += [*h, *mine.step]
+            arrays = {n: np.array(a, dtype=object) for n, a in outputs.items()}
+            nodes = as_nodes([graph.zero, *roots, *(x for a in arrays.values() for x in a.flat)])[1:]
+            nodes = substitute(nodes, self.direct_rates if direct else self.rates)
+            nodes, _ = optimize(nodes, preset, rounds=rounds)
+            return Plan(tuple(solved), {n: a.shape for n, a in arrays.items()}, nodes)
+
+    def bound(
+        self, outputs: Mapping[str, Any], preset: str = "standard", direct: bool = False, rounds: int = 3
+    ) -> dict[str, Array]:
+        """Outputs at the closed position and velocity; the dependent part of q is a guess, that of qd is not read."""
+        return self.plan(outputs, preset, direct, rounds).bound()
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A program in which dependent coordinates still are symbols: residuals and steps of the blocks, then outputs."""
+
+    solved: tuple[tuple[str, Unknowns], ...]
+    shapes: dict[str, tuple[int, ...]]
+    nodes: list[Node]
+
+    @property
+    def outputs(self) -> list[Node]:
+        return self.nodes[2 * sum(len(mine.symbols) for _, mine in self.solved) :]
+
+    def bound(self) -> dict[str, Array]:
+        """The outputs at the solutions of the blocks."""
+        with quiet_collector():
+            binder, start = Binder(), 0
+            for name, mine in self.solved:
+                n = len(mine.symbols)
+                h, step = self.nodes[start : start + n], self.nodes[start + n : start + 2 * n]
+                binder.add_block(name, h, step, mine)
+                start += 2 * n
+            rest = iter(binder.at_solution(self.nodes[start:]))
+        out = {}
+        for name, shape in self.shapes.items():
+            out[name] = np.empty(shape, dtype=object)
+            for i in range(out[name].size):
+                out[name].flat[i] = next(rest)
+        return out
+
+
+def close(found: Constraints, partition: Partition) -> Closure:
+    """The Closure of constraints by a partition."""
+    moved = _factored(found, partition.blocks, partition.pivots)
+    holonomic = all(found.rows[r].h is not None for r in partition.rows)
+    located = moved if holonomic else _factored(found, partition.position, partition.position_pivots)
+    return Closure(found, partition, tuple(b for b, _ in moved), tuple(f for _, f in moved), located)
+
+
+def _factored(
+    found: Constraints, blocks: tuple[Block, ...], pivots: Mapping[int, Pivots]
+) -> tuple[tuple[Block, Factors], ...]:
+    blocks, orders = _with_whole_quaternions(found.tree, blocks, [pivots.get(k) for k in range(len(blocks))])
+    out = []
+    for block, order in zip(blocks, orders, strict=True):
+        rows = [[found.rows[r].J.get(c, 0) for c in block.columns] for r in block.rows]
+        out.append((block, factors(np.array(rows, dtype=object), order)))
+    return tuple(out)
+
+
+def _with_whole_quaternions(
+    tree: Tree, blocks: tuple[Block, ...], pivots: list[Pivots | None]
+) -> tuple[tuple[Block, ...], list[Pivots | None]]:
+    """Blocks that hold parts of one quaternion are merged: a finite turn couples its three increments."""
+    owners = part_of(tree)
+    first: dict[Any, int] = {}
+    for k, block in enumerate(blocks):
+        for c in block.columns:
+            part = owners[c]
+            if part.kind in "BF" and first.setdefault(part, k) != k:
+                return _with_whole_quaternions(tree, *_merged(blocks, pivots, first[part], k))
+    return blocks, pivots
+
+
+def _merged(
+    blocks: tuple[Block, ...], pivots: list[Pivots | None], i: int, k: int
+) -> tuple[tuple[Block, ...], list[Pivots | None]]:
+    """Blocks i .. k as one, in the place of the first: the order of the others stays valid, and that of the pivots."""
+    group = blocks[i : k + 1]
+    rows, columns = (tuple(x for b in group for x in getattr(b, side)) for side in ("rows", "columns"))
+    number = {j: j if j < i else i if j <= k else j - (k - i) for j in range(len(blocks))}
+    after = tuple(sorted({a for b in group for a in b.after if a < i}))
+    rest = [Block(b.rows, b.columns, tuple(sorted({number[a] for a in b.after}))) for b in blocks[k + 1 :]]
+    order: list[tuple[int, int]] = []
+    for b, mine in zip(group, pivots[i : k + 1], strict=True):
+        natural = [(n, n) for n in range(len(b.rows))]  # rows and columns of a block are matched
+        order += [(r + len(order), c + len(order)) for r, c in (mine if mine is not None else natural)]
+    return (*blocks[:i], Block(rows, columns, after), *rest), [*pivots[:i], tuple(order), *pivots[k + 1 :]]
+
+
+def _block_name(found: Constraints, block: Block) -> str:
+    loops = dict.fromkeys(found.rows[r].loop for r in block.rows)
+    return "close_" + "_".join("".join(c if c.isalnum() else "_" for c in name) for name in loops)

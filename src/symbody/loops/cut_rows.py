@@ -1,0 +1,203 @@
+"""Rows of cuts: which equations a kind of cut has, and each of them.
+
+point rows       p2 - p1 = 0, all three in the axes of the ancestor, or some of them along axes of a frame of the cut
+rotation rows    all three: small angles h_r = (-A_32, A_31, -A_21), A = R_1 R_2^T, with the angular velocity as
+                 rate (robotran 3.11, corrected); some of them: a_1 . b_2 = 0 for axes a, b of the two frames
+rod              ((p2 - p1)^2 - l^2) / 2 = 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from symbody.expr.arrays import is_one, is_zero
+from symbody.formalisms import triples as t3
+from symbody.formalisms.frames import Frame
+from symbody.formalisms.tree import Tree
+from symbody.formalisms.triples import OTHERS, Vec
+from symbody.loops.chains import Carried, Columns, direction, point, spin
+from symbody.loops.row import Row
+from symbody.model.mechanism import Cut
+
+XYZ = "xyz"
+
+
+def cut_rows(tree: Tree, cut: Cut, first: Frame, second: Frame, base: int) -> Iterator[Row]:
+    """Rows of a cut between two frames in the axes of the Link `base`, which carries both."""
+    writer = _Writer(tree, cut, first, second, base)
+    axis = XYZ.index(cut.axis)
+    across = sorted(OTHERS[axis])
+    if cut.kind == "rod":
+        yield writer.rod()
+    elif cut.kind in ("ball", "solid", "revolute", "universal"):
+        yield from writer.point()
+    elif cut.kind in ("prismatic", "cylindrical"):
+        # both frames have the axis: that of a frame at rest is cheaper
+        yield from writer.along(across, second if second.link == base else first)
+    if cut.kind in ("solid", "prismatic"):
+        yield from writer.rotation()
+    elif cut.kind in ("revolute", "cylindrical"):
+        yield from writer.aligned(axis, across)
+    elif cut.kind == "universal":
+        yield writer.perpendicular("r" + cut.axis + cut.axis2, axis, XYZ.index(cut.axis2), 1)
+    elif cut.kind == "rows":
+        moves, turns = sorted(r for r in cut.rows if r < 3), sorted(r - 3 for r in cut.rows if r >= 3)
+        yield from writer.point() if len(moves) == 3 else writer.along(moves, first)
+        if len(turns) == 3:
+            yield from writer.rotation()
+        elif len(turns) == 2:
+            yield from writer.aligned(next(k for k in range(3) if k not in turns), turns)
+        elif turns:
+            yield writer.about(turns[0])
+
+
+class _Writer:
+    """The rows of one cut; what they share is computed once."""
+
+    def __init__(self, tree: Tree, cut: Cut, first: Frame, second: Frame, base: int) -> None:
+        self.tree, self.cut, self.base = tree, cut, base
+        self.first, self.second = first, second
+        self.bodies = (cut.first[0], cut.second[0])
+        self.axes = "world axes" if base < 0 else f"axes of {tree.links[base].body or tree.links[base].joint!r}"
+
+    # -- points
+
+    def gap(self, rate: bool = True) -> Carried:
+        """p2 - p1 as the ancestor sees it; its rate is valid only if it is asked for."""
+        return _difference(*(point(self.tree, f, self.base, rate) for f in (self.second, self.first)))
+
+    def point(self) -> Iterator[Row]:
+        gap = self.gap(rate=False)
+        for k, name in enumerate(XYZ):
+            text = f"force on {self.bodies[1]!r} at {self.cut.name!r}, component {name} in {self.axes}, N"
+            yield self.row(name, gap.value[k], _component(gap.columns, k), gap.bias[k], "m", text)
+
+    def along(self, axes: list[int], f: Frame) -> Iterator[Row]:
+        """Components of p2 - p1 along axes of a frame of the cut, as that frame sees them: exact derivatives.
+
+        Two axes that span a plane of the ancestor's axes are replaced by these: then nothing turns.
+        """
+        if not axes:
+            return
+        normal = self.constant_axis(f, next(k for k in range(3) if k not in axes)) if len(axes) == 2 else None
+        gap = self.gap(rate=normal is None)
+        if normal is not None:
+            for name, k in zip(axes, sorted(OTHERS[normal]), strict=True):
+                text = f"force on {self.bodies[1]!r} at {self.cut.name!r}, component {XYZ[k]} in {self.axes}, N"
+                yield self.row(XYZ[name], gap.value[k], _component(gap.columns, k), gap.bias[k], "m", text)
+            return
+        for k in axes:
+            e = direction(self.tree, f, self.base, t3.along(k, 1))
+            h, slopes, bias = _dot(e, gap)
+            which = "first" if f is self.first else "second"
+            text = f"force on {self.bodies[1]!r} at {self.cut.name!r} along {XYZ[k]} of its {which} frame, N"
+            yield self.row(XYZ[k], h, slopes, bias, "m", text)
+
+    def constant_axis(self, f: Frame, k: int) -> int | None:
+        """Number of the ancestor's axis that axis k of a frame always lies along, by structure; None: it moves."""
+        e = direction(self.tree, f, self.base, t3.along(k, 1)).value
+        entries = [i for i in range(3) if not is_zero(e[i])]
+        if len(entries) != 1 or not (is_one(e[entries[0]]) or is_one(t3.minus(0, e[entries[0]]))):
+            return None
+        return entries[0]
+
+    def rod(self) -> Row:
+        gap = self.gap()
+        length = self.tree.node(self.cut.length)
+        h = t3.times(0.5, t3.minus(t3.dot(gap.value, gap.value), t3.times(length, length)))
+        slopes = _nonzero({i: t3.dot(gap.value, c) for i, c in gap.columns.items()})
+        bias = t3.plus(t3.dot(gap.rate, gap.rate), t3.dot(gap.value, gap.bias))
+        text = f"thrust of rod {self.cut.name!r} divided by its length, N/m: positive pushes its ends apart"
+        return self.row("rod", h, slopes, bias, "m^2", text)
+
+    # -- rotations
+
+    def rotation(self) -> Iterator[Row]:
+        """Three small angles of the second frame relative to the first, about axes of the ancestor."""
+        r1, r2 = self.matrix(self.first), self.matrix(self.second)
+        turn = _difference(*(spin(self.tree, f.link, self.base) for f in (self.second, self.first)))
+
+        def entry(i: int, j: int) -> Any:
+            return t3.dot(r1[i], r2[j])
+
+        angles = (t3.minus(0, entry(2, 1)), entry(2, 0), t3.minus(0, entry(1, 0)))
+        for k, h in enumerate(angles):
+            text = f"torque on {self.bodies[1]!r} by {self.cut.name!r}, component {XYZ[k]} in {self.axes}, N m"
+            slopes = _component(turn.columns, k)
+            yield self.row("r" + XYZ[k], h, slopes, turn.bias[k], "rad", text, entry(k, k))
+
+    def matrix(self, f: Frame) -> t3.Mat:
+        """Frame axes to ancestor axes."""
+        return t3.transposed(tuple(direction(self.tree, f, self.base, t3.along(k, 1)).value for k in range(3)))  # type: ignore[arg-type]
+
+    def about(self, k: int) -> Row:
+        """No turn about axis k of the first frame: a small angle in a planar loop, else x_2 stays across y_1."""
+        flat = self.constant_axis(self.first, k)
+        if flat is not None:
+            rows = list(self.rotation())
+            if not any(rows[i].J or not is_zero(rows[i].h) for i in OTHERS[flat]):
+                return replace(rows[flat], name=f"{self.cut.name}.r{XYZ[k]}")
+        i, j = OTHERS[k]
+        return self.perpendicular("r" + XYZ[k], j, i, 1)
+
+    def aligned(self, axis: int, rows: list[int]) -> Iterator[Row]:
+        """No turn of the frames' common axis about the other axes, those in `rows`: a_1 . axis_2 = 0."""
+        i, j = OTHERS[axis]
+        for k in rows:
+            # about axis i of the first frame: axis_2 leaves -j; about j: it goes to +i
+            other, sign = (j, -1) if k == i else (i, 1)
+            yield self.perpendicular("r" + XYZ[k], other, axis, sign, axis)
+
+    def perpendicular(self, name: str, of_first: int, of_second: int, sign: int, parallel: int | None = None) -> Row:
+        """sign a_1 . b_2 = 0; its rate is (omega_2 - omega_1) . (b_2 x a_1), an exact derivative."""
+        a = direction(self.tree, self.first, self.base, t3.along(of_first, sign))
+        b = direction(self.tree, self.second, self.base, t3.along(of_second, 1))
+        h, slopes, bias = _dot(a, b)
+        about = f"{XYZ[of_second]} of its second frame crossed with {XYZ[of_first]} of its first"
+        text = f"torque on {self.bodies[1]!r} by {self.cut.name!r} about {about}, N m"
+        side = None
+        if parallel is not None:
+            along = direction(self.tree, self.first, self.base, t3.along(parallel, 1))
+            side = t3.dot(along.value, b.value)
+        return self.row(name, h, slopes, bias, "rad", text, side)
+
+    def row(
+        self, name: str, h: Any, slopes: dict[int, Any], bias: Any, unit: str, meaning: str, side: Any = None
+    ) -> Row:
+        cut = self.cut
+        switch = f"s_{cut.name}" if cut.switched else None
+        return Row(f"{cut.name}.{name}", cut.name, h, slopes, 0, bias, switch, unit, meaning, side)
+
+
+# -- arithmetic of carried vectors
+
+
+def _difference(a: Carried, b: Carried) -> Carried:
+    columns: Columns = dict(a.columns)
+    for i, c in b.columns.items():
+        columns[i] = t3.add(columns.get(i, t3.ZERO), t3.negative(c))
+
+    def minus(u: Vec, v: Vec) -> Vec:
+        return t3.add(u, t3.negative(v))
+
+    return Carried(minus(a.value, b.value), columns, minus(a.rate, b.rate), minus(a.bias, b.bias))
+
+
+def _dot(a: Carried, b: Carried) -> tuple[Any, dict[int, Any], Any]:
+    """a . b, its slopes by velocities and its bias."""
+    slopes = {i: t3.dot(a.value, c) for i, c in b.columns.items()}
+    for i, c in a.columns.items():
+        slopes[i] = t3.plus(slopes.get(i, 0), t3.dot(c, b.value))
+    twice = t3.times(2, t3.dot(a.rate, b.rate))
+    bias = t3.total((t3.dot(a.bias, b.value), twice, t3.dot(a.value, b.bias)))
+    return t3.dot(a.value, b.value), _nonzero(slopes), bias
+
+
+def _component(columns: Columns, k: int) -> dict[int, Any]:
+    return _nonzero({i: c[k] for i, c in columns.items()})
+
+
+def _nonzero(slopes: dict[int, Any]) -> dict[int, Any]:
+    return {i: slopes[i] for i in sorted(slopes) if not is_zero(slopes[i])}

@@ -1,0 +1,65 @@
+"""Efforts of the actuated joints of a closed mechanism for a motion of its independent joints (robotran 3.14).
+
+    Psi = Phi_u + B^T Phi_v,  Psi = G tau_a
+
+Phi are the efforts of the opened tree with its joint laws; G has a unit column for each independent actuated joint and
+a row of B, transposed, for each dependent one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from symbody.expr.arrays import Array, transpose, zeros
+from symbody.expr.functions import as_nodes
+from symbody.expr.linear_algebra import solve_ldlt
+from symbody.expr.walk import substitute
+from symbody.loops.closure import Closure
+from symbody.loops.factors import factors
+from symbody.loops.reduced import accelerations_for, add, product
+from symbody.model.joints import KINDS
+from symbody.model.mechanism import Mechanism, has_coordinates
+
+
+def actuated_velocities(mechanism: Mechanism) -> list[int]:
+    """Indices of the velocities on which an effort may act: of joints that are actuated, or driven by some effort."""
+    out: list[int] = []
+    at = 0
+    for joint in mechanism.joints:
+        if has_coordinates(joint):
+            n = KINDS[joint.kind].nv(joint)
+            own = n - (joint.elastic is not None)
+            if joint.mode in ("actuated", "driven"):
+                out += range(at, at + own)
+            at += n
+    return out
+
+
+def balance(closure: Closure, efforts: Array, actuated: Sequence[int]) -> tuple[Array, Array]:
+    """(Psi (u,), G (u, a)) from the efforts (nv,) of the tree, an expression of its symbols q, qd, qdd."""
+    tree, u = closure.tree, closure.u
+    qdd = accelerations_for(closure, tree.qdd[list(u)])
+    nodes = as_nodes([tree.graph.zero, *efforts, *qdd])[1:]
+    moved = substitute(nodes[: len(qdd)], {tree.qdd[k]: nodes[len(qdd) + k] for k in closure.v})
+    phi = np.array(moved, dtype=object)
+    psi = add(phi[list(u)], product(transpose(closure.B), phi[list(closure.v)]))
+    g = zeros(len(u), len(actuated))
+    for j, k in enumerate(actuated):
+        if k in closure.place:
+            g[:, j] = closure.B[closure.place[k]]
+        else:
+            g[u.index(k), j] = 1
+    return psi, g
+
+
+def actuator_efforts(psi: Array, g: Array) -> Array | None:
+    """tau_a (a,) of G tau_a = Psi: exact, or of least norm where there are more actuators; None if there are fewer."""
+    n, a = g.shape
+    if a < n:
+        return None
+    if a == n:
+        return np.array(factors(g).solve(list(psi)), dtype=object)
+    x = solve_ldlt(product(g, transpose(g)), psi)
+    return product(transpose(g), x)

@@ -1,0 +1,365 @@
+"""Partition of the coordinates of closed loops into independent ones, q_u, and dependent ones, q_v.
+
+J_v must be square, regular and well conditioned; how much code the reduced equations need depends on the choice as well
+(robotran 3.12, 4.6). Four ways: from structure (heuristic), from numbers (pivoting), by hand, or automatically: the
+cheapest choice by predicted operations among those that are well conditioned at sampled closed configurations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import ExpressionError, ModelError, NameLookupError, nearest
+from symbody.expr.lu import lu
+from symbody.loops.assembly import closed_samples
+from symbody.loops.constraints import Constraints
+from symbody.loops.heuristic import sparse_choice
+from symbody.loops.numeric import Numeric, sliding, velocity_owners
+from symbody.loops.pivoting import numeric_choice
+from symbody.loops.predicted import predicted_cost
+from symbody.loops.redundancy import redundancy_text, redundant_rows, regular_samples, scaled, velocity_names
+from symbody.loops.search import Problem, kinds_of, mass_pattern, ranked_choices
+from symbody.loops.structure import Block, block_triangular, match, unmatched
+
+METHODS = ("auto", "heuristic", "pivoting")
+CONDITION = 1e3  # of J_v, scaled, at the worst sample: above it another choice is preferred
+SAMPLES = 12
+
+Pivots = Mapping[int, Sequence[tuple[int, int]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Which velocities are independent, and how the dependent ones follow.
+
+    independent   velocity indices q_u: those that are chosen, driven ones, and those that no constraint contains
+    dependent     velocity indices q_v, ascending
+    blocks        diagonal blocks in the order of solution; rows index `Constraints.rows`, columns are velocity indices
+    pivots        block number -> (row, column) places inside the block in the order of elimination
+    redundant     rows that were left out
+    open          rows of switched loops that are regarded as open
+    position      blocks that find coordinates: rows with an h alone. Same as `blocks` unless there are constraints on
+                  velocities only; then the coordinates of dependent velocities that are not in them are states.
+                  position_pivots: as `pivots`
+    condition     at the worst regular sample, scaled: largest singular value of J by the smallest of J_v; or nan
+    explanation   sentences: why this choice
+    """
+
+    independent: tuple[int, ...]
+    dependent: tuple[int, ...]
+    blocks: tuple[Block, ...]
+    pivots: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    redundant: tuple[int, ...] = ()
+    open: tuple[int, ...] = ()
+    position: tuple[Block, ...] = ()
+    position_pivots: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    condition: float = float("nan")
+    explanation: str = ""
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Rows that are solved, in the order of the blocks."""
+        return tuple(r for b in self.blocks for r in b.rows)
+
+
+def choose_partition(
+    found: Constraints,
+    method: str | Sequence[str] = "auto",
+    samples: Any = None,
+    parameters: Mapping[str, float] | None = None,
+    q: Any = None,
+    seed: int = 0,
+    condition: float = CONDITION,
+    pivots: Pivots | None = None,
+    closed: Collection[str] = (),
+) -> Partition:
+    """A Partition by "auto", "heuristic", "pivoting", or with the independent joints given by name.
+
+    Of a joint with several velocities "joint.2" is the second one, "joint" stands for all.
+    samples: (k, nq) closed configurations; by default some are found around the guess q, and with () structure alone
+    decides. condition: what "auto" accepts. pivots: instead of those chosen from samples. closed: switched loops that
+    are closed.
+    """
+    _check_method(found, method, closed)
+    problem, numbers, redundant, words = _prepared(found, samples, parameters, q, seed, condition, closed)
+    return _made(found, problem, numbers, redundant, _dependent(found, problem, method, words), words, pivots or {})
+
+
+def partition_candidates(
+    found: Constraints,
+    count: int,
+    samples: Any = None,
+    parameters: Mapping[str, float] | None = None,
+    seed: int = 0,
+    condition: float = CONDITION,
+) -> tuple[Partition, ...]:
+    """The automatic Partition, then others whose programs are worth counting.
+
+    Up to `count` in all of the least predicted costs, and the choice by structure if it keeps to the condition.
+    """
+    problem, numbers, redundant, words = _prepared(found, samples, parameters, None, seed, condition, ())
+    ranked, text = ranked_choices(problem, count)
+    barred = [i for i in range(problem.pattern.shape[1]) if i not in problem.candidates]
+    structural = sparse_choice(problem.pattern, barred)
+    if -1 not in structural and condition_of(problem.numbers, structural) <= condition:
+        ranked.append(structural)
+    distinct = dict.fromkeys(tuple(sorted(c)) for c in ranked)
+    return tuple(_made(found, problem, numbers, redundant, [*c], [*words, text], {}) for c in distinct)
+
+
+def _prepared(
+    found: Constraints,
+    samples: Any,
+    parameters: Mapping[str, float] | None,
+    q: Any,
+    seed: int,
+    condition: float,
+    closed: Collection[str],
+) -> tuple[Problem, np.ndarray, list[int], list[str]]:
+    """(Problem, numbers of J (k, m, nv) at regular samples, redundant rows, what there is to say)."""
+    shut = [i for i, r in enumerate(found.rows) if r.switch is None or r.loop in closed]
+    words: list[str] = []
+    numbers = _sampled(found, samples, parameters, q, seed, words)
+    even = scaled(numbers, sliding(found.tree.mechanism))
+    redundant = [shut[i] for i in redundant_rows(even[:, shut])] if len(numbers) and shut else []
+    if redundant:
+        words.append(redundancy_text(found, redundant))
+    rows = [i for i in shut if i not in redundant]
+    regular = regular_samples(even[:, rows])
+    if not regular.all():
+        # there no choice of columns is better than another
+        words.append(f"{int((~regular).sum())} of {len(regular)} samples are singular configurations, left aside.")
+        even, numbers = even[regular], numbers[regular]
+    return _problem(found, rows, even[:, rows], condition), numbers, redundant, words
+
+
+def _made(
+    found: Constraints,
+    problem: Problem,
+    numbers: np.ndarray,
+    redundant: list[int],
+    dependent: list[int],
+    words: list[str],
+    pivots: Pivots,
+) -> Partition:
+    blocks = _blocks(found, problem, dependent)
+    order = _pivots(found, blocks, numbers, pivots)
+    position = _position(found, problem, blocks)
+    taken = {c for b in blocks for c in b.columns}
+    independent = tuple(i for i in range(len(found.tree.qd)) if i not in taken)
+    worst = condition_of(problem.numbers, dependent) if len(numbers) else float("nan")
+    kept = {*problem.rows, *redundant}
+    return Partition(
+        independent,
+        tuple(sorted(dependent)),
+        blocks,
+        order,
+        tuple(redundant),
+        tuple(i for i in range(len(found.rows)) if i not in kept),
+        position,
+        order if position is blocks else _pivots(found, position, numbers, {}),
+        worst,
+        " ".join([*words, _summary(found, problem, independent, blocks, worst)]),
+    )
+
+
+def condition_of(J: np.ndarray, dependent: Sequence[int]) -> float:
+    """Largest singular value of scaled J (k, m, n) by the smallest of its dependent columns, at the worst sample."""
+    if not J.size:
+        return 1.0
+    whole, part = (np.linalg.svd(x, compute_uv=False) for x in (J, J[:, :, list(dependent)]))
+    with np.errstate(divide="ignore"):
+        return float((whole[:, 0] / part[:, -1]).max())
+
+
+# -- steps of the choice
+
+
+def _check_method(found: Constraints, method: Any, closed: Collection[str]) -> None:
+    if isinstance(method, str) and method not in METHODS:
+        raise ModelError(
+            f"partition={method!r}; expected one of {', '.join(METHODS)}, or a list of the independent joints."
+        )
+    switched = {r.loop for r in found.rows if r.switch is not None}
+    for name in closed:
+        if name not in switched:
+            raise NameLookupError(f"{name!r} is no switched loop. {nearest(name, switched)}")
+
+
+def _sampled(
+    found: Constraints, samples: Any, parameters: Mapping[str, float] | None, q: Any, seed: int, words: list[str]
+) -> np.ndarray:
+    """(k, m, nv) numbers of J at closed configurations; k = 0 if there are none."""
+    none = np.zeros((0, len(found.rows), len(found.tree.qd)))
+    if samples is not None and len(samples) == 0:
+        words.append("Structure alone decided: no samples were asked for.")
+        return none
+    try:
+        numeric = Numeric(found, parameters)
+    except ModelError as error:
+        words.append(f"Structure alone decided: {error}")
+        return none
+    if samples is None:
+        samples = closed_samples(found, SAMPLES, q, parameters, seed)
+    return numeric.J(np.atleast_2d(np.asarray(samples, dtype=float)))
+
+
+def _problem(found: Constraints, rows: list[int], numbers: np.ndarray, condition: float) -> Problem:
+    mechanism = found.tree.mechanism
+    driven = {j.name for j in mechanism.joints if j.mode == "driven"}
+    owners = velocity_owners(mechanism)
+    pattern = found.pattern[rows]
+    barred = [i for i, (joint, _) in enumerate(owners) if joint in driven]
+    candidates = [i for i in range(pattern.shape[1]) if i not in barred and pattern[:, i].any()]
+    short = unmatched(pattern[:, candidates])
+    if short:
+        names = ", ".join(found.rows[rows[i]].name for i in short)
+        raise ModelError(
+            f"{mechanism.name} has more constraints than joints that could satisfy them: nothing is left for {names}. "
+            "Free driven joints, or remove constraints."
+        )
+    return Problem(
+        rows,
+        candidates,
+        pattern,
+        kinds_of(found, rows),
+        mass_pattern(found.tree),
+        numbers,
+        condition,
+        frozenset(i for i, (_, letter) in enumerate(owners) if letter in "BF"),
+        tuple(k for k, i in enumerate(rows) if found.rows[i].h is None),
+        frozenset(i for i, (joint, _) in enumerate(owners) if mechanism.joint(joint).mode == "actuated"),
+    )
+
+
+def _dependent(found: Constraints, p: Problem, method: str | Sequence[str], words: list[str]) -> list[int]:
+    if not isinstance(method, str):
+        words.append("The independent joints were given.")
+        return _given(found, p, method)
+    if method == "auto":
+        ranked, text = ranked_choices(p)
+        words.append(text)
+        return sorted(ranked[0])
+    if method == "pivoting":
+        if not len(p.numbers):
+            raise ModelError(
+                "partition='pivoting' needs closed configurations, and there are none: give parameters their defaults."
+            )
+        words.append("The best conditioned columns of J at the samples are dependent (QR with pivoting).")
+        return sorted(p.candidates[k] for k in numeric_choice(p.numbers[:, :, p.candidates]))
+    words.append("The sparsest choice by the pattern of J (robotran 3.12).")
+    barred = [i for i in range(p.pattern.shape[1]) if i not in p.candidates]
+    return sorted(sparse_choice(p.pattern, barred))
+
+
+def _given(found: Constraints, p: Problem, joints: Sequence[str]) -> list[int]:
+    """Dependent velocities: all that constraints contain but those of the joints named."""
+    names = velocity_names(found)
+    wholes: dict[str, list[int]] = {}
+    for i, (joint, _) in enumerate(velocity_owners(found.tree.mechanism)):
+        wholes.setdefault(joint, []).append(i)
+        wholes.setdefault(names[i], [i])
+    free: set[int] = set()
+    for joint in joints:
+        if joint not in wholes:
+            raise NameLookupError(f"the partition names {joint!r}, which is no joint. {nearest(str(joint), wholes)}")
+        free.update(wholes[joint])
+    out = [i for i in p.candidates if i not in free]
+    if len(out) != len(p.rows):
+        wanted, listed = len(p.candidates) - len(p.rows), [names[i] for i in p.candidates if i in free]
+        raise ModelError(
+            f"the partition names {len(listed)} of the joints in loops ({', '.join(listed) or 'none'}); {wanted} of "
+            f"them are independent. Choose {wanted} of {', '.join(names[i] for i in p.candidates)}."
+        )
+    return out
+
+
+def _blocks(found: Constraints, p: Problem, dependent: list[int]) -> tuple[Block, ...]:
+    pattern = p.pattern[:, dependent]
+    short = unmatched(pattern)
+    if short:
+        names = velocity_names(found)
+        rows = ", ".join(found.rows[p.rows[i]].name for i in short)
+        raise ModelError(
+            f"the constraints {rows} cannot be solved for the dependent joints "
+            f"{', '.join(names[i] for i in dependent)}: J_v is singular by structure. Choose other independent joints."
+        )
+    return tuple(
+        Block(tuple(p.rows[r] for r in b.rows), tuple(dependent[c] for c in b.columns), b.after)
+        for b in block_triangular(pattern)
+    )
+
+
+def _position(found: Constraints, p: Problem, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Blocks of the rows with an h, for as many of the dependent coordinates; the others are known at that time."""
+    if not p.velocity_rows:
+        return blocks
+    dependent = sorted(c for b in blocks for c in b.columns)
+    rows = [k for k in range(len(p.rows)) if k not in p.velocity_rows]
+    if len(p.numbers):
+        columns = [dependent[k] for k in numeric_choice(p.numbers[:, rows][:, :, dependent])]
+    else:
+        columns = sorted(dependent[k] for k in match(p.pattern[np.ix_(rows, dependent)]) if k >= 0)
+    return tuple(
+        Block(tuple(p.rows[rows[r]] for r in b.rows), tuple(columns[c] for c in b.columns), b.after)
+        for b in block_triangular(p.pattern[np.ix_(rows, columns)])
+    )
+
+
+def _pivots(
+    found: Constraints, blocks: Sequence[Block], numbers: np.ndarray, given: Pivots
+) -> dict[int, tuple[tuple[int, int], ...]]:
+    """Orders of elimination: those given, else for least fill with pivots of good size at every sample."""
+    for k in given:
+        if not 0 <= k < len(blocks):
+            raise ModelError(f"pivots are given for block {k}; there are {len(blocks)} blocks, counted from 0.")
+    out: dict[int, tuple[tuple[int, int], ...]] = {}
+    for k, block in enumerate(blocks):
+        if k in given:
+            out[k] = tuple((int(r), int(c)) for r, c in given[k])
+            _check_pivots(found, block, out[k])
+        elif block.size > 1:
+            entries = [[found.rows[r].J.get(c, 0) for c in block.columns] for r in block.rows]
+            sample = numbers[:, block.rows][:, :, block.columns] if len(numbers) else None
+            try:
+                out[k] = lu(np.array(entries, dtype=object), sample=sample).pivots
+            except ExpressionError:
+                continue  # a pivot cancels exactly; whoever factors the block chooses again
+    return out
+
+
+def _check_pivots(found: Constraints, block: Block, order: Sequence[tuple[int, int]]) -> None:
+    """Every pivot of a given order is there when its turn comes, by structure."""
+    n = block.size
+    if sorted(r for r, _ in order) != list(range(n)) or sorted(c for _, c in order) != list(range(n)):
+        raise ModelError(f"pivots {list(order)} of a block of size {n}; expected each row and each column once.")
+    there = found.pattern[np.ix_(block.rows, block.columns)]
+    for r, c in order:
+        if not there[r, c]:
+            names = velocity_names(found)
+            raise ModelError(
+                f"the pivot of row {found.rows[block.rows[r]].name} and joint {names[block.columns[c]]} is zero by "
+                "structure. Give another order of pivots."
+            )
+        there |= np.outer(there[:, c], there[r])
+
+
+def _summary(found: Constraints, p: Problem, independent: Sequence[int], blocks: Sequence[Block], worst: float) -> str:
+    names = velocity_names(found)
+    chosen = [names[i] for i in independent if i in p.candidates]
+    sizes = ", ".join(str(b.size) for b in blocks) or "none"
+    cost = predicted_cost(_full_rows(p, len(found.rows)), p.mass, list(independent), blocks)
+    text = f"Independent in loops: {', '.join(chosen) or 'none'}; blocks of size {sizes}; predicted {cost.total} "
+    text += f"operations (blocks {cost.blocks}, coupling {cost.coupling}, reduction {cost.reduction})"
+    return text + ("." if np.isnan(worst) else f"; condition of J_v {worst:.3g} at the worst sample.")
+
+
+def _full_rows(p: Problem, m: int) -> np.ndarray:
+    """Kinds of entries by the row numbers of all constraints."""
+    out = np.zeros((m, p.kinds.shape[1]), dtype=int)
+    out[p.rows] = p.kinds
+    return out

@@ -1,0 +1,163 @@
+"""A Mechanism with its loops: constraints, partition of the velocities, and what the verbs make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from symbody.errors import ModelError
+from symbody.expr.arrays import Array
+from symbody.expr.walk import quiet_collector
+from symbody.formalisms.explicit import driven_velocities
+from symbody.loops.assembly import closed_samples
+from symbody.loops.closure import Closure, Plan, close
+from symbody.loops.constraints import Constraints, constraints
+from symbody.loops.counted import cheapest_partition
+from symbody.loops.inverse import actuated_velocities, actuator_efforts, balance
+from symbody.loops.numeric import Numeric
+from symbody.loops.opened import Opened
+from symbody.loops.partition import Partition, choose_partition
+from symbody.loops.reduced import (
+    Route,
+    all_accelerations,
+    independent_accelerations,
+    multipliers,
+    reduce,
+)
+from symbody.model.joints import KINDS
+from symbody.model.mechanism import Mechanism, has_coordinates
+from symbody.system.system import System
+from symbody.verbs.dynamics import Problem
+
+SINGULAR = 1e12  # condition of J_v above which a partition is refused
+FEW_LINKS = 60  # beyond, programs are not compared by counting
+
+Chosen = str | Partition | Sequence[str]  # "auto", "heuristic", "pivoting", names of independent joints, or a Partition
+
+
+class ClosedProblem(Problem):
+    """A Problem with the constraints of its loops and the partition of its velocities."""
+
+    def __init__(
+        self, mech: Mechanism, parameters: str = "setup", wrenches: Sequence[str] = (), partition: Chosen = "auto"
+    ) -> None:
+        super().__init__(mech, parameters, wrenches)
+        with quiet_collector():
+            self.found: Constraints = constraints(self.tree)
+        self.wanted = partition
+
+    def closure(self) -> Closure:
+        """Constraints solved by the partition; a loop that opens and closes has no place here."""
+        opening = sorted({row.loop for row in self.found.rows if row.switch is not None})
+        if opening:
+            raise ModelError(
+                f"{self.mech.name}: {', '.join(map(repr, opening))} opens and closes during motion, so that no joint "
+                "is dependent all the time. Use formulation='augmented'."
+            )
+        if not isinstance(self.wanted, Partition):
+            self.wanted = partition_of(self.mech, self.found, self.wanted)
+        if self.wanted.condition > SINGULAR and _locked_everywhere(self.found, self.wanted):
+            names = ", ".join(velocity_names(self.mech)[k] for k in self.wanted.independent)
+            raise ModelError(
+                f"{self.mech.name} cannot be moved by {names}: J_v is singular at closed positions. Choose other "
+                "independent joints, or partition='auto'."
+            )
+        with quiet_collector():
+            return close(self.found, self.wanted)
+
+    def closed_system(
+        self, quantity: str, outputs: Mapping[str, Any], source: str, extra: Mapping[str, str] | None = None
+    ) -> System:
+        """A System around outputs that hold at the closed state already; extra: further origins."""
+        system = self.assemble(quantity, dict(outputs), source)
+        origins = {**system.origins, **(extra or {})}
+        if isinstance(self.wanted, Partition):
+            origins["partition"] = say_partition(self.mech, self.wanted)
+        return system.replace(origins=origins)
+
+    def bind(self, plan: Plan) -> dict[str, Array]:
+        """Outputs of a plan at the solution; those of force states go back to their place."""
+        found = plan.bound()
+        self.derivatives = {n: found.pop(f"{n}_dot") for n in list(self.derivatives)}
+        return found
+
+    def with_derivatives(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Rates of force states are expressions of q and qd too."""
+        return {**outputs, **{f"{n}_dot": x for n, x in self.derivatives.items()}}
+
+
+def _locked_everywhere(found: Constraints, partition: Partition) -> bool:
+    """Whether J_v is singular at all samples, not at a dead point only."""
+    jacobian = Numeric(found).J(closed_samples(found))[:, list(partition.rows)][:, :, list(partition.dependent)]
+    return bool(np.min(np.linalg.cond(jacobian)) > SINGULAR)
+
+
+def velocity_names(mech: Mechanism) -> list[str]:
+    """One name for each velocity: the joint's, with a number where it has several."""
+    out = []
+    for joint in mech.joints:
+        if has_coordinates(joint):
+            n = KINDS[joint.kind].nv(joint)
+            out += [joint.name] if n == 1 else [f"{joint.name}.{k + 1}" for k in range(n)]
+    return out
+
+
+def say_partition(mech: Mechanism, partition: Partition) -> str:
+    """Independent and dependent velocities, blocks and the reasons in a few sentences."""
+    names = velocity_names(mech)
+    blocks = "; ".join(", ".join(names[k] for k in b.columns) for b in partition.blocks)
+    head = f"independent: {', '.join(names[k] for k in partition.independent) or 'none'}. Solved in turn: {blocks}."
+    return f"{head} {partition.explanation}".strip()
+
+
+# -- partition
+
+_partitions: WeakKeyDictionary[Mechanism, dict[Any, Partition]] = WeakKeyDictionary()
+
+
+def partition_of(mech: Mechanism, found: Constraints, wanted: str | Sequence[str] = "auto") -> Partition:
+    """The Partition of a Mechanism, the same for every verb.
+
+    "auto" counts the programs for forward dynamics of the best choices by predicted operations, and of the one by
+    structure ("heuristic"); how many depends on the size of the mechanism.
+    """
+    known = _partitions.setdefault(mech, {})
+    key = wanted if isinstance(wanted, str) else tuple(wanted)
+    if key not in known:
+        known[key] = choose_partition(found, wanted) if wanted != "auto" else cheapest_partition(found)
+    return known[key]
+
+
+# -- equations
+
+
+def closed_efforts(closure: Closure, efforts: Array) -> dict[str, Any]:
+    """Outputs of inverse dynamics from the efforts (nv,) of the tree, an expression of its symbols."""
+    tree = closure.tree
+    actuated = actuated_velocities(tree.mechanism)
+    psi, g = balance(closure, efforts, actuated)
+    found = actuator_efforts(psi, g)
+    if found is None:
+        return {"Psi": psi, "G": g}
+    tau = np.zeros(len(tree.qd), dtype=object)
+    tau[actuated] = found
+    return {"tau": tau}
+
+
+def closed_motion_equations(
+    closure: Closure, quantity: str, opened: Opened, route: Route, lam: bool = False
+) -> dict[str, Any]:
+    """Outputs of semi-explicit or forward dynamics in the symbols of the tree."""
+    tree = closure.tree
+    if quantity == "semi_explicit":
+        reduced = reduce(closure, opened, np.zeros(len(tree.qd), dtype=object), route)
+        return {"M": reduced.M, "c": reduced.F}
+    reduced = reduce(closure, opened, tree.tau, route, driven_velocities(tree), tree.qdd)
+    qdd_u = independent_accelerations(reduced)
+    out: dict[str, Any] = {"qdd": all_accelerations(reduced, qdd_u)}
+    if lam:
+        out["lam"] = multipliers(reduced, qdd_u)
+    return out

@@ -1,0 +1,278 @@
+"""The verbs of mechanisms with closed loops: the same words, said of the closed mechanism.
+
+Inputs q and qd have their full sizes; their dependent parts are guesses for the closure (q), or not read at all (qd).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.expr.arrays import Array
+from symbody.expr.evaluate import evaluate
+from symbody.expr.walk import quiet_collector
+from symbody.formalisms.choices import Choice, equations
+from symbody.formalisms.explicit import driven_velocities
+from symbody.loops.augmented import augmented, switches
+from symbody.loops.closure import Closure, Plan
+from symbody.loops.constraints import Constraints
+from symbody.loops.inverse import actuated_velocities
+from symbody.loops.opened import Opened, opened
+from symbody.loops.partition import choose_partition
+from symbody.loops.reduced import PLAIN, PRODUCTS, ROUTES, USUAL, Route
+from symbody.lower.optimize import optimize_system
+from symbody.model.mechanism import Mechanism
+from symbody.rewrite.cost import cost
+from symbody.system.system import System
+from symbody.verbs.assemble import identifier
+from symbody.verbs.check import AGREE, random_values
+from symbody.verbs.closed_problem import (
+    FEW_LINKS,
+    Chosen,
+    ClosedProblem,
+    closed_efforts,
+    closed_motion_equations,
+    partition_of,
+    say_partition,
+    velocity_names,
+)
+from symbody.verbs.dynamics import MANY_LINKS, SOURCES, rounds_for, scalar_array
+
+__all__ = ["ClosedProblem", "at_closed_state", "closed_dynamics", "closure", "partition_of", "velocity_names"]
+
+FORMULATIONS = ("auto", "reduced", "augmented")
+OPTIONS = ("preset", "formulation", "partition", "lam", "alpha", "beta")
+COUNTED, FINALISTS = 6, 3  # candidates that are rewritten for counting, and by the preset
+ENOUGH, TRIALS = 2, 8  # random states at which a program must agree with another one, and how many are tried
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """How a reduced program is formulated: the Choice of the tree, the Route of the reduction, how velocities close.
+
+    direct: dependent velocities are solved for without B.
+    """
+
+    choice: Choice
+    route: Route = PLAIN
+    direct: bool = False
+
+    def say(self) -> str:
+        return json.dumps({**self.choice.as_dict(), **asdict(self.route), "direct": self.direct})
+
+
+# -- dynamics
+
+
+def closed_dynamics(
+    mech: Mechanism, quantity: str, formalism: str, parameters: str, wrenches: Sequence[str], options: dict[str, Any]
+) -> System:
+    """Inverse, semi-explicit or forward dynamics of a closed mechanism.
+
+    formulation  "reduced" (independent joints; closes the loops), "augmented" (all joints and multipliers; takes q and
+                 qd as they are; forward dynamics only), or "auto": reduced unless a loop opens and closes
+    partition    of the velocities: "auto", "heuristic", "pivoting", names of independent joints, or a Partition
+    lam          whether the multipliers are an output too (forward dynamics)
+    alpha, beta  of Baumgarte's stabilisation, 1/s (augmented)
+    """
+    for name in options:
+        if name not in OPTIONS:
+            raise NameLookupError(f"dynamics of a closed mechanism has no option {name!r}. {nearest(name, OPTIONS)}")
+    formulation = options.get("formulation", "auto")
+    if formulation not in FORMULATIONS:
+        raise NameLookupError(f"there is no formulation {formulation!r}. {nearest(formulation, FORMULATIONS)}")
+    if formalism == "order_n":
+        raise ModelError(
+            "formalism 'order_n' never forms the mass matrix, which closed loops are reduced by. Use 'base', 'auto', "
+            "or loops=False for the opened tree."
+        )
+    problem = ClosedProblem(mech, parameters, wrenches, options.get("partition", "auto"))
+    if formulation == "auto":
+        formulation = "augmented" if quantity == "forward" and switches(problem.found) else "reduced"
+    if formulation == "augmented":
+        return _augmented(problem, quantity, formalism, options)
+    for name in ("alpha", "beta"):
+        if name in options:
+            raise ModelError(f"{name} belongs to formulation='augmented'; the reduced one closes the loops exactly.")
+    return _reduced(problem, quantity, formalism, options)
+
+
+def _reduced(problem: ClosedProblem, quantity: str, formalism: str, options: dict[str, Any]) -> System:
+    closure = problem.closure()
+    lam = bool(options.get("lam", False))
+    auto = formalism == "auto"
+    preset = options.get("preset", "full" if auto else "standard")
+    small = len(problem.tree.links) <= MANY_LINKS
+    rounds = rounds_for(problem.tree)
+
+    made: dict[Choice, Opened] = {}
+
+    def outputs(candidate: Candidate) -> dict[str, Any]:
+        choice, other = candidate.choice, formalism in ("screw", "lagrange")
+        with quiet_collector():
+            if quantity == "inverse":
+                found = problem.outputs("inverse", formalism) if other else equations(problem.tree, quantity, choice)
+                return problem.with_derivatives(closed_efforts(closure, found["tau"]))
+            if choice not in made and other:
+                m_c = problem.outputs("semi_explicit", formalism)
+                made[choice] = Opened(problem.tree, m_c["M"], m_c["c"])
+            elif choice not in made:
+                made[choice] = opened(problem.tree, choice)
+            return problem.with_derivatives(
+                closed_motion_equations(closure, quantity, made[choice], candidate.route, lam)
+            )
+
+    candidates = _candidates(problem, quantity, formalism)
+    if preset == "none":
+        candidates = candidates[:1]
+    # a rough count decides who is counted well, and that who is rewritten in full
+    large = len(problem.tree.links) > FEW_LINKS
+    for kept, rough in ((1 if large else COUNTED, "none"), (FINALISTS if small else 1, "standard")):
+        if len(candidates) > kept:
+            candidates.sort(key=lambda c: cost(closure.plan(outputs(c), rough, c.direct, 1).nodes).rank)
+            candidates = candidates[:kept]
+    plans = [(c, closure.plan(outputs(c), preset, c.direct, rounds)) for c in candidates]
+    best, plan = min(plans, key=lambda pair: cost(pair[1].nodes).rank)
+    if auto:
+        _check(problem, closure, plan, outputs(Candidate(Choice())))
+    source = f"{SOURCES['auto']}: {best.say()}" if auto else SOURCES[formalism]
+    made_outputs = problem.bind(plan)
+    return problem.closed_system(
+        quantity, made_outputs, f"reduced, {source}", _labels(problem.mech, closure, made_outputs)
+    )
+
+
+def _candidates(problem: ClosedProblem, quantity: str, formalism: str) -> list[Candidate]:
+    """What is tried; the first is a sound default."""
+    large = len(problem.tree.links) > FEW_LINKS
+    other = formalism in ("screw", "lagrange")
+    if other:
+        choices = [Choice()]
+    elif formalism != "auto":
+        choices = [problem.choice(formalism)]
+    else:
+        plain = Choice(reference="com") if problem.tree.runtime else Choice(grouping="base")
+        frames = ("group",) if large else ("group", "sequential")
+        choices = [plain.replace(frames=f, mass_frames=m) for f, m in product(frames, frames)]
+    ways = (False,) if large else (False, True)
+    if quantity == "inverse":
+        return [Candidate(c, PLAIN, direct) for c in choices for direct in ways]
+    routes = PRODUCTS if other else USUAL if large else ROUTES
+    return [Candidate(c, route, direct) for c in choices for route in routes for direct in ways]
+
+
+def _check(problem: ClosedProblem, closure: Closure, plan: Plan, plain: Mapping[str, Any]) -> None:
+    """The program is believed after it has agreed with plain Newton-Euler, as algebra: at states closed or not.
+
+    A random state may lie near a lock, where rounding is magnified; a wrong program agrees nowhere.
+    """
+    reference = closure.plan(plain, "none")
+    found: list[float] = []
+    for seed in range(TRIALS):
+        values = random_values([*reference.outputs, *plan.outputs, *problem.tree.tau], problem.tree, seed)
+        want, got = (np.array([float(x) for x in evaluate(p.outputs, values)]) for p in (reference, plan))
+        size = max(1.0, float(np.max(np.abs(want), initial=0.0)))
+        found.append(float(np.max(np.abs(want - got), initial=0.0) / size))
+        if sum(x <= AGREE for x in found) == ENOUGH:
+            return
+    raise ModelError(
+        f"the reduced program of {problem.mech.name} differs from Newton-Euler by {min(found):.1e} or more (allowed "
+        f"{AGREE:.0e}). Use formalism='newton_euler', and please report the model."
+    )
+
+
+def _labels(mech: Mechanism, closure: Closure, outputs: Iterable[str]) -> dict[str, str]:
+    """Which independent velocity a row of M, c, Psi and G stands for, and which constraint an entry of lam."""
+    names = velocity_names(mech)
+    out = {f"{n}[{i}]": names[k] for n in outputs if n in ("M", "c", "Psi", "G") for i, k in enumerate(closure.u)}
+    if "G" in outputs:
+        out.update({f"G[:, {j}]": names[k] for j, k in enumerate(actuated_velocities(mech))})
+    if "lam" in outputs:
+        out.update(_multiplier_labels(closure.found))
+    return out
+
+
+def _multiplier_labels(found: Constraints) -> dict[str, str]:
+    return {f"lam[{i}]": f"{row.name}: {row.meaning}".rstrip(": ") for i, row in enumerate(found.rows)}
+
+
+def _augmented(problem: ClosedProblem, quantity: str, formalism: str, options: dict[str, Any]) -> System:
+    if quantity != "forward":
+        raise ModelError("formulation='augmented' gives forward dynamics only; expected formulation='reduced' here.")
+    tree, found = problem.tree, problem.found
+    if formalism == "auto":
+        formalism = "newton_euler" if tree.runtime else "base"
+    m_c = problem.outputs("semi_explicit", formalism)
+    with quiet_collector():
+        qdd, lam = augmented(
+            found, m_c["M"], m_c["c"], tree.tau, driven_velocities(tree), tree.qdd, independent_rows(found),
+            options.get("alpha", 0), options.get("beta", 0),
+        )  # fmt: skip
+    outputs = {"qdd": qdd, **({"lam": lam} if options.get("lam", False) else {})}
+    problem.inputs.update({name: scalar_array(s) for name, s in switches(found).items()})
+    labels = _multiplier_labels(found) if "lam" in outputs else {}
+    system = problem.closed_system("forward", outputs, f"augmented, {SOURCES[formalism]}", labels)
+    return optimize_system(system, options.get("preset", "standard"), rounds=rounds_for(tree))
+
+
+def independent_rows(found: Constraints) -> list[int]:
+    """Rows without the redundant ones among those that always hold."""
+    always = [i for i, row in enumerate(found.rows) if row.switch is None]
+    if not always:
+        return list(range(len(found.rows)))
+    partition = choose_partition(found.select(always))
+    redundant = {always[i] for i in partition.redundant}
+    return [i for i in range(len(found.rows)) if i not in redundant]
+
+
+# -- states
+
+
+def closure(
+    mech: Mechanism,
+    partition: Chosen = "auto",
+    parameters: str = "setup",
+    preset: str = "standard",
+    velocities: bool = False,
+) -> System:
+    """(q, qd[, t]) -> q, qd of the closed mechanism that have the same independent parts.
+
+    velocities: also output B (nv, u) with qd = B qd_u, where no constraint depends on time.
+    """
+    problem = ClosedProblem(mech, parameters, (), partition)
+    made = problem.closure()
+    tree = problem.tree
+    outputs: dict[str, Any] = {"q": tree.q, "qd": tree.qd}
+    if velocities:
+        outputs["B"] = velocity_map(made)
+    problem.inputs, problem.states, problem.derivatives = {}, {}, {}
+    bound = made.plan(outputs, preset, direct=not velocities).bound()
+    system = problem.closed_system("closure", bound, "Newton's iteration block by block (robotran 3.13)")
+    names = velocity_names(mech)
+    labels = {f"B[:, {j}]": names[k] for j, k in enumerate(made.u)} if velocities else {}
+    return system.replace(origins={**system.origins, "q": "closed coordinates", "qd": "closed velocities", **labels})
+
+
+def velocity_map(made: Closure) -> Array:
+    """B (nv, u): all velocities from the independent ones."""
+    out = np.zeros((len(made.tree.qd), len(made.u)), dtype=object)
+    out[list(made.u), range(len(made.u))] = 1
+    for i, k in enumerate(made.v):
+        out[k] = made.B[i]
+    return out
+
+
+def at_closed_state(mech: Mechanism, tree_system: Any, partition: Chosen, parameters: str, preset: str) -> System:
+    """A System of the tree, made by `tree_system(problem, closure)`, at the closed position and velocity."""
+    problem = ClosedProblem(mech, parameters, (), partition)
+    made = problem.closure()
+    system: System = tree_system(problem, made)
+    bound = made.plan(system.outputs, preset).bound()
+    origins = {**system.origins, "partition": say_partition(mech, problem.wanted)}  # type: ignore[arg-type]
+    return system.replace(outputs=bound, origins=origins, name=identifier(system.name))

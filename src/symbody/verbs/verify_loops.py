@@ -1,0 +1,148 @@
+"""What is certified of closed loops: independent formulations against each other at closed states, and physics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import SymbodyError
+from symbody.formalisms.explicit import driven_velocities
+from symbody.formalisms.tree import build_tree
+from symbody.loops.assembly import closed_samples
+from symbody.loops.constraints import Constraints, constraints
+from symbody.loops.inverse import actuated_velocities
+from symbody.loops.nullspace import driven_accelerations
+from symbody.loops.numeric import Numeric
+from symbody.model.mechanism import Mechanism
+from symbody.system.system import System
+from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
+from symbody.verbs.energy import energy
+from symbody.verbs.loops import closure, partition_of
+from symbody.verbs.states import States
+from symbody.verbs.verify import AGREE, Check, difference, indefiniteness
+
+CLOSED = 1e-10  # m or rad: what is left open
+WORST_CONDITION = 100.0  # of J_v at the states that are compared, where there are such
+
+
+class ClosedStates(States):
+    """Closed positions and velocities, and efforts on the actuated joints. qdd: random on the independent joints."""
+
+    def __init__(self, mechanism: Mechanism, count: int, seed: int = 0) -> None:
+        super().__init__(mechanism, count, seed)
+        rng = np.random.default_rng(seed)
+        found = constraints(build_tree(mechanism))
+        system = closure(mechanism)
+        self.numeric = Numeric(found, self._named(found))
+        samples = self._away_from_locks(found, closed_samples(found, count, None, self._named(found), seed))
+        start = samples[rng.integers(len(samples), size=count)]
+        self.q, self.qd = self.evaluate(system, q=start, qd=self.qd, t=0.0)
+        self.tau = np.zeros((count, mechanism.nv))
+        actuated = actuated_velocities(mechanism)
+        self.tau[:, actuated] = rng.uniform(-1, 1, (count, len(actuated)))
+
+    def _away_from_locks(self, found: Constraints, samples: np.ndarray) -> np.ndarray:
+        """Positions at which J_v is regular enough for digits to be compared."""
+        partition = partition_of(self.mechanism, found)
+        if not partition.blocks:
+            return samples
+        jacobian = self.numeric.J(samples)[:, list(partition.rows)][:, :, list(partition.dependent)]
+        condition = np.linalg.cond(jacobian)
+        return samples[condition <= max(WORST_CONDITION, float(condition.min()))]
+
+    def _named(self, found: Constraints) -> dict[str, float]:
+        """Numbers of all parameters of the loops: defaults, or those that every System is given."""
+        symbols = found.tree.mechanism.parameters
+        return {
+            n: float(self._number(n, (), 1.0)) if s.data.default is None else float(s.data.default)
+            for n, s in symbols.items()
+        }
+
+
+def closed_checks(mechanism: Mechanism, states: int, seed: int, refused: list[str]) -> tuple[list[Check], System]:
+    """Checks of the closed mechanism, and the smallest program for its forward dynamics."""
+    smallest = forward_dynamics(mechanism)
+    if any(row.switch is not None for row in constraints(build_tree(mechanism)).rows):
+        refused.append("loops that open and close: only the tree is certified")
+        return [], smallest
+    point = ClosedStates(mechanism, states, seed)
+    return list(_checks(mechanism, point, smallest, refused)), smallest
+
+
+def _checks(mechanism: Mechanism, point: ClosedStates, smallest: System, refused: list[str]) -> Iterator[Check]:
+    numeric = point.numeric
+    driven = driven_velocities(build_tree(mechanism))
+    given: dict[str, Any] = {"tau": point.tau, "t": 0.0, "qdd_driven": point.qdd[:, driven]}
+
+    def accelerations(system: System, target: str = "python") -> np.ndarray:
+        result = point.evaluate(system, target, **given)
+        return np.asarray(result.qdd if len(system.outputs) > 1 else result)
+
+    qdd = accelerations(smallest)
+    jacobian, bias = numeric.J(point.q), numeric.bias(point.q, point.qd)
+    gap = np.abs(numeric.h(point.q)).max(initial=0.0)
+    yield Check("the loops are closed (m, rad)", float(gap), CLOSED)
+    rate = np.abs(_times(jacobian, point.qd) + numeric.ht(point.q)).max(initial=0.0)
+    yield Check("velocities keep them closed (m/s, rad/s)", float(rate), CLOSED)
+    # relative to the terms, which may be far larger than their sum
+    terms = _times(np.abs(jacobian), np.abs(qdd)) + np.abs(bias)
+    left = np.abs(_times(jacobian, qdd) + bias) / np.maximum(terms.max(axis=-1, keepdims=True, initial=0.0), 1e-3)
+    yield Check("accelerations keep them closed", float(left.max(initial=0.0)), 1e-9)
+    native = accelerations(smallest, "native")
+    yield Check("closed loops: native code equals the interpreter", difference(native, qdd), AGREE)
+    plain = accelerations(forward_dynamics(mechanism, formalism="newton_euler"))
+    yield Check("closed loops: the smallest program equals newton_euler", difference(qdd, plain), 1e-9)
+    try:
+        full = accelerations(forward_dynamics(mechanism, formulation="augmented"))
+        yield Check("reduced equations equal the augmented ones", difference(qdd, full), 1e-8)
+    except SymbodyError as error:
+        refused.append(f"augmented equations: {error}")
+    m, c = point.evaluate(semi_explicit(mechanism, formalism="newton_euler", loops=False), t=0.0)
+    rows = zip(m, c, point.tau, jacobian, bias, point.qdd, strict=True)
+    other = np.array([driven_accelerations(m1, c1, f, j, b, driven, qdd1) for m1, c1, f, j, b, qdd1 in rows])
+    yield Check("reduced equations equal those in the null space of J", difference(qdd, other), 1e-8)
+    reduced = point.evaluate(semi_explicit(mechanism, formalism="newton_euler"), t=0.0)
+    yield Check("the reduced M is positive definite", indefiniteness(reduced.M), 0.0)
+    yield from _inverted(mechanism, point, given, qdd, refused)
+    if not mechanism.forces and not driven and not np.any(numeric.ht(point.q)):
+        yield Check("closed loops do no work", _power_balance(mechanism, point, qdd), 1e-9)
+
+
+def _inverted(
+    mechanism: Mechanism, point: ClosedStates, given: dict[str, Any], qdd: np.ndarray, refused: list[str]
+) -> Iterator[Check]:
+    """Efforts for the accelerations found give these accelerations again."""
+    system = inverse_dynamics(mechanism)
+    if "tau" not in system.outputs:
+        refused.append("closed loops: fewer actuators than degrees of freedom, hence no efforts to compare")
+        return
+    result = point.evaluate(system, qdd=qdd, t=0.0)
+    tau = np.asarray(result.tau if len(system.outputs) > 1 else result)
+    again = point.evaluate(forward_dynamics(mechanism, formalism="newton_euler"), **{**given, "tau": tau})
+    found = np.asarray(getattr(again, "qdd", again))
+    yield Check("closed loops: forward dynamics inverts inverse dynamics", difference(found, qdd), 1e-7)
+
+
+def _power_balance(mechanism: Mechanism, point: ClosedStates, qdd: np.ndarray) -> float:
+    """|d/dt (T + V) + dissipated - tau.qd| relative to its terms: forces of loops do no work.
+
+    d/dt by complex step along the motion; the energies close the loops by themselves, imaginary parts included.
+    """
+    system = energy(mechanism)
+    point.qdd = qdd
+    h = 1e-30
+    q, qd = point.after(1j * h)
+    at = point.evaluate(system, q=q, qd=qd, tau=point.tau)
+    rate = np.imag(at.kinetic + at.potential) / h
+    lost = point.evaluate(system, tau=point.tau).dissipated
+    power = np.sum(point.tau * point.qd, axis=-1)
+    # the parts of the rate may be far larger than their sum near a lock
+    weight = point.evaluate(semi_explicit(mechanism, formalism="newton_euler", loops=False))
+    parts = np.sum(np.abs(point.qd * (_times(weight.M, qdd))), axis=-1) + np.sum(np.abs(point.qd * weight.c), axis=-1)
+    return float(np.max(np.abs(rate + lost - power) / (parts + 1e-3))) if power.size else 0.0
+
+
+def _times(m: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return np.asarray(np.einsum("...ij,...j->...i", m, v))
