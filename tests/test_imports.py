@@ -26,7 +26,7 @@ LAYERS = (
     ("lower",),
     ("codegen", "interop"),
     ("verbs",),
-    ("simulate",),
+    ("simulation",),
     ("analyse", "optimise"),
     ("identify",),
     ("report",),

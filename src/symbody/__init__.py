@@ -53,16 +53,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from symbody.analyse.along import inverse_along
+    from symbody.analyse.equilibrium import equilibrium
+    from symbody.analyse.inverse_kinematics import inverse_kinematics
+    from symbody.analyse.linearize import linearize
+    from symbody.analyse.modes import modes
+    from symbody.analyse.sensitivity import sensitivity
+    from symbody.analyse.trim import trim
     from symbody.expr.define import define
     from symbody.expr.parse import parse
+    from symbody.loops.assembly import assemble
+    from symbody.loops.cutting import recut
     from symbody.lower.count import Counts
     from symbody.model.load import load
     from symbody.model.mechanism import Mechanism
+    from symbody.report.report import write_report
     from symbody.rewrite.mask import mask, unmask
     from symbody.rewrite.runner import Report
+    from symbody.simulation.events import When
+    from symbody.simulation.simulate import resume, simulate
+    from symbody.simulation.trajectory import Trajectory
     from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
     from symbody.verbs.energy import energy
     from symbody.verbs.kinematics import kinematics
+    from symbody.verbs.loops import closure
     from symbody.verbs.parameters import base_parameters, regressor
     from symbody.verbs.reactions import reactions
     from symbody.verbs.verify import verify
@@ -82,6 +96,21 @@ _LATER = {
     "regressor": "symbody.verbs.parameters",
     "base_parameters": "symbody.verbs.parameters",
     "verify": "symbody.verbs.verify",
+    "closure": "symbody.verbs.loops",
+    "simulate": "symbody.simulation.simulate",
+    "resume": "symbody.simulation.simulate",
+    "When": "symbody.simulation.events",
+    "Trajectory": "symbody.simulation.trajectory",
+    "linearize": "symbody.analyse.linearize",
+    "equilibrium": "symbody.analyse.equilibrium",
+    "trim": "symbody.analyse.trim",
+    "inverse_along": "symbody.analyse.along",
+    "inverse_kinematics": "symbody.analyse.inverse_kinematics",
+    "sensitivity": "symbody.analyse.sensitivity",
+    "assemble": "symbody.loops.assembly",
+    "recut": "symbody.loops.cutting",
+    "modes": "symbody.analyse.modes",
+    "write_report": "symbody.report.report",
     "define": "symbody.expr.define",
     "parse": "symbody.expr.parse",
     "mask": "symbody.rewrite.mask",
@@ -195,9 +224,11 @@ for _name, _verb in {
     setattr(System, _name, _verb)
 
 __all__ = [
-    "External", "Graph", "Mechanism", "Node", "SymbodyError", "System", "acos", "acosh", "arrays", "asin", "asinh",
-    "atan", "atan2", "atanh", "base_parameters", "ceil", "cos", "cosh", "define", "energy", "equal", "evaluate",
-    "exp", "extern", "floor", "forward_dynamics", "hypot", "inverse_dynamics", "kinematics", "load", "log", "mask",
-    "maximum", "minimum", "parse", "reactions", "regressor", "select", "semi_explicit", "sign", "sin", "sinh",
-    "solve", "sqrt", "substitute", "symbol", "symbols", "table", "tan", "tanh", "unmask", "verify",
+    "External", "Graph", "Mechanism", "Node", "SymbodyError", "System", "Trajectory", "When", "acos", "acosh",
+    "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "closure", "cos",
+    "cosh", "define", "energy", "equal", "equilibrium", "evaluate", "exp", "extern", "floor", "forward_dynamics",
+    "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics", "linearize", "load", "log",
+    "mask", "maximum", "minimum", "modes", "parse", "reactions", "recut", "regressor", "resume", "select",
+    "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve", "sqrt", "substitute", "symbol",
+    "symbols", "table", "tan", "tanh", "trim", "unmask", "verify", "write_report",
 ]  # fmt: skip

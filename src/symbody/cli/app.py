@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from importlib import metadata
+import os
+import sys
 from typing import Annotated
 
 import typer
 
-from symbody.cli import count, emit, info, verify
+from symbody.cli import (
+    count,
+    emit,
+    equilibrium,
+    examples,
+    info,
+    linearize,
+    modes,
+    new,
+    report,
+    schema,
+    simulate,
+    verify,
+)
 
 app = typer.Typer(
     name="symbody",
@@ -17,10 +31,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("info", epilog="Example: symbody info puma560")(info.info)
-app.command("count", epilog="Example: symbody count puma560 --formalism newton_euler")(count.count)
-app.command("emit", epilog="Example: symbody emit puma560 --quantity inverse --out generated")(emit.emit)
-app.command("verify", epilog="Example: symbody verify puma560")(verify.verify)
+COMMANDS = (
+    ("examples", examples.examples, "symbody examples four_bar --copy my_linkage.yaml"),
+    ("new", new.new, "symbody new my_robot --kind arm"),
+    ("info", info.info, "symbody info puma560"),
+    ("verify", verify.verify, "symbody verify puma560"),
+    ("count", count.count, "symbody count puma560 --formalism newton_euler"),
+    ("emit", emit.emit, "symbody emit puma560 --quantity inverse --out generated"),
+    ("simulate", simulate.simulate, "symbody simulate pendulum2 --duration 5 --q0 joint1=30deg --out motion.csv"),
+    ("equilibrium", equilibrium.equilibrium, "symbody equilibrium car"),
+    ("linearize", linearize.linearize, "symbody linearize four_bar --matrices A"),
+    ("modes", modes.modes, "symbody modes multi_link_suspension"),
+    ("report", report.report, "symbody report four_bar --simulate 2"),
+    ("schema", schema.schema, "symbody schema simulate"),
+)
+for _name, _command, _example in COMMANDS:
+    app.command(_name, epilog=f"Example: {_example}")(_command)
 
 
 @app.callback(invoke_without_command=True)
@@ -28,10 +54,39 @@ def options(
     version: Annotated[bool, typer.Option("--version", help="Show the version.", is_eager=True)] = False,
 ) -> None:
     if version:
-        print(f"symbody {metadata.version('symbody')}")
+        print(f"symbody {sys.modules['symbody'].__version__}")
         raise typer.Exit
 
 
 def main() -> None:
-    """Entry point of the `symbody` command."""
-    app()
+    """Entry point of the `symbody` command: a reader that leaves early, a full disk, a bug: at most a sentence."""
+    try:
+        app()
+    except SystemExit as ended:
+        status = ended.code
+    except BrokenPipeError:
+        _leave(141)
+    except Exception as error:
+        if os.environ.get("SYMBODY_TRACEBACK"):
+            raise
+        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        print(
+            f"symbody: this is a mistake in symbody ({what}). Please report it, with what "
+            "SYMBODY_TRACEBACK=1 shows before the same command.",
+            file=sys.stderr,
+        )
+        status = 1
+    try:
+        if sys.stdout is not None:  # it may have been closed before the start
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _leave(141)
+    except OSError as error:
+        print(f"symbody: the output was not written: {error.strerror or error}.", file=sys.stderr)
+        _leave(1)
+    sys.exit(status)
+
+
+def _leave(status: int) -> None:
+    """End at once; what is left in the buffer of stdout has no place to go."""
+    os._exit(status)

@@ -1,26 +1,72 @@
-"""What all commands share: loading a model, output for people or machines, and errors as sentences."""
+"""What all commands share: options, loading a model, output for people or machines, and errors as sentences."""
 
 from __future__ import annotations
 
 import functools
 import json
+import math
+import re
 import sys
-from collections.abc import Callable
-from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
+from symbody.cli import completion
 from symbody.errors import NameLookupError, SymbodyError, nearest
-from symbody.system.system import System
+
+if TYPE_CHECKING:
+    from symbody.model.mechanism import Mechanism
+    from symbody.system.system import System
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MODEL = Annotated[
-    str, typer.Argument(metavar="MODEL", help="A bundled model's name, or a .yaml, .urdf, .xml (MJCF) or .mbs file.")
+_MODEL_HELP = "A bundled model's name (see `symbody examples`), or a .yaml, .urdf, .xml (MJCF) or .mbs file."
+MODEL = Annotated[str, typer.Argument(metavar="MODEL", help=_MODEL_HELP, autocompletion=completion.models)]
+OPTIONAL_MODEL = Annotated[
+    str, typer.Argument(metavar="MODEL", help=_MODEL_HELP, show_default=False, autocompletion=completion.models)
 ]
-OPTIONAL_MODEL = Annotated[str, typer.Argument(metavar="[MODEL]", help="As for the other commands.")]
-AS_JSON = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text.")]
+AS_JSON = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text; see `symbody schema`.")]
+
+# the operating point of several commands
+Q0 = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--q0",
+        metavar="JOINT=VALUE",
+        autocompletion=completion.joints,
+        help="Coordinates, such as elbow=30deg,slide=5mm; others are zero. May be repeated.",
+    ),
+]
+QD0 = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--qd0", metavar="JOINT=VALUE", autocompletion=completion.joints, help="Velocities, such as elbow=2rad/s."
+    ),
+]
+PARAMETER = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--parameter",
+        "-p",
+        metavar="NAME=VALUE",
+        autocompletion=completion.parameters,
+        help="A parameter of the model in place of its default. May be repeated.",
+    ),
+]
+FORMALISM = Annotated[
+    str | None,
+    typer.Option("--formalism", "-f", autocompletion=completion.formalisms, help="auto, newton_euler, base, ..."),
+]
+
+# arguments of the library that have the same name as an option
+_KEYWORD = re.compile(r"(?<![\w.-])(duration|step|samples|rtol|atol|method|formalism|states|seed|q0|qd0)=(?!=)")
+_PHRASES = {
+    "parameters={...}": "--parameter NAME=VALUE",
+    "parameters=...": "--parameter NAME=VALUE",
+    "resume(...)": "--resume",
+}
 
 QUANTITIES = {
     "inverse": "inverse_dynamics",
@@ -37,9 +83,13 @@ def sentences(command: Callable[P, T]) -> Callable[P, T]:
         try:
             return command(*args, **kwargs)
         except SymbodyError as error:
-            fail(str(error))
+            fail(in_options(str(error)))
+        except BrokenPipeError:
+            raise  # the reader has seen enough: `main` ends quietly
         except OSError as error:
-            fail(f"{error.filename or 'file'}: {error.strerror or error}")
+            fail(f"{error.filename or 'the output was not written'}: {error.strerror or error}.")
+        except MemoryError:
+            fail("there is not enough memory for this.")
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             raise typer.Exit(130) from None
@@ -48,12 +98,51 @@ def sentences(command: Callable[P, T]) -> Callable[P, T]:
 
 
 def fail(sentence: str) -> NoReturn:
-    print(f"symbody: {sentence}", file=sys.stderr)
+    complain(sentence)
     raise typer.Exit(1)
 
 
+def in_options(sentence: str) -> str:
+    """A sentence of the library, which says step=0.1, in the words of the command line: --step 0.1."""
+    for words, option in _PHRASES.items():
+        sentence = sentence.replace(words, option)
+    return _KEYWORD.sub(r"--\1 ", sentence)
+
+
+def complain(sentence: str) -> None:
+    print(f"symbody: {sentence}", file=sys.stderr)
+
+
+def load_model(name: str) -> Mechanism:
+    """The Mechanism of a bundled name or a file."""
+    from symbody.model.load import load
+
+    return load(name)
+
+
+# -- JSON
+
+
 def print_json(data: Any) -> None:
-    print(json.dumps(data, indent=2, allow_nan=False))
+    print(json.dumps(plain(data), indent=2, allow_nan=False))
+
+
+def plain(data: Any) -> Any:
+    """Data for JSON: arrays as lists, complex numbers as {re, im}; JSON has no infinities or NaN, they are null."""
+    if isinstance(data, Mapping):
+        return {str(k): plain(v) for k, v in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [plain(v) for v in data]
+    if hasattr(data, "tolist"):  # an array or a number of NumPy
+        return plain(data.tolist())
+    if isinstance(data, complex):
+        return {"re": plain(data.real), "im": plain(data.imag)}
+    if isinstance(data, float) and not math.isfinite(data):
+        return None
+    return data
+
+
+# -- equations
 
 
 def quantity(name: str) -> str:
@@ -61,6 +150,14 @@ def quantity(name: str) -> str:
     if name not in QUANTITIES:
         raise NameLookupError(f"unknown quantity {name!r}. {nearest(name, QUANTITIES)}")
     return QUANTITIES[name]
+
+
+def check_formalism(name: str) -> None:
+    """Refuse an unknown formalism before anything is computed."""
+    from symbody.verbs.dynamics import FORMALISMS
+
+    if name not in FORMALISMS:
+        raise NameLookupError(f"unknown formalism {name!r}. {nearest(name, FORMALISMS)}")
 
 
 def generate(model: Any, name: str, formalism: str) -> System:

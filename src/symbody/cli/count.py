@@ -2,24 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from symbody.cli.common import AS_JSON, OPTIONAL_MODEL, QUANTITIES, generate, print_json, quantity, sentences
-from symbody.errors import NameLookupError, nearest
-from symbody.lower.count import Counts
-from symbody.verbs.dynamics import FORMALISMS
+from symbody.cli import completion
+from symbody.cli.common import (
+    AS_JSON,
+    OPTIONAL_MODEL,
+    QUANTITIES,
+    check_formalism,
+    generate,
+    load_model,
+    print_json,
+    quantity,
+    sentences,
+)
+from symbody.errors import ModelError
+
+if TYPE_CHECKING:
+    from symbody.lower.count import Counts
+    from symbody.model.mechanism import Mechanism
+
+
+NAMES = ("mul", "add", "div", "total", "trig", "other", "setup")
 
 
 @sentences
 def count(
     model: OPTIONAL_MODEL = "",
     quantities: Annotated[
-        list[str] | None, typer.Option("--quantity", "-q", help="inverse, semi_explicit or forward; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--quantity",
+            "-q",
+            autocompletion=completion.quantities,
+            help="inverse, semi_explicit or forward; may be repeated.",
+        ),
     ] = None,
     formalisms: Annotated[
-        list[str] | None, typer.Option("--formalism", "-f", help="auto, newton_euler, base, ...; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--formalism",
+            "-f",
+            autocompletion=completion.formalisms,
+            help="auto, newton_euler, base, ...; may be repeated.",
+        ),
     ] = None,
     growth: Annotated[
         bool,
@@ -33,34 +61,56 @@ def count(
         return
     if not model:
         raise typer.BadParameter("give a model, or --growth.", param_hint="MODEL")
-    from symbody.lower.optimize import count_system
-    from symbody.model.load import load
-
-    wanted = list(quantities or QUANTITIES)
+    wanted = list(dict.fromkeys(quantities or QUANTITIES))
     for name in wanted:
         quantity(name)
-    chosen = list(formalisms or ("newton_euler", "base", "auto"))
+    chosen = list(dict.fromkeys(formalisms or ("newton_euler", "base", "auto")))
     for name in chosen:
-        if name not in FORMALISMS:
-            raise NameLookupError(f"unknown formalism {name!r}. {nearest(name, FORMALISMS)}")
-    mechanism = load(model)
-    rows = []
-    for q in wanted:
-        for f in chosen:
-            rows.append({"quantity": q, "formalism": f, **_row(count_system(generate(mechanism, q, f)))})
+        check_formalism(name)
+    mechanism = load_model(model)
+    rows, refused = _rows(mechanism, wanted, chosen)
+    if not rows:
+        raise ModelError("\n".join(dict.fromkeys(r["reason"] for r in refused)))
     if as_json:
-        print_json({"model": mechanism.name, "counts": rows})
+        print_json({"model": mechanism.name, "counts": rows, "refused": refused})
         return
     print(f"{mechanism.name}: operations of one call (setup runs once per set of parameters)\n")
-    heads = (("mul", 6), ("add", 6), ("div", 5), ("total", 7), ("trig", 5), ("other", 5), ("setup", 6))
-    print(f"{'quantity':<14} {'formalism':<13} " + " ".join(f"{h:>{w}}" for h, w in heads))
+    heads = tuple(zip(NAMES, (6, 6, 5, 7, 5, 5, 6)))
+    loops = any(r["blocks"] for r in rows)
+    more = "  an iteration of its loops" if loops else ""
+    print(f"{'quantity':<14} {'formalism':<13} " + " ".join(f"{h:>{w}}" for h, w in heads) + more)
     for r in rows:
-        print(f"{r['quantity']:<14} {r['formalism']:<13} " + " ".join(f"{r[h]:>{w}}" for h, w in heads))
+        sums = "".join(f"{' +' if k else '  '} {b['total']}" for k, b in enumerate(r["blocks"]))
+        print(f"{r['quantity']:<14} {r['formalism']:<13} " + " ".join(f"{r[h]:>{w}}" for h, w in heads) + sums)
+    if loops:
+        print("\nLoops are closed by iteration, block by block; each iteration of a block adds the last columns.")
+    for r in refused:
+        print(f"\nnot counted: {r['quantity']} by {r['formalism']}: {r['reason']}")
+
+
+Rows = list[dict[str, Any]]
+
+
+def _rows(mechanism: Mechanism, wanted: list[str], chosen: list[str]) -> tuple[Rows, Rows]:
+    """Counts by quantity and formalism, and those that do not apply with the reason."""
+    from symbody.lower.optimize import count_system
+
+    rows: Rows = []
+    refused: Rows = []
+    for q in wanted:
+        for f in chosen:
+            try:
+                counts = count_system(generate(mechanism, q, f))
+            except ModelError as error:
+                refused.append({"quantity": q, "formalism": f, "reason": str(error)})
+                continue
+            blocks = [_row(block) for block in counts.blocks]
+            rows.append({"quantity": q, "formalism": f, **_row(counts), "blocks": blocks})
+    return rows, refused
 
 
 def _row(counts: Counts) -> dict[str, int]:
-    names = ("mul", "add", "div", "total", "trig", "other", "setup")
-    return {n: int(getattr(counts, n)) for n in names}
+    return {n: int(getattr(counts, n)) for n in NAMES}
 
 
 # inverse dynamics of N revolute joints, (mul, add) as a N - b (MEDUSA, Table 4.2; Khalil and Kleinfinger 1987)

@@ -3,52 +3,96 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from symbody.cli.common import AS_JSON, MODEL, print_json, sentences
-from symbody.model.mechanism import WORLD, Mechanism
+from symbody.cli.common import AS_JSON, MODEL, load_model, print_json, sentences
+from symbody.errors import ModelError
+
+if TYPE_CHECKING:
+    from symbody.model.mechanism import Mechanism
+
+MANY = 12  # more names than this are counted, not listed
 
 
 @sentences
 def info(model: MODEL, as_json: AS_JSON = False) -> None:
-    """Show a model: its tree, joints, parameters and what its reader noted."""
-    from symbody.model.load import load
-
-    mechanism = load(model)
+    """Show a model: its tree, joints, closed loops, parameters and what its reader noted."""
+    mechanism = load_model(model)
     facts = describe(mechanism)
     if as_json:
         print_json(facts)
         return
     from symbody.model.show import tree_text
 
-    print(f"{mechanism.name}: {facts['chain']}, {facts['nv']} degrees of freedom")
+    loops = facts["loops"]
+    print(f"{mechanism.name}: {facts['chain']}{_closures(mechanism)}, {_mobility(facts)}")
     if facts["source"]:
         print(f"source: {facts['source']}")
     print()
     print(tree_text(mechanism))
     print()
     kinds = ", ".join(f"{n} {kind}" for kind, n in facts["joints_by_kind"].items())
-    print(f"bodies      {facts['bodies']}, of total mass {facts['mass']:.6g} kg" if facts["mass"] is not None
-          else f"bodies      {facts['bodies']}")  # fmt: skip
-    print(f"joints      {kinds}")
+    mass = "" if facts["mass"] is None else f", of total mass {facts['mass']:.6g} kg"
+    print(f"bodies      {facts['bodies']}{mass}")
+    print(f"joints      {kinds or 'none'}")
     print(f"coordinates {facts['nq']} positions, {facts['nv']} velocities")
+    if facts["driven"]:
+        print(f"driven      {_listed(facts['driven'])}")
     print(f"branches    {facts['branches']}")
     print(f"parameters  {len(facts['parameters'])}")
-    for kind in ("cuts", "forces", "sensors"):
+    for kind in ("cuts", "couplings", "forces", "sensors"):
         if facts[kind]:
             print(f"{kind:<11} {', '.join(facts[kind])}")
-    if facts["cuts"]:
-        print("note        the equations are those of the tree, with its loops opened at the cuts")
+    if loops is not None:
+        _print_loops(loops)
     for note in facts["notes"]:
         print(f"note        {note}")
 
 
+def _closures(mechanism: Mechanism) -> str:
+    n = len(mechanism.cuts) + len(mechanism.couplings)
+    return "" if not n else f" with {n} closure{'s' * (n > 1)}"
+
+
+def _mobility(facts: dict[str, Any]) -> str:
+    n = facts["mobility"]
+    return "degrees of freedom not known" if n is None else f"{n} degree{'s' * (n != 1)} of freedom"
+
+
+def _print_loops(loops: dict[str, Any]) -> None:
+    if loops["problem"]:
+        print(f"loops       {loops['problem']}")
+        return
+    redundant = f", {len(loops['redundant'])} of them redundant" if loops["redundant"] else ""
+    print(f"loops       {loops['constraints']} constraints{redundant}")
+    if loops["switched"]:
+        print(f"            {', '.join(loops['switched'])} may open: counted as open")
+    print(f"independent {_listed(loops['independent']) or 'none'}")
+    sizes = ", ".join(str(len(b["velocities"])) for b in loops["blocks"])
+    print(f"dependent   solved in {len(loops['blocks'])} block{'s' * (len(loops['blocks']) != 1)} of size {sizes}")
+    for block in loops["blocks"][:MANY]:
+        print(f"            {', '.join(block['velocities'])}")
+    if loops["condition"] is not None:
+        print(f"condition   {loops['condition']:.3g} of J_v at the worst of the sampled closed positions")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:MANY]) + (f" and {len(names) - MANY} more" if len(names) > MANY else "")
+
+
+# -- facts
+
+
 def describe(mechanism: Mechanism) -> dict[str, Any]:
     """Facts about a Mechanism, ready for JSON."""
+    from symbody.model.mechanism import WORLD
+
     children = Counter(j.parent for j in mechanism.joints)
     leaves = [b.name for b in mechanism.bodies if not children[b.name]]
     serial = all(n <= 1 for n in children.values())
     masses = [_number(b.mass) for b in mechanism.bodies]
+    loops = describe_loops(mechanism)
+    driven = _driven(mechanism)
     return {
         "name": mechanism.name,
         "source": mechanism.source,
@@ -63,14 +107,62 @@ def describe(mechanism: Mechanism) -> dict[str, Any]:
         "joints_by_kind": dict(Counter(j.kind for j in mechanism.joints)),
         "nq": mechanism.nq,
         "nv": mechanism.nv,
+        "driven": driven,
+        "mobility": mechanism.nv - len(driven) if loops is None else loops["mobility"],
         "mass": None if any(m is None for m in masses) else sum(m for m in masses if m is not None),
         "gravity": [_number(g) for g in mechanism.gravity],
         "parameters": {name: s.data.default for name, s in mechanism.parameters.items()},
         "cuts": [c.name for c in mechanism.cuts],
+        "couplings": [c.name for c in mechanism.couplings],
+        "loops": loops,
         "forces": [f.name for f in mechanism.forces],
         "sensors": [s.name for s in mechanism.sensors],
         "notes": list(mechanism.notes),
     }
+
+
+def describe_loops(mechanism: Mechanism) -> dict[str, Any] | None:
+    """Constraints of closed loops, mobility and partition, or why there is no partition; None for a tree."""
+    if not (mechanism.cuts or mechanism.couplings):
+        return None
+    from symbody.formalisms.tree import build_tree
+    from symbody.loops.constraints import constraints
+    from symbody.verbs.loops import partition_of, velocity_names
+
+    found = constraints(build_tree(mechanism))
+    out: dict[str, Any] = {
+        "constraints": len(found.rows), "redundant": [], "switched": [], "mobility": None, "independent": [],
+        "blocks": [], "condition": None, "explanation": "", "problem": None,
+    }  # fmt: skip
+    try:
+        partition = partition_of(mechanism, found)
+    except ModelError as error:
+        return {**out, "problem": str(error)}
+    names = velocity_names(mechanism)
+    return out | {
+        "redundant": [found.rows[i].name for i in partition.redundant],
+        "switched": sorted({found.rows[i].loop for i in partition.open}),
+        "mobility": len(partition.independent) - len(_driven(mechanism)),
+        "independent": [names[k] for k in partition.independent],
+        "blocks": [
+            {"velocities": [names[k] for k in b.columns], "constraints": [found.rows[i].name for i in b.rows]}
+            for b in partition.blocks
+        ],
+        "condition": partition.condition,
+        "explanation": partition.explanation,
+    }
+
+
+def _driven(mechanism: Mechanism) -> list[str]:
+    """Labels of velocities that laws of time prescribe."""
+    from symbody.model.joints import KINDS
+
+    out: list[str] = []
+    for joint in mechanism.joints:
+        if joint.mode == "driven" and joint.mimic is None:
+            n = KINDS[joint.kind].nv(joint)
+            out += [joint.name] if n == 1 else [f"{joint.name}.{k + 1}" for k in range(n)]
+    return out
 
 
 def _number(node: Any) -> float | None:

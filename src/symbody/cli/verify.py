@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from symbody.cli.common import AS_JSON, MODEL, print_json, sentences
+from symbody.cli.common import AS_JSON, MODEL, load_model, print_json, sentences
 
 
 @sentences
@@ -16,11 +16,13 @@ def verify(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random states.")] = 0,
     as_json: AS_JSON = False,
 ) -> None:
-    """Certify a model: every formalism against every other, energy, power, symmetry of M. Status 1 if a check fails."""
-    from symbody.model.load import load
+    """Certify a model: every formalism against every other, energy, power, symmetry of M, loops that stay closed.
+
+    The exit status is 1 if a check fails.
+    """
     from symbody.verbs.verify import verify as certify
 
-    certificate = certify(load(model), states=states, seed=seed)
+    certificate = certify(load_model(model), states=states, seed=seed)
     if as_json:
         print_json(certificate.as_dict())
     else:

@@ -21,6 +21,7 @@ from symbody.expr.node import (
     EXTERN,
     MUL,
     POW,
+    REACH,
     RESULT,
     SCALE,
     SOLVE,
@@ -128,12 +129,14 @@ def _newton(
         raise ExpressionError(f"implicit block {info.name!r} has no exact value; evaluate it over floats.")
     steps = node.args[2 * n :]
     x = list(guess)
+    far = [REACH * (1 + np.abs(g)) for g in guess]
     size = np.inf
     for _ in range(info.max_iterations):
         inner = {**memo, **dict(zip(info.unknowns, x, strict=True))}
         _evaluate_into(steps, inner, symbol, operate)
         delta = [inner[s] for s in steps]
-        size = max(float(np.max(np.abs(d) / (1 + np.abs(v)))) for d, v in zip(delta, x, strict=True))
+        limits = [1 + np.minimum(np.abs(v), f) for v, f in zip(x, far, strict=True)]
+        size = max(float(np.max(np.abs(d) / m)) for d, m in zip(delta, limits, strict=True))
         if not np.isfinite(size):
             break
         if size <= info.tolerance:

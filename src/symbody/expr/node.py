@@ -85,6 +85,10 @@ class SolveInfo:
     pivots: Pivots | None = None  # of the LU in Newton's step, (row, column) pairs; None: chosen by structure
 
 
+# An unknown counts with at most REACH * (1 + |guess|) where Newton's steps are measured against it.
+REACH = 1e6
+
+
 class Node:
     """A value of one Graph. Made by operators and functions, never directly."""
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ExpressionError, SolveError
+from symbody.expr.node import REACH
 from symbody.lower.functions import EXACT, FLOATS, call_external, table_value
 from symbody.lower.ports import Values, gather, gather_parameters, loop_of, loop_shape
 from symbody.lower.program import Port, Program, SolveBlock, operands
@@ -244,11 +245,13 @@ class _Machine:
     def _solve_one(self, block: SolveBlock) -> int:
         values = self.values
         x = [values[v] for v in block.guess]
+        far = [REACH * (1.0 + abs(a)) for a in x]
         for evaluation in range(1, block.max_iterations + 1):
             step = self._evaluate(block, x)
             if not all(isinstance(s, Fraction) or np.isfinite(s) for s in step):
                 return -evaluation
-            if all(abs(s) <= block.tolerance * (1.0 + abs(a)) for s, a in zip(step, x)):
+            sizes = [abs(a) if abs(a) < f else f for a, f in zip(x, far)]
+            if all(abs(s) <= block.tolerance * (1.0 + a) for s, a in zip(step, sizes)):
                 self._settle(block, x, step)
                 return evaluation
             if evaluation < block.max_iterations:
@@ -258,14 +261,16 @@ class _Machine:
     def _solve_lanes(self, block: SolveBlock, lanes: tuple[int, ...]) -> np.ndarray:
         values = self.values
         x = [np.broadcast_to(values[v], lanes) for v in block.guess]
+        far = [REACH * (1.0 + np.abs(a)) for a in x]
         outcome = np.zeros(lanes, dtype=np.int64)
         for evaluation in range(1, block.max_iterations + 1):
             step = self._evaluate(block, x)
             running = outcome == 0
             finite, small = np.ones(lanes, dtype=bool), np.ones(lanes, dtype=bool)
-            for s, a in zip(step, x):
+            for s, a, f in zip(step, x, far):
+                size = np.abs(a)
                 finite &= np.isfinite(s)
-                small &= np.abs(s) <= block.tolerance * (1.0 + np.abs(a))
+                small &= np.abs(s) <= block.tolerance * (1.0 + np.where(size < f, size, f))
             outcome[running & ~finite] = -evaluation
             outcome[running & finite & small] = evaluation
             running = outcome == 0

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from symbody.simulate.outcome import Outcome
+from symbody.simulation.outcome import Outcome
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +35,17 @@ class Driver(Protocol):
     """An integrator made ready for one Flow, its parameters and its inputs.
 
     State that is worth keeping between stretches (the next step size, a factorised matrix) stays inside the Driver and
-    never changes results by more than the tolerances.
+    never changes results by more than the tolerances. A Driver may also have
+
+        border(t)           end of the stretch that it would like to do in one go from t on
+        span(end)           is told how far the run goes
+        memory(), recall()  arrays from which it goes on with the same bits; recall({}) forgets, as after a jump
+        failed              (b,) status of the members of a batch after a stretch, 0 where all is well
     """
 
     def advance(self, t: float, x: np.ndarray, t_end: float, times: np.ndarray) -> Leg:
-        """Integrate x (nx,) from t to t_end, with samples at those `times` (ascending) that lie in (t, t_end]."""
+        """Integrate x (nx,) from t to t_end, with samples at those `times` (ascending) that lie in (t, t_end].
+
+        The Leg may end before t_end without an event: then the next one begins there.
+        """
         ...

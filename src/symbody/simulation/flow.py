@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as _replace
+from typing import Any
 
+import numpy as np
+
+from symbody.errors import DefinitionError
 from symbody.system.system import System
 
 
@@ -21,6 +26,11 @@ class Flow:
     guards      System of one output "guard" (ng,), same inputs: an event happens where an element crosses zero; or None
     labels      name of a state, signal or recorded quantity -> one label for each of its components
     units       likewise -> one unit for each component, or a single one for all
+    rated       name under which a rate is recorded (qdd) -> the rate; `record` may read them as further inputs
+    start       name of a state or signal -> its value where none is given; zero for those that are not named
+    prescribed  name of a state -> components that are known functions of time: `project` sets them
+    balance     same inputs and those of `rated` -> "residual": equations of motion that are not solved for the rates,
+                for implicit methods; or None
     """
 
     rates: System
@@ -30,6 +40,11 @@ class Flow:
     second: tuple[tuple[str, str], ...] = ()
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     units: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    rated: Mapping[str, str] = field(default_factory=dict)
+    start: Mapping[str, np.ndarray] = field(default_factory=dict)
+    prescribed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    balance: System | None = None
+    name: str = ""
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -45,3 +60,105 @@ class Flow:
     def nx(self) -> int:
         """Number of state components."""
         return sum(self.rates.inputs[n].size for n in self.states)
+
+    @property
+    def slices(self) -> dict[str, slice]:
+        """Where each state stands in x."""
+        out, at = {}, 0
+        for name in self.states:
+            size = self.rates.inputs[name].size
+            out[name] = slice(at, at + size)
+            at += size
+        return out
+
+    @property
+    def systems(self) -> dict[str, System]:
+        """Those of rates, project, record, guards and balance that there are."""
+        found = {k: getattr(self, k) for k in ("rates", "project", "record", "guards", "balance")}
+        return {k: s for k, s in found.items() if s is not None}
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Parameters of all its Systems by name."""
+        return {n: a for s in self.systems.values() for n, a in s.parameters.items()}
+
+    def replace(self, **changes: Any) -> Flow:
+        """The same Flow with some fields changed."""
+        return _replace(self, **changes)
+
+    def split(self, x: np.ndarray) -> dict[str, np.ndarray]:
+        """State vectors (..., nx) by name, in the shapes of the states."""
+        shapes = {n: self.rates.inputs[n].shape for n in self.states}
+        return {n: x[..., s].reshape(x.shape[:-1] + shapes[n]) for n, s in self.slices.items()}
+
+
+def system_flow(system: System) -> Flow:
+    """The Flow of any System with states: what it puts out besides their rates is recorded; guards come along."""
+    if not system.states:
+        raise DefinitionError(
+            f"System {system.name!r} has no states to integrate; expected states={{'x': 'x_dot'}}, an input each and "
+            "the output that is its rate."
+        )
+    for state, rate in system.states.items():
+        if system.inputs[state].shape != system.outputs[rate].shape:
+            shapes = f"{system.inputs[state].shape} and {system.outputs[rate].shape}"
+            raise DefinitionError(f"System {system.name!r}: state {state!r} and rate {rate!r} have shapes {shapes}.")
+    inputs = shared_inputs(system)
+    # each state has an output of its own, even if two have the same rate
+    rates = {
+        n: rate if list(system.states.values()).count(rate) == 1 else f"{n}_dot" for n, rate in system.states.items()
+    }
+    rest = {n: a for n, a in system.outputs.items() if n not in system.states.values()}
+    keep: dict[str, Any] = {"parameters": system.parameters, "defaults": system.defaults}
+    flow_rates = System(
+        f"{system.name}_rates",
+        inputs=inputs,
+        outputs={rate: system.outputs[system.states[n]] for n, rate in rates.items()},
+        states=rates,
+        **keep,
+    )
+    record = System(f"{system.name}_record", inputs=inputs, outputs=rest, **keep) if rest else None
+    guards = None
+    if system.guards:
+        flat = np.concatenate([a.reshape(-1) for a in system.guards.values()])
+        guards = System(f"{system.name}_guards", inputs=inputs, outputs={"guard": flat}, **keep)
+    units: dict[str, str | tuple[str, ...]] = dict(system.units)
+    return Flow(flow_rates, record=record, guards=guards, units=units, name=system.name)
+
+
+def shared_inputs(system: System) -> dict[str, np.ndarray]:
+    """Inputs in the order of a Flow: states, t (made where there is none), the rest."""
+    states = {n: system.inputs[n] for n in system.states}
+    time = system.inputs.get("t")
+    if time is None:
+        time = scalar(system.graph.symbol("t", "time", unit="s"))
+    rest = {n: a for n, a in system.inputs.items() if n not in states and n != "t"}
+    return {**states, "t": time, **rest}
+
+
+def scalar(node: Any) -> np.ndarray:
+    """A node as an array of shape ()."""
+    out = np.empty((), dtype=object)
+    out[()] = node
+    return out
+
+
+def components(labels: Sequence[str], size: int, part: str) -> list[int]:
+    """Places that a name means: a label, all labels <part>.1, <part>.2 ..., or a number counted from 1; [] if none."""
+    if part in labels:
+        return [list(labels).index(part)]
+    several = [i for i, label in enumerate(labels) if label.rpartition(".")[0] == part]
+    if several:
+        return several
+    if part.isdigit() and 1 <= int(part) <= size:
+        return [int(part) - 1]
+    return []
+
+
+def stems(labels: Iterable[str]) -> list[str]:
+    """Names for messages: every label once, those of several components by their joint's name."""
+    out: dict[str, None] = {}
+    for label in labels:
+        head, _, number = label.rpartition(".")
+        out[head if head and number.isdigit() else label] = None
+    return list(out)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as _replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from symbody.errors import NameLookupError, nearest
-from symbody.simulate.outcome import Outcome
+from symbody.simulation.flow import components, stems
+from symbody.simulation.outcome import Outcome
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Trajectory:
     statistics  steps, rejected, evaluations, seconds of computing, ...
     events      what happened on the way
     model       name of the model; method: name of the integrator
+    notes       what was done beside the wishes: values set by laws, a method replaced
+    session     what `resume` goes on from; None for data from elsewhere
     """
 
     t: np.ndarray
@@ -46,25 +50,30 @@ class Trajectory:
     events: tuple[Event, ...] = ()
     model: str = ""
     method: str = ""
+    notes: tuple[str, ...] = ()
+    session: Any = field(default=None, repr=False)
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Values by name: a quantity ("q"), or one component ("q.shoulder", "qd.3" counted from 1)."""
         if name in self.values:
             return self.values[name]
-        quantity, _, part = name.partition(".")
-        if quantity in self.values and part:
-            return self.values[quantity][..., self._component(quantity, part)]
+        owners = [n for n in self.values if name.startswith(f"{n}.")]
+        if owners:
+            quantity = max(owners, key=len)  # "p.tool.x" is a component of "p.tool"
+            part = name[len(quantity) + 1 :]
+            found = self._components(quantity, part)
+            return self.values[quantity][..., found[0] if len(found) == 1 else found]
         known = [*self.values, *(f"{n}.{label}" for n in self.values for label in self.labels.get(n, ()))]
         raise NameLookupError(f"the trajectory of {self.model or 'this model'} has no {name!r}. {nearest(name, known)}")
 
-    def _component(self, quantity: str, part: str) -> int:
-        labels = self.labels.get(quantity, ())
-        if part in labels:
-            return labels.index(part)
-        size = self.values[quantity].shape[-1]
-        if part.isdigit() and 1 <= int(part) <= size:
-            return int(part) - 1
-        raise NameLookupError(f"{quantity} has no component {part!r}. {nearest(part, labels or map(str, range(1, size + 1)))}")
+    def _components(self, quantity: str, part: str) -> list[int]:
+        """Places of a label, of all components of a joint, or of a number counted from 1."""
+        labels, size = self.labels.get(quantity, ()), self.values[quantity].shape[-1]
+        found = components(labels, size, part)
+        if not found:
+            known = stems(labels) or map(str, range(1, size + 1))
+            raise NameLookupError(f"{quantity} has no component {part!r}. {nearest(part, known)}")
+        return found
 
     def __getattr__(self, name: str) -> np.ndarray:
         """`traj.q` is `traj["q"]`."""
@@ -84,3 +93,36 @@ class Trajectory:
         what = ", ".join(f"{n}{list(a.shape)}" for n, a in self.values.items())
         span = f"{len(self.t)} instants, {self.t[0]:g} to {self.t[-1]:g} s" if len(self.t) else "no instants"
         return f"Trajectory of {self.model or 'a model'} by {self.method}: {span}; {what}\n{self.outcome.value}"
+
+    # -- files, tables, pictures
+
+    def save(self, path: str | Path) -> Path:
+        """Write a file: .parquet, .h5, .csv or .npz, with labels, units, outcome and events."""
+        from symbody.simulation.trajectory_files import save_trajectory
+
+        return save_trajectory(self, path)
+
+    @staticmethod
+    def load(path: str | Path) -> Trajectory:
+        """Read what `save` wrote."""
+        from symbody.simulation.trajectory_files import load_trajectory
+
+        return load_trajectory(path)
+
+    def plot(self, names: str | Sequence[str] | None = None, **options: Any) -> Any:
+        """A matplotlib Figure of some quantities ("q", "qd.elbow") or of all."""
+        from symbody.simulation.trajectory_plot import plot
+
+        return plot(self, names, **options)
+
+    def to_pandas(self) -> Any:
+        """A DataFrame over time, one column for each component."""
+        from symbody.simulation.trajectory_tables import to_pandas
+
+        return to_pandas(self)
+
+    def to_xarray(self) -> Any:
+        """A Dataset with the dimension time, one for the components of each quantity, and one for a batch."""
+        from symbody.simulation.trajectory_tables import to_xarray
+
+        return to_xarray(self)

@@ -1,0 +1,270 @@
+"""Checkpoints: a Session as one file (npz with a JSON record). A file is data: reading it runs nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import DefinitionError, FormatError, NameLookupError, nearest
+from symbody.expr.external import External
+from symbody.simulation.connect import Connected, Inside, Line, numeric_function
+from symbody.simulation.events import Prepared, When
+from symbody.simulation.feed import Feed
+from symbody.simulation.flow import Flow
+from symbody.simulation.inputs import Constant, Control, Feedback, OfTime, Source, Table, function_source
+from symbody.simulation.outcome import Outcome
+from symbody.simulation.sampling import Sampling
+from symbody.simulation.session import Anchor, Segment, Session, Settings
+from symbody.simulation.trajectory import Event
+from symbody.simulation.whole_file import write_whole
+from symbody.system.save import from_record, record
+from symbody.system.system import System
+
+FORMAT = "symbody-checkpoint"
+VERSION = 1
+MAX_BYTES = 1 << 33
+FLOW_TEXTS = ("second", "labels", "units", "rated", "prescribed", "name")
+SETTINGS = ("method", "start", "step", "rtol", "atol", "max_steps", "period", "threads", "automatic")
+
+
+# -- writing
+
+
+def save_checkpoint(session: Session, path: str | Path) -> Path:
+    """Write a Session; a file that stands there is replaced only when the new one is complete."""
+    arrays: dict[str, np.ndarray] = {}
+    meta = {"format": FORMAT, "version": VERSION, **_meta(session, arrays)}
+    arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]  # numpy reads the names as options
+    return write_whole(path, buffer.getbuffer())
+
+
+def _meta(session: Session, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """What JSON can hold; numbers go to `arrays`."""
+    flow, settings, anchor = session.flow, session.settings, session.anchor
+    assert anchor is not None
+    t, x = session.gathered()
+    arrays.update(t=t, x=x, x_now=session.x, anchor_x=anchor.x)
+    arrays.update({f"start.{n}": np.asarray(a) for n, a in flow.start.items()})
+    arrays.update({f"parameter.{n}": np.asarray(v, dtype=float) for n, v in settings.parameters.items()})
+    arrays.update({f"feed.{n}": a for n, a in anchor.feed.items()})
+    arrays.update({f"driver.{n}": a for n, a in anchor.driver.items()})
+    arrays["log_t"] = np.array([t for t, _ in session.feed.log])
+    arrays["log_u"] = np.stack([u for _, u in session.feed.log])
+    arrays["defaults"] = session.connected.defaults
+    sampling = settings.sampling
+    if sampling.instants is not None:
+        arrays["instants"] = sampling.instants
+    prepared = None if session.happenings is None else session.happenings.prepared
+    return {
+        "systems": {kind: record(system) for kind, system in flow.systems.items()},
+        "flow": {n: getattr(flow, n) for n in FLOW_TEXTS},
+        "settings": {n: getattr(settings, n) for n in SETTINGS},
+        "spacing": sampling.spacing,
+        "lines": [_line(line, i, arrays) for i, line in enumerate(session.connected.lines)],
+        "inside": [_inside(one) for one in session.connected.inside],
+        "events": None if prepared is None else [_rule(rule) for rule in prepared.events],
+        "switches": [] if prepared is None else list(prepared.switches),
+        "happened": [[e.t, e.name, e.text] for e in session.events],
+        "t": session.t,
+        "end": session.end,
+        "outcome": session.outcome.name,
+        "outcomes": None if session.outcomes is None else [o.name for o in session.outcomes],
+        "statistics": session.statistics,
+        "notes": session.notes,
+        "anchor": [anchor.t, anchor.samples, anchor.events, list(anchor.happened)],
+        "segments": [_segment(segment, i, arrays) for i, segment in enumerate(session.segments)],
+    }
+
+
+def _segment(segment: Segment, i: int, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Samples with equations of their own: those of another partition of closed loops, or rates that were continued."""
+    if segment.rates is not None:
+        arrays[f"segment{i}.rates"] = segment.rates
+        return {"start": segment.start}
+    return {"start": segment.start, "rates": record(segment.flow.rates)}
+
+
+def _line(line: Line, i: int, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    source = line.source
+    out: dict[str, Any] = {"kind": type(source).__name__, "text": line.text, "columns": line.columns.tolist()}
+    if isinstance(source, Constant):
+        arrays[f"line{i}.values"] = source.values
+    elif isinstance(source, Table):
+        arrays[f"line{i}.times"], arrays[f"line{i}.values"] = source.times, source.values
+        out["hold"] = source.hold
+    elif isinstance(source, Control):
+        out["system"], out["output"] = record(source.system), source.output
+    return out
+
+
+def _inside(one: Inside) -> dict[str, Any]:
+    shapes = {n: list(shape) for n, shape in one.shapes.items()}
+    return {
+        "name": one.external.name,
+        "arity": one.external.arity,
+        "text": one.text,
+        "size": one.size,
+        "shapes": shapes,
+    }
+
+
+def _rule(rule: When) -> dict[str, Any]:
+    """An event as texts and numbers."""
+    return {
+        "name": rule.name,
+        "guard": _text(rule.guard, rule.name),
+        "direction": rule.direction,
+        "reset": {n: _text(v, rule.name) for n, v in rule.reset.items()},
+        "stop": rule.stop,
+        "limit": rule.limit,
+        "slowest": rule.slowest,
+        "rest": None if rule.rest is None else {n: _text(v, rule.name) for n, v in rule.rest.items()},
+    }
+
+
+def _text(value: Any, name: str) -> Any:
+    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        return value
+    raise DefinitionError(
+        f"event {name!r} holds {value!r}, which a checkpoint cannot; write guards and resets as texts."
+    )
+
+
+# -- reading
+
+
+def load_checkpoint(path: str | Path, inputs: Any = None) -> Session:
+    """A Session that goes on where the file was written. inputs: Python functions by the names of the first run."""
+    arrays = _read(Path(path))
+    try:
+        meta = json.loads(bytes(arrays.pop("meta")).decode())
+    except (KeyError, ValueError):
+        raise FormatError(f"{path} is not a checkpoint of a simulation.") from None
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        raise FormatError(f"{path} is not a checkpoint: it does not say format {FORMAT!r}.")
+    if meta.get("version") != VERSION:
+        raise FormatError(f"{path} has format version {meta.get('version')!r}; this symbody reads version {VERSION}.")
+    functions = _functions(meta, inputs)
+    try:
+        return _session(meta, arrays, functions, str(path))
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise FormatError(f"{path} is damaged: {type(error).__name__}: {error}.") from None
+
+
+def _read(path: Path) -> dict[str, np.ndarray]:
+    if not path.is_file():
+        raise FormatError(f"there is no checkpoint {str(path)!r}.")
+    if path.stat().st_size > MAX_BYTES:
+        raise FormatError(f"{path} has {path.stat().st_size} bytes; expected at most {MAX_BYTES}.")
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+            return {n: file[n] for n in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as error:
+        raise FormatError(f"{path} is not a checkpoint of a simulation: {error}.") from None
+
+
+def _functions(meta: Mapping[str, Any], inputs: Any) -> dict[str, Any]:
+    """The Python functions that the run needs, by name; all must be given, and no others."""
+    needed = [one["text"] for one in meta["inside"]]
+    needed += [line["text"] for line in meta["lines"] if line["kind"] in ("OfTime", "Feedback")]
+    given = inputs if isinstance(inputs, Mapping) else {} if inputs is None else dict.fromkeys(needed, inputs)
+    missing = [n for n in needed if n not in given]
+    if missing:
+        told = ", ".join(map(repr, missing))
+        raise DefinitionError(
+            f"the checkpoint needs the Python function of {told} again: resume(path, inputs={{...}})."
+        )
+    for name in given:
+        if name not in needed:
+            raise NameLookupError(f"the checkpoint takes no function for {name!r}. {nearest(str(name), needed)}")
+    return dict(given)
+
+
+def _session(
+    meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: Mapping[str, Any], where: str
+) -> Session:
+    from symbody.simulation.simulate import finish
+
+    inside = tuple(_inside_again(one, functions) for one in meta["inside"])
+    externals = {one.external.name: one.external for one in inside}
+    systems: dict[str, Any] = {kind: from_record(data, externals, where) for kind, data in meta["systems"].items()}
+    texts = dict(meta["flow"])
+    texts["second"] = tuple((q, qd) for q, qd in texts["second"])
+    texts["labels"] = {n: tuple(v) for n, v in texts["labels"].items()}
+    texts["units"] = {n: v if isinstance(v, str) else tuple(v) for n, v in texts["units"].items()}
+    texts["prescribed"] = {n: tuple(v) for n, v in texts["prescribed"].items()}
+    flow = Flow(**systems, **texts, start=_part(arrays, "start"))
+    lines = tuple(_line_again(data, i, arrays, functions, where) for i, data in enumerate(meta["lines"]))
+    connected = Connected(flow, lines, np.array(arrays["defaults"]), inside)
+    sampling = Sampling(meta["spacing"], arrays.get("instants"))
+    parameters = {n: a if a.ndim else float(a) for n, a in _part(arrays, "parameter").items()}
+    settings = Settings(**meta["settings"], sampling=sampling, parameters=parameters)
+    x = np.array(arrays["x_now"])
+    feed = Feed(connected, settings.start, settings.step, settings.period, len(x) if x.ndim == 2 else None)
+    feed.log = list(zip(map(float, arrays["log_t"]), arrays["log_u"]))
+    t, samples, events, happened = meta["anchor"]
+    anchor = Anchor(
+        float(t), np.array(arrays["anchor_x"]), int(samples), int(events), _part(arrays, "feed"),
+        _part(arrays, "driver"), tuple(happened),
+    )  # fmt: skip
+    outcomes = meta["outcomes"]
+    session = Session(
+        connected, settings, feed, None, float(meta["t"]), x, ts=[arrays["t"]], xs=[arrays["x"]],
+        events=[Event(float(t), name, text) for t, name, text in meta["happened"]],
+        statistics=dict(meta["statistics"]), notes=list(meta["notes"]), outcome=Outcome[meta["outcome"]],
+        outcomes=None if outcomes is None else np.array([Outcome[o] for o in outcomes], dtype=object),
+        anchor=anchor, end=float(meta["end"]), count=len(arrays["t"]),
+        segments=[_segment_again(s, i, flow, arrays, externals, where) for i, s in enumerate(meta.get("segments", ()))],
+    )  # fmt: skip
+    rules = meta["events"]
+    prepared = None if rules is None else Prepared(flow, tuple(When(**r) for r in rules), tuple(meta["switches"]))
+    finish(session, prepared)
+    return session
+
+
+def _segment_again(
+    data: Mapping[str, Any], i: int, flow: Flow, arrays: Mapping[str, np.ndarray], externals: Any, where: str
+) -> Segment:
+    if "rates" not in data:
+        return Segment(int(data["start"]), flow, np.array(arrays[f"segment{i}.rates"]))
+    return Segment(int(data["start"]), flow.replace(rates=from_record(data["rates"], externals, where)))
+
+
+def _part(arrays: Mapping[str, np.ndarray], head: str) -> dict[str, np.ndarray]:
+    return {n[len(head) + 1 :]: a for n, a in arrays.items() if n.startswith(f"{head}.")}
+
+
+def _inside_again(data: Mapping[str, Any], functions: Mapping[str, Any]) -> Inside:
+    shapes = {n: tuple(shape) for n, shape in data["shapes"].items()}
+    source = function_source(functions[data["text"]], data["text"])
+    call = numeric_function(source, shapes, data["size"], data["text"])
+    return Inside(External(data["name"], data["arity"], data["size"], call), data["text"], shapes, data["size"])
+
+
+def _line_again(
+    data: Mapping[str, Any], i: int, arrays: Mapping[str, np.ndarray], functions: Mapping[str, Any], where: str
+) -> Line:
+    kind, text = data["kind"], data["text"]
+    source: Source
+    if kind == "Constant":
+        source = Constant(np.array(arrays[f"line{i}.values"]))
+    elif kind == "Table":
+        source = Table(np.array(arrays[f"line{i}.times"]), np.array(arrays[f"line{i}.values"]), bool(data["hold"]))
+    elif kind == "Control":
+        system: System = from_record(data["system"], {}, where)
+        source = Control(system, data["output"])
+    else:
+        source = function_source(functions[text], text)
+        if type(source).__name__ != kind:
+            told = "f(t)" if kind == "OfTime" else "f(t, q, qd) or f(t, state)"
+            raise DefinitionError(f"the function for {text!r} has other arguments than before; expected {told}.")
+        assert isinstance(source, (OfTime, Feedback))
+    return Line(source, np.array(data["columns"], dtype=int), text)

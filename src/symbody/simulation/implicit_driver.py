@@ -1,0 +1,137 @@
+"""Implicit methods of fixed step on the native march: the step map, and the memory that it carries along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from symbody.codegen.compile import compile_system
+from symbody.codegen.march import March
+from symbody.simulation.feed import Feed
+from symbody.simulation.flow import Flow
+from symbody.simulation.implicit import Residual, start_system, step_system
+from symbody.simulation.native import WORK, NativeFixed, kernels
+from symbody.system.system import System
+
+ITERATIONS = 4  # of Newton's method in a step, as a guess of its cost
+KEPT = 6  # states whose memory is known
+
+_steps: WeakKeyDictionary[Flow, dict[Any, tuple[Any, ...]]] = WeakKeyDictionary()
+
+
+class StepMarch:
+    """The march of an implicit method: `fixed` as that of a `March` of rates, on the states alone.
+
+    What a method carries from step to step is kept here for the latest ends of runs. A run that starts at such an end
+    goes on with it; any other start is that of a new motion.
+    """
+
+    def __init__(self, flow: Flow, method: str, residual: Residual | None = None, **options: Any) -> None:
+        kept = _steps.setdefault(flow, {})
+        key = (method, residual, *sorted(options.items()))
+        if key not in kept:
+            step = step_system(flow, method, residual, **options)
+            start = start_system(flow, method, residual)
+            kept[key] = (step, compile_system(step), start, None if start is None else compile_system(start))
+        step, native, start, self._start = kept[key]
+        made = kernels(flow)
+        memory = {} if start is None else {n: a.size for n, a in start.outputs.items()}
+        names = [*flow.states, *memory]
+        node = max(step.clocks.values(), default=0.0)
+        self.march = March(
+            None, {n: n for n in names}, project=made.get("project"), guards=made.get("guards"), step=native,
+            step_node=node,
+        )  # fmt: skip
+        self.flow, self.nx, self.step, self.operations = flow, flow.nx, step, native.signature.operations
+        self._begin: System | None = start
+        self.ends: list[tuple[Any, np.ndarray, np.ndarray]] = []
+
+    def fixed(self, method: Any, x: Any, t: Any, h: Any, steps: int, every: int = 1, **options: Any) -> Any:
+        """As `March.fixed`; the method is the map's own."""
+        x = np.asarray(x, dtype=float)
+        if self._begin is None:
+            return self.march.fixed(None, x, t, h, steps, every, **options)
+        memory = self._recalled(t, x, h, options)
+        run = self.march.fixed(None, np.concatenate([x, memory], axis=-1), t, h, steps, every, **options)
+        for instant, state in ((run.t_before, run.x_before), (run.t_end, run.x_end)):
+            self._keep(instant, np.array(state))
+        parts = {n: getattr(run, n)[..., : self.nx] for n in ("x", "x_end", "x_before")}
+        return replace(run, **parts)
+
+    def _keep(self, t: Any, state: np.ndarray) -> None:
+        self.ends = [(np.array(t), state[..., : self.nx], state[..., self.nx :]), *self.ends[: KEPT - 1]]
+
+    def _recalled(self, t: Any, x: np.ndarray, h: Any, options: Mapping[str, Any]) -> np.ndarray:
+        near = 1e-9 * np.max(np.abs(h)) + 1e-14 * np.max(np.abs(t))
+        for k, (instant, state, memory) in enumerate(self.ends):
+            if np.array_equal(state, x) and np.all(np.abs(instant - t) <= near):
+                self.ends.insert(0, self.ends.pop(k))
+                return memory
+        return self._started(t, x, options)
+
+    def _started(self, t: Any, x: np.ndarray, options: Mapping[str, Any]) -> np.ndarray:
+        """Memory of the method where a motion begins."""
+        start = self._begin
+        assert start is not None
+        states, signals = self.flow.split(x), options.get("signals")
+        u = np.zeros((*x.shape[:-1], 0)) if signals is None else _at(signals, t)
+        arguments: dict[str, Any] = {}
+        at = 0
+        for name in self.flow.signals:
+            symbols = self.flow.rates.inputs[name]
+            part = u[..., at : at + symbols.size]
+            arguments[name] = part.reshape(part.shape[:-1] + symbols.shape)
+            at += symbols.size
+        given = {"t": t, **states, **arguments}
+        known = {n: v for n, v in (options.get("parameters") or {}).items() if n in start.parameters}
+        found = self._start.call_with_status(*[given[n] for n in start.inputs], parameters=known or None)[0]
+        parts = [np.asarray(found)] if len(start.outputs) == 1 else [np.asarray(a) for a in found]
+        shapes = [a.ndim for a in start.outputs.values()]
+        batch = x.shape[:-1]
+        flat = [p.reshape(*p.shape[: p.ndim - c], -1) for p, c in zip(parts, shapes)]
+        return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1])) for p in flat], axis=-1)
+
+
+def _at(signals: Any, t: Any) -> np.ndarray:
+    """Signals (nu,) or (b, nu) at the start of a run, all of whose members begin at the same time."""
+    times, values = np.atleast_1d(signals.times), np.asarray(signals.values, dtype=float)
+    if values.ndim == 1:
+        return values
+    s = float(np.ravel(t)[0])
+    k = int(np.clip(np.searchsorted(times, s, side="right") - 1, 0, len(times) - 1))
+    if signals.hold or k + 1 >= len(times) or s <= times[0]:
+        return values[..., k, :]
+    w = (s - times[k]) / (times[k + 1] - times[k])
+    return np.asarray((1 - w) * values[..., k, :] + w * values[..., k + 1, :])
+
+
+class ImplicitFixed(NativeFixed):
+    """A Driver of an implicit method of fixed step: implicit_euler, midpoint, sdirk2, sdirk3, generalized_alpha.
+
+    residual  equations of motion to solve in place of the Flow's rates; see `step_system`
+    newton    tolerance, max_iterations; rho_inf of generalized_alpha
+    """
+
+    def __init__(
+        self,
+        flow: Flow,
+        method: str,
+        feed: Feed,
+        start: float,
+        step: float,
+        *,
+        residual: Residual | None = None,
+        newton: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        directions: np.ndarray | None = None,
+        threads: int | None = None,
+    ) -> None:
+        # signals that move are sampled where the classical method reads them: at the start, middle and end of steps
+        super().__init__(flow, "rk4", feed, start, step, parameters=parameters, directions=directions, threads=threads)
+        march: Any = StepMarch(flow, method, residual, **(newton or {}))
+        self.march, self.brief = march, None
+        self.chunk = max(16, int(WORK / (ITERATIONS * march.operations + 20 * flow.nx)))

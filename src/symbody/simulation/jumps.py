@@ -1,0 +1,116 @@
+"""What an event does to a state, and which crossings of guards are meant by the motion."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symbody.simulation.events import Change, Prepared, When, change_of
+from symbody.simulation.field import Field
+from symbody.simulation.locate import EPS
+
+CROWD, INSTANT = 20, 1e-9  # so many events within this share of the run are taken for an accumulation
+
+
+def settled(bound: Field, t: float, x: np.ndarray) -> np.ndarray:
+    """x, moved by roundings so that a guard which is zero but for roundings has the sign that it is about to have.
+
+    Else a rebound that starts a rounding below the ground would never be seen to fall back.
+    """
+    if not bound.ng:
+        return x
+    g = bound.guards(t, x)
+    if not np.all(np.isfinite(g)) or np.all(np.abs(g) > 1e-6 * (1 + np.max(np.abs(x), initial=0.0))):
+        return x
+    rates, slopes = guard_rates(bound, t, x), _gradient(bound, t, x)
+    noise = 1e-12 * (np.abs(slopes) @ np.maximum(np.abs(x), 1.0) + np.abs(rates) * max(1.0, abs(t)))
+    for i in np.flatnonzero((np.abs(g) <= noise) & (np.sign(g) != np.sign(rates)) & (rates != 0)):
+        x = _placed(bound, t, x, int(i), np.sign(rates[i]), slopes[i])
+    return x
+
+
+def _placed(bound: Field, t: float, x: np.ndarray, i: int, way: float, slope: np.ndarray) -> np.ndarray:
+    """x moved along the guard's gradient, as little as roundings allow, to where guard i has the sign `way`."""
+    square = float(slope @ slope)
+    if square == 0:
+        return x  # a guard of time alone
+    g = bound.guards(t, x)[i]
+    target = 4 * EPS * float(np.abs(slope) @ np.abs(x)) + EPS * EPS
+    for _ in range(8):
+        moved = x + slope * ((way * target - g) / square)
+        if np.sign(bound.guards(t, moved)[i]) == way:
+            return moved
+        target *= 4
+    return x
+
+
+def guard_rates(bound: Field, t: float, x: np.ndarray) -> np.ndarray:
+    """(ng,) time derivatives of the guards along the motion, by a central difference on the tangent."""
+    f = bound.rates(t, x)
+    if not np.all(np.isfinite(f)):
+        return np.zeros(bound.ng)
+    speed = float(np.max(np.abs(f) / np.maximum(np.abs(x), 1.0), initial=0.0))
+    dt = 1e-6 / max(speed, 1.0)
+    return np.asarray(bound.guards(t + dt, x + dt * f) - bound.guards(t - dt, x - dt * f)) / (2 * dt)
+
+
+def _gradient(bound: Field, t: float, x: np.ndarray) -> np.ndarray:
+    """(ng, nx) derivative of the guards by the states, by central differences."""
+    columns = []
+    for k in range(len(x)):
+        step = np.zeros(len(x))
+        step[k] = 1e-6 * max(1.0, abs(x[k]))
+        columns.append((bound.guards(t, x + step) - bound.guards(t, x - step)) / (2 * step[k]))
+    return np.array(columns).T
+
+
+def confirmed(bound: Field, events: tuple[int, ...], t: float, x: np.ndarray, directions: np.ndarray) -> list[int]:
+    """Crossings that the motion confirms: on either side of zero, the guard moves in the direction of the crossing.
+
+    Near a turning point the error of a step may carry a guard over zero and back; a rebound must not answer that.
+    Where the rates jump at zero, as dry friction does, the side before decides.
+    """
+    g, rates = bound.guards(t, x), guard_rates(bound, t, x)
+    way = np.where(g != 0, np.sign(g), directions)
+    against = [k for k in events if way[k] * rates[k] < 0]
+    if not against:
+        return list(events)
+    slopes = _gradient(bound, t, x)
+    for k in list(against):
+        before = _placed(bound, t, x, k, -way[k], slopes[k])
+        if way[k] * guard_rates(bound, t, before)[k] > 0:
+            against.remove(k)
+    return [k for k in events if k not in against]
+
+
+def crowded(instants: list[float], span: float) -> bool:
+    """Whether events follow each other without end: a crowd of them in no time."""
+    if len(instants) < CROWD:
+        return False
+    t = instants[-1]
+    return t - instants[-CROWD] <= INSTANT * max(abs(t), span)
+
+
+class Handler:
+    """What one event does, ready to run."""
+
+    def __init__(self, rule: When, prepared: Prepared, bound: Field) -> None:
+        self.rule, self.bound, self.count = rule, bound, 0
+        self.index = prepared.events.index(rule)
+        self.reset: Change | None = change_of(rule.reset, prepared.flow, bound) if rule.reset else None
+        self.rest: Change | None = change_of(rule.rest, prepared.flow, bound) if rule.rest is not None else None
+
+    def happen(self, t: float, x: np.ndarray) -> tuple[np.ndarray, str, bool]:
+        """(state after, what happened, whether the run ends)."""
+        rule = self.rule
+        self.count += 1
+        ends, text = rule.stop, "the run stops" if rule.stop else ""
+        if rule.limit is not None and self.count >= rule.limit:
+            ends, text = True, f"the run stops at its occurrence {self.count}"
+        if self.reset is None:
+            return x, text, ends
+        after = self.reset(t, x)
+        if rule.slowest > 0 and abs(guard_rates(self.bound, t, after)[self.index]) < rule.slowest:
+            if self.rest is None:
+                return after, f"slower than {rule.slowest:g}: it rests, and the run stops", True
+            return self.rest(t, after), f"slower than {rule.slowest:g}: it rests", ends
+        return after, text or "reset", ends

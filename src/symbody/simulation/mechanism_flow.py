@@ -1,0 +1,349 @@
+"""Mechanism -> Flow: coordinates, velocities and internal states with their rates, driven joints, projections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from symbody.errors import ModelError
+from symbody.expr.arrays import Array, matmul
+from symbody.expr.derivative import jacobian
+from symbody.expr.evaluate import transplant
+from symbody.expr.graph import Graph
+from symbody.expr.node import Node
+from symbody.formalisms.kinematics import kinematic_map, normalised
+from symbody.formalisms.tree import Tree, build_tree
+from symbody.lower.optimize import count_system
+from symbody.model.joints import KINDS
+from symbody.model.mechanism import Joint, Mechanism, has_coordinates
+from symbody.simulation.dry_friction import SLOW, with_slope
+from symbody.simulation.flow import Flow, scalar
+from symbody.simulation.quantities import Quantities, recorded
+from symbody.system.system import System
+from symbody.verbs.assemble import identifier
+from symbody.verbs.dynamics import Problem, forward_dynamics, inverse_dynamics
+from symbody.verbs.tuned import pattern, tuned_choices
+
+MANY = 20  # velocities beyond which only the order-N recursion is tried
+
+_ready: WeakKeyDictionary[Mechanism, dict[Any, Any]] = WeakKeyDictionary()
+
+
+def mechanism_flow(
+    mech: Mechanism,
+    formalism: str | None = None,
+    outputs: Any = None,
+    balance: bool = False,
+    partition: Any = "auto",
+    slow: float = SLOW,
+) -> Flow:
+    """States q, qd and those of force elements; signals tau and the other inputs of `sb.forward_dynamics`.
+
+    formalism   of `sb.forward_dynamics`; None: the shipped choice of a bundled model, else the smaller of "base" and
+                "order_n"
+    outputs     what to record besides states, inputs and qdd; see `quantities`
+    balance     whether implicit methods will ask for the equations in their unsolved form
+    partition   of the velocities of closed loops, see `sb.forward_dynamics`
+    slow        speed below which the dry friction of joints falls off, see `dry_friction`
+
+    Driven joints follow their law of time exactly: law, law' and law'' stand in the equations instead of the states.
+    """
+    if mech.nv == 0:
+        raise ModelError(f"{mech.name} has no joint that moves; there is nothing to simulate.")
+    dynamics = _dynamics(mech, formalism, partition)
+    balance = balance and not (mech.cuts or mech.couplings)
+    key = ("flow", formalism, _key(outputs), balance, _partition_key(partition), slow)
+    flow: Flow = _remember(mech, key, lambda: _Building(mech, dynamics, partition, slow).flow(outputs, balance))
+    return flow
+
+
+def is_reduced(mech: Mechanism, formalism: str | None, partition: Any) -> bool:
+    """Whether the equations of `mechanism_flow` solve the loops for dependent joints."""
+    return "partition" in _dynamics(mech, formalism, partition).origins
+
+
+def _dynamics(mech: Mechanism, formalism: str | None, partition: Any) -> System:
+    key = ("dynamics", formalism, _partition_key(partition))
+    system: System = _remember(mech, key, lambda: chosen_dynamics(mech, formalism, partition))
+    return system
+
+
+def _partition_key(partition: Any) -> Any:
+    return tuple(map(str, partition)) if isinstance(partition, (list, tuple)) else partition
+
+
+def _remember(mech: Mechanism, key: Any, make: Any) -> Any:
+    """A Mechanism never changes, so what was derived from it is kept as long as it lives."""
+    kept = _ready.setdefault(mech, {})
+    if key not in kept:
+        kept[key] = make()
+    return kept[key]
+
+
+def _key(outputs: Any) -> Any:
+    if isinstance(outputs, Mapping):
+        return tuple((n, v if isinstance(v, (str, Node)) else str(v)) for n, v in outputs.items())
+    return tuple(map(str, outputs)) if isinstance(outputs, (list, tuple, set)) else outputs
+
+
+def chosen_dynamics(mech: Mechanism, formalism: str | None, partition: Any = "auto") -> System:
+    """Forward dynamics by a named formalism, or quickly a small one: never a search."""
+    if mech.cuts or mech.couplings:
+        try:
+            return forward_dynamics(mech, formalism or "base", partition=partition)
+        except ModelError:
+            if formalism is not None or partition != "auto":
+                raise
+            # no joints can be solved for, as with some rolling wheels: all of them, with multipliers
+            return forward_dynamics(mech, "base", formulation="augmented")
+    if formalism is not None:
+        return forward_dynamics(mech, formalism)
+    if pattern(Problem(mech).tree, "forward") in tuned_choices():
+        return forward_dynamics(mech, "auto", preset="standard")
+    if mech.nv > MANY:
+        try:
+            return forward_dynamics(mech, "order_n")
+        except ModelError:
+            return forward_dynamics(mech, "base")  # joints move together: by the mass matrix
+    made = [forward_dynamics(mech, "base")]
+    with suppress(ModelError):  # joints that move together
+        made.append(forward_dynamics(mech, "order_n"))
+    return min(made, key=lambda system: count_system(system).total)
+
+
+class _Building:
+    """One Flow on its way: everything stands in one new Graph."""
+
+    def __init__(self, mech: Mechanism, dynamics: System, partition: Any, slow: float) -> None:
+        self.mech = mech
+        self.partition = partition
+        self.slow = slow
+        dynamics = with_slope(mech, dynamics, slow)
+        self.dynamics = dynamics
+        self.graph = Graph(mech.name)
+        copy = {n: _copied(a, self.graph) for n, a in dynamics.inputs.items()}
+        self.states = {n: copy.pop(n) for n in ("q", "qd", *dynamics.states)}
+        self.t = copy.pop("t", scalar(self.graph.symbol("t", "time", unit="s")))
+        copy.pop("qdd_driven", None)
+        self.signals = copy
+        self.inputs = {**self.states, "t": self.t, **self.signals}
+        # what the equations read: the laws of time instead of the states of driven joints
+        self.q, self.qd = self.states["q"].copy(), self.states["qd"].copy()
+        self.driven_q, self.driven_qd, self.given = self._driven()
+
+    # -- driven joints
+
+    def _driven(self) -> tuple[dict[int, Node], dict[int, Node], list[Node]]:
+        """Laws of driven coordinates and of velocities by place; accelerations in the order of qdd_driven."""
+        positions: dict[int, Node] = {}
+        speeds: dict[int, Node] = {}
+        accelerations: list[Node] = []
+        iq = iv = 0
+        for joint in self.mech.joints:
+            if not has_coordinates(joint):
+                continue
+            kind = KINDS[joint.kind]
+            if joint.mode == "driven":
+                law, rate, second = self._law(joint)
+                for k in range(kind.nv(joint)):
+                    self.q[iq + k] = positions[iq + k] = law
+                    self.qd[iv + k] = speeds[iv + k] = rate
+                    accelerations.append(second)
+            iq, iv = iq + kind.nq(joint), iv + kind.nv(joint)
+        return positions, speeds, accelerations
+
+    def _law(self, joint: Joint) -> tuple[Node, Node, Node]:
+        """The law of a driven joint and its first two derivatives by time."""
+        if any(letter in "BF" for letter, _ in KINDS[joint.kind].motions(joint)) or joint.elastic is not None:
+            raise ModelError(
+                f"joint {joint.name!r} ({joint.kind}) is driven; simulate drives joints of plain coordinates only. "
+                "Use kind spherical or floating, or joints of one axis each."
+            )
+        assert joint.value is not None  # validated
+        time: Node = self.t.item()
+        own = dict.fromkeys(_time_symbols(joint.value), time)
+        law = transplant([joint.value], own, self.graph)[0]
+        rate = jacobian([law], [time])[0, 0]
+        return law, rate, jacobian([rate], [time])[0, 0]
+
+    # -- the parts
+
+    def flow(self, outputs: Any, balance: bool) -> Flow:
+        mech, dynamics = self.mech, self.dynamics
+        given: dict[str, Any] = {**self.inputs, "q": self.q, "qd": self.qd}
+        if "qdd_driven" in dynamics.inputs:
+            given["qdd_driven"] = np.array(self.given, dtype=object)
+        found = _outputs(dynamics, {n: given[n] for n in dynamics.inputs})
+        rates = {"q_dot": self._rate_of_q(), "qd_dot": found["qdd"]}
+        rates.update({f"{n}_dot": found[dynamics.states[n]] for n in dynamics.states})
+        name = identifier(mech.name)
+        states = {n: f"{n}_dot" for n in self.states}
+        known = Quantities(mech, self.graph, {**self.inputs, "q": self.q, "qd": self.qd}, dynamics)
+        record = recorded(known, outputs)
+        labels, units = labels_of(mech), units_of(mech)
+        qdd = {"qdd": known.qdd} if record.reads_qdd else {}
+        for n, quantity in record.found.items():
+            labels.setdefault(n, quantity.labels)
+            units.setdefault(n, quantity.unit)
+        units.update({n: u for n, u in dynamics.units.items() if n not in units})
+        project = self._project()
+        return Flow(
+            System(f"{name}_rates", inputs=self.inputs, outputs=rates, states=states),
+            project=System(f"{name}_project", inputs=self.inputs, outputs=project) if project else None,
+            record=System(
+                f"{name}_record",
+                inputs={**self.inputs, **qdd},
+                outputs={n: quantity.nodes for n, quantity in record.found.items()},
+            )
+            if record.found
+            else None,
+            second=(("q", "qd"),),
+            labels=labels,
+            units=units,
+            rated={"qdd": "qd_dot"},
+            start={"q": rest_coordinates(mech), **_closed_switches(mech)},
+            prescribed={"q": tuple(self.driven_q), "qd": tuple(self.driven_qd)} if self.driven_q else {},
+            balance=self._balance(known) if balance else None,
+            name=mech.name,
+        )
+
+    def _balance(self, known: Quantities) -> System:
+        """M qdd + c - tau, by inverse dynamics."""
+        inverse = with_slope(self.mech, inverse_dynamics(self.mech, "base"), self.slow)
+        given = {**self.inputs, "q": self.q, "qd": self.qd, "qdd": known.qdd}
+        found = _outputs(inverse, {n: given[n] for n in inverse.inputs})["tau"]
+        residual = found - self.signals["tau"]
+        inputs = {**self.inputs, "qdd": known.qdd}
+        return System(f"{identifier(self.mech.name)}_balance", inputs=inputs, outputs={"residual": residual})
+
+    def _rate_of_q(self) -> Array:
+        """N(q) qd, with what is driven by its law."""
+        tree = build_tree(self.mech)
+        n = _carried(kinematic_map(tree), tree, self.q, self.graph)
+        return matmul(n, self.qd)
+
+    def _project(self) -> dict[str, Array]:
+        """States corrected after a step: unit quaternions, closed loops, driven joints; {} if nothing needs it."""
+        mech = self.mech
+        q, qd = self.states["q"], self.states["qd"]
+        out: dict[str, Array] = {}
+        if mech.nq != mech.nv:
+            tree = build_tree(mech)
+            q = out["q"] = _carried(normalised(tree, tree.q), tree, q, self.graph)
+        if self.driven_q:
+            q, qd = q.copy(), qd.copy()
+            for k, law in self.driven_q.items():
+                q[k] = law
+            for k, law in self.driven_qd.items():
+                qd[k] = law
+            out.update(q=q, qd=qd)
+        if mech.cuts or mech.couplings:
+            # loops that open and close, or that no joints can be solved for, are held by their accelerations alone
+            with suppress(ModelError):
+                out.update(self._closed(q, qd))
+        return {**self.states, **out} if out else {}
+
+    def _closed(self, q: Array, qd: Array) -> dict[str, Array]:
+        """Coordinates and velocities that satisfy the loops."""
+        from symbody.verbs.loops import closure
+
+        system = closure(self.mech, self.partition)
+        given = {**self.inputs, "q": q, "qd": qd}
+        found = _outputs(system, {n: given[n] for n in system.inputs})
+        return {n: found[n] for n in ("q", "qd") if n in found}
+
+
+def _outputs(system: System, given: Mapping[str, Any]) -> dict[str, Array]:
+    """`System.apply` with its outputs always by name."""
+    found = system.apply(**given)
+    if len(system.outputs) == 1:
+        found = {next(iter(system.outputs)): found}
+    return {n: np.asarray(a, dtype=object) if isinstance(a, np.ndarray) else scalar(a) for n, a in found.items()}
+
+
+def _copied(symbols: Array, graph: Graph) -> Array:
+    """The same symbols in another Graph."""
+    out = np.empty(symbols.shape, dtype=object)
+    for i, s in enumerate(symbols.flat):
+        out.flat[i] = graph.intern(s.op, (), s.data, s.flags)
+    return out
+
+
+def _carried(values: Array, tree: Tree, q: Array, graph: Graph) -> Array:
+    """Expressions of a Tree's coordinates as expressions of q."""
+    nodes = [x if isinstance(x, Node) else tree.graph.number(x) for x in values.flat]
+    out = np.empty(values.shape, dtype=object)
+    for i, node in enumerate(transplant(nodes, dict(zip(tree.q, q)), graph)):
+        out.flat[i] = node
+    return out
+
+
+def _time_symbols(node: Node) -> list[Node]:
+    from symbody.expr.walk import free_symbols
+
+    return [s for s in free_symbols([node]) if s.data.role == "time"]
+
+
+# -- names and defaults
+
+
+def labels_of(mech: Mechanism) -> dict[str, tuple[str, ...]]:
+    """Joint names for q, qd, qdd and tau; of joints with several components <joint>.1, <joint>.2 ..."""
+    q: list[str] = []
+    qd: list[str] = []
+    for joint in mech.joints:
+        if has_coordinates(joint):
+            kind = KINDS[joint.kind]
+            q += _numbered(joint.name, kind.nq(joint))
+            qd += _numbered(joint.name, kind.nv(joint))
+    return {"q": tuple(q), "qd": tuple(qd), "qdd": tuple(qd), "tau": tuple(qd)}
+
+
+def _numbered(name: str, n: int) -> list[str]:
+    return [name] if n == 1 else [f"{name}.{k + 1}" for k in range(n)]
+
+
+_UNITS = {  # letter of a motion -> units of its coordinates and of its velocities
+    "R": (("rad",), ("rad/s",)),
+    "H": (("rad",), ("rad/s",)),
+    "T": (("m",), ("m/s",)),
+    "B": (("",) * 4, ("rad/s",) * 3),
+    "F": (("m",) * 3 + ("",) * 4, ("rad/s",) * 3 + ("m/s",) * 3),
+}
+
+
+def units_of(mech: Mechanism) -> dict[str, str | tuple[str, ...]]:
+    """Units of each component of q, qd, qdd and tau."""
+    q: list[str] = []
+    qd: list[str] = []
+    for joint in mech.joints:
+        if not has_coordinates(joint):
+            continue
+        letters = [letter for letter, _ in KINDS[joint.kind].motions(joint)]
+        for letter in letters if joint.elastic is None else [*letters, letters[-1]]:
+            q += _UNITS[letter][0]
+            qd += _UNITS[letter][1]
+    efforts = tuple("N m" if u == "rad/s" else "N" for u in qd)
+    return {"t": "s", "q": tuple(q), "qd": tuple(qd), "qdd": tuple(f"{u}^2" for u in qd), "tau": efforts}
+
+
+def rest_coordinates(mech: Mechanism) -> np.ndarray:
+    """q (nq,) of zeros and unit quaternions."""
+    values: list[float] = []
+    for joint in mech.joints:
+        if not has_coordinates(joint):
+            continue
+        for letter, _ in KINDS[joint.kind].motions(joint):
+            values += {"B": [1.0, 0.0, 0.0, 0.0], "F": [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]}.get(letter, [0.0])
+        values += [0.0] if joint.elastic is not None else []
+    return np.array(values)
+
+
+def _closed_switches(mech: Mechanism) -> dict[str, np.ndarray]:
+    """Loops that may open are closed unless an input says otherwise."""
+    pieces: Sequence[Any] = (*mech.cuts, *mech.couplings)
+    return {f"s_{identifier(p.name)}": np.ones(()) for p in pieces if p.switched}

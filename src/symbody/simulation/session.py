@@ -1,0 +1,275 @@
+"""Session: one simulation on its way, stretch by stretch; it can be interrupted, saved, and continued."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from symbody.simulation.connect import Connected
+from symbody.simulation.driver import Leg
+from symbody.simulation.dry_friction import SLOW
+from symbody.simulation.feed import Feed
+from symbody.simulation.flow import Flow
+from symbody.simulation.happenings import Happenings
+from symbody.simulation.outcome import Outcome
+from symbody.simulation.sampling import Sampling
+from symbody.simulation.trajectory import Event
+
+EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """What a run was asked for; `step` None: the tolerances choose."""
+
+    method: str
+    start: float
+    step: float | None
+    rtol: float
+    atol: float
+    max_steps: int
+    sampling: Sampling
+    period: float | None = None
+    threads: int | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    automatic: bool = False  # an explicit method may give way to an implicit one
+    slow: float = SLOW
+
+
+@dataclass(eq=False)
+class Anchor:
+    """An instant where a run that goes further passes too: it is continued from here, with the same bits."""
+
+    t: float
+    x: np.ndarray
+    samples: int  # number of samples up to here
+    events: int
+    feed: Mapping[str, np.ndarray]
+    driver: Mapping[str, np.ndarray]
+    happened: tuple[int, ...] = ()  # counts of the events
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Samples from number `start` on, with the Flow that gives their rates, or those rates (k, nx) themselves."""
+
+    start: int
+    flow: Flow
+    rates: np.ndarray | None = None
+
+
+@dataclass(eq=False)
+class Session:
+    """States and samples so far. `advance(end)` goes on; what it computed survives an interrupt.
+
+    t, x       now; x (nx,), or (b, nx) of a batch
+    ts, xs     samples: lists of (k,) and (..., k, nx)
+    driver     integrator; it may be replaced by another kind on the way (stiff motions)
+    watch      looks at closed loops after each stretch, and may replace the equations (`switching`)
+    segments   which equations belong to which samples, in order, where they were replaced
+    """
+
+    connected: Connected
+    settings: Settings
+    feed: Feed
+    driver: Any
+    t: float
+    x: np.ndarray
+    happenings: Happenings | None = None
+    ts: list[np.ndarray] = field(default_factory=list)
+    xs: list[np.ndarray] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    statistics: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    outcome: Outcome = Outcome.FINISHED
+    outcomes: np.ndarray | None = None
+    anchor: Anchor | None = None
+    end: float = math.nan
+    count: int = 0  # samples so far
+    watch: Any = None
+    segments: list[Segment] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.x.ndim == 2 and self.outcomes is None:
+            self.outcomes = np.full(len(self.x), Outcome.FINISHED, dtype=object)
+
+    @property
+    def flow(self) -> Flow:
+        return self.connected.flow
+
+    def advance(self, end: float, watch: Callable[[Session], None] | None = None, clever: Any = None) -> Outcome:
+        """Integrate up to `end`. watch: called after each stretch; clever: may replace the driver (stiff motions)."""
+        began = time.perf_counter()
+        self.end = end
+        if self.anchor is None:
+            self._begin()
+        else:
+            self._return_to_anchor()
+        wanted = self.settings.sampling.times(self.settings.start, end, self.settings.step)
+        with interrupts() as interrupted:
+            self.outcome = self._loop(end, wanted, interrupted, watch, clever)
+        self.statistics["seconds"] = self.statistics.get("seconds", 0.0) + time.perf_counter() - began
+        return self.outcome
+
+    def _begin(self) -> None:
+        self.feed.refresh(self.t, self.x)
+        if self.happenings is not None:
+            self.x = self.happenings.settled(self.t, self.x)
+        first = self.settings.sampling.times(self.settings.start, self.end, self.settings.step)[:1]
+        if len(first) and first[0] <= self.settings.start:
+            self._collect(np.array([self.t]), self.x[..., None, :])
+        self.drop_anchor()
+
+    def _loop(
+        self, end: float, wanted: np.ndarray, interrupted: Callable[[], bool], watch: Any, clever: Any
+    ) -> Outcome:
+        while end - self.t > 4 * EPS * max(abs(end), abs(self.t)):
+            stop = min(end, self.feed.stop(self.t), self.driver.border(self.t))
+            low, high = np.searchsorted(wanted, [self.t, stop], side="right")
+            leg = self._stretch(stop, wanted[low:high])
+            self._take(leg)
+            if not leg.outcome.ok:
+                self._collect_end()
+                return leg.outcome
+            if self._all_failed():
+                return self._worst()
+            if leg.events:
+                ended = self._happen(leg)
+                if ended is not None:
+                    return ended
+            if self.t < end:
+                self.feed.refresh(self.t, self.x)
+                self.drop_anchor()
+            if watch is not None:
+                watch(self)
+            if interrupted():
+                return Outcome.INTERRUPTED if self.t < end else self._worst()
+            if self.statistics.get("steps", 0) > self.settings.max_steps and self.t < end:
+                return Outcome.TOO_MANY_STEPS
+            if clever is not None:
+                clever(self)
+        return self._worst()
+
+    def _stretch(self, stop: float, times: np.ndarray) -> Leg:
+        """One stretch, with samples at `times`; where loops are watched it may be shorter than the driver's."""
+        if self.watch is None:
+            leg: Leg = self.driver.advance(self.t, self.x, stop, times)
+            return leg
+        leg = self.driver.advance(self.t, self.x, stop, self.watch.instants(self, stop, times))
+        leg = self.watch.inspect(self, leg, times, stop)
+        return leg
+
+    def _take(self, leg: Leg) -> None:
+        """Keep what a stretch gave."""
+        self._collect(leg.t, leg.x)
+        self.t, self.x = leg.t_end, leg.x_end
+        for name, count in leg.statistics.items():
+            self.statistics[name] = self.statistics.get(name, 0) + count
+        failed = getattr(self.driver, "failed", None)
+        if self.outcomes is not None and failed is not None:
+            from symbody.simulation.native import FAILURES
+
+            for i in np.flatnonzero(failed):
+                if self.outcomes[i] is Outcome.FINISHED:
+                    self.outcomes[i] = FAILURES[int(failed[i])]
+
+    def _collect(self, t: np.ndarray, x: np.ndarray) -> None:
+        if len(t):
+            self.count += len(t)
+            self.ts.append(np.asarray(t))
+            self.xs.append(np.asarray(x))
+
+    def _collect_end(self) -> None:
+        """The state where a run ends before its time."""
+        if not self.ts or self.ts[-1][-1] != self.t:
+            self._collect(np.array([self.t]), self.x[..., None, :])
+
+    def _happen(self, leg: Leg) -> Outcome | None:
+        """Answer the events at the end of a stretch: jumps are recorded before and after; an Outcome ends the run."""
+        assert self.happenings is not None
+        after, happened, stops = self.happenings.answer(self.t, self.x, leg.events)
+        self.events += happened
+        if after is not self.x:
+            if not self.ts or self.ts[-1][-1] != self.t:
+                self._collect(np.array([self.t]), self.x[None])
+            self._collect(np.array([self.t]), after[None])
+            self.x = after
+        if stops is not None:
+            self._collect_end()
+        else:
+            self.x = self.happenings.settled(self.t, self.x)
+            recall = getattr(self.driver, "recall", None)
+            if recall is not None:
+                recall({})  # after a jump the size of the last step means nothing
+        return stops
+
+    # -- batches
+
+    def _all_failed(self) -> bool:
+        return self.outcomes is not None and all(o is not Outcome.FINISHED for o in self.outcomes)
+
+    def _worst(self) -> Outcome:
+        if self.outcomes is None:
+            return Outcome.FINISHED
+        return next((o for o in self.outcomes if o is not Outcome.FINISHED), Outcome.FINISHED)
+
+    # -- continuing
+
+    def drop_anchor(self) -> None:
+        """Here a longer run passes too."""
+        memory: dict[str, np.ndarray] = getattr(self.driver, "memory", dict)()
+        happened = self.happenings.counts() if self.happenings is not None else ()
+        self.anchor = Anchor(self.t, self.x.copy(), self.count, len(self.events), self.feed.mark(), memory, happened)
+
+    def _return_to_anchor(self) -> None:
+        """A run ends between two anchors as it was told; a longer one goes on from the last of them."""
+        anchor = self.anchor
+        assert anchor is not None
+        self.t, self.x = anchor.t, anchor.x.copy()
+        if self.ts:
+            t, x = np.concatenate(self.ts), np.concatenate(self.xs, axis=-2)
+            self.ts, self.xs = [t[: anchor.samples]], [x[..., : anchor.samples, :]]
+        self.events = self.events[: anchor.events]
+        self.count = anchor.samples
+        self.segments = [s for s in self.segments if s.start <= anchor.samples]
+        self.feed.rewind(anchor.feed)
+        if self.happenings is not None:
+            self.happenings.recount(anchor.happened)
+        recall = getattr(self.driver, "recall", None)
+        if recall is not None:
+            recall(anchor.driver)
+
+    def gathered(self) -> tuple[np.ndarray, np.ndarray]:
+        """(k,) times and (..., k, nx) states of all samples."""
+        if not self.ts:
+            return np.zeros(0), np.zeros((*self.x.shape[:-1], 0, self.x.shape[-1]))
+        return np.concatenate(self.ts), np.concatenate(self.xs, axis=-2)
+
+
+@contextmanager
+def interrupts() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C as a question: the first one is remembered until a stretch is complete, a second one raises."""
+    pressed: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    old = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: Any) -> None:
+        pressed.append(number)
+        if len(pressed) > 1:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(pressed)
+    finally:
+        signal.signal(signal.SIGINT, old if old is not None else signal.SIG_DFL)

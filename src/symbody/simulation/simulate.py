@@ -1,0 +1,459 @@
+"""sb.simulate: the motion of a Mechanism, a System with states, or a Flow, as a Trajectory; sb.resume goes on."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest
+from symbody.model.mechanism import Mechanism
+from symbody.simulation.connect import Connected, connect
+from symbody.simulation.dry_friction import SLOW
+from symbody.simulation.events import Prepared, When, prepare, system_events, with_switches
+from symbody.simulation.feed import Feed
+from symbody.simulation.field import Field
+from symbody.simulation.flow import Flow, system_flow
+from symbody.simulation.happenings import Happenings
+from symbody.simulation.initial import check_prescribed, initial_values, state_vector
+from symbody.simulation.inputs import Assignment, Constant, Feedback, OfTime, check_finite, read_inputs
+from symbody.simulation.makers import EMBEDDED, IMPLICIT, STIFF, choose_method, make_driver
+from symbody.simulation.mechanism_flow import is_reduced, mechanism_flow
+from symbody.simulation.progress import progress_bar
+from symbody.simulation.recording import trajectory
+from symbody.simulation.sampling import read_samples
+from symbody.simulation.session import Session, Settings
+from symbody.simulation.trajectory import Trajectory
+from symbody.system.system import System
+
+RTOL = 1e-8
+CHECKPOINT_SECONDS = 5.0
+
+
+def simulate(
+    mech: Mechanism | Flow | System,
+    duration: float,
+    step: float | None = None,
+    q0: Any = None,
+    qd0: Any = None,
+    inputs: Any = None,
+    method: str = "auto",
+    outputs: Any = None,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    formalism: str | None = None,
+    partition: Any = None,
+    rtol: float = RTOL,
+    atol: float | None = None,
+    samples: Any = None,
+    events: Iterable[When] = (),
+    period: float | None = None,
+    states0: Mapping[str, Any] | None = None,
+    progress: bool = False,
+    checkpoint: str | Path | None = None,
+    threads: int | None = None,
+    max_steps: int = 10_000_000,
+    t0: float = 0.0,
+    slow: float = SLOW,
+) -> Trajectory:
+    """The motion from t0 over `duration` seconds.
+
+    step        s; None: adaptive steps by rtol and atol (atol None: as rtol, in the units of each state)
+    q0, qd0     arrays, or joint -> value (the others zero, unit quaternions); (b, n) arrays make a batch
+    inputs      efforts and other inputs, see `inputs`; what is not given is zero
+    method      "auto" or a name of `makers.ALL`
+    outputs     what to record besides states, inputs and qdd, see `quantities`
+    parameters  name -> value other than the default; arrays (b,) make a batch
+    partition   of closed loops: names of independent joints, "pivoting", ...; None: chosen. Where it becomes singular
+                on the way another one takes over
+    samples     number of equidistant samples or their instants; None: every step, or 1001 of an adaptive run
+    events      `When` records
+    period      s, of Python controllers f(t, q, qd): they are held in between. None: the step. 0: asked at every
+                evaluation of the rates
+    states0     initial values of other states: those of force elements and of controllers
+    checkpoint  file that is written every few seconds; `resume` goes on from it
+    slow        rad/s, m/s: below it the dry friction of joints falls off to zero, so that integrators can follow; 0
+                keeps its jump
+    """
+    check_numbers(duration, step, t0, rtol, atol)
+    settings = Settings(
+        choose_method(method, step, rtol), float(t0), step, rtol, rtol if atol is None else atol, max_steps,
+        read_samples(samples, t0, duration, step), period, threads, dict(parameters or {}),
+        automatic=method == "auto" and step is None, slow=slow,
+    )  # fmt: skip
+    given = {"q": q0, "qd": qd0, **(states0 or {})}
+    session = prepared(mech, settings, float(duration), given, inputs, outputs, formalism, list(events), partition)
+    return run(session, t0 + duration, progress, checkpoint)
+
+
+def resume(
+    source: Trajectory | str | Path,
+    duration: float | None = None,
+    *,
+    inputs: Any = None,
+    samples: Any = None,
+    progress: bool = False,
+    checkpoint: str | Path | None = None,
+) -> Trajectory:
+    """The same run, longer by `duration` seconds (None: up to the end that was asked for), as if never interrupted.
+
+    source   a Trajectory of `simulate`, or a checkpoint file
+    inputs   for a file: Python functions, which no file holds, again under the names that `simulate` was given
+    """
+    if isinstance(source, Trajectory):
+        if source.session is None:
+            raise DefinitionError("this trajectory was not made by simulate in this process; resume from a checkpoint.")
+        if inputs is not None:
+            raise DefinitionError("inputs are those of the trajectory; they can be given for a checkpoint file only.")
+        session = _copy(source.session)
+    else:
+        from symbody.simulation.checkpoint import load_checkpoint
+
+        session = load_checkpoint(source, inputs)
+    goal = session.end if duration is None else _reached(session) + float(duration)
+    if not math.isfinite(goal) or goal < _reached(session):
+        raise DefinitionError(f"duration={duration!r}; expected a positive number of seconds.")
+    return run(session, goal, progress, checkpoint)
+
+
+def _reached(session: Session) -> float:
+    """What the run was asked for, or where it stopped if it did not get there."""
+    return session.end if session.outcome.ok else session.t
+
+
+def _copy(session: Session) -> Session:
+    """A Session that may go on without changing the Trajectory that it was taken from."""
+    twin = copy(session)
+    twin.ts, twin.xs, twin.events = list(session.ts), list(session.xs), list(session.events)
+    twin.statistics, twin.notes = dict(session.statistics), list(session.notes)
+    twin.feed, twin.segments = session.feed.copied(), list(session.segments)
+    twin.watch = None if session.watch is None else session.watch.copied()
+    twin.outcomes = None if session.outcomes is None else session.outcomes.copy()
+    happened = session.happenings
+    finish(twin, None if happened is None else happened.prepared)
+    return twin
+
+
+def run(session: Session, end: float, progress: bool, checkpoint: str | Path | None) -> Trajectory:
+    """Advance a Session with all that goes on beside it."""
+    from symbody.simulation.checkpoint import save_checkpoint
+
+    settings = session.settings
+    last = time.monotonic()
+    with progress_bar(session.flow.name, settings.start, end, progress) as bar:
+
+        def watch(now: Session) -> None:
+            nonlocal last
+            if bar is not None:
+                bar(now)
+            if checkpoint is not None and time.monotonic() - last > CHECKPOINT_SECONDS:
+                save_checkpoint(now, checkpoint)
+                last = time.monotonic()
+
+        needs = watch if bar is not None or checkpoint is not None else None
+        span = getattr(session.driver, "span", None)
+        if span is not None:
+            span(end)
+        session.advance(end, needs, _give_way if settings.automatic else None)
+    if checkpoint is not None:
+        save_checkpoint(session, checkpoint)
+    return trajectory(session)
+
+
+# -- preparing
+
+
+def check_numbers(duration: Any, step: Any, t0: Any, rtol: Any, atol: Any) -> None:
+    """Positive, finite seconds and tolerances."""
+    for name, value, least in (("duration", duration, 0.0), ("step", step, 0.0), ("t0", t0, -math.inf)):
+        if value is None and name == "step":
+            continue
+        number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        if not number or not math.isfinite(value) or value <= least:
+            what = "a finite number" if name == "t0" else "a positive number"
+            raise DefinitionError(f"{name}={value!r}; expected {what} of seconds.")
+    if step is not None and step > duration * (1 + 1e-9):
+        raise DefinitionError(f"step={step:g} is longer than duration={duration:g}; expected a part of it.")
+    for name, value in (("rtol", rtol), ("atol", 1.0 if atol is None else atol)):
+        if not isinstance(value, (int, float, np.number)) or not math.isfinite(value) or value <= 0:
+            raise DefinitionError(f"{name}={value!r}; expected a positive number.")
+
+
+_flows: WeakKeyDictionary[System, Flow] = WeakKeyDictionary()
+
+
+def open_flow(
+    mech: Any, formalism: str | None, outputs: Any, inputs: Any, balance: bool = False, partition: Any = None,
+    slow: float = SLOW,
+) -> Flow:  # fmt: skip
+    """The Flow of a model with all its inputs open."""
+    loops = isinstance(mech, Mechanism) and bool(mech.cuts or mech.couplings)
+    if partition is not None and not loops:
+        name = getattr(mech, "name", "this model")
+        raise DefinitionError(f"partition={partition!r} is for closed loops; {name} has none. Leave it out.")
+    if partition is not None and not (isinstance(partition, Iterable) or hasattr(partition, "independent")):
+        raise DefinitionError(f"partition={partition!r}; expected a list of independent joints, or how to choose them.")
+    if isinstance(mech, Flow):
+        return mech
+    if isinstance(mech, Mechanism):
+        chosen = "auto" if partition is None else partition
+        return mechanism_flow(mech, formalism, _measured(mech, outputs, inputs), balance, chosen, slow)
+    if isinstance(mech, System):
+        if mech not in _flows:
+            _flows[mech] = system_flow(mech).replace(guards=None)  # `system_events` makes events of them
+        return _flows[mech]
+    raise ModelError(f"simulate was given {mech!r}; expected a Mechanism (sb.load), a System with states, or a Flow.")
+
+
+def _measured(mech: Mechanism, outputs: Any, inputs: Any) -> Any:
+    """Outputs, and what controllers read besides states: sensors and frames."""
+    given = [inputs] if isinstance(inputs, System) else list(inputs.values()) if isinstance(inputs, Mapping) else []
+    names = []
+    for system in given:
+        if isinstance(system, System):
+            names += [
+                n for n in system.inputs if n not in system.states and n.partition(".")[0] in ("p", "v", "omega", "R")
+            ]
+    if not names:
+        return outputs
+    known = [outputs] if isinstance(outputs, (str, Mapping)) else list(outputs or ())
+    return [*known, *(n for n in dict.fromkeys(names) if n not in known)]
+
+
+def prepared(
+    mech: Any, settings: Settings, duration: float, given: dict[str, Any], inputs: Any, outputs: Any,
+    formalism: str | None, rules: list[When], partition: Any = None,
+) -> Session:  # fmt: skip
+    """A Session at its start. given: initial values of states by name, None where the default is meant."""
+
+    def made(wanted: Any) -> tuple[Connected, Prepared | None, list[Assignment], dict[str, Any]]:
+        return _connected(mech, settings, given, inputs, outputs, formalism, rules, wanted)
+
+    connected, events, assignments, start = made(partition)
+    flow, t = connected.flow, settings.start
+    known = {**(mech.parameters if isinstance(mech, Mechanism) else {}), **flow.parameters}
+    check_parameters(flow, settings.parameters, known)
+    start = {n: v for n, v in start.items() if v is not None}
+    values, batch = initial_values(flow, start)
+    batch = _batch(batch, settings.parameters, flow, assignments)
+    if batch is not None:
+        _check_batch(settings.method, bool(rules))
+    # the mass of what falls freely is a parameter of the model, but cancels from its motion
+    settings = replace(settings, parameters={n: v for n, v in settings.parameters.items() if n in flow.parameters})
+    feed = Feed(connected, t, settings.step, settings.period, batch)
+    notes: list[str] = []
+    x = state_vector(flow, values, batch)
+    watch = None
+    if isinstance(mech, Mechanism) and (mech.cuts or mech.couplings):
+        from symbody.simulation.closing import closed_start
+
+        x = closed_start(mech, flow, settings.parameters, start, x, t, notes)
+        watch = _watch(mech, formalism, partition, connected, events, settings, x, notes, lambda p: made(p)[:2])
+        if watch is not None:
+            connected, events = watch.way.connected, watch.way.prepared
+    x = _consistent(connected.flow, feed, settings.parameters, start, x, t, notes)
+    session = Session(connected, settings, feed, None, t, x, notes=notes, end=t + duration, watch=watch)
+    finish(session, events)
+    return session
+
+
+def _connected(
+    mech: Any, settings: Settings, given: dict[str, Any], inputs: Any, outputs: Any, formalism: str | None,
+    rules: list[When], partition: Any,
+) -> tuple[Connected, Prepared | None, list[Assignment], dict[str, Any]]:  # fmt: skip
+    """The Flow of a model with its inputs and events; what was assigned; initial values, those of switches too."""
+    flow = open_flow(mech, formalism, outputs, inputs, settings.method in (*IMPLICIT, "ida"), partition, settings.slow)
+    if isinstance(mech, System):
+        rules = [*system_events(mech), *rules]
+    flow, inputs, given = _switched(flow, rules, inputs, given)
+    assignments = read_inputs(flow, inputs)
+    connected = connect(flow, assignments, continuous=_continuous(settings, assignments))
+    if not rules:
+        return connected, None, assignments, given
+    events = prepare(connected.flow, rules)
+    # guards take the same parameters as the other Systems
+    guards = events.flow.guards
+    assert guards is not None
+    guards = guards.replace(parameters={**events.flow.rates.parameters, **guards.parameters})
+    events = replace(events, flow=events.flow.replace(guards=guards))
+    return replace(connected, flow=events.flow), events, assignments, given
+
+
+def _watch(
+    mech: Mechanism, formalism: str | None, partition: Any, connected: Connected, events: Prepared | None,
+    settings: Settings, x: np.ndarray, notes: list[str], remake: Any,
+) -> Any:  # fmt: skip
+    """Who looks after closed loops during the motion; None for a batch, and where no joints are solved for."""
+    from symbody.loops.partition import Partition
+    from symbody.simulation.switching import Watch, Way
+    from symbody.verbs.closed_problem import ClosedProblem, partition_of
+
+    wanted = "auto" if partition is None else partition
+    if x.ndim != 1 or not is_reduced(mech, formalism, wanted):
+        return None
+    found = ClosedProblem(mech).found
+    chosen = wanted if isinstance(wanted, Partition) else partition_of(mech, found, wanted)
+    watch = Watch(Way(found, chosen, connected, events), remake, settings.parameters)
+    note = watch.begin(settings.start, x[connected.flow.slices["q"]], given=partition is not None)
+    if note:
+        notes.append(note)
+    return watch
+
+
+def adopt(session: Session, connected: Connected, events: Prepared | None) -> None:
+    """Go on with other equations of the same states; inputs, counts of events and samples stay."""
+    old = session.happenings
+    session.connected = connected
+    finish(session, events)
+    if old is not None and session.happenings is not None:
+        session.happenings.recount(old.counts())
+        session.happenings.instants, session.happenings.count = old.instants, old.count
+    span = getattr(session.driver, "span", None)
+    if span is not None:
+        span(session.end)
+
+
+def finish(session: Session, events: Prepared | None) -> None:
+    """What is made from the rest of a Session: its events and its driver."""
+    feed = session.feed
+    if events is not None:
+        bound = Field(session.flow, session.settings.parameters, lambda t, x: feed.at(t))
+        session.happenings = Happenings(events, bound, session.end - session.settings.start)
+    directions = events.directions if events is not None else None
+    session.driver = _driver(session.flow, session.settings, feed, directions)
+
+
+def _driver(flow: Flow, settings: Settings, feed: Feed, directions: Any) -> Any:
+    s = settings
+    return make_driver(
+        flow, s.method, feed, start=s.start, step=s.step, rtol=s.rtol, atol=s.atol, max_steps=s.max_steps,
+        parameters=s.parameters, directions=directions, threads=s.threads,
+    )  # fmt: skip
+
+
+def _switched(
+    flow: Flow, rules: Sequence[When], inputs: Any, given: dict[str, Any]
+) -> tuple[Flow, Any, dict[str, Any]]:
+    """Signals that events set become states; what `inputs` says of them is their value at the start."""
+    keys = [k.partition(".")[0] for rule in rules for k in (*rule.reset, *(rule.rest or ()))]
+    names = [n for n in dict.fromkeys(keys) if n in flow.signals]
+    if not names:
+        return flow, inputs, given
+    given, rest = dict(given), inputs
+    if inputs is not None:
+        rest = {} if isinstance(inputs, Mapping) else inputs
+        for a in read_inputs(flow, inputs):
+            if a.name not in names:
+                if isinstance(inputs, Mapping):
+                    rest[a.key] = inputs[a.key]
+                continue
+            if not isinstance(a.source, Constant) or a.source.values.ndim > 1:
+                raise DefinitionError(f"an event sets {a.name!r}; expected a number for {a.key!r} at the start.")
+            shape = flow.rates.inputs[a.name].shape
+            start = given.setdefault(a.name, np.array(np.broadcast_to(flow.start.get(a.name, 0.0), shape), dtype=float))
+            start.reshape(-1)[list(a.places)] = a.source.values
+    return with_switches(flow, names), rest, given
+
+
+def _continuous(settings: Settings, assignments: Sequence[Assignment]) -> bool:
+    """Whether Python functions are called inside of the equations: functions of time by adaptive and other methods."""
+    feedback = any(isinstance(a.source, Feedback) for a in assignments)
+    if feedback:
+        return settings.period == 0
+    of_time = any(isinstance(a.source, OfTime) for a in assignments)
+    sampled = settings.step is not None and settings.method in ("euler", "heun", "rk4", *EMBEDDED)
+    return of_time and not sampled
+
+
+def check_parameters(flow: Flow, parameters: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Finite values of the right shape for `known` parameters; all that the equations contain have one."""
+    for name, value in parameters.items():
+        if name not in known:
+            raise NameLookupError(f"{flow.name} has no parameter {name!r}. {nearest(name, known)}")
+        try:
+            array = np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            raise ModelError(f"parameter {name!r} is {value!r}; expected a number.") from None
+        check_finite(array, f"parameter {name!r}")
+        core = np.shape(flow.parameters.get(name, ()))
+        if array.shape[array.ndim - len(core) :] != core or array.ndim > len(core) + 1:
+            raise ShapeError(f"parameter {name!r} has shape {array.shape}; expected {core}, or a batch of them.")
+    for kind, system in flow.systems.items():
+        missing = [n for n in system.parameters if n not in parameters and system.default(n) is None]
+        if missing:
+            told = ", ".join(missing)
+            raise ModelError(f"{flow.name} ({kind}) has no value for {told}. Give parameters={{...}}.")
+
+
+def _batch(
+    batch: int | None, parameters: Mapping[str, Any], flow: Flow, assignments: Sequence[Assignment]
+) -> int | None:
+    """The size of the batch that initial values, parameters and constant inputs agree on."""
+    sizes = {} if batch is None else {"initial values": batch}
+    for name, value in parameters.items():
+        array = np.asarray(value)
+        if array.ndim > np.ndim(flow.parameters.get(name, 0)):
+            sizes[f"parameter {name!r}"] = len(array)
+    for a in assignments:
+        if isinstance(a.source, Constant) and a.source.values.ndim == 2:
+            sizes[f"input {a.name!r}"] = len(a.source.values)
+    if len(set(sizes.values())) > 1:
+        told = ", ".join(f"{what} {size}" for what, size in sizes.items())
+        raise ShapeError(f"the members of the batch are counted differently: {told}.")
+    return next(iter(sizes.values()), None)
+
+
+def _check_batch(method: str, events: bool) -> None:
+    if method in STIFF:
+        raise DefinitionError(f"method {method!r} integrates one state at a time; a batch needs steps of fixed length.")
+    if events:
+        raise DefinitionError("events are followed for one state at a time; simulate the members of the batch apart.")
+
+
+def _consistent(
+    flow: Flow, feed: Feed, parameters: Mapping[str, Any], given: Mapping[str, Any], x: np.ndarray, t: float,
+    notes: list[str],
+) -> np.ndarray:  # fmt: skip
+    """The start corrected: unit quaternions, closed loops, driven joints at their laws."""
+    if flow.project is None:
+        return x
+    from symbody.simulation.native import Native
+
+    helper = Native(flow, "rk4", feed, parameters)
+    at = np.asarray(t, dtype=float)
+    after = helper.project(at, x)
+    if not np.isfinite(after).all():
+        raise ModelError(
+            f"the initial state of {flow.name} cannot be corrected: a quaternion of length zero, or loops that do not "
+            "close from there. Give q0 nearer to a possible position."
+        )
+    check_prescribed(flow, x, after, given, notes)
+    return after
+
+
+# -- methods that give way
+
+
+def _give_way(session: Session) -> None:
+    """Replace the explicit method of an automatic run where stability, not accuracy, limits its steps."""
+    from symbody.simulation.stiffness import is_stiff
+
+    if session.settings.method in STIFF or session.t >= session.end or not is_stiff(session):
+        return
+    old = session.settings.method
+    # between its steps radau interpolates by a cubic only; but it is projected at each of them
+    new = "lsoda" if session.flow.project is None else "radau"
+    session.settings = replace(session.settings, method=new)
+    happened = session.happenings
+    directions = None if happened is None else happened.prepared.directions
+    session.driver = _driver(session.flow, session.settings, session.feed, directions)
+    session.driver.span(session.end)
+    session.notes.append(f"stiff from t = {session.t:g} s on: {old} gave way to {new}.")
+    session.drop_anchor()

@@ -1,0 +1,198 @@
+"""Drivers around scipy.integrate with generated Jacobians: stiff motions, and inputs that are Python functions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import NameLookupError, nearest
+from symbody.simulation.driver import Leg
+from symbody.simulation.field import Field
+from symbody.simulation.locate import Crossing, crossed, locate
+from symbody.simulation.outcome import Outcome
+
+# name -> (class of scipy.integrate, whether it takes a Jacobian, whether it forgets all but the last state)
+METHODS = {
+    "radau": ("Radau", True, True),
+    "bdf": ("BDF", True, False),
+    "lsoda": ("LSODA", True, False),
+    "rk45": ("RK45", False, True),
+    "dop853": ("DOP853", False, True),
+}
+LARGE, SPARSE = 40, 0.25  # from this size on, below this share of entries, matrices are factorised as sparse ones
+
+
+class SciPyDriver:
+    """A Field advanced by a method of SciPy: radau, bdf, lsoda (implicit), rk45, dop853 (explicit).
+
+    directions  (ng,) in {-1, 0, 1}: crossings of the guards that are events; None: all
+    jacobian    False: by differences, for signals that depend on the state strongly
+    looks       how often the guards are looked at in each step; two crossings between looks cancel unseen
+
+    States are projected after every step where the method allows it (one-step methods), else in what is returned.
+    """
+
+    def __init__(
+        self,
+        field: Field,
+        method: str,
+        *,
+        rtol: float = 1e-6,
+        atol: float | np.ndarray = 1e-9,
+        directions: Sequence[int] | np.ndarray | None = None,
+        jacobian: bool = True,
+        first_step: float | None = None,
+        max_step: float = np.inf,
+        max_steps: int = 1_000_000,
+        looks: int = 4,
+    ) -> None:
+        if method not in METHODS:
+            raise NameLookupError(f"SciPy's methods do not include {method!r}. {nearest(method, METHODS)}")
+        import scipy.integrate
+
+        name, implicit, self._one_step = METHODS[method]
+        self._solver: Callable[..., Any] = getattr(scipy.integrate, name)
+        self.field, self.method = field, method
+        self._options: dict[str, Any] = {"rtol": rtol, "atol": atol, "max_step": max_step}
+        if implicit and jacobian:
+            self._options["jac"] = self._jacobian
+        self._first, self._max_steps, self._looks = first_step, max_steps, max(1, looks)
+        self._directions = np.zeros(field.ng) if directions is None else np.asarray(directions)
+        self._sparse = False
+        if implicit and jacobian and method != "lsoda" and field.nx >= LARGE:
+            self._sparse = len(field.pattern()[0]) < SPARSE * field.nx**2
+
+    def advance(self, t: float, x: np.ndarray, t_end: float, times: np.ndarray) -> Leg:
+        """See `Driver`."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            # LSODA also warns of what it reports; the Outcome says it
+            warnings.filterwarnings("ignore", message="lsoda:")
+            return self._advance(float(t), np.array(x, dtype=float), float(t_end), times)
+
+    def _advance(self, t: float, x: np.ndarray, t_end: float, times: np.ndarray) -> Leg:
+        field = self.field
+        wanted = [float(s) for s in times if t < s <= t_end]
+        samples: list[np.ndarray] = []
+        unsolved, steps, event = field.unsolved, 0, None
+        if t_end <= t:
+            return Leg(np.zeros(0), np.zeros((0, field.nx)), t, x)
+        if not np.all(np.isfinite(field.rates(t, x))):
+            outcome = Outcome.NOT_CONVERGED if field.unsolved > unsolved else Outcome.NOT_FINITE
+            return Leg(np.zeros(0), np.zeros((0, field.nx)), t, x, outcome)
+        guard = field.guards(t, x)
+        outcome = Outcome.FINISHED
+        solver = self._made(t, x, t_end)
+        while t < t_end:
+            if steps >= self._max_steps:
+                outcome = Outcome.TOO_MANY_STEPS
+                break
+            before = x
+            if not self._stepped(solver):
+                outcome = self._why(t, x, unsolved)
+                break
+            steps += 1
+            path = self._path(solver.dense_output())
+            start, t, x = t, float(solver.t), self._projected(solver)
+            if field.ng:
+                event, guard = self._event(path, start, before, t, x, guard)
+                if event is not None:
+                    t, x = event.t, event.x
+            while len(samples) < len(wanted) and wanted[len(samples)] <= t:
+                s = wanted[len(samples)]
+                samples.append(x if s == t else path(s))
+            if event is not None:
+                break
+        statistics = {"steps": steps, "evaluations": int(solver.nfev)}
+        statistics |= {"jacobians": int(solver.njev), "factors": int(solver.nlu)}
+        k = len(samples)
+        at = np.array(samples).reshape(k, field.nx)
+        return Leg(np.array(wanted[:k]), at, t, x, outcome, event.events if event else (), statistics)
+
+    def _made(self, t: float, x: np.ndarray, t_end: float) -> Any:
+        first = None if self._first is None else min(self._first, t_end - t)
+        return self._solver(self.field.rates, t, x, t_end, first_step=first, **self._options)
+
+    def _stepped(self, solver: Any) -> bool:
+        """Whether a step was done."""
+        try:
+            solver.step()
+        except _NotFinite:
+            return False
+        moved = solver.t_old is None or solver.t != solver.t_old  # LSODA may stand still without end
+        return moved and solver.status != "failed" and bool(np.all(np.isfinite(solver.y)))
+
+    def _why(self, t: float, x: np.ndarray, unsolved: int) -> Outcome:
+        if self.field.unsolved > unsolved:
+            return Outcome.NOT_CONVERGED
+        nearby = self.field.entries(t, x) if "jac" in self._options else self.field.rates(t, x)
+        return Outcome.STEP_TOO_SMALL if np.all(np.isfinite(nearby)) else Outcome.NOT_FINITE
+
+    def _projected(self, solver: Any) -> np.ndarray:
+        x = np.array(solver.y)
+        if not self.field.projects:
+            return x
+        x = self.field.project(solver.t, x)
+        if self._one_step:
+            solver.y, solver.f = x, self.field.rates(solver.t, x)
+        return x
+
+    def _path(self, dense: Callable[[float], np.ndarray]) -> Callable[[float], np.ndarray]:
+        if not self.field.projects:
+            return dense
+        return lambda s: self.field.project(s, dense(s))
+
+    def _event(
+        self, path: Callable[[float], np.ndarray], t0: float, x0: np.ndarray, t1: float, x1: np.ndarray, g0: np.ndarray
+    ) -> tuple[Crossing | None, np.ndarray]:
+        """The first crossing in a step, if there is one, and the guards at its end."""
+        guards = self.field.guards
+        left = t0
+        for k in range(1, self._looks + 1):
+            right = t1 if k == self._looks else t0 + k / self._looks * (t1 - t0)
+            g1 = guards(right, x1 if k == self._looks else path(right))
+            if np.any(crossed(g0, g1, self._directions)):
+                if self.method == "radau":
+                    # its continuous extension is a cubic, far less accurate than its steps
+                    path = self._again(t0, x0)
+                    g1 = guards(right, path(right))
+                    if not np.any(crossed(g0, g1, self._directions)):
+                        g0, left = g1, right
+                        continue
+                return locate(path, guards, left, right, g0, g1, self._directions), g1
+            g0, left = g1, right
+        return None, g0
+
+    def _again(self, t0: float, x0: np.ndarray) -> Callable[[float], np.ndarray]:
+        """The path from the start of a step, integrated anew to each instant."""
+
+        def path(s: float) -> np.ndarray:
+            if s <= t0:
+                return x0
+            # a part of an accepted step is short enough to be tried at once
+            solver = self._solver(self.field.rates, t0, x0, s, first_step=s - t0, **self._options)
+            while solver.status == "running" and self._stepped(solver):
+                pass
+            return self.field.project(s, np.array(solver.y))
+
+        return path
+
+    def _jacobian(self, t: float, x: np.ndarray) -> Any:
+        entries = self.field.entries(t, x)
+        if not np.all(np.isfinite(entries)):
+            raise _NotFinite
+        rows, columns = self.field.pattern()
+        n = self.field.nx
+        if self._sparse:
+            from scipy.sparse import csc_matrix
+
+            return csc_matrix((entries, (rows, columns)), shape=(n, n))
+        out = np.zeros((n, n))
+        out[rows, columns] = entries
+        return out
+
+
+class _NotFinite(Exception):
+    """A Jacobian is not finite: SciPy would fail inside of its factorisation."""

@@ -1,0 +1,60 @@
+"""A bare loop over a Driver and its events: stretches of smooth motion, jumps between them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from symbody.simulation.happenings import Happenings
+from symbody.simulation.outcome import Outcome
+
+
+@dataclass(frozen=True, eq=False)
+class HybridRun:
+    """Samples (k,), (k, nx) at the wanted times, and before and after each jump at the same t; legs; what happened."""
+
+    t: np.ndarray
+    x: np.ndarray
+    t_end: float
+    x_end: np.ndarray
+    outcome: Outcome
+    events: tuple
+    legs: tuple
+    statistics: dict
+
+
+def run_hybrid(driver, prepared, bound, t, x, t_end, times, **options) -> HybridRun:
+    """Integrate from t to t_end, stretch by stretch from event to event."""
+    happenings = Happenings(prepared, bound, t_end - t, **options)
+    x = happenings.settled(t, np.array(x, dtype=float))
+    ts, xs, legs, events = [], [], [], []
+    while True:
+        leg = driver.advance(t, x, t_end, times[times > t])
+        legs.append(leg)
+        ts += leg.t.tolist()
+        xs += list(leg.x)
+        begin, t, x, outcome = t, leg.t_end, leg.x_end, leg.outcome
+        if outcome is Outcome.FINISHED and not leg.events and begin < t < t_end:
+            continue  # a Driver may return early
+        if not outcome.ok or not leg.events:
+            break
+        before = x
+        x, happened, ending = happenings.answer(t, x, leg.events)
+        events += happened
+        if x is not before:
+            if not ts or ts[-1] != t:
+                ts.append(t)
+                xs.append(before)
+            ts.append(t)
+            xs.append(x)
+        if ending is not None:
+            outcome = ending
+            break
+        if t >= t_end:
+            break
+        x = happenings.settled(t, x)
+    total = {"events": len(events)}
+    for leg in legs:
+        for name, count in leg.statistics.items():
+            total[name] = total.get(name, 0) + count
+    samples = np.array(xs).reshape(len(xs), bound.nx)
+    return HybridRun(np.array(ts), samples, t, x, outcome, tuple(events), tuple(legs), total)
