@@ -1,0 +1,54 @@
+"""Sampled motions of closed mechanisms: dependent coordinates followed from instant to instant."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from symbody.analyse.sampled_motion import SampledMotion
+from symbody.analyse.tangent import places
+from symbody.codegen.compile import compile_system
+from symbody.errors import ModelError, SolveError
+from symbody.formalisms.tree import build_tree
+from symbody.loops.constraints import constraints
+from symbody.model.mechanism import Mechanism
+from symbody.system.system import System
+from symbody.verbs.loops import closure, partition_of
+
+_ready: WeakKeyDictionary[Mechanism, tuple[System, Any, np.ndarray]] = WeakKeyDictionary()
+
+
+def closed_samples(mech: Mechanism, samples: SampledMotion, parameters: dict[str, Any]) -> SampledMotion:
+    """The motion of the independent joints with all loops closed: q and qd of the dependent ones follow.
+
+    The first instant starts from the given q, every other one from the closed q before it: the branch does not change.
+    """
+    if mech not in _ready:
+        made = closure(mech)
+        _ready[mech] = made, compile_system(made, level="quick", lanes=1), _dependent(mech)
+    system, kernel, dependent = _ready[mech]
+    own = {n: v for n, v in parameters.items() if n in system.parameters}
+    q, qd = samples.q.copy(), samples.qd.copy()
+    for k, t in enumerate(samples.t):
+        guess = np.where(dependent, q[k - 1], samples.q[k]) if k else samples.q[k]
+        given = {"q": guess, "qd": samples.qd[k], "t": np.array(t)}
+        try:
+            closed = kernel(**{n: given[n] for n in system.inputs}, parameters=own or None)
+        except SolveError as error:
+            raise ModelError(f"the loops of {mech.name} do not close at t = {t:g} s: {error}") from None
+        q[k], qd[k] = closed.q, closed.qd
+    return SampledMotion(samples.t, q, qd, samples.qdd, samples.notes)
+
+
+def _dependent(mech: Mechanism) -> np.ndarray:
+    """(nq,) coordinates that the loops determine."""
+    partition = partition_of(mech, constraints(build_tree(mech)))
+    velocities = np.zeros(mech.nv, dtype=bool)
+    velocities[list(partition.dependent)] = True
+    out = np.zeros(mech.nq, dtype=bool)
+    for p in places(mech):
+        own = velocities[p.iv : p.iv + p.nv]
+        out[p.iq : p.iq + p.nq] = own if p.nq == p.nv else own.any()
+    return out

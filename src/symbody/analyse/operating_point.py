@@ -1,0 +1,113 @@
+"""Operating points: what the user gives for q, qd, inputs and states, as arrays in the order of the Mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symbody.analyse.tangent import Place, coordinate_labels, places, velocity_labels
+from symbody.errors import ModelError, NameLookupError, ShapeError, nearest
+from symbody.expr.derivative import jacobian
+from symbody.expr.evaluate import evaluate
+from symbody.expr.walk import free_symbols
+from symbody.model.mechanism import Mechanism
+from symbody.model.show import rest_coordinates
+
+
+def coordinates(mech: Mechanism, given: Any, default: np.ndarray | None = None) -> np.ndarray:
+    """(nq,) from an array, from {joint: number or numbers}, or the default: zero and unit quaternions.
+
+    Quaternions are scaled to unit length.
+    """
+    start = rest_coordinates(mech) if default is None else default
+    spans = {p.joint.name: slice(p.iq, p.iq + p.nq) for p in places(mech)}
+    q = vector("q0", given, start, spans, coordinate_labels(mech), mech.name)
+    for p in places(mech):
+        if p.joint.kind in ("ball", "free"):
+            first = p.iq + (3 if p.joint.kind == "free" else 0)
+            size = np.linalg.norm(q[first : first + 4])
+            if size < 1e-8:
+                raise ModelError(f"the quaternion of joint {p.joint.name!r} in q0 is zero; expected unit length.")
+            q[first : first + 4] /= size
+    return q
+
+
+def velocities(mech: Mechanism, name: str, given: Any, default: np.ndarray) -> np.ndarray:
+    """(nv,) likewise, for qd0, qdd0 and tau."""
+    spans = {p.joint.name: slice(p.iv, p.iv + p.nv) for p in places(mech)}
+    return vector(name, given, default, spans, velocity_labels(mech), mech.name)
+
+
+def vector(
+    name: str, given: Any, default: np.ndarray, spans: Mapping[str, slice], labels: Sequence[str], model: str
+) -> np.ndarray:
+    """A vector from numbers in order, or from a mapping of names to numbers that changes the default."""
+    out = np.array(default, dtype=float)
+    if isinstance(given, Mapping):
+        index = {**spans, **{label: slice(k, k + 1) for k, label in enumerate(labels)}}
+        for key, value in given.items():
+            if key not in index:
+                raise NameLookupError(f"{name} of {model} names {key!r}. {nearest(str(key), index)}")
+            part = index[key]
+            numbers = np.asarray(value, dtype=float).ravel()
+            if len(numbers) not in (1, part.stop - part.start):
+                raise ShapeError(f"{name}[{key!r}] has {len(numbers)} numbers; expected {part.stop - part.start}.")
+            out[part] = numbers
+    elif given is not None:
+        numbers = np.asarray(given, dtype=float).ravel()
+        if len(numbers) != len(out):
+            raise ShapeError(f"{name} has {len(numbers)} numbers; {model} needs {len(out)}: {', '.join(labels[:12])}.")
+        out[:] = numbers
+    if not np.all(np.isfinite(out)):
+        wrong = [label for label, x in zip(labels, out) if not np.isfinite(x)]
+        raise ModelError(f"{name} of {model} is not finite at {', '.join(wrong)}; an operating point needs numbers.")
+    return out
+
+
+def named_joints(mech: Mechanism, given: Any) -> list[Place]:
+    """Joints for which a mapping has values, of all or of some components; none of other ways to give them."""
+    if not isinstance(given, Mapping):
+        return []
+    stems = {*given, *(str(key).rpartition(".")[0] for key in given)}
+    return [p for p in places(mech) if p.joint.name in stems]
+
+
+def named_velocities(mech: Mechanism, given: Any) -> np.ndarray:
+    """(nv,) bool: components for which a mapping has values."""
+    known = given if isinstance(given, Mapping) else {}
+    return np.array([n in known or n.rpartition(".")[0] in known for n in velocity_labels(mech)], dtype=bool)
+
+
+def driven_motion(mech: Mechanism, t: float, parameters: Mapping[str, Any]) -> tuple[np.ndarray, ...]:
+    """(q, qd, qdd) with the laws of driven joints at time t, and zero (unit quaternions) elsewhere."""
+    q, qd, qdd = rest_coordinates(mech), np.zeros(mech.nv), np.zeros(mech.nv)
+    values = {n: parameters.get(n, s.data.default) for n, s in mech.parameters.items()}
+    for p in places(mech):
+        law = p.joint.value
+        if p.joint.mode != "driven" or law is None or p.nv != 1:
+            continue
+        time = [s for s in free_symbols([law]) if s.data.role == "time"]
+        known: dict[Any, Any] = {**{n: v for n, v in values.items() if v is not None}, **dict.fromkeys(time, t)}
+        nodes = [law]
+        for _ in range(2):
+            nodes.append(jacobian(nodes[-1:], time)[0, 0] if time else law.graph.zero)
+        q[p.iq], qd[p.iv], qdd[p.iv] = (float(x) for x in evaluate(nodes, known))
+    return q, qd, qdd
+
+
+def split_inputs(given: Mapping[str, Any], arrays: Mapping[str, np.ndarray], what: str, model: str) -> dict[str, Any]:
+    """Values of all arrays (zero where none is given) from {name: numbers} or {name.2: number}."""
+    out = {name: np.zeros(np.shape(a)) for name, a in arrays.items()}
+    for key, value in given.items():
+        stem, _, part = str(key).rpartition(".")
+        if key in out:
+            out[key] = np.asarray(value, dtype=float).reshape(np.shape(out[key]))
+        elif stem in out and part.isdigit() and 1 <= int(part) <= out[stem].size:
+            out[stem].flat[int(part) - 1] = float(value)
+        else:
+            raise NameLookupError(f"{model} has no {what} {key!r}. {nearest(str(key), ['tau', *out])}")
+        if not np.all(np.isfinite(out[key if key in out else stem])):
+            raise ModelError(f"{what} {key!r} of {model} is {value!r}; an operating point needs finite numbers.")
+    return out
