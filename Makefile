@@ -21,7 +21,7 @@ help: ## show this list
 
 env: $(VENV)/dev ## make .venv with everything that tests and benchmarks need
 
-demo: $(VENV)/base ## a robot: loaded, certified, counted, compiled, timed, written as C
+demo: $(VENV)/base ## a robot: loaded, certified, counted, compiled, moved, reported
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/dev ## run the tests, except the slow ones
@@ -59,10 +59,10 @@ $(VENV)/base: pyproject.toml
 	  echo "making $(VENV) with $$($$found --version)"; \
 	  $$found -m venv --clear $(VENV) && echo "$(CURDIR)" > $(VENV)/where; }
 	@echo "installing symbody and what it needs"
-	@$(PIP) -e .
+	@$(PIP) -e '.[report]'
 	@touch $@
 
 $(VENV)/dev: $(VENV)/base
 	@echo "installing what the tests, the linters and the benchmarks need"
-	@$(PIP) -e '.[dev,peers,robots]'
+	@$(PIP) -e '.[all,dev,peers,robots]'
 	@touch $@

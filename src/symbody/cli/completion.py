@@ -1,0 +1,114 @@
+"""What the shell proposes: models, joints, parameters, formalisms, methods. A proposal never fails."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import typer
+
+
+def models(incomplete: str) -> list[str]:
+    """Bundled names, then model files and folders that begin so."""
+    from symbody.model.load import READERS, bundled_names
+
+    return [n for n in bundled_names() if n.startswith(incomplete)] + _files(incomplete, tuple(READERS))
+
+
+def bundled(incomplete: str) -> list[str]:
+    """Bundled names alone."""
+    from symbody.model.load import bundled_names
+
+    return [n for n in bundled_names() if n.startswith(incomplete)]
+
+
+def _files(incomplete: str, suffixes: tuple[str, ...]) -> list[str]:
+    head, _, start = incomplete.rpartition("/")
+    folder = Path(f"{head}/") if "/" in incomplete else Path(".")
+    prefix = f"{head}/" if "/" in incomplete else ""
+    out = []
+    try:
+        for path in sorted(folder.iterdir()):
+            if path.name.startswith(start) and not (path.name.startswith(".") and not start):
+                if path.is_dir():
+                    out.append(f"{prefix}{path.name}/")
+                elif path.suffix.lower() in suffixes:
+                    out.append(f"{prefix}{path.name}")
+    except OSError:
+        return []
+    return out
+
+
+def joints(ctx: typer.Context, incomplete: str) -> list[str]:
+    """`elbow=` for each joint of the model on the line, after the assignments that stand there already."""
+    return _assignments(incomplete, _joint_names(ctx))
+
+
+def joint_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Joints of the model on the line."""
+    return [n for n in _joint_names(ctx) if n.startswith(incomplete)]
+
+
+def parameters(ctx: typer.Context, incomplete: str) -> list[str]:
+    """`m1=` for each parameter of the model on the line."""
+    mechanism = _model(ctx)
+    return _assignments(incomplete, list(mechanism.parameters) if mechanism is not None else [])
+
+
+def inputs(ctx: typer.Context, incomplete: str) -> list[str]:
+    """`tau.elbow=` for each joint of the model on the line."""
+    return _assignments(incomplete, [f"tau.{name}" for name in _joint_names(ctx)])
+
+
+def formalisms(incomplete: str) -> list[str]:
+    from symbody.verbs.dynamics import FORMALISMS
+
+    return [n for n in FORMALISMS if n.startswith(incomplete)]
+
+
+def methods(incomplete: str) -> list[tuple[str, str]]:
+    """Integrators, each with what it is."""
+    from symbody.simulation.makers import ALL
+
+    known = {"auto": "chosen by step and tolerances", **ALL}
+    return [(n, text) for n, text in known.items() if n.startswith(incomplete)]
+
+
+def quantities(incomplete: str) -> list[str]:
+    return [n for n in ("inverse", "semi_explicit", "forward") if n.startswith(incomplete)]
+
+
+def schemas(incomplete: str) -> list[str]:
+    from symbody.cli.schema import names
+
+    return [n for n in names() if n.startswith(incomplete)]
+
+
+def _assignments(incomplete: str, names: list[str]) -> list[str]:
+    before, comma, start = incomplete.rpartition(",")
+    taken = {part.partition("=")[0] for part in before.split(",")}
+    return [f"{before}{comma}{n}=" for n in names if n.startswith(start) and n not in taken]
+
+
+def _joint_names(ctx: typer.Context) -> list[str]:
+    from symbody.model.mechanism import has_coordinates
+
+    mechanism = _model(ctx)
+    return [] if mechanism is None else [j.name for j in mechanism.joints if has_coordinates(j)]
+
+
+def _model(ctx: typer.Context) -> Any:
+    """The model on the line; None if there is none, or if it cannot be read."""
+    from symbody.errors import SymbodyError
+    from symbody.model.load import READERS, bundled_names, load
+
+    # a line that ends in an option without its value is not parsed: then its words are looked through
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    words = [(ctx.params or {}).get("model"), *line.split()[2:]]
+    known = set(bundled_names())
+    name = next((w for w in words if w and (w in known or Path(w).suffix.lower() in READERS)), None)
+    try:
+        return load(name) if name else None
+    except (SymbodyError, OSError):
+        return None

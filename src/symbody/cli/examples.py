@@ -1,0 +1,170 @@
+"""`symbody examples`: the bundled models, and copies of their files to change."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from symbody.cli import completion
+from symbody.cli.common import AS_JSON, print_json, sentences
+from symbody.cli.files import check_overwrite, check_target
+from symbody.errors import ModelError, NameLookupError, nearest
+
+if TYPE_CHECKING:
+    from symbody.model.mechanism import Mechanism
+
+LONGEST = 90  # characters of a description in the list
+
+
+@sentences
+def examples(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="One of them; all if not given.", autocompletion=completion.bundled)
+    ] = "",
+    path: Annotated[
+        Path | None, typer.Argument(metavar="PATH", help="With --copy: the file or folder to copy to.")
+    ] = None,
+    copy: Annotated[bool, typer.Option("--copy", help="Copy its file, with the parts it includes.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    as_json: AS_JSON = False,
+) -> None:
+    """List the bundled models, or copy one to change it: symbody examples four_bar --copy my_linkage.yaml"""
+    from symbody.model.load import bundled_names
+
+    known = bundled_names()
+    if name and name not in known:
+        raise NameLookupError(f"there is no bundled model {name!r}. {nearest(name, known)}")
+    if copy and not name:
+        raise typer.BadParameter("say which model to copy.", param_hint="NAME")
+    if path is not None and not copy:
+        raise typer.BadParameter("a path is for --copy.", param_hint="PATH")
+    if copy:
+        files = [str(p) for p in copy_model(name, path if path is not None else Path("."), force)]
+        if as_json:
+            print_json({"models": [example(name)], "files": files})
+        else:
+            print("\n".join(f"wrote {p}" for p in files))
+        return
+    rows = [example(n) for n in ([name] if name else known)]
+    if as_json:
+        print_json({"models": rows, "files": []})
+    elif name:
+        _print_one(rows[0])
+    else:
+        _print_all(rows)
+
+
+def _print_all(rows: list[dict[str, Any]]) -> None:
+    width = max(len(r["name"]) for r in rows)
+    print(f"{'name':<{width}}  bodies  freedom  closures  description")
+    for r in rows:
+        text = r["description"]
+        short = text if len(text) <= LONGEST else f"{text[: LONGEST - 3].rpartition(' ')[0]} ..."
+        freedom = "?" if r["mobility"] is None else r["mobility"]
+        print(f"{r['name']:<{width}}  {r['bodies']:>6}  {freedom:>7}  {r['closures'] or '':>8}  {short}")
+
+
+def _print_one(row: dict[str, Any]) -> None:
+    freedom = "unknown" if row["mobility"] is None else row["mobility"]
+    print(f"{row['name']}: {row['bodies']} bodies, degrees of freedom {freedom}, closures of loops {row['closures']}")
+    print(row["comment"])
+    print(f"source: {row['source']}")
+    print(f"symbody info {row['name']} shows its tree; symbody examples {row['name']} --copy copies its file.")
+
+
+# -- facts
+
+
+def example(name: str) -> dict[str, Any]:
+    """A bundled model in one row."""
+    from symbody.model.load import FOLDER, load
+
+    mechanism = load(name)
+    comment = leading_comment((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    return {
+        "name": name,
+        "bodies": len(mechanism.bodies),
+        "nv": mechanism.nv,
+        "mobility": quick_mobility(mechanism),
+        "closures": len(mechanism.cuts) + len(mechanism.couplings),
+        "description": _first_sentence(comment),
+        "comment": comment,
+        "source": mechanism.source,
+    }
+
+
+def leading_comment(text: str) -> str:
+    """The comment at the top of a model file, without its marks."""
+    lines = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.lstrip("# ").rstrip())
+    return "\n".join(lines)
+
+
+def _first_sentence(comment: str) -> str:
+    flat = " ".join(comment.split())
+    found = re.match(r"(.+?)(?:[.;:] |\.?$)", flat)
+    return found[1] if found else flat
+
+
+def quick_mobility(mechanism: Mechanism) -> int | None:
+    """Degrees of freedom from the structure of the loops; None where it does not tell."""
+    from symbody.formalisms.explicit import driven_velocities
+    from symbody.formalisms.tree import build_tree
+
+    tree = build_tree(mechanism)
+    driven = len(driven_velocities(tree))
+    if not (mechanism.cuts or mechanism.couplings):
+        return mechanism.nv - driven
+    from symbody.loops.constraints import constraints
+    from symbody.loops.partition import choose_partition
+
+    try:
+        return len(choose_partition(constraints(tree), "heuristic").independent) - driven
+    except ModelError:
+        return None
+
+
+# -- copies
+
+
+def copy_model(name: str, target: Path, force: bool) -> list[Path]:
+    """Copy a bundled file and what it includes; a target without .yaml is a folder."""
+    from symbody.model.load import FOLDER
+    from symbody.simulation.whole_file import write_whole
+
+    file = target if target.suffix.lower() in (".yaml", ".yml") and not target.is_dir() else target / f"{name}.yaml"
+    pairs = [(FOLDER / f"{name}.yaml", file), *((FOLDER / part, file.parent / part) for part in _included(name))]
+    for _, to in pairs:
+        check_overwrite(to, force)
+    if not target.exists() and file.parent == target:
+        target.mkdir(parents=True)
+    check_target(file, "--copy")
+    for source, to in pairs:
+        to.parent.mkdir(exist_ok=True)
+        write_whole(to, source.read_bytes())
+    return [to for _, to in pairs]
+
+
+def _included(name: str) -> list[str]:
+    """Paths, relative to the folder of bundled models, of all files that a model includes."""
+    import yaml
+
+    from symbody.model.load import FOLDER
+
+    found: dict[str, None] = {}
+    waiting = [f"{name}.yaml"]
+    while waiting:
+        file = Path(waiting.pop())
+        wanted = yaml.safe_load((FOLDER / file).read_text(encoding="utf-8")).get("include", [])
+        for part in [wanted] if isinstance(wanted, str) else wanted:
+            path = (file.parent / part).as_posix()
+            if path not in found:
+                found[path] = None
+                waiting.append(path)
+    return list(found)

@@ -1,0 +1,78 @@
+"""`symbody report`: a model, its equations and its motion as one HTML page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from symbody.cli.common import AS_JSON, MODEL, PARAMETER, Q0, QD0, load_model, print_json, sentences
+from symbody.cli.files import PAGES, check_target
+from symbody.cli.linearize import closed_point
+
+
+@sentences
+def report(
+    model: MODEL,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="The page; NAME.html if not given.")
+    ] = None,
+    duration: Annotated[
+        str | None, typer.Option("--simulate", metavar="TIME", help="Simulate so long and show the motion.")
+    ] = None,
+    q0: Q0 = None,
+    qd0: QD0 = None,
+    parameter: PARAMETER = None,
+    certificate: Annotated[
+        bool, typer.Option("--certificate/--no-certificate", help="Verify the model and show the certificate.")
+    ] = True,
+    equations: Annotated[
+        bool, typer.Option("--equations/--no-equations", help="Show M and c, and operation counts.")
+    ] = True,
+    animation: Annotated[bool, typer.Option("--animation/--no-animation", help="Show the model in 3-D.")] = True,
+    linear: Annotated[bool, typer.Option("--linear", help="Add the linear model at q0, and its modes.")] = False,
+    as_json: AS_JSON = False,
+) -> None:
+    """Write a report on a model as one HTML page that opens anywhere, without a network."""
+    from symbody.cli.assignments import parameter_values, state_values
+    from symbody.cli.values import read_value
+    from symbody.report.report import write_report
+
+    if out is not None:
+        check_target(out, "--out", PAGES)
+    seconds = None if duration is None else read_value(duration, "s", "--simulate")
+    mechanism = load_model(model)
+    path = out if out is not None else Path(f"{_stem(mechanism.name)}.html")
+    check_target(path, "--out", PAGES)
+    given: dict[str, Any] = {"parameters": parameter_values(mechanism, parameter)}
+    q, qd = state_values(mechanism, "q0", "q", q0), state_values(mechanism, "qd0", "qd", qd0)
+    values = given["parameters"]
+    if seconds is not None:
+        from symbody.simulation.simulate import simulate
+
+        given["trajectory"] = simulate(mechanism, seconds, q0=q, qd0=qd, outputs=["energy"], parameters=values)
+    if linear:
+        from symbody.analyse.linearize import linearize
+        from symbody.analyse.modes import modes
+
+        point = closed_point(mechanism, q, values, 0.0)
+        given["linear"] = linearize(mechanism, point, qd, parameters=values)
+        given["modes"] = modes(given["linear"])
+    if not equations:
+        given.update(equations=None, formalisms=())
+    write_report(mechanism, path, certificate=certificate, animation=animation, **given)
+    trajectory = given.get("trajectory")
+    outcome = None if trajectory is None else trajectory.outcome
+    if as_json:
+        told = None if outcome is None else {"code": outcome.name, "complete": outcome.ok, "text": outcome.value}
+        print_json({"model": mechanism.name, "files": [str(path)], "outcome": told})
+    else:
+        print(f"wrote {path}" + ("" if outcome is None or outcome.ok else f". {outcome.value}"))
+    if outcome is not None and not outcome.ok:
+        raise typer.Exit(1)
+
+
+def _stem(name: str) -> str:
+    """A model's name as the name of a file."""
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name).strip(".") or "report"

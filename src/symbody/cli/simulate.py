@@ -1,0 +1,265 @@
+"""`symbody simulate`: the motion of a model, as text, files, plots and reports."""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from symbody.cli import completion
+from symbody.cli.common import (
+    AS_JSON,
+    FORMALISM,
+    OPTIONAL_MODEL,
+    PARAMETER,
+    Q0,
+    QD0,
+    complain,
+    in_options,
+    load_model,
+    print_json,
+    sentences,
+)
+from symbody.cli.files import PAGES, PICTURES, TABLES, check_target, save_figure, write_all
+
+if TYPE_CHECKING:
+    from symbody.model.mechanism import Mechanism
+    from symbody.simulation.events import When
+    from symbody.simulation.trajectory import Trajectory
+
+_COMPARED = re.compile(r"([^<>=]+)(<=|>=|==|<|>)([^<>=]+)")
+
+
+@sentences
+def simulate(
+    model: OPTIONAL_MODEL = "",
+    duration: Annotated[
+        str | None, typer.Option("--duration", "-t", metavar="TIME", help="How long: 2, 500ms, 3min.")
+    ] = None,
+    step: Annotated[
+        str | None, typer.Option("--step", metavar="TIME", help="Fixed step, such as 1ms; else tolerances choose it.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option("--method", "-m", autocompletion=completion.methods, help="auto, rk4, dopri5, radau, ...")
+    ] = "auto",
+    q0: Q0 = None,
+    qd0: QD0 = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="NAME=VALUE",
+            autocompletion=completion.inputs,
+            help="Effort of a joint or another input: a number (10N), an expression of t, q.<joint>, qd.<joint>, "
+            "parameters, or a .csv table with t in its first column. May be repeated.",
+        ),
+    ] = None,
+    parameter: PARAMETER = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--output",
+            metavar="NAME",
+            help="What to record besides coordinates, velocities and efforts: energy, p.<body>, reaction.<joint>, "
+            "sensors, name=expression. May be repeated.",
+        ),
+    ] = None,
+    samples: Annotated[
+        int | None, typer.Option("--samples", min=2, max=10_000_000, help="Number of recorded instants.")
+    ] = None,
+    rtol: Annotated[float, typer.Option("--rtol", help="Relative tolerance of an adaptive method.")] = 1e-8,
+    atol: Annotated[float | None, typer.Option("--atol", help="Absolute tolerance; as rtol if not given.")] = None,
+    stop_when: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--stop-when",
+            metavar="EXPRESSION",
+            help="End where this happens: 'q.elbow > 1.2', or an expression that crosses zero. May be repeated.",
+        ),
+    ] = None,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write the motion: .csv, .parquet, .h5 or .npz. May be repeated."
+        ),
+    ] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML page with an animation.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint", metavar="FILE", help="Keep a file, every few seconds, from which --resume goes on."
+        ),
+    ] = None,
+    resume: Annotated[Path | None, typer.Option("--resume", metavar="FILE", help="Go on from a checkpoint.")] = None,
+    formalism: FORMALISM = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    as_json: AS_JSON = False,
+) -> None:
+    """Simulate a model from an initial state.
+
+    Coordinates, velocities and inputs that are not given are zero; loops are closed from there. Ctrl-C ends the run,
+    writes the files with what was computed, and gives the exit status 130. The status is 1 if the run did not reach its
+    end.
+    """
+    from symbody.cli.assignments import output_names
+    from symbody.cli.summary import trajectory_facts, trajectory_text
+
+    for path in out or ():
+        check_target(path, "--out", TABLES)
+    if plot is not None:
+        check_target(plot, "--plot", PICTURES)
+    if report is not None:
+        check_target(report, "--report", PAGES)
+    if checkpoint is not None:
+        check_target(checkpoint, "--checkpoint")
+    outputs = output_names(output)
+    shown = _on_terminal() and not quiet
+    if resume is not None:
+        given = {
+            "--step": step, "--q0": q0, "--qd0": qd0, "--input": inputs, "--parameter": parameter, "--output": output,
+            "--samples": samples, "--stop-when": stop_when, "--formalism": formalism, "--atol": atol,
+        }  # fmt: skip
+        mechanism, traj = _resumed(model, resume, duration, checkpoint, report, shown, given)
+    else:
+        if not model:
+            raise typer.BadParameter("give a model, or --resume FILE.", param_hint="MODEL")
+        if duration is None:
+            raise typer.BadParameter("say how long, such as --duration 2.", param_hint="--duration")
+        from symbody.cli.assignments import input_values, parameter_values, state_values
+        from symbody.simulation.simulate import simulate as run
+
+        seconds, distance = _time(duration, "--duration"), _time(step, "--step")
+        _check_tolerances(rtol, atol)
+        mechanism = load_model(model)
+        traj = run(
+            mechanism,
+            seconds,
+            distance,
+            state_values(mechanism, "q0", "q", q0),
+            state_values(mechanism, "qd0", "qd", qd0),
+            input_values(mechanism, inputs) or None,
+            method,
+            outputs or None,
+            parameters=parameter_values(mechanism, parameter),
+            formalism=formalism,
+            rtol=rtol,
+            atol=atol,
+            samples=samples,
+            events=stop_rules(stop_when or ()),
+            progress=shown,
+            checkpoint=checkpoint,
+        )
+    names = [n for o in outputs for n in ([o] if isinstance(o, str) else o)]
+    jobs = _jobs(mechanism, traj, out or [], plot, report, names)
+    written, failed = write_all(jobs)
+    written += [str(checkpoint)] if checkpoint is not None else []
+    facts = trajectory_facts(traj, written)
+    if as_json:
+        print_json(facts)
+    elif not quiet:
+        print(trajectory_text(facts, names))
+    _leave(traj, failed, checkpoint, quiet or as_json)
+
+
+def _leave(traj: Trajectory, failed: int, checkpoint: Path | None, silent: bool) -> None:
+    """The exit status: 130 after an interrupt, 1 if the run or a file failed."""
+    from symbody.simulation.outcome import Outcome
+
+    if traj.outcome is Outcome.INTERRUPTED:
+        further = f" Go on: symbody simulate --resume {checkpoint}" if checkpoint is not None else ""
+        print(f"interrupted at t = {traj.t[-1] if len(traj.t) else 0.0:.6g} s.{further}", file=sys.stderr)
+        raise typer.Exit(130)
+    if not traj.outcome.ok and silent:
+        complain(in_options(traj.outcome.value))
+    if failed or not traj.outcome.ok:
+        raise typer.Exit(1)
+
+
+def _resumed(
+    model: str, path: Path, duration: str | None, checkpoint: Path | None, report: Path | None, shown: bool,
+    given: dict[str, Any],
+) -> tuple[Mechanism | None, Trajectory]:  # fmt: skip
+    """Go on from a checkpoint, which holds the equations and all choices of the first run."""
+    from symbody.errors import ModelError
+    from symbody.simulation.simulate import resume
+
+    extra = [option for option, value in given.items() if value is not None]
+    if extra:
+        raise typer.BadParameter("belongs to the first run; a checkpoint holds it already.", param_hint=extra[0])
+    if report is not None and not model:
+        raise typer.BadParameter("needs the model besides the checkpoint.", param_hint="--report")
+    mechanism = load_model(model) if model else None
+    traj = resume(path, _time(duration, "--duration"), progress=shown, checkpoint=checkpoint)
+    if mechanism is not None and mechanism.name != traj.model:
+        raise ModelError(f"{path} is a checkpoint of {traj.model}, not of {mechanism.name}.")
+    return mechanism, traj
+
+
+def _jobs(
+    mechanism: Any, traj: Trajectory, out: list[Path], plot: Path | None, report: Path | None, names: list[str]
+) -> list[tuple[Path, Callable[[], Any]]]:
+    """What writes each file. mechanism: needed for a report only."""
+    from symbody.simulation.trajectory_files import save_trajectory
+
+    jobs: list[tuple[Path, Callable[[], Any]]] = [(p, functools.partial(save_trajectory, traj, p)) for p in out]
+    if plot is not None:
+        jobs.append((plot, functools.partial(_draw, traj, plot, names)))
+    if report is not None:
+        from symbody.report.report import write_report
+
+        jobs.append((report, functools.partial(write_report, mechanism, report, traj, formalisms=(), equations=None)))
+    return jobs
+
+
+def _draw(traj: Trajectory, path: Path, names: list[str]) -> None:
+    from symbody.simulation.trajectory_plot import plot
+
+    wanted = [n for n in traj.values if n in ("q", "qd") or n in names or n.partition(".")[0] in ("p", "v", "reaction")]
+    save_figure(plot(traj, wanted or None), path)
+
+
+def stop_rules(texts: list[str] | tuple[str, ...]) -> list[When]:
+    """Stop conditions: a comparison stops where it becomes true, another expression where it crosses zero."""
+    from symbody.simulation.events import When
+
+    rules = []
+    for text in dict.fromkeys(t.strip() for t in texts):
+        compared = _COMPARED.fullmatch(text)
+        guard = f"{compared[1].strip()} - ({compared[3].strip()})" if compared else text
+        direction = {">": 1, "<": -1}.get(compared[2][0], 0) if compared else 0
+        rules.append(When(text, guard, direction, stop=True))
+    return rules
+
+
+def _time(text: str | None, option: str) -> Any:
+    """Seconds of 2, 500ms, 3min; None if nothing was given."""
+    from symbody.cli.values import read_value
+
+    return None if text is None else read_value(text, "s", option)
+
+
+def _check_tolerances(rtol: float, atol: float | None) -> None:
+    for option, value in (("--rtol", rtol), ("--atol", atol)):
+        if value is not None and not 1e-15 <= value < 1:
+            raise typer.BadParameter(
+                f"{value:g} was given; expected a number from 1e-15, which doubles resolve, to 1.", param_hint=option
+            )
+
+
+def _on_terminal() -> bool:
+    """Whether a progress bar makes sense; it goes to stderr, so that results can be piped."""
+    if not sys.stderr.isatty():
+        return False
+    import rich
+
+    rich.reconfigure(stderr=True)
+    return True
