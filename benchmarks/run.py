@@ -24,7 +24,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import compile_time, construction, counts, derivatives, dynamics, evaluation, peers
+from benchmarks import (
+    compile_time,
+    construction,
+    counts,
+    derivatives,
+    dynamics,
+    evaluation,
+    partitions,
+    peers,
+    simulation,
+)
 from benchmarks.record import Options, Section, shown
 
 BENCHMARKS: dict[str, Callable[[Options], Section | list[Section]]] = {
@@ -34,6 +44,8 @@ BENCHMARKS: dict[str, Callable[[Options], Section | list[Section]]] = {
     "compile_time": compile_time.run,
     "evaluation": evaluation.run,
     "dynamics": dynamics.run,
+    "simulation": simulation.run,
+    "partitions": partitions.run,
 }
 RESULTS = Path(__file__).resolve().parent / "out" / "results.json"
 

@@ -11,9 +11,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import construction, peers, run
+from benchmarks import construction, peers, run, simulation, simulation_peers
 from benchmarks.record import Claim, Missing, Section, shown
+from benchmarks.simulation_models import GRAVITY, ROD_LENGTH, ROD_MASS, ROD_RADIUS, rods
 from benchmarks.tally import TreeTally
+from benchmarks.timing import TooSlow
 from benchmarks.workloads import by_name, written_operations
 
 WORKLOADS = ("pendulum", "matrix4", "random60", "arm1", "arm2p")
@@ -118,3 +120,68 @@ def test_quick_run_writes_its_figures(tmp_path, capsys, monkeypatch):
     assert section["name"] == "construction"
     assert all(row["symbody us/node"] > 0 for row in section["rows"])
     assert "Construction" in capsys.readouterr().out
+
+
+# -- simulation
+
+PROGRAMS = {
+    "symbody": lambda model, method, step: simulation_peers.Symbody(model.mechanism, method, step),
+    "python": lambda model, method, step: simulation_peers.Stepped(
+        simulation_peers.Symbody(model.mechanism, method, step).field().rates, method, step
+    ),
+    "mujoco": simulation_peers.mujoco_steps,
+    "mujoco_stages": simulation_peers.mujoco_stages,
+    "pinocchio": lambda model, method, step: simulation_peers.pinocchio_steps(model, method, step, limit=1.0),
+    "exudyn": simulation_peers.Exudyn,
+}
+
+
+def slowest_swing() -> tuple[float, np.ndarray]:
+    """Period (s) and shape (2,) in joint angles of small swings of two rods, by their linear equations."""
+    m, a = ROD_MASS, ROD_LENGTH
+    about_end = m * (ROD_RADIUS**2 / 4 + a**2 / 3)
+    mass = np.array([[about_end + m * a**2, m * a**2 / 2], [m * a**2 / 2, about_end]])  # in angles to the vertical
+    stiffness = -GRAVITY[2] * m * a * np.diag([1.5, 0.5])
+    squares, shapes = np.linalg.eig(np.linalg.solve(mass, stiffness))
+    k = np.argmin(squares)
+    first, second = shapes[:, k] / shapes[0, k]
+    return 2 * np.pi / np.sqrt(squares[k]), np.array([first, second - first])
+
+
+@pytest.mark.parametrize("method", [simulation_peers.RK4, simulation_peers.EULER])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_simulated_rods_swing_with_the_period_of_their_slowest_mode(name, method):
+    period, shape = slowest_swing()
+    try:
+        program = PROGRAMS[name](rods(2), method, period / 2000)
+    except TooSlow as why:
+        pytest.skip(str(why))
+    size = 1e-5  # rad
+    start = np.concatenate([shape, np.zeros(2)])
+    below = np.concatenate([np.zeros(2), -2 * np.pi / period * shape])  # a quarter of the period later
+    # semi-implicit Euler is half a step, pi/2000 of the largest entry, off
+    tolerance = 1e-8 if method == simulation_peers.RK4 else 2 * np.pi / 2000 * np.abs(below).max()
+    for steps, expected in ((500, below), (1000, -start), (2000, start)):
+        np.testing.assert_allclose(program.end(size * start, steps) / size, expected, atol=tolerance)
+
+
+def test_other_motions_are_refused():
+    with pytest.raises(AssertionError, match="not timed"):
+        simulation.check("a peer", "rods2", np.ones(4) * (1 + 1e-6), np.ones(4))
+
+
+def test_quick_simulation_writes_its_figures(tmp_path, monkeypatch):
+    monkeypatch.setattr(simulation, "QUICK", ("rods2",))
+    monkeypatch.setattr(simulation, "BATCH", 160)
+    monkeypatch.setattr(simulation, "BATCH_STEPS", 100)
+    path = tmp_path / "results.json"
+    assert run.main(["--quick", "--only", "simulation", "--budget", "0.5", "--json", str(path)]) == 0
+    speed, accuracy, batch = json.loads(path.read_text(encoding="utf-8"))["sections"]
+    assert [row["method"] for row in speed["rows"]] == ["RK4", "Euler", "dopri8"]
+    assert all(row["symbody"] > 0 for row in speed["rows"])
+    # the method's own error at 1 ms, and nobody departs from it
+    rk4 = accuracy["rows"][0]
+    found = [v for n, v in rk4.items() if n not in ("model", "method", "s") and isinstance(v, float)]
+    assert len(found) >= 2
+    np.testing.assert_allclose(found, rk4["symbody"], rtol=1e-2)
+    assert all(row["as one by one"] for row in batch["rows"])
