@@ -159,6 +159,17 @@ def square_root() -> Program:
     return b.program()
 
 
+def arcsine() -> Program:
+    """x with sin(x) = 1/2 by Newton from x = a: near a quarter turn the first step leads to 1e16 rad."""
+    b = Builder("arcsine")
+    (a,) = b.input("a")
+    (x,) = b.open_block([a], 1)
+    residual = b.make("sub", b.make("sin", x), b.const(0.5))
+    b.close_block("angle", [residual], [b.make("neg", b.make("div", residual, b.make("cos", x)))])
+    b.output("x", [x], ())
+    return b.program()
+
+
 def nested_roots() -> Program:
     """y with y = sqrt(sqrt(a + y)) by an inner and an outer Newton iteration: fails for a < 0."""
     b = Builder("nested_roots")

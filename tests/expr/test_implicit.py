@@ -180,3 +180,19 @@ def test_gradients_go_through_nested_blocks():
         for k, s in enumerate((p, q)):
             up, down = ({**point, s: point[s] + d} for d in (1e-6, -1e-6))
             assert forward[k] == pytest.approx((evaluate(node, up) - evaluate(node, down)) / 2e-6, rel=1e-6)
+
+
+def test_an_angle_that_ran_away_is_no_solution():
+    x, guess = sb.symbols("x guess")
+    solution = sb.solve([sb.sin(x) - 0.5], [x], [guess], name="angle")
+    assert np.sin(evaluate(solution.x[0], {"guess": 1.0})) == pytest.approx(0.5)
+    with pytest.raises(SolveError, match="'angle'"):
+        evaluate(solution.x[0], {"guess": np.pi / 2})  # the first step is of 1e16 rad
+
+
+@pytest.mark.parametrize("size", [1e3, 1e8])
+def test_a_force_far_from_its_guess_is_found(size):
+    # x^3 + x = b^3 + b: many steps from 1 to b, the last ones of rounding size
+    x, b = sb.symbols("x b")
+    solution = sb.solve([x**3 + x - b**3 - b], [x], [1.0], name="spring", max_iterations=99)
+    assert evaluate(solution.x[0], {"b": size}) == pytest.approx(size, rel=1e-14)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from programs import Builder, nested_roots, pendulum, random_inputs, random_program, square_root
+from programs import Builder, arcsine, nested_roots, pendulum, random_inputs, random_program, square_root
 from symbody.codegen.interpreted import InterpretedKernel
 from symbody.errors import ExpressionError, NameLookupError, ShapeError, SolveError
 from symbody.expr.external import External, Piecewise
@@ -197,6 +197,15 @@ def test_a_failed_block_raises_for_one_state() -> None:
     out, status = interpret(square_root(), [-1.0], status=True)
     assert status[0] < 0
     assert np.isnan(out["echo"])
+
+
+def test_an_angle_that_ran_away_is_no_solution() -> None:
+    a = np.array([0.3, math.pi / 2, -math.pi / 2, 1.0, 700.0])
+    out, status = interpret(arcsine(), [a], status=True)
+    np.testing.assert_array_equal(status[:, 0] > 0, [True, False, False, True, True])
+    np.testing.assert_allclose(np.sin(out["x"][[0, 3, 4]]), 0.5, rtol=1e-12)
+    for k, guess in enumerate(a):
+        assert interpret(arcsine(), [guess], status=True)[1][0] == status[k, 0]
 
 
 def test_a_failed_block_spoils_its_own_lane_only() -> None:

@@ -1,0 +1,85 @@
+"""The documentation stays true: its code runs, its links lead somewhere, its lists are complete."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from pages import ROOT, blocks, run_page
+from symbody.simulation.makers import ALL
+from symbody.simulation.outcome import Outcome
+
+DOCS = ROOT / "docs"
+TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
+GUIDES = [DOCS / name for name in ("simulation.md", "loops.md", "analysis.md")]
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md")), *sorted((ROOT / "examples").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", [*TUTORIALS, *GUIDES], ids=lambda p: p.stem)
+def test_code_of_the_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert any(b.kind == "python" for b in blocks(page.read_text(encoding="utf-8")))
+    run_page(page)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", [p for p in [*TUTORIALS, *GUIDES] if "```python slow" in p.read_text()], ids=lambda p: p.stem
+)
+def test_code_of_the_page_runs_with_its_slow_parts(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_page(page, slow=True)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_of_the_page_lead_to_files(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    links = [*re.findall(r"\]\(([^)#\s]+)", text), *re.findall(r'<img src="([^"]+)"', text)]
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert not missing
+
+
+def test_pictures_are_small():
+    for picture in (DOCS / "pictures").iterdir():
+        assert picture.stat().st_size < 150_000, picture.name
+
+
+# -- lists
+
+
+def make_api() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_api", DOCS / "make_api.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_api_page_is_what_the_docstrings_say():
+    """Made by `python docs/make_api.py`."""
+    assert (DOCS / "api.md").read_text(encoding="utf-8") == make_api().page()
+
+
+def test_api_page_has_every_public_name():
+    import symbody
+
+    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    assert set(symbody.__all__) == set(re.findall(r"^(?:### |\| `)sb\.(\w+)", text, flags=re.MULTILINE))
+
+
+def test_simulation_page_lists_every_method_and_outcome():
+    text = (DOCS / "simulation.md").read_text(encoding="utf-8")
+    assert set(ALL) <= set(re.findall(r"`(\w+)`", text))
+    assert {o.name for o in Outcome} <= set(re.findall(r"`(\w+)`", text))
+
+
+def test_architecture_lists_every_folder():
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8").partition("## What exists now")[2]
+    package = Path(ROOT / "src" / "symbody")
+    folders = {p.parent.name for p in package.glob("*/*.py") if p.name != "__init__.py"}
+    assert {f"`{name}/`" for name in folders} <= set(re.findall(r"`\w+/`", text))
