@@ -28,9 +28,7 @@ def brick() -> Mechanism:
 
 def ball() -> Mechanism:
     """A point of 1 kg on a vertical line."""
-    return (
-        Mechanism.builder("ball").body("ball", mass=1.0).joint("z", "prismatic", "world", "ball", axis="z").done()
-    )
+    return Mechanism.builder("ball").body("ball", mass=1.0).joint("z", "prismatic", "world", "ball", axis="z").done()
 
 
 def oscillator() -> Mechanism:

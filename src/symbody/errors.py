@@ -46,12 +46,17 @@ class SolveError(SymbodyError):
     """An implicit block did not converge in a call for one state."""
 
 
+SHOWN = 12  # names listed where none is close
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A closing sentence for an unknown name: the nearest known ones, or all of a short list."""
+    """A closing sentence for an unknown name: the nearest known ones, or the first of all."""
     known = list(known)
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         return "Did you mean " + " or ".join(repr(c) for c in close) + "?"
-    if known and len(known) <= 12:
+    if known and len(known) <= SHOWN + 3:
         return "Known: " + ", ".join(repr(k) for k in known) + "."
-    return "There are no names to choose from." if not known else f"There are {len(known)} names, none of them close."
+    if not known:
+        return "There are no names to choose from."
+    return "Known: " + ", ".join(repr(k) for k in known[:SHOWN]) + f" and {len(known) - SHOWN} more."

@@ -167,3 +167,41 @@ def test_refusals():
     found = modes(chain(2))
     with pytest.raises(ModelError, match="mode 7"):
         mode_trajectory(chain(2), found, 7)
+
+
+@pytest.mark.parametrize("kind", ["undamped", "damped"])
+def test_each_free_motion_of_a_chain_of_carts_is_named_once(kind):
+    """Three carts on a rail, the last two joined by a spring: the first and the pair move freely, apart."""
+    build = sb.Mechanism.builder("carts", gravity=(0, 0, 0))
+    build.body("a", mass=1.0).joint("a", "prismatic", "world", "a", axis="x")
+    build.body("b", mass=2.0).joint("b", "prismatic", "world", "b", axis="x")
+    build.body("c", mass=3.0).joint("c", "prismatic", "b", "c", axis="x", stiffness=24.0)
+    found = sb.modes(build.done(), kind)
+    assert found.rigid.tolist() == [True, True, False]
+    assert np.abs(found.eigenvalues[-1]) == pytest.approx(np.sqrt(24.0 * (1 / 2 + 1 / 3)))
+    free = [dict(found.largest(k)) for k in range(2)]
+    assert free == [{"a": pytest.approx(1.0)}, {"b": pytest.approx(1.0)}]
+    np.testing.assert_allclose(np.abs(found.shapes[:, :2]), [[1, 0], [0, 1], [0, 0]], atol=1e-9)
+
+
+def test_free_motions_of_a_hanging_robot_are_orthogonal_and_turn_nothing_against_gravity():
+    mech = sb.load("ur5")
+    rest = sb.equilibrium(mech, stable=True)
+    linear = sb.linearize(mech, **rest.point)
+    for kind in ("undamped", "damped"):
+        found = sb.modes(linear, kind)
+        assert found.rigid.sum() == 3
+        free = found.shapes[:, found.rigid].real
+        energy = free.T @ linear.M @ free
+        np.testing.assert_allclose(energy / np.sqrt(np.outer(np.diag(energy), np.diag(energy))), np.eye(3), atol=1e-6)
+        np.testing.assert_allclose(linear.K @ free, 0, atol=1e-9)
+        assert len({found.largest(k)[0][0] for k in range(3)}) == 3
+
+
+def test_a_slow_creeping_mode_is_no_free_motion():
+    # a cart with a weak damper beside a fast oscillator: eigenvalues 0 and -d/m of the cart
+    build = sb.Mechanism.builder("slow", gravity=(0, 0, 0))
+    build.body("a", mass=1.0).joint("a", "prismatic", "world", "a", axis="x", viscous=1e-2)
+    build.body("b", mass=1.0).joint("b", "prismatic", "world", "b", axis="x", stiffness=1e8)
+    found = sb.modes(build.done(), "damped")
+    assert np.sort(found.eigenvalues.real) == pytest.approx([-1e-2, 0.0, 0.0], abs=1e-7)

@@ -146,3 +146,26 @@ def test_unknown_unknowns_are_refused():
         trim(conical_pendulum(), ["tilz"])
     with pytest.raises(SymbodyError, match="output"):
         trim(conical_pendulum(), ["tilt"], {"nothing": 1.0})
+
+
+def test_unknown_quaternions_are_told_as_rotation_vectors():
+    """A weight on a ball joint held at an angle by a constant moment about y: m g l sin(angle) = moment."""
+    build = sb.Mechanism.builder("swing")
+    build.body("bob", mass=2.0, com=[0, 0, -0.5], inertia=[0.1, 0.1, 0.1])
+    build.joint("ball", "ball", "world", "bob")
+    angle = 0.4
+    moment = 2.0 * 9.81 * 0.5 * np.sin(angle)
+    found = trim(build.done(), ["q.ball"], inputs={"tau": [0.0, moment, 0.0]})
+    assert found.ok
+    assert [found[f"q.ball.{k}"] for k in (1, 2, 3)] == pytest.approx([0, angle, 0], abs=1e-9)
+
+
+def test_unknown_place_of_a_free_body_is_told():
+    """A block on a spring of 100 N/m that hangs from a free joint's world point, 1 m long: it sinks by m g / k."""
+    build = sb.Mechanism.builder("hanging")
+    build.body("block", mass=1.0, inertia=[0.1, 0.1, 0.1])
+    build.joint("base", "free", "world", "block", mode="passive")
+    build.force("spring", "spring_damper", points=("world", "block"), stiffness=100.0, length=1.0)
+    found = trim(build.done(), ["q.base.6"], q0={"base": [0, 0, -1.05, 1, 0, 0, 0]})
+    assert found.ok
+    assert found["q.base.6"] == pytest.approx(-1.0 - 9.81 / 100)

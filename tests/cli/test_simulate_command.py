@@ -133,6 +133,29 @@ def test_quiet_prints_nothing(call, bench):
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
 
 
+def test_too_many_steps_name_the_option_that_raises_the_limit(call, bench):
+    result = call("simulate", bench, "-t", "100", "--q0", "slide=10mm", "--max-steps", "20")
+    assert result.exit_code == 1
+    assert "Raise --max-steps" in result.stdout
+    assert call("simulate", bench, "-t", "100ms", "--max-steps", "0").exit_code == 2
+
+
+def test_speed_below_which_dry_friction_falls_off_is_an_option(call, here):
+    """A block of 1 kg slides into rest: v' = -2 v / sqrt(v^2 + slow^2)."""
+    (here / "block.yaml").write_text(
+        "symbody: 1\nname: block\ngravity: [0, 0, 0]\nbodies: {block: {mass: 1}}\n"
+        "joints: {slide: {kind: prismatic, axis: x, parent: world, child: block, coulomb: 2}}\n"
+    )
+    left = {}
+    for slow in ("0.5", "1e-4"):
+        words = ("simulate", "block.yaml", "-t", "600ms", "--qd0", "slide=1", "--slow", slow, "--json")
+        left[slow] = data(call(*words))["quantities"]["qd"]["end"][0]
+    # separated and integrated: sqrt(v^2 + s^2) - s asinh(s / v) falls by 2 m/s each second
+    law = lambda v, s: math.sqrt(v * v + s * s) - s * math.asinh(s / v)  # noqa: E731
+    assert law(left["0.5"], 0.5) == pytest.approx(law(1.0, 0.5) - 1.2, abs=1e-6)
+    assert abs(left["1e-4"]) < 1e-6
+
+
 def test_a_run_that_fails_keeps_what_it_has_and_says_so(call, bench, here):
     # an effort that grows with the square of the speed: infinite after a finite time
     words = ("simulate", bench, "-t", "100", "--qd0", "slide=10", "--input", "slide=100*qd.slide^2", "--out", "a.csv")

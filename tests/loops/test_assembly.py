@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import symbody as sb
 from formalisms.reference import World, numbers
 from loops.loop_models import three_loops, three_rrr
-from symbody.errors import NameLookupError, ShapeError, SolveError
+from symbody.errors import ModelError, NameLookupError, ShapeError, SolveError
 from symbody.formalisms.tree import build_tree
 from symbody.loops.assembly import assemble, closed_samples
 from symbody.loops.constraints import constraints
@@ -156,6 +157,33 @@ def test_driven_joints_stand_where_their_law_says():
 
 
 # -- what cannot close
+
+
+def test_joints_named_in_the_guess_stay_where_that_is_possible():
+    mech = sb.load("four_bar")
+    first = mech.joints[0].name
+    q = assemble(mech, {first: 0.9})
+    assert q[0] == 0.9
+    (a, b), *_ = ends(mech, q).values()
+    np.testing.assert_allclose(a[1], b[1], atol=1e-12)
+    every = {j.name: 0.3 for j in mech.joints}  # they cannot all stay
+    (a, b), *_ = ends(mech, assemble(mech, every)).values()
+    np.testing.assert_allclose(a[1], b[1], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("guess", "error", "text"),
+    [
+        ({"crnk": 1.0}, NameLookupError, "crank"),
+        ({"crank": "far"}, ModelError, "'far'"),
+        ({"crank": [1.0, 2.0]}, ShapeError, "2 numbers"),
+        ({"crank": np.nan}, ModelError, "finite"),
+        ("crank", ModelError, "expected numbers"),
+    ],
+)
+def test_wrong_guesses_are_answered_by_name(guess, error, text):
+    with pytest.raises(error, match=text):
+        assemble(sb.load("four_bar"), guess)
 
 
 def test_a_rod_that_is_too_long_is_named_with_its_gap():

@@ -272,6 +272,25 @@ def test_ctrl_c_keeps_what_was_computed_and_resume_finishes_it():
     assert (whole.q == full.q).all()
 
 
+def test_an_interrupted_run_ends_with_the_state_it_reached():
+    full = simulate(oscillator(), 1.0, 1e-2, q0=[1.0], inputs=interrupting(0))
+    part = simulate(oscillator(), 1.0, 1e-2, q0=[1.0], inputs=interrupting(40), samples=2)
+    assert part.outcome is Outcome.INTERRUPTED
+    assert len(part) == 2
+    assert 0.3 < part.t[-1] < 0.5
+    assert part.q[-1] == full.q[np.searchsorted(full.t, part.t[-1] - 1e-9)]
+    whole = resume(part)
+    assert whole.t.tolist() == [0.0, 1.0]
+    assert (whole.q[-1] == full.q[-1]).all()
+
+
+def test_a_run_with_too_many_steps_ends_with_the_state_it_reached():
+    part = simulate(oscillator(), 100.0, q0=[1.0], samples=2, max_steps=50)
+    assert part.outcome is Outcome.TOO_MANY_STEPS
+    assert part.q[-1] == pytest.approx(damped(part.t[-1:]), abs=1e-6)
+    assert 0 < part.t[-1] < 100
+
+
 def test_simulate_works_outside_of_the_main_thread():
     found = []
     thread = threading.Thread(target=lambda: found.append(simulate(oscillator(), 1.0, 0.01, q0=[1.0])))
@@ -289,9 +308,28 @@ def test_blow_up_is_an_outcome_with_the_samples_before_it():
     assert "step" in adaptive.outcome.value
 
 
-def test_progress_bar_can_be_shown(capsys):
+def test_progress_bar_leaves_stdout_to_results(capsys):
     traj = simulate(oscillator(), 1.0, 1e-3, q0=[1.0], progress=True)
     assert traj.outcome.ok
+    assert capsys.readouterr().out == ""
+
+
+def test_a_parameter_that_cancels_from_the_motion_may_be_given():
+    builder = Mechanism.builder("stone")
+    builder.parameter("m", 1.0)
+    builder.body("stone", mass="m")
+    stone = builder.joint("z", "prismatic", "world", "stone", axis="z", mode="passive").done()
+    fall = simulate(stone, 1.0, 0.01, outputs="kinetic", parameters={"m": 7.0})
+    assert fall["q.z"][-1] == pytest.approx(-9.81 / 2)
+    assert fall["kinetic"][-1] == pytest.approx(7.0 * 9.81**2 / 2)  # which needs it
+    alone = simulate(stone, 1.0, 0.01, parameters={"m": 7.0})
+    assert (alone.q == fall.q).all()
+    batch = simulate(stone, 1.0, 0.01, parameters={"m": np.array([1.0, 2.0, 3.0])})
+    assert batch.q[:, -1, 0] == pytest.approx([-9.81 / 2] * 3)
+    with pytest.raises(NameLookupError, match="'n'"):
+        simulate(stone, 1.0, 0.01, parameters={"n": 7.0})
+    with pytest.raises(ModelError, match="'m'"):
+        simulate(stone, 1.0, 0.01, parameters={"m": np.nan})
 
 
 # -- wrong questions
@@ -314,6 +352,8 @@ def test_progress_bar_can_be_shown(capsys):
         ({"samples": 1}, DefinitionError, "2"),
         ({"samples": [0.0, 9.0]}, DefinitionError, "samples"),
         ({"states0": {"z": 1}}, NameLookupError, "'z'"),
+        ({"max_steps": 0}, DefinitionError, "max_steps"),
+        ({"slow": -1.0}, DefinitionError, "slow"),
         ({"method": "radau", "step": 0.1}, DefinitionError, "leave step out"),
     ],
 )

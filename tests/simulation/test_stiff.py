@@ -312,3 +312,45 @@ def test_ida_counts_its_equations():
         system = sb.System("short", inputs={"y": y, "z": z}, outputs={"residual": [z + y, y]})
     with pytest.raises(ShapeError, match="2 residuals for 1"):
         IdaDriver(system, {"y": "z"})
+
+
+@pytest.mark.parametrize("method", ["cvode_bdf", "cvode_adams"])
+def test_steps_of_sundials_are_counted_as_it_makes_them(method):
+    """Against CVODE itself, asked for one step at a time."""
+    cvode = pytest.importorskip("sksundae").cvode
+    field = Field(van_der_pol(), {"mu": 5.0})
+    leg = driver(field, method, rtol=1e-5, atol=1e-8).advance(0.0, np.array([2.0, 0.0]), 20.0, NONE)
+
+    def rates(t, y, out):
+        out[:] = [y[1], 5.0 * (1 - y[0] ** 2) * y[1] - y[0]]
+
+    def slope(t, y, rate, out):
+        out[:, :] = [[0, 1], [-10 * y[0] * y[1] - 1, 5 * (1 - y[0] ** 2)]]
+
+    solver = cvode.CVODE(rates, method={"cvode_bdf": "BDF", "cvode_adams": "Adams"}[method], rtol=1e-5, atol=1e-8,
+                         jacfn=slope, max_num_steps=10**6)  # fmt: skip
+    solver.init_step(0.0, np.array([2.0, 0.0]))
+    count, t = 0, 0.0
+    while t < 20.0:
+        t, count = solver.step(20.0, method="onestep", tstop=20.0).t, count + 1
+    assert leg.statistics["steps"] == pytest.approx(count, rel=0.01, abs=2)
+
+
+@pytest.mark.parametrize("method", ["cvode", "ida"])
+def test_runs_of_sundials_tell_their_steps(method):
+    pytest.importorskip("sksundae")
+    build = Builder("swing").body("bob", mass=1.0, com=(0, 0, -0.5))
+    swing = build.joint("hinge", "revolute", "world", "bob", axis="y").done()
+    run = sb.simulate(swing, 2.0, q0=[1.0], method=method, rtol=1e-6)
+    assert 20 < run.statistics["steps"] <= run.statistics["evaluations"]
+
+
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8])
+def test_samples_of_radau_meet_the_tolerance_between_its_steps(rtol):
+    """y' = -1e6 (y - sin t) + cos t, y = sin t (Prothero and Robinson 1974): its steps are long and exact, not so the
+    cubic between them."""
+    flow = flow_of("follower", {"y": "-1e6*(y - sin(t)) + cos(t)"})
+    times = np.linspace(0.01, 10.0, 1000)
+    leg = driver(Field(flow), "radau", rtol=rtol, atol=rtol).advance(0.0, np.zeros(1), 10.0, times)
+    assert leg.statistics["steps"] < 100
+    assert np.abs(leg.x[:, 0] - np.sin(times)).max() < 4 * rtol

@@ -7,6 +7,7 @@ import csv
 import errno
 import json
 import os
+import stat
 import sys
 from pathlib import Path
 from typing import Any
@@ -373,3 +374,22 @@ def test_plot_of_nothing_says_so() -> None:
 
 def test_formats_are_those_that_the_message_lists() -> None:
     assert set(trajectory_files.FORMATS) == {".csv", ".parquet", ".h5", ".hdf5", ".npz"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pipes with names")
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    device = tmp_path / "device.csv"
+    device.symlink_to("/dev/null")
+    for path in (pipe, device):
+        with pytest.raises(FormatError, match="device or a pipe"):
+            whole_file.write_whole(path, b"text")
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert device.is_symlink()
+    assert {p.name for p in tmp_path.iterdir()} == {"pipe", "device.csv"}
+    kept = tmp_path / "kept.csv"
+    kept.write_bytes(b"old")
+    link = tmp_path / "link.csv"
+    link.symlink_to(kept)  # to an ordinary file
+    assert whole_file.write_whole(link, b"new").read_bytes() == b"new"

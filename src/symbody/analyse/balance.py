@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from symbody.analyse.linear_equations import Equations, linear_equations
-from symbody.analyse.operating_point import coordinates, driven_motion, split_inputs, velocities
+from symbody.analyse.operating_point import coordinates, driven_motion, effort_names, split_inputs, velocities
 from symbody.analyse.tangent import places, retract
 from symbody.codegen.compile import compile_system
 from symbody.errors import ModelError, NameLookupError, nearest
@@ -100,7 +100,7 @@ class Balance:
         tau = velocities(mech, "tau", given.pop("tau", None), np.zeros(mech.nv))
         tau = velocities(mech, "tau", parts, tau)
         arrays = {n: a for n, a in eq.system.inputs.items() if n not in (*STANDARD, *eq.internal)}
-        own = split_inputs(given, arrays, "input", mech.name)
+        own = split_inputs(given, arrays, "input", mech.name, effort_names(mech))
         inner = split_inputs(states or {}, {n: np.zeros(()) for n in eq.internal}, "internal state", mech.name)
         q = coordinates(mech, q0, prescribed[0])
         for p in places(mech):

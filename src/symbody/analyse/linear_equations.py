@@ -10,7 +10,7 @@ import numpy as np
 
 from symbody.analyse.linear_outputs import Chooser, component_names
 from symbody.analyse.tangent import places, velocity_labels
-from symbody.errors import NameLookupError, nearest
+from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.arrays import Array, is_zero, matmul
 from symbody.expr.derivative import Tangent, tangents
 from symbody.expr.linear_algebra import ldlt, solve_ldlt
@@ -71,6 +71,8 @@ def linear_equations(
     vary   parameters that count as inputs too; formalism: which equations are differentiated
     loops  which cuts and couplings are closed: "closed", "permanent", "open", or their names
     """
+    if mech.nv == 0:
+        raise ModelError(f"{mech.name} has no joint that moves; there are no small motions.")
     problem = Problem(mech)
     tree, graph = problem.tree, problem.tree.graph
     made = problem.outputs("semi_explicit", formalism)

@@ -12,22 +12,24 @@ from symbody.analyse.linear_equations import linear_equations, with_state_space
 from symbody.analyse.operating_point import (
     coordinates,
     driven_motion,
+    effort_names,
     named_joints,
     named_velocities,
     split_inputs,
     velocities,
 )
-from symbody.analyse.reduction import LinearClosure, constrained, without_driven
+from symbody.analyse.reduction import LinearClosure, constrained, is_well_placed, without_driven
 from symbody.analyse.state_space import indices
 from symbody.analyse.tangent import places, retract, transport
 from symbody.codegen.compile import compile_system
-from symbody.errors import ModelError, NameLookupError, SolveError, nearest
+from symbody.errors import ModelError, NameLookupError, SolveError, SymbodyError, nearest
 from symbody.formalisms.tree import build_tree
 from symbody.loops.assembly import assemble_keeping
 from symbody.loops.constraints import Constraints, constraints
 from symbody.lower.optimize import optimize_system
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import System
+from symbody.verbs.closed_problem import partition_of
 
 _STANDARD = ("q", "qd", "qdd", "tau", "t", "multipliers")  # inputs that every linear model has
 MOST_ITERATIONS = 60  # of closing loops
@@ -64,9 +66,10 @@ def linearize(
     vary         parameters that count as inputs too, after all others
     driven       what becomes of driven joints: "held" (they follow their laws) or "input" (q, qd, qdd of each)
     loops        which cuts and couplings act: "closed" (all), "permanent" (those that are never switched), "open"
-                 (none: the equations of the tree), or their names. They are closed from q0 and qd0 as `simulate` does it:
+                 (none: the equations of the tree), or their names. They are closed from q0 and qd0 as in `simulate`:
                  joints that are named keep their values where that is possible
-    independent  labels of the increments that are kept where loops are closed; None: chosen by pivoting
+    independent  labels of the increments that are kept where loops are closed; None: those of the other verbs, or
+                 others by pivoting where these are badly placed
     """
     model = Linearizer(mech, outputs, vary, driven, loops, independent)
     return model.symbolic() if symbolic else model.at(q0, qd0, qdd0, inputs, parameters, states)
@@ -124,7 +127,7 @@ class Linearizer:
         arguments: dict[str, Any] = {"q": q, "qd": qd, "qdd": np.zeros(mech.nv), "tau": np.zeros(mech.nv), "t": t}
         arguments["multipliers"] = np.zeros(len(eq.rows))
         own = [n for n in eq.system.inputs if n not in (*arguments, *eq.internal)]
-        arguments |= split_inputs(given, {n: eq.system.inputs[n] for n in own}, "input", mech.name)
+        arguments |= split_inputs(given, {n: eq.system.inputs[n] for n in own}, "input", mech.name, effort_names(mech))
         inner = {n: eq.system.inputs[n] for n in eq.internal if n in eq.system.inputs}
         arguments |= split_inputs(states or {}, inner, "internal state", mech.name)
         notes = self._close(arguments, values, q0, qd0) if eq.rows else []
@@ -175,7 +178,7 @@ class Linearizer:
         if eq.rows:
             closure = LinearClosure(
                 found["J"], arguments["multipliers"], found["G"], found["velocity_q"], found["acceleration_q"],
-                found["acceleration_v"], self.independent, eq.driven, np.array(eq.rolling),
+                found["acceleration_v"], self._independent(found["J"]), eq.driven, np.array(eq.rolling),
             )  # fmt: skip
             linear = constrained(linear, closure)
         first = {p.iv + k: p.iq + k for p in places(mech) if p.nq == p.nv for k in range(p.nv)}
@@ -183,8 +186,19 @@ class Linearizer:
         motion = (np.array(at), qd[list(eq.driven)], qdd[list(eq.driven)])
         return without_driven(linear, [eq.labels[k] for k in eq.driven], motion, self.driven == "input")
 
+    def _independent(self, J: np.ndarray) -> Sequence[int] | None:
+        """Velocities that are kept: those named, else those of the other verbs if they fit here, else None."""
+        if self.independent is not None or any(self.equations.rolling):
+            return self.independent
+        found = constraints(build_tree(self.mech))
+        try:
+            usual = partition_of(self.mech, found).independent
+        except SymbodyError:
+            return None
+        return usual if is_well_placed(J, usual) else None
+
     def _close(self, arguments: dict[str, Any], values: dict[str, Any], q0: Any, qd0: Any) -> list[str]:
-        """Move q and qd to a closed state; driven joints stay, and those that q0 and qd0 name where that is possible."""
+        """Move q and qd to a closed state; driven joints stay, and if possible those that q0 and qd0 name."""
         before, notes = np.array(arguments["q"]), []
         fixed = self._assembled(arguments, values, q0) if self._gap(arguments, values) > OPEN else self.held
         # what binds velocities alone does not bind q
@@ -201,8 +215,6 @@ class Linearizer:
             kept[p.iq : p.iq + p.nq] = True
         if moved[kept].max(initial=0.0) > OPEN:
             notes.append(f"q0 was moved by up to {moved[kept].max():.3g} to close the loops.")
-        elif moved.max() > OPEN:
-            notes.append(f"Joints that q0 does not name were moved by up to {moved.max():.3g} to close the loops.")
         return notes + self._close_velocities(self._evaluate(arguments, values), arguments, qd0)
 
     def _gap(self, arguments: Mapping[str, Any], values: Mapping[str, Any]) -> float:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from symbody.analyse.linear import Linear
+from symbody.analyse.rigid_modes import resting_states, rigid_basis
 from symbody.errors import ModelError
 
 RIGID = 1e-6  # modes slower than this share of the fastest one count as rigid
+ZERO = 1e-7  # double eigenvalues zero of a state matrix spread that far, by the root of the rounding
 SYMMETRIC = 1e-9  # relative: a stiffness matrix less symmetric than this is treated as general
 
 
@@ -18,6 +20,7 @@ SYMMETRIC = 1e-9  # relative: a stiffness matrix less symmetric than this is tre
 class Modes:
     """Modes, the slowest first; a conjugate pair counts once, with the positive imaginary part.
 
+    Free motions count once each and are orthogonal by M.
     eigenvalues    (k,) rad/s: the motion is exp(eigenvalue t)
     shapes         (n, k) increments of the coordinates; undamped ones are real. The largest entry is 1 ("largest"), or
                    shape^T M shape = 1 ("mass")
@@ -144,6 +147,10 @@ def undamped(linear: Linear, normalise: str = "largest") -> Modes:
     values, shapes = values[order], np.asarray(shapes)[:, order]
     if np.iscomplexobj(shapes) and not np.abs(shapes.imag).max(initial=0.0):
         shapes = shapes.real
+    free = _slow(values)
+    if free.sum() > 1 and not np.iscomplexobj(shapes):
+        shapes = shapes.copy()
+        shapes[:, free] = rigid_basis(shapes[:, free], M)
     energy = shapes.conj() * (M @ shapes)
     if normalise == "mass":
         shapes = shapes / np.sqrt(np.abs(energy.sum(axis=0)))
@@ -161,6 +168,7 @@ def damped(linear: Linear) -> Modes:
     if not len(A):
         return _record("damped", linear, np.zeros(0, complex), np.zeros((0, 0)), np.zeros((0, 0)), list(linear.notes))
     values, left, right = eig(A, left=True, right=True)
+    zeros = int(_slow(values, ZERO).sum())
     tiny = 1e-12 * np.abs(values).max(initial=0.0)
     keep = np.flatnonzero(values.imag >= -tiny)
     order = keep[np.lexsort((-values[keep].real, np.abs(values[keep])))]
@@ -171,15 +179,34 @@ def damped(linear: Linear) -> Modes:
     share = weights[:n].copy()
     for k, label in enumerate(linear.speeds):
         share[linear.coordinates.index(label)] += weights[n + k]
-    return _record("damped", linear, values, _largest_one(right[:n]), share.T, list(linear.notes))
+    shapes, share = right[:n], share.T
+    # a free coordinate has the eigenvalue zero twice but one shape: each free motion counts once
+    states, free = resting_states(A), _slow(values, ZERO)
+    if zeros / 2 <= states.shape[1] <= zeros and zeros:
+        values, shapes, share = (a[..., ~free] for a in (values, shapes, share.T))
+        weight = np.eye(len(A))
+        if linear.speeds == linear.coordinates:
+            weight[:n, :n] = linear.M
+        moved = rigid_basis(states, weight)[:n]
+        energy = np.abs(moved * (weight[:n, :n] @ moved))
+        rigid_share = energy / np.maximum(energy.sum(axis=0), np.finfo(float).tiny)
+        values = np.concatenate([np.zeros(states.shape[1]), values])
+        shapes, share = np.hstack([moved, shapes]), np.hstack([rigid_share, share]).T
+    return _record("damped", linear, values, _largest_one(shapes), share, list(linear.notes))
+
+
+def _slow(values: np.ndarray, share: float = RIGID) -> np.ndarray:
+    """(k,) which eigenvalues are small beside the largest."""
+    size = np.abs(values)
+    slow: np.ndarray = size <= share * max(size.max(initial=0.0), np.finfo(float).tiny)
+    return slow
 
 
 def _record(
     kind: str, linear: Linear, values: np.ndarray, shapes: np.ndarray, share: np.ndarray, notes: list[str]
 ) -> Modes:
-    rigid = np.abs(values) <= RIGID * max(np.abs(values).max(initial=0.0), np.finfo(float).tiny)
     return Modes(
-        kind, values, shapes, share, rigid, linear.coordinates, linear.model, linear.E, linear.q0, tuple(notes)
+        kind, values, shapes, share, _slow(values), linear.coordinates, linear.model, linear.E, linear.q0, tuple(notes)
     )
 
 

@@ -97,8 +97,18 @@ def driven_motion(mech: Mechanism, t: float, parameters: Mapping[str, Any]) -> t
     return q, qd, qdd
 
 
-def split_inputs(given: Mapping[str, Any], arrays: Mapping[str, np.ndarray], what: str, model: str) -> dict[str, Any]:
-    """Values of all arrays (zero where none is given) from {name: numbers} or {name.2: number}."""
+def effort_names(mech: Mechanism) -> list[str]:
+    """How efforts are named among inputs."""
+    return ["tau", *(f"tau.{label}" for label in velocity_labels(mech))]
+
+
+def split_inputs(
+    given: Mapping[str, Any], arrays: Mapping[str, np.ndarray], what: str, model: str, others: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Values of all arrays (zero where none is given) from {name: numbers} or {name.2: number}.
+
+    others: further names that could have been given, for the message about an unknown one
+    """
     out = {name: np.zeros(np.shape(a)) for name, a in arrays.items()}
     for key, value in given.items():
         stem, _, part = str(key).rpartition(".")
@@ -107,7 +117,7 @@ def split_inputs(given: Mapping[str, Any], arrays: Mapping[str, np.ndarray], wha
         elif stem in out and part.isdigit() and 1 <= int(part) <= out[stem].size:
             out[stem].flat[int(part) - 1] = float(value)
         else:
-            raise NameLookupError(f"{model} has no {what} {key!r}. {nearest(str(key), ['tau', *out])}")
+            raise NameLookupError(f"{model} has no {what} {key!r}. {nearest(str(key), [*others, *out])}")
         if not np.all(np.isfinite(out[key if key in out else stem])):
             raise ModelError(f"{what} {key!r} of {model} is {value!r}; an operating point needs finite numbers.")
     return out

@@ -10,6 +10,8 @@ import numpy as np
 from symbody.analyse.linear import Linear
 from symbody.errors import ModelError, ShapeError
 
+WELL_PLACED = 1e-2  # smallest singular value of the dependent columns of J, relative to that of all columns
+
 
 @dataclass(frozen=True, eq=False)
 class LinearClosure:
@@ -96,6 +98,16 @@ def _basis(
     E[kept] = np.eye(len(kept))
     inverse[np.ix_(dependent, rows)] = np.linalg.inv(J[np.ix_(rows, dependent)])
     return E - inverse @ J @ E, inverse
+
+
+def is_well_placed(J: np.ndarray, independent: Sequence[int]) -> bool:
+    """Whether the constraints determine the other velocities from these, and not much worse than from the best ones."""
+    dependent = [k for k in range(J.shape[1]) if k not in set(independent)]
+    rank = int(np.linalg.matrix_rank(J))
+    if len(dependent) != rank or not rank:
+        return False
+    whole, part = (np.linalg.svd(x, compute_uv=False)[rank - 1] for x in (J, J[:, dependent]))
+    return bool(part > WELL_PLACED * whole)
 
 
 def partition(

@@ -68,7 +68,7 @@ class Ended:
 def scales(balance: Balance, value: Value) -> np.ndarray:
     """(rows,) what counts as one in each row: the largest effort that may act near the start, 1 m, 1 rad, 1/s.
 
-    Efforts are sums that may cancel. So weights and springs count for themselves: at a state of rest the sum is rounding.
+    Efforts are sums, and at a state of rest nothing but rounding may be left of them: weights and springs count too.
     """
     out = np.ones(len(balance.row_names))
     forces = balance.rows["force"]

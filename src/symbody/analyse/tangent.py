@@ -73,6 +73,23 @@ def retract(mech: Mechanism, q: np.ndarray, dtheta: np.ndarray) -> np.ndarray:
     return out
 
 
+def positions(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    """(nv,) a number for each velocity: the coordinate; of a quaternion the rotation vector, rad; then the position."""
+    out = np.zeros(mech.nv)
+    for letter, iq, iv in _motions(mech):
+        if letter not in "BF":
+            out[iv] = q[iq]
+            continue
+        if letter == "F":
+            out[iv + 3 : iv + 6] = q[iq : iq + 3]
+            iq += 3
+        w, axis = q[iq], q[iq + 1 : iq + 4]
+        sine = float(np.linalg.norm(axis))
+        # q and -q are the same turn, of at most half a revolution
+        out[iv : iv + 3] = axis * (2.0 * np.arctan2(sine, abs(w)) * np.copysign(1.0, w) / sine if sine > 0 else 0.0)
+    return out
+
+
 def transport(mech: Mechanism, qd: np.ndarray) -> np.ndarray:
     """T (nv, nv) of the increments along a motion with velocities qd: d(dtheta)/dt = d(qd) + T dtheta.
 

@@ -20,6 +20,7 @@ from symbody.analyse.steady import (
     starting_points,
     with_multipliers,
 )
+from symbody.analyse.tangent import positions
 from symbody.errors import DefinitionError, ModelError, ShapeError
 from symbody.model.mechanism import Mechanism
 
@@ -30,7 +31,8 @@ class Trim:
 
     q, qd, qdd   (nq,), (nv,), (nv,)
     tau          (nv,) efforts, with those that drive driven joints
-    unknowns     name -> value of what was looked for
+    unknowns     name -> value of what was looked for; of a quaternion q.<joint>.1 .2 .3 are its rotation vector, rad,
+                 and of a free joint .4 .5 .6 its position, m
     inputs, states, parameters, multipliers   the rest of the point
     residual     (nv,) M qdd + c - tau - J^T lam; remainder: the largest relative residual of all conditions
     """
@@ -260,10 +262,7 @@ def _search(balance: Balance, task: Task, state: State, starts: int, seed: int) 
 
 def _record(balance: Balance, task: Task, ended: Ended, tried: int, columns: Mapping[int, str]) -> Trim:
     state, mech = ended.state, balance.mech
-    plain = mech.nq == mech.nv
-    blocks = [state.q if plain else np.full(mech.nv, np.nan)]
-    blocks += [getattr(state, n) for n in balance.columns if n != "q"]
-    every = np.concatenate(blocks)
+    every = np.concatenate([positions(mech, state.q), *(getattr(state, n) for n in balance.columns if n != "q")])
     outcome = Solved.FOUND if ended.largest < task.tolerance else Solved.NOT_FOUND
     if not outcome.ok and len(task.rows) > len(task.columns):
         outcome = Solved.LEAST_SQUARES

@@ -66,6 +66,7 @@ _PHRASES = {
     "parameters={...}": "--parameter NAME=VALUE",
     "parameters=...": "--parameter NAME=VALUE",
     "resume(...)": "--resume",
+    "max_steps": "--max-steps",
 }
 
 QUANTITIES = {

@@ -8,7 +8,7 @@ import typer
 
 from symbody.cli import completion
 from symbody.cli.common import AS_JSON, MODEL, PARAMETER, Q0, complain, load_model, print_json, sentences
-from symbody.cli.linearize import INPUT, check_moves
+from symbody.cli.linearize import INPUT
 
 if TYPE_CHECKING:
     from symbody.analyse.equilibrium import Equilibrium
@@ -42,7 +42,6 @@ def equilibrium(
     from symbody.cli.assignments import input_values, parameter_values, state_values
 
     mechanism = load_model(model)
-    check_moves(mechanism)
     found = library(
         mechanism,
         state_values(mechanism, "q0", "q", q0),

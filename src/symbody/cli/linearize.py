@@ -98,7 +98,6 @@ def linear_model(
     from symbody.analyse.linearize import linearize as library
     from symbody.cli.assignments import input_values, parameter_values, state_values
 
-    check_moves(mechanism)
     parameters = parameter_values(mechanism, parameter)
     values = input_values(mechanism, inputs, numbers_only=True)
     start, rates = state_values(mechanism, "q0", "q", q0), state_values(mechanism, "qd0", "qd", qd0)
@@ -110,11 +109,6 @@ def linear_model(
         point = {"q0": start, "qd0": rates, "inputs": values}
     made: Linear = library(mechanism, outputs=output or None, **{"parameters": parameters, **point})
     return made
-
-
-def check_moves(mechanism: Mechanism) -> None:
-    if mechanism.nv == 0:
-        raise ModelError(f"{mechanism.name} has no joint that moves; there are no small motions.")
 
 
 def rest_point(

@@ -9,7 +9,6 @@ import typer
 
 from symbody.cli.common import AS_JSON, MODEL, PARAMETER, Q0, QD0, load_model, print_json, sentences
 from symbody.cli.files import PAGES, check_target
-from symbody.cli.linearize import closed_point
 
 
 @sentences
@@ -56,8 +55,7 @@ def report(
         from symbody.analyse.linearize import linearize
         from symbody.analyse.modes import modes
 
-        point = closed_point(mechanism, q, values, 0.0)
-        given["linear"] = linearize(mechanism, point, qd, parameters=values)
+        given["linear"] = linearize(mechanism, q, qd, parameters=values)
         given["modes"] = modes(given["linear"])
     if not equations:
         given.update(equations=None, formalisms=())

@@ -75,6 +75,18 @@ def simulate(
     ] = None,
     rtol: Annotated[float, typer.Option("--rtol", help="Relative tolerance of an adaptive method.")] = 1e-8,
     atol: Annotated[float | None, typer.Option("--atol", help="Absolute tolerance; as rtol if not given.")] = None,
+    max_steps: Annotated[
+        int | None, typer.Option("--max-steps", min=1, help="End after so many steps; 10 million if not given.")
+    ] = None,
+    slow: Annotated[
+        float | None,
+        typer.Option(
+            "--slow",
+            min=0.0,
+            metavar="SPEED",
+            help="Below this speed (rad/s, m/s) dry friction falls off to zero, 1e-3 if not given; 0 keeps its jump.",
+        ),
+    ] = None,
     stop_when: Annotated[
         list[str] | None,
         typer.Option(
@@ -122,11 +134,12 @@ def simulate(
     if checkpoint is not None:
         check_target(checkpoint, "--checkpoint")
     outputs = output_names(output)
-    shown = _on_terminal() and not quiet
+    shown = sys.stderr.isatty() and not quiet
     if resume is not None:
         given = {
             "--step": step, "--q0": q0, "--qd0": qd0, "--input": inputs, "--parameter": parameter, "--output": output,
             "--samples": samples, "--stop-when": stop_when, "--formalism": formalism, "--atol": atol,
+            "--max-steps": max_steps, "--slow": slow,
         }  # fmt: skip
         mechanism, traj = _resumed(model, resume, duration, checkpoint, report, shown, given)
     else:
@@ -139,6 +152,8 @@ def simulate(
 
         seconds, distance = _time(duration, "--duration"), _time(step, "--step")
         _check_tolerances(rtol, atol)
+        limits: dict[str, Any] = {"max_steps": max_steps, "slow": slow}
+        limits = {name: value for name, value in limits.items() if value is not None}
         mechanism = load_model(model)
         traj = run(
             mechanism,
@@ -157,6 +172,7 @@ def simulate(
             events=stop_rules(stop_when or ()),
             progress=shown,
             checkpoint=checkpoint,
+            **limits,
         )
     names = [n for o in outputs for n in ([o] if isinstance(o, str) else o)]
     jobs = _jobs(mechanism, traj, out or [], plot, report, names)
@@ -253,13 +269,3 @@ def _check_tolerances(rtol: float, atol: float | None) -> None:
             raise typer.BadParameter(
                 f"{value:g} was given; expected a number from 1e-15, which doubles resolve, to 1.", param_hint=option
             )
-
-
-def _on_terminal() -> bool:
-    """Whether a progress bar makes sense; it goes to stderr, so that results can be piped."""
-    if not sys.stderr.isatty():
-        return False
-    import rich
-
-    rich.reconfigure(stderr=True)
-    return True

@@ -77,11 +77,11 @@ def solve(
     """The unknowns (symbols) for which the residuals vanish, near the guess.
 
     residual: n expressions that contain the unknowns; guess: n expressions or numbers that do not.
-    The iteration stops when every step is below tolerance * (1 + min(|x|, 1e6 (1 + |guess|))): an angle that a step near
-    a singular matrix threw to 1e16 rad is no solution, though every step is small beside it. What does not depend on the
-    unknowns is computed once, outside of the iteration. Derivatives come from the implicit function theorem; the guess has none.
-    Newton's linear systems above size 3 are solved by LU; `pivots`, (row, column) pairs, overrides the choice by
-    structure.
+    The iteration stops when every step is below tolerance * (1 + min(|x|, 1e6 (1 + |guess|))): an angle that a nearly
+    singular matrix threw to 1e16 rad is no solution, though every step is small beside it. What does not depend on
+    the unknowns is computed once, outside of the iteration. Derivatives come from the implicit function theorem; the
+    guess has none. Newton's linear systems above size 3 are solved by LU; `pivots`, (row, column) pairs, overrides the
+    choice by structure.
     """
     xs = list(np.asarray(unknowns, dtype=object).flat)
     start = list(np.asarray(guess, dtype=object).flat)

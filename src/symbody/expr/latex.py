@@ -183,7 +183,8 @@ def _call(node: Node, limit: int) -> list[Piece]:
     if op is RESULT:
         return [(args[0], ANY), f"_{{{node.data}}}" if args[0].data.results > 1 else ""]
     if op is AT:
-        return [r"\left.", (args[1], ANY), rf"\right|_{{{latex_name(args[0].data.name)}}}"]
+        # the bar ends what it belongs to but does not begin it: sums and products need their parentheses
+        return [r"\left.", (args[1], ATOM), rf"\right|_{{{latex_name(args[0].data.name)}}}"]
     if op is SOLVE:
         return [rf"\operatorname{{solve}}\left({latex_name(node.data.name)}\right)"]
     name = node.data.name if op is EXTERN else "table" if op is TABLE else op

@@ -102,9 +102,9 @@ def assemble_keeping(
     fixed: Collection[str] = (),
     **options: Any,
 ) -> tuple[np.ndarray, bool]:
-    """`assemble_constraints` with the joints `kept` where q puts them; if the loops cannot close so, with `fixed` alone.
+    """`assemble_constraints` with the joints `kept` where q puts them, and whether they are.
 
-    Also whether they were kept.
+    If the loops cannot close so, only those in `fixed` stay.
     """
     wanted = list(dict.fromkeys(kept))
     if wanted:

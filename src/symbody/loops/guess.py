@@ -23,7 +23,8 @@ def guessed(mechanism: Mechanism, q: Any) -> tuple[np.ndarray, list[str]]:
         return checked(mechanism, _numbers(q, "q")), []
     spans = _spans(mechanism)
     components = {f"{n}.{k + 1}": i for n, span in spans.items() if len(span) > 1 for k, i in enumerate(span)}
-    out, named = neutral(mechanism), {}
+    out = neutral(mechanism)
+    named: dict[str, None] = {}
     for key, value in q.items():
         places = spans.get(key) or ([components[key]] if key in components else [])
         if not places:

@@ -75,10 +75,11 @@ class OutputPort:
 
 @dataclass(frozen=True, slots=True)
 class SolveBlock:
-    """Newton iteration: x = guess; evaluate body; stop if |step| <= tolerance*(1+min(|x|, far)) for all, else x += step.
+    """Newton iteration: x = guess; evaluate body; stop if |step| <= tolerance*(1+min(|x|, far)), else x += step.
 
-    far = REACH*(1+|guess|) of each unknown: one that ran away to where doubles no longer tell angles apart goes on, until
+    far = REACH*(1+|guess|), for each unknown: one that ran away to where doubles do not tell angles apart goes on until
     it fails.
+
     When it stops, the body was evaluated at the x that stays: unknowns and body values belong together. It fails after
     `max_iterations` evaluations, or as soon as a step is not finite.
     """

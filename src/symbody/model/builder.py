@@ -350,5 +350,6 @@ class Builder:
 
 def _one_of(value: Any, known: Any, what: str, owner: str, origin: str) -> None:
     if not isinstance(value, str) or value not in known:
-        hint = nearest(str(value), known) if len(known) > 4 else ""
+        hint = nearest(str(value), known)
+        hint = hint if hint.startswith("Did") and len(known) > 4 else ""  # all names stand before it
         raise fault(origin, f"{owner} has {what} {shown(value)}; expected one of {', '.join(known)}. {hint}".rstrip())

@@ -101,10 +101,13 @@ def parameters_section(mechanism: Mechanism, given: dict[str, float]) -> Section
 def equations_section(mechanism: Mechanism, system: System, formalism: str) -> Section:
     """M and c of the equations of motion, as the program computes them."""
     html = sentences([f"The equations of motion, by {SOURCES[formalism]}, as the generated program has them:"])
-    html += _equation(r"M\left(q\right)\,\ddot{q} + c\left(q, \dot{q}\right) = \tau")
     independent = len(system.outputs["M"])
-    if independent < mechanism.nv:
-        html += sentences([f"The loops are solved: M and c are those of the {independent} independent velocities."])
+    if independent == mechanism.nv:
+        html += _equation(r"M\left(q\right)\,\ddot{q} + c\left(q, \dot{q}\right) = \tau")
+    else:
+        html += _equation(r"M\left(q\right)\,\ddot{q}_{u} + c\left(q, \dot{q}\right) = B^{T} \tau")
+        count = "the independent velocity" if independent == 1 else f"the {independent} independent velocities"
+        html += sentences([f"The loops are solved: M and c are those of {count} u; all velocities are B times these."])
     made = equations(system)
     kinds = {kind: [e for e in made if e.kind == kind] for kind in ("parameter", "part", "output")}
     if kinds["parameter"]:
@@ -228,7 +231,7 @@ def _eigenvalue_rows(state: np.ndarray) -> Iterator[tuple[str, ...]]:
         rounding = 1e-9 * max(float(np.abs(values).max()), 1e-300)
         shown = f"{s.real:.5g}" if s.imag <= rounding else f"{s.real:.5g} ± {s.imag:.5g} i"
         frequency = f"{size / (2 * math.pi):.5g}" if s.imag > rounding else ""
-        damping = f"{-s.real / size:.4g}" if s.imag > rounding else ""
+        damping = f"{0.0 - s.real / size:.4g}" if s.imag > rounding else ""
         constant = f"{-1 / s.real:.4g}" if abs(s.real) > rounding else "none"
         yield shown, frequency, damping, constant
 

@@ -167,8 +167,8 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             return {n: file[n] for n in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as error:
-        raise FormatError(f"{path} is not a checkpoint of a simulation: {error}.") from None
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError):
+        raise FormatError(f"{path} is not a checkpoint of a simulation; expected a file that simulate wrote.") from None
 
 
 def _functions(meta: Mapping[str, Any], inputs: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -254,13 +254,18 @@ def function_source(value: Callable[..., Any], what: str) -> Source:
         return OfTime(value)  # a function written in C, such as np.sin
     needed = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
     if any(p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters) or not 1 <= len(needed) <= 3:
-        if isinstance(value, np.ufunc) or not needed:
+        takes_any = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        if isinstance(value, np.ufunc) or (not needed and (takes_any or _with_defaults(parameters))):
             return OfTime(value)
         names = ", ".join(p.name for p in needed)
         raise DefinitionError(f"{what} is a function of ({names}); expected f(t), f(t, state) or f(t, q, qd).")
     if len(needed) == 1:
         return OfTime(value)
     return Feedback(value, by_name=len(needed) == 2)
+
+
+def _with_defaults(parameters: Iterable[inspect.Parameter]) -> bool:
+    return any(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
 
 
 def checked_values(value: Any, size: int, what: str, t: float) -> np.ndarray:

@@ -17,13 +17,15 @@ def progress_bar(title: str, start: float, end: float, shown: bool = True) -> It
     if not shown:
         yield None
         return
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns: list[Any] = [
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:.3g} of {task.total:.3g} s"),
         TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn(),
     ]  # fmt: skip
-    with Progress(*columns, transient=True) as bar:
+    # on stderr, so that results can be piped
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=end - start)
 
         def watch(session: Session) -> None:

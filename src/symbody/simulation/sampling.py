@@ -11,6 +11,7 @@ import numpy as np
 from symbody.errors import DefinitionError, ShapeError
 from symbody.simulation.inputs import check_finite
 
+MOST = 20_000_000  # samples that a run may have
 MANY = 1001  # samples of a run whose steps the tolerances choose, unless others are asked for
 
 
@@ -18,7 +19,7 @@ MANY = 1001  # samples of a run whose steps the tolerances choose, unless others
 class Sampling:
     """Every step (spacing None and no instants), equal distances (spacing, s), or given instants.
 
-    span  s, of the run for which the spacing was made: a longer run goes on with the same
+    A longer run goes on with the same spacing.
     """
 
     spacing: float | None = None
@@ -41,6 +42,11 @@ class Sampling:
 def read_samples(samples: Any, start: float, duration: float, step: float | None) -> Sampling:
     """None: every step of a fixed length, else `MANY`; a number of them, both ends included; or their instants."""
     if samples is None:
+        if step is not None and duration / step > MOST:
+            raise DefinitionError(
+                f"{duration:g} s in steps of {step:g} s are {duration / step:.3g} samples; expected at most {MOST:g}. "
+                "Give samples=... to record fewer of them."
+            )
         return Sampling() if step is not None else Sampling(spacing=duration / (MANY - 1))
     if isinstance(samples, (int, np.integer)) and not isinstance(samples, bool):
         if samples < 2:

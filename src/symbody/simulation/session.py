@@ -150,13 +150,18 @@ class Session:
                 self.drop_anchor()
             if watch is not None:
                 watch(self)
-            if interrupted():
-                return Outcome.INTERRUPTED if self.t < end else self._worst()
-            if self.statistics.get("steps", 0) > self.settings.max_steps and self.t < end:
-                return Outcome.TOO_MANY_STEPS
+            if self.t < end and (ended := self._ended_early(interrupted())) is not None:
+                self._collect_end()
+                return ended
             if clever is not None:
                 clever(self)
         return self._worst()
+
+    def _ended_early(self, interrupted: bool) -> Outcome | None:
+        """Why the run goes no further, if it does not."""
+        if interrupted:
+            return Outcome.INTERRUPTED
+        return Outcome.TOO_MANY_STEPS if self.statistics.get("steps", 0) > self.settings.max_steps else None
 
     def _stretch(self, stop: float, times: np.ndarray) -> Leg:
         """One stretch, with samples at `times`; where loops are watched it may be shorter than the driver's."""

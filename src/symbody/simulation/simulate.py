@@ -83,14 +83,23 @@ def simulate(
                 keeps its jump
     """
     check_numbers(duration, step, t0, rtol, atol)
+    _check_limits(max_steps, slow)
     settings = Settings(
         choose_method(method, step, rtol), float(t0), step, rtol, rtol if atol is None else atol, max_steps,
         read_samples(samples, t0, duration, step), period, threads, dict(parameters or {}),
         automatic=method == "auto" and step is None, slow=slow,
     )  # fmt: skip
     given = {"q": q0, "qd": qd0, **(states0 or {})}
-    session = prepared(mech, settings, float(duration), given, inputs, outputs, formalism, list(events), partition)
+    session = prepared(mech, settings, float(duration), given, inputs, outputs, formalism, _rules(events), partition)
     return run(session, t0 + duration, progress, checkpoint)
+
+
+def _rules(events: Iterable[When]) -> list[When]:
+    rules = list(events)
+    for rule in rules:
+        if not isinstance(rule, When):
+            raise DefinitionError(f"events has {rule!r}; expected When(name, guard, ...) records.")
+    return rules
 
 
 def resume(
@@ -98,7 +107,6 @@ def resume(
     duration: float | None = None,
     *,
     inputs: Any = None,
-    samples: Any = None,
     progress: bool = False,
     checkpoint: str | Path | None = None,
 ) -> Trajectory:
@@ -184,6 +192,13 @@ def check_numbers(duration: Any, step: Any, t0: Any, rtol: Any, atol: Any) -> No
     for name, value in (("rtol", rtol), ("atol", 1.0 if atol is None else atol)):
         if not isinstance(value, (int, float, np.number)) or not math.isfinite(value) or value <= 0:
             raise DefinitionError(f"{name}={value!r}; expected a positive number.")
+
+
+def _check_limits(max_steps: Any, slow: Any) -> None:
+    if not isinstance(max_steps, (int, np.integer)) or isinstance(max_steps, bool) or max_steps < 1:
+        raise DefinitionError(f"max_steps={max_steps!r}; expected a whole number from 1.")
+    if not isinstance(slow, (int, float, np.number)) or not math.isfinite(slow) or slow < 0:
+        raise DefinitionError(f"slow={slow!r}; expected a speed in rad/s or m/s, or 0.")
 
 
 _flows: WeakKeyDictionary[System, Flow] = WeakKeyDictionary()
@@ -382,7 +397,7 @@ def check_parameters(flow: Flow, parameters: Mapping[str, Any], known: Mapping[s
         except (TypeError, ValueError):
             raise ModelError(f"parameter {name!r} is {value!r}; expected a number.") from None
         check_finite(array, f"parameter {name!r}")
-        core = np.shape(flow.parameters.get(name, ()))
+        core = np.shape(flow.parameters.get(name, 0.0))
         if array.shape[array.ndim - len(core) :] != core or array.ndim > len(core) + 1:
             raise ShapeError(f"parameter {name!r} has shape {array.shape}; expected {core}, or a batch of them.")
     for kind, system in flow.systems.items():
@@ -448,7 +463,7 @@ def _give_way(session: Session) -> None:
     if session.settings.method in STIFF or session.t >= session.end or not is_stiff(session):
         return
     old = session.settings.method
-    # between its steps radau interpolates by a cubic only; but it is projected at each of them
+    # radau is dearer where samples are dense, as it interpolates by a cubic; but it is projected at each step
     new = "lsoda" if session.flow.project is None else "radau"
     session.settings = replace(session.settings, method=new)
     happened = session.happenings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +23,8 @@ METHODS = {
     "rk45": ("RK45", False, True),
     "dop853": ("DOP853", False, True),
 }
+# of radau's cubic in a step: where smooth stiff motions meet it, and the largest |product| of distances to those places
+NODES, LARGEST = (0.0, (4 - 6**0.5) / 10, (4 + 6**0.5) / 10, 1.0), 0.0183
 LARGE, SPARSE = 40, 0.25  # from this size on, below this share of entries, matrices are factorised as sparse ones
 
 
@@ -94,12 +97,16 @@ class SciPyDriver:
                 outcome = self._why(t, x, unsolved)
                 break
             steps += 1
-            path = self._path(solver.dense_output())
+            dense = solver.dense_output()
+            path = self._path(dense)
             start, t, x = t, float(solver.t), self._projected(solver)
             if field.ng:
                 event, guard = self._event(path, start, before, t, x, guard)
                 if event is not None:
                     t, x = event.t, event.x
+            inside = [s for s in wanted[len(samples) :] if s < t]
+            if inside and self.method == "radau" and not self._follows(dense, start, before):
+                path = self._refined(path, start, before, t, inside)
             while len(samples) < len(wanted) and wanted[len(samples)] <= t:
                 s = wanted[len(samples)]
                 samples.append(x if s == t else path(s))
@@ -164,6 +171,47 @@ class SciPyDriver:
                 return locate(path, guards, left, right, g0, g1, self._directions), g1
             g0, left = g1, right
         return None, g0
+
+    def _follows(self, dense: Any, t0: float, x0: np.ndarray) -> bool:
+        """Whether radau's cubic leaves the start of a step as the rates say: then it meets the tolerances inside.
+
+        For a smooth motion the difference of slopes times the step is 5 times the error of the cubic.
+        """
+        slopes = dense.Q[:, 0] - dense.h * self.field.rates(t0, x0)
+        size = self._options["atol"] + self._options["rtol"] * np.abs(x0)
+        return bool(np.all(np.abs(slopes) <= 5.0 * size))
+
+    def _refined(
+        self, path: Callable[[float], np.ndarray], t0: float, x0: np.ndarray, t1: float, wanted: list[float]
+    ) -> Callable[[float], np.ndarray]:
+        """A path that meets the tolerances at the wanted instants of a radau step, whose own one is a cubic.
+
+        It is judged at two instants, away from where the cubic meets a smooth motion. If it fails the step is repeated
+        in shorter parts, because the error of the cubic goes with the fourth power of their length.
+        """
+        again, error = self._again(t0, x0), 0.0
+        places = (np.array(wanted) - t0) / (t1 - t0)
+        share = np.abs(np.poly1d(NODES, r=True)(places))
+        for half in (places < NODES[2], places >= NODES[2]):
+            if half.any():
+                k = int(np.where(half, share, -1.0).argmax())
+                right = again(wanted[k])
+                apart = np.abs(path(wanted[k]) - right)
+                apart /= self._options["atol"] + self._options["rtol"] * np.abs(right)
+                error = max(error, float(apart.max()))
+        error *= max(1.0, LARGEST / float(share.max()))
+        if error <= 1:
+            return path
+        part = (t1 - t0) / min(np.ceil(1.2 * error**0.25), len(wanted) + 1) if np.isfinite(error) else t1 - t0
+        solver = self._solver(self.field.rates, t0, x0, t1, first_step=part, **{**self._options, "max_step": part})
+        ends, parts = [], []
+        while solver.status == "running" and self._stepped(solver):
+            parts.append(self._path(solver.dense_output()))
+            ends.append(float(solver.t))
+            self._projected(solver)
+        if not ends or ends[-1] < wanted[-1]:
+            return path
+        return lambda w: parts[bisect_left(ends, w)](w)
 
     def _again(self, t0: float, x0: np.ndarray) -> Callable[[float], np.ndarray]:
         """The path from the start of a step, integrated anew to each instant."""

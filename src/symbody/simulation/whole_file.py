@@ -18,6 +18,8 @@ def write_whole(path: str | Path, parts: bytes | memoryview | Iterable[bytes]) -
         raise FormatError(f"{path} cannot be written: there is no folder {str(folder)!r}.")
     if path.is_dir():
         raise FormatError(f"{path} cannot be written: it is a folder. Give the name of a file.")
+    if path.exists() and not path.is_file():
+        raise FormatError(f"{path} cannot be written: it is a device or a pipe. Give the name of a file.")
     temporary = None
     try:
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{path.name[:100]}.", suffix=".part")
