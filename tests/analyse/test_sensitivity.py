@@ -134,3 +134,12 @@ def test_unknown_names_are_refused():
     found = sensitivity(sb.load("pendulum2"), 0.1, ["q.1"], samples=3)
     with pytest.raises(NameLookupError, match="no derivative of 'energy'"):
         found.of("energy", "q.1")
+
+
+def test_a_closed_mechanism_starts_as_simulate_starts_it():
+    four_bar = sb.load("four_bar")
+    start = {"q0": {"rocker": 0.3}, "qd0": {"rocker": 2.0}}
+    found = sb.sensitivity(four_bar, 0.2, ["a"], samples=4, **start)
+    plain = sb.simulate(four_bar, 0.2, samples=4, **start)
+    np.testing.assert_allclose(found.trajectory.q, plain.q, atol=1e-7)
+    np.testing.assert_allclose(found.trajectory.qd, plain.qd, atol=1e-6)

@@ -203,3 +203,34 @@ def test_the_mechanism_is_told_apart_from_the_partition():
     assert size > 0.1
     assert 2 in dependent
     assert conditioning.partition(dependent, np.array([-np.pi / 2, np.pi / 2, 0.08])).dependent == tuple(dependent)
+
+
+def dead_point(mode="actuated"):
+    """A planar four-bar whose third bar lies along the ground line: there the second angle cannot be independent."""
+    make = sb.Mechanism.builder("dead_point", gravity=(0, -9.81, 0))
+    for name, length in (("a", 1.0), ("b", 0.8), ("c", 0.8)):
+        make.body(name, mass=1, com=(length / 2, 0, 0), inertia=(0.01, 0.1, 0.1), frames={"end": (length, 0, 0)})
+    make.joint(
+        "a", "revolute", "world", "a", axis="z", mode=mode, **({"value": "0.9 + 0.3*t"} if mode == "driven" else {})
+    )
+    make.joint("b", "revolute", "a", "b", axis="z", position=(1.0, 0, 0))
+    make.joint("c", "revolute", "world", "c", axis="z", position=(1.2, 0, 0))
+    make.cut("k", "ball", "b.end", "c.end")
+    return make.done()
+
+
+def test_multipliers_and_reactions_are_finite_where_the_usual_partition_is_singular():
+    angle = np.arccos(0.65)
+    mech = dead_point()
+    q0 = sb.assemble(mech, [angle, -1.8, np.pi], fixed=["c"])
+    run = sb.simulate(mech, 0.05, 1e-3, q0=q0, outputs=["lam", "reaction.k", "energy"])
+    for name in ("lam", "reaction.k", "energy"):
+        assert np.isfinite(run[name]).all(), name
+    batch = sb.simulate(mech, 0.05, 1e-3, q0=np.array([q0, q0]))
+    assert batch.outcome.ok
+    np.testing.assert_allclose(batch.q[0], run.q, atol=1e-9)
+
+
+def test_reactions_of_a_loop_with_a_driven_joint():
+    run = sb.simulate(dead_point("driven"), 0.05, 1e-3, q0={"b": -1.8, "c": 2.0}, outputs=["reaction.k", "lam"])
+    assert np.isfinite(run["reaction.k"]).all()

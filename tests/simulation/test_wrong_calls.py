@@ -3,7 +3,7 @@
 import pytest
 
 import symbody as sb
-from symbody.errors import DefinitionError, FormatError
+from symbody.errors import DefinitionError, FormatError, ModelError, NameLookupError
 
 
 def test_events_are_records():
@@ -26,3 +26,22 @@ def test_a_foreign_file_is_no_checkpoint(tmp_path):
     path.write_text("echo no")
     with pytest.raises(FormatError, match="expected a file that simulate wrote"):
         sb.resume(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ({"method": 3}, NameLookupError),
+        ({"outputs": 5}, ModelError),
+        ({"outputs": {"q.joint1": "7"}}, DefinitionError),
+        ({"outputs": {"tau": "7"}}, DefinitionError),
+    ],
+)
+def test_wrong_words_are_answered_with_sentences(words, error):
+    with pytest.raises(error):
+        sb.simulate(sb.load("pendulum2"), 1.0, 0.01, **words)
+
+
+def test_only_trajectories_and_checkpoints_are_resumed():
+    with pytest.raises(DefinitionError, match="expected a Trajectory"):
+        sb.resume(5)

@@ -236,13 +236,20 @@ def sensitivity(
     parameters   as in `sensitivity_flow`
     outputs      what to record besides the states, with its derivatives, as `simulate` takes it
     options      those of `simulate`: q0, qd0, step, method, inputs ...; values of parameters under `values`
+
+    Where loops are closed, the start of the independent joints of the partition is held fixed, and the others follow.
+    The partition does not change on the way.
     """
     from symbody.simulation.mechanism_flow import mechanism_flow
     from symbody.simulation.simulate import simulate
 
-    flow = mechanism_flow(mech, outputs=outputs)
+    flow = mechanism_flow(mech, outputs=outputs, partition=options.pop("partition", None) or "auto")
     chosen = directions(flow, parameters)
+    notes: list[str] = []
+    if mech.cuts or mech.couplings:
+        options |= _closed_start(mech, flow, values or {}, options, notes)
     trajectory = simulate(sensitivity_flow(flow, parameters), duration, parameters=values, **options)
+    trajectory = trajectory.replace(notes=(*notes, *trajectory.notes))
     used = {}
     for d in chosen:
         if d.parameter:
@@ -251,3 +258,16 @@ def sensitivity(
             if known is not None:
                 used[d.name] = float(known[d.index])
     return Sensitivity(trajectory, tuple(d.name for d in chosen), used)
+
+
+def _closed_start(
+    mech: Mechanism, flow: Flow, values: Mapping[str, Any], options: Mapping[str, Any], notes: list[str]
+) -> dict[str, np.ndarray]:
+    """q0 and qd0 that close the loops, as `simulate` makes them of what was given."""
+    from symbody.simulation.closing import closed_start
+    from symbody.simulation.initial import initial_values, state_vector
+
+    given = {n: options[f"{n}0"] for n in ("q", "qd") if options.get(f"{n}0") is not None}
+    found, _ = initial_values(flow, given)
+    x = closed_start(mech, flow, values, given, state_vector(flow, found, None), options.get("t0", 0.0), notes)
+    return {f"{n}0": x[flow.slices[n]] for n in ("q", "qd")}

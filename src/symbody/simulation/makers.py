@@ -50,7 +50,7 @@ def choose_method(method: str, step: float | None, rtol: float) -> str:
     if method == "auto":
         return "rk4" if step is not None else "dopri5" if rtol >= LOOSE else "dopri8"
     if method not in ALL:
-        raise NameLookupError(f"there is no method {method!r}. {nearest(method, ['auto', *ALL])}")
+        raise NameLookupError(f"there is no method {method!r}. {nearest(str(method), ['auto', *ALL])}")
     if step is None and method in (*FIXED, *IMPLICIT):
         raise DefinitionError(f"method {method!r} has steps of fixed length; give step=... in seconds.")
     if step is not None and method in STIFF:

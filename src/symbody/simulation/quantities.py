@@ -19,13 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.errors import DefinitionError, ModelError, NameLookupError, nearest
 from symbody.expr.arrays import Array
 from symbody.expr.evaluate import transplant
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.expr.parse import parse
 from symbody.expr.walk import free_symbols
+from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.forces import wrenches
 from symbody.formalisms.tree import build_tree
 from symbody.model.joints import KINDS
@@ -66,6 +67,8 @@ def recorded(known: Quantities, outputs: Any) -> Record:
         if value is None:
             found.update(known.find(name))
         else:
+            if name.partition(".")[0] in ("q", "qd", "qdd", "t", *known.inputs):
+                raise DefinitionError(f"outputs calls an expression {name!r}, which is a state or an input. Rename it.")
             found[name] = Quantity(node_array(known.expression(value, name), known.graph))
     nodes = [x for quantity in found.values() for x in quantity.nodes.flat if isinstance(x, Node)]
     return Record(found, bool(set(free_symbols(nodes)) & set(known.qdd)))
@@ -78,6 +81,8 @@ def _wanted(outputs: Any) -> Iterable[tuple[str, Any]]:
         return [(outputs, None)]
     if isinstance(outputs, Mapping):
         return list(outputs.items())
+    if not isinstance(outputs, Iterable):
+        raise ModelError(f"outputs is {outputs!r}; expected names, or a mapping of names to expressions.")
     out: list[tuple[str, Any]] = []
     for item in outputs:
         if isinstance(item, Mapping):
@@ -92,8 +97,11 @@ def _wanted(outputs: Any) -> Iterable[tuple[str, Any]]:
 class Quantities:
     """The quantities of a Mechanism over given nodes: inputs of the Flow, where q and qd may be laws of time."""
 
-    def __init__(self, mech: Mechanism, graph: Graph, inputs: Mapping[str, Array], dynamics: System) -> None:
+    def __init__(
+        self, mech: Mechanism, graph: Graph, inputs: Mapping[str, Array], dynamics: System, partition: Any = "auto"
+    ) -> None:
         self.mech, self.graph, self.inputs, self.dynamics = mech, graph, dict(inputs), dynamics
+        self.partition = partition  # of closed loops: the one of the motion is regular where it is in force
         self.qdd: Array = np.array([graph.symbol(f"qdd{k + 1}", "acceleration") for k in range(mech.nv)], dtype=object)
         self.signals = {n: a for n, a in inputs.items() if n not in ("q", "qd", "t", *dynamics.states)}
         self.signals.setdefault("tau", node_array([0] * mech.nv, graph))
@@ -150,6 +158,8 @@ class Quantities:
     def _apply(self, system: System) -> dict[str, Array]:
         given = {"q": self.inputs["q"], "qd": self.inputs["qd"], "qdd": self.qdd, "tau": self.signals["tau"]}
         given = {**self.inputs, **self.signals, **given}
+        if "qdd_driven" in system.inputs:
+            given["qdd_driven"] = self.qdd[driven_velocities(build_tree(self.mech))]
         found = system.apply(**{n: given[n] for n in system.inputs})
         if len(system.outputs) == 1:
             found = {next(iter(system.outputs)): found}
@@ -178,7 +188,7 @@ class Quantities:
         cut = any(c.name == joint for c in self.mech.cuts)
         if not cut:
             self.mech.joint(joint)
-        found = self._apply(reactions(self.mech, [] if cut else [joint]))
+        found = self._apply(reactions(self.mech, [] if cut else [joint], partition=self.partition))
         return Quantity(found[f"reaction_{identifier(joint)}"], WRENCH, ("N m",) * 3 + ("N",) * 3)
 
     @cached_property
@@ -204,14 +214,8 @@ class Quantities:
         return out
 
     def _multipliers(self) -> Quantity:
-        system = forward_dynamics(self.mech, "base", lam=True)
-        given = {**self.inputs, **self.signals}
-        if "qdd_driven" in system.inputs:
-            from symbody.formalisms.explicit import driven_velocities
-
-            given["qdd_driven"] = self.qdd[driven_velocities(build_tree(self.mech))]
-        found = system.apply(**{n: given[n] for n in system.inputs})
-        return Quantity(node_array(found["lam"], self.graph))
+        system = forward_dynamics(self.mech, "base", lam=True, partition=self.partition)
+        return Quantity(self._apply(system)["lam"])
 
 
 def _is_time(node: Node) -> bool:

@@ -124,6 +124,8 @@ def resume(
     else:
         from symbody.simulation.checkpoint import load_checkpoint
 
+        if not isinstance(source, (str, Path)):
+            raise DefinitionError(f"resume was given {source!r}; expected a Trajectory, or the path of a checkpoint.")
         session = load_checkpoint(source, inputs)
     goal = session.end if duration is None else _reached(session) + float(duration)
     if not math.isfinite(goal) or goal < _reached(session):
@@ -273,6 +275,8 @@ def prepared(
         watch = _watch(mech, formalism, partition, connected, events, settings, x, notes, lambda p: made(p)[:2])
         if watch is not None:
             connected, events = watch.way.connected, watch.way.prepared
+        if x.ndim != 1:
+            watch = None  # the members of a batch keep one partition to the end
     x = _consistent(connected.flow, feed, settings.parameters, start, x, t, notes)
     session = Session(connected, settings, feed, None, t, x, notes=notes, end=t + duration, watch=watch)
     finish(session, events)
@@ -305,18 +309,19 @@ def _watch(
     mech: Mechanism, formalism: str | None, partition: Any, connected: Connected, events: Prepared | None,
     settings: Settings, x: np.ndarray, notes: list[str], remake: Any,
 ) -> Any:  # fmt: skip
-    """Who looks after closed loops during the motion; None for a batch, and where no joints are solved for."""
+    """Who looks after closed loops during the motion; None where no joints are solved for."""
     from symbody.loops.partition import Partition
     from symbody.simulation.switching import Watch, Way
     from symbody.verbs.closed_problem import ClosedProblem, partition_of
 
     wanted = "auto" if partition is None else partition
-    if x.ndim != 1 or not is_reduced(mech, formalism, wanted):
+    if not is_reduced(mech, formalism, wanted):
         return None
     found = ClosedProblem(mech).found
     chosen = wanted if isinstance(wanted, Partition) else partition_of(mech, found, wanted)
     watch = Watch(Way(found, chosen, connected, events), remake, settings.parameters)
-    note = watch.begin(settings.start, x[connected.flow.slices["q"]], given=partition is not None)
+    first = np.atleast_2d(x)[0]  # of a batch
+    note = watch.begin(settings.start, first[connected.flow.slices["q"]], given=partition is not None)
     if note:
         notes.append(note)
     return watch
