@@ -159,3 +159,9 @@ def test_gramians_are_the_integrals():
     np.testing.assert_allclose(gramian(ss, "observability"), integral(np.linalg.inv(V).T, ss.C.T @ ss.C), atol=1e-12)
     with pytest.raises(ModelError, match="stable"):
         gramian(two_carts())
+
+
+@pytest.mark.parametrize(("Q", "R", "word"), [(-1.0, 1.0, "Q has the eigenvalue"), (1.0, 0.0, "R has the eigenvalue")])
+def test_weights_of_a_quadratic_regulator_are_positive(Q, R, word):
+    with pytest.raises(ModelError, match=word):
+        lqr(([[0.0, 1.0], [1.0, 0.0]], [[0.0], [1.0]], np.eye(2), np.zeros((2, 1))), Q, R)

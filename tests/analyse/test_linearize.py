@@ -427,7 +427,7 @@ def test_closed_loops_equal_differences_of_the_reduced_motion(name):
         e[k] = eps
         plus, minus = (linkage(linear.q0, y + s * e[:n], yd + s * e[n:]) for s in (1, -1))
         slope = (plus - minus) / (2 * eps)
-        np.testing.assert_allclose(linear.A[n:, k], slope, rtol=1e-5, atol=1e-5 * np.abs(linear.A[n:]).max())
+        np.testing.assert_allclose(linear.A[n:, k], slope, rtol=1e-6, atol=1e-6 * np.abs(linear.A[n:]).max())
 
 
 @pytest.mark.parametrize("speed", [0.5, 4.0, 5.0, 8.0])

@@ -72,7 +72,7 @@ def lqr(model: Any, Q: Any, R: Any, inputs: Any = None) -> np.ndarray:
 
     ss = as_state_space(model).channel(inputs)
     n, m = len(ss.states), len(ss.inputs)
-    Q, R = _weights("Q", Q, n), _weights("R", R, m)
+    Q, R = _weights("Q", Q, n, definite=False), _weights("R", R, m, definite=True)
     try:
         if ss.dt is None:
             X = solve_continuous_are(ss.A, ss.B, Q, R)
@@ -81,17 +81,25 @@ def lqr(model: Any, Q: Any, R: Any, inputs: Any = None) -> np.ndarray:
             X = solve_discrete_are(ss.A, ss.B, Q, R)
             gain = np.linalg.solve(R + ss.B.T @ X @ ss.B, ss.B.T @ X @ ss.A)
     except (LinAlgError, ValueError) as error:
+        why = str(error).rstrip(".")
         raise ModelError(
-            f"there is no stabilising feedback: {error} {controllability(ss)!r}. Every unstable mode must be reached, "
+            f"there is no stabilising feedback: {why}. {controllability(ss)!r}. Every unstable mode must be reached, "
             "and Q must see it."
         ) from None
     return gain
 
 
-def _weights(name: str, given: Any, n: int) -> np.ndarray:
-    """A matrix (n, n) from one, from its diagonal, or from one number."""
+def _weights(name: str, given: Any, n: int, definite: bool) -> np.ndarray:
+    """A symmetric matrix (n, n) without negative eigenvalues from one, from its diagonal, or from one number."""
     array = np.asarray(given, dtype=float)
     full = array * np.eye(n) if array.ndim == 0 else np.diag(array) if array.ndim == 1 else array
     if full.shape != (n, n):
         raise ShapeError(f"{name} has shape {array.shape}; expected {(n, n)}, its diagonal, or one number.")
+    size = np.abs(full).max(initial=0.0)
+    if not np.isfinite(full).all() or np.abs(full - full.T).max(initial=0.0) > 1e-12 * size:
+        raise ModelError(f"{name} is not symmetric; expected a symmetric matrix of finite weights.")
+    least = float(np.linalg.eigvalsh(full).min(initial=np.inf))
+    if least < -1e-12 * size or (definite and least <= 1e-12 * size):
+        needed = "positive" if definite else "positive or zero"
+        raise ModelError(f"{name} has the eigenvalue {least:.3g}; expected {needed} weights.")
     return full

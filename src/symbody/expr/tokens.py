@@ -13,7 +13,7 @@ WINDOW = 60  # characters shown on either side of an error
 _TOKEN = re.compile(
     r"""(?P<space>\s+)
       | (?P<number>0[xX][0-9a-fA-F]+|(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][+-]?[0-9]+)?)
-      | (?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)
+      | (?P<name>[^\W\d]\w*(?:\.\w+)*)
       | `(?P<quoted>(?:[^`]|``)+)`
       | (?P<sign>\*\*|<=|>=|==|!=|[-+*/^<>(),\[\]])""",
     re.VERBOSE,
