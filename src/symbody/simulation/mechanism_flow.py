@@ -108,9 +108,9 @@ def chosen_dynamics(mech: Mechanism, formalism: str | None, partition: Any = "au
         try:
             return forward_dynamics(mech, "order_n")
         except ModelError:
-            return forward_dynamics(mech, "base")  # joints move together: by the mass matrix
+            return forward_dynamics(mech, "base")  # a joint moves nothing with mass: M says so in its own words
     made = [forward_dynamics(mech, "base")]
-    with suppress(ModelError):  # joints that move together
+    with suppress(ModelError):  # a joint that moves nothing with mass
         made.append(forward_dynamics(mech, "order_n"))
     return min(made, key=lambda system: count_system(system).total)
 

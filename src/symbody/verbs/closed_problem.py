@@ -33,7 +33,6 @@ from symbody.system.system import System
 from symbody.verbs.dynamics import Problem
 
 SINGULAR = 1e12  # condition of J_v above which a partition is refused
-FEW_LINKS = 60  # beyond, programs are not compared by counting
 
 Chosen = str | Partition | Sequence[str]  # "auto", "heuristic", "pivoting", names of independent joints, or a Partition
 

@@ -22,6 +22,7 @@ from symbody.formalisms.explicit import driven_velocities
 from symbody.loops.augmented import augmented, switches
 from symbody.loops.closure import Closure, Plan
 from symbody.loops.constraints import Constraints
+from symbody.loops.counted import FEW_LINKS
 from symbody.loops.inverse import actuated_velocities
 from symbody.loops.opened import Opened, opened
 from symbody.loops.partition import choose_partition
@@ -33,7 +34,6 @@ from symbody.system.system import System
 from symbody.verbs.assemble import identifier
 from symbody.verbs.check import AGREE, random_values
 from symbody.verbs.closed_problem import (
-    FEW_LINKS,
     Chosen,
     ClosedProblem,
     closed_efforts,
