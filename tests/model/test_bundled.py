@@ -42,8 +42,8 @@ def test_the_public_list():
         "puma560", "stanford_arm", "panda", "ur5", "pendulum2", "pendulum3", "pendulum4", "pendulum5", "motorcycle",
         "acma_h80", "satellite_arm", "human",
         "four_bar", "slider_crank", "three_loops", "three_rrr_1", "three_rrr_2", "three_rrr_3", "three_rrr_3_centre",
-        "three_rrr_4", "andrews_squeezer", "n_four_bar", "bricard", "delta", "stewart", "multi_link_suspension", "car",
-        "car_lane_change", "bogie", "whipple_bicycle",
+        "three_rrr_4", "andrews_squeezer", "n_four_bar", "bricard", "delta", "delta_light", "stewart", "stewart_light",
+        "multi_link_suspension", "car", "car_lane_change", "bogie", "whipple_bicycle",
     }  # fmt: skip
     assert not any("/" in n or (n in PATTERNS and n != "pendulum5") for n in names)
 
