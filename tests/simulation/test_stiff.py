@@ -12,10 +12,10 @@ from symbody.errors import DefinitionError, NameLookupError, ShapeError, Symbody
 from symbody.model.builder import Builder
 from symbody.simulation.field import Field
 from symbody.simulation.flow import Flow, system_flow
-from symbody.simulation.implicit import mechanism_residual
 from symbody.simulation.implicit_form import implicit_form
 from symbody.simulation.mechanism_flow import mechanism_flow
 from symbody.simulation.outcome import Outcome
+from symbody.simulation.stepped import balance_of
 from symbody.simulation.stiff import METHODS, SciPyDriver
 from symbody.simulation.sundials import CvodeDriver, IdaDriver
 
@@ -299,7 +299,8 @@ def test_ida_moves_a_tree_in_implicit_form(form):
     mech = sb.load("pendulum3")
     flow = mechanism_flow(mech)
     x0, tau = np.array([0.4, -0.7, 1.1, 0.5, -0.2, 0.9]), np.array([0.1, 0.2, -0.3])
-    system, states = implicit_form(flow, mechanism_residual(mech, flow) if form == "residual" else None)
+    unsolved = balance_of(mechanism_flow(mech, balance=True)) if form == "residual" else None
+    system, states = implicit_form(flow, unsolved)
     assert states == {"q": "q_dot", "qd": "qd_dot"}
     leg = IdaDriver(system, states, signals=tau, rtol=1e-9, atol=1e-10).advance(0.0, x0, 1.0, NONE)
     reference = driver(Field(flow, signals=tau), "dop853", rtol=1e-12, atol=1e-12).advance(0.0, x0, 1.0, NONE)

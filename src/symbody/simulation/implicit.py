@@ -23,10 +23,8 @@ from symbody.expr.graph import Graph, current_graph
 from symbody.expr.implicit import solve
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
-from symbody.model.mechanism import Mechanism
 from symbody.simulation.flow import Flow
 from symbody.system.system import System
-from symbody.verbs.dynamics import inverse_dynamics
 
 TYPICAL_STEP = 1e-3  # s; pivots of Newton's matrix are chosen near it
 
@@ -123,34 +121,6 @@ def memory_of(flow: Flow, method: str, residual: Residual | None = None) -> tupl
     """Names of what a method carries from step to step besides the states, in the order of the step's inputs."""
     start = start_system(flow, method, residual)
     return () if start is None else tuple(start.outputs)
-
-
-def mechanism_residual(mech: Mechanism, flow: Flow, formalism: str = "base") -> Residual:
-    """M qdd + c - tau of a tree, by its inverse dynamics; `flow` is the Mechanism's."""
-    if mech.cuts or mech.couplings:
-        raise ModelError(
-            f"{mech.name} has loops or couplings; its residual needs multipliers, which inverse dynamics does not "
-            "have. Leave residual=None: the rates of its Flow respect them."
-        )
-    return dynamics_residual(inverse_dynamics(mech, formalism), flow)
-
-
-def dynamics_residual(inverse: System, flow: Flow, efforts: str = "tau") -> Residual:
-    """The Residual of inverse dynamics (q, qd, qdd, ...) -> tau.
-
-    efforts  signal of the Flow that acts on the velocities; where the Flow has none, nothing acts
-    Prescribed velocities keep the rates that the Flow gives them.
-    """
-    with Graph() as graph:
-        symbols = {n: _fresh(graph, n, a) for n, a in inverse.inputs.items()}
-        found = inverse.apply(**symbols)
-        tau = np.array(found["tau"] if isinstance(found, dict) else found, dtype=object)
-        inputs = dict(symbols)
-        if efforts in flow.signals:
-            inputs[efforts] = _fresh(graph, efforts, flow.rates.inputs[efforts])
-            tau = tau - inputs[efforts]
-        system = System(f"{inverse.name}_residual", inputs=inputs, outputs={"residual": tau})
-    return Residual(system, explicit=tuple(flow.prescribed.get("qd", ())))
 
 
 class _Stepper:
