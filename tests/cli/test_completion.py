@@ -37,9 +37,11 @@ def propose(call):
         ("symbody count pendulum2 --formalism new", ["newton_euler"]),
         ("symbody count pendulum2 --quantity s", ["semi_explicit"]),
         ("symbody equilibrium four_bar --fixed r", ["rocker"]),
+        ("symbody simulate four_bar --partition c", ["crank", "coupler"]),
+        ("symbody info four_bar --independent crank,", ["crank,coupler", "crank,rocker"]),
         ("symbody schema sim", ["simulate"]),
         ("symbody new x --kind v", ["vehicle"]),
-        ("symbody examples stew", ["stewart"]),
+        ("symbody examples stew", ["stewart", "stewart_light"]),
         ("symbody simulate nonsense --q0 c", []),
     ],
 )

@@ -115,7 +115,7 @@ def test_what_is_no_model_at_all_is_refused(content, tmp_path):
 def test_unknown_names_and_files_are_named():
     with pytest.raises(NameLookupError, match="'puma560'"):
         load("puma56")
-    with pytest.raises(NameLookupError):
+    with pytest.raises(ModelError, match=r"there is no file '\.\./bundled/puma560'"):
         load("../bundled/puma560")
     with pytest.raises(ModelError, match="no file"):
         load("nowhere.yaml")

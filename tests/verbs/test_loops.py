@@ -155,7 +155,8 @@ def test_verify_sees_a_wrong_program(monkeypatch):
     def wrong(mech, *arguments, **options):
         system = honest(mech, *arguments, **options)
         outputs = {"qdd": system.outputs["qdd"] * 1.001}
-        return system if arguments or options else system.replace(outputs=outputs)
+        smallest = not arguments and set(options) <= {"partition"}
+        return system.replace(outputs=outputs) if smallest else system
 
     monkeypatch.setattr(verify_loops, "forward_dynamics", wrong)
     certificate = sb.verify(geared_arms(), states=3)

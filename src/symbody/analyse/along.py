@@ -14,6 +14,7 @@ from symbody.codegen.compile import compile_system
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
+from symbody.model.given import check_given
 from symbody.model.mechanism import Mechanism
 from symbody.simulation.mechanism_flow import labels_of, units_of
 from symbody.simulation.outcome import Outcome
@@ -52,10 +53,7 @@ def inverse_along(
     from the loops, followed from the first instant on (their qdd stays as given), and tau is zero on passive joints.
     """
     samples = sampled_motion(mech, motion, q, qd, qdd)
-    for name in parameters or {}:
-        if name not in mech.parameters:
-            raise NameLookupError(f"{mech.name} has no parameter {name!r}. {nearest(name, mech.parameters)}")
-    values = dict(parameters or {})
+    values: dict[str, Any] = dict(check_given(mech, parameters))
     system = _system(mech, formalism)
     if "tau" not in system.outputs:
         raise ModelError(

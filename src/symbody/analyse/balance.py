@@ -20,6 +20,7 @@ from symbody.analyse.operating_point import coordinates, driven_motion, effort_n
 from symbody.analyse.tangent import places, retract
 from symbody.codegen.compile import compile_system
 from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 
 STANDARD = ("q", "qd", "qdd", "tau", "t", "multipliers")  # inputs that every mechanism has
@@ -61,10 +62,7 @@ class Balance:
         loops: Any = "closed",
     ) -> None:
         self.mech = mech
-        for name in parameters or {}:
-            if name not in mech.parameters:
-                raise NameLookupError(f"{mech.name} has no parameter {name!r}. {nearest(name, mech.parameters)}")
-        self.parameters = {n: float(v) for n, v in (parameters or {}).items()}
+        self.parameters = given_numbers(mech, parameters)
         self.vary = tuple(vary)
         self.equations, self._kernel = _compiled(mech, tuple(outputs), self.vary, loops)
         eq = self.equations

@@ -16,6 +16,7 @@ from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeEr
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.tree import build_tree
 from symbody.loops.constraints import constraints
+from symbody.model.given import given_numbers
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import Mechanism
 from symbody.spatial.quaternion import matrix_from_quaternion
@@ -90,10 +91,7 @@ class Reaching:
         t: float,
     ) -> None:
         self.mech, self.frames, self.t = mech, list(frames), t
-        self.parameters = dict(parameters or {})
-        for name in self.parameters:
-            if name not in mech.parameters:
-                raise NameLookupError(f"{mech.name} has no parameter {name!r}. {nearest(name, mech.parameters)}")
+        self.parameters = given_numbers(mech, parameters)
         if not self.frames:
             raise DefinitionError(f"no target was given for {mech.name}; expected frame -> position or pose.")
         self.system, self._kernel = _frame_motions(mech, tuple(self.frames))

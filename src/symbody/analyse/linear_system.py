@@ -13,6 +13,7 @@ from symbody.codegen.compile import compile_system
 from symbody.errors import DefinitionError, ModelError
 from symbody.expr.derivative import jacobian
 from symbody.expr.node import Node
+from symbody.system.parameter_numbers import check_number, real_number
 from symbody.system.system import System, node_array
 
 
@@ -27,6 +28,9 @@ def linear_system(
     x0, inputs   values by name; zero where none is given. t is no input of the result. y are the outputs that are not
                  rates of states; without any, the states themselves.
     """
+    for name, value in (parameters or {}).items():
+        if name in system.parameters:
+            check_number(name, real_number(name, value), all(s.data.nonzero for s in system.parameters[name].flat))
     made = jacobian_matrices(system)
     known = {n: a for n, a in system.inputs.items() if n in system.states}
     other = {n: a for n, a in system.inputs.items() if n not in system.states}

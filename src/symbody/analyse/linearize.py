@@ -22,11 +22,12 @@ from symbody.analyse.reduction import LinearClosure, constrained, is_well_placed
 from symbody.analyse.state_space import indices
 from symbody.analyse.tangent import places, retract, transport
 from symbody.codegen.compile import compile_system
-from symbody.errors import ModelError, NameLookupError, SolveError, SymbodyError, nearest
+from symbody.errors import ModelError, SolveError, SymbodyError
 from symbody.formalisms.tree import build_tree
 from symbody.loops.assembly import assemble_keeping
 from symbody.loops.constraints import Constraints, constraints
 from symbody.lower.optimize import optimize_system
+from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import System
 from symbody.verbs.closed_problem import partition_of
@@ -260,11 +261,7 @@ class Linearizer:
         return velocities(self.mech, "tau", parts, tau), given
 
     def _parameters(self, given: Mapping[str, Any] | None) -> dict[str, Any]:
-        known = self.mech.parameters
-        for name in given or {}:
-            if name not in known:
-                raise NameLookupError(f"{self.mech.name} has no parameter {name!r}. {nearest(name, known)}")
-        return dict(given or {})
+        return dict(given_numbers(self.mech, given))
 
     def _evaluate(self, arguments: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, np.ndarray]:
         system = self.equations.system

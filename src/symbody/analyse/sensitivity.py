@@ -11,6 +11,7 @@ import numpy as np
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.derivative import Tangent, tangents
 from symbody.expr.node import Node
+from symbody.model.given import check_given
 from symbody.model.mechanism import Mechanism
 from symbody.simulation.flow import Flow
 from symbody.simulation.trajectory import Trajectory
@@ -243,6 +244,7 @@ def sensitivity(
     from symbody.simulation.mechanism_flow import mechanism_flow
     from symbody.simulation.simulate import simulate
 
+    check_given(mech, values)
     flow = mechanism_flow(mech, outputs=outputs, partition=options.pop("partition", None) or "auto")
     chosen = directions(flow, parameters)
     notes: list[str] = []

@@ -13,8 +13,11 @@ import typer
 
 from symbody.cli.values import is_value, read_value
 from symbody.errors import FormatError, ModelError, NameLookupError, nearest
+from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 
+METHODS = ("auto", "heuristic", "pivoting")  # of choosing independent joints
+HINT = "--partition"
 MAX_TABLE = 200 * 2**20  # bytes of a table of inputs
 _NEXT = re.compile(r"\s*[^=,()\[\]<>]+=(?!=)")
 
@@ -78,14 +81,38 @@ def _numbers(text: str, units: Sequence[str], labels: Sequence[str], what: str) 
 
 
 def parameter_values(mech: Mechanism, given: Sequence[str] | None) -> dict[str, float]:
-    """Parameter -> number."""
+    """Parameter -> number, one that the model can have."""
     known = mech.parameters
     out = {}
     for name, text in pairs("--parameter", given).items():
         if name not in known:
             raise NameLookupError(f"{mech.name} has no parameter {name!r}. {nearest(name, known)}")
         out[name] = read_value(text, known[name].data.unit or None, f"parameter {name!r}")
-    return out
+    return given_numbers(mech, out)
+
+
+def partition_choice(mech: Mechanism, given: Sequence[str] | None) -> str | list[str] | None:
+    """A word for how the independent joints of closed loops are chosen, or their names; None if nothing was given."""
+    names = [name.strip() for item in given or () for name in item.split(",")]
+    if not names:
+        return None
+    if not all(names):
+        raise typer.BadParameter(f"{','.join(given or ())!r} was given; expected names of joints.", param_hint=HINT)
+    if not (mech.cuts or mech.couplings):
+        raise typer.BadParameter(f"{mech.name} has no closed loops; leave this option out.", param_hint=HINT)
+    if names[0] in METHODS and len(names) == 1 and names[0] not in {j.name for j in mech.joints}:
+        return names[0]
+    return names
+
+
+def independent_increments(mech: Mechanism, given: Sequence[str] | None) -> list[str] | None:
+    """The same for a linear model, which is reduced at one point: names only; None leaves the choice to it."""
+    chosen = partition_choice(mech, given)
+    if isinstance(chosen, str) and chosen != "auto":
+        raise typer.BadParameter(
+            f"{chosen!r} was given; a linear model takes the names of the joints to keep.", param_hint=HINT
+        )
+    return None if isinstance(chosen, str) else chosen
 
 
 def input_values(mech: Mechanism, given: Sequence[str] | None, numbers_only: bool = False) -> dict[str, Any]:

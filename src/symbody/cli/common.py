@@ -55,13 +55,25 @@ PARAMETER = Annotated[
         help="A parameter of the model in place of its default. May be repeated.",
     ),
 ]
+PARTITION = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--partition",
+        "--independent",
+        metavar="JOINTS",
+        autocompletion=completion.several_joints,
+        help="Independent joints of closed loops, such as crank or a,b.2; also heuristic or pivoting. May be repeated.",
+    ),
+]
 FORMALISM = Annotated[
     str | None,
     typer.Option("--formalism", "-f", autocompletion=completion.formalisms, help="auto, newton_euler, base, ..."),
 ]
 
 # arguments of the library that have the same name as an option
-_KEYWORD = re.compile(r"(?<![\w.-])(duration|step|samples|rtol|atol|method|formalism|states|seed|q0|qd0)=(?!=)")
+_KEYWORD = re.compile(
+    r"(?<![\w.-])(duration|step|samples|rtol|atol|method|formalism|states|seed|q0|qd0|partition)=(?!=)"
+)
 _PHRASES = {
     "parameters={...}": "--parameter NAME=VALUE",
     "parameters=...": "--parameter NAME=VALUE",
@@ -161,9 +173,15 @@ def check_formalism(name: str) -> None:
         raise NameLookupError(f"unknown formalism {name!r}. {nearest(name, FORMALISMS)}")
 
 
-def generate(model: Any, name: str, formalism: str) -> System:
-    """The System of a quantity of a Mechanism by a formalism."""
+def generate(model: Any, name: str, formalism: str, partition: Any = "auto") -> System:
+    """The System of a quantity of a Mechanism by a formalism; partition: of its closed loops, if it has any."""
     import symbody.verbs.dynamics as dynamics
 
     verb: Callable[..., System] = getattr(dynamics, quantity(name))
-    return verb(model, formalism=formalism)
+    closed = bool(model.cuts or model.couplings)
+    return verb(model, formalism=formalism, **({"partition": partition} if closed else {}))
+
+
+def counted(n: int, one: str, more: str = "") -> str:
+    """1 body, 2 bodies: a number and its noun."""
+    return f"{n} {one if n == 1 else more or one + 's'}"

@@ -50,6 +50,13 @@ def joint_names(ctx: typer.Context, incomplete: str) -> list[str]:
     return [n for n in _joint_names(ctx) if n.startswith(incomplete)]
 
 
+def several_joints(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Joints of the model on the line, after those that stand there already with commas."""
+    before, comma, start = incomplete.rpartition(",")
+    taken = before.split(",")
+    return [f"{before}{comma}{n}" for n in _joint_names(ctx) if n.startswith(start) and n not in taken]
+
+
 def parameters(ctx: typer.Context, incomplete: str) -> list[str]:
     """`m1=` for each parameter of the model on the line."""
     mechanism = _model(ctx)

@@ -10,6 +10,7 @@ from symbody.cli import completion
 from symbody.cli.common import (
     AS_JSON,
     OPTIONAL_MODEL,
+    PARTITION,
     QUANTITIES,
     check_formalism,
     generate,
@@ -53,6 +54,7 @@ def count(
         bool,
         typer.Option("--growth", help="Fit a N - b for N general revolute joints, beside published ones."),
     ] = False,
+    partition: PARTITION = None,
     as_json: AS_JSON = False,
 ) -> None:
     """Count the operations of a model's equations: multiplications, additions and divisions of every call."""
@@ -67,12 +69,16 @@ def count(
     chosen = list(dict.fromkeys(formalisms or ("newton_euler", "base", "auto")))
     for name in chosen:
         check_formalism(name)
+    from symbody.cli.assignments import partition_choice
+
     mechanism = load_model(model)
-    rows, refused = _rows(mechanism, wanted, chosen)
+    independent = partition_choice(mechanism, partition) or "auto"
+    rows, refused = _rows(mechanism, wanted, chosen, independent)
     if not rows:
         raise ModelError("\n".join(dict.fromkeys(r["reason"] for r in refused)))
+    reduced = _reduction(mechanism, independent)
     if as_json:
-        print_json({"model": mechanism.name, "counts": rows, "refused": refused})
+        print_json({"model": mechanism.name, "counts": rows, "refused": refused, "reduction": reduced})
         return
     print(f"{mechanism.name}: operations of one call (setup runs once per set of parameters)\n")
     heads = tuple(zip(NAMES, (6, 6, 5, 7, 5, 5, 6)))
@@ -84,14 +90,36 @@ def count(
         print(f"{r['quantity']:<14} {r['formalism']:<13} " + " ".join(f"{r[h]:>{w}}" for h, w in heads) + sums)
     if loops:
         print("\nLoops are closed by iteration, block by block; each iteration of a block adds the last columns.")
+    if reduced:
+        print(
+            f"The reduction of M and c to the independent velocities ({reduced['independent']} of "
+            f"{reduced['independent'] + reduced['dependent']} in all) alone: {reduced['operations']} operations, "
+            f"{reduced['dense']} with full matrices."
+        )
     for r in refused:
         print(f"\nnot counted: {r['quantity']} by {r['formalism']}: {r['reason']}")
+
+
+def _reduction(mechanism: Mechanism, partition: Any) -> dict[str, int] | None:
+    """What the reduction to independent velocities costs; None for trees, and where loops open and close."""
+    from symbody.verbs.assemble import has_loops
+    from symbody.verbs.reduction import reduction
+
+    if not has_loops(mechanism) or any(cut.switched for cut in mechanism.cuts):
+        return None
+    found = reduction(mechanism, partition)
+    return {
+        "independent": found.independent,
+        "dependent": found.dependent,
+        "operations": found.operations,
+        "dense": found.dense,
+    }
 
 
 Rows = list[dict[str, Any]]
 
 
-def _rows(mechanism: Mechanism, wanted: list[str], chosen: list[str]) -> tuple[Rows, Rows]:
+def _rows(mechanism: Mechanism, wanted: list[str], chosen: list[str], partition: Any) -> tuple[Rows, Rows]:
     """Counts by quantity and formalism, and those that do not apply with the reason."""
     from symbody.lower.optimize import count_system
 
@@ -100,7 +128,7 @@ def _rows(mechanism: Mechanism, wanted: list[str], chosen: list[str]) -> tuple[R
     for q in wanted:
         for f in chosen:
             try:
-                counts = count_system(generate(mechanism, q, f))
+                counts = count_system(generate(mechanism, q, f, partition))
             except ModelError as error:
                 refused.append({"quantity": q, "formalism": f, "reason": str(error)})
                 continue

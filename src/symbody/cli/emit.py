@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,7 @@ from symbody.cli import completion
 from symbody.cli.common import (
     AS_JSON,
     MODEL,
+    PARTITION,
     check_formalism,
     generate,
     load_model,
@@ -45,9 +46,11 @@ def emit(
         Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the files, made if needed.")
     ] = Path("."),
     certify: Annotated[bool, typer.Option("--certify", help="Verify first; write the certificate along.")] = False,
+    partition: PARTITION = None,
     as_json: AS_JSON = False,
 ) -> None:
     """Write a model's equations as standalone C99: a header and a source file."""
+    from symbody.cli.assignments import partition_choice
     from symbody.codegen.c import emit_c
     from symbody.lower.count import count_program
     from symbody.lower.lowering import lower
@@ -58,9 +61,10 @@ def emit(
     if out.exists() and not out.is_dir():
         raise ModelError(f"{out} is a file; expected a folder for the emitted files.")
     mechanism = load_model(model)
-    system = generate(mechanism, name, formalism)
+    chosen = partition_choice(mechanism, partition) or "auto"
+    system = generate(mechanism, name, formalism, chosen)
     program = lower(system)
-    files = emit_c(program, certificate=_certificate(mechanism, name, system) if certify else None)
+    files = emit_c(program, certificate=_certificate(mechanism, name, system, chosen) if certify else None)
     out.mkdir(parents=True, exist_ok=True)
     paths = [str(write_whole(out / file, text.encode())) for file, text in files.items()]
     counts = count_program(program)
@@ -72,33 +76,34 @@ def emit(
         print(p)
 
 
-def _certificate(mechanism: Mechanism, name: str, system: System) -> str:
+def _certificate(mechanism: Mechanism, name: str, system: System, partition: Any) -> str:
     """The model's certificate, and how far this very program is from plain Newton-Euler."""
     from symbody.system.save import fingerprint
     from symbody.verbs.check import check_against_newton_euler
     from symbody.verbs.verify import verify
 
-    certificate = verify(mechanism)
+    certificate = verify(mechanism, partition=partition)
     if not certificate.passed:
         raise ModelError(f"nothing was written, because the certificate failed:\n{certificate}")
     closed = bool(mechanism.cuts or mechanism.couplings)
     distance = (
-        _from_plain(mechanism, name, system)
+        _from_plain(mechanism, name, system, partition)
         if closed
         else check_against_newton_euler(mechanism, name, "setup", (), system)
     )
     return f"{certificate}\n  this program {fingerprint(system)[:16]} agrees with Newton-Euler to {distance:.1e}"
 
 
-def _from_plain(mechanism: Mechanism, name: str, system: System) -> float:
+def _from_plain(mechanism: Mechanism, name: str, system: System, partition: Any) -> float:
     """Largest relative difference to Newton-Euler at closed states."""
     import numpy as np
 
     from symbody.verbs.verify import difference
     from symbody.verbs.verify_loops import ClosedStates
 
-    point = ClosedStates(mechanism, STATES)
-    made, plain = (point.evaluate(s, tau=point.tau, t=0.0) for s in (system, generate(mechanism, name, "newton_euler")))
+    point = ClosedStates(mechanism, STATES, partition=partition)
+    reference = generate(mechanism, name, "newton_euler", partition)
+    made, plain = (point.evaluate(s, tau=point.tau, t=0.0) for s in (system, reference))
     pairs = zip(made, plain) if len(system.outputs) > 1 else [(made, plain)]
     worst = max(difference(np.asarray(a), np.asarray(b)) for a, b in pairs)
     if not worst <= ALLOWED:

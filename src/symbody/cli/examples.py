@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symbody.cli import completion
-from symbody.cli.common import AS_JSON, print_json, sentences
+from symbody.cli.common import AS_JSON, counted, print_json, sentences
 from symbody.cli.files import check_overwrite, check_target
 from symbody.errors import ModelError, NameLookupError, nearest
 
@@ -69,7 +69,8 @@ def _print_all(rows: list[dict[str, Any]]) -> None:
 
 def _print_one(row: dict[str, Any]) -> None:
     freedom = "unknown" if row["mobility"] is None else row["mobility"]
-    print(f"{row['name']}: {row['bodies']} bodies, degrees of freedom {freedom}, closures of loops {row['closures']}")
+    bodies = counted(row["bodies"], "body", "bodies")
+    print(f"{row['name']}: {bodies}, degrees of freedom {freedom}, closures of loops {row['closures']}")
     print(row["comment"])
     print(f"source: {row['source']}")
     print(f"symbody info {row['name']} shows its tree; symbody examples {row['name']} --copy copies its file.")

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from symbody.cli.common import AS_JSON, MODEL, load_model, print_json, sentences
-from symbody.errors import ModelError
+import typer
+
+from symbody.cli.common import (
+    AS_JSON,
+    MODEL,
+    PARTITION,
+    complain,
+    counted,
+    in_options,
+    load_model,
+    print_json,
+    sentences,
+)
+from symbody.errors import ModelError, SolveError
 
 if TYPE_CHECKING:
     from symbody.model.mechanism import Mechanism
@@ -15,13 +28,26 @@ MANY = 12  # more names than this are counted, not listed
 
 
 @sentences
-def info(model: MODEL, as_json: AS_JSON = False) -> None:
-    """Show a model: its tree, joints, closed loops, parameters and what its reader noted."""
+def info(model: MODEL, partition: PARTITION = None, as_json: AS_JSON = False) -> None:
+    """Show a model: its tree, joints, closed loops, parameters and what its reader noted.
+
+    The exit status is 1 if its loops cannot be closed; all that does not depend on that is shown before.
+    """
+    from symbody.cli.assignments import partition_choice
+
     mechanism = load_model(model)
-    facts = describe(mechanism)
+    facts = describe(mechanism, partition_choice(mechanism, partition) or "auto")
     if as_json:
         print_json(facts)
-        return
+    else:
+        _print(mechanism, facts)
+    if facts["loops"] is not None and facts["loops"]["problem"]:
+        sys.stdout.flush()  # the sentence comes last, on a terminal and in a file
+        complain(in_options(facts["loops"]["problem"]))
+        raise typer.Exit(1)
+
+
+def _print(mechanism: Mechanism, facts: dict[str, Any]) -> None:
     from symbody.model.show import tree_text
 
     loops = facts["loops"]
@@ -35,11 +61,12 @@ def info(model: MODEL, as_json: AS_JSON = False) -> None:
     mass = "" if facts["mass"] is None else f", of total mass {facts['mass']:.6g} kg"
     print(f"bodies      {facts['bodies']}{mass}")
     print(f"joints      {kinds or 'none'}")
-    print(f"coordinates {facts['nq']} positions, {facts['nv']} velocities")
+    print(f"coordinates {counted(facts['nq'], 'position')}, {counted(facts['nv'], 'velocity', 'velocities')}")
     if facts["driven"]:
         print(f"driven      {_listed(facts['driven'])}")
     print(f"branches    {facts['branches']}")
-    print(f"parameters  {len(facts['parameters'])}")
+    names = f": {_listed(list(facts['parameters']))}" if facts["parameters"] else ""
+    print(f"parameters  {len(facts['parameters'])}{names}")
     for kind in ("cuts", "couplings", "forces", "sensors"):
         if facts[kind]:
             print(f"{kind:<11} {', '.join(facts[kind])}")
@@ -51,25 +78,24 @@ def info(model: MODEL, as_json: AS_JSON = False) -> None:
 
 def _closures(mechanism: Mechanism) -> str:
     n = len(mechanism.cuts) + len(mechanism.couplings)
-    return "" if not n else f" with {n} closure{'s' * (n > 1)}"
+    return "" if not n else f" with {counted(n, 'closure')}"
 
 
 def _mobility(facts: dict[str, Any]) -> str:
     n = facts["mobility"]
-    return "degrees of freedom not known" if n is None else f"{n} degree{'s' * (n != 1)} of freedom"
+    return "degrees of freedom not known" if n is None else counted(n, "degree of freedom", "degrees of freedom")
 
 
 def _print_loops(loops: dict[str, Any]) -> None:
-    if loops["problem"]:
-        print(f"loops       {loops['problem']}")
-        return
     redundant = f", {len(loops['redundant'])} of them redundant" if loops["redundant"] else ""
-    print(f"loops       {loops['constraints']} constraints{redundant}")
+    print(f"loops       {counted(loops['constraints'], 'constraint')}{redundant}")
+    if loops["problem"]:
+        return
     if loops["switched"]:
         print(f"            {', '.join(loops['switched'])} may open: counted as open")
     print(f"independent {_listed(loops['independent']) or 'none'}")
     sizes = ", ".join(str(len(b["velocities"])) for b in loops["blocks"])
-    print(f"dependent   solved in {len(loops['blocks'])} block{'s' * (len(loops['blocks']) != 1)} of size {sizes}")
+    print(f"dependent   solved in {counted(len(loops['blocks']), 'block')} of size {sizes}")
     for block in loops["blocks"][:MANY]:
         print(f"            {', '.join(block['velocities'])}")
     if loops["condition"] is not None:
@@ -83,7 +109,7 @@ def _listed(names: list[str]) -> str:
 # -- facts
 
 
-def describe(mechanism: Mechanism) -> dict[str, Any]:
+def describe(mechanism: Mechanism, partition: str | list[str] = "auto") -> dict[str, Any]:
     """Facts about a Mechanism, ready for JSON."""
     from symbody.model.mechanism import WORLD
 
@@ -91,7 +117,7 @@ def describe(mechanism: Mechanism) -> dict[str, Any]:
     leaves = [b.name for b in mechanism.bodies if not children[b.name]]
     serial = all(n <= 1 for n in children.values())
     masses = [_number(b.mass) for b in mechanism.bodies]
-    loops = describe_loops(mechanism)
+    loops = describe_loops(mechanism, partition)
     driven = _driven(mechanism)
     return {
         "name": mechanism.name,
@@ -121,7 +147,7 @@ def describe(mechanism: Mechanism) -> dict[str, Any]:
     }
 
 
-def describe_loops(mechanism: Mechanism) -> dict[str, Any] | None:
+def describe_loops(mechanism: Mechanism, wanted: str | list[str] = "auto") -> dict[str, Any] | None:
     """Constraints of closed loops, mobility and partition, or why there is no partition; None for a tree."""
     if not (mechanism.cuts or mechanism.couplings):
         return None
@@ -135,8 +161,10 @@ def describe_loops(mechanism: Mechanism) -> dict[str, Any] | None:
         "blocks": [], "condition": None, "explanation": "", "problem": None,
     }  # fmt: skip
     try:
-        partition = partition_of(mechanism, found)
-    except ModelError as error:
+        partition = partition_of(mechanism, found, wanted)
+    except (ModelError, SolveError) as error:
+        if wanted != "auto" and isinstance(error, ModelError):
+            raise  # joints that are no partition of this model: the mistake is not in the model
         return {**out, "problem": str(error)}
     names = velocity_names(mechanism)
     return out | {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symbody.cli import completion
-from symbody.cli.common import AS_JSON, MODEL, PARAMETER, Q0, QD0, load_model, print_json, sentences
+from symbody.cli.common import AS_JSON, MODEL, PARAMETER, PARTITION, Q0, QD0, load_model, print_json, sentences
 from symbody.errors import FormatError, ModelError, NameLookupError, nearest
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def linearize(
     inputs: INPUT = None,
     parameter: PARAMETER = None,
     equilibrium: EQUILIBRIUM = False,
+    partition: PARTITION = None,
     output: Annotated[
         list[str] | None,
         typer.Option("--output", metavar="NAME", help="Rows of C and D: q, qd, p.<sensor>, an expression."),
@@ -76,7 +77,7 @@ def linearize(
     if folder is not None and folder.exists() and not folder.is_dir():
         raise FormatError(f"--csv {folder} is a file; expected a folder.")
     mechanism = load_model(model)
-    linear = linear_model(mechanism, q0, qd0, inputs, parameter, output, equilibrium)
+    linear = linear_model(mechanism, q0, qd0, inputs, parameter, output, equilibrium, partition)
     facts = linear_facts(linear, wanted)
     facts["files"] = _write(linear, folder, list(MATRICES)) if folder is not None else []
     if as_json:
@@ -93,10 +94,11 @@ def linear_model(
     parameter: list[str] | None,
     output: list[str] | None = None,
     equilibrium: bool = False,
+    partition: list[str] | None = None,
 ) -> Linear:
     """The Linear at the operating point that options describe."""
     from symbody.analyse.linearize import linearize as library
-    from symbody.cli.assignments import input_values, parameter_values, state_values
+    from symbody.cli.assignments import independent_increments, input_values, parameter_values, state_values
 
     parameters = parameter_values(mechanism, parameter)
     values = input_values(mechanism, inputs, numbers_only=True)
@@ -107,7 +109,9 @@ def linear_model(
         point = rest_point(mechanism, start, values, parameters)
     else:
         point = {"q0": start, "qd0": rates, "inputs": values}
-    made: Linear = library(mechanism, outputs=output or None, **{"parameters": parameters, **point})
+    kept = independent_increments(mechanism, partition)
+    point = {"parameters": parameters, **point}
+    made: Linear = library(mechanism, outputs=output or None, independent=kept, **point)
     return made
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from symbody.cli.common import AS_JSON, MODEL, PARAMETER, Q0, QD0, load_model, print_json, sentences
+from symbody.cli.common import AS_JSON, MODEL, PARAMETER, PARTITION, Q0, QD0, load_model, print_json, sentences
 from symbody.cli.files import PAGES, check_target
 
 
@@ -23,6 +23,7 @@ def report(
     q0: Q0 = None,
     qd0: QD0 = None,
     parameter: PARAMETER = None,
+    partition: PARTITION = None,
     certificate: Annotated[
         bool, typer.Option("--certificate/--no-certificate", help="Verify the model and show the certificate.")
     ] = True,
@@ -34,7 +35,7 @@ def report(
     as_json: AS_JSON = False,
 ) -> None:
     """Write a report on a model as one HTML page that opens anywhere, without a network."""
-    from symbody.cli.assignments import parameter_values, state_values
+    from symbody.cli.assignments import independent_increments, parameter_values, partition_choice, state_values
     from symbody.cli.values import read_value
     from symbody.report.report import write_report
 
@@ -46,20 +47,26 @@ def report(
     check_target(path, "--out", PAGES)
     given: dict[str, Any] = {"parameters": parameter_values(mechanism, parameter)}
     q, qd = state_values(mechanism, "q0", "q", q0), state_values(mechanism, "qd0", "qd", qd0)
-    values = given["parameters"]
+    values, chosen = given["parameters"], partition_choice(mechanism, partition)
+    kept = independent_increments(mechanism, partition) if linear else None
     if seconds is not None:
         from symbody.simulation.simulate import simulate
 
-        given["trajectory"] = simulate(mechanism, seconds, q0=q, qd0=qd, outputs=["energy"], parameters=values)
+        options: dict[str, Any] = {"parameters": values, "partition": chosen}
+        given["trajectory"] = simulate(mechanism, seconds, q0=q, qd0=qd, outputs=["energy"], **options)
     if linear:
         from symbody.analyse.linearize import linearize
         from symbody.analyse.modes import modes
 
-        given["linear"] = linearize(mechanism, q, qd, parameters=values)
+        given["linear"] = linearize(mechanism, q, qd, parameters=values, independent=kept)
         given["modes"] = modes(given["linear"])
     if not equations:
         given.update(equations=None, formalisms=())
-    write_report(mechanism, path, certificate=certificate, animation=animation, **given)
+    if certificate:
+        from symbody.verbs.verify import verify
+
+        given["certificate"] = verify(mechanism, parameters=values, partition=chosen or "auto")
+    write_report(mechanism, path, animation=animation, **given)
     trajectory = given.get("trajectory")
     outcome = None if trajectory is None else trajectory.outcome
     if as_json:

@@ -17,6 +17,7 @@ from symbody.cli.common import (
     FORMALISM,
     OPTIONAL_MODEL,
     PARAMETER,
+    PARTITION,
     Q0,
     QD0,
     complain,
@@ -112,6 +113,7 @@ def simulate(
         ),
     ] = None,
     resume: Annotated[Path | None, typer.Option("--resume", metavar="FILE", help="Go on from a checkpoint.")] = None,
+    partition: PARTITION = None,
     formalism: FORMALISM = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
     as_json: AS_JSON = False,
@@ -139,7 +141,7 @@ def simulate(
         given = {
             "--step": step, "--q0": q0, "--qd0": qd0, "--input": inputs, "--parameter": parameter, "--output": output,
             "--samples": samples, "--stop-when": stop_when, "--formalism": formalism, "--atol": atol,
-            "--max-steps": max_steps, "--slow": slow,
+            "--max-steps": max_steps, "--slow": slow, "--partition": partition,
         }  # fmt: skip
         mechanism, traj = _resumed(model, resume, duration, checkpoint, report, shown, given)
     else:
@@ -147,7 +149,7 @@ def simulate(
             raise typer.BadParameter("give a model, or --resume FILE.", param_hint="MODEL")
         if duration is None:
             raise typer.BadParameter("say how long, such as --duration 2.", param_hint="--duration")
-        from symbody.cli.assignments import input_values, parameter_values, state_values
+        from symbody.cli.assignments import input_values, parameter_values, partition_choice, state_values
         from symbody.simulation.simulate import simulate as run
 
         seconds, distance = _time(duration, "--duration"), _time(step, "--step")
@@ -166,6 +168,7 @@ def simulate(
             outputs or None,
             parameters=parameter_values(mechanism, parameter),
             formalism=formalism,
+            partition=partition_choice(mechanism, partition),
             rtol=rtol,
             atol=atol,
             samples=samples,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symbody.cli.common import in_options
+from symbody.cli.common import counted, in_options
 
 if TYPE_CHECKING:
     from symbody.simulation.trajectory import Trajectory
@@ -89,7 +89,7 @@ def trajectory_text(facts: dict[str, Any], asked: list[str]) -> str:
 
 def _how(facts: dict[str, Any]) -> str:
     statistics = facts["statistics"]
-    words = [facts["method"], f"{int(statistics.get('steps', 0))} steps"]
+    words = [facts["method"], counted(int(statistics.get("steps", 0)), "step")]
     if statistics.get("rejected"):
         words[-1] += f" ({int(statistics['rejected'])} rejected)"
     words.append(f"{statistics.get('seconds', 0.0):.3g} s of computing")

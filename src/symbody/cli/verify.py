@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from symbody.cli.common import AS_JSON, MODEL, load_model, print_json, sentences
+from symbody.cli.common import AS_JSON, MODEL, PARAMETER, PARTITION, load_model, print_json, sentences
 
 
 @sentences
@@ -14,15 +14,25 @@ def verify(
     model: MODEL,
     states: Annotated[int, typer.Option("--states", min=1, max=10_000, help="Number of random states.")] = 20,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random states.")] = 0,
+    parameter: PARAMETER = None,
+    partition: PARTITION = None,
     as_json: AS_JSON = False,
 ) -> None:
     """Certify a model: every formalism against every other, energy, power, symmetry of M, loops that stay closed.
 
     The exit status is 1 if a check fails.
     """
+    from symbody.cli.assignments import parameter_values, partition_choice
     from symbody.verbs.verify import verify as certify
 
-    certificate = certify(load_model(model), states=states, seed=seed)
+    mechanism = load_model(model)
+    certificate = certify(
+        mechanism,
+        states=states,
+        seed=seed,
+        parameters=parameter_values(mechanism, parameter),
+        partition=partition_choice(mechanism, partition) or "auto",
+    )
     if as_json:
         print_json(certificate.as_dict())
     else:

@@ -19,7 +19,7 @@ from symbody.codegen.ranges import run_ranges
 from symbody.codegen.signature import Signature, results_type
 from symbody.codegen.tiers import Tiers
 from symbody.errors import NameLookupError, ShapeError, SolveError
-from symbody.lower.ports import gather, gather_parameters, loop_shape, merged
+from symbody.lower.ports import check_numbers, gather, gather_parameters, loop_shape, merged
 from symbody.lower.program import Port
 
 # Batches below this size run state by state: a vector that is mostly empty costs more.
@@ -200,7 +200,11 @@ class Kernel:
         return self._general(arrays, named, parameters, out, threads, lanes)
 
     def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Kernel:
-        """A Kernel with `setup` done for these parameters (None: the defaults)."""
+        """A Kernel with `setup` done for these parameters (None: the defaults).
+
+        Here they are checked: finite, and not 0 where declared nonzero. A call with parameters=... takes them as given.
+        """
+        check_numbers(self.parameters, parameters)
         parameters = merged(self._named, parameters)
         named = parameters if isinstance(parameters, Mapping) else None
         return Kernel(self.signature, self._tiers, self._externals, self._setup(parameters), named)

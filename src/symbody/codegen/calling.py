@@ -33,7 +33,7 @@ class ProgramKernel(ABC):
 
     @abstractmethod
     def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Self:
-        """A Kernel with these parameters in place: calls skip `setup`."""
+        """A Kernel with these parameters in place, which are checked here: calls skip `setup`."""
 
     def _gathered(self, parameters: Any) -> list[np.ndarray]:
         """One array a parameter port: those bound before, where a mapping does not change them."""

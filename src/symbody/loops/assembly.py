@@ -20,6 +20,7 @@ from symbody.formalisms.tree import build_tree
 from symbody.loops.constraints import Constraints, constraints
 from symbody.loops.guess import guessed
 from symbody.loops.numeric import Numeric, advanced, motions, sliding, velocity_owners
+from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 
 MOST_STEPS = 60
@@ -58,7 +59,9 @@ def assemble(
     cuts and couplings to be closed; by default those that are not switched. SolveError names what cannot close.
     """
     found = constraints(build_tree(mechanism))
-    return assemble_constraints(found, q, parameters, fixed, tolerance, seed, starts, time, loops)
+    return assemble_constraints(
+        found, q, given_numbers(mechanism, parameters), fixed, tolerance, seed, starts, time, loops
+    )
 
 
 def assemble_constraints(

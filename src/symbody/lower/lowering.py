@@ -107,7 +107,8 @@ class _Lowering:
             default = self.system.default(name) if op == "parameter" else None
             role = nodes[0].data.role if nodes else op
             unit = self.system.units.get(name, nodes[0].data.unit if nodes else "")
-            ports.append(Port(name, array.shape, start, role, unit, default))
+            nonzero = op == "parameter" and bool(nodes) and all(n.data.nonzero for n in nodes)
+            ports.append(Port(name, array.shape, start, role, unit, default, nonzero))
             for k, node in enumerate(nodes):
                 v = self._value(op, (start + k,), node.flags & 3, -1)
                 self.root.memo[node] = (1, v)

@@ -13,6 +13,7 @@ import numpy as np
 
 from symbody.errors import NameLookupError, ShapeError, nearest
 from symbody.lower.program import Port
+from symbody.system.parameter_numbers import check_number
 
 Values = Mapping[str, Any] | Sequence[Any]
 
@@ -74,6 +75,18 @@ def gather_parameters(ports: Sequence[Port], given: Mapping[str, Any] | Any | No
         if name not in names:
             raise NameLookupError(f"There is no parameter '{name}'. {nearest(name, names)}")
     return [checked(p, given[p.name]) if p.name in given else default(p) for p in ports]
+
+
+def check_numbers(ports: Sequence[Port], given: Mapping[str, Any] | Any | None) -> None:
+    """Refuse numbers that the parameters cannot have; `bind` asks this once, calls do not."""
+    if given is None:
+        return
+    if isinstance(given, Mapping):
+        found = [(p, checked(p, given[p.name])) for p in ports if p.name in given]
+    else:
+        found = list(zip(ports, split_vector(ports, given)))
+    for port, array in found:
+        check_number(port.name, array, port.nonzero)
 
 
 def split_vector(ports: Sequence[Port], vector: Any) -> list[np.ndarray]:

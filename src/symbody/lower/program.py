@@ -54,6 +54,7 @@ class Port:
     role: str = "input"
     unit: str = ""
     default: tuple[float, ...] | None = None
+    nonzero: bool = False  # declared so: the Program may divide by its elements
 
     @property
     def size(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from importlib import import_module
 from inspect import signature
@@ -43,21 +44,38 @@ def _load(name_or_path: str | Path, options: dict[str, Any]) -> Mechanism:
     reader = READERS.get(path.suffix.lower())
     if reader is not None:
         if not path.is_file():
-            hint = f"Did you mean the bundled model {path.stem!r}?" if path.stem in bundled_names() else ""
-            raise ModelError(f"{path} is no file. {hint or f'Give a model file, or a bundled name: {_names()}.'}")
+            raise _no_file(path)
         mechanism: Mechanism = _read(reader, path, options)
         return mechanism
     if path.is_dir():
-        raise ModelError(f"{path} is a folder; expected a model file, or a bundled name: {_names()}.")
+        raise ModelError(f"{path} is a folder; expected a model file, such as one in it, or a bundled name.")
     name = str(name_or_path)
-    if path.suffix and path.is_file():
-        raise ModelError(f"{path} has the suffix {path.suffix!r}; expected one of {', '.join(READERS)}.")
+    if path.suffix or (len(path.parts) > 1 and not name.startswith("patterns/")):
+        if path.is_file():
+            raise ModelError(f"{path} has the suffix {path.suffix!r}; expected one of {', '.join(READERS)}.")
+        raise _no_file(path)
     file = FOLDER / f"{name}.yaml"
     if not _NAME.fullmatch(name) or not file.is_file():
         hint = nearest(name, bundled_names())
         raise NameLookupError(f"there is no bundled model {name!r}. {hint} Files need a suffix: {', '.join(READERS)}.")
     bundled: Mechanism = _read(READERS[".yaml"], file, options)
     return bundled
+
+
+def _no_file(path: Path) -> ModelError:
+    """What is said of a path that is not there; whoever writes a suffix or a folder means a file, no bundled name."""
+    said = f"there is no file {str(path)!r}"
+    if path.is_dir():
+        return ModelError(f"{path} is a folder; expected a model file, such as one in it.")
+    if not path.parent.is_dir():
+        return ModelError(f"{said}, because there is no folder {str(path.parent)!r}. Correct the path.")
+    if path.stem in bundled_names():
+        return ModelError(f"{said}. Did you mean the bundled model {path.stem!r}?")
+    beside = sorted(p.name for p in path.parent.iterdir() if p.suffix.lower() in READERS)
+    close = difflib.get_close_matches(path.name, beside, n=3, cutoff=0.6)
+    if close:
+        return ModelError(f"{said}. Did you mean {' or '.join(repr(str(path.parent / name)) for name in close)}?")
+    return ModelError(f"{said}. Expected a file with one of the suffixes {', '.join(READERS)}, or a bundled name.")
 
 
 def _read(reader: str, path: Path, options: dict[str, Any]) -> Mechanism:
@@ -73,7 +91,3 @@ def _read(reader: str, path: Path, options: dict[str, Any]) -> Mechanism:
 def bundled_names() -> list[str]:
     """Names of the public bundled models; the symbolic pattern models `patterns/...` are not among them."""
     return sorted(p.stem for p in FOLDER.glob("*.yaml"))
-
-
-def _names() -> str:
-    return ", ".join(bundled_names())

@@ -274,7 +274,9 @@ class Mechanism:
         return Builder(name, gravity, source)
 
     def __repr__(self) -> str:
-        sizes = f"{len(self.bodies)} bodies, {len(self.joints)} joints, nq {self.nq}, nv {self.nv}"
+        bodies = f"{len(self.bodies)} {'body' if len(self.bodies) == 1 else 'bodies'}"
+        joints = f"{len(self.joints)} joint{'s' * (len(self.joints) != 1)}"
+        sizes = f"{bodies}, {joints}, nq {self.nq}, nv {self.nv}"
         return f"Mechanism {self.name}: {sizes}"
 
     def _repr_markdown_(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -77,26 +78,38 @@ def plain(value: Any) -> int | float | Fraction:
     return value
 
 
-def number_of(node: Node) -> float | None:
-    """The value of a Node for the defaults of its parameters, nan if it is not real; None if one has none."""
+def numbers_of(nodes: Any, given: Mapping[str, Any] = MappingProxyType({})) -> np.ndarray | None:
+    """Values (..., *shape) of Nodes for the numbers given by name, else the defaults; None if a parameter has neither.
+
+    given: numbers, or batches (b,) of them, which make the loop dimension in front. What is not real is nan.
+    """
+    array = np.asarray(nodes, dtype=object)
+    found = [value_of(node, given) for node in array.flat]
+    if any(v is None for v in found):
+        return None
+    loop = np.broadcast_shapes(*(np.shape(v) for v in found))
+    flat = np.stack([np.broadcast_to(v, loop) for v in found], axis=-1) if loop else np.array(found)
+    return flat.astype(float).reshape((*loop, *array.shape))
+
+
+def value_of(node: Node, given: Mapping[str, Any] = MappingProxyType({})) -> Any:
+    """The same of one Node: a float, an array (b,) or None."""
     if node.op is CONST:
         return float(node.data)
-    values = {s: s.data.default for s in free_symbols([node])}
+    values = {s: given.get(s.data.name, s.data.default) for s in free_symbols([node])}
     if any(v is None for v in values.values()):
         return None
     try:
-        return float(evaluate(node, values))
+        found = evaluate(node, values)
+        return found if isinstance(found, np.ndarray) and found.dtype.kind == "f" else float(found)
     except (ExpressionError, ArithmeticError, TypeError, ValueError):
         return math.nan
 
 
-def numbers_of(nodes: Any) -> np.ndarray | None:
-    """The values of an array of Nodes, or None where one of them has none."""
-    array = np.asarray(nodes, dtype=object)
-    values = [number_of(x) for x in array.flat]
-    if any(v is None for v in values):
-        return None
-    return np.array(values, dtype=float).reshape(array.shape)
+def number_of(node: Node) -> float | None:
+    """The value of a Node for the defaults of its parameters, nan if it is not real; None if one has none."""
+    found = value_of(node)
+    return None if found is None else float(found)
 
 
 def sequence_of(value: Any, size: int, what: str, origin: str) -> Sequence[Any]:

@@ -1,19 +1,28 @@
-"""What a Mechanism must satisfy before it is one: trees, distinct names, bodies and frames that can exist."""
+"""What a Mechanism must satisfy before it is one: trees, distinct names, bodies and frames that can exist.
+
+Numbers are checked for the defaults of the parameters; by `check_values` again for those that a caller gives, which may
+be batches: every check of numbers is one of arrays with loop dimensions in front.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from symbody.errors import nearest
+from symbody.errors import ModelError, nearest
 from symbody.expr.arrays import is_zero
 from symbody.expr.node import Node
+from symbody.expr.walk import free_symbols
 from symbody.model.couplings import check_coupling
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import WORLD, Body, Cut, Joint, Mechanism, Placement, has_coordinates
-from symbody.model.numbers import number_of, numbers_of
+from symbody.model.numbers import numbers_of, value_of
 from symbody.model.origin import fault, place, shown
 
 CUT_KINDS = {  # and how many equations they are
@@ -23,6 +32,9 @@ CUT_KINDS = {  # and how many equations they are
 INERTIA_SLACK = 1e-6  # relative to the largest moment: published tables are rounded
 ROTATION_SLACK = 1e-6  # of R R^T - 1
 SCREWS = ("helical", "y")
+
+Given = Mapping[str, Any]  # parameter -> number, or batch (b,) of numbers
+DEFAULTS: Given = MappingProxyType({})
 
 
 def validate(mechanism: Mechanism) -> Mechanism:
@@ -39,6 +51,40 @@ def validate(mechanism: Mechanism) -> Mechanism:
         check_coupling(coupling, mechanism)
     check_finite(mechanism.gravity, f"gravity of {mechanism.name}", "")
     return mechanism
+
+
+def check_values(mechanism: Mechanism, given: Given) -> None:
+    """The same demands on bodies and joints that contain some of the given parameters, with these numbers for them."""
+    if not given:
+        return
+    for body in mechanism.bodies:
+        own = _among(given, [body.mass, *body.com.flat, *body.inertia.flat, *_placed(body.frames.values())])
+        if own:
+            _told(own, partial(_body, replace(body, origin=""), given))
+    for joint in mechanism.joints:
+        rotor = () if joint.rotor is None else (joint.rotor.inertia,)
+        laws = [x for x in (joint.stiffness, joint.viscous, joint.coulomb, *rotor) if x is not None]
+        own = _among(given, [*_placed([joint.placement]), *joint.axis.flat, *laws])
+        if own:
+            _told(own, partial(_joint_numbers, replace(joint, origin=""), given))
+
+
+def _placed(placements: Iterable[Placement]) -> list[Node]:
+    return [x for p in placements for x in (*p.rotation.flat, *p.position.flat)]
+
+
+def _among(given: Given, nodes: Iterable[Node]) -> dict[str, Any]:
+    names = {s.data.name for s in free_symbols(nodes)}
+    return {n: v for n, v in given.items() if n in names}
+
+
+def _told(own: Given, check: Callable[[], None]) -> None:
+    """A check whose error says which of the given numbers it comes from."""
+    try:
+        check()
+    except ModelError as error:
+        words = [f"{n} = {float(v):g}" if np.ndim(v) == 0 else f"{n}, a batch" for n, v in own.items()]
+        raise ModelError(f"{error} This comes from the given {', '.join(words)}; give another value.") from None
 
 
 # -- structure
@@ -120,63 +166,74 @@ def _parents_first(joints: Iterable[Joint]) -> bool:
 # -- bodies and frames
 
 
-def _body(body: Body) -> None:
+def _body(body: Body, given: Given = DEFAULTS) -> None:
     owner, at = f"body {body.name!r}", body.origin
-    check_finite([body.mass], f"mass of {owner}", place(at, "mass"))
-    check_finite(body.com, f"com of {owner}", place(at, "com"))
-    check_finite(body.inertia, f"inertia of {owner}", place(at, "inertia"))
-    mass = number_of(body.mass)
-    if mass is not None and mass < 0:
-        raise fault(place(at, "mass"), f"{owner} has mass {mass:g}; expected 0 or more, kg.")
-    tensor = numbers_of(body.inertia)
+    check_finite([body.mass], f"mass of {owner}", place(at, "mass"), given)
+    check_finite(body.com, f"com of {owner}", place(at, "com"), given)
+    check_finite(body.inertia, f"inertia of {owner}", place(at, "inertia"), given)
+    mass = numbers_of(body.mass, given)
+    if mass is not None and np.any(mass < 0):
+        raise fault(place(at, "mass"), f"{owner} has mass {mass.min():g}; expected 0 or more, kg.")
+    tensor = numbers_of(body.inertia, given)
     if tensor is not None:
-        _inertia(tensor, body.physical, owner, place(at, "inertia"))
+        _inertia(tensor.reshape(-1, 3, 3), body.physical, owner, place(at, "inertia"))
     for name, frame in body.frames.items():
         if not isinstance(name, str) or not name or "." in name:
             raise fault(place(at, "frames"), f"{owner} has a frame called {name!r}; expected a text without a dot.")
-        _placement(frame, f"frame {name!r} of {owner}", place(at, "frames"))
+        _placement(frame, f"frame {name!r} of {owner}", place(at, "frames"), given)
 
 
-def _inertia(tensor: np.ndarray, physical: bool, owner: str, origin: str) -> None:
-    """A tensor that some distribution of mass has: no principal moment is larger than the sum of the two others."""
-    slack = INERTIA_SLACK * float(np.abs(tensor).max())
-    if np.abs(tensor - tensor.T).max() > slack:
+def _inertia(tensors: np.ndarray, physical: bool, owner: str, origin: str) -> None:
+    """(b, 3, 3) tensors that some distribution of mass has: no moment is larger than the sum of the two others."""
+    slack = INERTIA_SLACK * np.abs(tensors).max(axis=(1, 2))
+    if np.any(np.abs(tensors - np.swapaxes(tensors, 1, 2)).max(axis=(1, 2)) > slack):
         raise fault(origin, f"{owner} has an inertia matrix that is not symmetric; expected Ixy = Iyx and so on.")
-    if not physical or np.count_nonzero(tensor) <= 1:
-        return  # of a planar model only one moment is known, and the others are not used
-    moments = np.linalg.eigvalsh(tensor)
-    listed = ", ".join(f"{m:.6g}" for m in moments)
-    if moments[0] < -slack:
+    if not physical:
+        return
+    moments = np.linalg.eigvalsh(tensors)
+    negative = moments[:, 0] < -slack
+    # of a planar model only one moment is known, and the others are not used
+    known = np.count_nonzero(tensors, axis=(1, 2)) > 1
+    uneven = known & (moments[:, 2] > moments[:, 0] + moments[:, 1] + slack)
+    if negative.any():
+        listed = _listed(moments[negative][0])
         raise fault(origin, f"{owner} has the principal moments of inertia {listed}; expected 0 or more, kg m^2.")
-    if moments[2] > moments[0] + moments[1] + slack:
+    if uneven.any():
         raise fault(
             origin,
-            f"{owner} has the principal moments of inertia {listed}, which violate the triangle inequality; expected "
-            "none above the sum of the others, about the centre of mass. Set physical: false to take them as they are.",
+            f"{owner} has the principal moments of inertia {_listed(moments[uneven][0])}, which violate the triangle "
+            "inequality; expected none above the sum of the others, about the centre of mass. Set physical: false to "
+            "take them as they are.",
         )
 
 
-def _placement(placement: Placement, owner: str, origin: str) -> None:
+def _listed(moments: np.ndarray) -> str:
+    return ", ".join(f"{m:.6g}" for m in moments)
+
+
+def _placement(placement: Placement, owner: str, origin: str, given: Given = DEFAULTS) -> None:
     """Finite position, orthogonal and right-handed rotation, as far as they are numbers."""
     at = place(origin, "rotation")
-    check_finite(placement.position, f"position of {owner}", place(origin, "position"))
-    check_finite(placement.rotation, f"rotation of {owner}", at)
-    matrix = numbers_of(placement.rotation)
+    check_finite(placement.position, f"position of {owner}", place(origin, "position"), given)
+    check_finite(placement.rotation, f"rotation of {owner}", at, given)
+    matrix = numbers_of(placement.rotation, given)
     if matrix is None:
         return
-    error = float(np.abs(matrix @ matrix.T - np.eye(3)).max())
+    error = float(np.abs(matrix @ np.swapaxes(matrix, -1, -2) - np.eye(3)).max())
     if error > ROTATION_SLACK:
         raise fault(at, f"rotation of {owner} is not orthogonal (error {error:.2g}); expected a rotation matrix.")
-    if np.linalg.det(matrix) < 0:
+    if np.any(np.linalg.det(matrix) < 0):
         raise fault(at, f"rotation of {owner} is left-handed (determinant -1); expected a right-handed one.")
 
 
-def check_finite(nodes: Iterable[Node], what: str, origin: str) -> None:
-    """Values for the default parameters are finite, as far as there are any."""
+def check_finite(nodes: Iterable[Node], what: str, origin: str, given: Given = DEFAULTS) -> None:
+    """Values for the default parameters, or those given, are finite, as far as there are any."""
     for node in nodes if not isinstance(nodes, np.ndarray) else nodes.flat:
-        value = number_of(node)
-        if value is not None and not np.isfinite(value):
-            raise fault(origin, f"{what} contains {node}, which is {value:g} for the default parameters.")
+        value = value_of(node, given)
+        if value is not None and not np.isfinite(value).all():
+            wrong = np.ravel(value)[~np.isfinite(np.ravel(value))][0]
+            told = "given" if given else "default"
+            raise fault(origin, f"{what} contains {node}, which is {wrong:g} for the {told} parameters.")
 
 
 # -- joints
@@ -184,21 +241,13 @@ def check_finite(nodes: Iterable[Node], what: str, origin: str) -> None:
 
 def _joint(joint: Joint, mechanism: Mechanism) -> None:
     owner, at = f"joint {joint.name!r}", joint.origin
-    _placement(joint.placement, owner, at)
-    axis = numbers_of(joint.axis)
-    if axis is not None and not abs(float(np.linalg.norm(axis)) - 1) < ROTATION_SLACK:
-        raise fault(place(at, "axis"), f"{owner} has axis {axis.tolist()}; expected a vector of length 1.")
+    _joint_numbers(joint)
     if (joint.kind in SCREWS) != (joint.pitch is not None):
         found = "no pitch" if joint.pitch is None else "a pitch"
         screws = " and ".join(SCREWS)
         raise fault(
             place(at, "pitch"), f"{owner} of kind {joint.kind!r} has {found}; expected one (m/rad) for {screws}."
         )
-    for what in ("stiffness", "viscous", "coulomb"):
-        law = getattr(joint, what)
-        value = None if law is None else number_of(law)
-        if value is not None and not value >= 0:
-            raise fault(place(at, what), f"{owner} has {what} {value:g}; expected 0 or more.")
     _mode(joint, owner)
     motions = KINDS[joint.kind].motions(joint)
     single = len(motions) == 1 and motions[0][0] in "RTH"
@@ -209,6 +258,22 @@ def _joint(joint: Joint, mechanism: Mechanism) -> None:
             )
     if joint.mimic is not None:
         _mimic(joint, mechanism)
+
+
+def _joint_numbers(joint: Joint, given: Given = DEFAULTS) -> None:
+    """Its frame, the length of its axis, and laws that take energy and do not make it."""
+    owner, at = f"joint {joint.name!r}", joint.origin
+    _placement(joint.placement, owner, at, given)
+    axis = numbers_of(joint.axis, given)
+    if axis is not None and not np.all(np.abs(np.linalg.norm(axis, axis=-1) - 1) < ROTATION_SLACK):
+        raise fault(place(at, "axis"), f"{owner} has axis {axis.tolist()}; expected a vector of length 1.")
+    laws = {what: getattr(joint, what) for what in ("stiffness", "viscous", "coulomb")}
+    if joint.rotor is not None:
+        laws["rotor inertia"] = joint.rotor.inertia
+    for what, law in laws.items():
+        value = None if law is None else numbers_of(law, given)
+        if value is not None and not np.all(value >= 0):
+            raise fault(place(at, what.split()[0]), f"{owner} has {what} {value.min():g}; expected 0 or more.")
 
 
 def _mode(joint: Joint, owner: str) -> None:

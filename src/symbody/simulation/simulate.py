@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest
+from symbody.model.given import check_given, massless
 from symbody.model.mechanism import Mechanism
 from symbody.simulation.connect import Connected, connect
 from symbody.simulation.dry_friction import SLOW
@@ -23,7 +24,7 @@ from symbody.simulation.field import Field
 from symbody.simulation.flow import Flow, system_flow
 from symbody.simulation.happenings import Happenings
 from symbody.simulation.initial import check_prescribed, initial_values, state_vector
-from symbody.simulation.inputs import Assignment, Constant, Feedback, OfTime, check_finite, read_inputs
+from symbody.simulation.inputs import Assignment, Constant, Feedback, OfTime, read_inputs
 from symbody.simulation.makers import EMBEDDED, IMPLICIT, STIFF, choose_method, make_driver
 from symbody.simulation.mechanism_flow import is_reduced, mechanism_flow
 from symbody.simulation.progress import progress_bar
@@ -31,6 +32,7 @@ from symbody.simulation.recording import trajectory
 from symbody.simulation.sampling import read_samples
 from symbody.simulation.session import Session, Settings
 from symbody.simulation.trajectory import Trajectory
+from symbody.system.parameter_numbers import check_number, real_number
 from symbody.system.system import System
 
 RTOL = 1e-8
@@ -70,7 +72,8 @@ def simulate(
     inputs      efforts and other inputs, see `inputs`; what is not given is zero
     method      "auto" or a name of `makers.ALL`
     outputs     what to record besides states, inputs and qdd, see `quantities`
-    parameters  name -> value other than the default; arrays (b,) make a batch
+    parameters  name -> value other than the default; arrays (b,) make a batch. None that is declared nonzero may be 0,
+                and no mass or inertia may become negative; 0 is legal where every motion still moves some mass
     partition   of closed loops: names of independent joints, "pivoting", ...; None: chosen. Where it becomes singular
                 on the way another one takes over
     samples     number of equidistant samples or their instants; None: every step, or 1001 of an adaptive run
@@ -253,6 +256,7 @@ def prepared(
     def made(wanted: Any) -> tuple[Connected, Prepared | None, list[Assignment], dict[str, Any]]:
         return _connected(mech, settings, given, inputs, outputs, formalism, rules, wanted)
 
+    notes = _massless(mech, settings.parameters) if isinstance(mech, Mechanism) else []
     connected, events, assignments, start = made(partition)
     flow, t = connected.flow, settings.start
     known = {**(mech.parameters if isinstance(mech, Mechanism) else {}), **flow.parameters}
@@ -265,7 +269,6 @@ def prepared(
     # the mass of what falls freely is a parameter of the model, but cancels from its motion
     settings = replace(settings, parameters={n: v for n, v in settings.parameters.items() if n in flow.parameters})
     feed = Feed(connected, t, settings.step, settings.period, batch)
-    notes: list[str] = []
     x = state_vector(flow, values, batch)
     watch = None
     if isinstance(mech, Mechanism) and (mech.cuts or mech.couplings):
@@ -393,15 +396,12 @@ def _continuous(settings: Settings, assignments: Sequence[Assignment]) -> bool:
 
 
 def check_parameters(flow: Flow, parameters: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """Finite values of the right shape for `known` parameters; all that the equations contain have one."""
+    """Numbers of the right shape that `known` parameters can have; all that the equations contain have one."""
     for name, value in parameters.items():
         if name not in known:
             raise NameLookupError(f"{flow.name} has no parameter {name!r}. {nearest(name, known)}")
-        try:
-            array = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
-            raise ModelError(f"parameter {name!r} is {value!r}; expected a number.") from None
-        check_finite(array, f"parameter {name!r}")
+        array = real_number(name, value)
+        check_number(name, array, all(s.data.nonzero for s in np.ravel(known[name])))
         core = np.shape(flow.parameters.get(name, 0.0))
         if array.shape[array.ndim - len(core) :] != core or array.ndim > len(core) + 1:
             raise ShapeError(f"parameter {name!r} has shape {array.shape}; expected {core}, or a batch of them.")
@@ -410,6 +410,18 @@ def check_parameters(flow: Flow, parameters: Mapping[str, Any], known: Mapping[s
         if missing:
             told = ", ".join(missing)
             raise ModelError(f"{flow.name} ({kind}) has no value for {told}. Give parameters={{...}}.")
+
+
+def _massless(mech: Mechanism, parameters: Mapping[str, Any]) -> list[str]:
+    """Notes on bodies that lose their mass; numbers that the Mechanism cannot have are refused, before the equations.
+
+    Names that it does not know may be those of the inputs: `check_parameters` looks at them.
+    """
+    given = check_given(mech, {n: v for n, v in parameters.items() if n in mech.parameters})
+    return [
+        f"body {name!r} has no mass with the given parameters; a motion that moves no mass has no finite acceleration."
+        for name in massless(mech, given)
+    ]
 
 
 def _batch(

@@ -17,6 +17,7 @@ from symbody.formalisms.regressor import known_efforts, parameters
 from symbody.formalisms.regressor import regressor as regressor_matrix
 from symbody.formalisms.tree import build_tree
 from symbody.lower.optimize import optimize_system
+from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import System
 from symbody.verbs.assemble import identifier
@@ -71,7 +72,7 @@ def parameter_values(mech: Mechanism, values: Mapping[str, float] | None = None)
     """pi (p,) in numbers: parameters at their defaults, or as `values` gives them by name."""
     tree = build_tree(mech)
     nodes = as_nodes([tree.graph.zero, *parameters(tree)])[1:]
-    given = dict(values or {})
+    given = given_numbers(mech, values)
     at: dict[Any, float] = {}
     for s in free_symbols(nodes):
         value = given.get(s.data.name, s.data.default)

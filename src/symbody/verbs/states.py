@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,15 @@ class States:
 
     Coordinates and rates lie in [-1, 1], quaternions have unit length. Parameters take their defaults; one without a
     default, and any further input, takes a number that depends on its name and the seed alone, the same in all Systems.
+
+    values: numbers for parameters in place of these, by name
     """
 
-    def __init__(self, mechanism: Mechanism, count: int, seed: int = 0) -> None:
+    def __init__(
+        self, mechanism: Mechanism, count: int, seed: int = 0, values: Mapping[str, float] | None = None
+    ) -> None:
         rng = np.random.default_rng(seed)
-        self.mechanism, self.seed = mechanism, seed
+        self.mechanism, self.seed, self.values = mechanism, seed, dict(values or {})
         self.q = random_positions(mechanism, count, rng)
         self.qd = rng.uniform(-1, 1, (count, mechanism.nv))
         self.qdd = rng.uniform(-1, 1, (count, mechanism.nv))
@@ -36,11 +41,11 @@ class States:
         return compile_system(system, target)(**inputs, parameters=self.parameters(system))
 
     def parameters(self, system: System) -> dict[str, Any]:
-        """Values of all parameters: the default, or a number in [0.5, 1.5]."""
+        """Values of all parameters: given, the default, or a number in [0.5, 1.5]."""
         out = {}
         for name, array in system.parameters.items():
-            default = system.default(name)
-            out[name] = self._number(name, array.shape, 1.0) if default is None else np.reshape(default, array.shape)
+            known = self.values.get(name, system.default(name))
+            out[name] = self._number(name, array.shape, 1.0) if known is None else np.reshape(known, array.shape)
         return out
 
     def _number(self, name: str, shape: tuple[int, ...], centre: float) -> np.ndarray:

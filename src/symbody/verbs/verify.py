@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,6 +12,8 @@ import numpy as np
 from symbody.errors import ModelError, SymbodyError
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.tree import build_tree
+from symbody.loops.partition import Partition
+from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 from symbody.system.save import fingerprint
 from symbody.system.system import System
@@ -47,6 +49,8 @@ class Certificate:
     refused: tuple[str, ...] = ()  # formalisms that do not apply, and why
     fingerprint: str = ""
     seconds: float = field(default=0.0, compare=False)
+    parameters: tuple[tuple[str, float], ...] = ()  # values in place of the defaults
+    independent: tuple[str, ...] = ()  # joints of a partition that was asked for, or the word for it
 
     @property
     def passed(self) -> bool:
@@ -57,10 +61,16 @@ class Certificate:
         rows = [
             {**asdict(c), "error": c.error if np.isfinite(c.error) else None, "passed": c.passed} for c in self.checks
         ]
-        return {**asdict(self), "checks": rows, "passed": self.passed}
+        given = {"parameters": dict(self.parameters), "independent": list(self.independent)}
+        return {**asdict(self), **given, "checks": rows, "passed": self.passed}
 
     def __str__(self) -> str:
-        lines = [f"{self.name}: {'certified' if self.passed else 'NOT CERTIFIED'} at {self.states} random states"]
+        states = f"{self.states} random state{'s' * (self.states != 1)}"
+        lines = [f"{self.name}: {'certified' if self.passed else 'NOT CERTIFIED'} at {states}"]
+        if self.parameters:
+            lines.append("  with " + ", ".join(f"{n} = {v:g}" for n, v in self.parameters))
+        if self.independent:
+            lines.append("  independent: " + ", ".join(self.independent))
         for c in self.checks:
             lines.append(f"  {'ok  ' if c.passed else 'FAIL'} {c.error:9.1e} (allowed {c.allowed:.0e})  {c.text}")
         lines += [f"  --   {text}" for text in self.refused]
@@ -68,17 +78,28 @@ class Certificate:
         return "\n".join(lines)
 
 
-def verify(mechanism: Mechanism, states: int = 20, seed: int = 0, loops: bool = True) -> Certificate:
+def verify(
+    mechanism: Mechanism,
+    states: int = 20,
+    seed: int = 0,
+    loops: bool = True,
+    parameters: Mapping[str, Any] | None = None,
+    partition: Any = "auto",
+) -> Certificate:
     """Certify a Mechanism at random states, with random values for parameters that have no default.
 
     Of a Mechanism with closed loops first the opened tree, then (unless loops is False) the closed mechanism.
+
+    parameters  name -> value in place of the default
+    partition   of closed loops: names of independent joints, "pivoting", ...; "auto": chosen
     """
     if not isinstance(mechanism, Mechanism):
         raise ModelError(f"verify() was given {mechanism!r}; expected a Mechanism, as sb.load(name_or_path) gives.")
     if not isinstance(states, int) or states < 1 or not isinstance(seed, int) or seed < 0:
         raise ModelError(f"verify() was given states={states!r}, seed={seed!r}; expected states >= 1 and seed >= 0.")
+    values = given_numbers(mechanism, parameters)
     start = time.perf_counter()
-    point = States(mechanism, states, seed)
+    point = States(mechanism, states, seed, values)
     refused: list[str] = []
     tau = point.evaluate(inverse_dynamics(mechanism, formalism="newton_euler", loops=False))
     smallest = inverse_dynamics(mechanism, loops=False)
@@ -98,14 +119,32 @@ def verify(mechanism: Mechanism, states: int = 20, seed: int = 0, loops: bool = 
     if closures and loops:
         from symbody.verbs.verify_loops import closed_checks
 
-        closed, smallest = closed_checks(mechanism, states, seed, refused)
+        closed, smallest = closed_checks(mechanism, states, seed, refused, values, partition)
         checks += closed
     elif closures:
         refused.append(f"{closures} loop closures: the equations are those of the opened tree")
     if mechanism.forces:
         refused.append("power balance: of the tree alone, without its force elements")
-    name, done = mechanism.name, time.perf_counter()
-    return Certificate(name, states, seed, tuple(checks), tuple(refused), fingerprint(smallest), done - start)
+    return Certificate(
+        mechanism.name,
+        states,
+        seed,
+        tuple(checks),
+        tuple(refused),
+        fingerprint(smallest),
+        time.perf_counter() - start,
+        tuple(values.items()),
+        _asked(partition) if closures and loops else (),
+    )
+
+
+def _asked(partition: Any) -> tuple[str, ...]:
+    """What was asked of the partition, in words; nothing for "auto"."""
+    if partition == "auto":
+        return ()
+    if isinstance(partition, (str, Partition)):
+        return (partition if isinstance(partition, str) else "a given Partition",)
+    return tuple(partition)
 
 
 def _formalisms(mechanism: Mechanism, point: States, tau: np.ndarray, refused: list[str]) -> Iterator[Check]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,10 @@ from symbody.loops.constraints import Constraints, constraints
 from symbody.loops.inverse import actuated_velocities
 from symbody.loops.nullspace import driven_accelerations
 from symbody.loops.numeric import Numeric
+from symbody.loops.partition import Partition
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import System
+from symbody.verbs.closed_problem import Chosen
 from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
 from symbody.verbs.energy import energy
 from symbody.verbs.loops import closure, partition_of
@@ -30,11 +32,19 @@ WORST_CONDITION = 100.0  # of J_v at the states that are compared, where there a
 class ClosedStates(States):
     """Closed positions and velocities, and efforts on the actuated joints. qdd: random on the independent joints."""
 
-    def __init__(self, mechanism: Mechanism, count: int, seed: int = 0) -> None:
-        super().__init__(mechanism, count, seed)
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        count: int,
+        seed: int = 0,
+        values: Mapping[str, float] | None = None,
+        partition: Chosen = "auto",
+    ) -> None:
+        super().__init__(mechanism, count, seed, values)
+        self.partition = partition
         rng = np.random.default_rng(seed)
         found = constraints(build_tree(mechanism))
-        system = closure(mechanism)
+        system = closure(mechanism, partition)
         self.numeric = Numeric(found, self._named(found))
         samples = self._away_from_locks(found, closed_samples(found, count, None, self._named(found), seed))
         start = samples[rng.integers(len(samples), size=count)]
@@ -45,7 +55,8 @@ class ClosedStates(States):
 
     def _away_from_locks(self, found: Constraints, samples: np.ndarray) -> np.ndarray:
         """Positions at which J_v is regular enough for digits to be compared."""
-        partition = partition_of(self.mechanism, found)
+        chosen = self.partition
+        partition = chosen if isinstance(chosen, Partition) else partition_of(self.mechanism, found, chosen)
         if not partition.blocks:
             return samples
         jacobian = self.numeric.J(samples)[:, list(partition.rows)][:, :, list(partition.dependent)]
@@ -53,21 +64,25 @@ class ClosedStates(States):
         return samples[condition <= max(WORST_CONDITION, float(condition.min()))]
 
     def _named(self, found: Constraints) -> dict[str, float]:
-        """Numbers of all parameters of the loops: defaults, or those that every System is given."""
-        symbols = found.tree.mechanism.parameters
-        return {
-            n: float(self._number(n, (), 1.0)) if s.data.default is None else float(s.data.default)
-            for n, s in symbols.items()
-        }
+        """Numbers of all parameters of the loops: those that every System is given."""
+        known = {n: self.values.get(n, s.data.default) for n, s in found.tree.mechanism.parameters.items()}
+        return {n: float(self._number(n, (), 1.0)) if v is None else float(v) for n, v in known.items()}
 
 
-def closed_checks(mechanism: Mechanism, states: int, seed: int, refused: list[str]) -> tuple[list[Check], System]:
+def closed_checks(
+    mechanism: Mechanism,
+    states: int,
+    seed: int,
+    refused: list[str],
+    values: Mapping[str, float] | None = None,
+    partition: Chosen = "auto",
+) -> tuple[list[Check], System]:
     """Checks of the closed mechanism, and the smallest program for its forward dynamics."""
-    smallest = forward_dynamics(mechanism)
+    smallest = forward_dynamics(mechanism, partition=partition)
     if any(row.switch is not None for row in constraints(build_tree(mechanism)).rows):
         refused.append("loops that open and close: only the tree is certified")
         return [], smallest
-    point = ClosedStates(mechanism, states, seed)
+    point = ClosedStates(mechanism, states, seed, values, partition)
     return list(_checks(mechanism, point, smallest, refused)), smallest
 
 
@@ -92,7 +107,8 @@ def _checks(mechanism: Mechanism, point: ClosedStates, smallest: System, refused
     yield Check("accelerations keep them closed", float(left.max(initial=0.0)), 1e-9)
     native = accelerations(smallest, "native")
     yield Check("closed loops: native code equals the interpreter", difference(native, qdd), AGREE)
-    plain = accelerations(forward_dynamics(mechanism, formalism="newton_euler"))
+    way: dict[str, Any] = {"partition": point.partition}
+    plain = accelerations(forward_dynamics(mechanism, formalism="newton_euler", **way))
     yield Check("closed loops: the smallest program equals newton_euler", difference(qdd, plain), 1e-9)
     try:
         full = accelerations(forward_dynamics(mechanism, formulation="augmented"))
@@ -103,7 +119,7 @@ def _checks(mechanism: Mechanism, point: ClosedStates, smallest: System, refused
     rows = zip(m, c, point.tau, jacobian, bias, point.qdd, strict=True)
     other = np.array([driven_accelerations(m1, c1, f, j, b, driven, qdd1) for m1, c1, f, j, b, qdd1 in rows])
     yield Check("reduced equations equal those in the null space of J", difference(qdd, other), 1e-8)
-    reduced = point.evaluate(semi_explicit(mechanism, formalism="newton_euler"), t=0.0)
+    reduced = point.evaluate(semi_explicit(mechanism, formalism="newton_euler", **way), t=0.0)
     yield Check("the reduced M is positive definite", indefiniteness(reduced.M), 0.0)
     yield from _inverted(mechanism, point, given, qdd, refused)
     if not mechanism.forces and not driven and not np.any(numeric.ht(point.q)):
@@ -114,13 +130,14 @@ def _inverted(
     mechanism: Mechanism, point: ClosedStates, given: dict[str, Any], qdd: np.ndarray, refused: list[str]
 ) -> Iterator[Check]:
     """Efforts for the accelerations found give these accelerations again."""
-    system = inverse_dynamics(mechanism)
+    system = inverse_dynamics(mechanism, partition=point.partition)
     if "tau" not in system.outputs:
         refused.append("closed loops: fewer actuators than degrees of freedom, hence no efforts to compare")
         return
     result = point.evaluate(system, qdd=qdd, t=0.0)
     tau = np.asarray(result.tau if len(system.outputs) > 1 else result)
-    again = point.evaluate(forward_dynamics(mechanism, formalism="newton_euler"), **{**given, "tau": tau})
+    plain = forward_dynamics(mechanism, formalism="newton_euler", partition=point.partition)
+    again = point.evaluate(plain, **{**given, "tau": tau})
     found = np.asarray(getattr(again, "qdd", again))
     yield Check("closed loops: forward dynamics inverts inverse dynamics", difference(found, qdd), 1e-7)
 
@@ -130,7 +147,7 @@ def _power_balance(mechanism: Mechanism, point: ClosedStates, qdd: np.ndarray) -
 
     d/dt by complex step along the motion; the energies close the loops by themselves, imaginary parts included.
     """
-    system = energy(mechanism)
+    system = energy(mechanism, partition=point.partition)
     point.qdd = qdd
     h = 1e-30
     q, qd = point.after(1j * h)

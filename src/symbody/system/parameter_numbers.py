@@ -1,0 +1,32 @@
+"""Numbers for parameters: which ones a parameter can have. Asked when they are bound, not at every evaluation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import ModelError
+
+
+def real_number(name: str, value: Any) -> np.ndarray:
+    """The value of a parameter, or an array of them, as floats."""
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"parameter {name!r} is {value!r}; expected a number.") from None
+
+
+def check_number(name: str, array: np.ndarray, nonzero: bool) -> None:
+    """Refuse what is not finite, and 0 where the parameter is declared nonzero."""
+    exact = array.dtype == object  # integers and fractions, which are finite
+    if not exact and not np.isfinite(array).all():
+        wrong = array[~np.isfinite(array)].flat[0]
+        raise ModelError(
+            f"parameter {name!r} is {wrong:g}; expected a finite number. Give another one, or none for its default."
+        )
+    if nonzero and np.any(array == 0):
+        raise ModelError(
+            f"parameter {name!r} is 0; expected another number, because it is declared nonzero and programs divide by "
+            f"it. Give one that is not 0, or declare {name!r} without nonzero."
+        )
