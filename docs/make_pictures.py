@@ -1,6 +1,7 @@
 """Make the pictures of the documentation: python docs/make_pictures.py [--report]
 
 overview.png   a linkage in motion, drawn from a simulation, with its speeds and the force in its hinge
+drawing_*.png  what Mechanism.show draws of a planar and of a spatial mechanism
 report.png     with --report: the report of `make demo` in a browser (needs Chromium and playwright)
 """
 
@@ -45,6 +46,16 @@ def overview() -> Path:
     path = FOLDER / "overview.png"
     figure.savefig(path, dpi=120, pil_kwargs={"optimize": True}, metadata={"Software": None})
     return path
+
+
+def drawings() -> list[Path]:
+    """Two bundled mechanisms as `Mechanism.show` draws them."""
+    paths = []
+    for kind, name in (("planar", "andrews_squeezer"), ("spatial", "multi_link_suspension")):
+        paths.append(FOLDER / f"drawing_{kind}.png")
+        figure = sb.load(name).show()
+        figure.savefig(paths[-1], dpi=100, pil_kwargs={"optimize": True}, metadata={"Software": None})
+    return paths
 
 
 def _strobe(axes: Any, linkage: sb.Mechanism, motion: sb.Trajectory) -> None:
@@ -108,5 +119,6 @@ def report() -> Path:
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     print(f"wrote {overview()}")
+    print("wrote " + ", ".join(str(path) for path in drawings()))
     if "--report" in sys.argv:
         print(f"wrote {report()}")

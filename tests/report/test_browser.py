@@ -165,6 +165,38 @@ def test_dragging_turns_the_view_and_a_button_turns_it_back(visit: Visit) -> Non
     np.testing.assert_allclose(page.evaluate(camera), first, atol=1e-6)
 
 
+def test_springs_reach_from_end_to_end_while_the_bodies_move(browser: Any, tmp_path: Path) -> None:
+    mech = sb.load("multi_link_suspension")
+    t = np.linspace(0, 1, 11)
+    q = np.zeros((11, mech.nq))
+    q[:, 0] = 0.2 * np.sin(t)  # the first bar, on which the strut stands, turns about x
+    trajectory = Trajectory(t, {"q": q}, model=mech.name)
+    visit = Visit(browser, write_report(mech, tmp_path / "strut.html", trajectory, formalisms=(), equations=None))
+    top, inner = np.array([0.02, 0.5, 0.42]), np.array([0.02, 0.36, -0.1])  # values of the model file
+    for k in (0, 5, 10):
+        visit.page.evaluate(f"symbodyAnimation.show({t[k]})")
+        strut, rod = visit.page.evaluate("symbodyAnimation.links()")
+        foot = inner + 0.27 * np.array([0, np.cos(q[k, 0]), np.sin(q[k, 0])])
+        np.testing.assert_allclose(strut["start"], top, atol=1e-6)
+        assert strut["length"] == pytest.approx(np.linalg.norm(foot - top), abs=1e-6)
+        assert rod["length"] > 0.3
+    assert visit.errors == []
+
+
+def test_no_equation_is_hidden_it_wraps_or_scrolls(browser: Any, tmp_path: Path) -> None:
+    path = write_report(sb.load("andrews_squeezer"), tmp_path / "wide.html", formalisms=())
+    visit = Visit(browser, path)
+    visit.page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    found = visit.page.evaluate(
+        "[...document.querySelectorAll('.equation')].map("
+        "e => [e.scrollWidth, e.clientWidth, getComputedStyle(e).overflowX])"
+    )
+    assert len(found) > 50
+    assert max(wide / seen for wide, seen, _ in found) < 1.3
+    assert {overflow for *_, overflow in found} == {"auto"}
+    assert visit.errors == []
+
+
 def test_meshes_of_all_formats_are_drawn(browser: Any, tmp_path: Path) -> None:
     """A triangle as STL, OBJ and Collada, whose corners end up where the file and its unit say."""
     corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], dtype="<f4")

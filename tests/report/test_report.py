@@ -20,9 +20,10 @@ import symbody as sb
 from symbody.errors import FormatError, ModelError, ShapeError
 from symbody.expr.evaluate import evaluate
 from symbody.expr.latex import to_latex
-from symbody.expr.walk import free_symbols
+from symbody.expr.node import SOLVE
+from symbody.expr.walk import at, free_symbols, topological
 from symbody.report import animation
-from symbody.report.equations import broken, equations
+from symbody.report.equations import _drawn, broken, equations
 from symbody.report.mathml import to_mathml
 from symbody.report.page import Section, page
 from symbody.report.report import write_report
@@ -226,6 +227,24 @@ def _symbols(system: sb.System) -> list[Any]:
     return free_symbols(system.expressions())
 
 
+def test_equations_of_a_closed_mechanism_hold_at_the_solution_of_its_loops() -> None:
+    """Dependent coordinates, which are written as any other, stand for the values that close the loops."""
+    mech = sb.load("four_bar")
+    system = sb.semi_explicit(mech, formalism="base")
+    point = {s: s.data.default if s.data.default is not None else 0.1 for s in _symbols(system)}
+    known: dict[Any, float] = dict(point)
+    for block in (n for n in topological(list(system.expressions())) if n.op is SOLVE):
+        known |= {u: float(evaluate(at(block, u), point)) for u in block.data.unknowns}
+    shown: dict[str, float] = {}
+    for e in equations(system):
+        assert r"\right|" not in e.latex()
+        shown[e.left] = float(evaluate(e.value, known))
+        if e.symbol is not None:
+            known[e.symbol] = shown[e.left]
+    assert shown["M_{11}"] == pytest.approx(float(evaluate(system.outputs["M"][0, 0], point)), rel=1e-9)
+    assert shown["c_{1}"] == pytest.approx(float(evaluate(system.outputs["c"][0], point)), rel=1e-9)
+
+
 def test_equations_of_a_pendulum_are_those_of_the_textbook() -> None:
     """A uniform rod: M = m l^2 / 3, c = m g l / 2 sin q."""
     builder = sb.Mechanism.builder("rod")
@@ -246,6 +265,29 @@ def test_long_sums_are_broken_between_terms_only() -> None:
     assert " ".join(lines) == latex
     assert shown.latex().count(r"\\") >= 3
     assert all(line.count("{") == line.count("}") and line.count(r"\left") == line.count(r"\right") for line in lines)
+
+
+def test_a_wide_term_is_broken_inside_its_parentheses() -> None:
+    names = sb.symbols("b1:30")
+    total = names[0] * sum(x * sb.sin(y + 1) for x, y in itertools.pairwise(names))
+    shown = equations(sb.System("f", inputs={n.data.name: n for n in names}, outputs={"f": total}))[0]
+    latex = to_latex(shown.value)
+    lines = broken(latex, 40)
+    assert len(lines) > 3
+    plain = str.maketrans("", "", " ")
+    assert "".join(lines).translate(plain) == latex.replace(r"\left(b_{1}", "(b_{1}")[:-7].translate(plain) + ")"
+    for line in lines:
+        assert line.count(r"\left") == line.count(r"\right")
+        xml.dom.minidom.parseString(to_mathml(line))
+
+
+@pytest.mark.parametrize("name", ["multi_link_suspension", "stewart"])
+def test_equations_of_large_mechanisms_are_complete_and_fit_the_page(name: str) -> None:
+    system = sb.semi_explicit(sb.load(name), formalism="base")
+    for e in equations(system):
+        latex = e.latex()
+        assert r"\ldots" not in latex
+        assert max(_drawn(row) for row in latex.split(r" \\ ")) < 110
 
 
 @pytest.mark.parametrize(
@@ -298,6 +340,22 @@ def test_poses_are_those_of_the_skeleton(name: str) -> None:
             np.testing.assert_allclose(motion.position[i, k], expected[body][1], atol=1e-12)
             turned = animation._rotation(motion.quaternion[i, k][None])[0]
             np.testing.assert_allclose(turned, expected[body][0], atol=1e-12)
+
+
+def test_a_model_at_rest_is_shown_assembled() -> None:
+    from scipy.spatial.transform import Rotation
+
+    mech = sb.load("stewart")
+    motion = animation.make_motion(mech)
+    platform = motion.bodies.index("platform")
+    turn = Rotation.from_quat(motion.quaternion[0, platform]).as_matrix()
+    for k in range(6):
+        piston = motion.bodies.index(f"piston{k + 1}")
+        angle = np.radians((-45, 45, 75, 165, 195, 285)[k])  # of the ball joint on the platform, radius 0.6 m
+        ball = motion.position[0, platform] + turn @ [0.6 * np.cos(angle), 0.6 * np.sin(angle), 0]
+        np.testing.assert_allclose(motion.position[0, piston], ball, atol=1e-6)
+    made = animation.make_animation(mech)
+    assert made is None or made.notes == ()
 
 
 def test_quaternions_of_all_turns_give_the_rotation_back() -> None:

@@ -12,7 +12,7 @@ from robots import descriptions
 from symbody.model.load import bundled_names
 from symbody.report.animation import make_motion, player_data
 from symbody.report.meshes import LARGEST, Meshes
-from symbody.report.scene import make_scene, part_radius
+from symbody.report.scene import make_scene, part_corners
 
 TRIANGLE_OBJ = "mtllib nowhere.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl red\nf 1 2 3\n"
 
@@ -91,6 +91,40 @@ def test_links_without_shapes_reach_from_joint_to_joint() -> None:
     np.testing.assert_allclose(hub.matrix[:3, :3] @ [0, 0, 1], [0, 1, 0], atol=1e-12)  # along the axis y
 
 
+def test_springs_and_rods_join_the_points_of_the_model_file() -> None:
+    mech = sb.load("multi_link_suspension")
+    strut, rod = make_scene(mech).links
+    assert (strut.kind, strut.ends[0][0], strut.ends[1][0]) == ("strut", "ground", "bar1")
+    np.testing.assert_allclose(strut.ends[0][1], [0.02, 0.5, 0.42])
+    np.testing.assert_allclose(strut.ends[1][1], [0, 0.27, 0])
+    assert (rod.kind, rod.ends[1][0]) == ("rod", "carrier")
+    data = player_data(mech, make_motion(mech), make_scene(mech))["links"]
+    # at rest the strut stands on bar 1, which lies along y from (0.02, 0.36, -0.1)
+    assert data[0]["length"] == pytest.approx(np.hypot(0.36 + 0.27 - 0.5, 0.42 + 0.1))
+
+
+def test_a_body_with_three_points_or_more_is_a_plate_with_bars_along_its_edges() -> None:
+    parts = make_scene(sb.load("stewart")).bodies["platform"]
+    plate, *bars = (p for p in parts if p.kind in ("plate", "cylinder"))
+    corners = np.reshape(plate.size, (-1, 3))
+    np.testing.assert_allclose(np.linalg.norm(corners, axis=1).max(), 0.6)  # the circle of the ball joints
+    assert (plate.kind, plate.opacity < 1, len(bars)) == ("plate", True, 6)
+
+
+def test_corners_of_a_part_hold_it() -> None:
+    bar = make_scene(sb.load("pendulum2")).bodies["rod1"][0]
+    corners = part_corners(bar)
+    radius, length = bar.size
+    np.testing.assert_allclose(np.ptp(corners, axis=0), [2 * radius, 2 * radius, length], atol=1e-12)
+    np.testing.assert_allclose(corners.mean(axis=0), [0, 0, -0.5], atol=1e-12)
+
+
+def test_a_mechanism_in_a_horizontal_plane_is_seen_from_above() -> None:
+    for name, above in (("andrews_squeezer", True), ("four_bar", False), ("puma560", False)):
+        mech = sb.load(name)
+        assert player_data(mech, make_motion(mech), make_scene(mech))["above"] is above
+
+
 def test_a_free_body_is_the_box_of_its_inertia() -> None:
     """A homogeneous box of sides 1, 2, 3 has the moments m (b^2 + c^2) / 12."""
     sides = np.array([1.0, 2.0, 3.0])
@@ -123,8 +157,8 @@ def test_every_bundled_model_can_be_seen(name: str) -> None:
     for parts in scene.bodies.values():
         for part in parts:
             np.testing.assert_allclose(part.matrix[:3, :3] @ part.matrix[:3, :3].T, np.eye(3), atol=1e-9)
-            assert min(part.size) > 0
-            assert part_radius(part) < 2.5 * scene.extent
+            assert part.kind == "plate" or min(part.size) > 0
+            assert np.abs(part_corners(part)).max() < 2.5 * scene.extent
     assert np.all(np.array(data["high"]) > np.array(data["low"]))
 
 

@@ -319,7 +319,7 @@ def test_legend_and_labels_stay_inside_the_figure(count: int) -> None:
     names = tuple(f"a_rather_long_joint_name_{k}" for k in range(count))
     made = Trajectory(
         np.arange(n) * 0.1,
-        {"q": np.random.default_rng(0).normal(size=(n, count)) * 1e5, "tau": np.zeros((n, count))},
+        {"q": np.random.default_rng(0).normal(size=(n, count)) * 1e5, "tau": np.ones((n, count))},
         labels={"q": names, "tau": names},
         units={"q": "rad", "tau": "N m"},
         events=tuple(Event(0.1 * k, f"event number {k}") for k in range(5)),
@@ -337,6 +337,36 @@ def test_legend_and_labels_stay_inside_the_figure(count: int) -> None:
         assert box.x0 >= inside.x1  # and beside the lines
         assert inside.width > 0.4 * figure.bbox.width
     assert figure.axes[0].get_legend().get_window_extent(renderer).y0 >= figure.axes[1].bbox.y1  # not over the next
+
+
+def test_of_very_many_components_those_that_move_the_most_have_colours() -> None:
+    n, names = 30, tuple(f"joint{k}" for k in range(40))
+    sizes = np.random.default_rng(0).permutation(40) + 1.0
+    values = np.sin(np.linspace(0, 6, n))[:, None] * sizes
+    made = Trajectory(np.arange(n) * 0.1, {"q": values, "qd": values[:, ::-1]}, labels={"q": names, "qd": names})
+    figure = plot(made)
+    first, second = ([t.get_text() for t in axes.get_legend().get_texts()] for axes in figure.axes)
+    largest = {names[k] for k in np.argsort(sizes)[-8:]}
+    assert set(first[:-1]) == largest
+    assert first[-1] == second[-1] == "32 smaller"
+    assert len(lines_of(figure.axes[0])) == 40  # all are drawn
+    looks: dict[str, set[Any]] = {}
+    for axes in figure.axes:
+        for line in lines_of(axes):
+            if line.get_label() in names:
+                looks.setdefault(line.get_label(), set()).add((line.get_color(), line.get_linestyle()))
+    assert all(len(found) == 1 for found in looks.values())  # the same in both panels
+    assert len(set.union(*looks.values())) == len(looks)  # and of no other
+
+
+def test_what_is_zero_throughout_is_named_unless_it_was_asked_for() -> None:
+    t = np.linspace(0, 1, 20)
+    made = Trajectory(t, {"q": np.sin(t), "tau": 0 * t}, labels={})
+    figure = plot(made)
+    assert [axes.get_ylabel() for axes in figure.axes] == ["q"]
+    assert [x.get_text() for x in figure.axes[0].texts] == ["zero throughout: efforts tau"]
+    assert len(plot(made, ["q", "tau"]).axes) == 2
+    assert len(plot(Trajectory(t, {"tau": 0 * t})).axes) == 1
 
 
 def test_a_large_batch_is_shown_by_its_median_and_band(tmp_path: Path) -> None:

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from symbody.codegen.compile import compile_system
-from symbody.errors import ShapeError
+from symbody.errors import ShapeError, SymbodyError
+from symbody.loops.assembly import assemble
+from symbody.model.drawing.poses import rest_coordinates
 from symbody.model.mechanism import WORLD, Mechanism
-from symbody.model.show import rest_coordinates
-from symbody.report.scene import Part, Scene, make_scene, part_radius
+from symbody.report.scene import Link, Part, Scene, make_scene, part_corners
 from symbody.simulation.trajectory import Trajectory
 from symbody.simulation.trajectory_columns import batch_shape
 from symbody.verbs.assemble import identifier
@@ -64,7 +65,7 @@ def make_motion(
     max_frames: int = MAX_FRAMES,
 ) -> Motion:
     """Poses of all bodies at up to `max_frames` instants of a Trajectory (of a batch: of one member), or at rest."""
-    t, q = _samples(mechanism, trajectory, member, max_frames)
+    t, q = _samples(mechanism, trajectory, member, max_frames, parameters)
     names = tuple(b.name for b in mechanism.bodies)
     n = len(t)
     positions, quaternions = np.zeros((n, len(names), 3)), np.zeros((n, len(names), 4))
@@ -93,11 +94,15 @@ def _near(positions: np.ndarray, quaternions: np.ndarray) -> np.ndarray:
 
 
 def _samples(
-    mechanism: Mechanism, trajectory: Trajectory | None, member: int, max_frames: int
+    mechanism: Mechanism,
+    trajectory: Trajectory | None,
+    member: int,
+    max_frames: int,
+    parameters: Mapping[str, float] | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(n,) instants and (n, nq) coordinates: evenly chosen in time, without those that are not finite."""
     if trajectory is None or "q" not in trajectory.values or not len(trajectory.t):
-        return np.zeros(1), rest_coordinates(mechanism)[None]
+        return np.zeros(1), _rest(mechanism, parameters)[0][None]
     count = int(np.prod(batch_shape(trajectory)))
     q = np.asarray(trajectory.values["q"], dtype=float).reshape(count, len(trajectory.t), -1)[member]
     if q.shape[-1] != mechanism.nq:
@@ -106,11 +111,22 @@ def _samples(
     good = np.isfinite(q).all(axis=1) & np.isfinite(t)
     t, q = t[good], q[good]
     if not len(t):
-        return np.zeros(1), rest_coordinates(mechanism)[None]
+        return np.zeros(1), _rest(mechanism, parameters)[0][None]
     if len(t) > max_frames:
         chosen = np.unique(np.searchsorted(t, np.linspace(t[0], t[-1], max_frames)).clip(0, len(t) - 1))
         t, q = t[chosen], q[chosen]
     return t, q
+
+
+def _rest(mechanism: Mechanism, parameters: Mapping[str, float] | None) -> tuple[np.ndarray, str]:
+    """(nq,) zero coordinates, assembled where there are loops, and a remark where that fails."""
+    rest = rest_coordinates(mechanism)
+    if not mechanism.cuts and not mechanism.couplings:
+        return rest, ""
+    try:
+        return assemble(mechanism, parameters=parameters or None), ""
+    except SymbodyError:
+        return rest, "The model is shown at zero coordinates, where its loops may be open."
 
 
 def _value(system: Any, name: str, given: Mapping[str, float]) -> Any:
@@ -156,6 +172,7 @@ def player_data(mechanism: Mechanism, motion: Motion, scene: Scene) -> dict[str,
         "t": [float(x) for x in motion.t],
         "bodies": [[_part(p) for p in scene.bodies[name]] for name in motion.bodies],
         "world": [_part(p) for p in scene.bodies[WORLD]],
+        "links": [_link(link, motion) for link in scene.links],
         "poses": base64.b64encode(frames.tobytes()).decode(),
         "meshes": [{"format": f.format, "data": f.data, "pictures": f.pictures} for f in scene.meshes.files],
         "upright": [float(x) for x in upright.flat],
@@ -164,6 +181,7 @@ def player_data(mechanism: Mechanism, motion: Motion, scene: Scene) -> dict[str,
         "extent": scene.extent,
         "ground": bool(_gravity(mechanism).any()),
         "follow": bool(follow),
+        "above": _is_flat(motion, upright),
     }
 
 
@@ -176,6 +194,18 @@ def _part(part: Part) -> dict[str, Any]:
         "opacity": part.opacity,
         "mesh": part.mesh,
     }
+
+
+def _link(link: Link, motion: Motion) -> dict[str, Any]:
+    """A link for the player: bodies by their place, -1 for the world, and its length at the first instant, m."""
+    ends, places = [], []
+    for body, point in link.ends:
+        k = -1 if body == WORLD else motion.bodies.index(body)
+        ends.append({"body": k, "point": [round(float(x), 9) for x in point]})
+        places.append(point if k < 0 else motion.position[0, k] + _rotation(motion.quaternion[:1, k])[0] @ point)
+    length = max(float(np.linalg.norm(places[1] - places[0])), link.radius)
+    looks = {"name": link.name, "kind": link.kind, "radius": link.radius, "colour": link.colour}
+    return {**looks, "length": length, "ends": ends}
 
 
 def _gravity(mechanism: Mechanism) -> np.ndarray:
@@ -203,12 +233,28 @@ def _bounds(motion: Motion, scene: Scene, upright: np.ndarray) -> tuple[np.ndarr
     for k, name in enumerate(motion.bodies):
         turn = _rotation(motion.quaternion[:, k])
         # a body without parts, or with a mesh, still has some size
-        spots = [(np.zeros(3), 0.08 * scene.extent), *((p.matrix[:3, 3], part_radius(p)) for p in scene.bodies[name])]
-        for spot, radius in spots:
-            places = (motion.position[:, k] + turn @ spot) @ upright.T
-            low = np.minimum(low, places.min(axis=0) - radius)
-            high = np.maximum(high, places.max(axis=0) + radius)
+        spots = (
+            [0.08 * scene.extent * np.concatenate([np.eye(3), -np.eye(3)])] if _has_no_size(scene.bodies[name]) else []
+        )
+        spots += [part_corners(p) for p in scene.bodies[name]]
+        spots += [point[None] for link in scene.links for body, point in link.ends if body == name]
+        for spot in spots:
+            places = (motion.position[:, k, None] + spot @ np.swapaxes(turn, 1, 2)) @ upright.T
+            low = np.minimum(low, places.min(axis=(0, 1)))
+            high = np.maximum(high, places.max(axis=(0, 1)))
     return low, high
+
+
+def _has_no_size(parts: list[Part]) -> bool:
+    return all(part.kind == "mesh" for part in parts)
+
+
+def _is_flat(motion: Motion, upright: np.ndarray) -> bool:
+    """Whether the bodies stay in a horizontal plane, which is better seen from above."""
+    if len(motion.bodies) < 2:
+        return False
+    spread = np.ptp((motion.position @ upright.T).reshape(-1, 3), axis=0)
+    return bool(spread[2] < 0.02 * spread.max())
 
 
 def _rotation(quaternion: np.ndarray) -> np.ndarray:
@@ -251,6 +297,6 @@ def make_animation(
     notes = list(scene.notes)
     if trajectory is not None and batch_shape(trajectory):
         notes.append("Of the batch, its first member is shown.")
-    if trajectory is None and (mechanism.cuts or mechanism.couplings):
-        notes.append("The model is shown at zero coordinates, where its loops may be open.")
+    if trajectory is None and (note := _rest(mechanism, parameters)[1]):
+        notes.append(note)
     return Animation(html, (viewer, player), (("animation-data", data),), tuple(notes))

@@ -14,14 +14,18 @@ from typing import Any
 import numpy as np
 
 from symbody.expr.arithmetic import collect, multiply_all
+from symbody.expr.functions import ARITY, TRUTHS
 from symbody.expr.latex import latex_name, to_latex
 from symbody.expr.node import ADD, ALIAS, AT, CONST, MUL, POW, SCALE, SOLVE, SYMBOL, Node
 from symbody.expr.walk import free_symbols, rebuild, topological, transform
 from symbody.system.system import System
 
+LONGEST = 20_000  # characters of LaTeX after which an equation is cut off
 SHORT = 300  # characters of LaTeX up to which an output is written without named parts
-WIDTH = 85  # letters, digits and signs of one line of a sum
-CLOSED = (ALIAS, SOLVE, AT)  # what is inside belongs to them
+FUNCTION = 60  # characters of LaTeX from which on a function that is used again has a name
+WIDTH = 74  # letters, digits and signs of one line of a sum
+DEEPEST = 4  # parentheses inside which a line is still broken
+CLOSED = (ALIAS, SOLVE)  # what is inside belongs to them
 LETTERS = ("z", "w", "e", "h", "y", "x")
 
 
@@ -36,7 +40,7 @@ class Equation:
 
     def latex(self, width: int = WIDTH) -> str:
         """One equation; a long sum over several lines."""
-        lines = broken(to_latex(self.value, 4 * SHORT), width)
+        lines = broken(to_latex(self.value, LONGEST), width)
         if len(lines) == 1:
             return f"{self.left} = {lines[0]}"
         rows = [f"{self.left} & = {lines[0]}", *(rf"& \, {line}" for line in lines[1:])]
@@ -58,6 +62,7 @@ def equations(system: System, names: Sequence[str] | None = None) -> list[Equati
                 continue  # the pattern of zeros is told apart
             lefts.append(_left(name, index))
             roots.append(node)
+    roots = _at_the_solution(roots)
     parts: list[tuple[Node, Node]] = []
     opened = _opened(roots)
     if any(len(to_latex(x, 4 * SHORT)) > SHORT for x in opened):
@@ -66,6 +71,11 @@ def equations(system: System, names: Sequence[str] | None = None) -> list[Equati
     out = [Equation("parameter", latex_name(n.data.name), _opened([n.args[0]])[0], n) for n in groups]
     out += [Equation("part", latex_name(symbol.data.name), value, symbol) for symbol, value in parts]
     return out + [Equation("output", left, value) for left, value in zip(lefts, opened)]
+
+
+def _at_the_solution(roots: list[Node]) -> list[Node]:
+    """What is read at the solution of an implicit block, in its unknowns: below, these stand for the solution."""
+    return transform(roots, lambda node, args: args[1] if node.op is AT else None, lambda node: node.op is SOLVE)
 
 
 def _left(name: str, index: tuple[int, ...]) -> str:
@@ -96,7 +106,7 @@ def _named_parts(roots: list[Node], system: System) -> tuple[list[tuple[Node, No
     order = topological(roots, lambda n: n.op in CLOSED)
     uses = Counter(child for n in order if n.op is not SCALE for child in _operands(n))
     uses.update(_inside(r) for r in roots)
-    shared = [n for n in order if uses[n] > 1 and n.op in (ADD, MUL, POW) and not _is_small(n)]
+    shared = [n for n in order if uses[n] > 1 and _is_worth_a_name(n)]
     letter = _free_letter(system)
     symbols = {n: n.graph.symbol(f"{letter}{k + 1}", "input", scope="report") for k, n in enumerate(shared)}
     new: dict[Node, Node] = {}
@@ -120,9 +130,13 @@ def _operands(node: Node) -> set[Node]:
     return {_inside(a) for a in node.args}
 
 
-def _is_small(node: Node) -> bool:
-    """Whether naming it would not shorten anything: a square, or a product of two plain names."""
-    return len(node.args) <= 2 and all(a.op in (SYMBOL, CONST, ALIAS) for a in node.args) and node.op is POW
+def _is_worth_a_name(node: Node) -> bool:
+    """Sums, products and powers, but for a power of a plain name; of functions those that are long to write."""
+    if node.op in (ADD, MUL):
+        return True
+    if node.op is POW:
+        return any(a.op not in (SYMBOL, CONST, ALIAS) for a in node.args)
+    return node.op in ARITY and node.op not in TRUTHS and len(to_latex(node, 4 * FUNCTION)) > FUNCTION
 
 
 def _free_letter(system: System) -> str:
@@ -132,28 +146,59 @@ def _free_letter(system: System) -> str:
 
 
 def broken(latex: str, width: int = WIDTH) -> list[str]:
-    """The lines of a sum, broken before signs that stand outside all groups; each of about `width` drawn signs."""
-    terms, depth, start, k = [], 0, 0, 0
-    while k < len(latex):
-        if latex.startswith((r"\left", r"\begin"), k):
-            depth += 1
-            k += 5
-        elif latex.startswith((r"\right", r"\end"), k):
-            depth -= 1
-            k += 4
-        elif latex[k] in "{}" and latex[k - 1 : k] != "\\":
-            depth += 1 if latex[k] == "{" else -1
-        elif depth == 0 and latex.startswith((" + ", " - "), k) and k > start:
-            terms.append(latex[start:k])
-            start = k
-        k += 1
-    terms.append(latex[start:])
+    """The lines of a sum, each of about `width` drawn signs: broken between its terms, and inside terms that are wider.
+
+    Parentheses that open on one line and close on another are plain signs there, which LaTeX and MathML allow.
+    """
+    lines = [latex]
+    for depth in range(DEEPEST + 1):
+        if all(_drawn(line) <= width for line in lines):
+            break
+        lines = [
+            part for line in lines for part in (_packed(_terms(line, depth), width) if _drawn(line) > width else [line])
+        ]
+    return [_matched(line) for line in lines]
+
+
+def _terms(latex: str, deepest: int) -> list[str]:
+    """Pieces that begin with signs inside at most so many parentheses, and outside all braces and tables."""
+    terms, depth, inside, start = [], 0, 0, 0
+    for found in re.finditer(r"\\(left|right|begin|end)\b|(?<!\\)[{}]| [+-] ", latex):
+        token = found[0]
+        if token in (" + ", " - "):
+            if depth <= deepest and not inside and found.start() > start:
+                terms.append(latex[start : found.start()])
+                start = found.start()
+        elif token in (r"\left", r"\right"):
+            depth += 1 if token == r"\left" else -1
+        else:
+            inside += 1 if token in ("{", r"\begin") else -1
+    return [*terms, latex[start:]]
+
+
+def _packed(terms: list[str], width: int) -> list[str]:
     lines = [""]
     for term in terms:
         if lines[-1] and _drawn(lines[-1]) + _drawn(term) > width:
             lines.append("")
         lines[-1] += term
     return [line.strip() for line in lines]
+
+
+def _matched(line: str) -> str:
+    r"""A line whose \left and \right have their partners on it; those without one are plain signs."""
+    open_at: list[re.Match[str]] = []
+    alone: list[re.Match[str]] = []
+    for found in re.finditer(r"\\(left|right)(\\[A-Za-z]+|.)", line):
+        if found[1] == "left":
+            open_at.append(found)
+        elif open_at:
+            open_at.pop()
+        else:
+            alone.append(found)
+    for found in sorted([*open_at, *alone], key=lambda m: -m.start()):
+        line = line[: found.start()] + ("" if found[2] == "." else found[2]) + line[found.end() :]
+    return line
 
 
 def _drawn(latex: str) -> int:

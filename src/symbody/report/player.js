@@ -88,6 +88,12 @@
     switch (shape.kind) {
       case "box": return new THREE.BoxGeometry(s[0], s[1], s[2]);
       case "sphere": return new THREE.SphereGeometry(s[0], 32, 20);
+      case "plate": {
+        const plate = new THREE.BufferGeometry();
+        plate.setAttribute("position", new THREE.Float32BufferAttribute(s, 3));
+        plate.computeVertexNormals();
+        return plate;
+      }
       case "ellipsoid": return new THREE.SphereGeometry(0.5, 32, 20).scale(s[0], s[1], s[2]);
       default: return new THREE.CylinderGeometry(s[0], s[0], s[1], 32).rotateX(Math.PI / 2);
     }
@@ -96,7 +102,8 @@
   function material(shape) {
     return new THREE.MeshPhongMaterial({
       color: shape.colour || "#b9c0c7", shininess: 30, specular: 0x222222,
-      transparent: shape.opacity < 1, opacity: shape.opacity,
+      transparent: shape.opacity < 1, opacity: shape.opacity, depthWrite: shape.opacity === 1,
+      side: shape.kind === "plate" ? THREE.DoubleSide : THREE.FrontSide,
     });
   }
 
@@ -154,6 +161,64 @@
     put(path.concat("axes"), axes);
     return { group: viewer.scene_tree.find(path).object, axes: axes };
   });
+  // -- what joins two points: made along z with the length of the first instant, and stretched from there
+
+  function paint(colour) {
+    return new THREE.MeshPhongMaterial({ color: colour, shininess: 30, specular: 0x222222 });
+  }
+
+  function coil(radius, length, colour) {
+    const turns = Math.min(Math.max(Math.round(length / (1.6 * radius)), 4), 14), points = [];
+    for (let k = 0; k <= 16 * turns; k++) {
+      const share = k / (16 * turns), angle = 2 * Math.PI * turns * share;
+      const z = length * (0.06 + 0.88 * share);
+      points.push(new THREE.Vector3(radius * Math.cos(angle), radius * Math.sin(angle), z));
+    }
+    return new THREE.TubeGeometry(new THREE.CatmullRomCurve3(points), 16 * turns, 0.14 * radius, 8);
+  }
+
+  function bar(radius, from, to) {
+    const shape = new THREE.CylinderGeometry(radius, radius, to - from, 20);
+    return shape.rotateX(Math.PI / 2).translate(0, 0, (from + to) / 2);
+  }
+
+  function linkParts({ kind, radius, length, colour }) {
+    if (kind === "link" || kind === "rod") return [[bar(radius, 0, length), colour]];
+    const parts = kind === "damper" ? [] : [[coil(radius, length, colour), colour]];
+    if (kind === "spring") {
+      parts.push([bar(0.14 * radius, 0, 0.06 * length), colour], [bar(0.14 * radius, 0.94 * length, length), colour]);
+    } else {
+      parts.push([bar(0.5 * radius, 0, 0.58 * length), "#5b6470"], [bar(0.22 * radius, 0.58 * length, length), "#aab2ba"]);
+    }
+    return parts;
+  }
+
+  const links = data.links.map((link, k) => {
+    const group = new THREE.Group();
+    for (const [shape, colour] of linkParts(link)) {
+      const mesh = new THREE.Mesh(shape, paint(colour));
+      mesh.castShadow = mesh.receiveShadow = true;
+      group.add(mesh);
+    }
+    return { group: put(["report", "link" + k], group), ends: link.ends, first: link.length, length: link.length };
+  });
+  const start = new THREE.Vector3(), end = new THREE.Vector3(), along = new THREE.Vector3(0, 0, 1);
+
+  function place(point, where) {
+    if (where.body < 0) return point.fromArray(where.point).applyMatrix4(upright);
+    const { group } = groups[where.body];
+    return point.fromArray(where.point).applyQuaternion(group.quaternion).add(group.position);
+  }
+
+  function stretch(link) {
+    place(start, link.ends[0]);
+    link.length = place(end, link.ends[1]).distanceTo(start);
+    const safe = Math.max(link.length, 1e-9 * link.first);
+    link.group.position.copy(start);
+    link.group.quaternion.setFromUnitVectors(along, end.sub(start).divideScalar(safe));
+    link.group.scale.set(1, 1, safe / link.first);
+  }
+
   data.world.forEach((shape, i) => addShape(["report", "world", "part" + i], shape));
   viewer.scene_tree.find(["report", "world"]).object.quaternion.copy(turnUpright);
   setStage();
@@ -183,6 +248,7 @@
       mean.add(group.position);
     });
     if (groups.length) mean.divideScalar(groups.length);
+    links.forEach(stretch);
     if (part("follow").checked) follow();
     before.copy(mean);
     part("time").value = time;
@@ -229,7 +295,7 @@
     viewer.camera.near = reach / 200;
     viewer.camera.far = 200 * reach;
     viewer.set_3d_pane_size();
-    const view = new THREE.Vector3(0.56, 0.32, 0.76).normalize();
+    const view = (data.above ? new THREE.Vector3(0.12, 0.85, 0.5) : new THREE.Vector3(0.56, 0.32, 0.76)).normalize();
     viewer.controls.target.set(aim.x, aim.z, -aim.y);
     viewer.camera.position.copy(viewer.controls.target).addScaledVector(view, fittingDistance(view));
     viewer.set_dirty();
@@ -279,6 +345,7 @@
   window.symbodyAnimation = {
     show, play, pause, home, viewer,
     time: () => time, playing: () => playing,
+    links: () => links.map(({ group, length }) => ({ start: group.position.toArray(), length })),
     positions: () => groups.map(({ group }) => group.position.toArray()),
   };
 })();

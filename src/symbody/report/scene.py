@@ -5,8 +5,9 @@ A scene knows nothing of a viewer: parts are plain records in body frames, in m.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,16 @@ import numpy as np
 from symbody.expr.evaluate import evaluate
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
+from symbody.model.drawing.curves import outline
+from symbody.model.drawing.poses import body_poses
+from symbody.model.drawing.skeleton import bond_kind
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import WORLD, Body, Joint, Mechanism, Placement, has_coordinates
-from symbody.model.show import body_poses
 from symbody.report.meshes import Meshes
 
 # soft tones of a palette for any colour vision (Okabe and Ito 2008)
 COLOURS = ("#4a90c4", "#e08a4f", "#45ad8b", "#c98bb0", "#7fc3ea", "#e3b34c", "#8f9aa8", "#b7a94a")
-METAL, RUBBER = "#5b6470", "#3a3f45"
+METAL, RUBBER, STEEL, RED = "#5b6470", "#3a3f45", "#8a949e", "#b3404f"
 FREE_KINDS = ("free", "floating", "planar", "translation3", "schoenflies", "y")
 
 
@@ -30,7 +33,8 @@ class Part:
     """One shape in its body's frame.
 
     kind    box (x, y, z sizes), cylinder (radius, length along z), sphere (radius), capsule (as
-            cylinder, with half-spheres added), ellipsoid (x, y, z sizes), mesh (scales)
+            cylinder, with half-spheres added), ellipsoid (x, y, z sizes), mesh (scales), plate (corners of
+            triangles, nine numbers each)
     matrix  (4, 4) from the part's frame to the body's
     colour  "#rrggbb", "" where a mesh brings its own; opacity 0 to 1
     mesh    place of the file in `Scene.meshes`, -1 for none
@@ -45,22 +49,50 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
+class Link:
+    """What joins two points of bodies and changes its length with them.
+
+    kind    spring, damper, strut (both), link (another force) or rod (a distance that is kept)
+    ends    two pairs of a body and a point (3,) in its frame, m
+    radius  of the coil or bar, m
+    """
+
+    name: str
+    kind: str
+    ends: tuple[tuple[str, np.ndarray], tuple[str, np.ndarray]]
+    radius: float
+    colour: str
+
+
+@dataclass(frozen=True, eq=False)
 class Scene:
-    """Bodies with their parts, "world" first, the mesh files they need, the model's extent, m, and remarks."""
+    """Bodies with their parts, "world" first, links, mesh files, the model's extent, m, and remarks."""
 
     bodies: dict[str, list[Part]]
     meshes: Meshes
     extent: float
     notes: tuple[str, ...] = field(default=())
+    links: tuple[Link, ...] = ()
 
 
-def part_radius(part: Part) -> float:
-    """Radius of a ball around the part's origin that holds it; of a mesh, whose file is not looked into, 0."""
-    if part.kind in ("box", "ellipsoid"):
-        return float(np.linalg.norm(part.size)) / 2
-    if part.kind == "sphere":
-        return part.size[0]
-    return 0.0 if part.kind == "mesh" else part.size[0] + part.size[1] / 2
+def part_corners(part: Part) -> np.ndarray:
+    """(n, 3) points of the body's frame whose hull holds the part; of a mesh, which is not looked into, its origin."""
+    if part.kind == "plate":
+        own = np.reshape(part.size, (-1, 3))
+    elif part.kind == "mesh":
+        own = np.zeros((1, 3))
+    else:
+        radius, length = part.size[0], part.size[-1]
+        half = {
+            "box": np.array(part.size) / 2,
+            "ellipsoid": np.array(part.size) / 2,
+            "sphere": np.full(3, radius),
+            "cylinder": np.array([radius, radius, length / 2]),
+            "capsule": np.array([radius, radius, length / 2 + radius]),
+        }[part.kind]
+        own = np.array(list(product((-1, 1), repeat=3))) * half
+    out: np.ndarray = own @ part.matrix[:3, :3].T + part.matrix[:3, 3]
+    return out
 
 
 def make_scene(mechanism: Mechanism, parameters: Mapping[str, float] | None = None) -> Scene:
@@ -75,7 +107,7 @@ def make_scene(mechanism: Mechanism, parameters: Mapping[str, float] | None = No
         bodies[body.name] = own or _generated(mechanism, body, values, extent, colour)
     if not any(body.shapes for body in mechanism.bodies):
         bodies[WORLD] = _generated_base(mechanism, values, extent)
-    return Scene(bodies, meshes, extent, tuple(meshes.notes()))
+    return Scene(bodies, meshes, extent, tuple(meshes.notes()), tuple(_links(mechanism, values, extent)))
 
 
 # -- numbers of the model
@@ -138,25 +170,55 @@ def _own_part(shape: Any, values: Mapping[Node, float], meshes: Meshes, colour: 
     return Part(shape.kind, size, matrix, tone or colour, opacity)
 
 
+# -- what joins bodies
+
+
+def _links(mechanism: Mechanism, values: Mapping[Node, float], extent: float) -> Iterator[Link]:
+    """Forces between two points, and rods: cuts that keep a distance."""
+    for force in mechanism.forces:
+        if len(force.points) == 2:
+            kind = bond_kind(force)
+            ends = [(body, _point(mechanism, body, frame, values)) for body, frame in force.points]
+            yield Link(force.name, kind, (ends[0], ends[1]), (0.004 if kind == "link" else 0.02) * extent, STEEL)
+    for cut in mechanism.cuts:
+        if cut.kind == "rod":
+            ends = [(body, _point(mechanism, body, frame, values)) for body, frame in (cut.first, cut.second)]
+            yield Link(cut.name, "rod", (ends[0], ends[1]), 0.006 * extent, RED)
+
+
+def _point(mechanism: Mechanism, body: str, frame: str, values: Mapping[Node, float]) -> np.ndarray:
+    """(3,) origin of a named frame in its body's frame."""
+    return _numbers(mechanism.body(body).frames[frame].position, values) if frame else np.zeros(3)
+
+
 # -- generated shapes
 
 
 def _generated(
     mechanism: Mechanism, body: Body, values: Mapping[Node, float], extent: float, colour: str
 ) -> list[Part]:
-    """Capsules from the body's origin to the joints it carries, a hub for its own joint, or a box of its inertia."""
+    """Bars from the body's origin to what it carries, a plate through them, a hub, or a box of its inertia."""
     joint = next(j for j in mechanism.joints if j.child == body.name)
     ends = [_numbers(j.placement.position, values) for j in mechanism.joints if j.parent == body.name]
+    held = _attachments(mechanism, body, values)
     com, mass = _numbers(body.com, values), float(_numbers([body.mass], values)[0])
+    if (
+        held and mass == 0 and not ends and joint.kind == "fixed"
+    ):  # names of points on another body: only what hangs there
+        return [Part("sphere", (0.008 * extent,), _shifted(point), METAL) for point in held]
     parts: list[Part] = []
+    ends += held
     floats = joint.kind in FREE_KINDS
     if not ends and not floats:  # the last of a chain: up to its farthest named frame, else through its centre of mass
         ends = [_numbers(f.position, values) for f in body.frames.values()] or [2 * com]
     longest = max((float(np.linalg.norm(e)) for e in ends), default=0.0)
-    radius = min(max(0.07 * longest, 0.012 * extent), 0.028 * extent)
+    radius = min(max(0.07 * longest, 0.006 * extent), 0.022 * extent)
+    plate = _plate([np.zeros(3), *_different(ends, 1e-9)], colour, min(radius, 0.008 * extent))
     wheel = _wheel_radius(mechanism, body, values)
     if wheel > 0 and KINDS[joint.kind].needs_axis:
         parts.append(Part("cylinder", (wheel, 0.4 * wheel), _turned_to(_numbers(joint.axis, values)), RUBBER))
+    elif plate:
+        return plate + _hub(joint, values, min(radius, 0.012 * extent), has_coordinates(joint))
     elif mass > 0 and (floats or longest < 1e-3 * extent):
         # what carries others is seen through
         opacity = 0.4 if _different(ends, radius) else 0.9
@@ -164,6 +226,29 @@ def _generated(
     for end in _different(ends, radius):
         parts += capsule(np.zeros(3), end, radius, colour)
     return parts + _hub(joint, values, radius, has_coordinates(joint))
+
+
+def _attachments(mechanism: Mechanism, body: Body, values: Mapping[Node, float]) -> list[np.ndarray]:
+    """Points of a body at which loops are cut or forces act."""
+    pairs = [p for c in mechanism.cuts for p in (c.first, c.second)] + [p for f in mechanism.forces for p in f.points]
+    names = {frame: None for owner, frame in pairs if owner == body.name and frame}
+    return [_numbers(body.frames[frame].position, values) for frame in names]
+
+
+def _plate(points: Sequence[np.ndarray], colour: str, radius: float) -> list[Part]:
+    """The hull of three points or more that do not lie on a line: seen through, with bars along its edges."""
+    faces, edges = outline(np.array(points))
+    triangles = [np.stack([f[0], f[k], f[k + 1]]) for f in faces for k in range(1, len(f) - 1)]
+    if not triangles:
+        return []
+    bars = [p for line in edges for a, b in pairwise(line) for p in capsule(a, b, radius, colour)]
+    return [Part("plate", tuple(float(x) for x in np.ravel(triangles)), np.eye(4), colour, 0.3), *bars]
+
+
+def _shifted(point: np.ndarray) -> np.ndarray:
+    out = np.eye(4)
+    out[:3, 3] = point
+    return out
 
 
 def _wheel_radius(mechanism: Mechanism, body: Body, values: Mapping[Node, float]) -> float:
@@ -176,7 +261,8 @@ def _wheel_radius(mechanism: Mechanism, body: Body, values: Mapping[Node, float]
 
 def _generated_base(mechanism: Mechanism, values: Mapping[Node, float], extent: float) -> list[Part]:
     """Thin bars from the world's origin to the joints that stand on it."""
-    ends = [_numbers(j.placement.position, values) for j in mechanism.joints if j.parent == WORLD]
+    held = [j for j in mechanism.joints if j.parent == WORLD and j.kind not in FREE_KINDS]
+    ends = [_numbers(j.placement.position, values) for j in held]
     radius = 0.008 * extent
     return [p for end in _different(ends, radius) for p in capsule(np.zeros(3), end, radius, METAL)]
 
@@ -196,9 +282,7 @@ def capsule(start: np.ndarray, end: np.ndarray, radius: float, colour: str) -> l
     length = float(np.linalg.norm(along))
     bar = _turned_to(along / length)
     bar[:3, 3] = (start + end) / 2
-    tip = np.eye(4)
-    tip[:3, 3] = end
-    return [Part("cylinder", (radius, length), bar, colour), Part("sphere", (radius,), tip, colour)]
+    return [Part("cylinder", (radius, length), bar, colour), Part("sphere", (radius,), _shifted(end), colour)]
 
 
 def _hub(joint: Joint, values: Mapping[Node, float], radius: float, moves: bool) -> list[Part]:

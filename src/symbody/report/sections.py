@@ -42,7 +42,7 @@ def model_section(mechanism: Mechanism, trajectory: Trajectory | None = None) ->
         picture = figure_html(mechanism.show(_first(mechanism, trajectory)), f"skeleton of {mechanism.name}")
     except SymbodyError as error:  # a parameter without a value
         picture = sentences([error])
-    html = f'<div class="columns"><pre>{text(tree_text(mechanism))}</pre><div>{picture}</div></div>'
+    html = f'<div class="drawing">{picture}</div><pre>{text(tree_text(mechanism))}</pre>'
     joints = [(j.name, j.kind, _axis(j), j.parent, j.child, j.mode, _size(j), j.origin) for j in mechanism.joints]
     html += folded(
         f"{len(joints)} joints",
@@ -107,7 +107,11 @@ def equations_section(mechanism: Mechanism, system: System, formalism: str) -> S
     else:
         html += _equation(r"M\left(q\right)\,\ddot{q}_{u} + c\left(q, \dot{q}\right) = B^{T} \tau")
         count = "the independent velocity" if independent == 1 else f"the {independent} independent velocities"
-        html += sentences([f"The loops are solved: M and c are those of {count} u; all velocities are B times these."])
+        told = [
+            f"The loops are solved: M and c are those of {count} u; all velocities are B times these.",
+            "Coordinates of dependent joints stand for the values that close the loops.",
+        ]
+        html += sentences(told)
     made = equations(system)
     kinds = {kind: [e for e in made if e.kind == kind] for kind in ("parameter", "part", "output")}
     if kinds["parameter"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,9 @@ from symbody.simulation.trajectory_columns import Column, batch_shape, columns, 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#8c7a00")
 STYLES = ("-", "--", ":", "-.")
 TITLES = {"q": "coordinates", "qd": "velocities", "qdd": "accelerations", "tau": "efforts", "lam": "multipliers"}
-MANY_LINES = 16  # more entries than this would make a legend larger than its panel
+MANY_LINES = 12  # more than this cannot be told apart: those that move the most have colours, the others are grey
+LEADING = 8  # how many then have colours
+GREY = {"color": "0.82", "linestyle": "-"}
 MANY_MEMBERS = 20  # of more motions than this, their median and the band of the middle 90 % is shown
 MANY_EVENTS = 12  # more than this are marked by ticks alone
 EVENT_ROWS = 3
@@ -40,20 +42,27 @@ def plot(
     """A matplotlib Figure of quantities ("q"), components ("q.shoulder") or, by default, everything.
 
     width: inches; the height grows with the number of panels. Colours and line styles follow the components, the same
-    in every panel whose quantities have the same labels.
+    in every panel whose quantities have the same labels; of very many, those with the largest range. What is zero
+    throughout is only named, unless it was asked for.
     """
     from matplotlib.figure import Figure
 
     panels = _panels(traj, names)
+    moving = [p for p in panels if _moves(traj, p)] if names is None else panels
+    still = [p for p in panels if p not in moving] if moving else []
+    panels = moving or panels
+    looks = _looks(traj, panels)
     figure: Any = Figure(figsize=(width, 0.9 + 1.75 * max(len(panels), 1)), layout="constrained")
     grid = figure.subplots(max(len(panels), 1), 1, sharex=True, squeeze=False)[:, 0]
     for axes, panel in zip(grid, panels):
-        _draw(axes, traj, panel)
+        _draw(axes, traj, panel, looks)
     if not panels:
         grid[0].text(0.5, 0.5, "nothing was recorded", ha="center", va="center", transform=grid[0].transAxes)
     _mark_events(grid, traj)
     figure.align_ylabels(grid)
     grid[-1].set_xlabel("time (s)")
+    if still:
+        _name_still(grid[-1], still)
     if len(traj.t) > 1:
         grid[-1].set_xlim(float(traj.t[0]), float(traj.t[-1]))
     heading = ", ".join(x for x in (traj.model, traj.method) if x) if title is None else title
@@ -97,17 +106,48 @@ def _rank(traj: Trajectory, column: Column) -> int:
     return int(np.ravel_multi_index(column.index, shape[len(shape) - len(column.index) :])) if column.index else 0
 
 
+def _values(traj: Trajectory, column: Column) -> np.ndarray:
+    """(members, instants) of one component; what cannot be drawn is not a number."""
+    members = int(np.prod(batch_shape(traj)))
+    values = component(np.asarray(traj.values[column.quantity]), column.index).reshape(members, -1)
+    return np.where(np.abs(values) < LARGEST, values, np.nan)
+
+
+def _moves(traj: Trajectory, panel: Panel) -> bool:
+    return any(np.any(_values(traj, column)) for column in panel.columns)
+
+
+def _looks(traj: Trajectory, panels: Sequence[Panel]) -> dict[Column, dict[str, Any]]:
+    """Colour and line style of each component, and grey for those that many others move more than."""
+    out: dict[Column, dict[str, Any]] = {}
+    crowded = {p.quantity for p in panels if len(p.columns) > MANY_LINES}
+    slots: dict[str, int] = {}  # of a crowd, leaders in the order in which they are met
+    for panel in panels:
+        leading = _leading(traj, panel)
+        for column in panel.columns:
+            if column not in leading:
+                out[column] = GREY
+                continue
+            slot = slots.setdefault(column.label, len(slots)) if panel.quantity in crowded else _rank(traj, column)
+            out[column] = dict(color=COLOURS[slot % len(COLOURS)], linestyle=STYLES[slot // len(COLOURS) % len(STYLES)])
+    return out
+
+
+def _leading(traj: Trajectory, panel: Panel) -> set[Column]:
+    """The components of a panel that have a colour: all, or of very many those with the largest range."""
+    if len(panel.columns) <= MANY_LINES:
+        return set(panel.columns)
+    ranges = {c: float(np.ptp(v)) if len(v := (x := _values(traj, c))[np.isfinite(x)]) else 0.0 for c in panel.columns}
+    return set(sorted(panel.columns, key=lambda c: -ranges[c])[:LEADING])
+
+
 # -- drawing
 
 
-def _draw(axes: Any, traj: Trajectory, panel: Panel) -> None:
-    members = int(np.prod(batch_shape(traj)))
-    for column in panel.columns:
-        values = component(np.asarray(traj.values[panel.quantity]), column.index).reshape(members, -1)
-        values = np.where(np.abs(values) < LARGEST, values, np.nan)
-        rank = _rank(traj, column)
-        style = dict(color=COLOURS[rank % len(COLOURS)], linestyle=STYLES[rank // len(COLOURS) % len(STYLES)])
-        _draw_lines(axes, np.asarray(traj.t), values, _plain(column.label or column.quantity), style)
+def _draw(axes: Any, traj: Trajectory, panel: Panel, looks: Mapping[Column, dict[str, Any]]) -> None:
+    for column in sorted(panel.columns, key=lambda c: looks[c] is not GREY):  # grey lines lie below
+        label = "" if looks[column] is GREY else _plain(column.label or column.quantity)
+        _draw_lines(axes, np.asarray(traj.t), _values(traj, column), label, looks[column])
     axes.set_ylabel(_axis_label(panel), fontsize=9)
     axes.grid(True, color="0.9", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -139,7 +179,16 @@ def _axis_label(panel: Panel) -> str:
     name = panel.columns[0].name if len(panel.columns) == 1 else panel.quantity
     words = TITLES.get(panel.quantity, "") if len(panel.columns) > 1 else ""
     first = f"{words} {name}" if words else name
-    return _plain(f"{first}\n({panel.unit})" if panel.unit else first)
+    unit = panel.unit.replace("^2", "²").replace("^3", "³")
+    return _plain(f"{first}\n({unit})" if unit else first)
+
+
+def _name_still(axes: Any, still: Sequence[Panel]) -> None:
+    """What is zero throughout, named below the last panel."""
+    names = list(dict.fromkeys(" ".join(x for x in (TITLES.get(p.quantity, ""), p.quantity) if x) for p in still))
+    text = _plain(f"zero throughout: {', '.join(names)}")
+    style = {"fontsize": 7.5, "color": "0.45", "ha": "right", "va": "top", "textcoords": "offset points"}
+    axes.annotate(text, (1, 0), xytext=(0, -18), xycoords="axes fraction", **style)
 
 
 def _choose_limits(axes: Any, diverged: bool) -> None:
@@ -158,15 +207,13 @@ def _choose_limits(axes: Any, diverged: bool) -> None:
 
 
 def _add_legend(axes: Any, panel: Panel) -> None:
-    """Beside the panel, so that it hides nothing: two columns for many lines, and a count where there are too many."""
+    """Beside the panel, so that it hides nothing: two columns for many lines, and a count of the grey ones."""
     if len(panel.columns) < 2:
         return
     handles, labels = axes.get_legend_handles_labels()
-    left_out = len(handles) - MANY_LINES
-    if left_out > 0:
-        handles, labels = handles[: MANY_LINES - 1], labels[: MANY_LINES - 1]
-        (blank,) = axes.plot([], [], " ")
-        handles, labels = [*handles, blank], [*labels, f"and {left_out + 1} more"]
+    if len(panel.columns) > len(handles):
+        (grey,) = axes.plot([], [], **GREY)
+        handles, labels = [*handles, grey], [*labels, f"{len(panel.columns) - len(handles)} smaller"]
     axes.legend(
         handles,
         [x if len(x) <= 18 else f"{x[:17]}…" for x in labels],
@@ -174,8 +221,8 @@ def _add_legend(axes: Any, panel: Panel) -> None:
         bbox_to_anchor=(1.01, 1.03),
         borderaxespad=0,
         frameon=False,
-        fontsize=7 if len(labels) > 8 else 8,
-        ncols=1 if len(labels) <= 8 else 2,
+        fontsize=7 if len(labels) > LEADING else 8,
+        ncols=1 if len(labels) <= LEADING + 1 else 2,
         handlelength=1.6,
         labelspacing=0.3,
         columnspacing=1.0,
