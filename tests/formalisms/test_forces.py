@@ -4,6 +4,7 @@ The oracle of motion is homogeneous matrices from the Mechanism alone; velocitie
 """
 
 import ctypes
+import itertools
 
 import mujoco
 import numpy as np
@@ -18,6 +19,8 @@ from symbody.formalisms.newton_euler import at_rest, newton_euler
 from symbody.formalisms.points import frame_of, world_motions
 from symbody.formalisms.tree import build_tree
 from symbody.model.builder import Builder
+from symbody.model.force_kinds import FORCE_KINDS
+from symbody.model.frozen import FrozenMapping
 from symbody.model.mechanism import Force
 
 AXES = np.eye(3)
@@ -447,3 +450,45 @@ def test_unknown_points_are_refused_with_the_nearest_name():
 
 def test_every_kind_of_element_says_what_it_takes():
     assert all(kind.act.__doc__ for kind in ELEMENTS.values())
+
+
+class Asked(FrozenMapping):
+    """Values of a force element that remember which of them its law reads."""
+
+    def __init__(self, values):
+        super().__init__(values)
+        self.asked = set()
+
+    def get(self, key, default=None):
+        self.asked.add(key)
+        return super().get(key, default)
+
+
+def variants():
+    """(kind, points, words, values) of every choice of words that the table of kinds offers."""
+    for name, kind in FORCE_KINDS.items():
+        for count in kind.points or (1,):
+            for words in itertools.product(*(kind.variants[k] for k in kind.variants)):
+                chosen = dict(zip(kind.variants, words))
+                values = dict(kind.values)
+                for key, word in chosen.items():
+                    values |= kind.variants[key][word]
+                if name == "external":
+                    with_function = {"function": values.pop("function")}
+                    yield pytest.param(name, count, chosen, with_function, id=f"{name}-{count}-function")
+                    values = {} if count == 2 else values
+                yield pytest.param(name, count, chosen, values, id="-".join([name, str(count), *words]))
+
+
+@pytest.mark.parametrize(("kind", "count", "words", "values"), list(variants()))
+def test_the_laws_read_just_the_values_that_the_table_of_kinds_lists(kind, count, words, values):
+    """A value that loads is used, and what a law can use may be given."""
+    zero = {"number": 0.3, "vector": (1, 2, 3), "numbers": (0.0, 1.0, 2.0), "joint": "j2"}
+    six = {True: lambda *x: [0] * 6, False: lambda *x: 0}[kind == "tyre" or count == 1]
+    given = {k: v.words[0] if v.words else zero.get(v.form, six) for k, v in values.items()}
+    tree = build_tree(machine())
+    asked = Asked({**words, **given})
+    points = (("hull", "a"), ("arm", "b"))[:count] if kind != "joint" else (("arm", ""),)
+    wrenches(tree, [Force("x", kind, points, asked)]).account()
+    lower = {k for k in asked.asked if not k.isupper()}  # the others are coefficients of tyre files
+    assert lower == {*words, *values, *({"function"} if kind == "external" else ())}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import symbody as sb
 from formalisms.patterns import Maker, p3, random_state, random_tree
 from formalisms.reference import World
 from formalisms.test_dynamics import agree, moving_tree
@@ -115,3 +116,17 @@ def test_a_parameter_without_default_is_asked_for():
     with pytest.raises(ModelError, match=r"'m' of open has no default"):
         parameter_values(mech)
     assert parameter_values(mech, {"m": 2.0})[:2] == pytest.approx([2.0, 2.0])
+
+
+def test_the_regressor_of_a_closed_mechanism_is_that_of_its_opened_tree():
+    """Along the motions that the loops allow, B^T Y pi = B^T tau: forces of the loops do no work there."""
+    mech = sb.load("four_bar")
+    system = sb.regressor(mech)
+    assert "opened: Y pi = tau + J^T lam" in system.origins["Y"]
+    q, tau = sb.assemble(mech, {"crank": 0.7}), np.array([0.4, 0.0, 0.0])
+    closed = sb.closure(mech, velocities=True).compile()(q, np.array([1.3, 0, 0]))
+    qdd = sb.forward_dynamics(mech, "base").compile()(closed.q, closed.qd, tau)
+    efforts = system.compile()(closed.q, closed.qd, qdd) @ parameter_values(mech)
+    np.testing.assert_allclose(closed.B.T @ efforts, closed.B.T @ tau, rtol=1e-9)
+    assert np.abs(efforts - tau).max() > 1e-3  # the loops' share
+    assert "opened" not in sb.regressor(sb.load("pendulum2")).origins["Y"]

@@ -135,8 +135,8 @@ def test_what_moves_no_mass_at_all_is_told_by_the_verb_that_divides_by_it(mech):
     assert any("body 'arm' has no mass" in note for note in stopped.notes)
 
 
-@pytest.mark.parametrize("target", ["python", "native"])
-def test_a_kernel_checks_numbers_when_they_are_bound(target):
+@pytest.mark.parametrize("target", ["python", "native", "c"])
+def test_a_kernel_checks_numbers_when_they_are_given(target):
     a = sb.symbol("a", role="parameter", default=2.0, nonzero=True)
     graph = a.graph
     x, b = graph.symbol("x"), graph.symbol("b", "parameter", default=1.0)
@@ -146,12 +146,25 @@ def test_a_kernel_checks_numbers_when_they_are_bound(target):
     for given in ({"a": 0.0}, {"a": [1.0, 0.0]}, [0.0, 1.0]):
         with pytest.raises(ModelError, match="parameter 'a' is 0; expected another number"):
             kernel.bind(given)
+        with pytest.raises(ModelError, match="parameter 'a' is 0; expected another number"):
+            kernel(8.0, parameters=given)
     for given in ({"b": np.nan}, [1.0, np.inf]):
         with pytest.raises(ModelError, match=r"parameter 'b' is (nan|inf); expected a finite number"):
             kernel.bind(given)
-    assert kernel.bind({"b": 0.0})(8.0) == 0.0
-    # a call that brings its own parameters computes with them as they are
-    assert np.isinf(kernel(8.0, parameters={"a": 0.0}))
+        with pytest.raises(ModelError, match=r"parameter 'b' is (nan|inf); expected a finite number"):
+            kernel(8.0, parameters=given)
+    assert kernel.bind({"b": 0.0})(8.0) == kernel(8.0, parameters={"b": 0.0}) == 0.0
+    assert np.all(kernel(8.0, parameters={"a": [4.0, -2.0]}) == [2.0, -4.0])
+
+
+def test_a_program_that_divides_by_a_length_does_not_answer_where_it_is_zero():
+    """The smallest program of the PUMA divides by d33, declared nonzero."""
+    kernel = sb.inverse_dynamics(sb.load("patterns/puma_robotran")).compile()
+    values = {p.name: 0.7 if p.default is None else p.default for p in kernel.parameters}
+    at = np.full((3, 6), 0.3)
+    assert np.isfinite(kernel(*at, parameters=values)).all()
+    with pytest.raises(ModelError, match="parameter 'd33' is 0; expected another number, because it is declared"):
+        kernel(*at, parameters={**values, "d33": 0.0})
 
 
 def test_systems_with_states_are_held_to_the_same():
@@ -164,3 +177,34 @@ def test_systems_with_states_are_held_to_the_same():
             run({"k": 0.0})
         with pytest.raises(ModelError, match="parameter 'k' is nan"):
             run({"k": np.nan})
+
+
+# -- rods
+
+
+def levers(length):
+    b = sb.Mechanism.builder("levers")
+    b.parameter("l", 0.6, "m")
+    for name, x in (("a", 0.0), ("b", 0.5)):
+        b.body(name, mass=1.0, inertia=(0.1, 0.1, 0.1), frames={"end": (0.2, 0, 0)})
+        b.joint(f"j{name}", "revolute", "world", name, position=(x, 0, 0))
+    return b.cut("bar", "rod", "a.end", "b.end", length=length).done()
+
+
+@pytest.mark.parametrize("length", [-0.6, 0.0, "l - 1", "0.6 - l"])
+def test_a_rod_without_extent_is_refused(length):
+    with pytest.raises(ModelError, match=r"cut 'bar' is a rod .*length.* A ball joins two points"):
+        levers(length)
+
+
+@pytest.mark.parametrize("value", [-0.6, 0.0, [0.6, -0.1]])
+def test_a_rod_without_extent_by_a_given_number(value):
+    mech = levers("l")
+    with pytest.raises(ModelError, match=r"cut 'bar' is a rod of length .*comes from the given l") as caught:
+        check_given(mech, {"l": value})
+    assert "expected above 0, m" in str(caught.value)
+    assert check_given(mech, {"l": 0.3})["l"] == 0.3
+    if np.ndim(value) == 0:
+        for verb in (sb.linearize, sb.assemble):
+            with pytest.raises(ModelError, match="cut 'bar' is a rod of length"):
+                verb(mech, parameters={"l": value})

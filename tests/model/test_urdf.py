@@ -391,6 +391,9 @@ def test_missing_folder_and_xacro_files_are_refused(tmp_path):
             urdf.read(path)
     with pytest.raises(ModelError, match=re.escape("xacro robot.urdf.xacro -o robot.urdf")):
         urdf.read(saved(tmp_path, ARM, "robot.urdf.xacro"))
+    for name in ("robot.urdf.xacro", "robot.xacro"):
+        with pytest.raises(ModelError, match=re.escape(f"xacro {name} -o robot.urdf")):
+            sb.load(saved(tmp_path, ARM, name))
     with pytest.raises(ModelError, match="root='flying'"):
         urdf.read(saved(tmp_path, ARM), root="flying")
     with pytest.raises(ModelError, match="ignore has 'mass'"):

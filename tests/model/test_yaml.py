@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from bad_model_files import BAD, GOOD
+from symbody.errors import ModelError
 from symbody.model.builder import Builder
+from symbody.model.force_kinds import FORCE_KINDS
 from symbody.model.joints import KINDS
 from symbody.model.load import FOLDER, bundled_names, load
 from symbody.model.mechanism import Mechanism, Shape
@@ -33,7 +35,7 @@ def everything() -> Mechanism:
     tensor = (0.3, 0.01, 0.3, 0.02, -0.01, 0.3)
     b.body("a", mass="2*l", com=("l/3", 0, 1e-7), inertia=tensor, shapes=[shape], frames=frames)
     b.body("b", mass=1, inertia=(1, 2, 9), physical=False)
-    for name in ("c", "d", "e", "no", "1"):
+    for name in ("c", "d", "e", "no", "1", "f", "g"):
         b.body(name, mass=0.1)
     laws = {"stiffness": "k", "rest": 0.1, "viscous": 0.2, "coulomb": "k/2", "rotor": ("l", -30, True)}
     turns = [("x", 0.2), ("z", "90*deg")]
@@ -46,9 +48,13 @@ def everything() -> Mechanism:
     b.joint("j5", "revolute", "d", "e", mimic=("j2", 2, "l"))
     b.joint("yes", "revolute", "e", "no", mode="locked", value=0.25)
     b.joint("j7", "free", "world", "1", mode="passive")
+    b.joint("j8", "cylindrical", "1", "f", mode="driven", value=["0.1*t", "l*sin(t)"])
+    b.joint("j9", "free", "f", "g", mode="locked", value=[0.1, "l", 0, 0.6, 0, 0.8, 0])
     b.cut("close", "rod", "a.p", ("c", ""), length="l")
     b.cut("rows", "rows", "a", "b", rows=(3, 4))
-    b.force("spring", "spring_damper", ["a.p", ("b", "")], stiffness="2*k", damping=3, kind2="linear", list=[1, "k"])
+    b.force("spring", "spring_damper", ["a.p", ("b", "")], stiffness="2*k", damping=3, law="pull")
+    b.force("push", "point_force", ["a"], force=[1, "k", 0], axes="body")
+    b.force("own", "external", ["a.p", "b"], function="-3*(Z - 1) + t")
     b.sensor("tip", "a", "tool").note("kept: as it is")
     return b.done()
 
@@ -78,7 +84,8 @@ def test_a_written_model_is_read_back(tmp_path):
     assert second.bodies[0].shapes[0].size == (0.1, 0.2, 0.3)
     assert not second.body("b").physical
     assert [c.rows for c in second.cuts] == [(), (3, 4)]
-    assert second.forces[0].values["kind2"] == "linear"
+    assert [dict(f.values).get("law") for f in second.forces] == ["pull", None, None]
+    assert second.forces[2].values["function"] == "-3*(Z - 1) + t"
 
 
 @pytest.mark.parametrize("name", [*bundled_names(), *PATTERNS])
@@ -167,3 +174,57 @@ def test_the_example_of_the_manual_is_read():
     assert all(f"`{name}`" in manual for name in bundled_names() if not name.startswith("pendulum"))
     assert all(f"`{kind}`" in manual for kind in KINDS)
     assert all(f"`{key}`" in manual for key in PIECES["joint"]["properties"])
+    assert all(f"`{kind}`" in manual for kind in FORCE_KINDS)
+    for kind in FORCE_KINDS.values():
+        words = [w for choices in kind.variants.values() for w in choices.values()]
+        assert all(f"`{key}`" in manual for values in (kind.values, *words) for key in values)
+
+
+def test_the_values_of_joints_in_the_manual_are_read():
+    manual = (Path(__file__).parents[2] / "docs" / "model_file.md").read_text(encoding="utf-8")
+    joints = next(block for block in manual.split("```") if "slide: {kind: cylindrical" in block)
+    made = read_text(joints.removeprefix("yaml\n") + "bodies: {a: , hull: , b: }\nparameters: {v: 3}\n")
+    assert [len(j.values) for j in made.joints] == [2, 6, 4]
+    assert made.nv == 6
+
+
+EXPRESSIONS = """\
+name: expressions
+parameters: {L: 0.8, unknown: }
+definitions: {half: L/2}
+bodies:
+  a:
+    mass: 1
+    frames:
+      tip: auto
+      side: {position: [half, auto, 0], rotation: [z, half]}
+    shapes:
+      - {kind: box, size: [L, half, 2*half], position: [half, 0, 0], colour: [L, 0, 1/2, 1]}
+joints:
+  j:
+    kind: revolute
+    parent: world
+    child: a
+    limits: %s
+"""
+
+
+def test_expressions_stand_wherever_numbers_stand():
+    made = read_text(EXPRESSIONS % "{lower: -L, upper: half, velocity: 2*L, effort: 10*L}")
+    limits = made.joint("j").limits
+    assert (limits.lower, limits.upper, limits.velocity, limits.effort) == pytest.approx((-0.8, 0.4, 1.6, 8.0))
+    shape = made.body("a").shapes[0]
+    assert shape.size == pytest.approx((0.8, 0.4, 0.8))
+    assert shape.colour == pytest.approx((0.8, 0, 0.5, 1))
+    frames = made.body("a").frames
+    assert [str(x) for x in frames["tip"].position] == ["p_a_tipx", "p_a_tipy", "p_a_tipz"]
+    assert str(frames["side"].position[1]) == "p_a_sidey"
+    assert {"p_a_tipx", "p_a_sidey", "L"} <= set(made.parameters)
+
+
+def test_bounds_need_parameters_with_a_value():
+    with pytest.raises(ModelError, match=r"expressions.yaml:17: upper limit .* default"):
+        read_text(EXPRESSIONS % "[-L, unknown]", "expressions.yaml")
+    sized = EXPRESSIONS.replace("size: [L,", "size: [auto,")
+    with pytest.raises(ModelError, match=r":10: size of a shape .*'auto'; expected a number"):
+        read_text(sized % "[-L, L]")

@@ -3,20 +3,20 @@
     found = wrenches(tree)
     tree.wrenches = found.links        for Newton-Euler and the formalisms built on it
 
-`ELEMENTS` names the kinds. Signs: link forces push their points apart when positive; tyre forces stand in ISO axes.
+`ELEMENTS` has the function of each kind of `model.force_kinds`. Signs: link forces push their points apart when
+positive; tyre forces stand in ISO axes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from symbody.errors import ModelError, nearest
 from symbody.expr.arrays import zeros
 from symbody.formalisms import link_forces, point_forces, tyres
 from symbody.formalisms.tree import Tree
 from symbody.formalisms.wrenches import Element, Wrenches, elements
+from symbody.model.force_kinds import check_force
 from symbody.model.mechanism import Force
 
 
@@ -46,42 +46,11 @@ def wrenches(tree: Tree, forces: Sequence[Force] | None = None) -> Wrenches:
     """What the force elements of the Tree's Mechanism (or those given) do to its Links."""
     forces = tree.mechanism.forces if forces is None else forces
     for f in forces:
-        if f.kind not in ELEMENTS:
-            where = f"{f.origin}: " if f.origin else ""
-            raise ModelError(f"{where}force {f.name!r} has kind {f.kind!r}. {nearest(f.kind, ELEMENTS)}")
-    forces = [replace(f, values=_Asked(f.values)) for f in forces]
+        check_force(f, tree.mechanism)
     out = Wrenches(tree, efforts=zeros(len(tree.qd)))
     # an external link (two points) needs no world motion
     moving = {f.name for f in forces if ELEMENTS[f.kind].moving and len(f.points) == 1}
     with tree.graph:
         for element in elements(tree, forces, moving, out):
             ELEMENTS[element.force.kind].act(element)
-            _refuse_unused(element.force)
     return out
-
-
-class _Asked(dict[str, Any]):
-    """Values of a force element that remember which of them were asked for."""
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        super().__init__(values)
-        self.asked: dict[str, None] = {}
-
-    def get(self, key: str, default: Any = None) -> Any:
-        self.asked[key] = None
-        return super().get(key, default)
-
-    def items(self) -> Any:
-        self.asked.update(dict.fromkeys(self))
-        return super().items()
-
-
-def _refuse_unused(force: Force) -> None:
-    """A value that the element never asked for is a slip of the pen, or belongs to another law."""
-    asked = force.values.asked if isinstance(force.values, _Asked) else {}
-    for name in force.values:
-        if name not in asked:
-            where = f"{force.origin}: " if force.origin else ""
-            raise ModelError(
-                f"{where}force {force.name!r} ({force.kind}) has no use for {name!r}. {nearest(name, asked)}"
-            )

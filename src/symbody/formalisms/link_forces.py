@@ -123,8 +123,6 @@ def push_apart(element: Element, line: Distance, force: Any) -> None:
 
 def measure(element: Element) -> Distance:
     """Distance of the element's two points, observed as Z and Zd."""
-    if len(element.frames) != 2:
-        raise element.fault(f"has {len(element.frames)} points; expected two.")
     first, second = element.frames
     if first.link == second.link:
         raise element.fault("has both points on one rigid body, where it changes nothing; expected two bodies.")

@@ -33,13 +33,14 @@ def wrench(element: Element) -> None:
 
 
 def _given(element: Element, parts: tuple[str, ...]) -> None:
-    _one_point(element)
     some = any(element.given(p) for p in parts)
     found: dict[str, Any] = {"force": t3.ZERO, "moment": t3.ZERO}
     for part, letter, unit in (("force", "F", "N"), ("moment", "M", "N m")):
+        if part not in parts:
+            continue
         if element.given(part):
             found[part] = element.values(part, 3)
-        elif part in parts and not some:
+        elif not some:
             found[part] = element.wrenches.input(f"{letter}_{element.name}", 3, unit)
     if element.option("axes", ("world", "body")) == "world":
         _push_given(element, found["force"], found["moment"])
@@ -56,11 +57,6 @@ def _push_given(element: Element, force: Any, moment: Any) -> None:
     element.account(lambda: Account(given=element.power_world(force, moment)))
 
 
-def _one_point(element: Element) -> None:
-    if len(element.frames) != 1:
-        raise element.fault(f"has {len(element.frames)} points; expected one.")
-
-
 # -- contact of a point with the ground
 
 
@@ -69,7 +65,6 @@ def contact_point(element: Element) -> None:
 
     slowest (m/s): friction is nearly full above this speed; width (m): smooth onset; ground: see `tyres.ground_of`.
     """
-    _one_point(element)
     m = element.motions[0]
     ground = ground_of(element)
     height, normal = surface(ground, m.position[0], m.position[1])
@@ -117,7 +112,6 @@ def external(element: Element) -> None:
         (force,) = element.call(function, {"Z": line.Z, "Zd": line.Zd, "t": element.time}, (1,))
         finish_source(element, line, force)
         return
-    _one_point(element)
     m = element.motions[0]
     rows = m.rotation if m.rotation is not None else t3.tensor([t3.along(k, 1) for k in range(3)])
     names = {

@@ -16,7 +16,8 @@ from symbody.formalisms.tree import Link, Tree
 def reaction(tree: Tree, joints: list[str]) -> list[Array]:
     """(6,) for each joint: moment (N m), then force (N), of parent on child at the child's origin, in child axes.
 
-    The components along the joint's motion are its effort; the others are what its bearings carry.
+    The components along the joint's motion are its effort; the others are what its bearings carry. A fixed or locked
+    joint that the Tree keeps (`build_tree`) holds all six.
     """
     wanted = {name: _link_of(tree, name) for name in joints}
     places = poses(tree)
@@ -43,12 +44,12 @@ def reaction(tree: Tree, joints: list[str]) -> list[Array]:
 
 
 def _link_of(tree: Tree, name: str) -> Link:
-    """The Link of the body that a joint carries."""
+    """The Link of the body that a joint carries; a fixed or locked joint has one where the Tree keeps it."""
     joint = tree.mechanism.joint(name)
     index = tree.places[joint.child][0]
     if index < 0 or tree.links[index].joint != name:
         raise ModelError(
-            f"joint {name!r} is fixed or locked: its two bodies are one here, and the wrench between them is not "
-            "computed. Ask for the joint that carries them."
+            f"joint {name!r} is fixed or locked, and its two bodies are one in this Tree. Keep it: "
+            f"build_tree(mechanism, kept=[{name!r}])."
         )
     return tree.links[index]

@@ -1,6 +1,7 @@
 """Mechanism -> Tree: bodies that move by one elementary motion each, in a Graph of their own, ready for recursions.
 
-Fixed and locked joints are merged into the bodies that carry them. Every remaining Link moves relative to its parent by
+Fixed and locked joints are merged into the bodies that carry them (unless they are to be kept). Every remaining Link
+moves relative to its parent by
 
     R  rotation about a coordinate axis     T  translation along one     H  screw about one
     B  ball (quaternion)                    F  free (position and quaternion)
@@ -12,20 +13,21 @@ case.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from symbody.errors import ModelError
-from symbody.expr.arrays import Array, is_one, is_zero, matmul, transpose, zeros
+from symbody.expr.arrays import Array, as_array, is_one, is_zero, matmul, transpose, zeros
 from symbody.expr.evaluate import transplant
 from symbody.expr.functions import call
 from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, Node
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import WORLD, Joint, Mechanism, Placement, has_coordinates
+from symbody.model.pose import from_quaternion
 from symbody.spatial.inertia import Inertia, add, from_com, moved, no_inertia, rotated
 
 Column = tuple[int, Any]  # index of a velocity, and the factor with which it enters
@@ -113,8 +115,12 @@ class Tree:
         return out
 
 
-def build_tree(mechanism: Mechanism, parameters: str = "setup") -> Tree:
-    """The Tree of a Mechanism in a new Graph. parameters: "setup", or "runtime" to make them inputs of every call."""
+def build_tree(mechanism: Mechanism, parameters: str = "setup", kept: Sequence[str] = ()) -> Tree:
+    """The Tree of a Mechanism in a new Graph.
+
+    parameters  "setup", or "runtime" to make them inputs of every call
+    kept        fixed and locked joints that become Links, which do not move: for the wrenches that they transmit
+    """
     if not isinstance(mechanism, Mechanism):
         raise ModelError(f"a Mechanism was expected, {mechanism!r} given. Load it first: sb.load(name_or_path).")
     if parameters not in ("setup", "runtime"):
@@ -136,7 +142,7 @@ def build_tree(mechanism: Mechanism, parameters: str = "setup") -> Tree:
     tree.places[WORLD] = (-1, None, zeros(3))
     coordinates = _number(mechanism)
     for joint in mechanism.joints:
-        _add_joint(tree, joint, coordinates)
+        _add_joint(tree, joint, coordinates, joint.name in kept)
     return tree
 
 
@@ -151,7 +157,7 @@ def _number(mechanism: Mechanism) -> dict[str, tuple[int, int]]:
     return out
 
 
-def _add_joint(tree: Tree, joint: Joint, coordinates: dict[str, tuple[int, int]]) -> None:
+def _add_joint(tree: Tree, joint: Joint, coordinates: dict[str, tuple[int, int]], kept: bool) -> None:
     parent, to_link, origin = tree.places[joint.parent]
     placement = tree.node(joint.placement)
     # pose of the joint frame in the frame of the parent's Link
@@ -180,6 +186,12 @@ def _add_joint(tree: Tree, joint: Joint, coordinates: dict[str, tuple[int, int]]
         link.elastic = joint.elastic is not None and k == len(motions) - 1
         tree.links.append(link)
         parent, rotation, offset = link.index, None, zeros(3)
+    if kept and not motions:
+        still = tree.graph.zero
+        tree.links.append(
+            Link(start, parent, "T", 0, rotation, offset, still, still, still, ((),), joint.name, body=joint.child)
+        )
+        parent, rotation, offset = start, None, zeros(3)
     if joint.rotor is not None and motions:
         _add_rotor(tree, joint, tree.links[start], coordinates)
     if motions:
@@ -272,7 +284,11 @@ def _align_z(u: list[float], graph: Graph) -> Array:
     x = np.eye(3)[int(np.argmin(np.abs(z)))]
     x = x - z * (x @ z)
     x /= np.linalg.norm(x)
-    matrix = np.stack([x, np.cross(z, x), z], axis=1)
+    return _constants(np.stack([x, np.cross(z, x), z], axis=1), graph)
+
+
+def _constants(matrix: Array, graph: Graph) -> Array:
+    """A rotation matrix of floats as nodes."""
     out = np.empty((3, 3), dtype=object)
     for i, v in enumerate(matrix.flat):
         out.flat[i] = graph.number(snap(float(v)))
@@ -286,10 +302,18 @@ def snap(value: float) -> float | int:
 
 
 def _locked(tree: Tree, joint: Joint, rotation: Array | None, offset: Array) -> tuple[Array | None, Array]:
-    """Pose of the child frame of a joint that stays at `value`."""
-    value = tree.node(joint.value) if joint.value is not None else 0
-    for kind, letter in KINDS[joint.kind].motions(joint):
-        if kind in "BF" or is_zero(value):
+    """Pose of the child frame of a joint that stays at `value`; one without is at its coordinates' zero."""
+    entries = [tree.node(x) for x in joint.values]
+    for kind, letter in KINDS[joint.kind].motions(joint) if entries else ():
+        if kind == "F":
+            step, entries = as_array(entries[:3]), entries[3:]
+            offset = offset + _turn(rotation, step)
+        if kind in "BF":
+            quaternion, entries = [float(x.data) for x in entries[:4]], entries[4:]  # validated: numbers
+            rotation = _compose(rotation, _identity_or(_constants(from_quaternion(quaternion), tree.graph)))
+            continue
+        value, entries = entries[0], entries[1:]
+        if is_zero(value):
             continue
         align, axis, sign = _axis(tree, joint, letter)
         turned = _compose(rotation, align)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from symbody.errors import nearest
 from symbody.expr.functions import call
 from symbody.formalisms import triples as t3
 from symbody.formalisms.accounts import Account, contact_account, rate_along_motion
@@ -34,8 +35,6 @@ def tyre(element: Element) -> None:
     external        (Fx, Fy, Fz, Mx, My, Mz) = function(penetration, slip angle, camber, slip, penetration rate, t)
     relaxation_x, relaxation_y (m): the slips follow over these lengths of travel; states x_<name>_slip, x_<name>_side.
     """
-    if len(element.frames) != 1:
-        raise element.fault(f"has {len(element.frames)} points; expected one, the wheel's centre.")
     law = element.option("law", ("linear", "magic_formula", "external"))
     record = _record(element) if law == "magic_formula" else None
     place, slide = wheel_contact(element)
@@ -159,6 +158,9 @@ def _record(element: Element) -> MagicFormula:
     if not isinstance(given, MagicFormula):
         given = SETS[element.option("tyre", tuple(SETS))]
     own = element.coefficients(NAMES)
+    for name in element.force.values:
+        if name.isupper() and name not in NAMES:
+            raise element.fault(f"has no use for {name!r}. {nearest(name, NAMES)}")
     if element.given("radius"):
         own.setdefault("UNLOADED_RADIUS", element.value("radius"))
     return replace(given, **own)

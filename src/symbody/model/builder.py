@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,15 @@ from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.model import pieces
 from symbody.model.couplings import COUPLING_KINDS, quote_coordinates
+from symbody.model.joint_value import read_value
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import WORLD, Body, Coupling, Cut, Force, Joint, Mechanism, Placement, Sensor, Shape
 from symbody.model.numbers import AUTO, frozen_array, number_of, sequence_of, to_node
 from symbody.model.origin import fault, place, shown
 from symbody.model.pieces import identifier, is_auto
 from symbody.model.placing import axis_vector, rotation_matrix
-from symbody.model.validate import check_finite, validate
+from symbody.model.validate import MODES, check_finite, validate
 
-MODES = ("actuated", "passive", "locked", "driven")
 ARGUMENTS = ("q", "qd", "qdd", "tau", "qdd_driven", "workspace")  # of the equations
 RESERVED = ("t", "pi", "deg", "inf", "nan", AUTO, "True", "False", "and", "or", "not", *ARGUMENTS)
 
@@ -131,8 +132,8 @@ class Builder:
         """A rigid body: mass (kg), com (3,) m, inertia about the com in body axes (kg m^2).
 
         inertia: 0 | 3 (diagonal) | 6 [Ixx, Ixy, Iyy, Ixz, Iyz, Izz] | 3 x 3. frames: name -> position (3,), or
-        {"position":, "rotation":}, or Placement. "auto" makes m_<name>, c_<name>x.., I_<name>xx.. With
-        `physical=False` a published tensor that no rigid body has is taken as it is.
+        {"position":, "rotation":}, or Placement. "auto" makes m_<name>, c_<name>x.., I_<name>xx.., p_<name>_<frame>x..
+        With `physical=False` a published tensor that no rigid body has is taken as it is.
         """
         self._check_name("body", name, self._bodies, origin)
         if name == WORLD:
@@ -144,7 +145,10 @@ class Builder:
             self.number(mass, f"m_{tag}", at["mass"], f"mass of {owner}"),
             self.vector(com, f"com of {owner}", f"c_{tag}", at["com"]),
             pieces.inertia_tensor(inertia, self._numbers(at["inertia"]), self.graph, owner, f"I_{tag}", at["inertia"]),
-            {k: self._frame(f, f"frame {k!r} of {owner}", at["frames"]) for k, f in (frames or {}).items()},
+            {
+                k: self._frame(f, f"frame {k!r} of {owner}", f"p_{tag}_{identifier(str(k))}", at["frames"])
+                for k, f in (frames or {}).items()
+            },
             tuple(shapes),
             origin,
             physical,
@@ -176,8 +180,10 @@ class Builder:
     ) -> Builder:
         """A joint from parent to child; position (3,) m and rotation place its frame in the parent's body frame.
 
-        mimic: (joint, ratio, offset) | limits: (lower, upper, velocity, effort) | rotor: (inertia, ratio, gyroscopic) |
-        elastic: (stiffness, damping), or mappings of these names. `Joint` says the rest.
+        value: one for each coordinate, a list where there are several: where a locked joint stands, laws of t of a
+        driven one | mimic: (joint, ratio, offset) | limits: (lower, upper, velocity, effort) |
+        rotor: (inertia, ratio, gyroscopic) | elastic: (stiffness, damping), or mappings of these names. `Joint` says
+        the rest.
         """
         self._check_name("joint", name, self._joints, origin)
         owner, tag = f"joint {name!r}", identifier(name)
@@ -185,15 +191,15 @@ class Builder:
         def at(field: str) -> str:
             return place(origin, field)
 
-        def law(x: Any, what: str, auto: str, time: bool = False) -> Node | None:
-            return None if x is None else self.number(x, auto, at(what), f"{what} of {owner}", time)
+        def law(x: Any, what: str, auto: str) -> Node | None:
+            return None if x is None else self.number(x, auto, at(what), f"{what} of {owner}")
 
         _one_of(kind, KINDS, "kind", owner, at("kind"))
         _one_of(mode, MODES, "mode", owner, at("mode"))
         for what, body in (("parent", parent), ("child", child)):
             if not isinstance(body, str):
                 raise fault(at(what), f"{owner} has {what} {shown(body)}; expected the name of a body.")
-        self._joints[name] = Joint(
+        made = Joint(
             name,
             kind,
             parent,
@@ -203,9 +209,9 @@ class Builder:
             law(pitch, "pitch", f"h_{tag}"),
             pieces.sequence(sequence, kind, owner, at("sequence")),
             mode,
-            law(value, "value", f"q_{tag}", time=mode == "driven"),
+            None,
             pieces.mimic(mimic, self._numbers(at("mimic")), owner, at("mimic")),
-            pieces.limits(limits, owner, at("limits")),
+            pieces.limits(limits, self._numbers(at("limits")), owner, at("limits")),
             law(stiffness, "stiffness", f"k_{tag}"),
             law(rest, "rest", f"r_{tag}"),
             law(viscous, "viscous", f"fv_{tag}"),
@@ -214,6 +220,11 @@ class Builder:
             pieces.elastic(elastic, self._numbers(at("elastic")), owner, tag, at("elastic")),
             origin,
         )
+
+        def entry(x: Any, auto: str, what: str) -> Node:
+            return self.number(x, auto, at("value"), what, time=mode == "driven")
+
+        self._joints[name] = replace(made, value=read_value(made, value, entry, f"q_{tag}"))
         return self
 
     def cut(
@@ -231,11 +242,14 @@ class Builder:
     ) -> Builder:
         """A loop closure between two frames: body, "body.frame" or (body, frame). `Cut` says what the kinds mean.
 
-        length (m) of a rod | rows: of kind rows, numbers 0 to 5 or names x, y, z, rx, ry, rz | axis, axis2: x, y or z.
+        length (m) of a rod, which may depend on t | rows: of kind rows, numbers 0 to 5 or names x, y, z, rx, ry, rz |
+        axis, axis2: x, y or z.
         """
         self._check_name("cut", name, self._cuts, origin)
         owner, at = f"cut {name!r}", place(origin, "length")
-        size = None if length is None else self.number(length, f"l_{identifier(name)}", at, f"length of {owner}")
+        size = None
+        if length is not None:
+            size = self.number(length, f"l_{identifier(name)}", at, f"length of {owner}", time=kind == "rod")
         chosen = pieces.cut_rows(rows, owner, place(origin, "rows"))
         start, end = (pieces.point(p, owner, place(origin, "between")) for p in (first, second))
         self._cuts[name] = Cut(name, kind, start, end, size, chosen, axis, axis2, switched, origin)
@@ -287,6 +301,9 @@ class Builder:
             raise fault(place(origin, "points"), f"{owner} has points {shown(points)}; expected a list of them.")
         given = {}
         for key, value in {**(values or {}), **more}.items():
+            if key == "function" and isinstance(value, str):
+                given[key] = value  # its names are those of the law: Z, Zd, t
+                continue
             number = self._numbers(place(origin, key))
             given[key] = pieces.force_value(value, number, self.names, f"{key} of {owner}", f"{key}_{tag}")
         ends = tuple(pieces.point(p, owner, place(origin, "points")) for p in points)
@@ -337,15 +354,15 @@ class Builder:
             where = f" (first at {first})" if first else ""
             raise fault(origin, f"{what} {name!r} is given twice{where}; expected different names.")
 
-    def _frame(self, value: Any, owner: str, origin: str) -> Placement:
+    def _frame(self, value: Any, owner: str, auto: str, origin: str) -> Placement:
         if isinstance(value, Placement):
             return value
         if not isinstance(value, Mapping):
-            return self.placement(value, None, owner, "", origin)
+            return self.placement(value, None, owner, auto, origin)
         for key in value:
             if key not in ("position", "rotation"):
                 raise fault(origin, f"{owner} has the key {shown(key)}; expected position or rotation.")
-        return self.placement(value.get("position", (0, 0, 0)), value.get("rotation"), owner, "", origin)
+        return self.placement(value.get("position", (0, 0, 0)), value.get("rotation"), owner, auto, origin)
 
 
 def _one_of(value: Any, known: Any, what: str, owner: str, origin: str) -> None:

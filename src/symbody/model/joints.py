@@ -68,3 +68,22 @@ KINDS: dict[str, Kind] = {
     "floating": Kind(_free("xyz"), "all motions: three translations and three angles in turn"),
     "free": Kind(_always(("F", "")), "all motions: position and quaternion"),
 }
+
+
+def coordinate_names(joint: Any) -> tuple[str, ...]:
+    """The coordinates of a joint in words, with units and in their order; the deflection of an elastic one is none."""
+    out: list[str] = []
+    for motion, axis in KINDS[joint.kind].motions(joint):
+        if motion == "F":
+            out += [f"{x} (m)" for x in "xyz"]
+        if motion in "BF":
+            out += [f"{x} of the quaternion" for x in "wxyz"]
+            continue
+        where = "the axis" if axis == "u" else axis
+        out.append(f"along {where} (m)" if motion == "T" else f"about {where} (rad)")
+    return tuple(out)
+
+
+def has_quaternion(joint: Any) -> bool:
+    """Whether the last four coordinates of a joint are a quaternion."""
+    return any(motion in "BF" for motion, _ in KINDS[joint.kind].motions(joint))

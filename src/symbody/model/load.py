@@ -12,6 +12,7 @@ from typing import Any
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.model.loop_file import close_loops
 from symbody.model.mechanism import Mechanism
+from symbody.model.xml_file import expand_xacro
 
 FOLDER = Path(__file__).parent / "bundled"
 READERS = {
@@ -52,6 +53,8 @@ def _load(name_or_path: str | Path, options: dict[str, Any]) -> Mechanism:
     name = str(name_or_path)
     if path.suffix or (len(path.parts) > 1 and not name.startswith("patterns/")):
         if path.is_file():
+            if path.suffix.lower() == ".xacro":
+                raise ModelError(f"{path} is a xacro macro file; expected plain URDF. {expand_xacro(path)}")
             raise ModelError(f"{path} has the suffix {path.suffix!r}; expected one of {', '.join(READERS)}.")
         raise _no_file(path)
     file = FOLDER / f"{name}.yaml"

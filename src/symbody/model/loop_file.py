@@ -17,7 +17,6 @@ from typing import Any
 from symbody.errors import nearest
 from symbody.model.mechanism import Cut, Mechanism
 from symbody.model.origin import fault, shown
-from symbody.model.validate import validate
 from symbody.model.yaml_data import LONGEST, List, Map, read_yaml
 
 TYPES = {"6d": "solid", "3d": "ball"}
@@ -48,7 +47,7 @@ def close_loops(mechanism: Mechanism, path: str | Path) -> Mechanism:
         joints = tuple(
             replace(j, mode="passive") if j.mode == "actuated" and j.name not in motors else j for j in joints
         )
-    return validate(mechanism.replace(cuts=(*mechanism.cuts, *cuts), joints=joints, notes=(*mechanism.notes, *notes)))
+    return mechanism.replace(cuts=(*mechanism.cuts, *cuts), joints=joints, notes=(*mechanism.notes, *notes))
 
 
 def _read(path: Path) -> Map:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symbody.errors import NameLookupError, nearest
+from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
+from symbody.model.frozen import freeze
 from symbody.model.joints import KINDS
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ class Placement:
 
     rotation: np.ndarray  # (3, 3) nodes
     position: np.ndarray  # (3,) nodes, m
+
+    def __post_init__(self) -> None:
+        freeze(self, "rotation", "position")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +66,9 @@ class Body:
     shapes: tuple[Shape, ...] = ()
     origin: str = ""
     physical: bool = True  # False: a published tensor that no rigid body has, taken as it is
+
+    def __post_init__(self) -> None:
+        freeze(self, "com", "inertia", "frames")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +111,7 @@ class Joint:
     pitch      m/rad, helical kinds
     sequence   order of elementary rotations of kinds that have several, such as "xyz"
     mode       actuated, passive (no effort), locked (at `value`), driven (prescribed: `value` is a law of time t)
+    value      of one coordinate; a tuple where there are several, in the order of the coordinates (see `values`)
     stiffness, rest, viscous, coulomb   joint laws: tau = -stiffness (q - rest) - viscous qd - coulomb sign(qd)
     elastic    (stiffness, damping) between motor and link side: the joint gets a second, elastic coordinate
     """
@@ -117,7 +125,7 @@ class Joint:
     pitch: Node | None = None
     sequence: str = ""
     mode: str = "actuated"
-    value: Node | None = None
+    value: Node | tuple[Node, ...] | None = None
     mimic: Mimic | None = None
     limits: Limits = Limits()
     stiffness: Node | None = None
@@ -128,14 +136,25 @@ class Joint:
     elastic: tuple[Node, Node] | None = None
     origin: str = ""
 
+    def __post_init__(self) -> None:
+        freeze(self, "axis")
+
+    @property
+    def values(self) -> tuple[Node, ...]:
+        """`value` as one expression for each coordinate; () if there is none."""
+        if self.value is None:
+            return ()
+        return self.value if isinstance(self.value, tuple) else (self.value,)
+
 
 @dataclass(frozen=True, eq=False)
 class Cut:
     """A loop closure between two frames (body, frame name), which coincide (or keep their distance) when it is closed.
 
-    kind      solid (6 equations), ball (3), rod (1: the points keep the distance `length`), revolute (5), prismatic
-              (5), universal (4), cylindrical (4), or rows: the chosen ones of x, y, z, rx, ry, rz (0 to 5), which are
-              displacements and small rotations of the second frame along and about the axes of the first
+    kind      solid (6 equations), ball (3), rod (1: the points keep the distance `length`, which may be an expression
+              of parameters and the time t), revolute (5), prismatic (5), universal (4), cylindrical (4), or rows: the
+              chosen ones of x, y, z, rx, ry, rz (0 to 5), which are displacements and small rotations of the second
+              frame along and about the axes of the first
     axis      x, y or z: direction of the joint that was cut, an axis of both frames (of a universal one: the axis of
               the first frame, which stays perpendicular to the axis `axis2` of the second)
     switched  whether the loop opens and closes during motion: an input s_<name> says when (1 closed, 0 open)
@@ -181,6 +200,9 @@ class Force:
     values: Mapping[str, Any] = field(default_factory=dict)
     origin: str = ""
 
+    def __post_init__(self) -> None:
+        freeze(self, "values")
+
 
 @dataclass(frozen=True, eq=False)
 class Sensor:
@@ -207,6 +229,9 @@ class Mechanism:
     sensors: tuple[Sensor, ...] = ()
     notes: tuple[str, ...] = ()  # what a reader ignored or rounded
     source: str = ""  # file or publication
+
+    def __post_init__(self) -> None:
+        freeze(self, "gravity")
 
     @property
     def nq(self) -> int:
@@ -237,7 +262,7 @@ class Mechanism:
             yield from j.placement.rotation.flat
             yield from j.placement.position.flat
             yield from j.axis.flat
-            for x in (j.pitch, j.value, j.stiffness, j.rest, j.viscous, j.coulomb, *(j.elastic or ())):
+            for x in (j.pitch, *j.values, j.stiffness, j.rest, j.viscous, j.coulomb, *(j.elastic or ())):
                 if x is not None:
                     yield x
             if j.rotor is not None:
@@ -263,8 +288,29 @@ class Mechanism:
         raise NameLookupError(f"{self.name} has no joint {name!r}. {nearest(name, [j.name for j in self.joints])}")
 
     def replace(self, **changes: Any) -> Mechanism:
-        """The same Mechanism with some fields changed."""
-        return _replace(self, **changes)
+        """The same Mechanism with some fields changed, validated again; what stays the same piece is not."""
+        from symbody.model.validate import validate
+
+        for name in changes:
+            if name not in self.__dataclass_fields__:
+                raise NameLookupError(f"a Mechanism has no field {name!r}. {nearest(name, self.__dataclass_fields__)}")
+        return validate(_replace(self, **changes), self)
+
+    def with_loops(self, **closed: bool) -> Mechanism:
+        """Switched cuts and couplings by name: True makes one permanent, False takes it away."""
+        pieces: tuple[Any, ...] = (*self.cuts, *self.couplings)
+        known = [p.name for p in pieces if p.switched]
+        for name, value in closed.items():
+            if name not in known:
+                raise NameLookupError(f"{self.name} has no switched loop {name!r}. {nearest(name, known)}")
+            if value not in (0, 1):
+                raise ModelError(f"{self.name}: loop {name!r} was given {value!r}; expected True (closed) or False.")
+
+        def held(pieces: tuple[Any, ...]) -> tuple[Any, ...]:
+            kept = (p for p in pieces if closed.get(p.name, True))
+            return tuple(_replace(p, switched=False) if p.name in closed else p for p in kept)
+
+        return self.replace(cuts=held(self.cuts), couplings=held(self.couplings))
 
     @staticmethod
     def builder(name: str, gravity: Sequence[Any] = (0, 0, -9.81), source: str = "") -> Builder:
@@ -285,7 +331,7 @@ class Mechanism:
         return f"```\n{tree_text(self)}\n```"
 
     def show(self, q: Any = None, parameters: Mapping[str, float] | None = None) -> Any:
-        """A matplotlib figure of the skeleton at q (zero, and unit quaternions, if it is not given)."""
+        """A matplotlib figure at q, in its plane if the mechanism is planar. Without q: zero, with the loops closed."""
         from symbody.model.show import show
 
         return show(self, q, parameters)

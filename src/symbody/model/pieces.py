@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -13,7 +14,7 @@ from symbody.errors import nearest
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.model.mechanism import Limits, Mimic, Rotor
-from symbody.model.numbers import AUTO, frozen_array, number_of, sequence_of, to_node
+from symbody.model.numbers import AUTO, frozen_array, number_of, sequence_of
 from symbody.model.origin import fault, shown
 
 Number = Callable[[Any, str, str], Node]  # a value, the name of the symbol if it is "auto", what it is -> Node
@@ -95,8 +96,8 @@ def elastic(value: Any, number: Number, owner: str, tag: str, origin: str) -> tu
     return stiffness, number(given.get("damping", 0), f"de_{tag}", f"elastic damping of {owner}")
 
 
-def limits(value: Any, owner: str, origin: str) -> Limits:
-    """From None, (lower, upper), a mapping or Limits; numbers only."""
+def limits(value: Any, number: Number, owner: str, origin: str) -> Limits:
+    """From None, (lower, upper), a mapping or Limits; expressions are taken at the defaults of their parameters."""
     if value is None:
         return Limits()
     if not isinstance(value, Limits):
@@ -104,7 +105,7 @@ def limits(value: Any, owner: str, origin: str) -> Limits:
         if isinstance(value, (str, int, float)):
             raise fault(origin, f"limits of {owner} are {shown(value)}; expected [lower, upper] or {', '.join(names)}.")
         given = _fields(value, names, f"limits of {owner}", origin)
-        value = Limits(**{k: _limit(v, f"{k} limit of {owner}", origin) for k, v in given.items()})
+        value = Limits(**{k: _limit(v, number, f"{k} limit of {owner}", origin) for k, v in given.items()})
     if value.lower is not None and value.upper is not None and not value.lower < value.upper:
         raise fault(origin, f"limits of {owner} are {value.lower:g} to {value.upper:g}; expected lower < upper.")
     for what in ("velocity", "effort"):
@@ -115,8 +116,20 @@ def limits(value: Any, owner: str, origin: str) -> Limits:
     return made
 
 
-def _limit(value: Any, what: str, origin: str) -> float | None:
-    return None if value is None else number_of(to_node(value, Graph(), {}, what, origin))
+def _limit(value: Any, number: Number, what: str, origin: str) -> float | None:
+    return None if value is None else default_value(value, number, what, origin)
+
+
+def default_value(value: Any, number: Number, what: str, origin: str) -> float:
+    """A number, or an expression at the defaults of its parameters: of what no equation contains."""
+    if is_auto(value):
+        raise fault(origin, f"{what} is 'auto'; expected a number, for it stands in no equation.")
+    found = number_of(number(value, "", what))
+    if found is None:
+        raise fault(origin, f"{what} is {shown(value)}; expected parameters with a default in it, for it is a number.")
+    if not math.isfinite(found):
+        raise fault(origin, f"{what} is {shown(value)}, which is {found:g} for the default parameters.")
+    return found
 
 
 def force_value(value: Any, number: Number, names: Mapping[str, Any], what: str, auto: str) -> Any:

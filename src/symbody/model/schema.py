@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from symbody.model.couplings import COUPLING_KINDS
+from symbody.model.force_kinds import FORCE_KINDS
 from symbody.model.joints import KINDS
 from symbody.model.pieces import CUT_ROWS
 from symbody.model.placing import AXES
-from symbody.model.validate import CUT_KINDS
+from symbody.model.validate import CUT_KINDS, MODES
 
 VERSION = 1
 SCHEMA_FILE = Path(__file__).parent / "model_file.schema.json"
@@ -91,10 +92,14 @@ PIECES: dict[str, Schema] = {
     "frame": _some(_POSE),
     "shape": _some({
         "kind": _choice(("box", "cylinder", "sphere", "mesh"), "box, cylinder (radius, length), sphere (radius), mesh"),
-        "size": {"type": "array", "items": {"type": "number"}, "description": "m"},
+        "size": {"type": "array", "items": {"$ref": "#/$defs/number"}, "description": "m"},
         **_POSE,
         "file": _text("of a mesh"),
-        "colour": {"type": "array", "items": {"type": "number"}, "description": "red, green, blue, alpha; 0 to 1"},
+        "colour": {
+            "type": "array",
+            "items": {"$ref": "#/$defs/number"},
+            "description": "red, green, blue, alpha; 0 to 1",
+        },
     }, ("kind",)),
     "joint": _some({
         "kind": _choice(KINDS, "; ".join(f"{name}: {kind.text}" for name, kind in KINDS.items())),
@@ -105,8 +110,11 @@ PIECES: dict[str, Schema] = {
             "description": "direction in the joint frame; z if it is not given",
             "anyOf": [{"enum": list(AXES)}, {"$ref": "#/$defs/vector"}],
         },
-        "mode": _choice(("actuated", "passive", "locked", "driven"), "actuated if it is not given"),
-        "value": _number("coordinate of a locked joint; law of the time t of a driven one"),
+        "mode": _choice(MODES, "actuated if it is not given"),
+        "value": {
+            "description": "where a locked joint stands; law of the time t of a driven one; a list if it has several",
+            "anyOf": [{"$ref": "#/$defs/number"}, {"type": "array", "items": {"$ref": "#/$defs/number"}}],
+        },
         "pitch": _number("m/rad, of helical and y joints"),
         "sequence": _text("rotation axes in turn, of universal, spherical and floating joints, such as zyx"),
         "mimic": _some({
@@ -129,7 +137,7 @@ PIECES: dict[str, Schema] = {
     "cut": _some({
         "kind": _choice(CUT_KINDS, "; ".join(f"{kind}: {n} equations" for kind, n in CUT_KINDS.items())),
         "between": {"type": "array", "minItems": 2, "maxItems": 2, "description": "two frames: body or body.frame"},
-        "length": _number("of a rod, m"),
+        "length": _number("of a rod, m; it may depend on the time t"),
         "rows": {
             "type": "array",
             "items": {"enum": [*range(6), *CUT_ROWS]},
@@ -145,7 +153,7 @@ PIECES: dict[str, Schema] = {
         "switched": _flag("as of a cut"),
     }, ("expression",)),
     "force": _some({
-        "kind": _text("a law of the library"),
+        "kind": _choice(FORCE_KINDS, "; ".join(f"{name}: {kind.text}" for name, kind in FORCE_KINDS.items())),
         "points": {"type": "array", "minItems": 1, "description": "bodies or body.frame"},
         "values": {"type": "object", "description": "parameters of the law; they may stand beside kind too"},
     }, ("kind", "points"), more=True),

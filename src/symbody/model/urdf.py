@@ -19,7 +19,7 @@ from symbody.model.file_values import FileValues, tensor_of, turned
 from symbody.model.mechanism import WORLD, Limits, Mechanism
 from symbody.model.pose import IDENTITY, Pose, from_z
 from symbody.model.urdf_shapes import Meshes, pose_of, read_materials, read_shapes
-from symbody.model.xml_file import Element, read_xml
+from symbody.model.xml_file import Element, expand_xacro, read_xml
 
 KINDS = {
     "revolute": "revolute",
@@ -71,11 +71,7 @@ def _refuse_xacro(top: Element, path: Path) -> None:
         value = next((v for v in element.attributes.values() if "${" in v or "$(" in v), None)
         if element.tag.startswith("xacro:") or value is not None or path.suffix == ".xacro":
             found = f"<{element.tag}>" if value is None else f"the expression {value[:60]!r}"
-            plain = path.name.removesuffix(".xacro").removesuffix(".urdf") + ".urdf"
-            raise element.error(
-                f"this is a xacro macro file ({found}); expected plain URDF. "
-                f"Expand it first: xacro {path.name} -o {'expanded_' if plain == path.name else ''}{plain}"
-            )
+            raise element.error(f"this is a xacro macro file ({found}); expected plain URDF. {expand_xacro(path)}")
 
 
 class _Reader:

@@ -19,7 +19,7 @@ from symbody.errors import ModelError
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import WORLD, Body, Joint, Mechanism, Placement, Shape
 from symbody.model.numbers import number_of
-from symbody.model.pose import IDENTITY, Pose, from_axis_angle, snapped, to_rpy
+from symbody.model.pose import IDENTITY, Pose, from_axis_angle, from_quaternion, snapped, to_rpy
 
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 PLAIN = {"R": "revolute", "T": "prismatic", "F": "floating"}
@@ -128,6 +128,11 @@ class _Writer:
         owner = f"joint {joint.name!r}"
         if joint.elastic is not None:
             raise ModelError(f"{owner} is elastic; URDF has no such joint. Replace it by a rigid one.")
+        pose = self._pose(joint.placement, owner)
+        axis = tuple(float(x) for x in self._array(joint.axis, owner))
+        if joint.mode == "locked":
+            self._urdf_joint(joint.name, "fixed", joint.parent, joint.child, self._locked(joint, pose, axis))
+            return
         motions = KINDS[joint.kind].motions(joint)
         for letter, _ in motions:
             if letter not in PLAIN:
@@ -135,11 +140,6 @@ class _Writer:
                     f"{owner} of kind {joint.kind!r} cannot be written as URDF; expected hinges, slides, free joints. "
                     + ("Use the kind 'spherical', three hinges in turn." if letter == "B" else "URDF has no screws.")
                 )
-        pose = self._pose(joint.placement, owner)
-        axis = tuple(float(x) for x in self._array(joint.axis, owner))
-        if joint.mode == "locked":
-            self._urdf_joint(joint.name, "fixed", joint.parent, joint.child, self._locked(joint, pose, axis))
-            return
         if not motions:
             self._urdf_joint(joint.name, "fixed", joint.parent, joint.child, pose)
         parent = joint.parent
@@ -182,12 +182,19 @@ class _Writer:
 
     def _locked(self, joint: Joint, pose: Pose, axis: tuple[float, ...]) -> Pose:
         """The pose of the child of a joint that stays at its value."""
-        value = 0.0 if joint.value is None else self._number(joint.value, f"joint {joint.name!r}")
-        for letter, name in KINDS[joint.kind].motions(joint):
-            u = np.array(axis if name == "u" else AXES.get(name, AXES["z"]))
-            if letter == "T":
-                pose = pose @ Pose(np.eye(3), u * value)
-            elif letter == "R":
+        owner = f"joint {joint.name!r}"
+        entries = [self._number(x, owner) for x in joint.values]
+        for letter, name in KINDS[joint.kind].motions(joint) if entries else ():
+            if letter == "F":
+                pose, entries = pose @ Pose(np.eye(3), np.array(entries[:3])), entries[3:]
+            if letter in "BF":
+                pose, entries = pose @ Pose(from_quaternion(entries[:4]), np.zeros(3)), entries[4:]
+                continue
+            u, value = np.array(axis if name == "u" else AXES[name]), entries.pop(0)
+            if letter in "TH":
+                pitch = 1.0 if letter == "T" or joint.pitch is None else self._number(joint.pitch, owner)
+                pose = pose @ Pose(np.eye(3), u * pitch * value)
+            if letter in "RH":
                 pose = pose @ Pose(from_axis_angle(list(u), value), np.zeros(3))
         return pose
 

@@ -20,8 +20,21 @@ from symbody.expr.arrays import is_zero
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.model.couplings import check_coupling
+from symbody.model.force_kinds import check_force
+from symbody.model.joint_value import check_value
 from symbody.model.joints import KINDS
-from symbody.model.mechanism import WORLD, Body, Cut, Joint, Mechanism, Placement, has_coordinates
+from symbody.model.mechanism import (
+    WORLD,
+    Body,
+    Coupling,
+    Cut,
+    Force,
+    Joint,
+    Mechanism,
+    Placement,
+    Sensor,
+    has_coordinates,
+)
 from symbody.model.numbers import numbers_of, value_of
 from symbody.model.origin import fault, place, shown
 
@@ -32,20 +45,32 @@ CUT_KINDS = {  # and how many equations they are
 INERTIA_SLACK = 1e-6  # relative to the largest moment: published tables are rounded
 ROTATION_SLACK = 1e-6  # of R R^T - 1
 SCREWS = ("helical", "y")
+MODES = ("actuated", "passive", "locked", "driven")
+PIECES = {"bodies": Body, "joints": Joint, "cuts": Cut, "couplings": Coupling, "forces": Force, "sensors": Sensor}
 
 Given = Mapping[str, Any]  # parameter -> number, or batch (b,) of numbers
 DEFAULTS: Given = MappingProxyType({})
 
 
-def validate(mechanism: Mechanism) -> Mechanism:
-    """The Mechanism with its joints sorted parents first; ModelError says what is wrong with it."""
+def validate(mechanism: Mechanism, before: Mechanism | None = None) -> Mechanism:
+    """The Mechanism with its joints sorted parents first; ModelError says what is wrong with it.
+
+    before: a valid Mechanism that this one was made from. The numbers of pieces that it has too are not looked at
+    again, for records never change; how the pieces fit together is.
+    """
+    _collections(mechanism)
     _distinct(mechanism)
     _tree(mechanism)
-    mechanism = mechanism.replace(joints=_sorted(mechanism.joints))
+    mechanism = replace(mechanism, joints=_sorted(mechanism.joints))
+    known = set() if before is None else {id(p) for p in (*before.bodies, *before.joints)}
     for body in mechanism.bodies:
-        _body(body)
+        if id(body) not in known:
+            _body(body)
     for joint in mechanism.joints:
-        _joint(joint, mechanism)
+        if id(joint) not in known:
+            _joint(joint)
+        if joint.mimic is not None:
+            _mimic(joint, mechanism)
     _points(mechanism)
     for coupling in mechanism.couplings:
         check_coupling(coupling, mechanism)
@@ -54,7 +79,7 @@ def validate(mechanism: Mechanism) -> Mechanism:
 
 
 def check_values(mechanism: Mechanism, given: Given) -> None:
-    """The same demands on bodies and joints that contain some of the given parameters, with these numbers for them."""
+    """The same demands on bodies, joints and rods that contain some of the given parameters, with these numbers."""
     if not given:
         return
     for body in mechanism.bodies:
@@ -62,11 +87,13 @@ def check_values(mechanism: Mechanism, given: Given) -> None:
         if own:
             _told(own, partial(_body, replace(body, origin=""), given))
     for joint in mechanism.joints:
-        rotor = () if joint.rotor is None else (joint.rotor.inertia,)
-        laws = [x for x in (joint.stiffness, joint.viscous, joint.coulomb, *rotor) if x is not None]
-        own = _among(given, [*_placed([joint.placement]), *joint.axis.flat, *laws])
+        own = _among(given, [*_placed([joint.placement]), *joint.axis.flat, *_laws(joint).values()])
         if own:
             _told(own, partial(_joint_numbers, replace(joint, origin=""), given))
+    for cut in mechanism.cuts:
+        own = _among(given, [] if cut.length is None else [cut.length])
+        if own:
+            _told(own, partial(_length, replace(cut, origin=""), given))
 
 
 def _placed(placements: Iterable[Placement]) -> list[Node]:
@@ -90,8 +117,16 @@ def _told(own: Given, check: Callable[[], None]) -> None:
 # -- structure
 
 
+def _collections(mechanism: Mechanism) -> None:
+    """Tuples of records of their own kind, which a file cannot get wrong and code can."""
+    for what, kind in PIECES.items():
+        pieces = getattr(mechanism, what)
+        if not isinstance(pieces, tuple) or not all(isinstance(p, kind) for p in pieces):
+            raise fault("", f"{what} of {mechanism.name} are {shown(pieces)}; expected a tuple of {kind.__name__}.")
+
+
 def _distinct(mechanism: Mechanism) -> None:
-    for what in ("bodies", "joints", "cuts", "couplings", "forces", "sensors"):
+    for what in PIECES:
         pieces = getattr(mechanism, what)
         for name, count in Counter(p.name for p in pieces).items():
             if count > 1:
@@ -239,8 +274,12 @@ def check_finite(nodes: Iterable[Node], what: str, origin: str, given: Given = D
 # -- joints
 
 
-def _joint(joint: Joint, mechanism: Mechanism) -> None:
+def _joint(joint: Joint) -> None:
     owner, at = f"joint {joint.name!r}", joint.origin
+    for what, known in (("kind", KINDS), ("mode", MODES)):
+        if getattr(joint, what) not in known:
+            found = shown(getattr(joint, what))
+            raise fault(place(at, what), f"{owner} has {what} {found}; expected one of {', '.join(known)}.")
     _joint_numbers(joint)
     if (joint.kind in SCREWS) != (joint.pitch is not None):
         found = "no pitch" if joint.pitch is None else "a pitch"
@@ -248,7 +287,7 @@ def _joint(joint: Joint, mechanism: Mechanism) -> None:
         raise fault(
             place(at, "pitch"), f"{owner} of kind {joint.kind!r} has {found}; expected one (m/rad) for {screws}."
         )
-    _mode(joint, owner)
+    check_value(joint)
     motions = KINDS[joint.kind].motions(joint)
     single = len(motions) == 1 and motions[0][0] in "RTH"
     for what in ("mimic", "rotor", "elastic"):
@@ -256,8 +295,6 @@ def _joint(joint: Joint, mechanism: Mechanism) -> None:
             raise fault(
                 place(at, what), f"{owner} of kind {joint.kind!r} has {what}; expected a joint with one motion."
             )
-    if joint.mimic is not None:
-        _mimic(joint, mechanism)
 
 
 def _joint_numbers(joint: Joint, given: Given = DEFAULTS) -> None:
@@ -267,21 +304,20 @@ def _joint_numbers(joint: Joint, given: Given = DEFAULTS) -> None:
     axis = numbers_of(joint.axis, given)
     if axis is not None and not np.all(np.abs(np.linalg.norm(axis, axis=-1) - 1) < ROTATION_SLACK):
         raise fault(place(at, "axis"), f"{owner} has axis {axis.tolist()}; expected a vector of length 1.")
-    laws = {what: getattr(joint, what) for what in ("stiffness", "viscous", "coulomb")}
-    if joint.rotor is not None:
-        laws["rotor inertia"] = joint.rotor.inertia
-    for what, law in laws.items():
-        value = None if law is None else numbers_of(law, given)
+    for what, law in _laws(joint).items():
+        value = numbers_of(law, given)
         if value is not None and not np.all(value >= 0):
             raise fault(place(at, what.split()[0]), f"{owner} has {what} {value.min():g}; expected 0 or more.")
 
 
-def _mode(joint: Joint, owner: str) -> None:
-    at = place(joint.origin, "value")
-    if joint.mode == "driven" and joint.value is None:
-        raise fault(joint.origin, f"{owner} is driven and has no value; expected value, a law of the time t.")
-    if joint.value is not None and joint.mode not in ("locked", "driven"):
-        raise fault(at, f"{owner} has a value and mode {joint.mode!r}; expected mode locked or driven with it.")
+def _laws(joint: Joint) -> dict[str, Node]:
+    """What must not be negative, by words that start with its key."""
+    found = {what: getattr(joint, what) for what in ("stiffness", "viscous", "coulomb")}
+    if joint.rotor is not None:
+        found["rotor inertia"] = joint.rotor.inertia
+    if joint.elastic is not None:
+        found["elastic stiffness"], found["elastic damping"] = joint.elastic
+    return {what: law for what, law in found.items() if law is not None}
 
 
 def _mimic(joint: Joint, mechanism: Mechanism) -> None:
@@ -324,9 +360,7 @@ def _points(mechanism: Mechanism) -> None:
         for body, frame in (cut.first, cut.second):
             check(body, frame, f"cut {cut.name!r}", place(cut.origin, "between"))
     for force in mechanism.forces:
-        if not isinstance(force.kind, str) or not force.kind:
-            at = place(force.origin, "kind")
-            raise fault(at, f"force {force.name!r} has kind {shown(force.kind)}; expected the name of a law.")
+        check_force(force, mechanism)
         for body, frame in force.points:
             check(body, frame, f"force {force.name!r}", place(force.origin, "points"))
     for sensor in mechanism.sensors:
@@ -348,8 +382,21 @@ def _cut(cut: Cut) -> None:
     if cut.first == cut.second:
         raise fault(place(cut.origin, "between"), f"{owner} is between a frame and itself; expected two frames.")
     if cut.kind == "rod" and (cut.length is None or is_zero(cut.length)):
-        raise fault(place(cut.origin, "length"), f"{owner} is a rod without a length; expected length, m, not zero.")
+        at = place(cut.origin, "length")
+        raise fault(at, f"{owner} is a rod without a length; expected length, m, not zero. A ball joins two points.")
+    _length(cut)
     wrong = any(isinstance(r, bool) or not isinstance(r, int) or not 0 <= r < 6 for r in cut.rows)
     if wrong or len(set(cut.rows)) < len(cut.rows) or (cut.kind == "rows" and not cut.rows):
         at = place(cut.origin, "rows")
         raise fault(at, f"{owner} has rows {list(cut.rows)}; expected different numbers 0 to 5.")
+
+
+def _length(cut: Cut, given: Given = DEFAULTS) -> None:
+    """A rod keeps two points apart; from length 0 on its one equation has no direction."""
+    if cut.kind != "rod" or cut.length is None:
+        return
+    owner, at = f"cut {cut.name!r}", place(cut.origin, "length")
+    check_finite([cut.length], f"length of {owner}", at, given)
+    value = numbers_of(cut.length, given)
+    if value is not None and np.any(value <= 0):
+        raise fault(at, f"{owner} is a rod of length {value.min():g}; expected above 0, m. A ball joins two points.")

@@ -202,3 +202,9 @@ def inside(folder: Path, relative: str) -> Path | None:
     except (OSError, ValueError, RuntimeError):
         return None
     return target if target.is_relative_to(root) else None
+
+
+def expand_xacro(path: Path) -> str:
+    """The sentence that says how a macro file becomes plain URDF."""
+    plain = path.name.removesuffix(".xacro").removesuffix(".urdf") + ".urdf"
+    return f"Expand it first: xacro {path.name} -o {'expanded_' if plain == path.name else ''}{plain}"

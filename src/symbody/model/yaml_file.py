@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from symbody.errors import nearest
+from symbody.expr.node import Node
 from symbody.model.builder import Builder
 from symbody.model.mechanism import Mechanism, Shape
-from symbody.model.numbers import number_of
 from symbody.model.origin import Origin, fault, place, shown
+from symbody.model.pieces import default_value
 from symbody.model.schema import PIECES, VERSION
 from symbody.model.xml_file import inside
 from symbody.model.yaml_data import LONGEST, List, Map, read_yaml
@@ -254,10 +255,11 @@ def _floats(builder: Builder, data: Map, key: str, owner: str, origin: str) -> t
         return ()
     if not isinstance(entries, List):
         raise fault(origin, f"{key} of {owner} is {shown(entries)}; expected a list of numbers.")
-    values = [number_of(builder.number(e, "", origin, f"{key} of {owner}")) for e in entries]
-    if any(v is None for v in values):
-        raise fault(origin, f"{key} of {owner} has no numeric value; expected numbers.")
-    return tuple(v for v in values if v is not None)
+
+    def number(value: Any, auto: str, what: str) -> Node:
+        return builder.number(value, auto, origin, what)
+
+    return tuple(default_value(e, number, f"{key} of {owner}", origin) for e in entries)
 
 
 def _joint(builder: Builder, name: str, value: Any, origin: Origin) -> None:
@@ -291,6 +293,9 @@ def _force(builder: Builder, name: str, value: Any, origin: Origin) -> None:
     for key, v in values.items():
         if isinstance(v, Map):
             raise fault(place(origin, key), f"{key} of force {name!r} is a mapping; expected a number, list or text.")
+    if inner is not None:
+        file = str(origin).rpartition(":")[0]
+        origin = Origin(str(origin), {**origin.fields, **_places(inner, file)})
     builder.force(name, data["kind"], data["points"], values, origin)
 
 

@@ -1,0 +1,60 @@
+"""Motion of driven joints: coordinates, velocities and accelerations from the laws of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from symbody.expr.arrays import matmul, norm_squared, transpose
+from symbody.expr.derivative import jacobian
+from symbody.expr.node import Node
+from symbody.expr.walk import free_symbols
+from symbody.model.joints import has_quaternion
+from symbody.model.mechanism import Joint
+from symbody.spatial.quaternion import matrix_from_quaternion, normalise, velocity_map
+
+
+@dataclass(frozen=True, eq=False)
+class Prescribed:
+    """Coordinates (nq), velocities (nv) and their rates (nv) of one joint as nodes of time and parameters."""
+
+    q: list[Node]
+    qd: list[Node]
+    qdd: list[Node]
+
+
+def prescribed(joint: Joint, laws: Sequence[Node] | None = None) -> Prescribed:
+    """The motion of a driven joint by its `values`, or by these laws instead of them (the same in another Graph).
+
+    The laws of a quaternion may have any length but zero: it is scaled to 1.
+    """
+    laws = list(joint.values if laws is None else laws)
+    with laws[0].graph:
+        if not has_quaternion(joint):
+            q, qd = laws, rates(laws)
+        else:
+            q, qd = _turning(laws)
+    return Prescribed(q, qd, rates(qd))
+
+
+def _turning(laws: list[Node]) -> tuple[list[Node], list[Node]]:
+    """(q, qd) of a ball or a free body: omega, then the velocity of its origin, both in its own axes."""
+    graph, position, quaternion = laws[0].graph, laws[:-4], laws[-4:]
+    unit = normalise(quaternion)
+    # the part of the rate along the quaternion itself makes no omega
+    omega = matmul(velocity_map(quaternion), rates(quaternion)) / norm_squared(quaternion)
+    velocity = list(matmul(transpose(matrix_from_quaternion(unit)), rates(position))) if position else []
+
+    def nodes(values: Any) -> list[Node]:
+        return [x if isinstance(x, Node) else graph.number(x) for x in values]
+
+    return [*position, *nodes(unit)], nodes([*omega, *velocity])
+
+
+def rates(nodes: Sequence[Node]) -> list[Node]:
+    """Derivatives by time, which is the symbol of role "time"."""
+    time = [s for s in free_symbols(nodes) if s.data.role == "time"]
+    if not time:
+        return [node.graph.zero for node in nodes]
+    return [row[0] for row in jacobian(nodes, time)]
