@@ -15,7 +15,7 @@ from symbody.simulation.outcome import Outcome
 
 DOCS = ROOT / "docs"
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
-GUIDES = [DOCS / name for name in ("simulation.md", "loops.md", "analysis.md")]
+GUIDES = [DOCS / name for name in ("simulation.md", "loops.md", "kinematics.md", "analysis.md", "drawing.md")]
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md")), *sorted((ROOT / "examples").glob("*.md"))]
 
 

@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from symbody.verbs.kinematics import kinematics
     from symbody.verbs.loops import closure
     from symbody.verbs.parameters import base_parameters, regressor
+    from symbody.verbs.partition import partition
     from symbody.verbs.reactions import reactions
     from symbody.verbs.verify import verify
 
@@ -97,6 +98,7 @@ _LATER = {
     "base_parameters": "symbody.verbs.parameters",
     "verify": "symbody.verbs.verify",
     "closure": "symbody.verbs.loops",
+    "partition": "symbody.verbs.partition",
     "simulate": "symbody.simulation.simulate",
     "resume": "symbody.simulation.simulate",
     "When": "symbody.simulation.events",
@@ -228,7 +230,7 @@ __all__ = [
     "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "closure", "cos",
     "cosh", "define", "energy", "equal", "equilibrium", "evaluate", "exp", "extern", "floor", "forward_dynamics",
     "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics", "linearize", "load", "log",
-    "mask", "maximum", "minimum", "modes", "parse", "reactions", "recut", "regressor", "resume", "select",
+    "mask", "maximum", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor", "resume", "select",
     "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve", "sqrt", "substitute", "symbol",
     "symbols", "table", "tan", "tanh", "trim", "unmask", "verify", "write_report",
 ]  # fmt: skip

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from symbody.verbs.growth import PUBLISHED
+
 ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "src")}
 
 
@@ -116,7 +118,21 @@ def test_a_bad_file_is_named_with_its_line(call, tmp_path):
 
 def test_growth_needs_no_model(call):
     result = call("count", "--growth", "--json")
-    assert json.loads(result.stdout)["symbody"]["base"]["exact"]
+    found = json.loads(result.stdout)
+    assert found["symbody"]["base"]["exact"]
+    # MEDUSA, Table 4.3: all but two rows follow from the formulas of Table 4.2
+    six = {name: row.get("printed", row["six"]) for name, row in found["published"].items()}
+    assert list(six.values())[:8] == [
+        [66271, 51548], [468, 264], [7051, 5652], [4388, 3586], [2195, 1719], [852, 738], [841, 573], [599, 456]
+    ]  # fmt: skip
+    assert found["published"]["Uicker 1965, Kahn 1969"]["mul"] == "16N^4 + 215/6 N^3 + 171/4 N^2 + 53/3 N - 128"
+
+
+def test_growth_formulas_give_the_printed_counts_of_ten_joints():
+    """MEDUSA, Table 4.4, row by row."""
+    printed = [(200157, 278494), (2100, 1120), (7888, 12956), (7708, 6286), (3843, 2999), (1452, 1262), (1433, 977),
+               (1055, 808)]  # fmt: skip
+    assert [row.at(10) for row in PUBLISHED[:8]] == printed
 
 
 def test_the_module_runs_as_a_command():

@@ -4,6 +4,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -50,7 +51,22 @@ def test_an_oscillator_is_back_after_one_period(call, bench):
     assert facts["quantities"]["q"]["end"][0] == pytest.approx(0.05, rel=1e-9)
     assert facts["energy"]["start"] == pytest.approx(0.5 * 200 * 0.05**2)
     assert facts["energy"]["change"] < 1e-10
+    assert facts["energy"]["swing"] == pytest.approx(0.25, rel=1e-3)  # all of it goes to and fro
+    assert facts["energy"]["relative"] == pytest.approx(facts["energy"]["change"] / facts["energy"]["swing"])
     assert facts["quantities"]["q"]["units"] == ["m"]
+
+
+def test_a_damper_takes_energy_and_the_text_says_how_much_of_the_swing(call, bench):
+    """From 0.25 J in the spring; without kinetic or potential energy there is nothing to compare with."""
+    text = call("simulate", bench, "-t", "1", "--q0", "slide=50mm", "--output", "energy").stdout
+    found = re.search(r"largest change (\S+) J, (\S+) of the 0\.25 J that kinetic or potential energy range over", text)
+    assert float(found[1]) == pytest.approx(0.25 * float(found[2]), rel=0.05)
+    alone = data(call("simulate", bench, "-t", "1", "--q0", "slide=50mm", "--output", "kinetic", "--json"))
+    assert alone["energy"] is None
+    both = data(call("simulate", bench, "-t", "1", "--q0", "slide=50mm", "--output", "kinetic,potential", "--json"))
+    assert both["energy"]["swing"] == pytest.approx(0.25)
+    rest = data(call("simulate", bench, "-t", "1", "--output", "energy", "--json"))
+    assert rest["energy"]["relative"] is None
 
 
 def test_units_and_repeated_or_joined_options_mean_the_same(call, here):

@@ -245,6 +245,32 @@ def test_numbers_beyond_the_doubles_keep_their_meaning():
     assert evaluate(x * x, {"x": np.array([2**40])})[0] == 2.0**80
 
 
+def test_exact_numbers_stay_exact_up_to_a_size_and_are_rounded_beyond():
+    graph = sb.symbols("x").graph
+    short = graph.number(Fraction(1, 3))
+    for _ in range(5):
+        short = short * short + Fraction(1, 7)
+    assert short.data.__class__ is Fraction
+    # the digits double at every step: 60 exact ones would never end
+    long = graph.number(Fraction(1, 3))
+    for _ in range(60):
+        long = long * long + Fraction(1, 7)
+    assert long.data.__class__ is float
+    assert float(long.data) == pytest.approx((1 - (1 - 4 / 7) ** 0.5) / 2, rel=1e-12)  # the fixed point of x^2 + 1/7
+
+
+def test_a_coefficient_that_is_raised_again_and_again_stays_outside_only_while_it_is_short():
+    x = sb.symbols("x")
+    power, value = Fraction(2, 3) * x, 2 / 3 * 1.25
+    for _ in range(4):
+        power, value = power**5 * Fraction(4, 3), value**5 * 4 / 3
+    assert evaluate([power], {x: 1.25})[0] == pytest.approx(value, rel=1e-11)
+    for _ in range(40):
+        power = power**5 * Fraction(4, 3)  # no coefficient may round to a structural zero
+    assert power.op != "const"
+    assert (x.graph.number(Fraction(1001, 1000)) ** 100_000).data == pytest.approx(1.001**100_000, rel=1e-9)
+
+
 def test_constants_fold_as_the_targets_compute():
     x = sb.symbols("x")
     nan = x.graph.number(float("nan"))

@@ -1,6 +1,7 @@
 """Loops that cannot be: every one is answered by one sentence that names the loop, the joints, and what to change."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -44,13 +45,44 @@ def told(error: type[SymbodyError], *words: str, **options) -> str:
 
 
 def test_bars_that_are_too_short():
-    told(SolveError, "linkage cannot be assembled", "'loop'", "gap", "check lengths", mech=linkage(0.01, 3.0))
+    told(
+        SolveError, "linkage cannot be assembled", "'loop'", "gap", "joints crank, coupler, rocker", "check lengths",
+        mech=linkage(0.01, 3.0),
+    )  # fmt: skip
 
 
 def test_a_rod_of_impossible_length():
     told(
         SolveError, "cannot be assembled", "'rod'", "Not even alone", "check lengths and points", mech=linkage(rod=5.0)
     )
+
+
+@pytest.mark.parametrize(("length", "gap"), [(2.0, 1.1), (0.04, 0.06)])
+def test_the_gap_of_a_rod_is_a_length(length, gap):
+    """The ends of levers of 0.2 m, 0.5 m apart, are 0.1 to 0.9 m from each other."""
+    b = sb.Mechanism.builder("levers")
+    for name, x in (("a", 0.0), ("b", 0.5)):
+        b.body(name, **BAR, frames={"end": [0.2, 0, 0]})
+        b.joint(f"j{name}", "revolute", "world", name, position=[x, 0, 0])
+    told(
+        SolveError,
+        f"'bar' (gap {gap:g} m; joints ja, jb)",
+        mech=b.cut("bar", "rod", "a.end", "b.end", length=length).done(),
+    )
+
+
+def test_driven_joints_that_hold_a_loop_open():
+    """Three joints driven, then one of them free: two laws still leave a triangle that does not close."""
+    mech = linkage()
+    joints = [replace(j, mode="driven", value=mech.graph.number(0.3)) for j in mech.joints]
+    told(
+        SolveError, "All joints of 'loop' are driven", "crank, coupler, rocker", "drive fewer", "laws",
+        mech=mech.replace(joints=tuple(joints)),
+    )  # fmt: skip
+    told(
+        SolveError, "Driven joints stand where their laws say: crank, coupler;", "drive fewer",
+        mech=mech.replace(joints=(*joints[:2], mech.joints[2])),
+    )  # fmt: skip
 
 
 def test_loops_that_close_one_by_one_but_not_together():

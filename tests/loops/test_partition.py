@@ -149,33 +149,9 @@ def test_a_structurally_singular_choice_is_refused_before_anything_is_generated(
         choose_partition(doubled(both), ["a1", "d1"])
 
 
-def test_a_structurally_zero_pivot_is_refused():
-    found = found_in(three_rrr(2))
-    independent = ["q1", "q4", "q7"]
-    k, order = bad_pivots(found, independent)
-    with pytest.raises(ModelError, match=r"pivot of row hold\d\.\w+ and joint q\d is zero by structure"):
-        choose_partition(found, independent, pivots={k: order})
-    good = choose_partition(found, independent)
-    again = choose_partition(found, independent, pivots={k: good.pivots[k]})
-    assert again.pivots == good.pivots
-    with pytest.raises(ModelError, match="expected each row and each column once"):
-        choose_partition(found, independent, pivots={k: order[:-1]})
-
-
 def doubled(found):
     """Without one of the two rows of the pin: two joints are independent then."""
     return found.select([0, 2])
-
-
-def bad_pivots(found, independent):
-    """A block, and an order for it whose first pivot is structurally zero."""
-    p = choose_partition(found, independent)
-    for k, block in enumerate(p.blocks):
-        there = found.pattern[np.ix_(block.rows, block.columns)]
-        for r, c in zip(*np.nonzero(~there)):
-            rest_r, rest_c = [i for i in range(block.size) if i != r], [j for j in range(block.size) if j != c]
-            return k, [(int(r), int(c)), *zip(rest_r, rest_c)]
-    raise AssertionError("no structural zero inside a block")
 
 
 # -- driven joints, redundancy, singular configurations

@@ -42,6 +42,16 @@ def test_standard_has_nothing_to_gain_from_a_second_run(seed):
     assert cost(twice).total == cost(once).total
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("seed", range(200, 206))
+def test_outputs_that_repeat_also_with_the_other_sign_come_back_in_their_places(preset, seed):
+    roots = random_graph(seed, size=60, kind="rational")
+    zero = roots[0].graph.zero
+    several = [*roots, zero, *[-r for r in roots], *reversed(roots), zero]
+    after, _ = optimize(several, preset)
+    assert same_fractions(several, after)
+
+
 def test_unknown_preset_is_refused():
     with pytest.raises(NameLookupError, match="standard"):
         optimize([], "standart")

@@ -409,3 +409,12 @@ def test_wrong_events_are_named():
         run(ball(), [When("a", "z", reset={"v": [1, 2]})], [1.0, 0.0], 1.0)
     with pytest.raises(DefinitionError, match="limit"):
         When("a", "z", limit=0)
+
+
+@pytest.mark.parametrize("instant", [0.7, 1.1, 1.3, 1.7])
+def test_events_at_the_instants_of_steps_are_not_lost(instant):
+    """k h and (k - 1) h + h differ by a rounding: the crossing lies between two steps."""
+    ball = sb.Mechanism.builder("ball").body("ball", mass=1).joint("z", "prismatic", "world", "ball", axis="z").done()
+    run = sb.simulate(ball, 2.0, step=1e-3, events=[sb.When("tick", f"t - {instant}", direction=1)])
+    (event,) = run.events
+    assert event.t == pytest.approx(instant, abs=1e-12)

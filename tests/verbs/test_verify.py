@@ -1,11 +1,16 @@
 """The certificate holds for right models and falls for wrong programs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import symbody as sb
 from symbody.errors import ModelError
 from symbody.verbs import verify as module
+from symbody.verbs import verify_derivatives
+from symbody.verbs.states import States
+from symbody.verbs.verify_loops import ClosedStates
 
 
 @pytest.mark.parametrize("name", ["pendulum2", "acma_h80"])
@@ -44,13 +49,98 @@ def test_a_wrong_formalism_is_found(monkeypatch):
 def test_a_wrong_energy_is_found(monkeypatch):
     right = module.energy
 
-    def wrong(mechanism):
-        system = right(mechanism)
+    def wrong(mechanism, **options):
+        system = right(mechanism, **options)
         return system.replace(outputs={**system.outputs, "kinetic": system.outputs["kinetic"] * 1.001})
 
     monkeypatch.setattr(module, "energy", wrong)
     certificate = module.verify(sb.load("pendulum2"), states=5)
     assert [c.text for c in certificate.checks if not c.passed] == ["power of the efforts is the rate of the energy"]
+
+
+def sprung():
+    """Two rods, a spring-damper to the ground that is far from rest, and a motor with an input."""
+    b = sb.Mechanism.builder("sprung")
+    for name in ("a", "b"):
+        b.body(name, mass=2, com=(0.4, 0, 0), inertia=(0.1, 0.2, 0.3), frames={"end": (0.8, 0, 0)})
+    b.body("ground", frames={"hook": (0.3, 0.2, 1.0)}).joint("floor", "fixed", "world", "ground")
+    b.joint("one", "revolute", "world", "a", axis="y", viscous=0.3)
+    b.joint("two", "revolute", "a", "b", (0.8, 0, 0), axis="z")
+    b.force("strut", "spring_damper", ["ground.hook", "b.end"], stiffness=300, damping=20, length=0.5)
+    return b.force("motor", "joint", ["b"], law="actuator").done()
+
+
+def test_force_elements_take_part_in_the_power_balance(monkeypatch):
+    """What a spring stores, a damper takes and a motor gives adds up; a stiffness that differs by 1 % does not."""
+    mech = sprung()
+    point, plain = States(mech, 5), sb.inverse_dynamics(mech, formalism="newton_euler")
+    assert module._power_balance(mech, point, plain) < 1e-13
+    right = module.energy
+
+    def stiffer(mechanism, **options):
+        force = mechanism.forces[0]
+        values = {**force.values, "stiffness": mechanism.graph.number(303)}
+        return right(mechanism.replace(forces=(replace(force, values=values), *mechanism.forces[1:])), **options)
+
+    monkeypatch.setattr(module, "energy", stiffer)
+    assert module._power_balance(mech, point, plain) > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("name", "verb", "fails"),
+    [
+        ("pendulum2", "jacobian_system", {"derivatives of efforts by q equal differences",
+                                          "derivatives of efforts by qd equal differences"}),
+        ("patterns/motorcycle_tree", "jvp_system", {"derivatives of efforts by q equal differences",
+                                           "derivatives of efforts by qd equal differences"}),
+        ("pendulum2", "kinematics", {"the Jacobian of rod2 equals differences of its pose",
+                                     "its rate equals differences of the Jacobian"}),
+    ],
+)  # fmt: skip
+def test_wrong_derivatives_are_found(monkeypatch, name, verb, fails):
+    """Derivatives, or a Jacobian, that are too large by a thousandth."""
+    right = getattr(verify_derivatives, verb)
+
+    def wrong(*args, **options):
+        system = right(*args, **options)
+        scaled = {k: x if k[:2] in ("R_", "p_", "Jd") else x * 1.001 for k, x in system.outputs.items()}
+        return system.replace(outputs=scaled)
+
+    monkeypatch.setattr(verify_derivatives, verb, wrong)
+    assert {c.text for c in tree_checks(name) if not c.passed} == fails
+
+
+def tree_checks(name):
+    mech = sb.load(name)
+    plain = sb.inverse_dynamics(mech, formalism="newton_euler")
+    refused = []
+    checks = list(verify_derivatives.tree_derivatives(mech, States(mech, 3), plain, refused))
+    assert len(checks) == 4
+    assert not refused
+    return checks
+
+
+@pytest.mark.parametrize("name", ["pendulum2", "patterns/motorcycle_tree", "satellite_arm"])
+def test_derivatives_are_certified(name):
+    assert all(c.passed for c in tree_checks(name))
+
+
+@pytest.mark.parametrize("scale", [1, 1.001])
+def test_derivatives_through_loops_are_certified(monkeypatch, scale):
+    mech = sb.load("slider_crank")
+    point = ClosedStates(mech, 4, partition=["crank"])
+    forward = sb.forward_dynamics(mech, formalism="newton_euler", partition=["crank"])
+    right = verify_derivatives.jacobian_system
+
+    def scaled(*args):
+        made = right(*args)
+        return made.replace(outputs={k: x * scale for k, x in made.outputs.items()})
+
+    monkeypatch.setattr(verify_derivatives, "jacobian_system", scaled)
+    refused = []
+    (check,) = verify_derivatives.closed_derivatives(point, forward, {"tau": point.tau}, refused)
+    assert check.passed == (scale == 1)
+    assert not refused
 
 
 def test_a_certificate_is_the_same_again():
@@ -89,6 +179,6 @@ def test_a_misspelt_value_of_a_force_is_refused():
     builder = sb.Mechanism.builder("s").body("b", mass=1, com=(0.5, 0, 0), frames={"e": (1, 0, 0)})
     builder.joint("j", "revolute", "world", "b", axis="y", position=(0, 0, 1))
     builder.body("g").joint("f", "fixed", "world", "g")
-    model = builder.force("f", "spring_damper", [("b", "e"), ("g", "")], {"stifness": 30, "length": 0.5}).done()
+    builder.force("f", "spring_damper", [("b", "e"), ("g", "")], {"stifness": 30, "length": 0.5})
     with pytest.raises(ModelError, match=r"'stifness'.*'stiffness'"):
-        sb.inverse_dynamics(model)
+        builder.done()

@@ -14,6 +14,9 @@ from symbody.analyse.steady import Ended, Solved, Task, descend, largest_left, s
 from symbody.errors import ModelError
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
+from symbody.formalisms.tree import build_tree
+from symbody.loops.constraints import constraints
+from symbody.loops.singular import say_singular
 from symbody.model.mechanism import Mechanism
 from symbody.verbs.energy import energy
 
@@ -30,7 +33,8 @@ class Equilibrium:
     multipliers  (nc,) of closed loops; residual (nv,): c - tau - J^T lam
     states       internal states of force elements; inputs, parameters: the rest of the point
     eigenvalues  of the linearised motion about it, 1/s; fixed joints do not move. Empty if they were not asked for
-    stable       no eigenvalue has a positive real part (zero ones: indifferent directions); None if not known
+    stable       no eigenvalue has a positive real part (zero ones: indifferent directions); None if not known, as at
+                 singular positions of closed loops
     potential    J, of gravity, joint springs and force elements
     """
 
@@ -186,6 +190,15 @@ def _unstable(eigenvalues: np.ndarray) -> bool:
     return bool((eigenvalues.real > GROWING * np.abs(eigenvalues).max(initial=0.0)).any())
 
 
+def _singular(balance: Balance, state: State) -> str:
+    """Which loops are singular there, if any: no linear motion about such a position exists."""
+    if not balance.equations.rows:
+        return ""
+    found = constraints(build_tree(balance.mech))
+    closed = found.select([i for i, row in enumerate(found.rows) if row.loop in balance.equations.loops])
+    return say_singular(closed, state.q, balance.parameters, state.t)
+
+
 def _record(
     balance: Balance, task: Task, ended: Ended, tried: int, loose: np.ndarray, with_eigenvalues: bool
 ) -> Equilibrium:
@@ -193,11 +206,15 @@ def _record(
     force = ended.value.residual[balance.rows["force"]]
     tau = state.tau + np.where(loose, 0.0, force)  # what holds the joints that do not move
     outcome = Solved.FOUND if ended.largest < task.tolerance else Solved.NOT_FOUND
-    found = eigenvalues_at_rest(balance, ended.value, loose) if with_eigenvalues and outcome.ok else None
+    judged = with_eigenvalues and outcome.ok
+    lost = _singular(balance, state) if judged else ""
+    found = eigenvalues_at_rest(balance, ended.value, loose) if judged and not lost else None
     stable = None if found is None else not _unstable(found)
     sentence = outcome.value
     if not outcome.ok:
         sentence = f"{outcome.value} Of the best of {tried} starts {largest_left(balance, task, ended)}."
+    elif lost:
+        sentence = f"{sentence} Whether it is stable is not known, as it is a singular position: {lost}"
     elif stable is not None:
         sentence = f"{sentence} {_say_stability(found if found is not None else np.zeros(0))}"
     return Equilibrium(

@@ -26,6 +26,7 @@ from symbody.errors import ModelError, SolveError, SymbodyError
 from symbody.formalisms.tree import build_tree
 from symbody.loops.assembly import assemble_keeping
 from symbody.loops.constraints import Constraints, constraints
+from symbody.loops.singular import say_singular, say_unsolved
 from symbody.lower.optimize import optimize_system
 from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
@@ -68,12 +69,30 @@ def linearize(
     driven       what becomes of driven joints: "held" (they follow their laws) or "input" (q, qd, qdd of each)
     loops        which cuts and couplings act: "closed" (all), "permanent" (those that are never switched), "open"
                  (none: the equations of the tree), or their names. They are closed from q0 and qd0 as in `simulate`:
-                 joints that are named keep their values where that is possible
+                 joints that are named keep their values where that is possible. inputs may say it of switched ones:
+                 {"s_<loop>": 1 or 0}
     independent  labels of the increments that are kept where loops are closed; None: those of the other verbs, or
                  others by pivoting where these are badly placed
     """
+    inputs, loops = _switched(mech, inputs, loops)
     model = Linearizer(mech, outputs, vary, driven, loops, independent)
     return model.symbolic() if symbolic else model.at(q0, qd0, qdd0, inputs, parameters, states)
+
+
+def _switched(mech: Mechanism, inputs: Mapping[str, Any] | None, loops: Any) -> tuple[Mapping[str, Any] | None, Any]:
+    """Inputs without the switches of loops, and the loops that are closed then."""
+    pieces: tuple[Any, ...] = (*mech.cuts, *mech.couplings)
+    named = {f"s_{p.name}": p.name for p in pieces if p.switched}
+    given = {named[n]: v for n, v in (inputs or {}).items() if n in named}
+    if not given:
+        return inputs, loops
+    for name, value in given.items():
+        if np.ndim(value) or float(value) not in (0.0, 1.0):
+            raise ModelError(f"input 's_{name}' is {value!r}; expected 1 (the loop is closed) or 0 (open).")
+    if loops != "closed":
+        raise ModelError(f"loops={loops!r} and inputs both say whether {', '.join(given)} is closed; leave one out.")
+    rest = {n: v for n, v in (inputs or {}).items() if n not in named}
+    return rest, [p.name for p in pieces if given.get(p.name, 1)]
 
 
 class Linearizer:
@@ -132,6 +151,8 @@ class Linearizer:
         inner = {n: eq.system.inputs[n] for n in eq.internal if n in eq.system.inputs}
         arguments |= split_inputs(states or {}, inner, "internal state", mech.name)
         notes = self._close(arguments, values, q0, qd0) if eq.rows else []
+        if eq.rows:
+            self._check_position(arguments, values)
         found = self._evaluate(arguments, values)
         if qdd0 is None:
             arguments["tau"] = np.zeros(mech.nv) if tau is None else tau
@@ -186,6 +207,31 @@ class Linearizer:
         at = [q[first[k]] if k in first else 0.0 for k in eq.driven]
         motion = (np.array(at), qd[list(eq.driven)], qdd[list(eq.driven)])
         return without_driven(linear, [eq.labels[k] for k in eq.driven], motion, self.driven == "input")
+
+    def _check_position(self, arguments: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+        """No linear model exists where branches of motion meet, nor by increments that determine no others."""
+        mech, q, t = self.mech, arguments["q"], float(arguments["t"])
+        found = self._closed_constraints()
+        numbers = {n: float(v) for n, v in values.items()}
+        lost = say_singular(found, q, numbers, t)
+        if lost:
+            raise ModelError(
+                f"{mech.name} has no linear model at a singular position: {lost} Give q0 of another position."
+            )
+        unsolved = say_unsolved(found, self.independent, q, numbers, t) if self.independent is not None else ""
+        if unsolved:
+            kept = ", ".join(self.equations.labels[k] for k in self.independent or ())
+            raise ModelError(
+                f"{mech.name} has no linear model by the independent increments {kept} here: {unsolved}. Name other "
+                "increments as independent, or leave the choice open."
+            )
+
+    def _closed_constraints(self) -> Constraints:
+        """Those of the cuts and couplings that are closed."""
+        if self._constraints is None:
+            self._constraints = constraints(build_tree(self.mech))
+        rows = self._constraints.rows
+        return self._constraints.select([i for i, row in enumerate(rows) if row.loop in self.equations.loops])
 
     def _independent(self, J: np.ndarray) -> Sequence[int] | None:
         """Velocities that are kept: those named, else those of the other verbs if they fit here, else None."""

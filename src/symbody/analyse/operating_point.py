@@ -9,9 +9,9 @@ import numpy as np
 
 from symbody.analyse.tangent import Place, coordinate_labels, places, velocity_labels
 from symbody.errors import ModelError, NameLookupError, ShapeError, nearest
-from symbody.expr.derivative import jacobian
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
+from symbody.formalisms.prescribed import prescribed
 from symbody.model.mechanism import Mechanism
 from symbody.model.show import rest_coordinates
 
@@ -85,15 +85,13 @@ def driven_motion(mech: Mechanism, t: float, parameters: Mapping[str, Any]) -> t
     q, qd, qdd = rest_coordinates(mech), np.zeros(mech.nv), np.zeros(mech.nv)
     values = {n: parameters.get(n, s.data.default) for n, s in mech.parameters.items()}
     for p in places(mech):
-        law = p.joint.value
-        if p.joint.mode != "driven" or law is None or p.nv != 1:
+        if p.joint.mode != "driven":
             continue
-        time = [s for s in free_symbols([law]) if s.data.role == "time"]
+        motion = prescribed(p.joint)
+        time = [s for s in free_symbols(p.joint.values) if s.data.role == "time"]
         known: dict[Any, Any] = {**{n: v for n, v in values.items() if v is not None}, **dict.fromkeys(time, t)}
-        nodes = [law]
-        for _ in range(2):
-            nodes.append(jacobian(nodes[-1:], time)[0, 0] if time else law.graph.zero)
-        q[p.iq], qd[p.iv], qdd[p.iv] = (float(x) for x in evaluate(nodes, known))
+        for out, at, nodes in ((q, p.iq, motion.q), (qd, p.iv, motion.qd), (qdd, p.iv, motion.qdd)):
+            out[at : at + len(nodes)] = [float(x) for x in evaluate(nodes, known)]
     return q, qd, qdd
 
 

@@ -241,17 +241,26 @@ def sensitivity(
     Where loops are closed, the start of the independent joints of the partition is held fixed, and the others follow.
     The partition does not change on the way.
     """
+    from symbody.simulation.formulation import Augmented
     from symbody.simulation.mechanism_flow import mechanism_flow
     from symbody.simulation.simulate import simulate
 
     check_given(mech, values)
+    pieces: tuple[Any, ...] = (*mech.cuts, *mech.couplings)
+    switched = [p.name for p in pieces if p.switched]
+    if switched:
+        held = ", ".join(f"{n}=True" for n in switched)
+        raise ModelError(
+            f"{mech.name} has loops that open and close, whose impacts are not differentiated. Say which are closed "
+            f"all the time: mech.with_loops({held}), or False for open."
+        )
     flow = mechanism_flow(mech, outputs=outputs, partition=options.pop("partition", None) or "auto")
+    if flow.impact is not None:  # a projection of least change is not differentiated
+        flow = mechanism_flow(mech, outputs=outputs, partition=Augmented(project=False)).replace(impact=None)
     chosen = directions(flow, parameters)
-    notes: list[str] = []
     if mech.cuts or mech.couplings:
-        options |= _closed_start(mech, flow, values or {}, options, notes)
+        options |= _closed_start(mech, flow, values or {}, options)
     trajectory = simulate(sensitivity_flow(flow, parameters), duration, parameters=values, **options)
-    trajectory = trajectory.replace(notes=(*notes, *trajectory.notes))
     used = {}
     for d in chosen:
         if d.parameter:
@@ -263,7 +272,7 @@ def sensitivity(
 
 
 def _closed_start(
-    mech: Mechanism, flow: Flow, values: Mapping[str, Any], options: Mapping[str, Any], notes: list[str]
+    mech: Mechanism, flow: Flow, values: Mapping[str, Any], options: Mapping[str, Any]
 ) -> dict[str, np.ndarray]:
     """q0 and qd0 that close the loops, as `simulate` makes them of what was given."""
     from symbody.simulation.closing import closed_start
@@ -271,5 +280,5 @@ def _closed_start(
 
     given = {n: options[f"{n}0"] for n in ("q", "qd") if options.get(f"{n}0") is not None}
     found, _ = initial_values(flow, given)
-    x = closed_start(mech, flow, values, given, state_vector(flow, found, None), options.get("t0", 0.0), notes)
+    x = closed_start(mech, flow, values, given, state_vector(flow, found, None), options.get("t0", 0.0))
     return {f"{n}0": x[flow.slices[n]] for n in ("q", "qd")}

@@ -8,6 +8,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
@@ -26,6 +27,15 @@ _MODEL_HELP = "A bundled model's name (see `symbody examples`), or a .yaml, .urd
 MODEL = Annotated[str, typer.Argument(metavar="MODEL", help=_MODEL_HELP, autocompletion=completion.models)]
 OPTIONAL_MODEL = Annotated[
     str, typer.Argument(metavar="MODEL", help=_MODEL_HELP, show_default=False, autocompletion=completion.models)
+]
+LOOPS = Annotated[
+    Path | None,
+    typer.Option(
+        "--loops",
+        metavar="FILE",
+        autocompletion=completion.loop_files,
+        help="A YAML side file that closes the loops of a model that is a tree, such as a .urdf.",
+    ),
 ]
 AS_JSON = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text; see `symbody schema`.")]
 
@@ -126,11 +136,11 @@ def complain(sentence: str) -> None:
     print(f"symbody: {sentence}", file=sys.stderr)
 
 
-def load_model(name: str) -> Mechanism:
-    """The Mechanism of a bundled name or a file."""
+def load_model(name: str, loops: Path | None = None) -> Mechanism:
+    """The Mechanism of a bundled name or a file; loops: the side file that closes them."""
     from symbody.model.load import load
 
-    return load(name)
+    return load(name, loops=loops)
 
 
 # -- JSON

@@ -16,6 +16,11 @@ def models(incomplete: str) -> list[str]:
     return [n for n in bundled_names() if n.startswith(incomplete)] + _files(incomplete, tuple(READERS))
 
 
+def loop_files(incomplete: str) -> list[str]:
+    """YAML files and folders that begin so."""
+    return _files(incomplete, (".yaml", ".yml"))
+
+
 def bundled(incomplete: str) -> list[str]:
     """Bundled names alone."""
     from symbody.model.load import bundled_names
@@ -112,7 +117,9 @@ def _model(ctx: typer.Context) -> Any:
 
     # a line that ends in an option without its value is not parsed: then its words are looked through
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
-    words = [(ctx.params or {}).get("model"), *line.split()[2:]]
+    typed = line.split()[2:]
+    words = [(ctx.params or {}).get("model")]
+    words += [w for before, w in zip(["", *typed], typed, strict=False) if before != "--loops"]
     known = set(bundled_names())
     name = next((w for w in words if w and (w in known or Path(w).suffix.lower() in READERS)), None)
     try:

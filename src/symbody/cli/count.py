@@ -9,6 +9,7 @@ import typer
 from symbody.cli import completion
 from symbody.cli.common import (
     AS_JSON,
+    LOOPS,
     OPTIONAL_MODEL,
     PARTITION,
     QUANTITIES,
@@ -54,6 +55,7 @@ def count(
         bool,
         typer.Option("--growth", help="Fit a N - b for N general revolute joints, beside published ones."),
     ] = False,
+    loops: LOOPS = None,
     partition: PARTITION = None,
     as_json: AS_JSON = False,
 ) -> None:
@@ -71,7 +73,7 @@ def count(
         check_formalism(name)
     from symbody.cli.assignments import partition_choice
 
-    mechanism = load_model(model)
+    mechanism = load_model(model, loops)
     independent = partition_choice(mechanism, partition) or "auto"
     rows, refused = _rows(mechanism, wanted, chosen, independent)
     if not rows:
@@ -82,13 +84,13 @@ def count(
         return
     print(f"{mechanism.name}: operations of one call (setup runs once per set of parameters)\n")
     heads = tuple(zip(NAMES, (6, 6, 5, 7, 5, 5, 6)))
-    loops = any(r["blocks"] for r in rows)
-    more = "  an iteration of its loops" if loops else ""
+    iterated = any(r["blocks"] for r in rows)
+    more = "  an iteration of its loops" if iterated else ""
     print(f"{'quantity':<14} {'formalism':<13} " + " ".join(f"{h:>{w}}" for h, w in heads) + more)
     for r in rows:
         sums = "".join(f"{' +' if k else '  '} {b['total']}" for k, b in enumerate(r["blocks"]))
         print(f"{r['quantity']:<14} {r['formalism']:<13} " + " ".join(f"{r[h]:>{w}}" for h, w in heads) + sums)
-    if loops:
+    if iterated:
         print("\nLoops are closed by iteration, block by block; each iteration of a block adds the last columns.")
     if reduced:
         print(
@@ -141,33 +143,28 @@ def _row(counts: Counts) -> dict[str, int]:
     return {n: int(getattr(counts, n)) for n in NAMES}
 
 
-# inverse dynamics of N revolute joints, (mul, add) as a N - b (MEDUSA, Table 4.2; Khalil and Kleinfinger 1987)
-PUBLISHED = {
-    "Hollerbach 1980, Lagrange 3x3": ((412, 277), (320, 201)),
-    "Luh, Walker, Paul 1980": ((150, 48), (131, 48)),
-    "Dombre, Khalil 1988": ((148, 47), (101, 33)),
-    "Hamlili 1992": ((114, 85), (88, 72)),
-    "Khalil, Kleinfinger 1987": ((92, 127), (81, 117)),
-}
-
-
 def _growth(as_json: bool) -> None:
-    from symbody.verbs.growth import fit_growth
+    from symbody.verbs.growth import PUBLISHED, fit_growth, formula
 
     fits: dict[str, Any] = {name: fit_growth(name) for name in ("newton_euler", "base")}
     if as_json:
-        print_json({"published": PUBLISHED, "symbody": fits})
+        rows = {
+            p.name: {"formalism": p.formalism, "mul": formula(p.mul), "add": formula(p.add), "six": p.at(6)}
+            | ({} if p.printed is None else {"printed": p.printed})
+            for p in PUBLISHED
+        }
+        print_json({"published": rows, "symbody": fits})
         return
-    print("inverse dynamics of N general revolute joints: multiplications, additions, and both for N = 6\n")
-    for label, (m, a) in PUBLISHED.items():
-        _print_growth(label, m, a)
+    table = []
+    for p in PUBLISHED:
+        remark = "" if p.printed is None else f"  (printed for N = 6: {p.printed[0]} / {p.printed[1]})"
+        table.append((p.name, p.formalism, formula(p.mul), formula(p.add), p.at(6), remark))
     for name, fit in fits.items():
-        _print_growth(f"symbody, {name}", fit["mul"], fit["add"], "" if fit["exact"] else "  (fit not exact)")
-
-
-def _print_growth(label: str, m: tuple[int, int], a: tuple[int, int], remark: str = "") -> None:
-    print(f"{label:<34} {_formula(*m):>12} {_formula(*a):>12} {6 * m[0] - m[1]:>6} / {6 * a[0] - a[1]}{remark}")
-
-
-def _formula(a: int, b: int) -> str:
-    return f"{a}N - {b}" if b >= 0 else f"{a}N + {-b}"
+        (am, bm), (aa, ba) = fit["mul"], fit["add"]
+        remark = "" if fit["exact"] else "  (fit not exact)"
+        table.append(("symbody", name, formula((am, -bm)), formula((aa, -ba)), (6 * am - bm, 6 * aa - ba), remark))
+    print("inverse dynamics of N general revolute joints: multiplications, additions, and both for N = 6\n")
+    widths = [max(len(row[k]) for row in table) for k in range(4)]
+    for who, how, mul, add, (m, a), remark in table:
+        method = f"{who:<{widths[0]}}  {how:<{widths[1]}}"
+        print(f"{method}  {mul:>{widths[2]}}  {add:>{widths[3]}}  {m:>6} / {a:<6}{remark}".rstrip())

@@ -10,6 +10,7 @@ import typer
 from symbody.cli import completion
 from symbody.cli.common import (
     AS_JSON,
+    LOOPS,
     MODEL,
     PARTITION,
     check_formalism,
@@ -46,6 +47,7 @@ def emit(
         Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the files, made if needed.")
     ] = Path("."),
     certify: Annotated[bool, typer.Option("--certify", help="Verify first; write the certificate along.")] = False,
+    loops: LOOPS = None,
     partition: PARTITION = None,
     as_json: AS_JSON = False,
 ) -> None:
@@ -60,7 +62,7 @@ def emit(
     check_formalism(formalism)
     if out.exists() and not out.is_dir():
         raise ModelError(f"{out} is a file; expected a folder for the emitted files.")
-    mechanism = load_model(model)
+    mechanism = load_model(model, loops)
     chosen = partition_choice(mechanism, partition) or "auto"
     system = generate(mechanism, name, formalism, chosen)
     program = lower(system)

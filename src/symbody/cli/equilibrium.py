@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symbody.cli import completion
-from symbody.cli.common import AS_JSON, MODEL, PARAMETER, Q0, complain, load_model, print_json, sentences
+from symbody.cli.common import AS_JSON, LOOPS, MODEL, PARAMETER, Q0, complain, load_model, print_json, sentences
 from symbody.cli.linearize import INPUT
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def equilibrium(
             help="A joint that keeps its coordinate; the effort that holds it is a result. May be repeated.",
         ),
     ] = None,
+    loops: LOOPS = None,
     stable: Annotated[bool, typer.Option("--stable", help="Look for a stable one; else the nearest is taken.")] = False,
     starts: Annotated[int, typer.Option("--starts", min=1, max=10_000, help="Starting points that are tried.")] = 12,
     as_json: AS_JSON = False,
@@ -41,7 +42,7 @@ def equilibrium(
     from symbody.analyse.equilibrium import equilibrium as library
     from symbody.cli.assignments import input_values, parameter_values, state_values
 
-    mechanism = load_model(model)
+    mechanism = load_model(model, loops)
     found = library(
         mechanism,
         state_values(mechanism, "q0", "q", q0),

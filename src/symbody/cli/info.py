@@ -10,6 +10,7 @@ import typer
 
 from symbody.cli.common import (
     AS_JSON,
+    LOOPS,
     MODEL,
     PARTITION,
     complain,
@@ -28,14 +29,14 @@ MANY = 12  # more names than this are counted, not listed
 
 
 @sentences
-def info(model: MODEL, partition: PARTITION = None, as_json: AS_JSON = False) -> None:
+def info(model: MODEL, loops: LOOPS = None, partition: PARTITION = None, as_json: AS_JSON = False) -> None:
     """Show a model: its tree, joints, closed loops, parameters and what its reader noted.
 
     The exit status is 1 if its loops cannot be closed; all that does not depend on that is shown before.
     """
     from symbody.cli.assignments import partition_choice
 
-    mechanism = load_model(model)
+    mechanism = load_model(model, loops)
     facts = describe(mechanism, partition_choice(mechanism, partition) or "auto")
     if as_json:
         print_json(facts)

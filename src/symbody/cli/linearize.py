@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symbody.cli import completion
-from symbody.cli.common import AS_JSON, MODEL, PARAMETER, PARTITION, Q0, QD0, load_model, print_json, sentences
+from symbody.cli.common import AS_JSON, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0, load_model, print_json, sentences
 from symbody.errors import FormatError, ModelError, NameLookupError, nearest
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def linearize(
     inputs: INPUT = None,
     parameter: PARAMETER = None,
     equilibrium: EQUILIBRIUM = False,
+    loops: LOOPS = None,
     partition: PARTITION = None,
     output: Annotated[
         list[str] | None,
@@ -76,7 +77,7 @@ def linearize(
     wanted = _wanted(matrices) if matrices is not None else list(MATRICES if as_json else SHOWN)
     if folder is not None and folder.exists() and not folder.is_dir():
         raise FormatError(f"--csv {folder} is a file; expected a folder.")
-    mechanism = load_model(model)
+    mechanism = load_model(model, loops)
     linear = linear_model(mechanism, q0, qd0, inputs, parameter, output, equilibrium, partition)
     facts = linear_facts(linear, wanted)
     facts["files"] = _write(linear, folder, list(MATRICES)) if folder is not None else []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from symbody.cli.common import AS_JSON, MODEL, PARAMETER, PARTITION, Q0, QD0, load_model, print_json, sentences
+from symbody.cli.common import AS_JSON, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0, load_model, print_json, sentences
 from symbody.cli.files import PAGES, check_target
 from symbody.cli.linearize import EQUILIBRIUM, INPUT, linear_model
 from symbody.errors import ModelError, NameLookupError, nearest
@@ -26,6 +26,7 @@ def modes(
     inputs: INPUT = None,
     parameter: PARAMETER = None,
     equilibrium: EQUILIBRIUM = False,
+    loops: LOOPS = None,
     partition: PARTITION = None,
     kind: Annotated[str, typer.Option("--kind", help="auto, undamped (K and M alone) or damped.")] = "auto",
     animate: Annotated[
@@ -44,7 +45,7 @@ def modes(
         raise NameLookupError(f"there are no {kind!r} modes. {nearest(kind, KINDS)}")
     if animate is not None:
         check_target(animate, "--animate", PAGES)
-    mechanism = load_model(model)
+    mechanism = load_model(model, loops)
     found = library(linear_model(mechanism, q0, qd0, inputs, parameter, None, equilibrium, partition), kind)
     if animate is not None:
         _animate(mechanism, found, mode, amplitude, animate)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from symbody.cli.common import AS_JSON, MODEL, PARAMETER, PARTITION, Q0, QD0, load_model, print_json, sentences
+from symbody.cli.common import AS_JSON, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0, load_model, print_json, sentences
 from symbody.cli.files import PAGES, check_target
 
 
@@ -23,6 +23,7 @@ def report(
     q0: Q0 = None,
     qd0: QD0 = None,
     parameter: PARAMETER = None,
+    loops: LOOPS = None,
     partition: PARTITION = None,
     certificate: Annotated[
         bool, typer.Option("--certificate/--no-certificate", help="Verify the model and show the certificate.")
@@ -42,7 +43,7 @@ def report(
     if out is not None:
         check_target(out, "--out", PAGES)
     seconds = None if duration is None else read_value(duration, "s", "--simulate")
-    mechanism = load_model(model)
+    mechanism = load_model(model, loops)
     path = out if out is not None else Path(f"{_stem(mechanism.name)}.html")
     check_target(path, "--out", PAGES)
     given: dict[str, Any] = {"parameters": parameter_values(mechanism, parameter)}

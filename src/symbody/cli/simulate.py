@@ -15,6 +15,7 @@ from symbody.cli import completion
 from symbody.cli.common import (
     AS_JSON,
     FORMALISM,
+    LOOPS,
     OPTIONAL_MODEL,
     PARAMETER,
     PARTITION,
@@ -113,6 +114,7 @@ def simulate(
         ),
     ] = None,
     resume: Annotated[Path | None, typer.Option("--resume", metavar="FILE", help="Go on from a checkpoint.")] = None,
+    loops: LOOPS = None,
     partition: PARTITION = None,
     formalism: FORMALISM = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
@@ -143,7 +145,7 @@ def simulate(
             "--samples": samples, "--stop-when": stop_when, "--formalism": formalism, "--atol": atol,
             "--max-steps": max_steps, "--slow": slow, "--partition": partition,
         }  # fmt: skip
-        mechanism, traj = _resumed(model, resume, duration, checkpoint, report, shown, given)
+        mechanism, traj = _resumed(model, loops, resume, duration, checkpoint, report, shown, given)
     else:
         if not model:
             raise typer.BadParameter("give a model, or --resume FILE.", param_hint="MODEL")
@@ -156,7 +158,7 @@ def simulate(
         _check_tolerances(rtol, atol)
         limits: dict[str, Any] = {"max_steps": max_steps, "slow": slow}
         limits = {name: value for name, value in limits.items() if value is not None}
-        mechanism = load_model(model)
+        mechanism = load_model(model, loops)
         traj = run(
             mechanism,
             seconds,
@@ -165,7 +167,7 @@ def simulate(
             state_values(mechanism, "qd0", "qd", qd0),
             input_values(mechanism, inputs) or None,
             method,
-            outputs or None,
+            _with_swing(outputs) or None,
             parameters=parameter_values(mechanism, parameter),
             formalism=formalism,
             partition=partition_choice(mechanism, partition),
@@ -189,6 +191,11 @@ def simulate(
     _leave(traj, failed, checkpoint, quiet or as_json)
 
 
+def _with_swing(outputs: list[Any]) -> list[Any]:
+    """Kinetic energy beside the total: what a drift of energy is compared with."""
+    return [*outputs, "kinetic"] if "energy" in outputs and "kinetic" not in outputs else outputs
+
+
 def _leave(traj: Trajectory, failed: int, checkpoint: Path | None, silent: bool) -> None:
     """The exit status: 130 after an interrupt, 1 if the run or a file failed."""
     from symbody.simulation.outcome import Outcome
@@ -204,8 +211,8 @@ def _leave(traj: Trajectory, failed: int, checkpoint: Path | None, silent: bool)
 
 
 def _resumed(
-    model: str, path: Path, duration: str | None, checkpoint: Path | None, report: Path | None, shown: bool,
-    given: dict[str, Any],
+    model: str, loops: Path | None, path: Path, duration: str | None, checkpoint: Path | None, report: Path | None,
+    shown: bool, given: dict[str, Any],
 ) -> tuple[Mechanism | None, Trajectory]:  # fmt: skip
     """Go on from a checkpoint, which holds the equations and all choices of the first run."""
     from symbody.errors import ModelError
@@ -214,9 +221,10 @@ def _resumed(
     extra = [option for option, value in given.items() if value is not None]
     if extra:
         raise typer.BadParameter("belongs to the first run; a checkpoint holds it already.", param_hint=extra[0])
-    if report is not None and not model:
-        raise typer.BadParameter("needs the model besides the checkpoint.", param_hint="--report")
-    mechanism = load_model(model) if model else None
+    for option, value in (("--report", report), ("--loops", loops)):
+        if value is not None and not model:
+            raise typer.BadParameter("needs the model besides the checkpoint.", param_hint=option)
+    mechanism = load_model(model, loops) if model else None
     traj = resume(path, _time(duration, "--duration"), progress=shown, checkpoint=checkpoint)
     if mechanism is not None and mechanism.name != traj.model:
         raise ModelError(f"{path} is a checkpoint of {traj.model}, not of {mechanism.name}.")

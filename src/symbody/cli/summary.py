@@ -56,18 +56,29 @@ def trajectory_facts(traj: Trajectory, files: list[str]) -> dict[str, Any]:
     }
 
 
-def energy_drift(traj: Trajectory) -> dict[str, float] | None:
-    """Total energy at the start and the end and its largest change, J; None where energies were not recorded."""
-    values = traj.values
-    if "energy" in values:
-        energy = np.asarray(values["energy"], dtype=float)
-    elif "kinetic" in values and "potential" in values:
-        energy = np.asarray(values["kinetic"], dtype=float) + np.asarray(values["potential"], dtype=float)
-    else:
+def energy_drift(traj: Trajectory) -> dict[str, float | None] | None:
+    """Total energy at the start and the end and its largest change, J; None where energies were not recorded.
+
+    swing: the largest range of kinetic or potential energy, J, and the change relative to it; None where not known.
+    """
+    recorded = {
+        n: np.asarray(traj.values[n], dtype=float) for n in ("energy", "kinetic", "potential") if n in traj.values
+    }
+    if "energy" not in recorded and len(recorded) < 2:
         return None
+    energy = recorded["energy"] if "energy" in recorded else recorded["kinetic"] + recorded["potential"]
     if not energy.size:
         return None
-    return {"start": float(energy[0]), "end": float(energy[-1]), "change": float(np.abs(energy - energy[0]).max())}
+    change = float(np.abs(energy - energy[0]).max())
+    part = next((recorded[n] for n in ("kinetic", "potential") if n in recorded), None)
+    swing = None if part is None else float(max(np.ptp(part), np.ptp(energy - part)))
+    return {
+        "start": float(energy[0]),
+        "end": float(energy[-1]),
+        "change": change,
+        "swing": swing,
+        "relative": change / swing if swing else None,
+    }
 
 
 def trajectory_text(facts: dict[str, Any], asked: list[str]) -> str:
@@ -81,10 +92,16 @@ def trajectory_text(facts: dict[str, Any], asked: list[str]) -> str:
     if energy is not None:
         lines.append(
             f"energy: {energy['start']:.6g} J at the start, {energy['end']:.6g} J at the end, "
-            f"largest change {energy['change']:.2g} J"
+            f"largest change {energy['change']:.2g} J{_relative(energy)}"
         )
     lines += [f"wrote {path}" for path in facts["files"]]
     return "\n".join(lines)
+
+
+def _relative(energy: dict[str, Any]) -> str:
+    if energy["relative"] is None:
+        return ""
+    return f", {energy['relative']:.2g} of the {energy['swing']:.3g} J that kinetic or potential energy range over"
 
 
 def _how(facts: dict[str, Any]) -> str:

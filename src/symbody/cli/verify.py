@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from symbody.cli.common import AS_JSON, MODEL, PARAMETER, PARTITION, load_model, print_json, sentences
+from symbody.cli.common import AS_JSON, LOOPS, MODEL, PARAMETER, PARTITION, load_model, print_json, sentences
 
 
 @sentences
@@ -15,6 +15,7 @@ def verify(
     states: Annotated[int, typer.Option("--states", min=1, max=10_000, help="Number of random states.")] = 20,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random states.")] = 0,
     parameter: PARAMETER = None,
+    loops: LOOPS = None,
     partition: PARTITION = None,
     as_json: AS_JSON = False,
 ) -> None:
@@ -25,7 +26,7 @@ def verify(
     from symbody.cli.assignments import parameter_values, partition_choice
     from symbody.verbs.verify import verify as certify
 
-    mechanism = load_model(model)
+    mechanism = load_model(model, loops)
     certificate = certify(
         mechanism,
         states=states,

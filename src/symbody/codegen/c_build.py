@@ -22,7 +22,7 @@ from symbody.codegen.calling import ProgramKernel
 from symbody.codegen.externals import ExternalTable, raise_pending
 from symbody.errors import CompileError
 from symbody.lower.groups import Grouped
-from symbody.lower.ports import check_numbers, loop_shape
+from symbody.lower.ports import loop_shape
 from symbody.lower.program import Program
 
 # no contraction: what is fused was chosen at lowering
@@ -142,7 +142,6 @@ class CKernel(ProgramKernel):
         self._derived: tuple[np.ndarray, np.ndarray] | None = None
 
     def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Self:
-        check_numbers(self.parameters, parameters)
         bound = type(self)(self.program, self._source, self._setup, self._function)
         bound._bound = self._gathered(parameters)
         bound._derived = bound._run_setup(bound._bound)

@@ -19,8 +19,8 @@ from symbody.codegen.ranges import run_ranges
 from symbody.codegen.signature import Signature, results_type
 from symbody.codegen.tiers import Tiers
 from symbody.errors import NameLookupError, ShapeError, SolveError
-from symbody.lower.ports import check_numbers, gather, gather_parameters, loop_shape, merged
-from symbody.lower.program import Port
+from symbody.lower.ports import check_gathered, gather, gather_parameters, loop_shape, merged
+from symbody.lower.program import Port, say_unsolved
 
 # Batches below this size run state by state: a vector that is mostly empty costs more.
 SMALLEST_BATCH = 3
@@ -132,7 +132,7 @@ class Kernel:
             bound = " (bound)" if self._derived is not None else ""
             lines.append(f"  parameters{bound}: " + ", ".join(map(told, s.parameters)))
         if s.blocks:
-            lines.append("  solve blocks: " + ", ".join(name for name, _ in s.blocks))
+            lines.append("  solve blocks: " + ", ".join(name for name, *_ in s.blocks))
         lines.append(f"  native, {s.layout.width} lanes, {self.tier}; {s.operations} operations")
         return "\n".join(lines)
 
@@ -150,7 +150,7 @@ class Kernel:
         """Outputs at the given inputs; see the class.
 
         parameters: None for the bound or default ones, a mapping by name, or a flat vector (..., n), all with loop
-            dimensions if they differ by state.
+            dimensions if they differ by state. One that is not finite, or 0 where declared nonzero, is a ModelError.
         out: array (or sequence of arrays, or mapping by name) to write to. threads: at most so many (None: all cores).
         lanes: 1 computes a batch state by state, with the same bits.
         One state whose `solve` fails raises SolveError; in a batch all outputs of such a state are NaN.
@@ -202,9 +202,8 @@ class Kernel:
     def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Kernel:
         """A Kernel with `setup` done for these parameters (None: the defaults).
 
-        Here they are checked: finite, and not 0 where declared nonzero. A call with parameters=... takes them as given.
+        They are checked, as those of a call with parameters=...: finite, and not 0 where declared nonzero.
         """
-        check_numbers(self.parameters, parameters)
         parameters = merged(self._named, parameters)
         named = parameters if isinstance(parameters, Mapping) else None
         return Kernel(self.signature, self._tiers, self._externals, self._setup(parameters), named)
@@ -362,6 +361,8 @@ class Kernel:
                     f"No value for parameter {', '.join(missing)} of '{self.name}', and no default. Give parameters=..."
                 )
         given = [real_array(a, p.name) for a, p in zip(gather_parameters(ports, parameters), ports, strict=True)]
+        if parameters is not None:
+            check_gathered(ports, given, parameters)
         loop = loop_shape(ports, given)
         layout = self.signature.layout
         derived = np.empty((*loop, layout.derived))
@@ -378,14 +379,9 @@ class Kernel:
         return self._derived
 
     def _raise_if_failed(self, status: np.ndarray) -> None:
-        for (name, limit), k in zip(self.signature.blocks, status, strict=True):
+        for (name, limit, remedy), k in zip(self.signature.blocks, status, strict=True):
             if k < 0:
-                why = "a step is not finite" if -k < limit else "the limit is reached"
-                raise SolveError(
-                    f"Solve block '{name}' of '{self.name}' did not converge: "
-                    f"stopped after {int(-k)} evaluations, {why}. "
-                    "Give a guess nearer to the solution, or check that one exists at this state."
-                )
+                raise SolveError(say_unsolved(name, self.name, int(-k), limit, remedy))
 
 
 class _Words(np.ndarray):

@@ -11,7 +11,7 @@ import numpy as np
 from symbody.codegen.signature import results_type
 from symbody.errors import NameLookupError, ShapeError, nearest
 from symbody.lower.interpret import raise_if_failed
-from symbody.lower.ports import checked, gather_parameters, loop_shape, merged
+from symbody.lower.ports import check_numbers, checked, gather_parameters, loop_shape, merged
 from symbody.lower.program import OutputPort, Port, Program
 
 
@@ -33,10 +33,11 @@ class ProgramKernel(ABC):
 
     @abstractmethod
     def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Self:
-        """A Kernel with these parameters in place, which are checked here: calls skip `setup`."""
+        """A Kernel with these parameters in place: calls skip `setup`."""
 
     def _gathered(self, parameters: Any) -> list[np.ndarray]:
-        """One array a parameter port: those bound before, where a mapping does not change them."""
+        """One checked array a parameter port: those bound before, where a mapping does not change them."""
+        check_numbers(self.parameters, parameters)
         before = {} if self._bound is None else {p.name: a for p, a in zip(self.parameters, self._bound, strict=True)}
         return gather_parameters(self.parameters, merged(before, parameters))
 

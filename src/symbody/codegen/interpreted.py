@@ -10,7 +10,6 @@ import numpy as np
 
 from symbody.codegen.calling import ProgramKernel
 from symbody.lower.interpret import LANES, Prepared, elements, prepare, run, run_prepared
-from symbody.lower.ports import check_numbers
 from symbody.lower.program import Program
 
 
@@ -32,7 +31,6 @@ class InterpretedKernel(ProgramKernel):
         return [results[p.name] for p in self.outputs], outcome
 
     def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Self:
-        check_numbers(self.parameters, parameters)
         bound = type(self)(self.program)
         bound._bound = self._gathered(parameters)
         if not any(a.dtype == object for a in bound._bound):

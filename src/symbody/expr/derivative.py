@@ -194,9 +194,15 @@ class _Forward:
         held.memo.update(dict.fromkeys(unknowns, _NOTHING))
         self.walk(residual, held)
         rows = [self.find(r, held) for r in residual]
+        inner = _Scope(scope)
+        if solve.data.pivots is None and n > 3:
+            # the block's own step -J^-1 r has factors made for it: at r = 0 its derivative is -J^-1 dr/dp
+            steps = solve.args[2 * n :]
+            self.walk(steps, held)
+            inner.memo.update({x: self.find(s, held) for x, s in zip(unknowns, steps, strict=True)})
+            return inner
         # dx/dp = -J^-1 dr/dp; J and its factors are nodes that the block already has
         matrix = jacobian(residual, unknowns)
-        inner = _Scope(scope)
         below: list[Tangent] = [{} for _ in unknowns]
         zero = solve.graph.zero
         for k in sorted({k for row in rows for k in row}):

@@ -16,10 +16,12 @@ from symbody.errors import NameLookupError, SolveError, nearest
 from symbody.expr.evaluate import evaluate
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
+from symbody.formalisms.prescribed import prescribed
 from symbody.formalisms.tree import build_tree
 from symbody.loops.constraints import Constraints, constraints
 from symbody.loops.guess import guessed
 from symbody.loops.numeric import Numeric, advanced, motions, sliding, velocity_owners
+from symbody.loops.open_loops import say_open
 from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 
@@ -208,17 +210,18 @@ def closed_samples(
     q: Any = None,
     parameters: Mapping[str, float] | None = None,
     seed: int = 0,
+    time: float = 0.0,
 ) -> np.ndarray:
     """(k, nq) closed configurations, k <= count, at least 1: an assembled one, others near it, and along walks from it.
 
     A walk follows a motion of the mechanism, so that it stays on one branch. Configurations outside the limits of
-    joints are not taken, where the assembled one is inside.
+    joints are not taken, where the assembled one is inside. Driven joints stand where their laws say at `time`.
     """
     mechanism = found.tree.mechanism
-    numeric = Numeric(_chosen(found, None), parameters)
+    numeric = Numeric(_chosen(found, None), parameters, time)
     rng = np.random.default_rng(seed)
     free = _free(mechanism, ())
-    home = assemble_constraints(found, q, parameters, seed=seed)
+    home = assemble_constraints(found, q, parameters, seed=seed, time=time)
     out, length = [home], length_scale(numeric)
     beyond = _beyond_limits(mechanism, home)
 
@@ -304,18 +307,20 @@ def _free(mechanism: Mechanism, fixed: Collection[str]) -> list[int]:
 def driven_coordinates(
     mechanism: Mechanism, q: np.ndarray, parameters: Mapping[str, float] | None, time: float
 ) -> np.ndarray:
-    """q with driven joints of one coordinate where their law puts them at `time`."""
+    """q with driven joints where their laws put them at `time`."""
     out = q.copy()
-    places = {joint: iq for letter, iq, _, joint in reversed(list(motions(mechanism))) if letter not in "BF"}
+    places = {joint: iq for _, iq, _, joint in reversed(list(motions(mechanism)))}
     for joint in mechanism.joints:
-        if joint.mode != "driven" or joint.value is None or joint.name not in places:
+        if joint.mode != "driven" or joint.name not in places:
             continue
+        laws = prescribed(joint).q
         values = {
             s: time if s.data.role == "time" else (parameters or {}).get(s.data.name, s.data.default)
-            for s in free_symbols([joint.value])
+            for s in free_symbols(laws)
         }
         if all(v is not None for v in values.values()):
-            out[places[joint.name]] = float(evaluate(joint.value, values))
+            at = places[joint.name]
+            out[at : at + len(laws)] = [float(x) for x in evaluate(laws, values)]
     return out
 
 
@@ -334,36 +339,19 @@ def _failure(
             f"{name} was assembled only with {turned} turned over by half a turn. Start from a guess q nearer to the "
             "configuration that is meant."
         )
-    gaps = {loop: loop_gap(found, best.h, loop) for loop in found.loops}
-    open_loops = sorted((x for x in gaps if gaps[x][0] >= tolerance), key=lambda x: -gaps[x][0])
+    sizes = {x: max(abs(float(best.h[i])) for i, row in enumerate(found.rows) if row.loop == x) for x in found.loops}
+    open_loops = sorted((x for x in sizes if sizes[x] >= tolerance), key=lambda x: -sizes[x])
     alone = [x for x in open_loops if not _closes_alone(numeric, x, guess, free, tolerance)]
-    listed = ", ".join(f"{x!r} ({gaps[x][1]})" for x in open_loops)
-    text = f"{name} cannot be assembled: open loops {listed}."
-    if alone:
-        text += f" Not even alone: {', '.join(repr(x) for x in alone)}; check lengths and points."
-    else:
-        text += " Each of them can close alone, but not all together."
-    if fixed:
-        text += f" Fixed joints: {', '.join(fixed)}; free some of them."
-    return text + " Else give a guess q nearer to a closed configuration, or more starts=."
+    return say_open(numeric, best.h, open_loops, alone, fixed)
 
 
 def _closes_alone(numeric: Numeric, loop: str, guess: np.ndarray, free: Sequence[int], tolerance: float) -> bool:
     found = numeric.found
-    only = Numeric(found.select([i for i, r in enumerate(found.rows) if r.loop == loop]), _by_name(numeric))
+    rows = [i for i, row in enumerate(found.rows) if row.loop == loop]
+    only = Numeric(found.select(rows), _by_name(numeric), numeric.time)
     starts = _starts(found.tree.mechanism, guess, free, 1, 6, length_scale(numeric))
     return any(close(only, q, free, tolerance).closed for q in starts)
 
 
 def _by_name(numeric: Numeric) -> dict[str, float]:
     return {s.data.name: v for s, v in numeric.values.items()}
-
-
-def loop_gap(found: Constraints, h: np.ndarray, loop: str) -> tuple[float, str]:
-    """(largest residual, text with units) of a loop."""
-    rows = [(i, r) for i, r in enumerate(found.rows) if r.loop == loop]
-    parts = []
-    for unit in dict.fromkeys(r.unit for _, r in rows):
-        size = float(np.linalg.norm([h[i] for i, r in rows if r.unit == unit]))
-        parts.append(f"gap {size:.3g} {unit}" if unit != "1" else f"residual {size:.3g}")
-    return max(abs(float(h[i])) for i, _ in rows), ", ".join(parts)

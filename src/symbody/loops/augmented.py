@@ -29,6 +29,7 @@ from symbody.loops.row import Row
 
 SAMPLES = 3  # states at which M and pivots are judged
 SINGULAR = 1e-12  # eigenvalue of M, scaled to a unit diagonal, that counts as none
+SOFT = 1e-10  # by which switched rows yield that may follow from others, in the units of J M^-1 J^T
 
 
 def switches(found: Constraints) -> dict[str, Node]:
@@ -47,10 +48,12 @@ def augmented(
     rows: Sequence[int] | None = None,
     alpha: Any = 0,
     beta: Any = 0,
+    soft: float = 0.0,
 ) -> tuple[Array, Array]:
     """(qdd (nv,), lam (m,)). driven velocities have their accelerations `given` (nv,); rows: those to keep (None: all).
 
     alpha, beta   of Baumgarte's stabilisation, 1/s: the gap of a loop obeys hdd + 2 alpha hd + beta^2 h = 0
+    soft          of switched rows: J qdd + bias = -soft lam, so that rows which follow from others share their forces
     """
     n = len(tau)
     kept = list(range(len(found.rows))) if rows is None else list(rows)
@@ -68,7 +71,7 @@ def augmented(
             if k in row.J:
                 matrix[i, j] = matrix[j, i] = t3.times(s, row.J[k])
         if row.switch is not None:
-            matrix[i, i] = s - 1
+            matrix[i, i] = s - (1 + soft)
         known = sum_of_products((row.J[k], given[k]) for k in driven if k in row.J)
         right[i] = t3.times(s, difference(_right(found, row, alpha, beta), known))
     x = _solved(found, matrix, right, len(free))

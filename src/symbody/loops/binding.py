@@ -60,7 +60,9 @@ class Binder:
                 inner[node] = rebuild(node, tuple([inner[a] if a in inner else self.known[a] for a in node.args]))
         body = [inner[r] if r in inner else self.known[r] for r in roots]
         guess = as_nodes([graph.zero, *found.guess])[1:]
-        block = solve_node((*body[: len(bound)], *guess, *body[len(bound) :]), SolveInfo(name, tuple(bound)))
+        block = solve_node(
+            (*body[: len(bound)], *guess, *body[len(bound) :]), SolveInfo(name, tuple(bound), remedy=found.remedy)
+        )
         for node, value in inner.items():
             self.known.pop(node, None)
             self.inside[node] = (block, value)

@@ -12,7 +12,7 @@ were known; a Plan then puts their solutions in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ from symbody.loops.binding import Binder
 from symbody.loops.constraints import Constraints, Row
 from symbody.loops.factors import Factors, factors
 from symbody.loops.partition import Partition
+from symbody.loops.redundancy import velocity_names
 from symbody.loops.structure import Block
 from symbody.loops.unknowns import Unknowns, part_of, unknowns
 from symbody.rewrite.presets import optimize
@@ -156,6 +157,7 @@ class Closure:
                 h = [self.found.rows[r].h for r in block.rows]
                 w = found.solve([difference(0, x) for x in h])
                 mine = unknowns(self.tree, block.columns, dict(zip(block.columns, w, strict=True)), owners)
+                mine.remedy = _remedy(self.found, block)
                 solved.append((_block_name(self.found, block), mine))
                 roots += [*h, *mine.step]
             arrays = {n: np.array(a, dtype=object) for n, a in outputs.items()}
@@ -203,26 +205,45 @@ class Plan:
 
 def close(found: Constraints, partition: Partition) -> Closure:
     """The Closure of constraints by a partition."""
-    moved = _factored(found, partition.blocks, partition.pivots)
+    moved = _factored(found, partition.blocks, partition.pivots, partition.given)
     holonomic = all(found.rows[r].h is not None for r in partition.rows)
-    located = moved if holonomic else _factored(found, partition.position, partition.position_pivots)
+    if holonomic:
+        located = moved
+    else:
+        by_hand = {partition.blocks[k] for k in partition.given}
+        same = {k for k, b in enumerate(partition.position) if any(b.matches(other) for other in by_hand)}
+        located = _factored(found, partition.position, partition.position_pivots, same)
     return Closure(found, partition, tuple(b for b, _ in moved), tuple(f for _, f in moved), located)
 
 
 def _factored(
-    found: Constraints, blocks: tuple[Block, ...], pivots: Mapping[int, Pivots]
+    found: Constraints, blocks: tuple[Block, ...], pivots: Mapping[int, Pivots], given: Collection[int]
 ) -> tuple[tuple[Block, Factors], ...]:
-    blocks, orders = _with_whole_quaternions(found.tree, blocks, [pivots.get(k) for k in range(len(blocks))])
+    orders = [_Order(pivots.get(k), k in given) for k in range(len(blocks))]
+    blocks, orders = _with_whole_quaternions(found.tree, blocks, orders)
     out = []
     for block, order in zip(blocks, orders, strict=True):
         rows = [[found.rows[r].J.get(c, 0) for c in block.columns] for r in block.rows]
-        out.append((block, factors(np.array(rows, dtype=object), order)))
+        out.append((block, factors(np.array(rows, dtype=object), order.pivots, order.given)))
     return tuple(out)
 
 
+@dataclass(frozen=True)
+class _Order:
+    """Pivots of a block, and whether they were given by hand: then all of them are eliminated."""
+
+    pivots: Pivots | None
+    given: bool
+
+    def whole(self, n: int) -> Pivots:
+        """A pivot for each of n rows: rows and columns of a block are matched, those after given pivots too."""
+        natural = tuple((k, k) for k in range(n))
+        return natural if self.pivots is None else (*self.pivots, *natural[len(self.pivots) :])
+
+
 def _with_whole_quaternions(
-    tree: Tree, blocks: tuple[Block, ...], pivots: list[Pivots | None]
-) -> tuple[tuple[Block, ...], list[Pivots | None]]:
+    tree: Tree, blocks: tuple[Block, ...], orders: list[_Order]
+) -> tuple[tuple[Block, ...], list[_Order]]:
     """Blocks that hold parts of one quaternion are merged: a finite turn couples its three increments."""
     owners = part_of(tree)
     first: dict[Any, int] = {}
@@ -230,26 +251,37 @@ def _with_whole_quaternions(
         for c in block.columns:
             part = owners[c]
             if part.kind in "BF" and first.setdefault(part, k) != k:
-                return _with_whole_quaternions(tree, *_merged(blocks, pivots, first[part], k))
-    return blocks, pivots
+                return _with_whole_quaternions(tree, *_merged(blocks, orders, first[part], k))
+    return blocks, orders
 
 
-def _merged(
-    blocks: tuple[Block, ...], pivots: list[Pivots | None], i: int, k: int
-) -> tuple[tuple[Block, ...], list[Pivots | None]]:
+def _merged(blocks: tuple[Block, ...], orders: list[_Order], i: int, k: int) -> tuple[tuple[Block, ...], list[_Order]]:
     """Blocks i .. k as one, in the place of the first: the order of the others stays valid, and that of the pivots."""
     group = blocks[i : k + 1]
     rows, columns = (tuple(x for b in group for x in getattr(b, side)) for side in ("rows", "columns"))
     number = {j: j if j < i else i if j <= k else j - (k - i) for j in range(len(blocks))}
     after = tuple(sorted({a for b in group for a in b.after if a < i}))
     rest = [Block(b.rows, b.columns, tuple(sorted({number[a] for a in b.after}))) for b in blocks[k + 1 :]]
-    order: list[tuple[int, int]] = []
-    for b, mine in zip(group, pivots[i : k + 1], strict=True):
-        natural = [(n, n) for n in range(len(b.rows))]  # rows and columns of a block are matched
-        order += [(r + len(order), c + len(order)) for r, c in (mine if mine is not None else natural)]
-    return (*blocks[:i], Block(rows, columns, after), *rest), [*pivots[:i], tuple(order), *pivots[k + 1 :]]
+    pivots: list[tuple[int, int]] = []
+    for b, mine in zip(group, orders[i : k + 1], strict=True):
+        start = len(pivots)
+        pivots += [(r + start, c + start) for r, c in mine.whole(b.size)]
+    one = _Order(tuple(pivots), any(mine.given for mine in orders[i : k + 1]))
+    return (*blocks[:i], Block(rows, columns, after), *rest), [*orders[:i], one, *orders[k + 1 :]]
 
 
 def _block_name(found: Constraints, block: Block) -> str:
     loops = dict.fromkeys(found.rows[r].loop for r in block.rows)
     return "close_" + "_".join("".join(c if c.isalnum() else "_" for c in name) for name in loops)
+
+
+def _remedy(found: Constraints, block: Block) -> str:
+    """What is said where Newton's iteration of a block ends without a solution."""
+    names = velocity_names(found)
+    loops = ", ".join(repr(x) for x in dict.fromkeys(found.rows[r].loop for r in block.rows))
+    joints = ", ".join(names[c] for c in block.columns)
+    return (
+        f"It closes {loops} by {joints}. Either q is too far from a closed position: give a guess nearer to one; or "
+        "these joints cannot be solved for here, as at a dead point: choose another partition=; or the mechanism is "
+        "singular here."
+    )

@@ -12,20 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ExpressionError
-from symbody.expr.lu import lu
-from symbody.expr.node import Node
-from symbody.expr.small_matrices import determinant_2x2, determinant_3x3
+from symbody.errors import SymbodyError
+from symbody.expr.node import Node, Pivots
 from symbody.expr.walk import free_symbols, quiet_collector
+from symbody.loops.assembly import close, length_scale, perturbed
 from symbody.loops.constraints import Constraints
-from symbody.loops.numeric import Numeric, sliding, velocity_owners
+from symbody.loops.factors import divisors
+from symbody.loops.numeric import Numeric, checked, sliding, velocity_owners
 from symbody.loops.partition import Partition, choose_partition
 from symbody.loops.pivoting import numeric_choice
 from symbody.loops.redundancy import redundant_rows, velocity_names
+from symbody.loops.structure import Block
 from symbody.system.system import System, node_array
 
-SINGULAR = 1e-7  # smallest singular value of J, without units, that counts as zero
-CLOSED = 3  # size up to which blocks are solved by their determinant, as `factors` does
+SINGULAR = 1e-7  # smallest singular value of J_v, without units, that counts as zero
+UNRESOLVED = 1e-5  # the same of J: where branches of motion meet, roundings of 1e-16 move joints by 1e-8 and more
+NEAR = 1e-2  # of J: below, a position is closed better than assembly does before it is judged
+NEIGHBOURS, SPREAD = 3, 0.5  # positions about one, and how far from it (rad), that show how large entries of J are
 
 
 class Conditioning:
@@ -52,23 +55,45 @@ class Conditioning:
 
     def jacobian(self, q: np.ndarray, t: float = 0.0) -> np.ndarray:
         """(m, nv) J of the free velocities, without units: what they are measured by suits the first position."""
-        J = self.numeric(t).J(q)
-        J[:, self._fixed] = 0
+        J = self._free_columns(q, t)
         if self._scales is None:
-            self._scales = self._measured(J)
+            self._scales = self._measured(np.array([J, *self._around(q, t)]))
         rows, columns = self._scales
         out: np.ndarray = J / rows[:, None] * columns
         return out
 
+    def _free_columns(self, q: np.ndarray, t: float) -> np.ndarray:
+        J = self.numeric(t).J(q)
+        J[:, self._fixed] = 0
+        return J
+
+    def _around(self, q: np.ndarray, t: float) -> list[np.ndarray]:
+        """J at positions about q, closed or not: all rows of a stretched mechanism may vanish at q itself."""
+        mechanism, rng = self.found.tree.mechanism, np.random.default_rng(0)
+        length = length_scale(self.numeric(t))
+        out = []
+        for _ in range(NEIGHBOURS):
+            try:
+                with np.errstate(all="ignore"):
+                    J = self._free_columns(perturbed(mechanism, q, self.free, rng, SPREAD, length), t)
+            except (SymbodyError, ArithmeticError, ValueError):
+                continue  # a coupling has no value there
+            if np.isfinite(J).all():
+                out.append(J)
+        return out
+
     def _measured(self, J: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Sizes of rows, one for each unit (a row may vanish in a position), and a length for all translations."""
-        columns = np.ones(J.shape[1])
-        sizes = [_mean(J[:, part], 0) for part in (self._slides, ~self._slides)]
+        """Sizes of rows, one for each unit (a row may vanish in a position), and a length for all translations.
+
+        J: (k, m, nv) at several positions.
+        """
+        columns = np.ones(J.shape[2])
+        sizes = [_mean(J[:, :, part], 1) for part in (self._slides, ~self._slides)]
         columns[self._slides] = sizes[1] / sizes[0] if min(sizes) > 0 else 1.0
         units = np.array([row.unit for row in self.found.rows])
-        rows = np.ones(len(J))
+        rows = np.ones(J.shape[1])
         for unit in set(units):
-            rows[units == unit] = _mean((J * columns)[units == unit], 1) or 1.0
+            rows[units == unit] = _mean((J * columns)[:, units == unit], 2) or 1.0
         return rows, columns
 
     # -- numbers of J as `jacobian` gives it
@@ -77,9 +102,21 @@ class Conditioning:
         """The singular value that vanishes where the mechanism is singular."""
         return self._last(J)
 
+    def of_position(self, q: np.ndarray, t: float = 0.0) -> float:
+        """The same at q, closed as well as doubles allow: gaps of 1e-12 may hide a singular position."""
+        value = self.of_mechanism(self.jacobian(q, t))
+        if value > NEAR:
+            return value
+        numeric = self.numeric(t)
+        better = close(numeric, checked(self.found.tree.mechanism, q), self.free, 1e-16)
+        if np.abs(better.h).max(initial=0.0) > np.abs(numeric.h(q)).max(initial=0.0):
+            return value
+        return min(value, self.of_mechanism(self.jacobian(better.q, t)))
+
     def of_partition(self, J: np.ndarray, partition: Partition) -> float:
-        """The smallest singular value of J_v."""
-        return self._last(J[np.ix_(partition.rows, partition.dependent)])
+        """The smallest singular value of J_v, or a pivot given by hand that is smaller."""
+        whole = self._last(J[np.ix_(partition.rows, partition.dependent)])
+        return min([whole, *(size for size, _, _ in _given_pivots(J, partition))])
 
     def _last(self, J: np.ndarray) -> float:
         if self.rank == 0:
@@ -110,26 +147,62 @@ class Conditioning:
 
     def say(self, partition: Partition, q: np.ndarray, t: float = 0.0, low: float = SINGULAR) -> str:
         """Which loops are singular at q, and for which joints. low: of J, below which the mechanism is to blame."""
-        J, names, used = self.jacobian(q, t), velocity_names(self.found), list(partition.rows)
-        whole, mine = self.of_mechanism(J), self.of_partition(J, partition)
-        locked = whole < max(low, SINGULAR) or whole < 2 * mine
-        part = J[used] if locked else J[np.ix_(used, partition.dependent)]
-        # loops of the rows that are almost dependent, and the joints of these loops
-        weights = np.abs(np.linalg.svd(part)[0][:, -1])
-        rows = [i for i, w in zip(used, weights, strict=True) if w > 0.1 * weights.max()]
-        loops = ", ".join(repr(x) for x in dict.fromkeys(self.found.rows[i].loop for i in rows))
-        inside = {c for i in rows for c in self.found.rows[i].J}
-        if locked:
-            joints = ", ".join(names[c] for c in sorted(inside))
+        J = self.jacobian(q, t)
+        whole, mine = self.of_position(q, t), self.of_partition(J, partition)
+        if whole < max(low, UNRESOLVED) or whole < 2 * mine:
+            return self.say_meeting(J, partition.rows)
+        if mine < self._last(J[np.ix_(partition.rows, partition.dependent)]):
+            size, row, velocity = min(_given_pivots(J, partition))
+            joint = velocity_names(self.found)[velocity]
             return (
-                f"the constraints of {loops} depend on each other there (smallest singular value of J {whole:.1e}; "
-                f"joints {joints}): branches of motion meet, or the mechanism is locked."
+                f"the pivot of row {self.found.rows[row].name} and joint {joint}, which was given by hand, is "
+                f"{size:.1e} there: give another order of pivots, or leave them to be chosen."
             )
-        joints = ", ".join(names[c] for c in sorted(inside & set(partition.dependent)))
+        unsolved = self.say_unsolved(J, partition.rows, partition.dependent)
+        return f"{unsolved}, but for other joints: choose another partition."
+
+    def say_meeting(self, J: np.ndarray, rows: Sequence[int]) -> str:
+        """Which of the rows of J (as `jacobian` gives it; those that are redundant left out) the mechanism loses."""
+        loops, inside, count = self._weakest(J[list(rows)], rows)
+        names = velocity_names(self.found)
+        if count > 1:
+            lost = f"the constraints of {loops} depend on each other there"
+        else:
+            lost = f"a constraint of {loops} binds no velocity there"
         return (
-            f"the loops {loops} cannot be solved for {joints} there (smallest singular value {mine:.1e}), but for "
-            "other joints: choose another partition."
+            f"{lost} (smallest singular value of J {self.of_mechanism(J):.1e}; joints "
+            f"{', '.join(names[c] for c in sorted(inside))}): branches of motion meet, or the mechanism is locked."
         )
+
+    def say_unsolved(self, J: np.ndarray, rows: Sequence[int], dependent: Sequence[int]) -> str:
+        """The beginning of a sentence: which loops cannot be solved for which of the dependent velocities."""
+        part = J[np.ix_(rows, dependent)]
+        loops, inside, _ = self._weakest(part, rows)
+        names = velocity_names(self.found)
+        joints = ", ".join(names[c] for c in sorted(inside & set(dependent)))
+        return f"the loops {loops} cannot be solved for {joints} there (smallest singular value {self._last(part):.1e})"
+
+    def _weakest(self, part: np.ndarray, rows: Sequence[int]) -> tuple[str, set[int], int]:
+        """Loops of those rows that are almost dependent, the velocities in them, and how many rows there are."""
+        weights = np.abs(np.linalg.svd(part)[0][:, -1])
+        weak = [self.found.rows[i] for i, w in zip(rows, weights, strict=True) if w > 0.1 * weights.max()]
+        loops = ", ".join(repr(x) for x in dict.fromkeys(row.loop for row in weak))
+        return loops, {c for row in weak for c in row.J}, len(weak)
+
+
+def _given_pivots(J: np.ndarray, partition: Partition) -> list[tuple[float, int, int]]:
+    """(size, row, velocity) of each pivot that was given by hand, up to one that vanishes."""
+    out = []
+    for k in sorted(partition.given):
+        block = partition.blocks[k]
+        a = J[np.ix_(block.rows, block.columns)]
+        for r, c in partition.pivots[k]:
+            size = float(abs(a[r, c]))
+            out.append((size, block.rows[r], block.columns[c]))
+            if not size > 0:
+                break
+            a = a - np.outer(a[:, c], a[r]) / a[r, c]
+    return out
 
 
 def _mean(a: np.ndarray, axis: int) -> float:
@@ -140,11 +213,16 @@ def _mean(a: np.ndarray, axis: int) -> float:
 def measures(found: Constraints, partition: Partition) -> System:
     """(q[, t]) -> measure (k,): what the solution by this partition divides by; an entry that vanishes is singular.
 
-    The determinant of each block up to size 3, and of larger ones the pivots and the determinant of the last two.
+    The determinant of each block up to size 3, and of larger ones the pivots and the determinant of the last two; of
+    a block whose order was given by hand its pivots, and the determinant of what they leave.
     """
     tree = found.tree
     with quiet_collector():
-        nodes = [x for k, b in enumerate(partition.blocks) for x in _block_measures(found, b, partition.pivots.get(k))]
+        nodes = [
+            x
+            for k, b in enumerate(partition.blocks)
+            for x in _block_measures(found, b, partition.pivots.get(k), k in partition.given)
+        ]
     varying = [x for x in nodes if isinstance(x, Node) and free_symbols([x])]
     inputs: dict[str, Any] = {"q": node_array(list(tree.q), tree.graph)}
     time = [s for s in free_symbols(varying) if s.data.role == "time"]
@@ -154,17 +232,9 @@ def measures(found: Constraints, partition: Partition) -> System:
     return System(f"{name}_measures", inputs=inputs, outputs={"measure": node_array(varying, tree.graph)})
 
 
-def _block_measures(found: Constraints, block: Any, order: Any) -> list[Any]:
+def _block_measures(found: Constraints, block: Block, order: Pivots | None, given: bool) -> list[Any]:
     entries = [[found.rows[r].J.get(c, 0) for c in block.columns] for r in block.rows]
-    n = len(entries)
-    if n == 1:
-        return [entries[0][0]]
-    if n <= CLOSED:
-        a = np.array(entries, dtype=object)
-        return [determinant_2x2(a) if n == 2 else determinant_3x3(a)]
     try:
-        steps = lu(np.array(entries, dtype=object), pivots=order).steps
-    except ExpressionError:  # a pivot cancels: the program was made with others, which are not known here
+        return divisors(np.array(entries, dtype=object), order, given)
+    except SymbodyError:  # a pivot cancels: the program was made with others, which are not known here
         return []
-    pivots = [s.pivot for s in steps]
-    return [*pivots[:-2], pivots[-2] * pivots[-1]]

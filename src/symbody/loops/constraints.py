@@ -123,6 +123,11 @@ def _keep(rows: Iterable[Row], origin: str, found: list[Row], notes: list[str]) 
             continue
         gap = 0.0 if row.h is None or is_zero(row.h) else _gap(row.h)
         where = f"{origin}: " if origin else ""
+        if not is_zero(row.ht):
+            raise ModelError(
+                f"{where}loop {row.loop!r} cannot stay closed: {row.name} changes with time, and no joint can follow. "
+                "Remove the dependence on t, or add a joint."
+            )
         if gap is not None and not abs(gap) < CLOSED:
             raise ModelError(
                 f"{where}loop {row.loop!r} cannot close: {row.name} is {gap:.6g} {row.unit} for the default "

@@ -3,7 +3,7 @@
 point rows       p2 - p1 = 0, all three in the axes of the ancestor, or some of them along axes of a frame of the cut
 rotation rows    all three: small angles h_r = (-A_32, A_31, -A_21), A = R_1 R_2^T, with the angular velocity as
                  rate (robotran 3.11, corrected); some of them: a_1 . b_2 = 0 for axes a, b of the two frames
-rod              ((p2 - p1)^2 - l^2) / 2 = 0
+rod              ((p2 - p1)^2 - l^2) / 2 = 0; l may depend on time
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from symbody.expr.arrays import is_one, is_zero
+from symbody.expr.derivative import jacobian
+from symbody.expr.node import Node
+from symbody.expr.walk import free_symbols
 from symbody.formalisms import triples as t3
 from symbody.formalisms.frames import Frame
 from symbody.formalisms.tree import Tree
@@ -109,8 +112,10 @@ class _Writer:
         h = t3.times(0.5, t3.minus(t3.dot(gap.value, gap.value), t3.times(length, length)))
         slopes = _nonzero({i: t3.dot(gap.value, c) for i, c in gap.columns.items()})
         bias = t3.plus(t3.dot(gap.rate, gap.rate), t3.dot(gap.value, gap.bias))
+        rate, second = _time_derivatives(length)
+        bias = t3.minus(bias, t3.plus(t3.times(rate, rate), t3.times(length, second)))
         text = f"thrust of rod {self.cut.name!r} divided by its length, N/m: positive pushes its ends apart"
-        return self.row("rod", h, slopes, bias, "m^2", text)
+        return replace(self.row("rod", h, slopes, bias, "m^2", text), ht=t3.minus(0, t3.times(length, rate)))
 
     # -- rotations
 
@@ -169,6 +174,15 @@ class _Writer:
         cut = self.cut
         switch = f"s_{cut.name}" if cut.switched else None
         return Row(f"{cut.name}.{name}", cut.name, h, slopes, 0, bias, switch, unit, meaning, side)
+
+
+def _time_derivatives(x: Any) -> tuple[Any, Any]:
+    """dx/dt and d2x/dt2 of an expression of parameters and the time."""
+    time = next((s for s in free_symbols([x]) if s.data.role == "time"), None) if isinstance(x, Node) else None
+    if time is None:
+        return 0, 0
+    rate = jacobian([x], [time])[0][0]
+    return rate, jacobian([rate], [time])[0][0] if isinstance(rate, Node) else 0
 
 
 # -- arithmetic of carried vectors

@@ -20,7 +20,6 @@ from symbody.loops.constraints import constraints
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import WORLD, Body, Cut, Joint, Mechanism, Placement
 from symbody.model.numbers import frozen_array
-from symbody.model.validate import validate
 
 CUT_AS = {"revolute": "revolute", "prismatic": "prismatic", "cylindrical": "cylindrical", "universal": "universal",
           "spherical": "ball", "ball": "ball"}  # kind of joint -> kind of cut  # fmt: skip
@@ -273,7 +272,7 @@ class _Maker:
 
     def done(self) -> Mechanism:
         bodies = tuple(self.bodies.values())
-        return validate(self.old.replace(bodies=bodies, joints=tuple(self.joints), cuts=(*self.cuts, *self.kept)))
+        return self.old.replace(bodies=bodies, joints=tuple(self.joints), cuts=(*self.cuts, *self.kept))
 
 
 # -- placements

@@ -24,6 +24,7 @@ class Numeric:
     def __init__(self, found: Constraints, parameters: Mapping[str, float] | None = None, time: float = 0.0) -> None:
         self.found = found
         self.tree = found.tree
+        self.time = time
         self.values = self._constants(dict(parameters or {}), time)
         self._entries = [(i, j) for i, row in enumerate(found.rows) for j in row.J]
         self._J = [x for row in found.rows for x in row.J.values()]

@@ -17,6 +17,7 @@ from symbody.errors import ExpressionError, ModelError, NameLookupError, nearest
 from symbody.expr.lu import lu
 from symbody.loops.assembly import closed_samples
 from symbody.loops.constraints import Constraints
+from symbody.loops.factors import CLOSED, TAIL
 from symbody.loops.heuristic import sparse_choice
 from symbody.loops.numeric import Numeric, sliding, velocity_owners
 from symbody.loops.pivoting import numeric_choice
@@ -29,8 +30,6 @@ METHODS = ("auto", "heuristic", "pivoting")
 CONDITION = 1e3  # of J_v, scaled, at the worst sample: above it another choice is preferred
 SAMPLES = 12
 
-Pivots = Mapping[int, Sequence[tuple[int, int]]]
-
 
 @dataclass(frozen=True, eq=False)
 class Partition:
@@ -39,7 +38,11 @@ class Partition:
     independent   velocity indices q_u: those that are chosen, driven ones, and those that no constraint contains
     dependent     velocity indices q_v, ascending
     blocks        diagonal blocks in the order of solution; rows index `Constraints.rows`, columns are velocity indices
-    pivots        block number -> (row, column) places inside the block in the order of elimination
+    pivots        block number -> (row, column) places inside the block in the order of elimination. Those chosen from
+                  samples serve blocks above size 3, but for their last two unknowns: these, and smaller blocks, are
+                  solved by formulas that divide by a determinant alone
+    given         numbers of the blocks whose order was given by hand: all their pivots are eliminated, however small
+                  the block. What these leave, up to size 3, is solved by a formula
     redundant     rows that were left out
     open          rows of switched loops that are regarded as open
     position      blocks that find coordinates: rows with an h alone. Same as `blocks` unless there are constraints on
@@ -47,6 +50,7 @@ class Partition:
                   position_pivots: as `pivots`
     condition     at the worst regular sample, scaled: largest singular value of J by the smallest of J_v; or nan
     explanation   sentences: why this choice
+    names         of all constraints, and of all velocities
     """
 
     independent: tuple[int, ...]
@@ -59,11 +63,34 @@ class Partition:
     position_pivots: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     condition: float = float("nan")
     explanation: str = ""
+    given: frozenset[int] = frozenset()
+    names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
     @property
     def rows(self) -> tuple[int, ...]:
         """Rows that are solved, in the order of the blocks."""
         return tuple(r for b in self.blocks for r in b.rows)
+
+    @property
+    def row_order(self) -> tuple[str, ...]:
+        """Constraints by name in the order of solution, block by block."""
+        return tuple(self.names[0][r] for r in self.rows)
+
+    @property
+    def column_order(self) -> tuple[str, ...]:
+        """Dependent velocities by name in the order of solution, block by block."""
+        return tuple(self.names[1][c] for b in self.blocks for c in b.columns)
+
+    @property
+    def pivot_order(self) -> tuple[tuple[str, str], ...]:
+        """(constraint, velocity) of each pivot in the order of elimination; none of blocks that formulas solve."""
+        out = []
+        for k, block in enumerate(self.blocks):
+            order = self.pivots.get(k, ())
+            if k not in self.given:
+                order = order[: block.size - TAIL] if block.size > CLOSED else ()
+            out += [(self.names[0][block.rows[r]], self.names[1][block.columns[c]]) for r, c in order]
+        return tuple(out)
 
 
 def choose_partition(
@@ -74,19 +101,17 @@ def choose_partition(
     q: Any = None,
     seed: int = 0,
     condition: float = CONDITION,
-    pivots: Pivots | None = None,
     closed: Collection[str] = (),
 ) -> Partition:
     """A Partition by "auto", "heuristic", "pivoting", or with the independent joints given by name.
 
     Of a joint with several velocities "joint.2" is the second one, "joint" stands for all.
     samples: (k, nq) closed configurations; by default some are found around the guess q, and with () structure alone
-    decides. condition: what "auto" accepts. pivots: instead of those chosen from samples. closed: switched loops that
-    are closed.
+    decides. condition: what "auto" accepts. closed: switched loops that are closed.
     """
     _check_method(found, method, closed)
     problem, numbers, redundant, words = _prepared(found, samples, parameters, q, seed, condition, closed)
-    return _made(found, problem, numbers, redundant, _dependent(found, problem, method, words), words, pivots or {})
+    return _made(found, problem, numbers, redundant, _dependent(found, problem, method, words), words)
 
 
 def partition_candidates(
@@ -108,7 +133,7 @@ def partition_candidates(
     if -1 not in structural and condition_of(problem.numbers, structural) <= condition:
         ranked.append(structural)
     distinct = dict.fromkeys(tuple(sorted(c)) for c in ranked)
-    return tuple(_made(found, problem, numbers, redundant, [*c], [*words, text], {}) for c in distinct)
+    return tuple(_made(found, problem, numbers, redundant, [*c], [*words, text]) for c in distinct)
 
 
 def _prepared(
@@ -144,10 +169,9 @@ def _made(
     redundant: list[int],
     dependent: list[int],
     words: list[str],
-    pivots: Pivots,
 ) -> Partition:
     blocks = _blocks(found, problem, dependent)
-    order = _pivots(found, blocks, numbers, pivots)
+    order = _pivots(found, blocks, numbers)
     position = _position(found, problem, blocks)
     taken = {c for b in blocks for c in b.columns}
     independent = tuple(i for i in range(len(found.tree.qd)) if i not in taken)
@@ -161,9 +185,10 @@ def _made(
         tuple(redundant),
         tuple(i for i in range(len(found.rows)) if i not in kept),
         position,
-        order if position is blocks else _pivots(found, position, numbers, {}),
+        order if position is blocks else _pivots(found, position, numbers),
         worst,
         " ".join([*words, _summary(found, problem, independent, blocks, worst)]),
+        names=(found.names, tuple(velocity_names(found))),
     )
 
 
@@ -310,19 +335,11 @@ def _position(found: Constraints, p: Problem, blocks: tuple[Block, ...]) -> tupl
     )
 
 
-def _pivots(
-    found: Constraints, blocks: Sequence[Block], numbers: np.ndarray, given: Pivots
-) -> dict[int, tuple[tuple[int, int], ...]]:
-    """Orders of elimination: those given, else for least fill with pivots of good size at every sample."""
-    for k in given:
-        if not 0 <= k < len(blocks):
-            raise ModelError(f"pivots are given for block {k}; there are {len(blocks)} blocks, counted from 0.")
+def _pivots(found: Constraints, blocks: Sequence[Block], numbers: np.ndarray) -> dict[int, tuple[tuple[int, int], ...]]:
+    """Orders of elimination for least fill with pivots of good size at every sample."""
     out: dict[int, tuple[tuple[int, int], ...]] = {}
     for k, block in enumerate(blocks):
-        if k in given:
-            out[k] = tuple((int(r), int(c)) for r, c in given[k])
-            _check_pivots(found, block, out[k])
-        elif block.size > 1:
+        if block.size > 1:
             entries = [[found.rows[r].J.get(c, 0) for c in block.columns] for r in block.rows]
             sample = numbers[:, block.rows][:, :, block.columns] if len(numbers) else None
             try:
@@ -330,22 +347,6 @@ def _pivots(
             except ExpressionError:
                 continue  # a pivot cancels exactly; whoever factors the block chooses again
     return out
-
-
-def _check_pivots(found: Constraints, block: Block, order: Sequence[tuple[int, int]]) -> None:
-    """Every pivot of a given order is there when its turn comes, by structure."""
-    n = block.size
-    if sorted(r for r, _ in order) != list(range(n)) or sorted(c for _, c in order) != list(range(n)):
-        raise ModelError(f"pivots {list(order)} of a block of size {n}; expected each row and each column once.")
-    there = found.pattern[np.ix_(block.rows, block.columns)]
-    for r, c in order:
-        if not there[r, c]:
-            names = velocity_names(found)
-            raise ModelError(
-                f"the pivot of row {found.rows[block.rows[r]].name} and joint {names[block.columns[c]]} is zero by "
-                "structure. Give another order of pivots."
-            )
-        there |= np.outer(there[:, c], there[r])
 
 
 def _summary(found: Constraints, p: Problem, independent: Sequence[int], blocks: Sequence[Block], worst: float) -> str:

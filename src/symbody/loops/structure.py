@@ -27,6 +27,10 @@ class Block:
     def size(self) -> int:
         return len(self.rows)
 
+    def matches(self, other: Block) -> bool:
+        """Whether it solves the same rows for the same columns, in any order."""
+        return {*self.rows} == {*other.rows} and {*self.columns} == {*other.columns}
+
 
 def match(pattern: np.ndarray) -> np.ndarray:
     """For each row of an (m, n) bool pattern the column matched with it, -1 where there is none; most are matched."""

@@ -47,12 +47,14 @@ class Unknowns:
     guess    where the iteration starts
     values   symbol of q -> its value as an expression of the unknowns, for quaternion joints
     step     of each unknown, for a step w of the tangent increments
+    remedy   sentences on what to do where they are not found
     """
 
     symbols: list[Node] = field(default_factory=list)
     guess: list[Any] = field(default_factory=list)
     values: dict[Node, Any] = field(default_factory=dict)
     step: list[Any] = field(default_factory=list)
+    remedy: str = ""
 
 
 def unknowns(tree: Tree, columns: Sequence[int], w: Mapping[int, Any], owners: Mapping[int, Part]) -> Unknowns:

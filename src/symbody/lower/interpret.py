@@ -18,7 +18,7 @@ from symbody.errors import ExpressionError, SolveError
 from symbody.expr.node import REACH
 from symbody.lower.functions import EXACT, FLOATS, call_external, table_value
 from symbody.lower.ports import Values, gather, gather_parameters, loop_of, loop_shape
-from symbody.lower.program import Port, Program, SolveBlock, operands
+from symbody.lower.program import Port, Program, SolveBlock, operands, say_unsolved
 
 LANES = 8192  # larger batches run in pieces: every value of a Program is kept, as an array of this length at most
 
@@ -128,11 +128,7 @@ def raise_if_failed(program: Program, outcome: np.ndarray) -> None:
         return
     for block, k in zip(program.blocks, outcome):
         if k < 0:
-            why = "a step is not finite" if -k < block.max_iterations else "the limit is reached"
-            raise SolveError(
-                f"Solve block '{block.name}' of '{program.name}' did not converge: {why} after {-k} evaluations. "
-                "Give a guess nearer to the solution, or check that one exists at this state."
-            )
+            raise SolveError(say_unsolved(block.name, program.name, int(-k), block.max_iterations, block.remedy))
 
 
 def elements(ports: Sequence[Port], arrays: Sequence[np.ndarray], exact: bool = False) -> list[Any]:

@@ -468,8 +468,9 @@ class _Lowering:
         residuals = tuple(self._plain(self._find(r, inner)) for r in residual)
         steps = tuple(self._plain(self._find(s, inner)) for s in step)
         self.blocks[block] = SolveBlock(
-            info.name, unknowns, start, tuple(self.lists[block]), residuals, steps, info.tolerance, info.max_iterations
-        )
+            info.name, unknowns, start, tuple(self.lists[block]), residuals, steps, info.tolerance, info.max_iterations,
+            info.remedy,
+        )  # fmt: skip
         self.open[block] = False
         # the block stands inside the innermost open block that anything it reads belongs to
         region = -1

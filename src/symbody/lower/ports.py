@@ -78,7 +78,7 @@ def gather_parameters(ports: Sequence[Port], given: Mapping[str, Any] | Any | No
 
 
 def check_numbers(ports: Sequence[Port], given: Mapping[str, Any] | Any | None) -> None:
-    """Refuse numbers that the parameters cannot have; `bind` asks this once, calls do not."""
+    """Refuse numbers that the parameters cannot have: not finite, or 0 where declared nonzero."""
     if given is None:
         return
     if isinstance(given, Mapping):
@@ -87,6 +87,16 @@ def check_numbers(ports: Sequence[Port], given: Mapping[str, Any] | Any | None) 
         found = list(zip(ports, split_vector(ports, given)))
     for port, array in found:
         check_number(port.name, array, port.nonzero)
+
+
+def check_gathered(ports: Sequence[Port], arrays: Sequence[np.ndarray], given: Mapping[str, Any] | Any) -> None:
+    """`check_numbers` of what a call gives, with its gathered floats at hand: all at once, since calls are short."""
+    if not arrays:
+        return
+    flat = np.concatenate(arrays, axis=None)
+    zeros = not flat.all() and any(p.nonzero and not a.all() for p, a in zip(ports, arrays))
+    if zeros or not np.isfinite(flat).all():
+        check_numbers(ports, given)
 
 
 def split_vector(ports: Sequence[Port], vector: Any) -> list[np.ndarray]:

@@ -93,6 +93,7 @@ class SolveBlock:
     step: tuple[int, ...]
     tolerance: float = 1e-12
     max_iterations: int = 25
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +138,11 @@ def operands(op: str, args: tuple[Any, ...]) -> tuple[int, ...]:
     if op == "fma":
         return args[:3]
     return args
+
+
+def say_unsolved(block: str, program: str, evaluations: int, limit: int, remedy: str = "") -> str:
+    """Why a block found no solution, and what to do."""
+    why = "a step is not finite" if evaluations < limit else "the limit is reached"
+    advice = remedy or "Give a guess nearer to the solution, or check that one exists at this state."
+    times = f"{evaluations} evaluation{'s' if evaluations != 1 else ''}"
+    return f"Solve block '{block}' of '{program}' did not converge: stopped after {times}, {why}. {advice}"

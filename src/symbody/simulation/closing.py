@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from symbody.errors import ModelError
-from symbody.expr.derivative import jacobian
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
+from symbody.formalisms.prescribed import prescribed
 from symbody.formalisms.tree import build_tree
 from symbody.loops.assembly import assemble_keeping
 from symbody.loops.constraints import Constraints, constraints
 from symbody.loops.numeric import Numeric
-from symbody.model.mechanism import Mechanism
+from symbody.loops.singular import say_singular
+from symbody.model.mechanism import Mechanism, has_coordinates
 from symbody.simulation.flow import Flow, components
 
 SMALL = 1e-9  # relative change of a start that needs no note
@@ -23,23 +24,47 @@ SMALL = 1e-9  # relative change of a start that needs no note
 
 def closed_start(
     mech: Mechanism, flow: Flow, parameters: Mapping[str, Any], given: Mapping[str, Any], x: np.ndarray, t: float,
-    notes: list[str],
+    closed: Sequence[Collection[str]] = (),
 ) -> np.ndarray:  # fmt: skip
-    """x (nx,) or (b, nx) with closed q and qd. Joints that q0 or qd0 name keep their values where that is possible."""
+    """x (nx,) or (b, nx) with closed q and qd. Joints that q0 or qd0 name keep their values where that is possible.
+
+    closed: switched loops that start closed, for each member of the batch.
+    """
     found = constraints(build_tree(mech))
+    always = {row.loop for row in found.rows if row.switch is None}
     at_q, at_qd = flow.slices["q"], flow.slices["qd"]
     out = np.array(x)
     for k, row in enumerate(np.atleast_2d(out)):
         own = {n: float(v if np.ndim(v) == 0 else np.asarray(v)[k]) for n, v in parameters.items() if np.ndim(v) < 2}
-        old_q, old_qd = row[at_q].copy(), row[at_qd].copy()
-        row[at_q] = _coordinates(found, flow, own, given.get("q"), old_q, t)
-        row[at_qd] = _velocities(found, flow, own, given.get("qd"), row[at_q], old_qd, t)
-        if k == 0:
-            for name, before, after in (("q", old_q, row[at_q]), ("qd", old_qd, row[at_qd])):
-                named = _named(flow, name, given.get(name))
-                moved = float(np.abs(after - before)[named].max(initial=0.0))
-                if moved > SMALL * max(1.0, float(np.abs(before).max(initial=0.0))):
-                    notes.append(f"{name}0 was changed by up to {moved:.3g} so that the loops close.")
+        loops = always.union(closed[k] if closed else ())
+        row[at_q] = _coordinates(found, flow, own, given.get("q"), row[at_q], t, loops)
+        if k == 0:  # the others are like it, or are found out when they are corrected
+            _check_regular(found, own, row[at_q], t, loops)
+        row[at_qd] = _velocities(found, flow, own, given.get("qd"), row[at_q], row[at_qd], t, loops)
+    return out
+
+
+def _check_regular(
+    found: Constraints, parameters: Mapping[str, float], q: np.ndarray, t: float, loops: Collection[str]
+) -> None:
+    """Where constraints depend on each other, no formulation tells how the mechanism moves."""
+    closed = found.select([i for i, row in enumerate(found.rows) if row.loop in loops])
+    lost = say_singular(closed, q, parameters, t) if closed.rows else ""
+    if lost:
+        raise ModelError(
+            f"{found.tree.mechanism.name} starts in a singular position: {lost} Give q0 of another position, where its "
+            "motion is determined, or other lengths if there is none."
+        )
+
+
+def say_changes(flow: Flow, given: Mapping[str, Any], wished: np.ndarray, x: np.ndarray) -> list[str]:
+    """Notes on values that were given and are not those of the start x (nx,)."""
+    out = []
+    for name in ("q", "qd"):
+        before, after = wished[flow.slices[name]], x[flow.slices[name]]
+        moved = float(np.abs(after - before)[_named(flow, name, given.get(name))].max(initial=0.0))
+        if moved > SMALL * max(1.0, float(np.abs(before).max(initial=0.0))):
+            out.append(f"{name}0 was changed by up to {moved:.3g} so that the loops close.")
     return out
 
 
@@ -52,20 +77,22 @@ def _named(flow: Flow, name: str, given: Any) -> list[int]:
 
 
 def _coordinates(
-    found: Constraints, flow: Flow, parameters: Mapping[str, float], given: Any, q: np.ndarray, t: float
-) -> np.ndarray:
+    found: Constraints, flow: Flow, parameters: Mapping[str, float], given: Any, q: np.ndarray, t: float,
+    loops: Collection[str],
+) -> np.ndarray:  # fmt: skip
     mech = found.tree.mechanism
     driven = {j.name for j in mech.joints if j.mode == "driven"}
     joints = [str(n).partition(".")[0] for n in given] if isinstance(given, Mapping) else []
     fixed = [n for n in dict.fromkeys(joints) if n not in driven and any(j.name == n for j in mech.joints)]
-    return assemble_keeping(found, q, fixed, parameters or None, time=t)[0]
+    return assemble_keeping(found, q, fixed, parameters or None, time=t, loops=loops)[0]
 
 
 def _velocities(
-    found: Constraints, flow: Flow, parameters: Mapping[str, float], given: Any, q: np.ndarray, qd: np.ndarray, t: float
-) -> np.ndarray:
+    found: Constraints, flow: Flow, parameters: Mapping[str, float], given: Any, q: np.ndarray, qd: np.ndarray,
+    t: float, loops: Collection[str],
+) -> np.ndarray:  # fmt: skip
     """qd with J qd + dh/dt = 0: driven and named components kept, the others changed as little as possible."""
-    closed = found.select([i for i, row in enumerate(found.rows) if row.switch is None])
+    closed = found.select([i for i, row in enumerate(found.rows) if row.loop in loops])
     numeric = Numeric(closed, parameters, t)
     J, ht = numeric.J(q), numeric.ht(q)
     out = qd.copy()
@@ -89,12 +116,11 @@ def _driven_rates(mech: Mechanism, flow: Flow, parameters: Mapping[str, float], 
     """Velocity index -> rate of the law of its driven joint."""
     out: dict[int, float] = {}
     for joint in mech.joints:
-        if joint.mode != "driven" or joint.value is None:
+        if joint.mode != "driven" or not has_coordinates(joint):
             continue
-        symbols = free_symbols([joint.value])
-        time = [s for s in symbols if s.data.role == "time"]
-        values = {s: t if s in time else parameters.get(s.data.name, s.data.default) for s in symbols}
-        rate = float(evaluate(jacobian([joint.value], time)[0, 0], values)) if time else 0.0
-        for k in components(flow.labels["qd"], 0, joint.name):
-            out[k] = rate
+        laws = prescribed(joint).qd
+        values = {
+            s: t if s.data.role == "time" else parameters.get(s.data.name, s.data.default) for s in free_symbols(laws)
+        }
+        out.update(zip(components(flow.labels["qd"], 0, joint.name), map(float, evaluate(laws, values))))
     return out

@@ -11,6 +11,7 @@ sets is kept as a state of rate zero, so that every method and every recording t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -232,10 +233,27 @@ def _guards(flow: Flow, events: Sequence[When]) -> System:
     if flow.guards is not None:
         found = flow.guards.apply(**{n: inputs[n] for n in flow.guards.inputs})
         nodes += np.array(found, dtype=object).flat
-    nodes += [expression(flow, e.guard, f"the guard of event {e.name!r}") for e in events]
+    nodes += [_awake(flow, e, expression(flow, e.guard, f"the guard of event {e.name!r}")) for e in events]
     return System(
         f"{rates.name}_guards", inputs=inputs, outputs={"guard": node_array(nodes)}, parameters=_used(flow, nodes)
     )
+
+
+def _awake(flow: Flow, rule: When, guard: Node) -> Node:
+    """The guard, held off zero while the loops that the event closes are closed: they keep it near zero."""
+    loops = {f"s_{n}" for n in flow.labels.get("gap", ())}
+    closes = [flow.rates.inputs[n].item() for n, v in rule.reset.items() if n in loops and _is_one(v)]
+    if not closes:
+        return guard
+    shut = math.prod(closes[1:], start=closes[0])
+    return guard * (1 - shut) - (rule.direction or 1) * shut
+
+
+def _is_one(value: Any) -> bool:
+    try:
+        return isinstance(value, (int, float, str, np.number)) and float(value) == 1
+    except ValueError:
+        return False  # an expression
 
 
 def _used(flow: Flow, nodes: Sequence[Node]) -> dict[str, np.ndarray]:

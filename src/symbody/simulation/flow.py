@@ -31,6 +31,8 @@ class Flow:
     prescribed  name of a state -> components that are known functions of time: `project` sets them
     balance     same inputs and those of `rated` -> "residual": equations of motion that are not solved for the rates,
                 for implicit methods; or None
+    impact      same inputs -> gap, J, ht, s, M of loops that open and close (see `gates`); labels and units of gap name
+                the loop of each row; or None
     """
 
     rates: System
@@ -44,6 +46,7 @@ class Flow:
     start: Mapping[str, np.ndarray] = field(default_factory=dict)
     prescribed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     balance: System | None = None
+    impact: System | None = None
     name: str = ""
 
     @property
@@ -73,8 +76,8 @@ class Flow:
 
     @property
     def systems(self) -> dict[str, System]:
-        """Those of rates, project, record, guards and balance that there are."""
-        found = {k: getattr(self, k) for k in ("rates", "project", "record", "guards", "balance")}
+        """Those of rates, project, record, guards, balance and impact that there are."""
+        found = {k: getattr(self, k) for k in ("rates", "project", "record", "guards", "balance", "impact")}
         return {k: s for k, s in found.items() if s is not None}
 
     @property

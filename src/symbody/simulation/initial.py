@@ -106,10 +106,12 @@ def check_prescribed(
                 continue
             label = labels[k]
             value = f"{float(new.flat[0] if new.ndim else new):g}"
-            if isinstance(named, Mapping) and label in named:
-                raise ModelError(
-                    f"{name} of {label!r} starts at {named[label]!r}, but the joint is driven and its law gives "
-                    f"{value}. Leave it out, or change the law."
-                )
+            wished = named if isinstance(named, Mapping) else {}
+            for key in (label, label.rpartition(".")[0]):  # a component, or the whole joint
+                if key in wished:
+                    raise ModelError(
+                        f"{name} of {key!r} starts at {wished[key]!r}, but the joint is driven and its law gives "
+                        f"{value} for {label!r}. Leave it out, or change the law."
+                    )
             if named is not None:
                 notes.append(f"{name} of {label!r} starts at {value}, as the law of the driven joint says.")

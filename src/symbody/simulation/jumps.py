@@ -6,8 +6,11 @@ import numpy as np
 
 from symbody.simulation.events import Change, Prepared, When, change_of
 from symbody.simulation.field import Field
+from symbody.simulation.flow import Flow
 from symbody.simulation.locate import EPS
 
+FLAT, AHEAD = 1e-8, 1e-2  # rate of a guard, beside its terms, that counts as none; s to look ahead then
+PASSES = 4
 CROWD, INSTANT = 20, 1e-9  # so many events within this share of the run are taken for an accumulation
 
 
@@ -23,8 +26,18 @@ def settled(bound: Field, t: float, x: np.ndarray) -> np.ndarray:
         return x
     rates, slopes = guard_rates(bound, t, x), _gradient(bound, t, x)
     noise = 1e-12 * (np.abs(slopes) @ np.maximum(np.abs(x), 1.0) + np.abs(rates) * max(1.0, abs(t)))
-    for i in np.flatnonzero((np.abs(g) <= noise) & (np.sign(g) != np.sign(rates)) & (rates != 0)):
-        x = _placed(bound, t, x, int(i), np.sign(rates[i]), slopes[i])
+    near = np.abs(g) <= noise
+    flat = near & (np.abs(rates) <= FLAT * (np.abs(slopes) @ np.abs(bound.rates(t, x))))
+    if flat.any():
+        # a guard that a loop has held at zero until now leaves it slowly: only later is its way to be seen
+        rates = np.where(flat, _later(bound, t, x) - g, rates)
+    for _ in range(PASSES):  # what moves one guard may move another that is near zero too
+        wrong = np.flatnonzero(near & (np.sign(g) != np.sign(rates)) & (rates != 0))
+        if not len(wrong):
+            break
+        for i in wrong:
+            x = _placed(bound, t, x, int(i), np.sign(rates[i]), slopes[i])
+        g = bound.guards(t, x)
     return x
 
 
@@ -43,6 +56,16 @@ def _placed(bound: Field, t: float, x: np.ndarray, i: int, way: float, slope: np
     return x
 
 
+def _later(bound: Field, t: float, x: np.ndarray) -> np.ndarray:
+    """(ng,) guards a little later, by one step of Runge and Kutta."""
+    k1 = bound.rates(t, x)
+    h = AHEAD / max(1.0, float(np.max(np.abs(k1) / np.maximum(np.abs(x), 1.0), initial=0.0)))
+    k2 = bound.rates(t + h / 2, x + h / 2 * k1)
+    k3 = bound.rates(t + h / 2, x + h / 2 * k2)
+    k4 = bound.rates(t + h, x + h * k3)
+    return bound.guards(t + h, x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
+
+
 def guard_rates(bound: Field, t: float, x: np.ndarray) -> np.ndarray:
     """(ng,) time derivatives of the guards along the motion, by a central difference on the tangent."""
     f = bound.rates(t, x)
@@ -54,13 +77,24 @@ def guard_rates(bound: Field, t: float, x: np.ndarray) -> np.ndarray:
 
 
 def _gradient(bound: Field, t: float, x: np.ndarray) -> np.ndarray:
-    """(ng, nx) derivative of the guards by the states, by central differences."""
+    """(ng, nx) derivative of the guards by the states that move, by central differences."""
     columns = []
+    held = _held(bound.flow)
     for k in range(len(x)):
+        if k in held:
+            columns.append(np.zeros(bound.ng))
+            continue
         step = np.zeros(len(x))
         step[k] = 1e-6 * max(1.0, abs(x[k]))
         columns.append((bound.guards(t, x + step) - bound.guards(t, x - step)) / (2 * step[k]))
     return np.array(columns).T
+
+
+def _held(flow: Flow) -> set[int]:
+    """Components that only events change: switches, which no rounding may move."""
+    rates = flow.rates
+    names = [n for n, rate in rates.states.items() if all(x is rates.graph.zero for x in rates.outputs[rate].flat)]
+    return {k for n in names for k in range(flow.slices[n].start, flow.slices[n].stop)}
 
 
 def confirmed(bound: Field, events: tuple[int, ...], t: float, x: np.ndarray, directions: np.ndarray) -> list[int]:

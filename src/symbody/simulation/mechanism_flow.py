@@ -11,17 +11,20 @@ import numpy as np
 
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array, matmul
-from symbody.expr.derivative import jacobian
 from symbody.expr.evaluate import transplant
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
+from symbody.expr.walk import free_symbols
 from symbody.formalisms.kinematics import kinematic_map, normalised
+from symbody.formalisms.prescribed import prescribed
 from symbody.formalisms.tree import Tree, build_tree
+from symbody.loops.constraints import constraints
 from symbody.lower.optimize import count_system
 from symbody.model.joints import KINDS
-from symbody.model.mechanism import Joint, Mechanism, has_coordinates
+from symbody.model.mechanism import Mechanism, has_coordinates
 from symbody.simulation.dry_friction import SLOW, with_slope
 from symbody.simulation.flow import Flow, scalar
+from symbody.simulation.formulation import Augmented
 from symbody.simulation.quantities import Quantities, recorded
 from symbody.system.system import System
 from symbody.verbs.assemble import identifier
@@ -47,7 +50,7 @@ def mechanism_flow(
                 "order_n"
     outputs     what to record besides states, inputs and qdd; see `quantities`
     balance     whether implicit methods will ask for the equations in their unsolved form
-    partition   of the velocities of closed loops, see `sb.forward_dynamics`
+    partition   of the velocities of closed loops, see `sb.forward_dynamics`; or Augmented
     slow        speed below which the dry friction of joints falls off, see `dry_friction`
 
     Driven joints follow their law of time exactly: law, law' and law'' stand in the equations instead of the states.
@@ -92,6 +95,8 @@ def _key(outputs: Any) -> Any:
 
 def chosen_dynamics(mech: Mechanism, formalism: str | None, partition: Any = "auto") -> System:
     """Forward dynamics by a named formalism, or quickly a small one: never a search."""
+    if isinstance(partition, Augmented):
+        return forward_dynamics(mech, formalism or "base", **partition.options)
     if mech.cuts or mech.couplings:
         try:
             return forward_dynamics(mech, formalism or "base", partition=partition)
@@ -120,7 +125,9 @@ class _Building:
 
     def __init__(self, mech: Mechanism, dynamics: System, partition: Any, slow: float) -> None:
         self.mech = mech
-        self.partition = partition
+        # multipliers of all loops, instead of joints that are solved for
+        self.whole = bool(mech.cuts or mech.couplings) and "partition" not in dynamics.origins
+        self.partition = Augmented() if self.whole and not isinstance(partition, Augmented) else partition
         self.slow = slow
         dynamics = with_slope(mech, dynamics, slow)
         self.dynamics = dynamics
@@ -148,27 +155,15 @@ class _Building:
                 continue
             kind = KINDS[joint.kind]
             if joint.mode == "driven":
-                law, rate, second = self._law(joint)
-                for k in range(kind.nv(joint)):
+                time = {s: self.t.item() for s in _time_symbols(joint.values)}
+                motion = prescribed(joint, transplant(joint.values, time, self.graph))
+                for k, law in enumerate(motion.q):
                     self.q[iq + k] = positions[iq + k] = law
+                for k, rate in enumerate(motion.qd):
                     self.qd[iv + k] = speeds[iv + k] = rate
-                    accelerations.append(second)
+                accelerations += motion.qdd
             iq, iv = iq + kind.nq(joint), iv + kind.nv(joint)
         return positions, speeds, accelerations
-
-    def _law(self, joint: Joint) -> tuple[Node, Node, Node]:
-        """The law of a driven joint and its first two derivatives by time."""
-        if any(letter in "BF" for letter, _ in KINDS[joint.kind].motions(joint)) or joint.elastic is not None:
-            raise ModelError(
-                f"joint {joint.name!r} ({joint.kind}) is driven; simulate drives joints of plain coordinates only. "
-                "Use kind spherical or floating, or joints of one axis each."
-            )
-        assert joint.value is not None  # validated
-        time: Node = self.t.item()
-        own = dict.fromkeys(_time_symbols(joint.value), time)
-        law = transplant([joint.value], own, self.graph)[0]
-        rate = jacobian([law], [time])[0, 0]
-        return law, rate, jacobian([rate], [time])[0, 0]
 
     # -- the parts
 
@@ -208,6 +203,7 @@ class _Building:
             start={"q": rest_coordinates(mech), **_closed_switches(mech)},
             prescribed={"q": tuple(self.driven_q), "qd": tuple(self.driven_qd)} if self.driven_q else {},
             balance=self._balance(known) if balance else None,
+            impact=self._impact(labels, units) if self.whole else None,
             name=mech.name,
         )
 
@@ -242,19 +238,34 @@ class _Building:
                 qd[k] = law
             out.update(q=q, qd=qd)
         if mech.cuts or mech.couplings:
-            # loops that open and close, or that no joints can be solved for, are held by their accelerations alone
-            with suppress(ModelError):
-                out.update(self._closed(q, qd))
+            out.update(self._closed(q, qd))
         return {**self.states, **out} if out else {}
 
     def _closed(self, q: Array, qd: Array) -> dict[str, Array]:
         """Coordinates and velocities that satisfy the loops."""
-        from symbody.verbs.loops import closure
+        from symbody.verbs.loops import closure, projection
 
-        system = closure(self.mech, self.partition)
+        if isinstance(self.partition, Augmented):
+            if self.partition != Augmented():
+                return {}  # Baumgarte's terms hold them, or their accelerations alone
+            system = projection(self.mech)
+        else:
+            system = closure(self.mech, self.partition)
         given = {**self.inputs, "q": q, "qd": qd}
         found = _outputs(system, {n: given[n] for n in system.inputs})
         return {n: found[n] for n in ("q", "qd") if n in found}
+
+    def _impact(self, labels: dict[str, Any], units: dict[str, Any]) -> System:
+        """What the closing of loops follows from; labels and units of its gaps are added."""
+        from symbody.verbs.loops import impact
+
+        system = impact(self.mech)
+        given = {**self.inputs, "q": self.q, "qd": self.qd}
+        outputs = _outputs(system, {n: given[n] for n in system.inputs})
+        rows = constraints(build_tree(self.mech)).rows
+        labels["gap"] = tuple(row.loop for row in rows)
+        units["gap"] = tuple("m" if row.unit == "m^2" else row.unit for row in rows)
+        return System(f"{identifier(self.mech.name)}_impact", inputs=self.inputs, outputs=outputs)
 
 
 def _outputs(system: System, given: Mapping[str, Any]) -> dict[str, Array]:
@@ -282,10 +293,8 @@ def _carried(values: Array, tree: Tree, q: Array, graph: Graph) -> Array:
     return out
 
 
-def _time_symbols(node: Node) -> list[Node]:
-    from symbody.expr.walk import free_symbols
-
-    return [s for s in free_symbols([node]) if s.data.role == "time"]
+def _time_symbols(nodes: Sequence[Node]) -> list[Node]:
+    return [s for s in free_symbols(nodes) if s.data.role == "time"]
 
 
 # -- names and defaults
@@ -346,4 +355,4 @@ def rest_coordinates(mech: Mechanism) -> np.ndarray:
 def _closed_switches(mech: Mechanism) -> dict[str, np.ndarray]:
     """Loops that may open are closed unless an input says otherwise."""
     pieces: Sequence[Any] = (*mech.cuts, *mech.couplings)
-    return {f"s_{identifier(p.name)}": np.ones(()) for p in pieces if p.switched}
+    return {f"s_{p.name}": np.ones(()) for p in pieces if p.switched}

@@ -39,7 +39,7 @@ def kernels(flow: Flow) -> dict[str, Any]:
         _kernels[flow] = {}
     made = _kernels[flow]
     for kind, system in flow.systems.items():
-        if kind not in made and kind != "balance":
+        if kind not in made and kind not in ("balance", "impact"):
             made[kind] = compile_system(system)
     return made
 
@@ -175,6 +175,10 @@ class Native:
 
         before, after = self.guards(t0, x0), self.guards(t1, path(t1))
         directions = np.zeros(len(before)) if self.directions is None else self.directions
+        way = np.asarray(run.crossed)
+        at_start = np.flatnonzero((way != 0) & (before * way >= 0))
+        if len(at_start):  # the step before ended a rounding of t short of the crossing
+            return t0, x0, tuple(at_start.tolist())
         found = locate(path, self.guards, t0, t1, before, after, directions)
         return found.t, found.x, found.events
 

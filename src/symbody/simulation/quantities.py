@@ -188,7 +188,8 @@ class Quantities:
         cut = any(c.name == joint for c in self.mech.cuts)
         if not cut:
             self.mech.joint(joint)
-        found = self._apply(reactions(self.mech, [] if cut else [joint], partition=self.partition))
+        system = reactions(self.mech, [] if cut else [joint], **self._loops("formulation"))
+        found = self._apply(system)
         return Quantity(found[f"reaction_{identifier(joint)}"], WRENCH, ("N m",) * 3 + ("N",) * 3)
 
     @cached_property
@@ -214,8 +215,13 @@ class Quantities:
         return out
 
     def _multipliers(self) -> Quantity:
-        system = forward_dynamics(self.mech, "base", lam=True, partition=self.partition)
+        system = forward_dynamics(self.mech, "base", lam=True, **self._loops("formulation", "alpha", "beta"))
         return Quantity(self._apply(system)["lam"])
+
+    def _loops(self, *names: str) -> dict[str, Any]:
+        """How the motion deals with closed loops, as options of a verb: its partition, or those of `names`."""
+        found = getattr(self.partition, "options", None)
+        return {"partition": self.partition} if found is None else {n: found[n] for n in names}
 
 
 def _is_time(node: Node) -> bool:

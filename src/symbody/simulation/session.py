@@ -18,6 +18,7 @@ from symbody.simulation.driver import Leg
 from symbody.simulation.dry_friction import SLOW
 from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
+from symbody.simulation.gates import Gates
 from symbody.simulation.happenings import Happenings
 from symbody.simulation.outcome import Outcome
 from symbody.simulation.sampling import Sampling
@@ -75,6 +76,7 @@ class Session:
     driver     integrator; it may be replaced by another kind on the way (stiff motions)
     watch      looks at closed loops after each stretch, and may replace the equations (`switching`)
     segments   which equations belong to which samples, in order, where they were replaced
+    gates      closes loops that open and close on the way; or None
     """
 
     connected: Connected
@@ -96,6 +98,7 @@ class Session:
     count: int = 0  # samples so far
     watch: Any = None
     segments: list[Segment] = field(default_factory=list)
+    gates: Gates | None = None
 
     def __post_init__(self) -> None:
         if self.x.ndim == 2 and self.outcomes is None:
@@ -120,6 +123,8 @@ class Session:
         return self.outcome
 
     def _begin(self) -> None:
+        if self.gates is not None:
+            self.gates.look(self.t, self.x)
         self.feed.refresh(self.t, self.x)
         if self.happenings is not None:
             self.x = self.happenings.settled(self.t, self.x)
@@ -131,6 +136,8 @@ class Session:
     def _loop(
         self, end: float, wanted: np.ndarray, interrupted: Callable[[], bool], watch: Any, clever: Any
     ) -> Outcome:
+        if not self._switched():  # by a controller that is asked at the very start
+            return Outcome.NOT_CONVERGED
         while end - self.t > 4 * EPS * max(abs(end), abs(self.t)):
             stop = min(end, self.feed.stop(self.t), self.driver.border(self.t))
             low, high = np.searchsorted(wanted, [self.t, stop], side="right")
@@ -147,6 +154,8 @@ class Session:
                     return ended
             if self.t < end:
                 self.feed.refresh(self.t, self.x)
+                if not self._switched():
+                    return Outcome.NOT_CONVERGED
                 self.drop_anchor()
             if watch is not None:
                 watch(self)
@@ -202,19 +211,53 @@ class Session:
         assert self.happenings is not None
         after, happened, stops = self.happenings.answer(self.t, self.x, leg.events)
         self.events += happened
+        possible = True
         if after is not self.x:
-            if not self.ts or self.ts[-1][-1] != self.t:
-                self._collect(np.array([self.t]), self.x[None])
-            self._collect(np.array([self.t]), after[None])
-            self.x = after
+            if self.gates is not None:
+                after, possible = self._gated(after, True)
+            self._jump(after)
+        if not possible:
+            return Outcome.NOT_CONVERGED
         if stops is not None:
             self._collect_end()
         else:
             self.x = self.happenings.settled(self.t, self.x)
-            recall = getattr(self.driver, "recall", None)
-            if recall is not None:
-                recall({})  # after a jump the size of the last step means nothing
+            self._forget()
         return stops
+
+    def _jump(self, after: np.ndarray) -> None:
+        """Go on from another state, which is recorded beside the one before."""
+        if not self.ts or self.ts[-1][-1] != self.t:
+            self._collect(np.array([self.t]), self.x[None])
+        self._collect(np.array([self.t]), after[None])
+        self.x = after
+
+    def _switched(self) -> bool:
+        """Loops that an input tells to close do; False if they cannot."""
+        if self.gates is None:
+            return True
+        after, possible = self._gated(self.x, False)
+        if after is not self.x:
+            self._jump(after)
+            self._forget()
+        if not possible:
+            self._collect_end()
+        return possible
+
+    def _gated(self, x: np.ndarray, jumped: bool) -> tuple[np.ndarray, bool]:
+        """x after the impacts of loops that close, and whether these are possible; a note says why not."""
+        assert self.gates is not None
+        after, happened, why = self.gates.answer(self.t, x, jumped)
+        self.events += happened
+        if why:
+            self.notes.append(why)
+        return after, not why
+
+    def _forget(self) -> None:
+        """After a jump the size of the last step means nothing."""
+        recall = getattr(self.driver, "recall", None)
+        if recall is not None:
+            recall({})
 
     # -- batches
 
@@ -248,6 +291,8 @@ class Session:
         self.feed.rewind(anchor.feed)
         if self.happenings is not None:
             self.happenings.recount(anchor.happened)
+        if self.gates is not None:
+            self.gates.look(self.t, self.x)
         recall = getattr(self.driver, "recall", None)
         if recall is not None:
             recall(anchor.driver)

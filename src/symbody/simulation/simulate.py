@@ -22,6 +22,8 @@ from symbody.simulation.events import Prepared, When, prepare, system_events, wi
 from symbody.simulation.feed import Feed
 from symbody.simulation.field import Field
 from symbody.simulation.flow import Flow, system_flow
+from symbody.simulation.formulation import Augmented, formulated
+from symbody.simulation.gates import Gates, check_switches, closed_loops, make_ready
 from symbody.simulation.happenings import Happenings
 from symbody.simulation.initial import check_prescribed, initial_values, state_vector
 from symbody.simulation.inputs import Assignment, Constant, Feedback, OfTime, read_inputs
@@ -52,6 +54,9 @@ def simulate(
     parameters: Mapping[str, Any] | None = None,
     formalism: str | None = None,
     partition: Any = None,
+    formulation: str = "auto",
+    alpha: float = 0.0,
+    beta: float = 0.0,
     rtol: float = RTOL,
     atol: float | None = None,
     samples: Any = None,
@@ -76,6 +81,9 @@ def simulate(
                 and no mass or inertia may become negative; 0 is legal where every motion still moves some mass
     partition   of closed loops: names of independent joints, "pivoting", ...; None: chosen. Where it becomes singular
                 on the way another one takes over
+    formulation "reduced" (by independent joints), "augmented" (all joints with multipliers), or "auto": reduced
+                unless a loop opens and closes. Augmented loops are corrected after each step; with alpha, beta (1/s)
+                not zero, Baumgarte's terms hold them instead
     samples     number of equidistant samples or their instants; None: every step, or 1001 of an adaptive run
     events      `When` records
     period      s, of Python controllers f(t, q, qd): they are held in between. None: the step. 0: asked at every
@@ -93,6 +101,7 @@ def simulate(
         automatic=method == "auto" and step is None, slow=slow,
     )  # fmt: skip
     given = {"q": q0, "qd": qd0, **(states0 or {})}
+    partition = formulated(mech, formalism, partition, formulation, alpha, beta)
     session = prepared(mech, settings, float(duration), given, inputs, outputs, formalism, _rules(events), partition)
     return run(session, t0 + duration, progress, checkpoint)
 
@@ -218,7 +227,8 @@ def open_flow(
     if partition is not None and not loops:
         name = getattr(mech, "name", "this model")
         raise DefinitionError(f"partition={partition!r} is for closed loops; {name} has none. Leave it out.")
-    if partition is not None and not (isinstance(partition, Iterable) or hasattr(partition, "independent")):
+    known = (Iterable, Augmented)
+    if partition is not None and not (isinstance(partition, known) or hasattr(partition, "independent")):
         raise DefinitionError(f"partition={partition!r}; expected a list of independent joints, or how to choose them.")
     if isinstance(mech, Flow):
         return mech
@@ -269,18 +279,25 @@ def prepared(
     # the mass of what falls freely is a parameter of the model, but cancels from its motion
     settings = replace(settings, parameters={n: v for n, v in settings.parameters.items() if n in flow.parameters})
     feed = Feed(connected, t, settings.step, settings.period, batch)
-    x = state_vector(flow, values, batch)
+    x = wished = state_vector(flow, values, batch)
     watch = None
     if isinstance(mech, Mechanism) and (mech.cuts or mech.couplings):
-        from symbody.simulation.closing import closed_start
+        from symbody.simulation.closing import closed_start, say_changes
 
-        x = closed_start(mech, flow, settings.parameters, start, x, t, notes)
+        check_switches(flow, assignments, batch)
+        make_ready(flow, feed, t)
+        u = np.broadcast_to(feed.at(t), (len(np.atleast_2d(x)), feed.size))
+        closed = [closed_loops(flow, *pair) for pair in zip(np.atleast_2d(x), u)]
+        x = closed_start(mech, flow, settings.parameters, start, x, t, closed)
         watch = _watch(mech, formalism, partition, connected, events, settings, x, notes, lambda p: made(p)[:2])
         if watch is not None:
             connected, events = watch.way.connected, watch.way.prepared
+        x = _consistent(connected.flow, feed, settings.parameters, start, x, t, notes, watch)
+        notes[:0] = say_changes(flow, start, np.atleast_2d(wished)[0], np.atleast_2d(x)[0])
         if x.ndim != 1:
             watch = None  # the members of a batch keep one partition to the end
-    x = _consistent(connected.flow, feed, settings.parameters, start, x, t, notes)
+    else:
+        x = _consistent(connected.flow, feed, settings.parameters, start, x, t, notes)
     session = Session(connected, settings, feed, None, t, x, notes=notes, end=t + duration, watch=watch)
     finish(session, events)
     return session
@@ -349,6 +366,8 @@ def finish(session: Session, events: Prepared | None) -> None:
     if events is not None:
         bound = Field(session.flow, session.settings.parameters, lambda t, x: feed.at(t))
         session.happenings = Happenings(events, bound, session.end - session.settings.start)
+    if session.flow.impact is not None and session.x.ndim == 1:
+        session.gates = Gates(session.flow, session.settings.parameters, feed.at)
     directions = events.directions if events is not None else None
     session.driver = _driver(session.flow, session.settings, feed, directions)
 
@@ -451,7 +470,7 @@ def _check_batch(method: str, events: bool) -> None:
 
 def _consistent(
     flow: Flow, feed: Feed, parameters: Mapping[str, Any], given: Mapping[str, Any], x: np.ndarray, t: float,
-    notes: list[str],
+    notes: list[str], watch: Any = None,
 ) -> np.ndarray:  # fmt: skip
     """The start corrected: unit quaternions, closed loops, driven joints at their laws."""
     if flow.project is None:
@@ -461,11 +480,14 @@ def _consistent(
     helper = Native(flow, "rk4", feed, parameters)
     at = np.asarray(t, dtype=float)
     after = helper.project(at, x)
-    if not np.isfinite(after).all():
-        raise ModelError(
-            f"the initial state of {flow.name} cannot be corrected: a quaternion of length zero, or loops that do not "
-            "close from there. Give q0 nearer to a possible position."
-        )
+    bad = ~np.isfinite(np.atleast_2d(after)).all(axis=1)
+    if bad.any():
+        names = ", ".join(repr(n) for n in dict.fromkeys(flow.labels.get("gap", ())))
+        loops = f", or loops ({names}) that do not close from there or are singular there" if names else ""
+        why = f"a quaternion of length zero{loops}. Give q0 of another position."
+        if watch is not None:
+            why = watch.unclosed(np.atleast_2d(x)[bad][0, flow.slices["q"]], t)
+        raise ModelError(f"the initial state of {flow.name} cannot be corrected: {why}")
     check_prescribed(flow, x, after, given, notes)
     return after
 

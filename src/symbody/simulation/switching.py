@@ -33,6 +33,7 @@ from symbody.simulation.trajectory import Event
 
 LOW = 0.4  # of its size where the partition was taken up: a measure below is looked into
 WORTH = 3.0  # another partition must be better by this factor
+CLOSE_BY = 1e-3  # smallest singular value of J at a start that is worth a note
 MECHANISM = 0.05  # of the smallest singular value at the start: below, the mechanism is to blame
 POINTS = 65  # instants that are looked at in a stretch of an adaptive method, besides the samples
 TRIES = 6  # changes at one instant
@@ -91,7 +92,7 @@ class Watch:
     # -- start
 
     def begin(self, t: float, q: np.ndarray, given: bool) -> str:
-        """Make ready at the start; returns a note if another partition than that of the model is needed there.
+        """Make ready at a regular start; returns a note if it is almost singular, or suits another partition better.
 
         given: the partition is the user's wish, which is not replaced at the start.
         """
@@ -100,12 +101,10 @@ class Watch:
         J = self.conditioning.jacobian(q, t)
         self.regular = self.conditioning.of_mechanism(J)
         mine = self.conditioning.of_partition(J, self.way.partition)
-        note = ""
-        if self.regular < SINGULAR:
-            raise ModelError(
-                f"{self._name} starts in a singular position: {self._singular(q, t)} Give q0 of another position, "
-                "where its motion is determined."
-            )
+        notes = []
+        if self.regular < CLOSE_BY:
+            meeting = self.conditioning.say_meeting(J, self.way.partition.rows)
+            notes.append(f"the start is almost a singular position: {meeting}")
         if mine < SINGULAR and given:
             raise ModelError(
                 f"{self._name} cannot start with the partition {self.way.say()}: {self._singular(q, t)} Or leave "
@@ -115,9 +114,13 @@ class Watch:
             better = self._better(J, q, mine)
             if better is not None:
                 self.way = better
-                note = f"the loops are solved with {better.say()} independent, which suits the start."
+                notes.append(f"the loops are solved with {better.say()} independent, which suits the start.")
         self._take_up(t, q)
-        return note
+        return " ".join(notes)
+
+    def unclosed(self, q: np.ndarray, t: float) -> str:
+        """Why the loops may not close from q, in words."""
+        return f"its loops do not close from there: {self._singular(q, t)} Give q0 of another position."
 
     def _locked(self) -> str:
         found, names = self.way.found, velocity_names(self.way.found)

@@ -1,4 +1,4 @@
-"""Numbers for parameters: which ones a parameter can have. Asked when they are bound, not at every evaluation."""
+"""Numbers for parameters: which ones a parameter can have. Asked when they are given, not at every evaluation."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def _encode(node: Node, index: dict[Node, int]) -> Any:
         return [data.name, data.arity, data.results]
     if op is SOLVE:
         unknowns = [index[u] for u in data.unknowns]
-        return [data.name, unknowns, float(data.tolerance).hex(), data.max_iterations, data.pivots]
+        return [data.name, unknowns, float(data.tolerance).hex(), data.max_iterations, data.pivots, data.remedy]
     return data  # result: its index
 
 
@@ -245,7 +245,8 @@ def _decode(op: str, data: Any, nodes: list[Node], externals: Mapping[str, Exter
     if op == SOLVE:
         unknowns = tuple(nodes[i] for i in data[1])
         pivots = None if data[4] is None else tuple((int(r), int(c)) for r, c in data[4])
-        return SolveInfo(str(data[0]), unknowns, float.fromhex(data[2]), int(data[3]), pivots)
+        remedy = str(data[5]) if len(data) > 5 else ""  # files before it was known
+        return SolveInfo(str(data[0]), unknowns, float.fromhex(data[2]), int(data[3]), pivots, remedy)
     return int(data)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
+from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.tree import Tree
+from symbody.formalisms.wrenches import scalar
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import System, node_array
 
@@ -33,6 +37,12 @@ def make_system(
         units={name: unit for name, unit in units.items() if unit},
         origins=dict(origins),
     )
+
+
+def time_input(outputs: Iterable[Any]) -> dict[str, Any]:
+    """The input t, where outputs depend on time: by laws of joints and forces, or by constraints."""
+    nodes = [x for value in outputs for x in np.array(value, dtype=object).flat if isinstance(x, Node)]
+    return {s.data.name: scalar(s) for s in free_symbols(nodes) if s.data.role == "time"}
 
 
 def identifier(name: str) -> str:

@@ -12,6 +12,7 @@ from symbody.errors import ModelError
 from symbody.expr.arrays import Array
 from symbody.expr.walk import quiet_collector
 from symbody.formalisms.explicit import driven_velocities
+from symbody.formalisms.tree import build_tree
 from symbody.loops.assembly import closed_samples
 from symbody.loops.closure import Closure, Plan, close
 from symbody.loops.constraints import Constraints, constraints
@@ -19,6 +20,7 @@ from symbody.loops.counted import cheapest_partition
 from symbody.loops.inverse import actuated_velocities, actuator_efforts, balance
 from symbody.loops.numeric import Numeric
 from symbody.loops.opened import Opened
+from symbody.loops.ordered import check_partition
 from symbody.loops.partition import Partition, choose_partition
 from symbody.loops.reduced import (
     Route,
@@ -41,9 +43,15 @@ class ClosedProblem(Problem):
     """A Problem with the constraints of its loops and the partition of its velocities."""
 
     def __init__(
-        self, mech: Mechanism, parameters: str = "setup", wrenches: Sequence[str] = (), partition: Chosen = "auto"
+        self,
+        mech: Mechanism,
+        parameters: str = "setup",
+        wrenches: Sequence[str] = (),
+        partition: Chosen = "auto",
+        kept: Sequence[str] = (),
     ) -> None:
-        super().__init__(mech, parameters, wrenches)
+        super().__init__(mech, parameters, wrenches, kept)
+        self.kept = kept
         with quiet_collector():
             self.found: Constraints = constraints(self.tree)
         self.wanted = partition
@@ -54,10 +62,15 @@ class ClosedProblem(Problem):
         if opening:
             raise ModelError(
                 f"{self.mech.name}: {', '.join(map(repr, opening))} opens and closes during motion, so that no joint "
-                "is dependent all the time. Use formulation='augmented'."
+                f"is dependent all the time. Say which is meant: mech.with_loops({_held(opening)}), True for closed, "
+                "False for open. forward_dynamics, reactions, energy and simulate take the switch as an input."
             )
-        if not isinstance(self.wanted, Partition):
-            self.wanted = partition_of(self.mech, self.found, self.wanted)
+        if isinstance(self.wanted, Partition):
+            check_partition(self.found, self.wanted)
+        else:
+            # the choice is that of the mechanism, whatever joints are kept
+            found = constraints(build_tree(self.mech)) if self.kept else self.found
+            self.wanted = partition_of(self.mech, found, self.wanted)
         if self.wanted.condition > SINGULAR and _locked_everywhere(self.found, self.wanted):
             names = ", ".join(velocity_names(self.mech)[k] for k in self.wanted.independent)
             raise ModelError(
@@ -86,6 +99,10 @@ class ClosedProblem(Problem):
     def with_derivatives(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
         """Rates of force states are expressions of q and qd too."""
         return {**outputs, **{f"{n}_dot": x for n, x in self.derivatives.items()}}
+
+
+def _held(names: Sequence[str]) -> str:
+    return ", ".join(f"{n}=True" for n in names) if all(map(str.isidentifier, names)) else "**{...}"
 
 
 def _locked_everywhere(found: Constraints, partition: Partition) -> bool:

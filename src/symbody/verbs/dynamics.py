@@ -163,12 +163,17 @@ def check_formalism(formalism: str, quantity: str) -> None:
 
 
 class Problem:
-    """A Mechanism with what acts on it from outside, ready to be written as a System by any formalism."""
+    """A Mechanism with what acts on it from outside, ready to be written as a System by any formalism.
 
-    def __init__(self, mech: Mechanism, parameters: str = "setup", wrenches: Sequence[str] = ()) -> None:
+    kept: as in `build_tree`
+    """
+
+    def __init__(
+        self, mech: Mechanism, parameters: str = "setup", wrenches: Sequence[str] = (), kept: Sequence[str] = ()
+    ) -> None:
         self.mech = mech
         with quiet_collector():
-            self.tree = build_tree(mech, parameters)
+            self.tree = build_tree(mech, parameters, kept)
         self.inputs: dict[str, Array] = {}
         self.states: dict[str, Array] = {}
         self.derivatives: dict[str, Any] = {}

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from symbody.expr.node import Node
-from symbody.expr.walk import free_symbols
 from symbody.formalisms import energy as formulas
 from symbody.formalisms.forces import wrenches
 from symbody.formalisms.tree import Tree, build_tree
-from symbody.formalisms.wrenches import scalar
 from symbody.lower.optimize import optimize_system
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import System
-from symbody.verbs.assemble import has_loops, make_system
+from symbody.verbs.assemble import has_loops, make_system, time_input
 
 # output -> (function of the Tree, unit, meaning)
 OUTPUTS: dict[str, tuple[Any, str, str]] = {
@@ -42,9 +38,14 @@ def energy(
     functions of the user is part of power, the rest of their work is dissipated (see `formalisms/accounts.py`). Their
     inputs and states are inputs here, as in `forward_dynamics`.
     Without any mass that moves there is no output com. Closed loops (unless loops is False): of the closed mechanism,
-    with the dependent parts of q and qd as in `forward_dynamics`; forces of loops do no work.
+    with the dependent parts of q and qd as in `forward_dynamics`; forces of loops do no work. Where a loop opens and
+    closes, q and qd are taken as they are.
     """
     if loops and has_loops(mech):
+        pieces: tuple[Any, ...] = (*mech.cuts, *mech.couplings)
+        if any(p.switched for p in pieces):
+            # whatever is closed, energies are those of the bodies at q and qd
+            return optimize_system(_system(build_tree(mech, parameters)), preset)
         from symbody.verbs.loops import at_closed_state
 
         return at_closed_state(mech, lambda problem, _: _system(problem.tree), partition, parameters, preset)
@@ -62,16 +63,10 @@ def _system(tree: Tree) -> System:
         account = found.account()
         for name, share in SHARES.items():
             outputs[name] = formulas.t3.plus(outputs[name], getattr(account, share))
-        inputs.update({**found.inputs, **found.states, **_time(outputs.values())})
+        inputs.update({**found.inputs, **found.states, **time_input(outputs.values())})
         units.update({name: unit for name, unit in found.units.items() if name in inputs})
     origins = {name: row[2] for name, row in chosen.items()}
     system = make_system(
         tree, "energy", {name: np.ravel(array) for name, array in inputs.items()}, outputs, units, origins
     )
     return system.replace(inputs={name: inputs.get(name, array) for name, array in system.inputs.items()})
-
-
-def _time(values: Iterable[Any]) -> dict[str, Any]:
-    """The input t, where a law depends on time."""
-    nodes = [x for value in values for x in np.array(value, dtype=object).flat if isinstance(x, Node)]
-    return {s.data.name: scalar(s) for s in free_symbols(nodes) if s.data.role == "time"}

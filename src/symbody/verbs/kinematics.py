@@ -17,7 +17,7 @@ from symbody.loops.reduced import closed_motion
 from symbody.lower.optimize import count_system, optimize_system
 from symbody.model.mechanism import WORLD, Mechanism
 from symbody.system.system import System
-from symbody.verbs.assemble import has_loops, identifier, make_system
+from symbody.verbs.assemble import has_loops, identifier, make_system, time_input
 
 # quantity -> (order of derivatives, field of Motion, unit, meaning); J and Jd are no fields
 QUANTITIES = {
@@ -103,7 +103,8 @@ def _closed(
         moving = [k for k in wanted if QUANTITIES[k][1]]
         chosen = choose_scheme(len(found), moving) if scheme == "auto" else scheme
         system = _system(tree, found, seen_from, wanted, chosen)
-        return system.replace(outputs=closed_motion(closure, system.outputs))
+        outputs = closed_motion(closure, system.outputs)
+        return system.replace(inputs={**system.inputs, **time_input(outputs.values())}, outputs=outputs)
 
     return at_closed_state(mech, make, partition, parameters, preset)
 

@@ -26,12 +26,13 @@ from symbody.loops.counted import FEW_LINKS
 from symbody.loops.inverse import actuated_velocities
 from symbody.loops.opened import Opened, opened
 from symbody.loops.partition import choose_partition
+from symbody.loops.projection import gaps, projected, softness
 from symbody.loops.reduced import PLAIN, PRODUCTS, ROUTES, USUAL, Route
 from symbody.lower.optimize import optimize_system
 from symbody.model.mechanism import Mechanism
 from symbody.rewrite.cost import cost
 from symbody.system.system import System
-from symbody.verbs.assemble import identifier
+from symbody.verbs.assemble import identifier, time_input
 from symbody.verbs.check import AGREE, random_values
 from symbody.verbs.closed_problem import (
     Chosen,
@@ -76,7 +77,8 @@ def closed_dynamics(
     """Inverse, semi-explicit or forward dynamics of a closed mechanism.
 
     formulation  "reduced" (independent joints; closes the loops), "augmented" (all joints and multipliers; takes q and
-                 qd as they are; forward dynamics only), or "auto": reduced unless a loop opens and closes
+                 qd as they are; nan where constraints depend on each other; forward dynamics only), or "auto": reduced
+                 unless a loop opens and closes
     partition    of the velocities: "auto", "heuristic", "pivoting", names of independent joints, or a Partition
     lam          whether the multipliers are an output too (forward dynamics)
     alpha, beta  of Baumgarte's stabilisation, 1/s (augmented)
@@ -84,23 +86,36 @@ def closed_dynamics(
     for name in options:
         if name not in OPTIONS:
             raise NameLookupError(f"dynamics of a closed mechanism has no option {name!r}. {nearest(name, OPTIONS)}")
-    formulation = options.get("formulation", "auto")
-    if formulation not in FORMULATIONS:
-        raise NameLookupError(f"there is no formulation {formulation!r}. {nearest(formulation, FORMULATIONS)}")
+    check_formulation(options.get("formulation", "auto"))
     if formalism == "order_n":
         raise ModelError(
             "formalism 'order_n' never forms the mass matrix, which closed loops are reduced by. Use 'base', 'auto', "
             "or loops=False for the opened tree."
         )
     problem = ClosedProblem(mech, parameters, wrenches, options.get("partition", "auto"))
-    if formulation == "auto":
-        formulation = "augmented" if quantity == "forward" and switches(problem.found) else "reduced"
+    formulation = options.get("formulation", "auto")
+    if quantity == "forward":
+        formulation = chosen_formulation(problem, formulation)
     if formulation == "augmented":
         return _augmented(problem, quantity, formalism, options)
     for name in ("alpha", "beta"):
         if name in options:
             raise ModelError(f"{name} belongs to formulation='augmented'; the reduced one closes the loops exactly.")
     return _reduced(problem, quantity, formalism, options)
+
+
+def check_formulation(formulation: Any) -> None:
+    """Refuse by name."""
+    if formulation not in FORMULATIONS:
+        raise NameLookupError(f"there is no formulation {formulation!r}. {nearest(str(formulation), FORMULATIONS)}")
+
+
+def chosen_formulation(problem: ClosedProblem, formulation: str) -> str:
+    """What "auto" means: reduced, unless a loop opens and closes."""
+    check_formulation(formulation)
+    if formulation != "auto":
+        return formulation
+    return "augmented" if switches(problem.found) else "reduced"
 
 
 def _reduced(problem: ClosedProblem, quantity: str, formalism: str, options: dict[str, Any]) -> System:
@@ -205,20 +220,29 @@ def _multiplier_labels(found: Constraints) -> dict[str, str]:
 def _augmented(problem: ClosedProblem, quantity: str, formalism: str, options: dict[str, Any]) -> System:
     if quantity != "forward":
         raise ModelError("formulation='augmented' gives forward dynamics only; expected formulation='reduced' here.")
-    tree, found = problem.tree, problem.found
+    tree = problem.tree
     if formalism == "auto":
         formalism = "newton_euler" if tree.runtime else "base"
-    m_c = problem.outputs("semi_explicit", formalism)
-    with quiet_collector():
-        qdd, lam = augmented(
-            found, m_c["M"], m_c["c"], tree.tau, driven_velocities(tree), tree.qdd, independent_rows(found),
-            options.get("alpha", 0), options.get("beta", 0),
-        )  # fmt: skip
+    qdd, lam = augmented_motion(problem, formalism, options.get("alpha", 0), options.get("beta", 0))
     outputs = {"qdd": qdd, **({"lam": lam} if options.get("lam", False) else {})}
-    problem.inputs.update({name: scalar_array(s) for name, s in switches(found).items()})
-    labels = _multiplier_labels(found) if "lam" in outputs else {}
+    labels = _multiplier_labels(problem.found) if "lam" in outputs else {}
     system = problem.closed_system("forward", outputs, f"augmented, {SOURCES[formalism]}", labels)
     return optimize_system(system, options.get("preset", "standard"), rounds=rounds_for(tree))
+
+
+def augmented_motion(
+    problem: ClosedProblem, formalism: str = "newton_euler", alpha: Any = 0, beta: Any = 0
+) -> tuple[Array, Array]:
+    """(qdd (nv,), lam (m,)) with multipliers; switches become inputs of the problem."""
+    tree, found = problem.tree, problem.found
+    m_c = problem.outputs("semi_explicit", formalism)
+    rows = independent_rows(found)
+    soft = softness(found, rows)
+    problem.inputs.update({name: scalar_array(s) for name, s in switches(found).items()})
+    with quiet_collector():
+        return augmented(
+            found, m_c["M"], m_c["c"], tree.tau, driven_velocities(tree), tree.qdd, rows, alpha, beta, soft
+        )
 
 
 def independent_rows(found: Constraints) -> list[int]:
@@ -259,6 +283,37 @@ def closure(
     return system.replace(origins={**system.origins, "q": "closed coordinates", "qd": "closed velocities", **labels})
 
 
+def projection(mech: Mechanism, preset: str = "standard") -> System:
+    """(q, qd[, t, s_<loop>]) -> q, qd nearest to them that close the loops: no joint is dependent, see `projection`."""
+    problem = ClosedProblem(mech)
+    found = problem.found
+    rows = independent_rows(found)
+    with quiet_collector():
+        q, qd = projected(found, rows, driven_velocities(problem.tree), softness(found, rows), preset)
+    problem.inputs = {name: scalar_array(s) for name, s in switches(found).items()}
+    problem.states, problem.derivatives = {}, {}
+    return problem.closed_system("projection", {"q": q, "qd": qd}, "least change, Newton's iteration")
+
+
+def impact(mech: Mechanism) -> System:
+    """(q, qd[, t, s_<loop>]) -> what the closing of loops follows from, for every row of the constraints.
+
+    gap (m,) m or rad; J (m, nv); ht (m,); s (m,) whether it is closed; M (nv, nv) of the opened tree
+    """
+    problem = ClosedProblem(mech)
+    found, on = problem.found, switches(problem.found)
+    outputs = {
+        "gap": np.array(gaps(found), dtype=object),
+        "J": found.J,
+        "ht": found.ht,
+        "s": np.array([1 if row.switch is None else on[row.switch] for row in found.rows], dtype=object),
+        "M": problem.outputs("semi_explicit", "newton_euler")["M"],
+    }
+    problem.inputs = {name: scalar_array(s) for name, s in on.items()}
+    problem.states, problem.derivatives = {}, {}
+    return optimize_system(problem.closed_system("impact", outputs, ""), "standard")
+
+
 def velocity_map(made: Closure) -> Array:
     """B (nv, u): all velocities from the independent ones."""
     out = np.zeros((len(made.tree.qd), len(made.u)), dtype=object)
@@ -275,4 +330,5 @@ def at_closed_state(mech: Mechanism, tree_system: Any, partition: Chosen, parame
     system: System = tree_system(problem, made)
     bound = made.plan(system.outputs, preset).bound()
     origins = {**system.origins, "partition": say_partition(mech, problem.wanted)}  # type: ignore[arg-type]
-    return system.replace(outputs=bound, origins=origins, name=identifier(system.name))
+    inputs = {**system.inputs, **time_input(bound.values())}
+    return system.replace(inputs=inputs, outputs=bound, origins=origins, name=identifier(system.name))

@@ -20,7 +20,7 @@ from symbody.lower.optimize import optimize_system
 from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import System
-from symbody.verbs.assemble import identifier
+from symbody.verbs.assemble import has_loops, identifier
 from symbody.verbs.dynamics import Problem, rounds_for
 
 SOURCE = "virtual power of the wrenches of unit parameters (Newton-Euler)"
@@ -35,6 +35,8 @@ def regressor(
     body frame, in its axes (Pinocchio's order); then rotor, viscous, coulomb, stiffness and elastic parameters of the
     joints that have them. `parameter_names(mech)` lists them; `origins["Y[:, k]"]` says the same in the System.
     With force elements there is a second output tau0 (nv,), what they add: tau = Y pi + tau0.
+    Closed loops are opened: Y is that of the tree, at any q, qd, qdd, and Y pi = tau + J^T lam with the forces of the
+    loops. Where these close, the columns of B^T Y are without them: B^T Y pi = B^T tau, B (nv, u) from `sb.closure`.
 
     columns     of Y to keep, such as `base_parameters(mech).columns`; None: all
     parameters  "setup", or "runtime": lengths and gravity are inputs of every call
@@ -49,6 +51,9 @@ def regressor(
     system = problem.assemble("inverse", outputs, SOURCE)
     origins = {f"Y[:, {k}]": str(names[column]) for k, column in enumerate(chosen)}
     origins["Y"] = f"regressor of {mech.name}: {SOURCE}"
+    if has_loops(mech):
+        cut = ", ".join(repr(name) for name in [*(c.name for c in mech.cuts), *(c.name for c in mech.couplings)])
+        origins["Y"] += f"; of the tree, {cut} opened: Y pi = tau + J^T lam"
     system = system.replace(name=f"{identifier(mech.name)}_regressor", origins=origins)
     return optimize_system(system, preset, rounds=rounds_for(problem.tree))
 

@@ -18,7 +18,7 @@ from symbody.loops.reduced import PLAIN, all_accelerations, independent_accelera
 from symbody.loops.wrenches import cut_wrenches
 from symbody.lower.optimize import optimize_system
 from symbody.model.joints import KINDS
-from symbody.model.mechanism import Mechanism
+from symbody.model.mechanism import Joint, Mechanism
 from symbody.system.system import System
 from symbody.verbs.assemble import has_loops, identifier
 from symbody.verbs.dynamics import Problem
@@ -32,21 +32,34 @@ def reactions(
     preset: str = "standard",
     loops: bool = True,
     partition: Any = "auto",
+    formulation: str = "auto",
 ) -> System:
     """(q, qd, qdd) -> reaction_<joint> (6,): moment then force of the parent on the child, in child axes at its origin.
 
-    joints: their names (None: all that move); wrenches: bodies with a wrench from outside, as in inverse_dynamics.
+    joints: their names (None: all that move; fixed and locked ones, by name, give what they hold); wrenches: bodies
+    with a wrench from outside, as in inverse_dynamics.
     Closed loops (unless loops is False): (q, qd, tau) -> the same, and reaction_<cut> (6,) of the first body on the
     second, in the axes of the second frame at its origin. They follow from the motion, hence from the efforts tau.
+    formulation  as in `forward_dynamics`: "augmented" takes q and qd as they are, and is meant where a loop opens and
+                 closes: its switch s_<loop> is an input then, and an open loop has no reaction
     """
     if joints is None:
-        joints = [j.name for j in mech.joints if j.mode != "locked" and KINDS[j.kind].motions(j)]
+        joints = [j.name for j in mech.joints if _moves(j)]
     if loops and has_loops(mech):
-        return _closed(mech, joints, parameters, tuple(wrenches), preset, partition)
-    problem = Problem(mech, parameters, tuple(wrenches))
+        return _closed(mech, joints, parameters, tuple(wrenches), preset, partition, formulation)
+    problem = Problem(mech, parameters, tuple(wrenches), _still(mech, joints))
     found = reaction(problem.tree, list(joints))
     outputs = {f"reaction_{identifier(name)}": x for name, x in zip(joints, found, strict=True)}
     return optimize_system(_named(problem.assemble("inverse", outputs, ""), mech, joints), preset)
+
+
+def _moves(joint: Joint) -> bool:
+    return joint.mode != "locked" and bool(KINDS[joint.kind].motions(joint))
+
+
+def _still(mech: Mechanism, joints: Sequence[str]) -> tuple[str, ...]:
+    """Fixed and locked ones among the joints: their bodies stay apart."""
+    return tuple(name for name in joints if not _moves(mech.joint(name)))
 
 
 def _named(system: System, mech: Mechanism, joints: Sequence[str]) -> System:
@@ -60,18 +73,25 @@ def _named(system: System, mech: Mechanism, joints: Sequence[str]) -> System:
 
 
 def _closed(
-    mech: Mechanism, joints: Sequence[str], parameters: str, wrenches: tuple[str, ...], preset: str, partition: Any
-) -> System:
+    mech: Mechanism, joints: Sequence[str], parameters: str, wrenches: tuple[str, ...], preset: str, partition: Any,
+    formulation: str,
+) -> System:  # fmt: skip
     """Reactions of the tree at the closed motion, with the forces of the loops as wrenches from outside."""
-    from symbody.verbs.loops import ClosedProblem
+    from symbody.verbs.loops import ClosedProblem, augmented_motion, chosen_formulation
 
-    problem = ClosedProblem(mech, parameters, wrenches, partition)
-    closure, tree = problem.closure(), problem.tree
+    problem = ClosedProblem(mech, parameters, wrenches, partition, _still(mech, joints))
+    tree = problem.tree
+    whole = chosen_formulation(problem, formulation) == "augmented"
+    closure = None if whole else problem.closure()
     with quiet_collector():
-        reduced = reduce(closure, opened(tree, Choice()), tree.tau, PLAIN, driven_velocities(tree), tree.qdd)
-        qdd_u = independent_accelerations(reduced)
-        qdd = as_nodes([tree.graph.zero, *all_accelerations(reduced, qdd_u)])[1:]
-        by_link, by_cut = cut_wrenches(problem.found, multipliers(reduced, qdd_u))
+        if closure is None:
+            motion, lam = augmented_motion(problem)
+        else:
+            reduced = reduce(closure, opened(tree, Choice()), tree.tau, PLAIN, driven_velocities(tree), tree.qdd)
+            qdd_u = independent_accelerations(reduced)
+            motion, lam = all_accelerations(reduced, qdd_u), multipliers(reduced, qdd_u)
+        qdd = as_nodes([tree.graph.zero, *motion])[1:]
+        by_link, by_cut = cut_wrenches(problem.found, lam)
         for index, (force, moment) in by_link.items():
             old_force, old_moment = tree.wrenches.get(index, (t3.ZERO, t3.ZERO))
             tree.wrenches[index] = (t3.add(t3.triple(old_force), force), t3.add(t3.triple(old_moment), moment))
@@ -85,6 +105,8 @@ def _closed(
     }
     for name, (force, moment) in by_cut.items():
         outputs[f"reaction_{identifier(name)}"] = [*moment, *force]
-    bound = closure.plan(outputs, preset).bound()
     problem.states, problem.derivatives = {}, {}
+    if closure is None:
+        return optimize_system(_named(problem.closed_system("forward", outputs, ""), mech, joints), preset)
+    bound = closure.plan(outputs, preset).bound()
     return _named(problem.closed_system("forward", bound, ""), mech, joints)

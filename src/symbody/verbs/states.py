@@ -48,6 +48,10 @@ class States:
             out[name] = self._number(name, array.shape, 1.0) if known is None else np.reshape(known, array.shape)
         return out
 
+    def number(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        """What `evaluate` takes for an input that is not given."""
+        return self._number(name, shape, 0.0)
+
     def _number(self, name: str, shape: tuple[int, ...], centre: float) -> np.ndarray:
         digest = hashlib.sha256(f"{self.seed} {name}".encode()).digest()
         return np.full(shape, centre - 0.5 + int.from_bytes(digest[:4], "big") / 2**32)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,65 +16,14 @@ from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 from symbody.system.save import fingerprint
 from symbody.system.system import System
+from symbody.verbs.certificate import Certificate, Check, difference, output_of
 from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
 from symbody.verbs.energy import energy
 from symbody.verbs.states import States
+from symbody.verbs.verify_derivatives import STEP, tree_derivatives
 
 AGREE = 1e-10  # relative to the largest entry
 LAGRANGE_LIMIT = 6  # velocities; the oracle differentiates energies, which grows quickly
-
-
-@dataclass(frozen=True)
-class Check:
-    """One statement: the largest relative error found, what was allowed, and whether it holds."""
-
-    text: str
-    error: float
-    allowed: float
-
-    @property
-    def passed(self) -> bool:
-        return bool(self.error <= self.allowed)
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """What was checked of a Mechanism, at how many random states, and how well it held."""
-
-    name: str
-    states: int
-    seed: int
-    checks: tuple[Check, ...]
-    refused: tuple[str, ...] = ()  # formalisms that do not apply, and why
-    fingerprint: str = ""
-    seconds: float = field(default=0.0, compare=False)
-    parameters: tuple[tuple[str, float], ...] = ()  # values in place of the defaults
-    independent: tuple[str, ...] = ()  # joints of a partition that was asked for, or the word for it
-
-    @property
-    def passed(self) -> bool:
-        return all(c.passed for c in self.checks)
-
-    def as_dict(self) -> dict[str, Any]:
-        # JSON has no infinity: an error without bound is null
-        rows = [
-            {**asdict(c), "error": c.error if np.isfinite(c.error) else None, "passed": c.passed} for c in self.checks
-        ]
-        given = {"parameters": dict(self.parameters), "independent": list(self.independent)}
-        return {**asdict(self), **given, "checks": rows, "passed": self.passed}
-
-    def __str__(self) -> str:
-        states = f"{self.states} random state{'s' * (self.states != 1)}"
-        lines = [f"{self.name}: {'certified' if self.passed else 'NOT CERTIFIED'} at {states}"]
-        if self.parameters:
-            lines.append("  with " + ", ".join(f"{n} = {v:g}" for n, v in self.parameters))
-        if self.independent:
-            lines.append("  independent: " + ", ".join(self.independent))
-        for c in self.checks:
-            lines.append(f"  {'ok  ' if c.passed else 'FAIL'} {c.error:9.1e} (allowed {c.allowed:.0e})  {c.text}")
-        lines += [f"  --   {text}" for text in self.refused]
-        lines.append(f"  program {self.fingerprint[:16]}, {self.seconds:.1f} s")
-        return "\n".join(lines)
 
 
 def verify(
@@ -101,9 +49,10 @@ def verify(
     start = time.perf_counter()
     point = States(mechanism, states, seed, values)
     refused: list[str] = []
-    tau = point.evaluate(inverse_dynamics(mechanism, formalism="newton_euler", loops=False))
+    plain = inverse_dynamics(mechanism, formalism="newton_euler", loops=False)
+    tau = output_of(point.evaluate(plain), "tau")
     smallest = inverse_dynamics(mechanism, loops=False)
-    m, c = point.evaluate(semi_explicit(mechanism, loops=False))
+    m, c = point.evaluate(semi_explicit(mechanism, loops=False))[:2]
     closures = len(mechanism.cuts) + len(mechanism.couplings)
     checks = [
         *_formalisms(mechanism, point, tau, refused),
@@ -115,7 +64,10 @@ def verify(
     if not (closures and loops):
         checks.append(Check("M is positive definite", indefiniteness(m), 0.0))
         checks += _forward(mechanism, point, m, c, tau, refused)
-    checks.append(Check("power of the efforts is the rate of the energy", _power_balance(mechanism, point), 1e-9))
+    checks.append(
+        Check("power of the efforts is the rate of the energy", _power_balance(mechanism, point, plain), 1e-9)
+    )
+    checks += tree_derivatives(mechanism, point, plain, refused)
     if closures and loops:
         from symbody.verbs.verify_loops import closed_checks
 
@@ -123,8 +75,6 @@ def verify(
         checks += closed
     elif closures:
         refused.append(f"{closures} loop closures: the equations are those of the opened tree")
-    if mechanism.forces:
-        refused.append("power balance: of the tree alone, without its force elements")
     return Certificate(
         mechanism.name,
         states,
@@ -153,7 +103,7 @@ def _formalisms(mechanism: Mechanism, point: States, tau: np.ndarray, refused: l
             refused.append(f"lagrange: left out above {LAGRANGE_LIMIT} velocities (this model has {mechanism.nv})")
             continue
         try:
-            other = point.evaluate(inverse_dynamics(mechanism, formalism=formalism, loops=False))
+            other = output_of(point.evaluate(inverse_dynamics(mechanism, formalism=formalism, loops=False)), "tau")
         except SymbodyError as error:
             refused.append(f"{formalism}: {error}")
             continue
@@ -161,9 +111,9 @@ def _formalisms(mechanism: Mechanism, point: States, tau: np.ndarray, refused: l
 
 
 def _smallest(smallest: System, point: States, tau: np.ndarray) -> Iterator[Check]:
-    interpreted = point.evaluate(smallest)
+    interpreted = output_of(point.evaluate(smallest), "tau")
     yield Check("the smallest program equals newton_euler", difference(interpreted, tau), AGREE)
-    native = point.evaluate(smallest, target="native")
+    native = output_of(point.evaluate(smallest, target="native"), "tau")
     yield Check("native code equals the interpreter", difference(native, interpreted), AGREE)
 
 
@@ -179,23 +129,12 @@ def _forward(
             refused.append(f"forward dynamics by {formalism}: {error}")
             continue
         worked = True
-        result = point.evaluate(system, tau=tau, **driven)
-        qdd = result.qdd if len(system.outputs) > 1 else result
+        qdd = output_of(point.evaluate(system, tau=tau, **driven), "qdd")
         # compared as efforts: an ill-conditioned M magnifies rounding in qdd, not in M qdd
         distance = difference(_times(m, qdd) + c, tau)
         yield Check(f"forward dynamics by {formalism} inverts inverse dynamics", distance, 1e-9)
     if not worked:
         yield Check("some formalism gives forward dynamics", 1.0, 0.0)
-
-
-def difference(a: np.ndarray, b: np.ndarray) -> float:
-    """Largest difference, relative to the largest entry of b in the same state (at least 1e-3)."""
-    a, b = np.asarray(a), np.asarray(b)
-    if b.size == 0:
-        return 0.0
-    scale = np.maximum(np.max(np.abs(b), axis=tuple(range(1, b.ndim)), keepdims=True), 1e-3)
-    worst = float(np.max(np.abs(a - b) / scale))
-    return worst if np.isfinite(worst) else float("inf")
 
 
 def _times(m: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -215,23 +154,23 @@ def indefiniteness(m: np.ndarray) -> float:
     return float(np.mean([not definite(one) for one in m])) if m.size else 0.0
 
 
-def _power_balance(mechanism: Mechanism, point: States) -> float:
-    """|d/dt (T + V) + dissipated - tau.qd| relative to its terms, for the tree without force elements.
+def _power_balance(mechanism: Mechanism, point: States, dynamics: System) -> float:
+    """|d/dt (T + V) + dissipated - power| relative to its terms, for the tree with its force elements.
 
-    d/dt by differences of fourth order along the motion: their error is far below what is allowed.
+    d/dt by a complex step along the motion, on which force elements keep their inputs and their states change.
     """
-    tree = mechanism.replace(forces=(), cuts=(), couplings=())
-    tau = point.evaluate(inverse_dynamics(tree, formalism="newton_euler"))
-    system = energy(tree)
+    system = energy(mechanism, loops=False)
+    result = point.evaluate(dynamics)
+    tau = output_of(result, "tau")
+    q, qd = point.after(1j * STEP)
+    moved = states_after(point, dynamics, result, 1j * STEP)
+    there = point.evaluate(system, q=q, qd=qd, tau=tau, **moved)
+    here = point.evaluate(system, tau=tau)
+    rate = np.imag(there.kinetic + there.potential) / STEP
+    size = np.sum(np.abs(tau * point.qd), axis=-1) + np.abs(here.dissipated) + np.abs(here.power) + 1e-3
+    return float(np.max(np.abs(rate + here.dissipated - here.power) / size, initial=0.0))
 
-    def total(h: float) -> np.ndarray:
-        q, qd = point.after(h)
-        at = point.evaluate(system, q=q, qd=qd, tau=tau)
-        return np.asarray(at.kinetic + at.potential)
 
-    h = 1e-3
-    rate = (total(-2 * h) - 8 * total(-h) + 8 * total(h) - total(2 * h)) / (12 * h)
-    lost = point.evaluate(system, tau=tau).dissipated
-    power = np.sum(tau * point.qd, axis=-1)
-    size = np.sum(np.abs(tau * point.qd), axis=-1) + 1e-3
-    return float(np.max(np.abs(rate + lost - power) / size)) if power.size else 0.0
+def states_after(point: States, system: System, result: Any, h: complex) -> dict[str, Any]:
+    """States of force elements a little later; result: what the System gave, with their derivatives."""
+    return {n: point.number(n, system.inputs[n].shape) + h * getattr(result, d) for n, d in system.states.items()}

@@ -18,12 +18,14 @@ from symbody.loops.numeric import Numeric
 from symbody.loops.partition import Partition
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import System
+from symbody.verbs.certificate import Check, difference, output_of
 from symbody.verbs.closed_problem import Chosen
 from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
 from symbody.verbs.energy import energy
 from symbody.verbs.loops import closure, partition_of
 from symbody.verbs.states import States
-from symbody.verbs.verify import AGREE, Check, difference, indefiniteness
+from symbody.verbs.verify import AGREE, indefiniteness, states_after
+from symbody.verbs.verify_derivatives import STEP, closed_derivatives
 
 CLOSED = 1e-10  # m or rad: what is left open
 WORST_CONDITION = 100.0  # of J_v at the states that are compared, where there are such
@@ -92,8 +94,7 @@ def _checks(mechanism: Mechanism, point: ClosedStates, smallest: System, refused
     given: dict[str, Any] = {"tau": point.tau, "t": 0.0, "qdd_driven": point.qdd[:, driven]}
 
     def accelerations(system: System, target: str = "python") -> np.ndarray:
-        result = point.evaluate(system, target, **given)
-        return np.asarray(result.qdd if len(system.outputs) > 1 else result)
+        return output_of(point.evaluate(system, target, **given), "qdd")
 
     qdd = accelerations(smallest)
     jacobian, bias = numeric.J(point.q), numeric.bias(point.q, point.qd)
@@ -115,15 +116,18 @@ def _checks(mechanism: Mechanism, point: ClosedStates, smallest: System, refused
         yield Check("reduced equations equal the augmented ones", difference(qdd, full), 1e-8)
     except SymbodyError as error:
         refused.append(f"augmented equations: {error}")
-    m, c = point.evaluate(semi_explicit(mechanism, formalism="newton_euler", loops=False), t=0.0)
+    m, c = point.evaluate(semi_explicit(mechanism, formalism="newton_euler", loops=False), t=0.0)[:2]
     rows = zip(m, c, point.tau, jacobian, bias, point.qdd, strict=True)
     other = np.array([driven_accelerations(m1, c1, f, j, b, driven, qdd1) for m1, c1, f, j, b, qdd1 in rows])
     yield Check("reduced equations equal those in the null space of J", difference(qdd, other), 1e-8)
     reduced = point.evaluate(semi_explicit(mechanism, formalism="newton_euler", **way), t=0.0)
     yield Check("the reduced M is positive definite", indefiniteness(reduced.M), 0.0)
     yield from _inverted(mechanism, point, given, qdd, refused)
-    if not mechanism.forces and not driven and not np.any(numeric.ht(point.q)):
-        yield Check("closed loops do no work", _power_balance(mechanism, point, qdd), 1e-9)
+    yield from closed_derivatives(point, smallest, given, refused)
+    if driven or np.any(numeric.ht(point.q)):
+        refused.append("closed loops: driven joints or laws of time bring power, hence no power balance")
+    else:
+        yield Check("closed loops do no work", _power_balance(mechanism, point, smallest, given, qdd), 1e-9)
 
 
 def _inverted(
@@ -134,31 +138,31 @@ def _inverted(
     if "tau" not in system.outputs:
         refused.append("closed loops: fewer actuators than degrees of freedom, hence no efforts to compare")
         return
-    result = point.evaluate(system, qdd=qdd, t=0.0)
-    tau = np.asarray(result.tau if len(system.outputs) > 1 else result)
+    tau = output_of(point.evaluate(system, qdd=qdd, t=0.0), "tau")
     plain = forward_dynamics(mechanism, formalism="newton_euler", partition=point.partition)
-    again = point.evaluate(plain, **{**given, "tau": tau})
-    found = np.asarray(getattr(again, "qdd", again))
+    found = output_of(point.evaluate(plain, **{**given, "tau": tau}), "qdd")
     yield Check("closed loops: forward dynamics inverts inverse dynamics", difference(found, qdd), 1e-7)
 
 
-def _power_balance(mechanism: Mechanism, point: ClosedStates, qdd: np.ndarray) -> float:
-    """|d/dt (T + V) + dissipated - tau.qd| relative to its terms: forces of loops do no work.
+def _power_balance(
+    mechanism: Mechanism, point: ClosedStates, dynamics: System, given: dict[str, Any], qdd: np.ndarray
+) -> float:
+    """|d/dt (T + V) + dissipated - power| relative to its terms: forces of loops do no work.
 
     d/dt by complex step along the motion; the energies close the loops by themselves, imaginary parts included.
     """
     system = energy(mechanism, partition=point.partition)
     point.qdd = qdd
-    h = 1e-30
-    q, qd = point.after(1j * h)
-    at = point.evaluate(system, q=q, qd=qd, tau=point.tau)
-    rate = np.imag(at.kinetic + at.potential) / h
-    lost = point.evaluate(system, tau=point.tau).dissipated
-    power = np.sum(point.tau * point.qd, axis=-1)
+    moved = states_after(point, dynamics, point.evaluate(dynamics, **given), 1j * STEP)
+    q, qd = point.after(1j * STEP)
+    there = point.evaluate(system, q=q, qd=qd, tau=point.tau, t=0.0, **moved)
+    here = point.evaluate(system, tau=point.tau, t=0.0)
+    rate = np.imag(there.kinetic + there.potential) / STEP
     # the parts of the rate may be far larger than their sum near a lock
-    weight = point.evaluate(semi_explicit(mechanism, formalism="newton_euler", loops=False))
+    weight = point.evaluate(semi_explicit(mechanism, formalism="newton_euler", loops=False), t=0.0)
     parts = np.sum(np.abs(point.qd * (_times(weight.M, qdd))), axis=-1) + np.sum(np.abs(point.qd * weight.c), axis=-1)
-    return float(np.max(np.abs(rate + lost - power) / (parts + 1e-3))) if power.size else 0.0
+    size = parts + np.abs(here.dissipated) + np.abs(here.power) + 1e-3
+    return float(np.max(np.abs(rate + here.dissipated - here.power) / size, initial=0.0))
 
 
 def _times(m: np.ndarray, v: np.ndarray) -> np.ndarray:

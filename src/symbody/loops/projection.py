@@ -1,0 +1,130 @@
+"""The nearest closed state: coordinates and velocities put back on the rows that are closed, with the least change.
+
+    q  <- q  - J^T (J J^T)^-1 h      repeated: Newton's iteration inside the program
+    qd <- qd - J^T (J J^T)^-1 (J qd + ht)
+
+Least change is meant in the tangent coordinates, rad and m alike: after a step of an integrator it is as small as the
+error of the step. An open row of a switched loop has s = 0: its equation reads mu = 0, and it moves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import SymbodyError
+from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
+from symbody.expr.functions import as_nodes, sqrt
+from symbody.expr.linear_algebra import solve_ldlt
+from symbody.expr.node import Node
+from symbody.formalisms import triples as t3
+from symbody.loops.assembly import assemble_constraints
+from symbody.loops.augmented import SOFT, switches
+from symbody.loops.binding import Binder
+from symbody.loops.constraints import Constraints
+from symbody.loops.numeric import Numeric
+from symbody.loops.unknowns import part_of, unknowns
+from symbody.rewrite.presets import optimize
+
+DEPENDENT = 1e-8  # of the largest singular value of J: below, rows count as dependent
+
+
+def projected(
+    found: Constraints, rows: Sequence[int], driven: Sequence[int], soft: float = 0.0, preset: str = "standard"
+) -> tuple[Array, Array]:
+    """(q (nq,), qd (nv,)) nearest to the Tree's q and qd that `rows` allow; driven velocities stay.
+
+    soft: what is added to the diagonal of J J^T, where switched rows may follow from others (see `dependent`).
+    """
+    tree = found.tree
+    held = set(driven)
+    placed = [r for r in rows if found.rows[r].h is not None]
+    moved = _change(found, placed, held, [found.rows[r].h for r in placed], soft)
+    rates = [
+        t3.plus(sum_of_products((e, tree.qd[k]) for k, e in found.rows[r].J.items()), found.rows[r].ht) for r in rows
+    ]
+    slowed = _change(found, rows, held, rates, soft)
+    qd = np.array([difference(v, slowed.get(k, 0)) for k, v in enumerate(tree.qd)], dtype=object)
+    if not moved:
+        return np.array(tree.q, dtype=object), qd
+    owners = part_of(tree)
+    # the three increments of a quaternion turn it together
+    columns = sorted({j for k in moved for j in _whole(owners[k], k)} - held)
+    w = {k: difference(0, moved.get(k, 0)) for k in columns}
+    mine = unknowns(tree, columns, w, owners)
+    n = len(columns)
+    # the step vanishes where the loops are closed, and nowhere else: it is its own residual
+    nodes, _ = optimize(as_nodes([tree.graph.zero, *mine.step, *tree.q, *qd])[1:], preset)
+    binder = Binder()
+    binder.add_block("project_loops", [-x for x in nodes[:n]], nodes[:n], mine)
+    out = np.array(binder.at_solution(nodes), dtype=object)
+    last, q, qd = out[:n], out[n : n + len(tree.q)], out[n + len(tree.q) :]
+    for k, x in zip(columns, last, strict=True):
+        if owners[k].kind not in "BF":
+            q[owners[k].iq] += x  # the iteration stops at its last step without taking it
+    return q, qd
+
+
+def _whole(part: Any, k: int) -> Sequence[int]:
+    if part.kind not in "BF":
+        return (k,)
+    turn = range(part.iv, part.iv + 3)
+    return turn if part.kind == "B" or k in turn else range(part.iv + 3, part.iv + 6)
+
+
+def _change(
+    found: Constraints, rows: Sequence[int], held: set[int], right: Sequence[Any], soft: float
+) -> dict[int, Any]:
+    """Velocity index -> J^T S (S J J^T S + 1 - S)^-1 S right over the velocities that are not held."""
+    if not rows:
+        return {}
+    on = switches(found)
+    own = [found.rows[r] for r in rows]
+    s = [1 if row.switch is None else on[row.switch] for row in own]
+    free = [{k: t3.times(s[i], e) for k, e in row.J.items() if k not in held} for i, row in enumerate(own)]
+    matrix = zeros(len(own), len(own))
+    for i, a in enumerate(free):
+        for j in range(i + 1):
+            matrix[i, j] = matrix[j, i] = sum_of_products((a[k], free[j][k]) for k in a if k in free[j])
+        if own[i].switch is not None:
+            matrix[i, i] = t3.plus(matrix[i, i], 1 + soft - s[i])
+    mu = solve_ldlt(matrix, np.array([t3.times(a, b) for a, b in zip(s, right, strict=True)], dtype=object))
+    columns = sorted({k for a in free for k in a})
+    out = {k: sum_of_products((a[k], x) for a, x in zip(free, mu, strict=True) if k in a) for k in columns}
+    return {k: x for k, x in out.items() if not is_zero(x)}
+
+
+def softness(found: Constraints, rows: Sequence[int]) -> float:
+    """SOFT where rows of switched loops depend on others when all are closed; else 0.
+
+    Which rows follow from which depends on what is closed, so none can be left out: those of switched loops yield by a
+    share that is small beside J J^T and large beside roundings.
+    """
+    chosen = found.select(rows)
+    switched = list(dict.fromkeys(row.loop for row in chosen.rows if row.switch is not None))
+    always = [row.loop for row in chosen.rows if row.switch is None]
+    for together in ([*always, *switched], *([*always, name] for name in switched if len(switched) > 1)):
+        try:
+            q = assemble_constraints(found, loops=tuple(dict.fromkeys(together)), starts=3)
+            J = Numeric(found.select([r for r in rows if found.rows[r].loop in together])).J(q)
+        except SymbodyError:
+            continue  # these cannot be closed at the same time, or a parameter has no number yet
+        if np.linalg.matrix_rank(J, tol=DEPENDENT * np.linalg.norm(J, 2)) < len(J):
+            return SOFT
+    return 0.0
+
+
+def gaps(found: Constraints) -> list[Any]:
+    """How far each row is from closed, m or rad: of a rod the length by which its ends are too far apart."""
+    tree = found.tree
+    lengths = {cut.name: cut.length for cut in tree.mechanism.cuts if cut.length is not None}
+    out: list[Any] = []
+    for row in found.rows:
+        if row.h is None or row.unit != "m^2":
+            out.append(0 if row.h is None else row.h)
+            continue
+        length: Node = tree.node(lengths[row.loop])
+        out.append(sqrt(length * length + 2 * row.h) - length)
+    return out

@@ -1,0 +1,52 @@
+"""How a simulation deals with closed loops: by a partition of the velocities, or by multipliers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import DefinitionError
+from symbody.model.mechanism import Mechanism
+from symbody.verbs.dynamics import forward_dynamics
+
+
+@dataclass(frozen=True)
+class Augmented:
+    """In place of a partition: all joints with multipliers; alpha, beta (1/s) of Baumgarte, or a projection if 0."""
+
+    alpha: float = 0.0
+    beta: float = 0.0
+    project: bool = True
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"formulation": "augmented", "alpha": self.alpha, "beta": self.beta}
+
+
+def formulated(mech: Any, formalism: str | None, partition: Any, formulation: str, alpha: Any, beta: Any) -> Any:
+    """How closed loops are dealt with: a partition, None if it is to be chosen, or Augmented."""
+    from symbody.simulation.mechanism_flow import is_reduced
+    from symbody.verbs.loops import check_formulation
+
+    check_formulation(formulation)
+    for name, value in (("alpha", alpha), ("beta", beta)):
+        if not isinstance(value, (int, float, np.number)) or not math.isfinite(value) or value < 0:
+            raise DefinitionError(f"{name}={value!r}; expected a rate in 1/s, or 0.")
+    if formulation == "auto" and not (alpha or beta):
+        return partition
+    if not isinstance(mech, Mechanism) or not (mech.cuts or mech.couplings):
+        name = getattr(mech, "name", "this model")
+        raise DefinitionError(f"formulation, alpha and beta are for closed loops; {name} has none. Leave them out.")
+    if formulation != "augmented":
+        if alpha or beta:
+            raise DefinitionError("alpha and beta belong to formulation='augmented'; the reduced one closes the loops.")
+        wanted = "auto" if partition is None else partition
+        if not is_reduced(mech, formalism, wanted):  # in its own words
+            forward_dynamics(mech, formalism or "base", formulation="reduced", partition=wanted)
+        return partition
+    if partition is not None:
+        raise DefinitionError("partition belongs to formulation='reduced'; the augmented one solves for all joints.")
+    return Augmented(float(alpha), float(beta))

@@ -1,0 +1,76 @@
+"""The records of `sb.verify`: statements that were checked, and how well they held."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Check:
+    """One statement: the largest relative error found, what was allowed, and whether it holds."""
+
+    text: str
+    error: float
+    allowed: float
+
+    @property
+    def passed(self) -> bool:
+        return bool(self.error <= self.allowed)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was checked of a Mechanism, at how many random states, and how well it held."""
+
+    name: str
+    states: int
+    seed: int
+    checks: tuple[Check, ...]
+    refused: tuple[str, ...] = ()  # formalisms that do not apply, and why
+    fingerprint: str = ""
+    seconds: float = field(default=0.0, compare=False)
+    parameters: tuple[tuple[str, float], ...] = ()  # values in place of the defaults
+    independent: tuple[str, ...] = ()  # joints of a partition that was asked for, or the word for it
+
+    @property
+    def passed(self) -> bool:
+        return all(c.passed for c in self.checks)
+
+    def as_dict(self) -> dict[str, Any]:
+        # JSON has no infinity: an error without bound is null
+        rows = [
+            {**asdict(c), "error": c.error if np.isfinite(c.error) else None, "passed": c.passed} for c in self.checks
+        ]
+        given = {"parameters": dict(self.parameters), "independent": list(self.independent)}
+        return {**asdict(self), **given, "checks": rows, "passed": self.passed}
+
+    def __str__(self) -> str:
+        states = f"{self.states} random state{'s' * (self.states != 1)}"
+        lines = [f"{self.name}: {'certified' if self.passed else 'NOT CERTIFIED'} at {states}"]
+        if self.parameters:
+            lines.append("  with " + ", ".join(f"{n} = {v:g}" for n, v in self.parameters))
+        if self.independent:
+            lines.append("  independent: " + ", ".join(self.independent))
+        for c in self.checks:
+            lines.append(f"  {'ok  ' if c.passed else 'FAIL'} {c.error:9.1e} (allowed {c.allowed:.0e})  {c.text}")
+        lines += [f"  --   {text}" for text in self.refused]
+        lines.append(f"  program {self.fingerprint[:16]}, {self.seconds:.1f} s")
+        return "\n".join(lines)
+
+
+def difference(a: np.ndarray, b: np.ndarray) -> float:
+    """Largest difference, relative to the largest entry of b in the same state (at least 1e-3)."""
+    a, b = np.asarray(a), np.asarray(b)
+    if b.size == 0:
+        return 0.0
+    scale = np.maximum(np.max(np.abs(b), axis=tuple(range(1, b.ndim)), keepdims=True), 1e-3)
+    worst = float(np.max(np.abs(a - b) / scale))
+    return worst if np.isfinite(worst) else float("inf")
+
+
+def output_of(result: Any, name: str) -> np.ndarray:
+    """One output of what a Kernel gave: an array, or a named tuple where there are several."""
+    return np.asarray(getattr(result, name, result))
