@@ -144,7 +144,7 @@ def _newton(
         x = [v + d for v, d in zip(x, delta, strict=True)]
     raise SolveError(
         f"implicit block {info.name!r} did not converge in {info.max_iterations} iterations (last step {size:.3g}). "
-        "Give a better guess or check that a solution exists."
+        f"{info.remedy or 'Give a better guess or check that a solution exists.'}"
     )
 
 

@@ -83,6 +83,7 @@ class SolveInfo:
     tolerance: float = 1e-12
     max_iterations: int = 25
     pivots: Pivots | None = None  # of the LU in Newton's step, (row, column) pairs; None: chosen by structure
+    remedy: str = ""  # sentences on what may be wrong, and what to do, where no solution is found
 
 
 # An unknown counts with at most REACH * (1 + |guess|) where Newton's steps are measured against it.
