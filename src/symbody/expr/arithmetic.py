@@ -17,6 +17,8 @@ from symbody.expr.node import ADD, CONST, MUL, POW, SCALE, Node, Number
 if TYPE_CHECKING:
     from symbody.expr.graph import Graph
 
+LONGEST_EXACT = 4096  # bits of an exact number; without a bound, a product of products doubles them at every step
+LONGEST_POWER = 1 << 17  # bits of a power that is written out before it is rounded
 LARGEST_POWER = 64  # above, the power of a coefficient could leave the range of doubles while the product does not
 
 
@@ -57,7 +59,7 @@ def as_float(value: Number) -> float:
 def times(a: Number, b: Number) -> Number:
     """a * b; exact where both are, and infinite where a float cannot hold it."""
     try:
-        return _plain(a * b)
+        return plain(a * b)
     except OverflowError:
         return as_float(a) * as_float(b)
 
@@ -82,8 +84,8 @@ def scale(coefficient: Number, base: Node) -> Node:
     if coefficient == 0:
         return base.graph.zero
     graph = base.graph
-    if coefficient.__class__ is Fraction and coefficient.denominator == 1:
-        coefficient = coefficient.numerator
+    if coefficient.__class__ is not float:
+        coefficient = plain(coefficient)
     key = (coefficient.__class__, coefficient, base)
     node = graph.scales.get(key)
     if node is None:
@@ -112,7 +114,7 @@ def add(a: Node, b: Node) -> Node:
     op_a, op_b = a.op, b.op
     if op_a is CONST:
         if op_b is CONST:
-            return graph.number(_plain(a.data + b.data))
+            return graph.number(plain(a.data + b.data))
         if a.data == 0:
             return b
     elif op_b is CONST and b.data == 0:
@@ -127,7 +129,7 @@ def add(a: Node, b: Node) -> Node:
         cb, xb = b.data, b.args[0]
         op_b = xb.op
     if xa is xb:
-        return scale(_plain(ca + cb), xa)
+        return scale(plain(ca + cb), xa)
     if (op_a is ADD or op_b is ADD) and _share_a_term(xa, xb):
         return collect([(ca, xa), (cb, xb)], graph, open_sums=True)
     if op_a is MUL or op_a is POW:
@@ -187,13 +189,13 @@ def collect(terms: Iterable[tuple[Number, Node]], graph: Graph, open_sums: bool 
             if term.op is SCALE:
                 c, term = times(c, term.data), term.args[0]
             if term.op is CONST:
-                constant = constant + c * term.data
+                constant = plain(constant + c * term.data)
             elif term in merged:
-                merged[term] = merged[term] + c
+                merged[term] = plain(merged[term] + c)
             else:
                 merged[term] = c
-    parts = sorted(((x, _plain(c)) for x, c in merged.items() if c != 0), key=_id_of_first)
-    constant = _plain(constant)
+    parts = sorted(((x, plain(c)) for x, c in merged.items() if c != 0), key=_id_of_first)
+    constant = plain(constant)
     if not parts:
         return graph.number(constant)
     if len(parts) == 1 and constant == 0:
@@ -310,7 +312,7 @@ def mul(a: Node, b: Node) -> Node:
         if node is None:
             node = graph.muls[key] = Node(graph, MUL, key, None, a.flags | b.flags)
             return node if coefficient == 1 else scale(coefficient, node)
-    return node if coefficient == 1 else scale(_plain(coefficient), node)
+    return node if coefficient == 1 else scale(plain(coefficient), node)
 
 
 def _mul_power(a: Node, b: Node) -> Node:
@@ -367,17 +369,17 @@ def multiply_all(nodes: Iterable[Node], graph: Graph, open_products: bool = Fals
             apart.append(node)
     factors = apart
     for x, e in merged.items():
-        factor = power(x, _plain(e))
+        factor = power(x, plain(e))
         if factor.op is SCALE:
             coefficient = times(coefficient, factor.data)
             factor = factor.args[0]
         if factor.op is CONST:
             coefficient = times(coefficient, factor.data)
         elif factor.op is MUL and len(merged) + len(apart) == 1:
-            return scale(_plain(coefficient), factor)
+            return scale(plain(coefficient), factor)
         else:
             factors.append(factor)
-    coefficient = _plain(coefficient)
+    coefficient = plain(coefficient)
     if not factors or coefficient == 0:
         return graph.number(coefficient)
     if len(factors) == 1:
@@ -405,7 +407,7 @@ def divide(a: Node, b: Node) -> Node:
         inverse = 1 / b.data if b.data.__class__ is float else Fraction(1) / b.data
         if inverse.__class__ is float and math.isinf(inverse) and not math.isinf(b.data):
             return mul(a, power_node(b, -1))  # a tiny divisor has no reciprocal, but a quotient
-        return scale(_plain(inverse), a)
+        return scale(plain(inverse), a)
     return mul(a, power(b, -1))
 
 
@@ -441,7 +443,8 @@ def power(base: Node, exponent: Number) -> Node:
             if base.data == -1:
                 inner = power(base.args[0], exponent)
                 return inner if exponent % 2 == 0 else negate(inner)
-            if base.data.__class__ is not float and abs(exponent) <= LARGEST_POWER:
+            c = base.data
+            if c.__class__ is not float and abs(exponent) <= min(LARGEST_POWER, LONGEST_EXACT // _bits(c)):
                 return scale(Fraction(base.data) ** exponent, power(base.args[0], exponent))
         elif op is POW and base.data.__class__ is not float:
             return power(base.args[0], base.data * exponent)
@@ -469,10 +472,10 @@ def _constant_power(base: Node, exponent: Number) -> Node:
     if value == 0 and exponent < 0:
         raise ExpressionError(f"zero cannot be raised to {exponent}: the divisor is structurally zero.")
     if exponent.__class__ is int:
-        if value.__class__ is not float:
-            return graph.number(_plain(Fraction(value) ** exponent))
+        if value.__class__ is not float and _bits(value) * abs(exponent) <= LONGEST_POWER:
+            return graph.number(plain(Fraction(value) ** exponent))
         try:
-            return graph.number(value**exponent)
+            return graph.number(as_float(value) ** exponent)
         except OverflowError:
             return graph.number(-math.inf if value < 0 and exponent % 2 else math.inf)
     if value.__class__ is float:
@@ -484,7 +487,7 @@ def _constant_power(base: Node, exponent: Number) -> Node:
     if exponent.__class__ is Fraction:
         root = _exact_root(Fraction(value), exponent.denominator)
         if root is not None:
-            return graph.number(_plain(root**exponent.numerator))
+            return graph.number(plain(root**exponent.numerator))
     return power_node(base, exponent)
 
 
@@ -497,8 +500,17 @@ def _exact_root(value: Fraction, degree: int) -> Fraction | None:
     return None if top is None or bottom is None else Fraction(top, bottom)
 
 
-def _plain(value: Number) -> Number:
-    """A whole Fraction as int, anything else as it is."""
-    if value.__class__ is Fraction and value.denominator == 1:
-        return value.numerator
+def plain(value: Number) -> Number:
+    """The result of folding as it is kept: a whole Fraction as int, an exact number of too many digits as a float."""
+    if value.__class__ is Fraction:
+        if value.denominator != 1:
+            return as_float(value) if _bits(value) > LONGEST_EXACT else value
+        value = value.numerator
+    if value.__class__ is int and value.bit_length() > LONGEST_EXACT:
+        return as_float(value)
     return value
+
+
+def _bits(value: int | Fraction) -> int:
+    """Size of an exact number, at least 1."""
+    return max(value.numerator.bit_length(), value.denominator.bit_length())

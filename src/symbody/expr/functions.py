@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from symbody.errors import ExpressionError, ShapeError, nearest
-from symbody.expr.arithmetic import coerce, mixed_graphs, negate, power
+from symbody.expr.arithmetic import coerce, mixed_graphs, negate, plain, power
 from symbody.expr.external import External, Piecewise
 from symbody.expr.node import ALIAS, CONST, EXTERN, RESULT, SCALE, TABLE, Alias, Node
 
@@ -152,7 +152,7 @@ def _fold(name: str, args: Sequence[Node]) -> Node | None:
         return graph.number(EXACT[name, values[0]])
     if name in KEEPS_EXACT or any(v.__class__ is float for v in values):
         try:
-            return graph.number(FOLD[name](*values))
+            return graph.number(plain(FOLD[name](*values)))
         except (ValueError, OverflowError, ZeroDivisionError):
             return None  # left to run time, where IEEE arithmetic answers
     return None

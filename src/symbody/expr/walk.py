@@ -61,6 +61,18 @@ def topological(roots: Iterable[Node], known: Callable[[Node], bool] | None = No
     return order
 
 
+def below(roots: Iterable[Node]) -> set[Node]:
+    """All nodes below the roots, themselves included, in no order."""
+    seen = set(roots)
+    stack = list(seen)
+    while stack:
+        for child in stack.pop().args:
+            if child not in seen:
+                seen.add(child)
+                stack.append(child)
+    return seen
+
+
 def rebuild(node: Node, args: tuple[Node, ...]) -> Node:
     """The node of the same kind over other arguments, made by the same rules as any new node."""
     op = node.op
@@ -150,7 +162,7 @@ def uses(roots: Iterable[Node]) -> dict[Node, int]:
 
 def free_symbols(roots: Iterable[Node]) -> list[Node]:
     """Symbols below the roots in the order of their making, unknowns of implicit blocks left out."""
-    found = [n for n in topological(roots) if n.op is SYMBOL and n.data.role != "unknown"]
+    found = [n for n in below(roots) if n.op is SYMBOL and n.data.role != "unknown"]
     return sorted(found, key=lambda n: n.id)
 
 

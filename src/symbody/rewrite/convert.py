@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from symbody.expr.arithmetic import collect, multiply_all, negate, power
 from symbody.expr.node import ADD, CONST, MUL, POW, SCALE, SYMBOL, Node
 from symbody.expr.walk import quiet_collector, rebuild, topological
-from symbody.rewrite.network import CALL, INVERSE, PRODUCT, ROOT, SUM, Network
+from symbody.rewrite.network import INVERSE, PRODUCT, ROOT, SUM, Network
 
 LONGEST_POWER = 16  # higher ones stay one operation
 
@@ -42,7 +42,7 @@ def load(roots: Sequence[Node], parameters_vary: bool = False) -> Network:
     for r in roots:
         if r not in ref:
             ref[r] = net.setup(r)
-    net._put(ROOT, CALL, tuple([ref[r] for r in roots]))
+    net._put_root([ref[r] for r in roots])
     net.clean()
     net.journal.clear()
     return net
@@ -80,4 +80,4 @@ def store(net: Network) -> list[Node]:
                 node[v] = power(value(body[v][0]), -1)
             else:
                 node[v] = rebuild(net.like[v], tuple([value(r) for r in body[v]]))  # type: ignore[arg-type]
-        return [value(r) for r in body[ROOT]]
+        return [value(sign * body[ROOT][place]) for place, sign in net.outputs]

@@ -23,7 +23,7 @@ def factor_sum(net: Network, v: int, pick: Pick | None = None) -> bool:
     while net.kind[v] == SUM:
         best, best_key = 0, (0, 0.0)
         for f, terms in shared_factors(net, v).items():
-            if len(terms) < 2 or f in refused:
+            if f in refused:
                 continue
             gain = saving(net, f, terms)
             if gain > 0:
@@ -44,8 +44,17 @@ def factor_sum(net: Network, v: int, pick: Pick | None = None) -> bool:
 
 
 def shared_factors(net: Network, v: int) -> dict[int, list[int]]:
-    """factor -> the terms of the sum v that it divides. A term that is no product is its own factor."""
+    """factor -> the terms of the sum v that it divides, two or more. A term that is no product is its own factor."""
     kinds, bodies = net.kind, net.body
+    every: list[int] = []
+    for r in bodies[v]:
+        c = r if r > 0 else -r
+        if kinds[c] == PRODUCT:
+            every += bodies[c]
+        else:
+            every.append(c)
+    if len(set(every)) == len(every):  # the usual case: no factor stands twice
+        return {}
     found: dict[int, list[int]] = {}
     for r in bodies[v]:
         c = r if r > 0 else -r
@@ -64,7 +73,7 @@ def shared_factors(net: Network, v: int) -> dict[int, list[int]]:
                 found[c].append(r)
             else:
                 found[c] = [r]
-    return found
+    return {f: terms for f, terms in found.items() if len(terms) > 1}
 
 
 def saving(net: Network, f: int, terms: list[int]) -> int:

@@ -86,8 +86,9 @@ def open_products(net: Network, v: int, depth: int = 8) -> bool:
 def all_factors(net: Network, v: int, depth: int = 8) -> list[int]:
     """Factors of v with products among them opened, to a bounded depth and number."""
     factors = list(net.body[v])
+    kinds = net.kind
     for _ in range(depth):
-        if not any(net.kind[f] == PRODUCT for f in factors):
+        if PRODUCT not in [kinds[f] for f in factors]:
             break
         opened: list[int] = []
         for f in factors:

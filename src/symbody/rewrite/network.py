@@ -20,7 +20,7 @@ from fractions import Fraction
 from symbody.expr.arithmetic import collect, multiply_all, negate, power
 from symbody.expr.functions import EVEN, ODD
 from symbody.expr.node import CONST, SCALE, Node, Number
-from symbody.rewrite.ledger import CALL, DEAD, INVERSE, LEAF, PRODUCT, ROOT, SETUP, SUM, Ledger
+from symbody.rewrite.ledger import CALL, DEAD, INVERSE, LEAF, PRODUCT, ROOT, SETUP, SUM, Ledger, vertex_key
 
 __all__ = ["CALL", "DEAD", "INVERSE", "LEAF", "PRODUCT", "ROOT", "SETUP", "SUM", "Network"]
 
@@ -59,23 +59,24 @@ class Network(Ledger):
 
     def _make(self, kind: int, body: tuple[int, ...], like: Node | None = None) -> int:
         """Reference of the vertex with this (normal) body."""
-        found = self._tables[kind].get(self._key(kind, body, like))
+        key = body if kind == PRODUCT else vertex_key(kind, body, like)
+        found = self._tables[kind].get(key)
         if found is not None:
             return -found if kind == SUM and body[0] < 0 else found
-        v = self._new_vertex()
-        self._put(v, kind, body, like)
+        v = self._put_new(kind, key, body, like)
         self.loose.append(v)
         return v
 
     def sum_of(self, refs: Iterable[int]) -> int:
         """Reference of a sum: equal terms counted, setup terms made one."""
         body = self.normal_sum(refs)
-        return body[0] if len(body) == 1 else self._make(SUM, body)
+        return self._make(SUM, body) if len(body) > 1 else body[0]
 
     def product_of(self, factors: Iterable[int]) -> int:
         """Reference of a product of references: setup factors made one, powers opened, signs outside."""
         sign, body = self.normal_product(factors)
-        return sign * (body[0] if len(body) == 1 else self._make(PRODUCT, body))
+        made = self._make(PRODUCT, body) if len(body) > 1 else body[0]
+        return made if sign > 0 else -made
 
     def inverse_of(self, ref: int) -> int:
         v = abs(ref)
@@ -301,9 +302,10 @@ class Network(Ledger):
             return 0
         if kind == INVERSE:
             return self.inverse_of(ref)
-        args = tuple([(ref if r > 0 else -ref) if abs(r) == v else r for r in body])
-        like = self.like[p]
-        if like is None:
-            self._put(p, CALL, args)
+        args = tuple([ref if r == v else -ref if r == -v else r for r in body])
+        if p == ROOT:
+            self._put(ROOT, CALL, args)
             return 0
+        like = self.like[p]
+        assert like is not None
         return self.call_of(like, args)

@@ -51,16 +51,18 @@ def _takes_parameter(net: Network, v: int) -> bool:
 def collect_cofactors(net: Network, v: int) -> None:
     """p x + q x -> (p + q) x, where x is any product without setup factor."""
     groups: dict[tuple[int, ...], list[int]] = {}
-    body = net.body[v]
+    kinds, bodies = net.kind, net.body
     several = False
-    for r in body:
+    for r in bodies[v]:
         c = r if r > 0 else -r
-        if net.kind[c] == PRODUCT:
-            fs = net.body[c]
-            key = fs[1:] if net.kind[fs[0]] == SETUP else fs
-            if len(key) == 1 and net.kind[key[0]] == PRODUCT:
-                key = net.body[key[0]]
-        elif net.kind[c] == SETUP:
+        k = kinds[c]
+        if k == PRODUCT:
+            key = bodies[c]
+            if kinds[key[0]] == SETUP:
+                key = key[1:]
+                if len(key) == 1 and kinds[key[0]] == PRODUCT:
+                    key = bodies[key[0]]
+        elif k == SETUP:
             continue
         else:
             key = (c,)

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from symbody.errors import NameLookupError, nearest
 from symbody.expr.node import Node
-from symbody.rewrite.cost import cost
 from symbody.rewrite.expand import expand_where_cheaper
 from symbody.rewrite.factor import factor
 from symbody.rewrite.flatten import flatten
@@ -70,21 +69,21 @@ def optimize(
     if preset == "none":
         return run(roots, ())
     start, report = run(roots, (RULES,), "always" if accept == "always" else "calls")
-    report.after = cost(start)
     if preset == "standard":
-        best, last = run(start, CHAIN, accept, rounds, call_weight)
+        best, last = run(start, CHAIN, accept, rounds, call_weight, known=report.after)
         report.extend(last)
         return best, report
-    plain, first = run(start, (*CHAIN, EXPAND), accept, call_weight=call_weight)
+    known = report.after
+    plain, first = run(start, (*CHAIN, EXPAND), accept, call_weight=call_weight, known=known)
     report.extend(first)
-    best = plain
+    best, known_best = plain, first.after
     if first.after.total <= TOO_BIG:
-        kernels, second = run(start, (*KERNELS_FIRST, EXPAND), accept, call_weight=call_weight)
+        kernels, second = run(start, (*KERNELS_FIRST, EXPAND), accept, call_weight=call_weight, known=known)
         report.extend(second)
         if second.after.rank < first.after.rank:
-            best = kernels
+            best, known_best = kernels, second.after
     end = (FLATTEN, searching(trials, seed), FLATTEN, FACTOR, PAIRS, SETUP)
-    best, last = run(best, end, accept, call_weight=call_weight)
+    best, last = run(best, end, accept, call_weight=call_weight, known=known_best)
     report.extend(last)
     return best, report
 

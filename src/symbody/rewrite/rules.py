@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import permutations
 
 from symbody.expr.functions import ARITY, call
 from symbody.expr.graph import Graph
 from symbody.expr.node import ADD, CONST, MUL, SYMBOL, Node
-from symbody.expr.walk import rebuild, topological, transform
+from symbody.expr.walk import below, rebuild, topological, transform
 
 Bindings = dict[Node, Node]
 
@@ -89,10 +90,10 @@ RULES = _rows()
 
 def apply_rules(roots: Sequence[Node], rules: Iterable[Rule] = RULES) -> list[Node]:
     """Rewrite every node that a rule matches, operands first."""
-    present = {node.op for node in topological(roots)}
+    present = {node.op for node in below(roots)}
     by_op: dict[str, list[Rule]] = {}
     for rule in rules:
-        if all(node.op in present for node in topological([rule.pattern]) if node.op in ARITY):
+        if _functions(rule.pattern) <= present:
             by_op.setdefault(rule.pattern.op, []).append(rule)
     if not by_op:
         return list(roots)
@@ -110,6 +111,18 @@ def apply_rules(roots: Sequence[Node], rules: Iterable[Rule] = RULES) -> list[No
     return transform(roots, change)
 
 
+@cache
+def _functions(pattern: Node) -> frozenset[str]:
+    """Functions that an expression must hold for the pattern to match."""
+    return frozenset(node.op for node in below([pattern]) if node.op in ARITY)
+
+
+@cache
+def _heads(pattern: Node) -> frozenset[str]:
+    """Operations that the operands of a node must have for the pattern to match; a symbol matches any."""
+    return frozenset(a.op for a in pattern.args if a.op is not SYMBOL)
+
+
 def match(pattern: Node, node: Node, found: Bindings | None = None) -> Bindings | None:
     """What the symbols of the pattern stand for, if the node has its structure. It recurses: patterns are shallow."""
     found = {} if found is None else found
@@ -123,6 +136,8 @@ def match(pattern: Node, node: Node, found: Bindings | None = None) -> Bindings 
     if pattern.op is CONST:
         return found if pattern.data == node.data and node.data.__class__ is not bool else None
     if pattern.data != node.data:
+        return None
+    if not _heads(pattern) <= {a.op for a in node.args}:
         return None
     orders: Iterable[tuple[Node, ...]] = (node.args,)
     if pattern.op is ADD or pattern.op is MUL or pattern.op in ("max", "min", "hypot"):

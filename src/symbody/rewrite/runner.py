@@ -87,32 +87,34 @@ def run(
     rounds: int = 1,
     call_weight: int = 0,
     debug: bool = False,
+    known: Cost | None = None,
 ) -> tuple[list[Node], Report]:
     """Apply the passes in turn, the whole chain again while it gains, at most `rounds` times.
 
     accept: "cheaper" undoes a pass that raises the cost, "calls" compares with functions counted as several operations,
     "always" keeps every result. call_weight: operations that a new sine or cosine must save.
-    debug: check after each step that the graph is in canonical form.
+    debug: check after each step that the graph is in canonical form. known: the cost of the roots, where it is known.
     """
     start = perf_counter()
     best = list(roots)
     report = Report()
-    report.before = report.after = cost(best)
+    report.before = report.after = cost(best) if known is None else known
     if not best or not passes:
         return best, report
     always = accept == "always"
     rank = _rank_with_calls if accept == "calls" else _rank
     with quiet_collector():
         for _ in range(rounds):
-            now = best
+            now, after = best, report.after
             for group in _groups(passes):
                 if group[0].on_network is not None:
-                    now = _run_on_network(now, group, report, always, call_weight)
+                    new = _run_on_network(now, group, report, always, call_weight)
+                    # counting walks the whole graph: not again for the same roots
+                    now, after = new, after if new == now else cost(new)
                 else:
-                    now = _run_on_nodes(now, group[0], report, None if always else rank)
+                    now, after = _run_on_nodes(now, after, group[0], report, None if always else rank)
                 if debug:
                     verify(now, CANONICAL)
-            after = cost(now)
             if always or rank(after) <= rank(report.after):
                 gained = rank(after) < rank(report.after)
                 best, report.after = now, after
@@ -156,13 +158,15 @@ def _run_on_network(
     return store(net)
 
 
-def _run_on_nodes(roots: list[Node], p: Pass, report: Report, rank: Rank | None) -> list[Node]:
+def _run_on_nodes(
+    roots: list[Node], before: Cost, p: Pass, report: Report, rank: Rank | None
+) -> tuple[list[Node], Cost]:
     start = perf_counter()
     new = p.apply(roots)
-    before, after = cost(roots), cost(new)
+    after = before if new == roots else cost(new)
     kept = rank is None or rank(after) <= rank(before)
     report.steps.append(Step(p.title, before.total, after.total, kept, perf_counter() - start))
-    return new if kept else roots
+    return (new, after) if kept else (roots, before)
 
 
 def _rank(c: Cost) -> tuple[int, ...]:

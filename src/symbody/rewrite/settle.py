@@ -16,31 +16,32 @@ WIDE = 64  # trials that touch more vertices than this are cut short
 
 def settle(net: Network, mark: int, pick: Callable[[], float] | None = None) -> None:
     """Flatten, collect, factor and share around everything that changed since `mark`."""
+    kinds, refs = net.kind, net.refs
     net.clean()
     for _ in range(ROUNDS):
         here = net.mark()
         todo = net.changed(mark)[:WIDE]
         for v in todo:
-            kind = net.kind[v]
+            kind = kinds[v]
             if kind != SUM and kind != PRODUCT:
                 continue
             # a part that is now used once merges into its user
             if flatten_vertex(net, v):
                 net.clean()
-                kind = net.kind[v]
-            if net.refs[v] == 1:
-                for p in list(net.parents[v]):
-                    if net.kind[p] == kind and flatten_vertex(net, p):
-                        net.clean()
-            if net.kind[v] == PRODUCT:
+                kind = kinds[v]
+            if refs[v] == 1:
+                (p,) = net.parents[v]
+                if kinds[p] == kind and flatten_vertex(net, p):
+                    net.clean()
+            if kinds[v] == PRODUCT:
                 distribute(net, v)
-            if net.kind[v] == SUM:
+            if kinds[v] == SUM:
                 collect_cofactors(net, v)
-            if net.kind[v] == SUM:
+            if kinds[v] == SUM:
                 factor_sum(net, v, pick)
-            if net.kind[v] == SUM or net.kind[v] == PRODUCT:
+            if kinds[v] == SUM or kinds[v] == PRODUCT:
                 share_common_part(net, v, pick)
-            if net.kind[v] == SUM:
+            if kinds[v] == SUM:
                 share_doubles(net, v)
         net.clean()
         if net.mark() == here:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from symbody.rewrite.network import PRODUCT, SUM, Network
+from symbody.rewrite.network import PRODUCT, SETUP, SUM, Network
 
 CROWDED = 24  # a part with more users than this does not tell which of them resemble each other
 
@@ -48,9 +48,10 @@ def share_common_part(net: Network, v: int, pick: Callable[[], float] | None = N
 
 def share_doubles(net: Network, v: int) -> bool:
     """Write the sum v with a sum that it holds once a term 2 t is taken as t + t; whether that paid."""
-    for r in net.body[v]:
-        c = abs(r)
-        if net.kind[c] != PRODUCT or net.refs[c] != 1 or net.coefficient(c) != 2:
+    kinds, bodies, refs = net.kind, net.body, net.refs
+    for r in bodies[v]:
+        c = r if r > 0 else -r
+        if kinds[c] != PRODUCT or refs[c] != 1 or kinds[bodies[c][0]] != SETUP or net.coefficient(c) != 2:
             continue
         mark, before = net.mark(), net.total
         half = net.without_coefficient(c)
@@ -77,20 +78,20 @@ def _alike(net: Network, v: int) -> list[int]:
     kinds, all_parents = net.kind, net.parents
     kind = kinds[v]
     crowds = []
-    for r in dict.fromkeys(net.body[v]):
-        parents = all_parents[r if r > 0 else -r]
-        if 1 < len(parents) <= CROWDED:
-            crowds.append(parents)
+    last = 0
+    for r in net.body[v]:
+        if r != last:  # powers stand together
+            last = r
+            parents = all_parents[r if r > 0 else -r]
+            if 1 < len(parents) <= CROWDED:
+                crowds.append(parents)
     if len(crowds) < 2:
         return []
-    seen: set[int] = set()
+    seen = set(crowds[0])
     twice: dict[int, None] = {}
-    for parents in crowds:
-        for p in parents:
-            if p in seen:
-                twice[p] = None
-            else:
-                seen.add(p)
+    for parents in crowds[1:]:
+        twice.update(dict.fromkeys([p for p in parents if p in seen]))
+        seen.update(parents)
     twice.pop(v, None)
     return [p for p in twice if kinds[p] == kind]
 

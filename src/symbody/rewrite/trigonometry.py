@@ -6,6 +6,7 @@ from symbody.rewrite.moves import all_factors
 from symbody.rewrite.network import CALL, PRODUCT, SETUP, SUM, Network
 
 Rest = tuple[int, ...]
+Factors = list[tuple[int, list[int]]]  # terms of a sum, with their factors
 Term = tuple[int, int, int]  # signed term, its function of x, its function of y
 
 
@@ -19,14 +20,30 @@ def simplify_trigonometry(net: Network) -> None:
 def use_identities(net: Network, v: int) -> bool:
     """Apply what pays to the sum v; whether anything did."""
     changed = False
-    while net.kind[v] == SUM and (_pythagoras(net, v) or _addition_theorem(net, v)):
+    while net.kind[v] == SUM:
+        terms = _factored(net, v)
+        if not any(_is_trig(net, f) for _, factors in terms for f in factors):
+            break
+        if not _pythagoras(net, v, terms) and not _addition_theorem(net, v, terms):
+            break
         changed = True
     return changed
 
 
+def _factored(net: Network, v: int) -> Factors:
+    """Terms of v with their factors, products among these opened; what is no product is its own factor."""
+    out = []
+    for r in net.body[v]:
+        c = r if r > 0 else -r
+        out.append((r, all_factors(net, c, 2) if net.kind[c] == PRODUCT else [c]))
+    return out
+
+
 def _is_trig(net: Network, f: int) -> bool:
+    if net.kind[f] != CALL:
+        return False
     like = net.like[f]
-    return net.kind[f] == CALL and like is not None and (like.op == "sin" or like.op == "cos")
+    return like is not None and (like.op == "sin" or like.op == "cos")
 
 
 def _is_sine(net: Network, f: int) -> bool:
@@ -39,28 +56,16 @@ def _twin(net: Network, f: int) -> int:
     return net.find_call(other, net.body[f])
 
 
-def _trig_terms(net: Network, v: int) -> list[tuple[int, list[int]]]:
-    """Terms of v as (reference, factors with products opened), the ones that may contain sines and cosines."""
-    out = []
-    for r in net.body[v]:
-        c = abs(r)
-        if net.kind[c] == PRODUCT:
-            out.append((r, all_factors(net, c, 2)))
-    return out
-
-
 # -- c^2 + s^2 = 1
 
 
-def _pythagoras(net: Network, v: int) -> bool:
+def _pythagoras(net: Network, v: int, terms: Factors) -> bool:
     """k0 X + k1 c^2 X + k2 s^2 X, with setup values k: write it with c^2 only, or with s^2 only, if that is cheaper."""
     groups: dict[tuple[Rest, int], dict[int, int]] = {}
-    plain: dict[Rest, int] = {}
-    for r in net.body[v]:
-        c = abs(r)
-        factors = all_factors(net, c, 2) if net.kind[c] == PRODUCT else [c]
+    for r, factors in terms:
+        if len(set(factors)) == len(factors):
+            continue
         rest = [f for f in factors if net.kind[f] != SETUP]
-        plain.setdefault(tuple(sorted(rest)), r)
         for f in dict.fromkeys(rest):
             if rest.count(f) >= 2 and _is_trig(net, f):
                 left = list(rest)
@@ -68,6 +73,11 @@ def _pythagoras(net: Network, v: int) -> bool:
                 left.remove(f)
                 angle = net.body[f][0]
                 groups.setdefault((tuple(sorted(left)), angle), {})[f] = r
+    if not groups:
+        return False
+    plain: dict[Rest, int] = {}
+    for r, factors in terms:
+        plain.setdefault(tuple(sorted([f for f in factors if net.kind[f] != SETUP])), r)
     for (cofactor, _), squares in groups.items():
         if len(squares) == 2 or cofactor in plain or not cofactor:
             if _rewrite_squares(net, v, cofactor, squares, plain.get(cofactor, 0)):
@@ -112,10 +122,10 @@ def _rewrite_squares(net: Network, v: int, rest: Rest, squares: dict[int, int], 
 # -- addition theorems
 
 
-def _addition_theorem(net: Network, v: int) -> bool:
+def _addition_theorem(net: Network, v: int, terms: Factors) -> bool:
     """k X s_x c_y + k X c_x s_y -> k X s_(x+y), and the other three; X may be any product."""
     seen: dict[tuple[Rest, int, int], list[Term]] = {}
-    for r, factors in _trig_terms(net, v):
+    for r, factors in terms:
         trigs = [f for f in dict.fromkeys(factors) if _is_trig(net, f)]
         for i, f in enumerate(trigs):
             for g in trigs[i + 1 :]:
