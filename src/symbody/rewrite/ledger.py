@@ -124,17 +124,6 @@ class Ledger:
 
     def _link(self, v: int, kind: int, body: Any) -> None:
         parents, refs, kinds = self.parents, self.refs, self.kind
-        if kind == SUM:
-            self.total += len(body) - 1
-            self.adds += len(body) - 1
-            for r in body:  # no part stands twice in a sum
-                c = r if r > 0 else -r
-                if kinds[c] == INVERSE:
-                    self._link_inverse(v, c)
-                else:
-                    parents[c][v] = 1
-                    refs[c] += 1
-            return
         for r in body:
             c = r if r > 0 else -r
             if kinds[c] == INVERSE:
@@ -143,7 +132,10 @@ class Ledger:
                 p = parents[c]
                 p[v] = p[v] + 1 if v in p else 1
                 refs[c] += 1
-        if kind == PRODUCT:
+        if kind == SUM:
+            self.total += len(body) - 1
+            self.adds += len(body) - 1
+        elif kind == PRODUCT:
             self.total += self._product_cost(body, 1)
         elif kind == INVERSE:
             self.total += self._inverse_cost(v)

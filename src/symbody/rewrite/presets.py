@@ -55,13 +55,14 @@ def optimize(
     trials: int | None = None,
     accept: str = "cheaper",
     call_weight: int = 0,
+    longest: int | None = None,
 ) -> tuple[list[Node], Report]:
     """Rewrite expressions into cheaper ones of the same value.
 
     preset: "none", "standard" (a chain of passes, repeated while it gains, at most `rounds` times) or "full" (two such
     chains with expansion, the better one followed by a random search of `trials` trials with `seed`; None: as many as
-    the size deserves, fewer if nothing is found). call_weight: operations that a new sine or cosine must save (the
-    addition theorems trade products for functions of angle sums; with 0 any saving counts).
+    the size deserves, at most `longest`, fewer if nothing is found). call_weight: operations that a new sine or cosine
+    must save (the addition theorems trade products for functions of angle sums; with 0 any saving counts).
     """
     if preset not in PRESETS:
         raise NameLookupError(f"unknown preset {preset!r} of rewriting. {nearest(preset, PRESETS)}")
@@ -82,19 +83,19 @@ def optimize(
         report.extend(second)
         if second.after.rank < first.after.rank:
             best, known_best = kernels, second.after
-    end = (FLATTEN, searching(trials, seed), FLATTEN, FACTOR, PAIRS, SETUP)
+    end = (FLATTEN, searching(trials, seed, longest or LONGEST_SEARCH), FLATTEN, FACTOR, PAIRS, SETUP)
     best, last = run(best, end, accept, call_weight=call_weight, known=known_best)
     report.extend(last)
     return best, report
 
 
-def searching(trials: int | None = None, seed: int = 0) -> Pass:
+def searching(trials: int | None = None, seed: int = 0, longest: int = LONGEST_SEARCH) -> Pass:
     """The random search as a pass."""
 
     def apply(net: Network) -> None:
         if trials is not None:
             search(net, trials, seed, patience=trials)
         elif net.total <= TOO_BIG:
-            search(net, min(LONGEST_SEARCH, TRIALS_PER_OPERATION * net.total), seed)
+            search(net, min(longest, TRIALS_PER_OPERATION * net.total), seed)
 
     return Pass("search", "search at random", apply)

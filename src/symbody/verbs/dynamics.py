@@ -29,6 +29,7 @@ FORMALISMS = ("auto", "newton_euler", "barycentric", "base", "order_n", "screw",
 AUTO_OPTIONS = ("budget", "preset", "tuned", "finalists")
 
 MANY_LINKS = 30
+SHORT_SEARCH = 1200  # trials of the preset "full"; "auto" searches longer, and once
 
 CHOICES = {
     "newton_euler": Choice(),
@@ -143,7 +144,8 @@ def _dynamics(
         return smallest(mech, quantity, parameters, tuple(wrenches), **options).system
     preset = options.get("preset", "standard")
     problem = Problem(mech, parameters, tuple(wrenches))
-    return optimize_system(problem.system(quantity, formalism), preset, rounds=rounds_for(problem.tree))
+    rounds = rounds_for(problem.tree)
+    return optimize_system(problem.system(quantity, formalism), preset, rounds=rounds, longest=SHORT_SEARCH)
 
 
 def rounds_for(tree: Tree) -> int:
