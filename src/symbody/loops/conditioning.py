@@ -34,8 +34,16 @@ NEIGHBOURS, SPREAD = 3, 0.5  # positions about one, and how far from it (rad), t
 class Conditioning:
     """J of a mechanism's loops, with numbers for the parameters and without units, and what it tells."""
 
-    def __init__(self, found: Constraints, rank: int, parameters: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        found: Constraints,
+        rank: int,
+        parameters: Mapping[str, float] | None = None,
+        neighbours: int = NEIGHBOURS,
+    ) -> None:
+        """neighbours: positions about the first that tell sizes too; 0 where the first is known to be regular."""
         self.found, self.rank, self.parameters = found, rank, dict(parameters or {})
+        self.neighbours = neighbours
         mechanism = found.tree.mechanism
         driven = {j.name for j in mechanism.joints if j.mode == "driven"}
         owners = velocity_owners(mechanism)
@@ -72,7 +80,7 @@ class Conditioning:
         mechanism, rng = self.found.tree.mechanism, np.random.default_rng(0)
         length = length_scale(self.numeric(t))
         out = []
-        for _ in range(NEIGHBOURS):
+        for _ in range(self.neighbours):
             try:
                 with np.errstate(all="ignore"):
                     J = self._free_columns(perturbed(mechanism, q, self.free, rng, SPREAD, length), t)

@@ -77,7 +77,7 @@ class Watch:
         self.way, self.ways, self.remake = way, [way], remake
         self.parameters = dict(parameters)
         plain = {n: float(v) for n, v in self.parameters.items() if np.ndim(v) == 0}
-        self.conditioning = Conditioning(way.found, len(way.partition.rows), plain)
+        self.conditioning = Conditioning(way.found, len(way.partition.rows), plain, neighbours=0)
         self.reference = np.ones(1)  # (n,) sizes of the measures where the partition was taken up
         self.regular = 1.0  # smallest singular value of J at the start
         self._lost = (-np.inf, 0)  # where the run could not go on, and how often
