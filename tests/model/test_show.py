@@ -271,3 +271,11 @@ def test_every_bundled_model_is_drawn_inside_its_figure(name: str) -> None:
 def test_dollar_signs_in_names_are_no_formula() -> None:
     mech = Builder("a$b$").body("$x", mass=1, com=[1, 0, 0]).joint("$j", "revolute", "world", "$x").done()
     mech.show().savefig(io.BytesIO(), format="svg")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"), [({"nosuch": 1.0}, "nosuch"), ({"a": float("nan")}, "finite"), ({"a": 0}, "nonzero")]
+)
+def test_values_are_checked_as_everywhere(given, said):
+    with pytest.raises(sb.SymbodyError, match=said):
+        sb.load("four_bar").show(parameters=given)

@@ -12,6 +12,7 @@ from symbody.errors import ModelError, ShapeError
 from symbody.expr.evaluate import evaluate
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
+from symbody.model.given import given_numbers
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import WORLD, Joint, Mechanism, has_coordinates
 
@@ -154,12 +155,10 @@ def _cross(v: Any) -> np.ndarray:
 
 
 def _values(mechanism: Mechanism, parameters: Mapping[str, float]) -> dict[Node, float]:
-    unknown = set(parameters) - set(mechanism.parameters)
-    if unknown:
-        raise ModelError(f"{mechanism.name} has no parameter {sorted(unknown)[0]!r}.")
+    given = given_numbers(mechanism, parameters)
     out: dict[Node, float] = {}
     for symbol in free_symbols(mechanism.values()):
-        value = parameters.get(symbol.data.name, symbol.data.default)
+        value = given.get(symbol.data.name, symbol.data.default)
         if value is None:
             if symbol.data.role == "parameter":
                 raise ModelError(
