@@ -12,7 +12,7 @@ were known; a Plan then puts their solutions in.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,16 +22,49 @@ import numpy as np
 from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
 from symbody.expr.functions import as_nodes
 from symbody.expr.node import Node, Pivots
-from symbody.expr.walk import quiet_collector, substitute
+from symbody.expr.walk import free_symbols, quiet_collector, substitute
 from symbody.formalisms.tree import Tree
 from symbody.loops.binding import Binder
 from symbody.loops.constraints import Constraints, Row
 from symbody.loops.factors import Factors, factors
 from symbody.loops.partition import Partition
 from symbody.loops.redundancy import velocity_names
-from symbody.loops.structure import Block
+from symbody.loops.structure import Block, strong_order
 from symbody.loops.unknowns import Unknowns, part_of, unknowns
 from symbody.rewrite.presets import optimize
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Blocks whose coordinates are found by one iteration: the h of each may read coordinates of all of them.
+
+    J_v is solved block by block all the same: rotation rows of a cut read joints that their J does not contain.
+    """
+
+    blocks: tuple[Block, ...]
+    factored: tuple[Factors, ...]
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        return tuple(r for block in self.blocks for r in block.rows)
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        return tuple(c for block in self.blocks for c in block.columns)
+
+
+def cascade(
+    found: Constraints, blocks: Sequence[Block], factored: Sequence[Factors], right: Mapping[int, Any]
+) -> dict[int, Any]:
+    """x of J_v x = right block by block; right: constraint row -> value. Returns velocity -> value."""
+    x: dict[int, Any] = {}
+    for block, mine in zip(blocks, factored, strict=True):
+        values = []
+        for r in block.rows:
+            known = sum_of_products((e, x[k]) for k, e in found.rows[r].J.items() if k in x)
+            values.append(difference(right.get(r, 0), known))
+        x.update(zip(block.columns, mine.solve(values), strict=True))
+    return x
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +72,8 @@ class Closure:
     """Constraints of a Tree with a Partition of its velocities, ready to be solved.
 
     blocks     diagonal blocks in the order of solution, with their factors
-    located    those that find coordinates, with their factors: the same, unless some constraints are on velocities only
+    located    groups of those that find coordinates, each found by one iteration. Their blocks are the same, unless
+               some constraints are on velocities only
     u, v       indices of the independent and of the dependent velocities (v in the order of the blocks)
     """
 
@@ -47,7 +81,7 @@ class Closure:
     partition: Partition
     blocks: tuple[Block, ...]
     factored: tuple[Factors, ...]
-    located: tuple[tuple[Block, Factors], ...]
+    located: tuple[Group, ...]
 
     @property
     def tree(self) -> Tree:
@@ -68,14 +102,7 @@ class Closure:
 
     def solve(self, right: Mapping[int, Any]) -> dict[int, Any]:
         """x of J_v x = right block by block; right: constraint row -> value. Returns velocity -> value."""
-        x: dict[int, Any] = {}
-        for block, found in zip(self.blocks, self.factored, strict=True):
-            values = []
-            for r in block.rows:
-                known = sum_of_products((e, x[k]) for k, e in self.found.rows[r].J.items() if k in x)
-                values.append(difference(right.get(r, 0), known))
-            x.update(zip(block.columns, found.solve(values), strict=True))
-        return x
+        return cascade(self.found, self.blocks, self.factored, right)
 
     def solve_transposed(self, right: Mapping[int, Any]) -> dict[int, Any]:
         """y of J_v^T y = right, last block first; right: velocity -> value. Returns constraint row -> value."""
@@ -153,12 +180,14 @@ class Closure:
         with quiet_collector():
             graph, owners = self.tree.graph, part_of(self.tree)
             solved, roots = [], []
-            for block, found in self.located:
-                h = [self.found.rows[r].h for r in block.rows]
-                w = found.solve([difference(0, x) for x in h])
-                mine = unknowns(self.tree, block.columns, dict(zip(block.columns, w, strict=True)), owners)
-                mine.remedy = _remedy(self.found, block)
-                solved.append((_block_name(self.found, block), mine))
+            for group in self.located:
+                h = [self.found.rows[r].h for r in group.rows]
+                w = cascade(
+                    self.found, group.blocks, group.factored, {r: difference(0, x) for r, x in zip(group.rows, h)}
+                )
+                mine = unknowns(self.tree, group.columns, w, owners)
+                mine.remedy = _remedy(self.found, group)
+                solved.append((_block_name(self.found, group), mine))
                 roots += [*h, *mine.step]
             arrays = {n: np.array(a, dtype=object) for n, a in outputs.items()}
             nodes = as_nodes([graph.zero, *roots, *(x for a in arrays.values() for x in a.flat)])[1:]
@@ -213,7 +242,30 @@ def close(found: Constraints, partition: Partition) -> Closure:
         by_hand = {partition.blocks[k] for k in partition.given}
         same = {k for k, b in enumerate(partition.position) if any(b.matches(other) for other in by_hand)}
         located = _factored(found, partition.position, partition.position_pivots, same)
-    return Closure(found, partition, tuple(b for b, _ in moved), tuple(f for _, f in moved), located)
+    return Closure(found, partition, tuple(b for b, _ in moved), tuple(f for _, f in moved), _groups(found, located))
+
+
+def _groups(found: Constraints, located: Sequence[tuple[Block, Factors]]) -> tuple[Group, ...]:
+    """Blocks that wait for each other by what their h and J read; each group needs only earlier ones."""
+    owner = {c: k for k, (block, _) in enumerate(located) for c in block.columns}
+    needs = np.zeros((len(located), len(located)), dtype=bool)
+    for k, (block, _) in enumerate(located):
+        for r in block.rows:
+            row = found.rows[r]
+            for c in {*row.J, *_read(found.tree, row.h)} & owner.keys():
+                needs[k, owner[c]] = True
+    return tuple(
+        Group(tuple(located[k][0] for k in members), tuple(located[k][1] for k in members))
+        for members in strong_order(needs)
+    )
+
+
+def _read(tree: Tree, h: Any) -> set[int]:
+    """Velocities of the coordinates in an expression."""
+    inside = free_symbols([h]) if isinstance(h, Node) else []
+    places = {s: k for k, s in enumerate(tree.q)}
+    read = {places[s] for s in inside if s in places}
+    return {k for k, part in part_of(tree).items() if not read.isdisjoint(part.coordinates(k))}
 
 
 def _factored(
@@ -270,12 +322,12 @@ def _merged(blocks: tuple[Block, ...], orders: list[_Order], i: int, k: int) -> 
     return (*blocks[:i], Block(rows, columns, after), *rest), [*orders[:i], one, *orders[k + 1 :]]
 
 
-def _block_name(found: Constraints, block: Block) -> str:
+def _block_name(found: Constraints, block: Group) -> str:
     loops = dict.fromkeys(found.rows[r].loop for r in block.rows)
     return "close_" + "_".join("".join(c if c.isalnum() else "_" for c in name) for name in loops)
 
 
-def _remedy(found: Constraints, block: Block) -> str:
+def _remedy(found: Constraints, block: Group) -> str:
     """What is said where Newton's iteration of a block ends without a solution."""
     names = velocity_names(found)
     loops = ", ".join(repr(x) for x in dict.fromkeys(found.rows[r].loop for r in block.rows))

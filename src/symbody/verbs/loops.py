@@ -25,7 +25,7 @@ from symbody.loops.constraints import Constraints
 from symbody.loops.counted import FEW_LINKS
 from symbody.loops.inverse import actuated_velocities
 from symbody.loops.opened import Opened, opened
-from symbody.loops.partition import choose_partition
+from symbody.loops.partition import Partition
 from symbody.loops.projection import gaps, projected, softness
 from symbody.loops.reduced import PLAIN, PRODUCTS, ROUTES, USUAL, Route
 from symbody.lower.optimize import optimize_system
@@ -37,6 +37,7 @@ from symbody.verbs.check import AGREE, random_values
 from symbody.verbs.closed_problem import (
     Chosen,
     ClosedProblem,
+    branch_of_mechanism,
     closed_efforts,
     closed_motion_equations,
     partition_of,
@@ -236,7 +237,7 @@ def augmented_motion(
     """(qdd (nv,), lam (m,)) with multipliers; switches become inputs of the problem."""
     tree, found = problem.tree, problem.found
     m_c = problem.outputs("semi_explicit", formalism)
-    rows = independent_rows(found)
+    rows = independent_rows(problem)
     soft = softness(found, rows)
     problem.inputs.update({name: scalar_array(s) for name, s in switches(found).items()})
     with quiet_collector():
@@ -245,14 +246,11 @@ def augmented_motion(
         )
 
 
-def independent_rows(found: Constraints) -> list[int]:
-    """Rows without the redundant ones among those that always hold."""
-    always = [i for i, row in enumerate(found.rows) if row.switch is None]
-    if not always:
-        return list(range(len(found.rows)))
-    partition = choose_partition(found.select(always))
-    redundant = {always[i] for i in partition.redundant}
-    return [i for i in range(len(found.rows)) if i not in redundant]
+def independent_rows(problem: ClosedProblem) -> list[int]:
+    """Rows without the redundant ones among those that always hold, on the branch of the problem's Partition."""
+    chosen = problem.wanted
+    redundant = chosen.redundant if isinstance(chosen, Partition) else branch_of_mechanism(problem.found).redundant
+    return [i for i in range(len(problem.found.rows)) if i not in set(redundant)]
 
 
 # -- states
@@ -283,11 +281,14 @@ def closure(
     return system.replace(origins={**system.origins, "q": "closed coordinates", "qd": "closed velocities", **labels})
 
 
-def projection(mech: Mechanism, preset: str = "standard") -> System:
-    """(q, qd[, t, s_<loop>]) -> q, qd nearest to them that close the loops: no joint is dependent, see `projection`."""
-    problem = ClosedProblem(mech)
+def projection(mech: Mechanism, preset: str = "standard", partition: Chosen = "auto") -> System:
+    """(q, qd[, t, s_<loop>]) -> q, qd nearest to them that close the loops: no joint is dependent, see `projection`.
+
+    partition: only the branch of a Partition matters, by the constraints that it leaves out.
+    """
+    problem = ClosedProblem(mech, partition=partition)
     found = problem.found
-    rows = independent_rows(found)
+    rows = independent_rows(problem)
     with quiet_collector():
         q, qd = projected(found, rows, driven_velocities(problem.tree), softness(found, rows), preset)
     problem.inputs = {name: scalar_array(s) for name, s in switches(found).items()}
