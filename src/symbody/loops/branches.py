@@ -74,35 +74,27 @@ def branch_of(
     return replace(made, redundant=tuple(shut[i] for i in made.redundant))
 
 
-def holds_at(
+def holding(
     found: Constraints,
     rows: Sequence[int],
     q: np.ndarray,
-    parameters: Mapping[str, float] | None = None,
+    parameters: Mapping[str, Any] | None = None,
     time: float = 0.0,
     closed: Collection[str] = (),
-) -> bool:
-    """Whether the constraints `rows` are independent at a closed position q (nq,), and the others follow from them."""
-    return holds_on(found, rows, Branch(np.asarray(q, dtype=float)[None], len(rows)), parameters, time, closed)
+) -> np.ndarray:
+    """(k,) bool: whether `rows` are independent at the closed positions q (k, nq), and the others follow from them.
 
-
-def holds_on(
-    found: Constraints,
-    rows: Sequence[int],
-    branch: Branch,
-    parameters: Mapping[str, float] | None = None,
-    time: float = 0.0,
-    closed: Collection[str] = (),
-) -> bool:
-    """Whether `rows` are independent, and all others follow from them, at the positions of a Branch."""
+    parameters: numbers, or arrays (k,).
+    """
     shut = [i for i, row in enumerate(found.rows) if row.switch is None or row.loop in closed]
     if not shut:
-        return True
-    J = scaled(Numeric(found, parameters, time).J(branch.positions)[:, shut], sliding(found.tree.mechanism))
+        return np.ones(len(q), dtype=bool)
+    J = scaled(Numeric(found, parameters, time).J(q)[:, shut], sliding(found.tree.mechanism))
     whole = np.linalg.svd(J, compute_uv=False)
     part = np.linalg.svd(J[:, [shut.index(i) for i in rows if i in set(shut)]], compute_uv=False)
     least = NONZERO * whole[:, :1]
-    return bool(((part > least).sum(axis=1) == len(rows)).all() and ((whole > least).sum(axis=1) == len(rows)).all())
+    out: np.ndarray = ((part > least).sum(axis=1) == len(rows)) & ((whole > least).sum(axis=1) == len(rows))
+    return out
 
 
 # -- positions in batches, without units

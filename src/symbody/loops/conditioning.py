@@ -16,11 +16,13 @@ from symbody.errors import SymbodyError
 from symbody.expr.node import Node, Pivots
 from symbody.expr.walk import free_symbols, quiet_collector
 from symbody.loops.assembly import close, length_scale, perturbed
+from symbody.loops.augmented import switches
 from symbody.loops.constraints import Constraints
 from symbody.loops.factors import divisors
 from symbody.loops.numeric import Numeric, checked, sliding, velocity_owners
 from symbody.loops.partition import Partition, choose_partition
 from symbody.loops.pivoting import numeric_choice
+from symbody.loops.projection import gaps
 from symbody.loops.redundancy import independent_set, velocity_names
 from symbody.loops.structure import Block
 from symbody.system.system import System, node_array
@@ -126,6 +128,10 @@ class Conditioning:
         whole = self._last(J[np.ix_(partition.rows, partition.dependent)])
         return min([whole, *(size for size, _, _ in _given_pivots(J, partition))])
 
+    def of_columns(self, J: np.ndarray, dependent: Sequence[int]) -> float:
+        """The same for dependent velocities whose rows are not chosen yet."""
+        return self._last(J[:, list(dependent)])
+
     def _last(self, J: np.ndarray) -> float:
         if self.rank == 0:
             return 1.0
@@ -219,6 +225,25 @@ def _mean(a: np.ndarray, axis: int) -> float:
     return float(np.sqrt((a**2).sum(axis=axis).mean())) if a.size else 0.0
 
 
+def watched(found: Constraints, partition: Partition | None) -> System:
+    """(q[, t, s_<loop>]) -> measure (k,) as of `measures`, and gap (m,) of all rows, m or rad; 0 of an open loop.
+
+    partition None: no joints are solved for. Each output has one entry at least: 1 where nothing is divided by, 0 where
+    no row has an h.
+    """
+    tree, on = found.tree, switches(found)
+    nodes = [] if partition is None else list(measures(found, partition).outputs["measure"].flat)
+    apart = gaps(found)
+    gap = [g if row.switch is None else g * on[row.switch] for g, row in zip(apart, found.rows, strict=True)]
+    inputs: dict[str, Any] = {"q": node_array(list(tree.q), tree.graph)}
+    time = [s for s in free_symbols([*nodes, *(g for g in gap if isinstance(g, Node))]) if s.data.role == "time"]
+    if time:
+        inputs["t"] = np.array(time[0], dtype=object)
+    inputs.update({name: np.array(s, dtype=object) for name, s in on.items()})
+    outputs = {"measure": node_array(nodes or [1], tree.graph), "gap": node_array(gap or [0], tree.graph)}
+    return System(f"{_identifier(tree.mechanism.name)}_watched", inputs=inputs, outputs=outputs)
+
+
 def measures(found: Constraints, partition: Partition) -> System:
     """(q[, t]) -> measure (k,): what the solution by this partition divides by; an entry that vanishes is singular.
 
@@ -237,8 +262,12 @@ def measures(found: Constraints, partition: Partition) -> System:
     time = [s for s in free_symbols(varying) if s.data.role == "time"]
     if time:
         inputs["t"] = np.array(time[0], dtype=object)
-    name = "".join(c if c.isalnum() else "_" for c in tree.mechanism.name)
-    return System(f"{name}_measures", inputs=inputs, outputs={"measure": node_array(varying, tree.graph)})
+    name = f"{_identifier(tree.mechanism.name)}_measures"
+    return System(name, inputs=inputs, outputs={"measure": node_array(varying, tree.graph)})
+
+
+def _identifier(name: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in name)
 
 
 def _block_measures(found: Constraints, block: Block, order: Pivots | None, given: bool) -> list[Any]:

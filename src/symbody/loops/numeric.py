@@ -19,9 +19,9 @@ SIZES = {"B": (4, 3), "F": (7, 6)}  # coordinates and velocities of motions; all
 
 
 class Numeric:
-    """Constraints with numbers for the parameters: their defaults, or those given by name."""
+    """Constraints with numbers for the parameters: their defaults, or those given by name (arrays for a batch of q)."""
 
-    def __init__(self, found: Constraints, parameters: Mapping[str, float] | None = None, time: float = 0.0) -> None:
+    def __init__(self, found: Constraints, parameters: Mapping[str, Any] | None = None, time: float = 0.0) -> None:
         self.found = found
         self.tree = found.tree
         self.time = time
@@ -29,11 +29,11 @@ class Numeric:
         self._entries = [(i, j) for i, row in enumerate(found.rows) for j in row.J]
         self._J = [x for row in found.rows for x in row.J.values()]
 
-    def _constants(self, given: dict[str, float], time: float) -> dict[Node, float]:
+    def _constants(self, given: dict[str, Any], time: float) -> dict[Node, Any]:
         known = {*self.tree.q, *self.tree.qd}
         rows = self.found.rows
         nodes = [x for r in rows for x in (r.h, r.ht, r.bias, r.side, *r.J.values()) if isinstance(x, Node)]
-        out: dict[Node, float] = {}
+        out: dict[Node, Any] = {}
         for s in free_symbols(nodes):
             if s in known:
                 continue
@@ -43,7 +43,7 @@ class Numeric:
                     f"parameter {s.data.name!r} of {self.tree.mechanism.name} has no value. Give it a default, or pass "
                     f"parameters={{{s.data.name!r}: ...}}."
                 )
-            out[s] = float(value)
+            out[s] = float(value) if np.ndim(value) == 0 else np.asarray(value, dtype=float)
         return out
 
     def h(self, q: np.ndarray) -> np.ndarray:

@@ -48,19 +48,16 @@ class Passage:
 
 
 def pass_by_inertia(
-    session: Session, conditioning: Conditioning, regular: float, t: np.ndarray, x: np.ndarray, k: int,
+    session: Session, conditioning: Conditioning, regular: float, start: float, x_start: np.ndarray,
     wanted: np.ndarray,
 ) -> Passage | None:  # fmt: skip
-    """A way through the singular position that lies after point k of (t, x); None if there is none."""
+    """A way through the singular position that lies ahead of (start, x_start); None if there is none."""
     at, at_qd = session.flow.slices["q"], session.flow.slices["qd"]
     zone = Passage.zone * regular
 
     def distance(s: float, state: np.ndarray) -> float:
         return conditioning.of_mechanism(conditioning.jacobian(state[at], s))
 
-    while k > 0 and distance(t[k], x[k]) < zone:
-        k -= 1
-    start, x_start = float(t[k]), x[k]
     near = _approach(session, distance, zone, start, x_start, wanted)
     if near is None:
         return None

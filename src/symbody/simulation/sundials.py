@@ -15,6 +15,7 @@ from symbody.expr.walk import free_symbols
 from symbody.simulation.driver import Leg
 from symbody.simulation.field import Field, SignalValues
 from symbody.simulation.locate import EPS
+from symbody.simulation.lookout import Lookout
 from symbody.simulation.outcome import Outcome
 from symbody.system.system import System, node_array
 
@@ -60,6 +61,7 @@ class CvodeDriver:
         jacobian: bool = True,
         max_step: float = np.inf,
         max_steps: int = 1_000_000,
+        look: Lookout | None = None,
     ) -> None:
         if method not in METHODS:
             raise NameLookupError(f"CVODE has no method {method!r}. {nearest(method, METHODS)}")
@@ -75,8 +77,9 @@ class CvodeDriver:
         }
         if jacobian:
             options["jacfn"] = self._jacobian
-        if field.ng:
-            options |= _events(field.guards, field.ng, directions)
+        self.look = look
+        if field.ng or look is not None:
+            options |= _events(field.guards, field.ng, directions, look)
         self._solver = _package("cvode").CVODE(self._rates, **options)
 
     def advance(self, t: float, x: np.ndarray, t_end: float, times: np.ndarray) -> Leg:
@@ -84,7 +87,18 @@ class CvodeDriver:
         self._unsolved = self.field.unsolved
         y = np.array(x, dtype=float)
         start = lambda: self._solver.init_step(float(t), y)  # noqa: E731
-        return _leg(self._solver, self._pace, start, float(t), y, float(t_end), times, self.field.project, self._why)
+        return _leg(
+            self._solver,
+            self._pace,
+            start,
+            float(t),
+            y,
+            float(t_end),
+            times,
+            self.field.project,
+            self._why,
+            self.field.ng,
+        )
 
     def _why(self, status: int, t: float, x: np.ndarray) -> Outcome:
         if self.field.unsolved > self._unsolved:
@@ -130,6 +144,7 @@ class IdaDriver:
         atol: float | np.ndarray = 1e-9,
         max_step: float = np.inf,
         max_steps: int = 1_000_000,
+        look: Lookout | None = None,
     ) -> None:
         if index not in (1, 2):
             raise DefinitionError(
@@ -159,9 +174,10 @@ class IdaDriver:
         }
         if len(self.algebraic):
             options["algebraic_idx"] = self.algebraic
-        if guards is not None:
-            size = len(directions) if directions is not None else 1
-            options |= _events(guards, size, directions, implicit=True)
+        self.look = look
+        self._events = 0 if guards is None else len(directions) if directions is not None else 1
+        if guards is not None or look is not None:
+            options |= _events(guards, self._events, directions, look, implicit=True)
         self._solver = _package("ida").IDA(self._residual, **options)
 
     def _layout(self, system: System) -> None:
@@ -187,7 +203,9 @@ class IdaDriver:
         self._unsolved = False
         y = np.array(x, dtype=float)
         start = lambda: self._solver.init_step(float(t), y, np.zeros(self.nx))  # noqa: E731
-        return _leg(self._solver, self._pace, start, float(t), y, float(t_end), times, self._project, self._why)
+        return _leg(
+            self._solver, self._pace, start, float(t), y, float(t_end), times, self._project, self._why, self._events
+        )
 
     def _why(self, status: int, t: float, x: np.ndarray) -> Outcome:
         if not np.all(np.isfinite(x)):
@@ -250,21 +268,29 @@ def _implicit_systems(system: System, symbols: list[Any], rates: list[Any]) -> t
 
 
 def _events(
-    guards: Callable[[float, np.ndarray], np.ndarray],
+    guards: Callable[[float, np.ndarray], np.ndarray] | None,
     size: int,
     directions: Sequence[int] | np.ndarray | None,
+    look: Lookout | None = None,
     implicit: bool = False,
 ) -> dict[str, Any]:
+    """Guards of the events, and those of the lookout after them."""
+
     def explicit_form(t: float, y: np.ndarray, out: np.ndarray) -> None:
-        out[:] = guards(t, np.array(y))
+        if guards is not None and size:
+            out[:size] = guards(t, np.array(y))
+        if look is not None:
+            out[size:] = look.guards(t, np.array(y))
 
     def implicit_form(t: float, y: np.ndarray, yp: np.ndarray, out: np.ndarray) -> None:
-        out[:] = guards(t, np.array(y))
+        explicit_form(t, y, out)
 
     function: Any = implicit_form if implicit else explicit_form
-    function.terminal = [True] * size
-    function.direction = [0] * size if directions is None else [int(d) for d in directions]
-    return {"eventsfn": function, "num_events": size}
+    own = np.zeros(size, dtype=int) if directions is None else np.asarray(directions, dtype=int)
+    ways = own if look is None else np.concatenate([own, look.directions])
+    function.terminal = [True] * len(ways)
+    function.direction = [int(d) for d in ways]
+    return {"eventsfn": function, "num_events": len(ways)}
 
 
 class _Pace:
@@ -304,8 +330,12 @@ def _leg(
     times: np.ndarray,
     project: Callable[[float, np.ndarray], np.ndarray],
     why: Callable[[int, float, np.ndarray], Outcome],
+    size: int,
 ) -> Leg:
-    """One stretch, from one wanted time to the next. Exceptions of functions that SUNDIALS calls come through."""
+    """One stretch, from one wanted time to the next. Exceptions of functions that SUNDIALS calls come through.
+
+    size: number of guards that are events; a stretch ends at those of the lookout too.
+    """
     wanted = [float(s) for s in times if t < s <= t_end]
     at: list[float] = []
     samples: list[np.ndarray] = []
@@ -333,7 +363,7 @@ def _leg(
                         at.append(t)
                         samples.append(x)
                 if found.status == EVENT:
-                    events = tuple(np.flatnonzero(found.i_events[-1]).tolist())
+                    events = tuple(np.flatnonzero(found.i_events[-1][:size]).tolist())
                     break
     statistics = {"steps": pace.steps, "evaluations": evaluations}
     return Leg(np.array(at), np.array(samples).reshape(len(at), len(x)), t, x, outcome, events, statistics)

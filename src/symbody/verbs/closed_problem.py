@@ -14,7 +14,7 @@ from symbody.expr.walk import quiet_collector
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.tree import build_tree
 from symbody.loops.assembly import closed_samples
-from symbody.loops.branches import Branch, branch_of, holds_at, holds_on
+from symbody.loops.branches import Branch, branch_of, holding
 from symbody.loops.closure import Closure, Plan, close
 from symbody.loops.constraints import Constraints, constraints
 from symbody.loops.counted import cheapest_partition
@@ -165,10 +165,10 @@ def partition_at(
     found = constraints(build_tree(mech))
     usual = wanted if isinstance(wanted, Partition) else partition_of(mech, found, wanted)
     closed = tuple({row.loop for row in found.rows if row.switch is not None} - _open_loops(found, usual))
-    if holds_at(found, usual.rows, q, parameters, time, closed):
+    if holding(found, usual.rows, np.asarray(q, dtype=float)[None], parameters, time, closed).all():
         return usual
     branch = branch_of(found, q, parameters, closed, time=time, others=False)
-    if branch.singular or holds_on(found, usual.rows, branch, parameters, time, closed):
+    if branch.singular or holding(found, usual.rows, branch.positions, parameters, time, closed).all():
         return usual
     if isinstance(wanted, Partition):
         raise ModelError(
