@@ -223,7 +223,7 @@ def closed_samples(
     free = _free(mechanism, ())
     home = assemble_constraints(found, q, parameters, seed=seed, time=time)
     out, length = [home], length_scale(numeric)
-    beyond = _beyond_limits(mechanism, home)
+    beyond = beyond_limits(mechanism, home)
 
     def near() -> Iterator[np.ndarray]:
         size = NEAR
@@ -242,7 +242,7 @@ def closed_samples(
         for sample in source:
             if len(out) >= wanted:
                 break
-            if _beyond_limits(mechanism, sample) <= beyond:
+            if beyond_limits(mechanism, sample) <= beyond:
                 out.append(sample)
     return np.array(out)
 
@@ -272,7 +272,7 @@ def _walk(
             yield q
 
 
-def _beyond_limits(mechanism: Mechanism, q: np.ndarray) -> set[str]:
+def beyond_limits(mechanism: Mechanism, q: np.ndarray) -> set[str]:
     """Joints of one coordinate that are outside their limits."""
     out = set()
     for letter, iq, _, name in motions(mechanism):

@@ -12,7 +12,7 @@ were known; a Plan then puts their solutions in.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,16 +23,49 @@ from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zer
 from symbody.expr.functions import as_nodes
 from symbody.expr.implicit import Condition
 from symbody.expr.node import Check, Node, Pivots
-from symbody.expr.walk import at, quiet_collector, substitute
+from symbody.expr.walk import at, free_symbols, quiet_collector, substitute
 from symbody.formalisms.tree import Tree
 from symbody.loops.binding import Binder
 from symbody.loops.constraints import Constraints, Row
 from symbody.loops.factors import Factors, Spare, factors
 from symbody.loops.partition import Partition
 from symbody.loops.soundness import VELOCITIES, bounds, closed_rows, guard, remedy, sound_factors
-from symbody.loops.structure import Block
+from symbody.loops.structure import Block, strong_order
 from symbody.loops.unknowns import Unknowns, part_of, unknowns
 from symbody.rewrite.presets import optimize
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Blocks whose coordinates are found by one iteration: the h of each may read coordinates of all of them.
+
+    J_v is solved block by block all the same: rotation rows of a cut read joints that their J does not contain.
+    """
+
+    blocks: tuple[Block, ...]
+    factored: tuple[Factors, ...]
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        return tuple(r for block in self.blocks for r in block.rows)
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        return tuple(c for block in self.blocks for c in block.columns)
+
+
+def cascade(
+    found: Constraints, blocks: Sequence[Block], factored: Sequence[Factors], right: Mapping[int, Any]
+) -> dict[int, Any]:
+    """x of J_v x = right block by block; right: constraint row -> value. Returns velocity -> value."""
+    x: dict[int, Any] = {}
+    for block, mine in zip(blocks, factored, strict=True):
+        values = []
+        for r in block.rows:
+            known = sum_of_products((e, x[k]) for k, e in found.rows[r].J.items() if k in x)
+            values.append(difference(right.get(r, 0), known))
+        x.update(zip(block.columns, mine.solve(values), strict=True))
+    return x
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +73,8 @@ class Closure:
     """Constraints of a Tree with a Partition of its velocities, ready to be solved.
 
     blocks     diagonal blocks in the order of solution, with their factors
-    located    those that find coordinates, with their factors: the same, unless some constraints are on velocities only
+    located    groups of those that find coordinates, each found by one iteration. Their blocks are the same, unless
+               some constraints are on velocities only
     u, v       indices of the independent and of the dependent velocities (v in the order of the blocks)
     """
 
@@ -48,7 +82,7 @@ class Closure:
     partition: Partition
     blocks: tuple[Block, ...]
     factored: tuple[Factors, ...]
-    located: tuple[tuple[Block, Factors], ...]
+    located: tuple[Group, ...]
 
     @property
     def tree(self) -> Tree:
@@ -69,14 +103,7 @@ class Closure:
 
     def solve(self, right: Mapping[int, Any]) -> dict[int, Any]:
         """x of J_v x = right block by block; right: constraint row -> value. Returns velocity -> value."""
-        x: dict[int, Any] = {}
-        for block, found in zip(self.blocks, self.factored, strict=True):
-            values = []
-            for r in block.rows:
-                known = sum_of_products((e, x[k]) for k, e in self.found.rows[r].J.items() if k in x)
-                values.append(difference(right.get(r, 0), known))
-            x.update(zip(block.columns, found.solve(values), strict=True))
-        return x
+        return cascade(self.found, self.blocks, self.factored, right)
 
     def solve_transposed(self, right: Mapping[int, Any]) -> dict[int, Any]:
         """y of J_v^T y = right, last block first; right: velocity -> value. Returns constraint row -> value."""
@@ -146,7 +173,7 @@ class Closure:
 
     def _unlocated(self) -> list[Condition]:
         """What must hold of factors that no iteration uses: of velocities, where these have blocks of their own."""
-        own = {id(factors) for _, factors in self.located}
+        own = {id(factors) for group in self.located for factors in group.factored}
         pairs = zip(self.blocks, self.factored, strict=True)
         return [x for b, f in pairs if id(f) not in own for x in sound_factors(self.found, b, f)]
 
@@ -160,13 +187,17 @@ class Closure:
         with quiet_collector():
             graph, owners = self.tree.graph, part_of(self.tree)
             solved, roots = [], []
-            for block, found in self.located:
-                h = [self.found.rows[r].h for r in block.rows]
-                w = found.solve([difference(0, x) for x in h])
-                mine = unknowns(self.tree, block.columns, dict(zip(block.columns, w, strict=True)), owners)
-                mine.remedy = remedy(self.found, block)
-                mine.checks = [*closed_rows(self.found, block), *sound_factors(self.found, block, found)]
-                solved.append((_block_name(self.found, block), mine))
+            for group in self.located:
+                h = [self.found.rows[r].h for r in group.rows]
+                w = cascade(
+                    self.found, group.blocks, group.factored, {r: difference(0, x) for r, x in zip(group.rows, h)}
+                )
+                mine = unknowns(self.tree, group.columns, w, owners)
+                mine.remedy = remedy(self.found, group.rows, group.columns)
+                mine.checks = [*closed_rows(self.found, group.rows)]
+                for block, factored in zip(group.blocks, group.factored, strict=True):
+                    mine.checks += sound_factors(self.found, block, factored)
+                solved.append((_block_name(self.found, group), mine))
                 roots += [*h, *mine.step, *(x for _, *pair in mine.checks for x in pair)]
             apart = self._unlocated()
             roots += [x for _, *pair in apart for x in pair]
@@ -235,7 +266,37 @@ def close(found: Constraints, partition: Partition) -> Closure:
         same = {k for k, b in enumerate(partition.position) if any(b.matches(other) for other in by_hand)}
         spare = partition.position_spare
         located = _factored(found, partition.position, partition.position_pivots, spare, same)
-    return Closure(found, partition, tuple(b for b, _ in moved), tuple(f for _, f in moved), located)
+    return Closure(found, partition, tuple(b for b, _ in moved), tuple(f for _, f in moved), _groups(found, located))
+
+
+def _groups(found: Constraints, located: Sequence[tuple[Block, Factors]]) -> tuple[Group, ...]:
+    """Blocks that wait for each other by what their h and J read; each group needs only earlier ones.
+
+    A finite turn couples the three increments of a quaternion: blocks that hold parts of one wait for each other too.
+    """
+    owner = {c: k for k, (block, _) in enumerate(located) for c in block.columns}
+    needs = np.zeros((len(located), len(located)), dtype=bool)
+    for k, (block, _) in enumerate(located):
+        for r in block.rows:
+            row = found.rows[r]
+            for c in {*row.J, *_read(found.tree, row.h)} & owner.keys():
+                needs[k, owner[c]] = True
+    owners = part_of(found.tree)
+    for c, k in owner.items():
+        if owners[c].kind in "BF":
+            needs[k, [owner[j] for j in owners[c].velocities if j in owner]] = True
+    return tuple(
+        Group(tuple(located[k][0] for k in members), tuple(located[k][1] for k in members))
+        for members in strong_order(needs)
+    )
+
+
+def _read(tree: Tree, h: Any) -> set[int]:
+    """Velocities of the coordinates in an expression."""
+    inside = free_symbols([h]) if isinstance(h, Node) else []
+    places = {s: k for k, s in enumerate(tree.q)}
+    read = {places[s] for s in inside if s in places}
+    return {k for k, part in part_of(tree).items() if not read.isdisjoint(part.coordinates(k))}
 
 
 def _factored(
@@ -245,62 +306,14 @@ def _factored(
     spare: Mapping[int, Spare],
     given: Collection[int],
 ) -> tuple[tuple[Block, Factors], ...]:
-    orders = [_Order(pivots.get(k), k in given, spare.get(k, ())) for k in range(len(blocks))]
-    blocks, orders = _with_whole_quaternions(found.tree, blocks, orders)
     out, magnitude = [], bounds(found)
-    for block, order in zip(blocks, orders, strict=True):
+    for k, block in enumerate(blocks):
         rows = [[found.rows[r].J.get(c, 0) for c in block.columns] for r in block.rows]
         entries = np.array(rows, dtype=object)
-        out.append((block, factors(entries, order.pivots, order.given, magnitude, order.spare)))
+        out.append((block, factors(entries, pivots.get(k), k in given, magnitude, spare.get(k, ()))))
     return tuple(out)
 
 
-@dataclass(frozen=True)
-class _Order:
-    """Pivots of a block, whether they were given by hand (then all of them are eliminated), and rows in reserve."""
-
-    pivots: Pivots | None
-    given: bool
-    spare: Spare = ()
-
-    def whole(self, n: int) -> Pivots:
-        """A pivot for each of n rows: rows and columns of a block are matched, those after given pivots too."""
-        natural = tuple((k, k) for k in range(n))
-        return natural if self.pivots is None else (*self.pivots, *natural[len(self.pivots) :])
-
-
-def _with_whole_quaternions(
-    tree: Tree, blocks: tuple[Block, ...], orders: list[_Order]
-) -> tuple[tuple[Block, ...], list[_Order]]:
-    """Blocks that hold parts of one quaternion are merged: a finite turn couples its three increments."""
-    owners = part_of(tree)
-    first: dict[Any, int] = {}
-    for k, block in enumerate(blocks):
-        for c in block.columns:
-            part = owners[c]
-            if part.kind in "BF" and first.setdefault(part, k) != k:
-                return _with_whole_quaternions(tree, *_merged(blocks, orders, first[part], k))
-    return blocks, orders
-
-
-def _merged(blocks: tuple[Block, ...], orders: list[_Order], i: int, k: int) -> tuple[tuple[Block, ...], list[_Order]]:
-    """Blocks i .. k as one, in the place of the first: the order of the others stays valid, and that of the pivots."""
-    group = blocks[i : k + 1]
-    rows, columns = (tuple(x for b in group for x in getattr(b, side)) for side in ("rows", "columns"))
-    number = {j: j if j < i else i if j <= k else j - (k - i) for j in range(len(blocks))}
-    after = tuple(sorted({a for b in group for a in b.after if a < i}))
-    rest = [Block(b.rows, b.columns, tuple(sorted({number[a] for a in b.after}))) for b in blocks[k + 1 :]]
-    pivots: list[tuple[int, int]] = []
-    spare: list[tuple[int, ...]] = []
-    for b, mine in zip(group, orders[i : k + 1], strict=True):
-        start = len(pivots)
-        pivots += [(r + start, c + start) for r, c in mine.whole(b.size)]
-        spare += [tuple(r + start for r in rows) for rows in mine.spare]
-        spare += [()] * (len(pivots) - len(spare))
-    one = _Order(tuple(pivots), any(mine.given for mine in orders[i : k + 1]), tuple(spare))
-    return (*blocks[:i], Block(rows, columns, after), *rest), [*orders[:i], one, *orders[k + 1 :]]
-
-
-def _block_name(found: Constraints, block: Block) -> str:
+def _block_name(found: Constraints, block: Group) -> str:
     loops = dict.fromkeys(found.rows[r].loop for r in block.rows)
     return "close_" + "_".join("".join(c if c.isalnum() else "_" for c in name) for name in loops)

@@ -21,7 +21,7 @@ from symbody.loops.factors import Spare, factors
 from symbody.loops.numeric import Numeric, checked, sliding, velocity_owners
 from symbody.loops.partition import Partition, choose_partition
 from symbody.loops.pivoting import numeric_choice
-from symbody.loops.redundancy import redundant_rows, velocity_names
+from symbody.loops.redundancy import independent_set, velocity_names
 from symbody.loops.structure import Block
 from symbody.system.system import System, node_array
 
@@ -137,11 +137,10 @@ class Conditioning:
 
     def best(self, J: np.ndarray) -> tuple[list[int], float]:
         """Dependent velocities with the best conditioned columns, and the smallest singular value of their J_v."""
-        out = set(redundant_rows(J[None]))
-        rows = [i for i in range(len(J)) if i not in out]
         columns = [k for k in self.free if J[:, k].any()]
-        if len(rows) != self.rank or len(columns) < self.rank:
+        if len(J) < self.rank or len(columns) < self.rank:
             return [], 0.0
+        rows = independent_set(J[None], self.rank)
         dependent = sorted(columns[k] for k in numeric_choice(J[None][:, rows][:, :, columns]))
         return dependent, self._last(J[np.ix_(rows, dependent)])
 
@@ -149,7 +148,9 @@ class Conditioning:
         """A Partition with these dependent velocities; its rows and pivots are good at q."""
         names, pattern = velocity_names(self.found), self.found.pattern
         independent = [names[k] for k in self.free if k not in dependent and pattern[:, k].any()]
-        return choose_partition(self.found, independent, samples=[q], parameters=self.parameters or None)
+        return choose_partition(
+            self.found, independent, samples=[q], parameters=self.parameters or None, rank=self.rank
+        )
 
     # -- words
 

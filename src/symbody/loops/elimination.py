@@ -1,8 +1,8 @@
 """Which pivots a block above size 3 is eliminated by: static ones where they are safe, else rows exchanged at run time.
 
 A static pivot is safe if it is a good share of the largest entry of its column at closed samples, at positions along
-random motions, and where a search for the least share ends. If no static order is, the largest of a few entries is taken
-at run time: as few as are safe together.
+random motions, and where a search for the least share ends. If no static order is, the largest of a few entries is
+taken at run time: as few as are safe together.
 """
 
 from __future__ import annotations

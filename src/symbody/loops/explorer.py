@@ -6,7 +6,7 @@ positions at once. Random ones spread over the branch; those that lower an objec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -26,12 +26,13 @@ Objective = Callable[[np.ndarray], np.ndarray]  # J (k, m, nv) -> (k,)
 
 
 class Explorer:
-    """Closed positions of a mechanism that can be reached from `positions` (k, nq), by the rows that are solved."""
+    """Closed positions of a mechanism that can be reached from `positions` (k, nq), closed by the rows (indices)."""
 
     def __init__(
         self,
         found: Constraints,
         positions: np.ndarray,
+        rows: Sequence[int],
         parameters: Mapping[str, float] | None = None,
         time: float = 0.0,
     ) -> None:
@@ -39,8 +40,7 @@ class Explorer:
         self._numeric = Numeric(found, parameters, time)
         mechanism = found.tree.mechanism
         self._mechanism = mechanism
-        # rows that always hold; a velocity constraint binds steps too
-        self._rows = [i for i, r in enumerate(found.rows) if r.switch is None]
+        self._rows = list(rows)
         driven = {j.name for j in mechanism.joints if j.mode == "driven"}
         owners = velocity_owners(mechanism)
         used = found.pattern[self._rows].any(axis=0) if self._rows else np.zeros(len(owners), dtype=bool)

@@ -141,20 +141,23 @@ def checked(mechanism: Mechanism, q: Any) -> np.ndarray:
 
 
 def advanced(mechanism: Mechanism, q: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """(nq,) coordinates after the tangent increment `step` (nv,): quaternions turn by a rotation vector, child axes."""
+    """(..., nq) coordinates after tangent increments (..., nv): quaternions turn by a rotation vector, child axes."""
     out = np.array(q, dtype=float)
+    plain = [(iq, iv) for letter, iq, iv, _ in motions(mechanism) if letter not in "BF"]
+    if plain:
+        at, by = (list(x) for x in zip(*plain))
+        out[..., at] += step[..., by]
     for letter, iq, iv, _ in motions(mechanism):
         if letter not in "BF":
-            out[iq] += step[iv]
             continue
         k = iq + (3 if letter == "F" else 0)
-        w, u = out[k], out[k + 1 : k + 4].copy()
-        turn = step[iv : iv + 3]
-        angle = float(np.linalg.norm(turn))
+        w, u = out[..., k : k + 1].copy(), out[..., k + 1 : k + 4].copy()
+        turn = step[..., iv : iv + 3]
+        angle = np.linalg.norm(turn, axis=-1, keepdims=True)
         c, s = np.cos(angle / 2), (np.sinc(angle / 2 / np.pi) / 2) * turn
         if letter == "F":
-            move = step[iv + 3 : iv + 6]
-            out[iq : iq + 3] += move + 2 * w * np.cross(u, move) + 2 * np.cross(u, np.cross(u, move))
-        out[k], out[k + 1 : k + 4] = w * c - u @ s, w * s + c * u + np.cross(u, s)
-        out[k : k + 4] /= np.linalg.norm(out[k : k + 4])
+            move = step[..., iv + 3 : iv + 6]
+            out[..., iq : iq + 3] += move + 2 * w * np.cross(u, move) + 2 * np.cross(u, np.cross(u, move))
+        turned = np.concatenate([w * c - (u * s).sum(axis=-1, keepdims=True), w * s + c * u + np.cross(u, s)], axis=-1)
+        out[..., k : k + 4] = turned / np.linalg.norm(turned, axis=-1, keepdims=True)
     return out

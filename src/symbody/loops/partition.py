@@ -15,6 +15,7 @@ import numpy as np
 
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.loops.assembly import closed_samples
+from symbody.loops.branches import Branch, branch_of, redundancy_text
 from symbody.loops.constraints import Constraints
 from symbody.loops.elimination import Elimination, elimination
 from symbody.loops.explorer import Explorer
@@ -23,7 +24,7 @@ from symbody.loops.heuristic import sparse_choice
 from symbody.loops.numeric import Numeric, sliding, velocity_owners
 from symbody.loops.pivoting import numeric_choice
 from symbody.loops.predicted import predicted_cost
-from symbody.loops.redundancy import redundancy_text, redundant_rows, regular_samples, scaled, velocity_names
+from symbody.loops.redundancy import independent_set, regular_samples, scaled, velocity_names
 from symbody.loops.search import Problem, kinds_of, mass_pattern, ranked_choices
 from symbody.loops.structure import Block, block_triangular, match, unmatched
 
@@ -107,15 +108,20 @@ def choose_partition(
     seed: int = 0,
     condition: float = CONDITION,
     closed: Collection[str] = (),
+    rank: int | None = None,
+    time: float = 0.0,
 ) -> Partition:
     """A Partition by "auto", "heuristic", "pivoting", or with the independent joints given by name.
 
-    Of a joint with several velocities "joint.2" is the second one, "joint" stands for all.
+    Of a joint with several velocities "joint.2" is the second one, "joint" stands for all. It holds on the branch of
+    the position q, or of the assembled one.
     samples: (k, nq) closed configurations; by default some are found around the guess q, and with () structure alone
-    decides. condition: what "auto" accepts. closed: switched loops that are closed.
+    decides. condition: what "auto" accepts. closed: switched loops that are closed. rank: number of independent
+    constraints on the branch of the samples, where it is known.
     """
     _check_method(found, method, closed)
-    problem, numbers, redundant, words, explorer = _prepared(found, samples, parameters, q, seed, condition, closed)
+    asked = _Asked(samples, parameters, q, seed, condition, closed, rank, time)
+    problem, numbers, redundant, words, explorer = _prepared(found, asked)
     return _made(found, problem, numbers, redundant, _dependent(found, problem, method, words), words, explorer)
 
 
@@ -126,12 +132,15 @@ def partition_candidates(
     parameters: Mapping[str, float] | None = None,
     seed: int = 0,
     condition: float = CONDITION,
+    q: Any = None,
+    time: float = 0.0,
 ) -> tuple[Partition, ...]:
     """The automatic Partition, then others whose programs are worth counting.
 
     Up to `count` in all of the least predicted costs, and the choice by structure if it keeps to the condition.
     """
-    problem, numbers, redundant, words, explorer = _prepared(found, samples, parameters, None, seed, condition, ())
+    asked = _Asked(samples, parameters, q, seed, condition, (), None, time)
+    problem, numbers, redundant, words, explorer = _prepared(found, asked)
     ranked, text = ranked_choices(problem, count)
     barred = [i for i in range(problem.pattern.shape[1]) if i not in problem.candidates]
     structural = sparse_choice(problem.pattern, barred)
@@ -141,30 +150,48 @@ def partition_candidates(
     return tuple(_made(found, problem, numbers, redundant, [*c], [*words, text], explorer) for c in distinct)
 
 
-def _prepared(
-    found: Constraints,
-    samples: Any,
-    parameters: Mapping[str, float] | None,
-    q: Any,
-    seed: int,
-    condition: float,
-    closed: Collection[str],
-) -> tuple[Problem, np.ndarray, list[int], list[str], Explorer | None]:
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What a choice is made from: the arguments of `choose_partition`."""
+
+    samples: Any
+    parameters: Mapping[str, float] | None
+    q: Any
+    seed: int
+    condition: float
+    closed: Collection[str]
+    rank: int | None
+    time: float
+
+
+def _prepared(found: Constraints, asked: _Asked) -> tuple[Problem, np.ndarray, list[int], list[str], Explorer | None]:
     """(Problem, numbers of J (k, m, nv) at regular samples, redundant rows, what there is to say, where to look on)."""
-    shut = [i for i, r in enumerate(found.rows) if r.switch is None or r.loop in closed]
+    shut = [i for i, r in enumerate(found.rows) if r.switch is None or r.loop in asked.closed]
     words: list[str] = []
-    numbers, explorer = _sampled(found, samples, parameters, q, seed, words)
+    numbers, branch, explorer = _sampled(found, asked, shut, words)
     even = scaled(numbers, sliding(found.tree.mechanism))
-    redundant = [shut[i] for i in redundant_rows(even[:, shut])] if len(numbers) and shut else []
-    if redundant:
-        words.append(redundancy_text(found, redundant))
+    if not len(numbers) or not shut:
+        redundant: list[int] = []
+    elif branch is None:
+        assert asked.rank is not None
+        kept = {shut[i] for i in independent_set(even[:, shut], min(asked.rank, len(shut)))}
+        redundant = [i for i in shut if i not in kept]
+        words += [redundancy_text(found, redundant)] if redundant else []
+    else:
+        redundant = list(branch.redundant)
+        words += branch.notes
     rows = [i for i in shut if i not in redundant]
     regular = regular_samples(even[:, rows])
-    if not regular.all():
+    if not regular.all() and (regular.any() or branch is None):
         # there no choice of columns is better than another
         words.append(f"{int((~regular).sum())} of {len(regular)} samples are singular configurations, left aside.")
         even, numbers = even[regular], numbers[regular]
-    return _problem(found, rows, even[:, rows], condition), numbers, redundant, words, explorer
+    elif branch is not None and not regular.any():
+        numbers = Numeric(found, asked.parameters, asked.time).J(branch.positions[:SAMPLES])
+        even = scaled(numbers, sliding(found.tree.mechanism))
+        regular = regular_samples(even[:, rows])
+        even, numbers = even[regular], numbers[regular]
+    return _problem(found, rows, even[:, rows], asked.condition), numbers, redundant, words, explorer
 
 
 def _made(
@@ -225,22 +252,30 @@ def _check_method(found: Constraints, method: Any, closed: Collection[str]) -> N
 
 
 def _sampled(
-    found: Constraints, samples: Any, parameters: Mapping[str, float] | None, q: Any, seed: int, words: list[str]
-) -> tuple[np.ndarray, Explorer | None]:
-    """((k, m, nv) numbers of J at closed configurations, what finds others); k = 0 if there are none."""
+    found: Constraints, asked: _Asked, shut: Sequence[int], words: list[str]
+) -> tuple[np.ndarray, Branch | None, Explorer | None]:
+    """((k, m, nv) numbers of J at closed configurations, their Branch, what finds others); k = 0 if there are none.
+
+    There is no Branch if the rank is known.
+    """
     none = np.zeros((0, len(found.rows), len(found.tree.qd)))
+    samples = asked.samples
     if samples is not None and len(samples) == 0:
         words.append("Structure alone decided: no samples were asked for.")
-        return none, None
+        return none, None, None
     try:
-        numeric = Numeric(found, parameters)
+        numeric = Numeric(found, asked.parameters, asked.time)
     except ModelError as error:
         words.append(f"Structure alone decided: {error}")
-        return none, None
-    if samples is None:
-        samples = closed_samples(found, SAMPLES, q, parameters, seed)
+        return none, None, None
+    branch, start = None, asked.q if samples is None else np.atleast_2d(np.asarray(samples, dtype=float))[0]
+    if asked.rank is None or samples is None:
+        branch = branch_of(found, start, asked.parameters, asked.closed, asked.seed, asked.time, others=samples is None)
+    if samples is None and branch is not None:
+        start = branch.positions[0] if branch.singular else asked.q
+        samples = closed_samples(found, SAMPLES, start, asked.parameters, asked.seed, asked.time)
     positions = np.atleast_2d(np.asarray(samples, dtype=float))
-    return numeric.J(positions), Explorer(found, positions, parameters)
+    return numeric.J(positions), branch, Explorer(found, positions, shut, asked.parameters, asked.time)
 
 
 def _problem(found: Constraints, rows: list[int], numbers: np.ndarray, condition: float) -> Problem:

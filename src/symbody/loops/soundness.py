@@ -56,15 +56,16 @@ def guard(name: str, conditions: Sequence[Condition], remedy: str) -> Node | Non
     return check_block(name, list(zip((c for c, *_ in varying), nodes[::2], nodes[1::2], strict=True)), remedy)
 
 
-def closed_rows(found: Constraints, block: Block) -> list[Condition]:
+def closed_rows(found: Constraints, rows: Sequence[int]) -> list[Condition]:
     """|h| <= OPEN for each row, a rod's by its length.
 
-    Not for a block of one row: there h = -J step, and the step is small.
+    Not for a single row: there h = -J step, and the step is small.
     """
-    if block.size == 1:
+    if len(rows) == 1:
         return []
-    rows = [found.rows[r] for r in block.rows]
-    return [(Check("below", f"{row.name} stays open by more than {OPEN:g} m or rad"), *gap(found, row)) for row in rows]
+    words = f"stays open by more than {OPEN:g} m or rad"
+    own = [found.rows[r] for r in rows]
+    return [(Check("below", f"{row.name} {words}"), *gap(found, row)) for row in own]
 
 
 def gap(found: Constraints, row: Row) -> tuple[Any, Any]:
@@ -83,11 +84,11 @@ def sound_factors(found: Constraints, block: Block, factors: Factors) -> list[Co
     return [(Check("above", words), d.value, t3.times(VANISHING, d.scale)) for d in factors.divisors]
 
 
-def remedy(found: Constraints, block: Block) -> str:
+def remedy(found: Constraints, rows: Sequence[int], columns: Sequence[int]) -> str:
     """What is said where Newton's iteration of a block ends without a solution."""
     names = velocity_names(found)
-    loops = ", ".join(repr(x) for x in dict.fromkeys(found.rows[r].loop for r in block.rows))
-    joints = ", ".join(names[c] for c in block.columns)
+    loops = ", ".join(repr(x) for x in dict.fromkeys(found.rows[r].loop for r in rows))
+    joints = ", ".join(names[c] for c in columns)
     return (
         f"It closes {loops} by {joints}. Either q is too far from a closed position: give a guess nearer to one; or "
         "these joints cannot be solved for here, as at a dead point: choose another partition=; or the mechanism is "

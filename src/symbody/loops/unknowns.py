@@ -33,6 +33,14 @@ class Part:
     def velocities(self) -> range:
         return range(self.iv, self.iv + {"B": 3, "F": 6}.get(self.kind, 1))
 
+    def coordinates(self, k: int) -> range:
+        """Coordinates that move with the velocity k: a quaternion, a place, or the one there is."""
+        if self.kind == "B":
+            return range(self.iq, self.iq + 4)
+        if self.kind == "F":
+            return range(self.iq + 3, self.iq + 7) if k < self.iv + 3 else range(self.iq, self.iq + 3)
+        return range(self.iq, self.iq + 1)
+
 
 def part_of(tree: Tree) -> dict[int, Part]:
     """Velocity index -> the motion it belongs to."""

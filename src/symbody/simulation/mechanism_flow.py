@@ -246,9 +246,9 @@ class _Building:
         from symbody.verbs.loops import closure, projection
 
         if isinstance(self.partition, Augmented):
-            if self.partition != Augmented():
-                return {}  # Baumgarte's terms hold them, or their accelerations alone
-            system = projection(self.mech)
+            if not self.partition.projects:
+                return {}
+            system = projection(self.mech, partition=self.partition.branch or "auto")
         else:
             system = closure(self.mech, self.partition)
         given = {**self.inputs, "q": q, "qd": qd}

@@ -221,7 +221,11 @@ class Quantities:
     def _loops(self, *names: str) -> dict[str, Any]:
         """How the motion deals with closed loops, as options of a verb: its partition, or those of `names`."""
         found = getattr(self.partition, "options", None)
-        return {"partition": self.partition} if found is None else {n: found[n] for n in names}
+        return (
+            {"partition": self.partition}
+            if found is None
+            else {n: found[n] for n in (*names, "partition") if n in found}
+        )
 
 
 def _is_time(node: Node) -> bool:

@@ -289,7 +289,15 @@ def prepared(
         u = np.broadcast_to(feed.at(t), (len(np.atleast_2d(x)), feed.size))
         closed = [closed_loops(flow, *pair) for pair in zip(np.atleast_2d(x), u)]
         x = closed_start(mech, flow, settings.parameters, start, x, t, closed)
-        watch = _watch(mech, formalism, partition, connected, events, settings, x, notes, lambda p: made(p)[:2])
+        asked, partition = (
+            partition,
+            _for_branch(mech, formalism, partition, settings, np.atleast_2d(x)[:, flow.slices["q"]]),
+        )
+        if partition is not asked:
+            connected, events = made(partition)[:2]
+        watch = _watch(
+            mech, formalism, partition, asked is not None, connected, events, settings, x, notes, lambda p: made(p)[:2]
+        )
         if watch is not None:
             connected, events = watch.way.connected, watch.way.prepared
         x = _consistent(connected.flow, feed, settings.parameters, start, x, t, notes, watch)
@@ -325,8 +333,43 @@ def _connected(
     return replace(connected, flow=events.flow), events, assignments, given
 
 
+def _for_branch(mech: Mechanism, formalism: str | None, partition: Any, settings: Settings, q: np.ndarray) -> Any:
+    """What the user asked of the partition, or one for the branch of the positions q (k, nq) where that does not hold.
+
+    Which constraints are redundant depends on the branch, and on the parameters.
+    """
+    from symbody.loops.partition import Partition
+    from symbody.verbs.closed_problem import partition_at, wanted_at
+
+    if any(c.switched for c in mech.cuts) or any(c.switched for c in mech.couplings):
+        return partition  # which constraints are redundant changes with what is closed
+    reduced = is_reduced(mech, formalism, "auto" if partition is None else partition)
+    wanted = partition if reduced and partition is not None else "auto"
+    rows: list[set[int]] = []
+    for k, position in enumerate(q):
+        own = {n: v if np.ndim(v) == 0 else np.asarray(v)[k] for n, v in settings.parameters.items()}
+        plain = {n: float(v) for n, v in own.items() if np.ndim(v) == 0}
+        try:
+            chosen = wanted_at(mech, position, wanted, plain, settings.start)
+            rows.append(set(partition_at(mech, position, chosen, plain, settings.start).rows))
+        except ModelError:
+            if reduced:
+                raise
+            return partition  # no joints can be solved for at all
+        if rows[k] != rows[0]:
+            raise ModelError(
+                f"members 0 and {k} of the batch start on branches of {mech.name} with {len(rows[0])} and "
+                f"{len(rows[k])} independent constraints. Simulate them apart."
+            )
+    if not isinstance(chosen, Partition) or chosen is wanted:
+        return partition
+    if reduced:
+        return chosen
+    return replace(partition if isinstance(partition, Augmented) else Augmented(), branch=chosen)
+
+
 def _watch(
-    mech: Mechanism, formalism: str | None, partition: Any, connected: Connected, events: Prepared | None,
+    mech: Mechanism, formalism: str | None, partition: Any, asked: bool, connected: Connected, events: Prepared | None,
     settings: Settings, x: np.ndarray, notes: list[str], remake: Any,
 ) -> Any:  # fmt: skip
     """Who looks after closed loops during the motion; None where no joints are solved for."""
@@ -341,7 +384,7 @@ def _watch(
     chosen = wanted if isinstance(wanted, Partition) else partition_of(mech, found, wanted)
     watch = Watch(Way(found, chosen, connected, events), remake, settings.parameters)
     first = np.atleast_2d(x)[0]  # of a batch
-    note = watch.begin(settings.start, first[connected.flow.slices["q"]], given=partition is not None)
+    note = watch.begin(settings.start, first[connected.flow.slices["q"]], given=asked)
     if note:
         notes.append(note)
     return watch
