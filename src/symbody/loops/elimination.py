@@ -56,10 +56,11 @@ def elimination(entries: Array, block: Block, samples: np.ndarray, explorer: Exp
         return chosen
     if explorer is None or not len(own):
         return _exchanging(entries, None)
-    hard = np.concatenate([own, _own(explorer.visited[1], block)])
+    walkers = explorer.around(block.rows)
+    hard = np.concatenate([own, _own(walkers.visited[1], block)])
     for attempt in range(TRIES):
         plan = chosen
-        lowest = explorer.descended(lambda J: _least(plan, J, block))[1]  # noqa: B023  used before the next round
+        lowest = walkers.descended(lambda J: _least(plan, J, block))  # noqa: B023  used before the next round
         hard = np.concatenate([hard, _own(lowest, block)])
         if chosen.shares(hard).min(initial=1.0) >= SAFE:
             return chosen
