@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from symbody.model.mechanism import Mechanism
 
 
-NAMES = ("mul", "add", "div", "total", "trig", "other", "setup")
+NAMES = ("mul", "add", "div", "total", "trig", "other", "setup", "checks")
 
 
 @sentences
@@ -82,8 +82,9 @@ def count(
     if as_json:
         print_json({"model": mechanism.name, "counts": rows, "refused": refused, "reduction": reduced})
         return
-    print(f"{mechanism.name}: operations of one call (setup runs once per set of parameters)\n")
-    heads = tuple(zip(NAMES, (6, 6, 5, 7, 5, 5, 6)))
+    about = "setup runs once per set of parameters, checks serve the status alone"
+    print(f"{mechanism.name}: operations of one call ({about})\n")
+    heads = tuple(zip(NAMES, (6, 6, 5, 7, 5, 5, 6, 6)))
     iterated = any(r["blocks"] for r in rows)
     chosen_ones = any("digits_lost" in r for r in rows)
     more = "  an iteration of its loops" if iterated else ""

@@ -379,9 +379,9 @@ class Kernel:
         return self._derived
 
     def _raise_if_failed(self, status: np.ndarray) -> None:
-        for (name, limit, remedy), k in zip(self.signature.blocks, status, strict=True):
+        for (name, limit, remedy, words), k in zip(self.signature.blocks, status, strict=True):
             if k < 0:
-                raise SolveError(say_unsolved(name, self.name, int(-k), limit, remedy))
+                raise SolveError(say_unsolved(name, self.name, int(-k), limit, remedy, words))
 
 
 class _Words(np.ndarray):

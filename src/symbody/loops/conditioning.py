@@ -18,7 +18,7 @@ from symbody.expr.walk import free_symbols, quiet_collector
 from symbody.loops.assembly import close, length_scale, perturbed
 from symbody.loops.augmented import switches
 from symbody.loops.constraints import Constraints
-from symbody.loops.factors import divisors
+from symbody.loops.factors import Spare, factors
 from symbody.loops.numeric import Numeric, checked, sliding, velocity_owners
 from symbody.loops.partition import Partition, choose_partition
 from symbody.loops.pivoting import numeric_choice
@@ -247,15 +247,18 @@ def watched(found: Constraints, partition: Partition | None) -> System:
 def measures(found: Constraints, partition: Partition) -> System:
     """(q[, t]) -> measure (k,): what the solution by this partition divides by; an entry that vanishes is singular.
 
-    The determinant of each block up to size 3, and of larger ones the pivots and the determinant of the last two; of
-    a block whose order was given by hand its pivots, and the determinant of what they leave.
+    The determinant of each block up to size 3, and of larger ones the pivots and the determinant of the last two, or
+    the determinant of the whole where rows are exchanged at run time; of a block whose order was given by hand its
+    pivots, and the determinant of what they leave.
     """
     tree = found.tree
     with quiet_collector():
         nodes = [
             x
             for k, b in enumerate(partition.blocks)
-            for x in _block_measures(found, b, partition.pivots.get(k), k in partition.given)
+            for x in _block_measures(
+                found, b, partition.pivots.get(k), k in partition.given, partition.spare.get(k, ())
+            )
         ]
     varying = [x for x in nodes if isinstance(x, Node) and free_symbols([x])]
     inputs: dict[str, Any] = {"q": node_array(list(tree.q), tree.graph)}
@@ -270,9 +273,9 @@ def _identifier(name: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in name)
 
 
-def _block_measures(found: Constraints, block: Block, order: Pivots | None, given: bool) -> list[Any]:
+def _block_measures(found: Constraints, block: Block, order: Pivots | None, given: bool, spare: Spare) -> list[Any]:
     entries = [[found.rows[r].J.get(c, 0) for c in block.columns] for r in block.rows]
     try:
-        return divisors(np.array(entries, dtype=object), order, given)
+        return factors(np.array(entries, dtype=object), order, given, spare=spare).measures
     except SymbodyError:  # a pivot cancels: the program was made with others, which are not known here
         return []

@@ -56,8 +56,16 @@ class Numeric:
 
     def J(self, q: np.ndarray) -> np.ndarray:
         """(..., m, nv)"""
-        entries = self._at(self._J, q)
-        out = np.zeros((*np.shape(q)[:-1], len(self.found.rows), len(self.tree.qd)))
+        return self._placed(self._at(self._J, q))
+
+    def h_and_J(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Both at once: they have most of their parts in common."""
+        m = len(self.found.rows)
+        both = self._at([*(0 if r.h is None else r.h for r in self.found.rows), *self._J], q)
+        return both[..., :m], self._placed(both[..., m:])
+
+    def _placed(self, entries: np.ndarray) -> np.ndarray:
+        out = np.zeros((*entries.shape[:-1], len(self.found.rows), len(self.tree.qd)))
         for k, (i, j) in enumerate(self._entries):
             out[..., i, j] = entries[..., k]
         return out

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ExpressionError, ModelError, NameLookupError, nearest
-from symbody.expr.lu import lu
+from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.loops.assembly import closed_samples
 from symbody.loops.branches import Branch, branch_of, redundancy_text
 from symbody.loops.constraints import Constraints
-from symbody.loops.factors import CLOSED, TAIL
+from symbody.loops.elimination import Elimination, elimination
+from symbody.loops.explorer import Explorer
+from symbody.loops.factors import CLOSED, TAIL, Spare
 from symbody.loops.heuristic import sparse_choice
 from symbody.loops.numeric import Numeric, sliding, velocity_owners
 from symbody.loops.pivoting import numeric_choice
@@ -42,13 +43,15 @@ class Partition:
     pivots        block number -> (row, column) places inside the block in the order of elimination. Those chosen from
                   samples serve blocks above size 3, but for their last two unknowns: these, and smaller blocks, are
                   solved by formulas that divide by a determinant alone
+    spare         block number -> for each of its pivots the rows that may take its place at run time, where no static
+                  pivot is safe in every position; the largest entry is taken, of equals that of the lowest row
     given         numbers of the blocks whose order was given by hand: all their pivots are eliminated, however small
                   the block. What these leave, up to size 3, is solved by a formula
     redundant     rows that were left out
     open          rows of switched loops that are regarded as open
     position      blocks that find coordinates: rows with an h alone. Same as `blocks` unless there are constraints on
                   velocities only; then the coordinates of dependent velocities that are not in them are states.
-                  position_pivots: as `pivots`
+                  position_pivots, position_spare: as `pivots` and `spare`
     condition     at the worst regular sample, scaled: largest singular value of J by the smallest of J_v; or nan
     explanation   sentences: why this choice
     names         of all constraints, and of all velocities
@@ -66,6 +69,8 @@ class Partition:
     explanation: str = ""
     given: frozenset[int] = frozenset()
     names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    spare: dict[int, Spare] = field(default_factory=dict)
+    position_spare: dict[int, Spare] = field(default_factory=dict)
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -116,8 +121,8 @@ def choose_partition(
     """
     _check_method(found, method, closed)
     asked = _Asked(samples, parameters, q, seed, condition, closed, rank, time)
-    problem, numbers, redundant, words = _prepared(found, asked)
-    return _made(found, problem, numbers, redundant, _dependent(found, problem, method, words), words)
+    problem, numbers, redundant, words, explorer = _prepared(found, asked)
+    return _made(found, problem, numbers, redundant, _dependent(found, problem, method, words), words, explorer)
 
 
 def partition_candidates(
@@ -135,14 +140,14 @@ def partition_candidates(
     Up to `count` in all of the least predicted costs, and the choice by structure if it keeps to the condition.
     """
     asked = _Asked(samples, parameters, q, seed, condition, (), None, time)
-    problem, numbers, redundant, words = _prepared(found, asked)
+    problem, numbers, redundant, words, explorer = _prepared(found, asked)
     ranked, text = ranked_choices(problem, count)
     barred = [i for i in range(problem.pattern.shape[1]) if i not in problem.candidates]
     structural = sparse_choice(problem.pattern, barred)
     if -1 not in structural and condition_of(problem.numbers, structural) <= condition:
         ranked.append(structural)
     distinct = dict.fromkeys(tuple(sorted(c)) for c in ranked)
-    return tuple(_made(found, problem, numbers, redundant, [*c], [*words, text]) for c in distinct)
+    return tuple(_made(found, problem, numbers, redundant, [*c], [*words, text], explorer) for c in distinct)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,11 +164,11 @@ class _Asked:
     time: float
 
 
-def _prepared(found: Constraints, asked: _Asked) -> tuple[Problem, np.ndarray, list[int], list[str]]:
-    """(Problem, numbers of J (k, m, nv) at regular samples, redundant rows, what there is to say)."""
+def _prepared(found: Constraints, asked: _Asked) -> tuple[Problem, np.ndarray, list[int], list[str], Explorer | None]:
+    """(Problem, numbers of J (k, m, nv) at regular samples, redundant rows, what there is to say, where to look on)."""
     shut = [i for i, r in enumerate(found.rows) if r.switch is None or r.loop in asked.closed]
     words: list[str] = []
-    numbers, branch = _sampled(found, asked, words)
+    numbers, branch, explorer = _sampled(found, asked, shut, words)
     even = scaled(numbers, sliding(found.tree.mechanism))
     if not len(numbers) or not shut:
         redundant: list[int] = []
@@ -186,7 +191,7 @@ def _prepared(found: Constraints, asked: _Asked) -> tuple[Problem, np.ndarray, l
         even = scaled(numbers, sliding(found.tree.mechanism))
         regular = regular_samples(even[:, rows])
         even, numbers = even[regular], numbers[regular]
-    return _problem(found, rows, even[:, rows], asked.condition), numbers, redundant, words
+    return _problem(found, rows, even[:, rows], asked.condition), numbers, redundant, words, explorer
 
 
 def _made(
@@ -196,26 +201,30 @@ def _made(
     redundant: list[int],
     dependent: list[int],
     words: list[str],
+    explorer: Explorer | None,
 ) -> Partition:
     blocks = _blocks(found, problem, dependent)
-    order = _pivots(found, blocks, numbers)
+    order = _pivots(found, blocks, numbers, explorer)
     position = _position(found, problem, blocks)
     taken = {c for b in blocks for c in b.columns}
     independent = tuple(i for i in range(len(found.tree.qd)) if i not in taken)
     worst = condition_of(problem.numbers, dependent) if len(numbers) else float("nan")
     kept = {*problem.rows, *redundant}
+    located = order if position is blocks else _pivots(found, position, numbers, explorer)
     return Partition(
         independent,
         tuple(sorted(dependent)),
         blocks,
-        order,
+        {k: e.pivots for k, e in order.items()},
         tuple(redundant),
         tuple(i for i in range(len(found.rows)) if i not in kept),
         position,
-        order if position is blocks else _pivots(found, position, numbers),
+        {k: e.pivots for k, e in located.items()},
         worst,
         " ".join([*words, _summary(found, problem, independent, blocks, worst)]),
         names=(found.names, tuple(velocity_names(found))),
+        spare={k: e.spare for k, e in order.items() if any(e.spare)},
+        position_spare={k: e.spare for k, e in located.items() if any(e.spare)},
     )
 
 
@@ -242,26 +251,31 @@ def _check_method(found: Constraints, method: Any, closed: Collection[str]) -> N
             raise NameLookupError(f"{name!r} is no switched loop. {nearest(name, switched)}")
 
 
-def _sampled(found: Constraints, asked: _Asked, words: list[str]) -> tuple[np.ndarray, Branch | None]:
-    """((k, m, nv) numbers of J at closed configurations, their Branch); k = 0 if there are none, no Branch if the
-    rank is known."""
+def _sampled(
+    found: Constraints, asked: _Asked, shut: Sequence[int], words: list[str]
+) -> tuple[np.ndarray, Branch | None, Explorer | None]:
+    """((k, m, nv) numbers of J at closed configurations, their Branch, what finds others); k = 0 if there are none.
+
+    There is no Branch if the rank is known.
+    """
     none = np.zeros((0, len(found.rows), len(found.tree.qd)))
     samples = asked.samples
     if samples is not None and len(samples) == 0:
         words.append("Structure alone decided: no samples were asked for.")
-        return none, None
+        return none, None, None
     try:
         numeric = Numeric(found, asked.parameters, asked.time)
     except ModelError as error:
         words.append(f"Structure alone decided: {error}")
-        return none, None
+        return none, None, None
     branch, start = None, asked.q if samples is None else np.atleast_2d(np.asarray(samples, dtype=float))[0]
     if asked.rank is None or samples is None:
         branch = branch_of(found, start, asked.parameters, asked.closed, asked.seed, asked.time, others=samples is None)
     if samples is None and branch is not None:
         start = branch.positions[0] if branch.singular else asked.q
         samples = closed_samples(found, SAMPLES, start, asked.parameters, asked.seed, asked.time)
-    return numeric.J(np.atleast_2d(np.asarray(samples, dtype=float))), branch
+    positions = np.atleast_2d(np.asarray(samples, dtype=float))
+    return numeric.J(positions), branch, Explorer(found, positions, shut, asked.parameters, asked.time)
 
 
 def _problem(found: Constraints, rows: list[int], numbers: np.ndarray, condition: float) -> Problem:
@@ -366,17 +380,17 @@ def _position(found: Constraints, p: Problem, blocks: tuple[Block, ...]) -> tupl
     )
 
 
-def _pivots(found: Constraints, blocks: Sequence[Block], numbers: np.ndarray) -> dict[int, tuple[tuple[int, int], ...]]:
-    """Orders of elimination for least fill with pivots of good size at every sample."""
-    out: dict[int, tuple[tuple[int, int], ...]] = {}
+def _pivots(
+    found: Constraints, blocks: Sequence[Block], numbers: np.ndarray, explorer: Explorer | None
+) -> dict[int, Elimination]:
+    """Orders of elimination for least fill with pivots of good size in every position that is found."""
+    out: dict[int, Elimination] = {}
     for k, block in enumerate(blocks):
         if block.size > 1:
             entries = [[found.rows[r].J.get(c, 0) for c in block.columns] for r in block.rows]
-            sample = numbers[:, block.rows][:, :, block.columns] if len(numbers) else None
-            try:
-                out[k] = lu(np.array(entries, dtype=object), sample=sample).pivots
-            except ExpressionError:
-                continue  # a pivot cancels exactly; whoever factors the block chooses again
+            chosen = elimination(np.array(entries, dtype=object), block, numbers, explorer)
+            if chosen is not None:  # else whoever factors the block chooses again
+                out[k] = chosen
     return out
 
 

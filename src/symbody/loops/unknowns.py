@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from symbody.expr.arrays import cross, dot, matmul
+from symbody.expr.implicit import Condition
 from symbody.expr.node import Node
 from symbody.formalisms.tree import Tree
 from symbody.loops.numeric import motions
@@ -56,6 +57,7 @@ class Unknowns:
     values   symbol of q -> its value as an expression of the unknowns, for quaternion joints
     step     of each unknown, for a step w of the tangent increments
     remedy   sentences on what to do where they are not found
+    checks   conditions (check, value, limit) that hold at a sound solution
     """
 
     symbols: list[Node] = field(default_factory=list)
@@ -63,6 +65,7 @@ class Unknowns:
     values: dict[Node, Any] = field(default_factory=dict)
     step: list[Any] = field(default_factory=list)
     remedy: str = ""
+    checks: list[Condition] = field(default_factory=list)
 
 
 def unknowns(tree: Tree, columns: Sequence[int], w: Mapping[int, Any], owners: Mapping[int, Part]) -> Unknowns:

@@ -32,6 +32,7 @@ from symbody.expr.node import (
     SYMBOL,
     TABLE,
     Alias,
+    Check,
     Node,
     SolveInfo,
     Symbol,
@@ -148,7 +149,8 @@ def _encode(node: Node, index: dict[Node, int]) -> Any:
         return [data.name, data.arity, data.results]
     if op is SOLVE:
         unknowns = [index[u] for u in data.unknowns]
-        return [data.name, unknowns, float(data.tolerance).hex(), data.max_iterations, data.pivots, data.remedy]
+        checks = [[check.kind, check.words] for check in data.checks]
+        return [data.name, unknowns, float(data.tolerance).hex(), data.max_iterations, data.pivots, data.remedy, checks]
     return data  # result: its index
 
 
@@ -249,8 +251,15 @@ def _decode(op: str, data: Any, nodes: list[Node], externals: Mapping[str, Exter
         unknowns = tuple(nodes[i] for i in data[1])
         pivots = None if data[4] is None else tuple((int(r), int(c)) for r, c in data[4])
         remedy = str(data[5]) if len(data) > 5 else ""  # files before it was known
-        return SolveInfo(str(data[0]), unknowns, float.fromhex(data[2]), int(data[3]), pivots, remedy)
+        checks = tuple(Check(_kind(k), str(words)) for k, words in (data[6] if len(data) > 6 else ()))
+        return SolveInfo(str(data[0]), unknowns, float.fromhex(data[2]), int(data[3]), pivots, remedy, checks)
     return int(data)
+
+
+def _kind(text: Any) -> str:
+    if text not in ("below", "above"):
+        raise ValueError(f"check of kind {text!r}")
+    return str(text)
 
 
 def _restore_array(value: list[Any], nodes: list[Node]) -> np.ndarray:
