@@ -31,7 +31,7 @@ NODES = 24  # rates on each side
 REACH = 6.0  # how far the nodes reach, by the time from the border of the zone to the position
 ONE_SIDE, BOTH_SIDES = 7, 13  # degrees of the polynomials
 ROUNDS = 12  # of the states behind the position
-APPROACH = 6  # how often the way up to the zone is estimated again
+APPROACH, CAUTIOUS = 16, 0.7  # how often the way up to the zone is estimated, and how much of it is gone
 FARTHEST = 6.0  # times to the singular position within which the other side must come
 SMALL = 1e-3  # change, relative to the way of the passage, by which the loops are closed behind it at first
 STEADY = 1e-6  # the same between the last two rounds
@@ -249,7 +249,7 @@ def _nearest(distance: Distance, sides: _Sides, start: float, end: float) -> tup
     best = (np.inf, start)
     for _ in range(5):
         times = np.linspace(low, high, 9)
-        found = [distance(s, sides.state(s)) for s in times]
+        found = [distance(float(s), sides.state(float(s))) for s in times]
         k = int(np.argmin(found))
         best = min(best, (found[k], float(times[k])))
         low, high = times[max(k - 1, 0)], times[min(k + 1, 8)]
@@ -261,21 +261,23 @@ def _approach(
 ) -> Leg | None:
     """From (t, x) up to the border of the zone by the method of the run, as far as it gets."""
     near = Leg(np.zeros(0), np.zeros((0, len(x))), t, x)
+    left, ahead = distance(t, x), _time_left(distance, session, t, x)
+    share = CAUTIOUS  # of the time that seems to be left: the distance does not vanish in a straight line
     for _ in range(APPROACH):
-        left = distance(near.t_end, near.x_end)
         if left < 2 * zone:
             break
-        ahead = _time_left(distance, session, near.t_end, near.x_end)
         if not 0 < ahead < np.inf:
             return None
-        goal = near.t_end + ahead * (1 - 1.5 * zone / left)
+        goal = near.t_end + ahead * min(1 - 1.5 * zone / left, share)
         times = wanted[(wanted > near.t_end) & (wanted <= goal)]
         leg = session.driver.advance(near.t_end, near.x_end, goal, times)
         if leg.events:
             return None
-        if not leg.outcome.ok:
-            break  # no nearer by this method
-        near = together([near, leg])
+        nearer = distance(leg.t_end, leg.x_end), _time_left(distance, session, leg.t_end, leg.x_end)
+        if not leg.outcome.ok or not nearer[1] < np.inf:
+            share /= 2  # too far
+            continue
+        near, (left, ahead), share = together([near, leg]), nearer, CAUTIOUS
     return near
 
 
