@@ -260,6 +260,7 @@ def _approach(
     session: Session, distance: Distance, zone: float, t: float, x: np.ndarray, wanted: np.ndarray
 ) -> Leg | None:
     """From (t, x) up to the border of the zone by the method of the run, as far as it gets."""
+    helper = _helper(session)
     near = Leg(np.zeros(0), np.zeros((0, len(x))), t, x)
     left, ahead = distance(t, x), _time_left(distance, session, t, x)
     share = CAUTIOUS  # of the time that seems to be left: the distance does not vanish in a straight line
@@ -270,9 +271,8 @@ def _approach(
             return None
         goal = near.t_end + ahead * min(1 - 1.5 * zone / left, share)
         times = wanted[(wanted > near.t_end) & (wanted <= goal)]
-        leg = session.driver.advance(near.t_end, near.x_end, goal, times)
-        if leg.events:
-            return None
+        leg = helper.advance(near.t_end, near.x_end, goal, times)
+        helper.next = None
         nearer = distance(leg.t_end, leg.x_end), _time_left(distance, session, leg.t_end, leg.x_end)
         if not leg.outcome.ok or not nearer[1] < np.inf:
             share /= 2  # too far

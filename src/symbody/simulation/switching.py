@@ -41,7 +41,7 @@ KNOWN = 0.6  # one whose equations exist already may be worse than the best by t
 AHEAD = (0.5, 1.0, 1.5)  # times until the present partition becomes singular: where others are compared too
 FARTHEST = 0.7  # rad of the fastest joint, to which the way ahead is straight enough
 CLOSE_BY = 1e-3  # smallest singular value of J at a start that is worth a note
-MECHANISM = 0.05  # of the largest smallest singular value so far: below, the mechanism is to blame
+MECHANISM = 0.15  # of the largest smallest singular value so far: below, the mechanism is to blame
 SURELY = 1e-3  # of the same: at a position where a measure vanishes, branches meet
 MOST = 100.0  # times the tolerance, of energies: more is told
 TRIES = 6  # changes at one instant
@@ -190,7 +190,8 @@ class Watch:
         whole, mine = self.conditioning.of_mechanism(J), self.conditioning.of_partition(J, self.way.partition)
         self.regular = max(self.regular, whole)
         if whole < MECHANISM * self.regular:
-            passed = self._pass(session, leg, wanted, t, x)
+            # the last step may have come too near to be accurate
+            passed = self._pass(session, leg, wanted, *(leg.before or (t, x)))
             if passed is not None:
                 return passed
             self._enter(t, x)
