@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -23,6 +24,9 @@ OPEN = 1e-6  # of the mechanism's length (m), and rad: a loop that is farther fr
 LOOSELY = 1e-3  # the same where only Baumgarte's terms, or accelerations, hold the loops
 TURN = 0.5  # rad, m: of the fastest joint in one step
 NAME = "watch_level"  # of the guards' parameters
+
+
+_kernels: WeakKeyDictionary[Flow, Any] = WeakKeyDictionary()
 
 
 class Lookout:
@@ -52,7 +56,9 @@ class Lookout:
         self.units = flow.units["watch"]
         size = flow.watch.outputs["measure"].size
         self.down, self.up = np.zeros(size), np.zeros(size)
-        self._kernel: Any = None
+        if flow not in _kernels:
+            _kernels[flow] = compile_system(flow.watch)
+        self._kernel = _kernels[flow]
 
     def copied(self) -> Lookout:
         """One that may go on without changing this one."""
@@ -90,8 +96,6 @@ class Lookout:
     def found(self, t: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(measure (..., k), gap (..., m)) at states (..., nx); a gap without value is infinite."""
         flow = self.flow
-        if self._kernel is None:
-            self._kernel = compile_system(flow.watch)
         given: dict[str, Any] = {**flow.split(x), "t": np.asarray(t, dtype=float)}
         u, at = self.signals(float(np.ravel(t)[0])) if flow.signals else np.zeros(0), 0
         for name in flow.signals:

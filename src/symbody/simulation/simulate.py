@@ -16,6 +16,7 @@ import numpy as np
 from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest
 from symbody.model.given import check_given, massless
 from symbody.model.mechanism import Mechanism
+from symbody.simulation.balance import Balance
 from symbody.simulation.connect import Connected, connect
 from symbody.simulation.dry_friction import SLOW
 from symbody.simulation.events import Prepared, When, prepare, system_events, with_switches
@@ -300,6 +301,8 @@ def prepared(
             mech, formalism, partition, asked is not None, connected, events, settings, x, notes,
             lambda p: made(p)[:2], look,
         )  # fmt: skip
+        if watch is not None and not assignments and not rules and not any(j.mode == "driven" for j in mech.joints):
+            watch.balance = Balance(mech, settings.parameters)
         if watch is not None:
             connected, events = watch.way.connected, watch.way.prepared
         x = _consistent(connected.flow, feed, settings.parameters, start, x, t, notes, watch)

@@ -24,6 +24,7 @@ from symbody.loops.numeric import advanced
 from symbody.loops.partition import Partition
 from symbody.loops.redundancy import velocity_names
 from symbody.model.mechanism import Mechanism
+from symbody.simulation.balance import Balance
 from symbody.simulation.connect import Connected
 from symbody.simulation.driver import Leg
 from symbody.simulation.events import Prepared
@@ -34,13 +35,15 @@ from symbody.simulation.session import Segment, Session
 from symbody.simulation.trajectory import Event
 
 LOW = 0.4  # of its size where the partition was taken up, or looked into last: a measure below is looked into
-HIGH = 2.0  # above this much of it, where that size was a poor one, it is taken again
+HIGH = 4.0  # above this much of it, where that size was a poor one, it is taken again
 WORTH = 2.5  # another partition must be better by this factor: a margin, so that none is taken back soon
 KNOWN = 0.6  # one whose equations exist already may be worse than the best by this much
 AHEAD = (0.5, 1.0, 1.5)  # times until the present partition becomes singular: where others are compared too
 FARTHEST = 0.7  # rad of the fastest joint, to which the way ahead is straight enough
 CLOSE_BY = 1e-3  # smallest singular value of J at a start that is worth a note
-MECHANISM = 0.05  # of the largest smallest singular value so far: below, the mechanism is to blame
+MECHANISM = 0.15  # of the largest smallest singular value so far: below, the mechanism is to blame
+SURELY = 1e-3  # of the same: at a position where a measure vanishes, branches meet
+MOST = 100.0  # times the tolerance, of energies: more is told
 TRIES = 6  # changes at one instant
 LOST = (Outcome.NOT_CONVERGED, Outcome.NOT_FINITE, Outcome.STEP_TOO_SMALL)
 
@@ -67,12 +70,15 @@ class Way:
 class Watch:
     """Answers what the Lookout of a run with closed loops sees, and keeps the partitions that were needed so far."""
 
+    balance: Balance | None = None  # of a mechanism that nothing drives
+
     def __init__(self, way: Way, remake: Remake, parameters: Mapping[str, Any], look: Lookout) -> None:
         self.way, self.ways, self.remake, self.look = way, [way], remake, look
         plain = {n: float(v) for n, v in parameters.items() if np.ndim(v) == 0}
         self.conditioning = Conditioning(way.found, len(way.partition.rows), plain, neighbours=0)
         self.regular = 1.0  # largest smallest singular value of J so far
         self._stuck = (-np.inf, 0)  # where the run could not go on, and how often
+        self._entered: tuple[float, float] | None = None  # time and energy where a singular position came near
 
     def copied(self, look: Lookout) -> Watch:
         """One that may go on without changing this one."""
@@ -136,8 +142,11 @@ class Watch:
 
     # -- levels
 
-    def take_up(self, t: float, x: np.ndarray) -> None:
-        """Levels of the measures by their sizes at a state; ceilings where the partition, or the mechanism, is poor."""
+    def take_up(self, t: float, x: np.ndarray) -> float:
+        """Levels of the measures by their sizes at a state; ceilings where the partition, or the mechanism, is poor.
+
+        Returns the smallest singular value of J.
+        """
         measure = self.look.found(t, x)[0]
         J = self.conditioning.jacobian(x[self._at], t)
         whole, mine = self.conditioning.of_mechanism(J), self.conditioning.of_partition(J, self.way.partition)
@@ -147,6 +156,7 @@ class Watch:
         poor = WORTH * mine < whole or whole < 0.5 * self.regular
         self.look.down = inverse / LOW
         self.look.up = inverse / HIGH if poor else np.zeros(len(measure))
+        return whole
 
     # -- stretches
 
@@ -165,7 +175,9 @@ class Watch:
         if low.any():
             return self._answer(session, leg, wanted, measure)
         if (measure * look.up >= 1).any():
-            self.take_up(leg.t_end, leg.x_end)
+            whole = self.take_up(leg.t_end, leg.x_end)
+            if whole > MECHANISM * self.regular:
+                self._left(session, leg.t_end, leg.x_end)
         return leg
 
     def _answer(self, session: Session, leg: Leg, wanted: np.ndarray, measure: np.ndarray) -> Leg:
@@ -178,15 +190,44 @@ class Watch:
         whole, mine = self.conditioning.of_mechanism(J), self.conditioning.of_partition(J, self.way.partition)
         self.regular = max(self.regular, whole)
         if whole < MECHANISM * self.regular:
-            passed = self._pass(session, leg, wanted, t, x)
+            # the last step may have come too near to be accurate
+            passed = self._pass(session, leg, wanted, *(leg.before or (t, x)))
             if passed is not None:
                 return passed
+            self._enter(t, x)
         if WORTH * mine < whole:
             better = self._better([J, *self._ahead(t, x)], mine, bad)
             if better is not None and self._tries_left(t):
                 return self._changed(session, leg, t, x, better)
+        if crossed and self.conditioning.of_position(bad, t) < SURELY * self.regular:
+            why = self.conditioning.say_meeting(J, self.way.partition.rows)
+            session.notes.append(
+                f"at t = {t:.6g} s a singular position lies ahead that the motion cannot be continued through by its "
+                f"inertia: {why} Start with another speed or position."
+            )
+            return replace(_until(leg, t, x), outcome=Outcome.NOT_CONVERGED)
         self.take_up(*after)
         return leg
+
+    def _enter(self, t: float, x: np.ndarray) -> None:
+        """A singular position is near, and not passed through."""
+        if self.balance is not None and self._entered is None:
+            kinetic, potential, _ = self.balance.of(self.way.connected.flow, t, x)
+            self._entered = (t, float(kinetic + potential))
+
+    def _left(self, session: Session, t: float, x: np.ndarray) -> None:
+        """It is no longer near: the energy tells whether the motion was followed."""
+        if self.balance is None or self._entered is None:
+            return
+        start, before = self._entered
+        self._entered = None
+        kinetic, potential, power = self.balance.of(self.way.connected.flow, t, x)
+        lost = float(kinetic + potential) - before
+        if float(power) == 0 and abs(lost) > MOST * session.settings.rtol * float(kinetic):
+            session.notes.append(
+                f"from t = {start:.6g} s to {t:.6g} s, near a singular position, the energy changed by {lost:.2g} J, "
+                f"{abs(lost) / float(kinetic):.1g} of the kinetic one: the motion is that uncertain from there on."
+            )
 
     def _rescued(self, session: Session, leg: Leg, wanted: np.ndarray) -> Leg:
         """The method could not go on from the end of a stretch."""
@@ -314,7 +355,7 @@ class Watch:
 
         down, up = self.look.down, self.look.up
         self.look.down, self.look.up = np.zeros(len(down)), np.zeros(len(up))
-        passed = pass_by_inertia(session, self.conditioning, self.regular, t, x, wanted)
+        passed = pass_by_inertia(session, self.conditioning, self.regular, t, x, wanted, self.balance)
         if passed is None:
             self.look.down, self.look.up = down, up
             return None
@@ -325,6 +366,11 @@ class Watch:
         count = session.count + len(kept.t) + len(passed.near.t)
         _mark(session, Segment(count, flow, passed.rates), Segment(count + len(passed.t), flow))
         text = "A singular position was passed by inertia."
+        if passed.error > MOST * session.settings.rtol:
+            session.notes.append(
+                f"at t = {passed.instant:.6g} s a singular position was passed by inertia, with a relative error of "
+                f"about {passed.error:.1g}, more than {MOST:g} times the tolerance."
+            )
         session.events.append(Event(passed.instant, "singular position", text))
         session.statistics["passages"] = session.statistics.get("passages", 0) + 1
         adopt(session, self.way.connected, self.way.prepared)
