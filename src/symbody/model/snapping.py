@@ -44,10 +44,9 @@ def _snapped(given: np.ndarray, within: float) -> np.ndarray:
     zeros.sort(key=lambda at: abs(given[at]))
     best, kept = given, list[Entry]()
     for at in zeros:
-        trial: np.ndarray | None = best.copy()
-        trial[at] = 0.0
-        if looseness(trial) > LOOSE:
-            trial = _with_zeros(given, [*kept, at], 2 * within)
+        cleared = best.copy()
+        cleared[at] = 0.0
+        trial = cleared if looseness(cleared) <= LOOSE else _with_zeros(given, [*kept, at], 2 * within)
         if trial is not None:
             best, kept = trial, [*kept, at]
     for i, j in zip(*np.nonzero(np.abs(np.abs(best) - 1) < within)):
