@@ -389,8 +389,9 @@ class Linearizer:
             notes.append("qdd0 does not keep the loops closed; the matrices suppose that it does.")
         if np.abs(found.get("z_dot", np.zeros(1))).max(initial=0.0) > SMALL:
             notes.append("Not an equilibrium: internal states of force elements change.")
-        for p in places(self.mech):
-            rough = p.joint.coulomb is not None and np.any(linear.qd0[p.iv : p.iv + p.nv] == 0)
-            if rough:
-                notes.append(f"Dry friction of joint {p.joint.name} has no derivative at rest and is left out.")
+        spans = {p.joint.name: slice(p.iv, p.iv + p.nv) for p in places(self.mech)}
+        for joint in self.mech.joints:
+            moved_by = joint.name if joint.mimic is None else joint.mimic.joint
+            if joint.coulomb is not None and moved_by in spans and np.any(linear.qd0[spans[moved_by]] == 0):
+                notes.append(f"Dry friction of joint {joint.name} has no derivative at rest and is left out.")
         return tuple(notes)

@@ -27,7 +27,8 @@ from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, Node
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import WORLD, Joint, Mechanism, Placement, has_coordinates
-from symbody.model.pose import from_quaternion
+from symbody.model.numbers import plain
+from symbody.model.pose import from_quaternion, rounded
 from symbody.spatial.inertia import Inertia, add, from_com, moved, no_inertia, rotated
 
 Column = tuple[int, Any]  # index of a velocity, and the factor with which it enters
@@ -140,13 +141,13 @@ def build_tree(mechanism: Mechanism, parameters: str = "setup", kept: Sequence[s
     )  # fmt: skip
     tree.gravity = tree.node(mechanism.gravity)
     tree.places[WORLD] = (-1, None, zeros(3))
-    coordinates = _number(mechanism)
+    coordinates = first_places(mechanism)
     for joint in mechanism.joints:
         _add_joint(tree, joint, coordinates, joint.name in kept)
     return tree
 
 
-def _number(mechanism: Mechanism) -> dict[str, tuple[int, int]]:
+def first_places(mechanism: Mechanism) -> dict[str, tuple[int, int]]:
     """First coordinate and first velocity of each joint that has any."""
     out, nq, nv = {}, 0, 0
     for joint in mechanism.joints:
@@ -288,17 +289,11 @@ def _align_z(u: list[float], graph: Graph) -> Array:
 
 
 def _constants(matrix: Array, graph: Graph) -> Array:
-    """A rotation matrix of floats as nodes."""
+    """A computed rotation matrix of floats as nodes, zeros and ones exact."""
     out = np.empty((3, 3), dtype=object)
-    for i, v in enumerate(matrix.flat):
-        out.flat[i] = graph.number(snap(float(v)))
+    for i, v in enumerate(rounded(np.asarray(matrix, dtype=float)).flat):
+        out.flat[i] = graph.number(plain(v))
     return out
-
-
-def snap(value: float) -> float | int:
-    """An entry of a rotation matrix: within 1e-10 of 0 or +-1 it is exactly that."""
-    nearest = round(value)
-    return nearest if abs(value - nearest) < 1e-10 else value
 
 
 def _locked(tree: Tree, joint: Joint, rotation: Array | None, offset: Array) -> tuple[Array | None, Array]:

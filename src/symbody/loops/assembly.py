@@ -23,6 +23,7 @@ from symbody.loops.guess import guessed
 from symbody.loops.numeric import Numeric, advanced, motions, sliding, velocity_owners
 from symbody.loops.open_loops import say_open
 from symbody.model.given import given_numbers
+from symbody.model.joint_limits import joint_limits
 from symbody.model.mechanism import Mechanism
 
 MOST_STEPS = 60
@@ -274,10 +275,9 @@ def _walk(
 
 def beyond_limits(mechanism: Mechanism, q: np.ndarray) -> set[str]:
     """Joints of one coordinate that are outside their limits."""
-    out = set()
+    out, limits = set(), joint_limits(mechanism)
     for letter, iq, _, name in motions(mechanism):
-        limits = mechanism.joint(name).limits
-        low, high = limits.lower, limits.upper
+        low, high = limits[name].lower, limits[name].upper
         if letter not in "BF" and ((low is not None and q[iq] < low) or (high is not None and q[iq] > high)):
             out.add(name)
     return out

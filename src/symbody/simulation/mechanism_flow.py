@@ -178,7 +178,8 @@ class _Building:
         rates.update({f"{n}_dot": found[dynamics.states[n]] for n in dynamics.states})
         name = identifier(mech.name)
         states = {n: f"{n}_dot" for n in self.states}
-        known = Quantities(mech, self.graph, {**self.inputs, "q": self.q, "qd": self.qd}, dynamics, self.partition)
+        inputs = {**self.inputs, "q": self.q, "qd": self.qd}
+        known = Quantities(mech, self.graph, inputs, dynamics, self.partition, self.slow)
         record = recorded(known, outputs)
         labels, units = labels_of(mech), units_of(mech)
         qdd = {"qdd": known.qdd} if record.reads_qdd else {}
