@@ -1,4 +1,4 @@
-"""Closed positions, found by the reference itself: Levenberg-Marquardt on poses from many starts, ranks, null spaces."""
+"""Closed positions, found by the reference itself: Levenberg-Marquardt on poses from many starts; ranks."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def null_space(slopes: Array, rank: int) -> Array:
 
 
 def starts(model: Model, count: int, seed: int, near: Array | None = None) -> Array:
-    """Seeded random positions over the whole range of angles and the size of the mechanism, the first ones at `near`."""
+    """Seeded random positions over all angles and the size of the mechanism; the first half lies around `near`."""
     rng = np.random.default_rng(seed)
     q = rng.uniform(-1, 1, (count, model.nq)) * np.where(model.angles, np.pi, model.size)
     home = np.zeros((1, model.nq)) if near is None else np.atleast_2d(near)

@@ -146,7 +146,8 @@ class Closures:
 
 
 def _spread(p: Pose) -> Pose:
-    return Pose(*(j.map(lambda a: a[..., None, :, :] if a.shape[-2:] == (3, 3) else a[..., None, :]) for j in _pair(p)))
+    rotation, position = _pair(p)
+    return Pose(rotation.map(lambda a: a[..., None, :, :]), position.map(lambda a: a[..., None, :]))
 
 
 def _pair(p: Pose) -> tuple[Jet, Jet]:

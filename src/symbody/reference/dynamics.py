@@ -148,6 +148,17 @@ class Motion:
             out += force[:, None] * np.linalg.norm(moves, axis=1) + torque[:, None] * np.linalg.norm(turns, axis=1)
         return np.asarray(out + np.einsum("nij,nj->ni", np.abs(self.mass_matrix), np.abs(self.qdd)))
 
+    def wrench_terms(self) -> Array:
+        """(n, bodies, 2): sizes of all that a joint's wrench is the sum of: moment about the child's origin, force."""
+        out = np.zeros((self.count, len(self.model.parts), 2))
+        for b, (part, centre) in enumerate(zip(self.model.parts, self.centres, strict=True)):
+            force = part.mass * (_norm(centre.x2) + float(np.linalg.norm(self.model.gravity))) + self.loads.sizes[:, b]
+            moment = _norm(self.spin_rates[:, b]) + self.loads.turning[:, b]
+            for k in self.model.ancestry[b]:
+                out[:, k, 0] += moment + force * _norm(centre.x - self.poses[k].position.x)
+                out[:, k, 1] += force
+        return out
+
     def rotors(self) -> Iterator[tuple[bool, Part, Step, Jet, float, float]]:
         """(whether it is reflected only, Part of the joint, its first motion, axis in the world, inertia, ratio)."""
         for part in self.model.parts:

@@ -102,7 +102,7 @@ def solve(motion: Motion, closures: Closures, tau: Array, qdd_driven: Array | No
         system[:, 12 * bodies + velocity, at_d + k] = -1
         system[:, first + loops + k, at_q + velocity] = 1
         right[:, first + loops + k] = 0.0 if qdd_driven is None else qdd_driven[:, k]
-    x = np.array([np.linalg.lstsq(a, r, rcond=1e-12)[0] for a, r in zip(system, right, strict=True)])
+    x = np.array([_least_norm(a, r) for a, r in zip(system, right, strict=True)])
     x = x.reshape(n, size)
     left = np.abs(np.einsum("nij,nj->ni", system, x) - right).max(axis=-1, initial=0.0)
     lam = x[:, at_l:at_d]
@@ -135,3 +135,9 @@ def spatial_inertias(motion: Motion) -> Array:
         out[:, b, 3:, :3] = -part.mass * arm
         out[:, b, 3:, 3:] = part.mass * np.eye(3)
     return out
+
+
+def _least_norm(system: Array, right: Array) -> Array:
+    from scipy.linalg import lstsq
+
+    return np.asarray(lstsq(system, right, cond=1e-12, lapack_driver="gelsy", check_finite=False)[0])
