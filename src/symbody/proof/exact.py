@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from symbody.expr.arithmetic import scale
 from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, SCALE, SYMBOL, Node
-from symbody.expr.arithmetic import scale
 from symbody.expr.walk import rebuild, topological
 from symbody.model.mechanism import Body, Joint, Mechanism, Placement
 from symbody.proof.field import decimal
@@ -204,7 +204,7 @@ def _flat(matrix: Matrix) -> Iterator[Any]:
 
 
 def exact_axis(u: list[float]) -> list[Any]:
-    """A rational unit vector next to one of floats, at a rational angle from the coordinate axis that it is furthest from.
+    """A rational unit vector next to one of floats, at a rational point of the circle from its smallest entry.
 
     `formalisms.tree` completes it to a frame with the projection of that coordinate axis, which is rational then.
     """

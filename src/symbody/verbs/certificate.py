@@ -10,11 +10,15 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Check:
-    """One statement: the largest relative error found, what was allowed, and whether it holds."""
+    """One statement: the largest relative error found, what was allowed, and whether it holds.
+
+    kind: "measured" at random states, or "proved": the formulas are equal (`proof.prove`), the error is 0 or 1
+    """
 
     text: str
     error: float
     allowed: float
+    kind: str = "measured"
 
     @property
     def passed(self) -> bool:
@@ -55,7 +59,8 @@ class Certificate:
         if self.independent:
             lines.append("  independent: " + ", ".join(self.independent))
         for c in self.checks:
-            lines.append(f"  {'ok  ' if c.passed else 'FAIL'} {c.error:9.1e} (allowed {c.allowed:.0e})  {c.text}")
+            how = f"{c.error:9.1e} (allowed {c.allowed:.0e})" if c.kind == "measured" else f"{c.kind:>25}"
+            lines.append(f"  {'ok  ' if c.passed else 'FAIL'} {how}  {c.text}")
         lines += [f"  --   {text}" for text in self.refused]
         lines.append(f"  program {self.fingerprint[:16]}, {self.seconds:.1f} s")
         return "\n".join(lines)

@@ -21,6 +21,7 @@ from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_expl
 from symbody.verbs.energy import energy
 from symbody.verbs.states import States
 from symbody.verbs.verify_derivatives import STEP, tree_derivatives
+from symbody.verbs.verify_proofs import Made, proved_checks
 
 AGREE = 1e-10  # relative to the largest entry
 LAGRANGE_LIMIT = 6  # velocities; the oracle differentiates energies, which grows quickly
@@ -49,13 +50,17 @@ def verify(
     start = time.perf_counter()
     point = States(mechanism, states, seed, values)
     refused: list[str] = []
+    made: list[Made] = []
     plain = inverse_dynamics(mechanism, formalism="newton_euler", loops=False)
     tau = output_of(point.evaluate(plain), "tau")
     smallest = inverse_dynamics(mechanism, loops=False)
-    m, c = point.evaluate(semi_explicit(mechanism, loops=False))[:2]
+    equations = semi_explicit(mechanism, loops=False)
+    made += [Made("inverse", "newton_euler", plain), Made("inverse", "auto", smallest, "full")]
+    made.append(Made("semi_explicit", "auto", equations, "full"))
+    m, c = point.evaluate(equations)[:2]
     closures = len(mechanism.cuts) + len(mechanism.couplings)
     checks = [
-        *_formalisms(mechanism, point, tau, refused),
+        *_formalisms(mechanism, point, tau, refused, made),
         *_smallest(smallest, point, tau),
         Check("M qdd + c equals inverse dynamics", difference(_times(m, point.qdd) + c, tau), AGREE),
         Check("M is symmetric", difference(m, np.swapaxes(m, -1, -2)), AGREE),
@@ -63,11 +68,12 @@ def verify(
     # the tree of a closed mechanism may have joints that move nothing with mass: the loops hold them
     if not (closures and loops):
         checks.append(Check("M is positive definite", indefiniteness(m), 0.0))
-        checks += _forward(mechanism, point, m, c, tau, refused)
+        checks += _forward(mechanism, point, m, c, tau, refused, made)
     checks.append(
         Check("power of the efforts is the rate of the energy", _power_balance(mechanism, point, plain), 1e-9)
     )
     checks += tree_derivatives(mechanism, point, plain, refused)
+    checks += proved_checks(mechanism, made, refused, seed)
     if closures and loops:
         from symbody.verbs.verify_loops import closed_checks
 
@@ -97,16 +103,20 @@ def _asked(partition: Any) -> tuple[str, ...]:
     return tuple(partition)
 
 
-def _formalisms(mechanism: Mechanism, point: States, tau: np.ndarray, refused: list[str]) -> Iterator[Check]:
+def _formalisms(
+    mechanism: Mechanism, point: States, tau: np.ndarray, refused: list[str], made: list[Made]
+) -> Iterator[Check]:
     for formalism in ("barycentric", "base", "order_n", "screw", "lagrange"):
         if formalism == "lagrange" and mechanism.nv > LAGRANGE_LIMIT:
             refused.append(f"lagrange: left out above {LAGRANGE_LIMIT} velocities (this model has {mechanism.nv})")
             continue
         try:
-            other = output_of(point.evaluate(inverse_dynamics(mechanism, formalism=formalism, loops=False)), "tau")
+            system = inverse_dynamics(mechanism, formalism=formalism, loops=False)
+            other = output_of(point.evaluate(system), "tau")
         except SymbodyError as error:
             refused.append(f"{formalism}: {error}")
             continue
+        made.append(Made("inverse", formalism, system))
         yield Check(f"inverse dynamics by {formalism} equals newton_euler", difference(other, tau), AGREE)
 
 
@@ -118,7 +128,13 @@ def _smallest(smallest: System, point: States, tau: np.ndarray) -> Iterator[Chec
 
 
 def _forward(
-    mechanism: Mechanism, point: States, m: np.ndarray, c: np.ndarray, tau: np.ndarray, refused: list[str]
+    mechanism: Mechanism,
+    point: States,
+    m: np.ndarray,
+    c: np.ndarray,
+    tau: np.ndarray,
+    refused: list[str],
+    made: list[Made],
 ) -> Iterator[Check]:
     driven: Any = {"qdd_driven": point.qdd[:, driven_velocities(build_tree(mechanism))]}
     worked = False
@@ -129,6 +145,7 @@ def _forward(
             refused.append(f"forward dynamics by {formalism}: {error}")
             continue
         worked = True
+        made.append(Made("forward", formalism, system))
         qdd = output_of(point.evaluate(system, tau=tau, **driven), "qdd")
         # compared as efforts: an ill-conditioned M magnifies rounding in qdd, not in M qdd
         distance = difference(_times(m, qdd) + c, tau)
