@@ -155,7 +155,7 @@ class Node:
     def __mul__(self, other: Any) -> Node:
         kind = other.__class__
         if kind is not Node:
-            if kind is float or kind is int:
+            if kind is int or (kind is float and not self.graph.exact):
                 return scale(other, self)
             other = coerce(self.graph, other)
             if other is None:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from hashlib import blake2b
 from typing import Any
 
+from symbody.expr.arithmetic import as_written
 from symbody.expr.node import Number
 
 BITS = 61
@@ -25,11 +26,9 @@ class NoValue(ArithmeticError):
     """A divisor is zero at a point, or an element has no root: another point may do."""
 
 
-def decimal(value: Number) -> int | Fraction:
-    """The number that the text of a float says: 0.1 is 1/10, not the double next to it."""
-    if value.__class__ is float:
-        return Fraction(repr(value))
-    return value  # type: ignore[return-value]
+def decimal(value: Number) -> Number:
+    """A number of a formula: of a float, the one that its text says."""
+    return as_written(value) if value.__class__ is float else value
 
 
 def residue(value: Number) -> int:

@@ -303,19 +303,21 @@ class _Writer:
     def form(self, node: Node, slot: int, scope: _Scope) -> Form:
         """The angle as a sum of factors times bases: arguments, the number 1, and values that are no sums."""
         out: Form = {}
+        if self.tape.refusal:  # a constant that is no number
+            return out
         stack: list[tuple[Node, Fraction]] = [(node, Fraction(1))]
         while stack:
             x, factor = stack.pop()
             while x.op is SCALE or x.op is ALIAS:
                 if x.op is SCALE:
-                    factor *= decimal(x.data)
+                    factor *= Fraction(decimal(x.data))
                 x = x.args[0]
             if x.op is ADD:
                 stack.extend((t, factor) for t in x.args)
                 continue
             base: Any = ("value", self.home(x, scope).slots[x])
             if x.op is CONST:
-                base, factor = ("one",), factor * decimal(x.data)
+                base, factor = ("one",), factor * Fraction(decimal(x.data))
             elif x.op is SYMBOL and x not in scope.unknowns:
                 base = ("argument", self.keys[x])
             out[base] = out.get(base, Fraction(0)) + factor

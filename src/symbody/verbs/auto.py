@@ -111,6 +111,11 @@ def plain_choice(tree: Tree, quantity: str) -> Choice:
     return Choice(solver=solver, reference="com") if tree.runtime else Choice(grouping="base", solver=solver)
 
 
+def program(mech: Mechanism, quantity: str, choice: Choice, preset: str = "full") -> System:
+    """The System of a Choice that is known, rewritten by the preset: nothing is searched."""
+    return _made(mech, quantity, "setup", (), choice, preset).system
+
+
 def _made(
     mech: Mechanism, quantity: str, parameters: str, wrenches: tuple[str, ...], choice: Choice, preset: str
 ) -> Smallest:
