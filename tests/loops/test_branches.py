@@ -94,6 +94,32 @@ def test_partition_of_a_branch_serves_all_verbs():
     assert tip_gap(mech, moved.trajectory.q[-1]) < 1e-8
 
 
+def test_a_program_of_another_branch_refuses_a_closed_position():
+    """All loops are closed there, but a constraint that was left out binds the motion."""
+    kernel = sb.forward_dynamics(scissor(), formalism="base").compile()
+    zero, folded = np.zeros(5), np.array([0.3, 0.0, 0.3, 0.5, 0.5])
+    assert np.isfinite(kernel(folded, zero, zero)).all()
+    with pytest.raises(sb.errors.SolveError, match="pin1.x, which was left out as redundant, does not follow"):
+        kernel(spread(0.6), zero, zero)
+    qdd, status = kernel.call_with_status(np.array([folded, spread(0.6)]), zero, zero)
+    assert np.isfinite(qdd[0]).all()
+    assert np.isnan(qdd[1]).all()
+    assert (status[1] < 0).any()
+
+
+def test_a_loop_closed_the_wrong_way_round_is_refused():
+    """Rotation rows vanish too where a frame is turned over by half a turn."""
+    b = sb.Mechanism.builder("turned")
+    for name in ("a", "b"):
+        b.body(name, mass=1, inertia=(0.1, 0.2, 0.3))
+    b.joint("a", "revolute", "world", "a", axis="z").joint("b", "revolute", "world", "b", axis="z")
+    mech = b.cut("weld", "rows", "a", "b", rows=["rx", "ry", "rz"]).done()
+    kernel = sb.closure(mech, partition=["a"]).compile()
+    assert kernel([0.3, 0.2], [1.0, 0.0]).q == pytest.approx([0.3, 0.3])
+    with pytest.raises(sb.errors.SolveError, match="the wrong way round"):
+        kernel([0.3, 0.3 + np.pi], [1.0, 0.0])
+
+
 def test_members_of_a_batch_on_different_branches_are_refused():
     folded = np.array([0.3, 0.0, 0.3, 0.5, 0.5])
     with pytest.raises(sb.errors.ModelError, match="branches of scissor with 4 and 3 independent"):

@@ -24,12 +24,23 @@ from symbody.expr.functions import as_nodes
 from symbody.expr.implicit import Condition
 from symbody.expr.node import Check, Node, Pivots
 from symbody.expr.walk import at, free_symbols, quiet_collector, substitute
+from symbody.formalisms import triples as t3
 from symbody.formalisms.tree import Tree
 from symbody.loops.binding import Binder
 from symbody.loops.constraints import Constraints, Row
 from symbody.loops.factors import Factors, Spare, factors
 from symbody.loops.partition import Partition
-from symbody.loops.soundness import VELOCITIES, bounds, closed_rows, guard, remedy, sound_factors
+from symbody.loops.soundness import (
+    BRANCH,
+    VELOCITIES,
+    bounds,
+    closed_rows,
+    guard,
+    remedy,
+    right_side,
+    same_branch,
+    sound_factors,
+)
 from symbody.loops.structure import Block, strong_order
 from symbody.loops.unknowns import Unknowns, part_of, unknowns
 from symbody.rewrite.presets import optimize
@@ -177,6 +188,19 @@ class Closure:
         pairs = zip(self.blocks, self.factored, strict=True)
         return [x for b, f in pairs if id(f) not in own for x in sound_factors(self.found, b, f)]
 
+    def _guarded(self) -> tuple[list[Condition], str]:
+        """What must hold besides where all blocks have ended, and what to do where it does not."""
+        unlocated = self._unlocated()
+        rows, left = self.found.rows, self.partition.redundant
+        rates = {}
+        for r in left:
+            moved = [(rows[r].J.get(k, 0), self.B[:, j]) for j, k in enumerate(self.u)]
+            by_v = [(e, self.place[k]) for k, e in rows[r].J.items() if k in self.place]
+            rates[r] = [t3.plus(own, sum_of_products((e, column[i]) for e, i in by_v)) for own, column in moved]
+        branch = [*right_side(self.found, [*self.solved_rows, *left]), *same_branch(self.found, left, rates)]
+        advice = [VELOCITIES] * bool(unlocated) + [BRANCH] * bool(branch)
+        return [*unlocated, *branch], " ".join(advice)
+
     # -- outputs at the solution
 
     def plan(self, outputs: Mapping[str, Any], preset: str = "standard", direct: bool = False, rounds: int = 3) -> Plan:
@@ -199,13 +223,15 @@ class Closure:
                     mine.checks += sound_factors(self.found, block, factored)
                 solved.append((_block_name(self.found, group), mine))
                 roots += [*h, *mine.step, *(x for _, *pair in mine.checks for x in pair)]
-            apart = self._unlocated()
+            apart, advice = self._guarded()
             roots += [x for _, *pair in apart for x in pair]
             arrays = {n: np.array(a, dtype=object) for n, a in outputs.items()}
             nodes = as_nodes([graph.zero, *roots, *(x for a in arrays.values() for x in a.flat)])[1:]
             nodes = substitute(nodes, self.direct_rates if direct else self.rates)
             nodes, _ = optimize(nodes, preset, rounds=rounds)
-            return Plan(tuple(solved), {n: a.shape for n, a in arrays.items()}, nodes, tuple(c for c, *_ in apart))
+            return Plan(
+                tuple(solved), {n: a.shape for n, a in arrays.items()}, nodes, tuple(c for c, *_ in apart), advice
+            )
 
     def bound(
         self, outputs: Mapping[str, Any], preset: str = "standard", direct: bool = False, rounds: int = 3
@@ -226,6 +252,7 @@ class Plan:
     shapes: dict[str, tuple[int, ...]]
     nodes: list[Node]
     guard: tuple[Check, ...] = ()
+    advice: str = ""
 
     @property
     def outputs(self) -> list[Node]:
@@ -243,7 +270,7 @@ class Plan:
                 start = end
             found = binder.at_solution(self.nodes[start:])
             if self.guard:
-                block = guard("sound_velocities", list(zip(self.guard, found[::2], found[1::2])), VELOCITIES)
+                block = guard("sound_loops", list(zip(self.guard, found[::2], found[1::2])), self.advice)
                 found = found[2 * len(self.guard) :]
                 found = found if block is None else [at(block, x) for x in found]
             rest = iter(found)

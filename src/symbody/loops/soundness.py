@@ -6,9 +6,10 @@ that is mere rounding of the terms it was made of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from symbody.expr.arrays import sum_of_products
 from symbody.expr.functions import as_nodes
 from symbody.expr.implicit import Condition, check_block
 from symbody.expr.magnitude import Magnitude
@@ -24,6 +25,11 @@ from symbody.loops.unknowns import part_of
 OPEN = 1e-9  # m or rad: a row that is farther from 0 is not closed
 VANISHING = 1e-9  # of the terms that a pivot or determinant is made of: below, half of its digits are rounding
 SQUARED = 1e-12  # the same of pivots of J J^T and J M^-1 J^T: where the rows of J have lost six digits
+SLOPE = 1e-6  # of the sizes of its entries: a row that was left out does not follow from the others if its rate is more
+BRANCH = (
+    "The program is made for another branch of motion, or another way of assembly: make a partition for this one by "
+    "sb.partition(mech, q=...), or give a guess nearer to the position that is meant."
+)
 VELOCITIES = "These joints cannot be solved for here: choose another partition=; or the mechanism is singular here."
 MEETING = "Branches of motion meet here, or the mechanism is locked: start from another position."
 
@@ -66,6 +72,37 @@ def closed_rows(found: Constraints, rows: Sequence[int]) -> list[Condition]:
     words = f"stays open by more than {OPEN:g} m or rad"
     own = [found.rows[r] for r in rows]
     return [(Check("below", f"{row.name} {words}"), *gap(found, row)) for row in own]
+
+
+def same_branch(found: Constraints, left: Sequence[int], rates: Mapping[int, Sequence[Any]]) -> list[Condition]:
+    """Rows that were left out are closed, and no motion that the others allow opens them.
+
+    rates: of each row, by the independent velocities.
+    """
+    size, out = bounds(found), []
+    for r in left:
+        row = found.rows[r]
+        if row.h is not None:
+            words = f"{row.name}, which was left out as redundant, stays open by more than {OPEN:g} m or rad"
+            out.append((Check("below", words), *gap(found, row)))
+        words = f"{row.name}, which was left out as redundant, does not follow from the other constraints here"
+        limit = t3.times(SLOPE, sum_of_products((size(e), 1) for e in row.J.values()))
+        out += [(Check("below", words), rate, limit) for rate in rates[r]]
+    return out
+
+
+def right_side(found: Constraints, rows: Sequence[int]) -> list[Condition]:
+    """Axes that a cut holds together point the same way, not opposite ways."""
+    out, by_loop = [], dict[str, list[Node]]()
+    for r in rows:
+        row = found.rows[r]
+        known = by_loop.setdefault(row.loop, [])
+        # of three axes that are parallel, two that point the right way take the third with them
+        if isinstance(row.side, Node) and row.side not in known and len(known) < 2:
+            known.append(row.side)
+            words = f"{row.loop} is closed the wrong way round, turned over by half a turn"
+            out.append((Check("below", words), 1 - row.side, 0.5))
+    return out
 
 
 def gap(found: Constraints, row: Row) -> tuple[Any, Any]:
