@@ -150,7 +150,7 @@ def _optimize_with_report(self: System, preset: str = "full", **options: Any) ->
 
 
 def _count(self: System) -> Counts:
-    """Operations of the System as it is: .mul .add .div .total .trig .other .setup."""
+    """Operations of the System as it is: .mul .add .div .total .trig .other .setup .checks."""
     from symbody.lower.optimize import count_system
 
     return count_system(self)

@@ -159,6 +159,19 @@ def test_checks_survive_rewriting_renaming_files_and_groups(tmp_path: Path) -> N
     assert (outcome < 0).any()
 
 
+def test_checks_survive_being_applied_to_other_expressions() -> None:
+    system = checked_root()
+    g = Graph("around")
+    u, w = g.symbol("u", "input"), g.symbol("w", "input")
+    found = system.apply(a=4 * u, b=w, limit=g.symbol("limit", "parameter", default=1e-3))
+    z = found["z"] if isinstance(found, dict) else found
+    made = System(
+        "around", inputs={"u": scalar_array(u), "w": scalar_array(w)}, outputs={"z": np.array(z, dtype=object)}
+    )
+    _, status = interpret(lower(made), (CASES[:, 0] / 4, CASES[:, 1]), status=True)
+    assert outcome_fits(status)
+
+
 def test_derivatives_stay_tied_to_the_checks() -> None:
     system = checked_root()
     (z,) = system.outputs["z"].flat

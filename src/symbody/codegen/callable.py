@@ -196,7 +196,10 @@ class Kernel:
         lanes: int | None = None,
         **named: Any,
     ) -> tuple[Any, np.ndarray]:
-        """(outputs, status) without raising; status: (..., blocks), +k converged after k evaluations, -k failed."""
+        """(outputs, status) without raising; status: (..., blocks), +k converged after k evaluations, negative: failed.
+
+        -k: no solution after k evaluations; below minus the most evaluations: the check of that number does not hold.
+        """
         return self._general(arrays, named, parameters, out, threads, lanes)
 
     def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Kernel:

@@ -131,7 +131,7 @@ def _newton(
 ) -> dict[Node, Any]:
     """Values of unknowns and body at the solution, found as `SolveBlock` says."""
     info, n = node.data, len(node.data.unknowns)
-    if operate is _exact:
+    if operate is _exact and n:
         raise ExpressionError(f"implicit block {info.name!r} has no exact value; evaluate it over floats.")
     steps, watched = node.args[2 * n : 3 * n], node.args[3 * n :]
     x = list(guess)

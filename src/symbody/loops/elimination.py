@@ -8,6 +8,7 @@ taken at run time: as few as are safe together.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,11 +60,11 @@ def elimination(entries: Array, block: Block, samples: np.ndarray, explorer: Exp
     walkers = explorer.around(block.rows)
     hard = np.concatenate([own, _own(walkers.visited[1], block)])
     for attempt in range(TRIES):
-        plan = chosen
-        lowest = walkers.descended(lambda J: _least(plan, J, block))  # noqa: B023  used before the next round
-        hard = np.concatenate([hard, _own(lowest, block)])
-        if chosen.shares(hard).min(initial=1.0) >= SAFE:
-            return chosen
+        if _is_safe(chosen, hard):
+            lowest = walkers.descended(partial(_least, chosen, block))
+            hard = np.concatenate([hard, _own(lowest, block)])
+            if _is_safe(chosen, hard):
+                return chosen
         chosen = _another(entries, hard, chosen) if attempt == 0 else _exchanging(entries, hard)
     return chosen
 
@@ -80,7 +81,11 @@ def _own(J: np.ndarray, block: Block) -> np.ndarray:
     return a[(sizes[:, -1] > REGULAR * sizes[:, 0]) & np.isfinite(a).all(axis=(1, 2))]
 
 
-def _least(plan: Elimination, J: np.ndarray, block: Block) -> np.ndarray:
+def _is_safe(plan: Elimination, hard: np.ndarray) -> bool:
+    return bool(plan.shares(hard).min(initial=1.0) >= SAFE)
+
+
+def _least(plan: Elimination, block: Block, J: np.ndarray) -> np.ndarray:
     """(k,) least share of each matrix; 1 where the block is singular."""
     a = J[:, block.rows][:, :, block.columns]
     sizes = np.linalg.svd(np.nan_to_num(a), compute_uv=False)
@@ -95,7 +100,7 @@ def _another(entries: Array, hard: np.ndarray, chosen: Elimination) -> Eliminati
         other = Elimination(lu(entries, sample=hard[worst]).pivots)
     except ExpressionError:
         return _exchanging(entries, hard)
-    return other if other.shares(hard).min(initial=1.0) >= SAFE else _exchanging(entries, hard)
+    return other if _is_safe(other, hard) else _exchanging(entries, hard)
 
 
 class _Values:

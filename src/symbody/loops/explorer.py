@@ -73,7 +73,7 @@ class Walkers:
         self._start = np.resize(positions, (max(WALKERS, len(positions)), positions.shape[1]))
         driven = {j.name for j in mechanism.joints if j.mode == "driven"}
         owners = velocity_owners(mechanism)
-        used = found.pattern[self._rows].any(axis=0)
+        used = np.asarray(found.pattern[self._rows].any(axis=0))
         self._columns = [k for k, (joint, _) in enumerate(owners) if used[k] and joint not in driven]
         length = length_scale(self._numeric)
         self._unit = np.where(sliding(mechanism)[self._columns], length, 1.0)

@@ -48,7 +48,8 @@ def interpret(
     inputs: arrays by name, or in the order of the ports, each of shape `loop + port.shape`.
     parameters: None for the defaults, a mapping (may be partial), or a vector of shape (..., parameter_size).
     status: also return the outcome of each solve block by index, shape `loop + (blocks,)`: +k converged after k
-        evaluations, -k failed; nothing is raised then. Otherwise one state that fails raises SolveError.
+        evaluations, negative: failed (see `SolveBlock`); nothing is raised then. Otherwise one state that fails raises
+        SolveError.
     exact: compute with Fractions; None decides by the type of what is given.
 
     A batch gives NaN in all outputs of a lane that fails.
