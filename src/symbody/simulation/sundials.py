@@ -87,7 +87,9 @@ class CvodeDriver:
         self._unsolved = self.field.unsolved
         y = np.array(x, dtype=float)
         start = lambda: self._solver.init_step(float(t), y)  # noqa: E731
-        return _leg(self._solver, self._pace, start, float(t), y, float(t_end), times, self.field.project, self._why, self.look)
+        return _leg(
+            self._solver, self._pace, start, float(t), y, float(t_end), times, self.field.project, self._why, self.look
+        )
 
     def _why(self, status: int, t: float, x: np.ndarray) -> Outcome:
         if self.field.unsolved > self._unsolved:
@@ -192,7 +194,9 @@ class IdaDriver:
         self._unsolved = False
         y = np.array(x, dtype=float)
         start = lambda: self._solver.init_step(float(t), y, np.zeros(self.nx))  # noqa: E731
-        return _leg(self._solver, self._pace, start, float(t), y, float(t_end), times, self._project, self._why, self.look)
+        return _leg(
+            self._solver, self._pace, start, float(t), y, float(t_end), times, self._project, self._why, self.look
+        )
 
     def _why(self, status: int, t: float, x: np.ndarray) -> Outcome:
         if not np.all(np.isfinite(x)):

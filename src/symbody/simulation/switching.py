@@ -30,7 +30,7 @@ from symbody.simulation.driver import Leg
 from symbody.simulation.events import Prepared
 from symbody.simulation.lookout import Lookout
 from symbody.simulation.outcome import Outcome
-from symbody.simulation.passing import Passage, pass_by_inertia
+from symbody.simulation.passing import pass_by_inertia
 from symbody.simulation.session import Segment, Session
 from symbody.simulation.trajectory import Event
 
