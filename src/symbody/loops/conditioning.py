@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import SymbodyError
+from symbody.expr.functions import sqrt
 from symbody.expr.node import Node, Pivots
 from symbody.expr.walk import free_symbols, quiet_collector
 from symbody.loops.assembly import close, length_scale, perturbed
@@ -226,16 +227,20 @@ def _mean(a: np.ndarray, axis: int) -> float:
 
 
 def watched(found: Constraints, partition: Partition | None) -> System:
-    """(q[, t, s_<loop>]) -> measure (k,) as of `measures`, and gap (m,) of all rows, m or rad; 0 of an open loop.
+    """(q, qd[, t, s_<loop>]) -> measure (k,) as of `measures`, and gap (m,) of all rows; 0 of an open loop.
 
-    partition None: no joints are solved for. Each output has one entry at least: 1 where nothing is divided by, 0 where
-    no row has an h.
+    Gaps are m or rad; those of velocity constraints their J qd + ht, beside sqrt(1 + |qd|^2). partition None: no joints
+    are solved for. Each output has one entry at least: 1 where nothing is divided by, 0 where there is no row.
     """
     tree, on = found.tree, switches(found)
     nodes = [] if partition is None else list(measures(found, partition).outputs["measure"].flat)
-    apart = gaps(found)
-    gap = [g if row.switch is None else g * on[row.switch] for g, row in zip(apart, found.rows, strict=True)]
-    inputs: dict[str, Any] = {"q": node_array(list(tree.q), tree.graph)}
+    gap: list[Any] = []
+    for apart, row in zip(gaps(found), found.rows, strict=True):
+        if row.h is None:
+            speed = sqrt(1 + sum(v * v for v in tree.qd))
+            apart = (sum(x * tree.qd[k] for k, x in row.J.items()) + row.ht) / speed
+        gap.append(apart if row.switch is None else apart * on[row.switch])
+    inputs: dict[str, Any] = {n: node_array(list(a), tree.graph) for n, a in (("q", tree.q), ("qd", tree.qd))}
     time = [s for s in free_symbols([*nodes, *(g for g in gap if isinstance(g, Node))]) if s.data.role == "time"]
     if time:
         inputs["t"] = np.array(time[0], dtype=object)

@@ -269,7 +269,7 @@ class _Building:
             wanted = self.partition
             chosen = wanted if isinstance(wanted, Partition) else partition_of(self.mech, found, wanted)
         system = watched(found, chosen)
-        given = {**self.inputs, "q": self.q}
+        given = {**self.inputs, "q": self.q, "qd": self.qd}
         outputs = _outputs(system, {n: given[n] for n in system.inputs})
         labels["watch"] = tuple(row.loop for row in found.rows) or ("",)
         units["watch"] = tuple("m" if row.unit == "m^2" else row.unit for row in found.rows) or ("",)
