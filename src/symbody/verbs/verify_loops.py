@@ -300,7 +300,7 @@ def _reduced(mechanism: Mechanism, point: ClosedStates, refused: list[str]) -> I
 
 def _frames(mechanism: Mechanism, point: ClosedStates, refused: list[str]) -> Iterator[Check]:
     """Motion of frames of the closed mechanism, J by independent velocities."""
-    named = [(name, f) for name, f in frames_of(mechanism) if "." not in f[0]]
+    named = frames_of(mechanism)
     ends = {end for cut in mechanism.cuts for end in (cut.first, cut.second)}
     named = sorted(named, key=lambda pair: pair[1] not in ends)[:FEW_FRAMES]
     quantities = ("R", "p", "omega", "v", "J", "alpha", "a")
@@ -354,7 +354,7 @@ def _reactions(
             turn, origin = pose.rotation.x, pose.position.x
         moment, force = (np.einsum("nij,nj->ni", turn, v) for v in (local[:, :3], local[:, 3:]))
         wrench = np.concatenate([moment + np.cross(origin, force), force], axis=-1)
-        for end, sign in ((model_index(point, cut.first[0]), -1), (index, 1)):
+        for end, sign in ((point.model.index[cut.first[0]], -1), (index, 1)):
             if end >= 0:
                 more[:, end] += sign * wrench
         work.append(_free_work(wrench, two, origin))
@@ -373,10 +373,6 @@ def _reactions(
     yield Check(
         "closed loops: reactions of joints equal the reference", reaction_error(found, names, motion, more), 1e-8
     )
-
-
-def model_index(point: ClosedStates, body: str) -> int:
-    return point.model.index[body]
 
 
 def _free_work(wrench: np.ndarray, rows: np.ndarray, origin: np.ndarray) -> float:
