@@ -28,7 +28,7 @@ def pendulum_on_a_shaken_cart():
 
 
 def test_a_shaken_support_brings_what_the_pendulum_takes():
-    error, m = balance(pendulum_on_a_shaken_cart(), q0={"swing": 0.4}, slow=0.0)
+    error, _ = balance(pendulum_on_a_shaken_cart(), q0={"swing": 0.4}, slow=0.0)
     assert error < 1e-6
 
 
@@ -89,7 +89,7 @@ def cylinder(length):
 
 
 def test_a_rod_of_prescribed_length_brings_its_power():
-    error, m = balance(cylinder("0.6 + 0.05*sin(7*t)"), q0={"boom": -1.0})
+    error, _ = balance(cylinder("0.6 + 0.05*sin(7*t)"), q0={"boom": -1.0})
     assert error < 1e-5
 
 

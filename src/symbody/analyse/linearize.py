@@ -34,6 +34,7 @@ from symbody.system.system import System
 from symbody.verbs.closed_problem import partition_of
 
 _STANDARD = ("q", "qd", "qdd", "tau", "t", "multipliers")  # inputs that every linear model has
+DRIVEN = ("held", "input", "parts")
 MOST_ITERATIONS = 60  # of closing loops
 OPEN = 1e-9  # rad, m: residuals and changes below it need no note
 SMALL = 1e-8  # relative: below it efforts and accelerations count as zero in notes
@@ -66,7 +67,8 @@ def linearize(
     parameters   values in place of the defaults
     states       values of internal states of force elements; zero where none is given
     vary         parameters that count as inputs too, after all others
-    driven       what becomes of driven joints: "held" (they follow their laws) or "input" (q, qd, qdd of each)
+    driven       what becomes of driven joints: "held" (they follow their laws), "input" (the position of each is one
+                 input, q.<label>, whose rates act too), or "parts" (q, qd, qdd of each as if they were three inputs)
     loops        which cuts and couplings act: "closed" (all), "permanent" (those that are never switched), "open"
                  (none: the equations of the tree), or their names. They are closed from q0 and qd0 as in `simulate`:
                  joints that are named keep their values where that is possible. inputs may say it of switched ones:
@@ -107,8 +109,8 @@ class Linearizer:
         loops: Any = "closed",
         independent: Sequence[str] | None = None,
     ) -> None:
-        if driven not in ("held", "input"):
-            raise ModelError(f"driven={driven!r}; expected 'held' or 'input'.")
+        if driven not in DRIVEN:
+            raise ModelError(f"driven={driven!r}; expected one of {', '.join(map(repr, DRIVEN))}.")
         self.mech, self.driven = mech, driven
         self.equations = linear_equations(mech, outputs, vary, loops)
         self.vary = tuple(vary)
@@ -206,7 +208,7 @@ class Linearizer:
         first = {p.iv + k: p.iq + k for p in places(mech) if p.nq == p.nv for k in range(p.nv)}
         at = [q[first[k]] if k in first else 0.0 for k in eq.driven]
         motion = (np.array(at), qd[list(eq.driven)], qdd[list(eq.driven)])
-        return without_driven(linear, [eq.labels[k] for k in eq.driven], motion, self.driven == "input")
+        return without_driven(linear, [eq.labels[k] for k in eq.driven], motion, self.driven)
 
     def _check_position(self, arguments: Mapping[str, Any], values: Mapping[str, Any]) -> None:
         """No linear model exists where branches of motion meet, nor by increments that determine no others."""
