@@ -11,6 +11,7 @@ from symbody.expr.walk import quiet_collector
 from symbody.formalisms.choices import Choice
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.tree import Tree
+from symbody.loops.branches import Branch
 from symbody.loops.closure import close
 from symbody.loops.constraints import Constraints
 from symbody.loops.opened import Opened, opened
@@ -30,6 +31,7 @@ def cheapest_partition(
     q: Any = None,
     parameters: Mapping[str, float] | None = None,
     time: float = 0.0,
+    branch: Branch | None = None,
 ) -> Partition:
     """The automatic Partition, on the branch of the position q or of the assembled one.
 
@@ -38,7 +40,7 @@ def cheapest_partition(
     """
     links = len(found.tree.links)
     most = max(1, min(count, FEW_LINKS // max(1, links)))
-    candidates = partition_candidates(found, most, parameters=parameters, q=q, time=time)
+    candidates = partition_candidates(found, most, parameters=parameters, q=q, time=time, branch=branch)
     if links > FEW_LINKS or len(candidates) == 1:
         return candidates[0]
     m_c = plain_equations(found.tree)

@@ -110,6 +110,7 @@ def choose_partition(
     closed: Collection[str] = (),
     rank: int | None = None,
     time: float = 0.0,
+    branch: Branch | None = None,
 ) -> Partition:
     """A Partition by "auto", "heuristic", "pivoting", or with the independent joints given by name.
 
@@ -117,10 +118,10 @@ def choose_partition(
     the position q, or of the assembled one.
     samples: (k, nq) closed configurations; by default some are found around the guess q, and with () structure alone
     decides. condition: what "auto" accepts. closed: switched loops that are closed. rank: number of independent
-    constraints on the branch of the samples, where it is known.
+    constraints on the branch of the samples, where it is known. branch: that of q, where it is known.
     """
     _check_method(found, method, closed)
-    asked = _Asked(samples, parameters, q, seed, condition, closed, rank, time)
+    asked = _Asked(samples, parameters, q, seed, condition, closed, rank, time, branch)
     problem, numbers, redundant, words, explorer = _prepared(found, asked)
     return _made(found, problem, numbers, redundant, _dependent(found, problem, method, words), words, explorer)
 
@@ -134,12 +135,13 @@ def partition_candidates(
     condition: float = CONDITION,
     q: Any = None,
     time: float = 0.0,
+    branch: Branch | None = None,
 ) -> tuple[Partition, ...]:
     """The automatic Partition, then others whose programs are worth counting.
 
     Up to `count` in all of the least predicted costs, and the choice by structure if it keeps to the condition.
     """
-    asked = _Asked(samples, parameters, q, seed, condition, (), None, time)
+    asked = _Asked(samples, parameters, q, seed, condition, (), None, time, branch)
     problem, numbers, redundant, words, explorer = _prepared(found, asked)
     ranked, text = ranked_choices(problem, count)
     barred = [i for i in range(problem.pattern.shape[1]) if i not in problem.candidates]
@@ -162,6 +164,7 @@ class _Asked:
     closed: Collection[str]
     rank: int | None
     time: float
+    branch: Branch | None
 
 
 def _prepared(found: Constraints, asked: _Asked) -> tuple[Problem, np.ndarray, list[int], list[str], Explorer | None]:
@@ -268,8 +271,8 @@ def _sampled(
     except ModelError as error:
         words.append(f"Structure alone decided: {error}")
         return none, None, None
-    branch, start = None, asked.q if samples is None else np.atleast_2d(np.asarray(samples, dtype=float))[0]
-    if asked.rank is None or samples is None:
+    branch, start = asked.branch, asked.q if samples is None else np.atleast_2d(np.asarray(samples, dtype=float))[0]
+    if branch is None and (asked.rank is None or samples is None):
         branch = branch_of(found, start, asked.parameters, asked.closed, asked.seed, asked.time, others=samples is None)
     if samples is None and branch is not None:
         start = branch.positions[0] if branch.singular else asked.q

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from symbody.errors import ModelError, SymbodyError
+from symbody.errors import ModelError
 from symbody.expr.arrays import Array
 from symbody.expr.walk import quiet_collector
 from symbody.formalisms.explicit import driven_velocities
@@ -147,7 +147,11 @@ def partition_of(mech: Mechanism, found: Constraints, wanted: str | Sequence[str
     known = _partitions.setdefault(mech, {})
     key = wanted if isinstance(wanted, str) else tuple(wanted)
     if key not in known:
-        known[key] = choose_partition(found, wanted) if wanted != "auto" else cheapest_partition(found)
+        branch = branch_of_mechanism(found)
+        if wanted == "auto":
+            known[key] = cheapest_partition(found, branch=branch)
+        else:
+            known[key] = choose_partition(found, wanted, branch=branch)
     return known[key]
 
 
@@ -203,15 +207,16 @@ def _open_loops(found: Constraints, partition: Partition) -> set[str]:
     return {found.rows[i].loop for i in partition.open}
 
 
-def branch_of_mechanism(found: Constraints) -> Branch:
-    """The Branch of the assembled position with all loops closed that are not switched; all rows needed if it has no
-    numbers, or cannot be assembled."""
+def branch_of_mechanism(found: Constraints) -> Branch | None:
+    """The Branch of the assembled position with all loops closed that are not switched; None without numbers for the
+    parameters."""
     mech = found.tree.mechanism
     if mech not in _branches:
         try:
-            _branches[mech] = branch_of(found, others=False)
-        except SymbodyError:
-            _branches[mech] = Branch(np.zeros((0, mech.nq)), len(found.rows))
+            Numeric(found)
+        except ModelError:
+            return None
+        _branches[mech] = branch_of(found)
     return _branches[mech]
 
 

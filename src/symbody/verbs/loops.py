@@ -265,7 +265,11 @@ def augmented_motion(
 def independent_rows(problem: ClosedProblem) -> list[int]:
     """Rows without the redundant ones among those that always hold, on the branch of the problem's Partition."""
     chosen = problem.wanted
-    redundant = chosen.redundant if isinstance(chosen, Partition) else branch_of_mechanism(problem.found).redundant
+    if isinstance(chosen, Partition):
+        redundant = chosen.redundant
+    else:
+        branch = branch_of_mechanism(problem.found)
+        redundant = () if branch is None else branch.redundant
     return [i for i in range(len(problem.found.rows)) if i not in set(redundant)]
 
 
