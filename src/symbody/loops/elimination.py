@@ -1,9 +1,9 @@
 """Which pivots a block above size 3 is eliminated by: static ones where they are safe, else rows exchanged at run time.
 
 A static pivot is safe if it is a good share of the largest entry of its column at closed samples, at positions along
-random motions, and where a search for the least share ends, and if it has the same sign in all of them: between two
-positions where the signs differ it vanishes. If no static order is safe, the largest of a few entries is taken at run
-time: as few as are safe together.
+random motions, and where a search for the least share ends, and if it has the same sign in all of them (after the same
+exchanges): between two positions where the signs differ it vanishes. If no static order is safe, the largest of a few
+entries is taken at run time: as few as are safe together.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class Elimination:
         return np.array(out).T.reshape(len(a), len(out))
 
     def least(self, a: np.ndarray) -> np.ndarray:
-        """(k,) least share of each matrix; 0 of the first pivots, up to an exchange, where signs differ among them."""
-        shares = self.shares(a)
-        least: np.ndarray = np.abs(shares).min(axis=1, initial=1.0)
-        for k in range(shares.shape[1]):
-            if k < len(self.spare) and self.spare[k]:
-                break
-            if _changes_sign(shares[:, k]):
+        """(k,) least share of each matrix; 0 where the signs of a static pivot differ."""
+        state, least = _Values(a), np.ones(len(a))
+        for pivot, others in self._steps(a.shape[1]):
+            before = state.exchanges
+            share = state.step(*pivot, others)
+            if not others and _changes_sign(share, before):
                 return np.zeros(len(a))
+            least = np.minimum(least, np.abs(share))
         return least
 
     def _steps(self, n: int) -> list[tuple[tuple[int, int], tuple[int, ...]]]:
@@ -97,8 +97,9 @@ def _is_safe(plan: Elimination, hard: np.ndarray) -> bool:
     return bool(plan.least(hard).min(initial=1.0) >= SAFE)
 
 
-def _changes_sign(shares: np.ndarray) -> bool:
-    return bool((shares < 0).any() and (shares > 0).any())
+def _changes_sign(shares: np.ndarray, exchanges: np.ndarray) -> bool:
+    """Whether numbers (k,) have both signs after the same exchanges (k,)."""
+    return not {*exchanges[shares < 0]}.isdisjoint(exchanges[shares > 0])
 
 
 def _least(plan: Elimination, block: Block, J: np.ndarray) -> np.ndarray:
@@ -126,7 +127,7 @@ class _Values:
     def __init__(self, a: np.ndarray) -> None:
         self.a = np.array(a, dtype=float)
         self.left = list(range(a.shape[1]))
-        self.exchanged = False
+        self.exchanges = np.zeros(len(a), dtype=np.int64)  # a number for each sequence of exchanges
 
     def entries(self, c: int) -> np.ndarray:
         """(k, rows left) entries of a column."""
@@ -138,9 +139,9 @@ class _Values:
         a = self.a
         largest = np.abs(self.entries(c)).max(axis=1, initial=0.0)
         top, *later = sorted({r, *(i for i in others if i in self.left)})
-        self.exchanged |= bool(later)
         for i in later:
             swap = np.abs(a[:, top, c]) < np.abs(a[:, i, c])
+            self.exchanges = 2 * self.exchanges + swap
             a[swap, top], a[swap, i] = a[swap, i], a[swap, top].copy()
         pivot = a[:, top, c].copy()
         self.left.remove(top)
@@ -224,8 +225,7 @@ def _groups(pattern: _Pattern, values: _Values | None, c: int) -> list[list[int]
     signed = {i: share[:, values.left.index(i)] for i in holders}
     worst = {i: np.abs(x) for i, x in signed.items()}
     sure = [i for i in holders if worst[i].min(initial=1.0) >= SAFE]
-    if not values.exchanged:
-        sure = [i for i in sure if not _changes_sign(signed[i])]
+    sure = [i for i in sure if not _changes_sign(signed[i], values.exchanges)]
     if sure:
         return [[i] for i in sure]
     group = [max(holders, key=lambda i: (worst[i].min(initial=1.0), -i))]
