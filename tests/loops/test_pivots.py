@@ -140,8 +140,16 @@ def test_a_plan_sees_pivots_that_are_small_somewhere() -> None:
     a[:] = np.eye(4)
     a[:, 0, 0], a[:, 0, 1], a[:, 1, 0], a[:, 1, 1] = np.cos(turn), -np.sin(turn), np.sin(turn), np.cos(turn)
     static = Elimination(((0, 0), (1, 1), (2, 2), (3, 3)))
-    assert static.shares(a).min() < 1e-2
-    assert Elimination(static.pivots, ((1,), ())).shares(a).min() > 0.7
+    assert np.abs(static.shares(a)).min() < 1e-2
+    assert np.abs(Elimination(static.pivots, ((1,), ())).shares(a)).min() > 0.7
+
+
+def test_a_plan_sees_pivots_that_vanish_between_two_positions() -> None:
+    a = np.array([np.eye(4), np.eye(4)])
+    a[1, :2, :2] = [[-1.0, 0.3], [0.3, 1.0]]
+    static = Elimination(((0, 0), (1, 1), (2, 2), (3, 3)))
+    assert np.abs(static.shares(a)).min() > 0.9
+    assert (static.least(a) == 0).all()
 
 
 # -- the mechanism: legs that stand vertical or lie horizontal

@@ -128,16 +128,16 @@ def _sound(
 ) -> list[Condition]:
     """Pivots of the constraints, J M^-1 J^T less what earlier ones have of it, beside its largest part for one joint.
 
-    Rows that yield (soft) may follow from others.
+    Rows that yield (soft) may follow from others; a row of driven joints alone moves nothing.
     """
     magnitude, size = bounds(found, switches(found).values()), len(matrix)
     first = size - len(rows)
     place = {row: k for k, row in enumerate(factors.order)}
     kept, pivots, scales = [], [], []
     for i, row in enumerate(rows, first):
-        if row.switch is not None and soft:
-            continue
         entries = [k for k in range(first) if not is_zero(matrix[i, k])]
+        if not entries or (row.switch is not None and soft):
+            continue
         parts = {k: max((s[i, k] ** 2 / s[k, k] for s in samples), default=0.0) for k in entries}
         k = max(entries, key=lambda k: parts[k])
         kept.append(row)

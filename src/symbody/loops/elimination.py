@@ -1,8 +1,9 @@
 """Which pivots a block above size 3 is eliminated by: static ones where they are safe, else rows exchanged at run time.
 
 A static pivot is safe if it is a good share of the largest entry of its column at closed samples, at positions along
-random motions, and where a search for the least share ends. If no static order is, the largest of a few entries is
-taken at run time: as few as are safe together.
+random motions, and where a search for the least share ends, and if it has the same sign in all of them (after the same
+exchanges): between two positions where the signs differ it vanishes. If no static order is safe, the largest of a few
+entries is taken at run time: as few as are safe together.
 """
 
 from __future__ import annotations
@@ -36,10 +37,21 @@ class Elimination:
     spare: Spare = ()
 
     def shares(self, a: np.ndarray) -> np.ndarray:
-        """(k, steps) least shares of the pivots of matrices a (k, n, n)."""
+        """(k, steps) shares of the pivots, with their signs, of matrices a (k, n, n)."""
         state = _Values(a)
         out = [state.step(*pivot, others) for pivot, others in self._steps(a.shape[1])]
         return np.array(out).T.reshape(len(a), len(out))
+
+    def least(self, a: np.ndarray) -> np.ndarray:
+        """(k,) least share of each matrix; 0 where the signs of a static pivot differ."""
+        state, least = _Values(a), np.ones(len(a))
+        for pivot, others in self._steps(a.shape[1]):
+            before = state.exchanges
+            share = state.step(*pivot, others)
+            if not others and _changes_sign(share, before):
+                return np.zeros(len(a))
+            least = np.minimum(least, np.abs(share))
+        return least
 
     def _steps(self, n: int) -> list[tuple[tuple[int, int], tuple[int, ...]]]:
         spare = [*self.spare, *[()] * n]
@@ -82,20 +94,26 @@ def _own(J: np.ndarray, block: Block) -> np.ndarray:
 
 
 def _is_safe(plan: Elimination, hard: np.ndarray) -> bool:
-    return bool(plan.shares(hard).min(initial=1.0) >= SAFE)
+    return bool(plan.least(hard).min(initial=1.0) >= SAFE)
+
+
+def _changes_sign(shares: np.ndarray, exchanges: np.ndarray) -> bool:
+    """Whether numbers (k,) have both signs after the same exchanges (k,)."""
+    return not {*exchanges[shares < 0]}.isdisjoint(exchanges[shares > 0])
 
 
 def _least(plan: Elimination, block: Block, J: np.ndarray) -> np.ndarray:
     """(k,) least share of each matrix; 1 where the block is singular."""
     a = J[:, block.rows][:, :, block.columns]
     sizes = np.linalg.svd(np.nan_to_num(a), compute_uv=False)
-    found = plan.shares(a).min(axis=1, initial=1.0)
+    found = np.abs(plan.shares(a)).min(axis=1, initial=1.0)
     return np.where(sizes[:, -1] > REGULAR * sizes[:, 0], found, 1.0)
 
 
 def _another(entries: Array, hard: np.ndarray, chosen: Elimination) -> Elimination:
     """A static order that is better at the hard positions; with exchanges where there is none that is safe."""
-    worst = np.argsort(chosen.shares(hard).min(axis=1, initial=1.0), kind="stable")[:HARD]
+    least = np.abs(chosen.shares(hard)).min(axis=1, initial=1.0)
+    worst = np.unique(np.concatenate([np.argsort(least, kind="stable")[:HARD], np.arange(0, len(hard), 8)]))
     try:
         other = Elimination(lu(entries, sample=hard[worst]).pivots)
     except ExpressionError:
@@ -109,19 +127,21 @@ class _Values:
     def __init__(self, a: np.ndarray) -> None:
         self.a = np.array(a, dtype=float)
         self.left = list(range(a.shape[1]))
+        self.exchanges = np.zeros(len(a), dtype=np.int64)  # a number for each sequence of exchanges
 
-    def sizes(self, c: int) -> np.ndarray:
-        """(k, rows left) sizes of the entries of a column."""
-        out: np.ndarray = np.abs(self.a[:, self.left, c])
+    def entries(self, c: int) -> np.ndarray:
+        """(k, rows left) entries of a column."""
+        out: np.ndarray = self.a[:, self.left, c]
         return out
 
     def step(self, r: int, c: int, others: tuple[int, ...]) -> np.ndarray:
-        """(k,) shares of the pivots that are eliminated."""
+        """(k,) shares of the pivots that are eliminated, with their signs."""
         a = self.a
-        largest = self.sizes(c).max(axis=1, initial=0.0)
+        largest = np.abs(self.entries(c)).max(axis=1, initial=0.0)
         top, *later = sorted({r, *(i for i in others if i in self.left)})
         for i in later:
             swap = np.abs(a[:, top, c]) < np.abs(a[:, i, c])
+            self.exchanges = 2 * self.exchanges + swap
             a[swap, top], a[swap, i] = a[swap, i], a[swap, top].copy()
         pivot = a[:, top, c].copy()
         self.left.remove(top)
@@ -129,7 +149,7 @@ class _Values:
             ratio = a[:, self.left, c] / pivot[:, None]
             a[:, self.left] -= ratio[:, :, None] * a[:, None, top]
             a[:, self.left, c] = 0.0
-            share = np.abs(pivot) / largest
+            share = pivot / largest
         return np.where(np.isfinite(share), share, 0.0)
 
 
@@ -199,17 +219,18 @@ def _groups(pattern: _Pattern, values: _Values | None, c: int) -> list[list[int]
     if values is None:
         alone = [[i] for i in holders if (i, c) in pattern.numbers]
         return alone or [holders]
-    size = values.sizes(c)
-    largest = size.max(axis=1, initial=0.0)
+    found = values.entries(c)
     with np.errstate(all="ignore"):
-        share = np.nan_to_num(size / largest[:, None])
-    worst = {i: share[:, values.left.index(i)] for i in holders}
-    alone = [[i] for i in holders if worst[i].min(initial=1.0) >= SAFE]
-    if alone:
-        return alone
+        share = np.nan_to_num(found / np.abs(found).max(axis=1, initial=0.0, keepdims=True))
+    signed = {i: share[:, values.left.index(i)] for i in holders}
+    worst = {i: np.abs(x) for i, x in signed.items()}
+    sure = [i for i in holders if worst[i].min(initial=1.0) >= SAFE]
+    sure = [i for i in sure if not _changes_sign(signed[i], values.exchanges)]
+    if sure:
+        return [[i] for i in sure]
     group = [max(holders, key=lambda i: (worst[i].min(initial=1.0), -i))]
     reached = worst[group[0]]
-    while reached.min(initial=1.0) < SAFE and len(group) < len(holders):
+    while (reached.min(initial=1.0) < SAFE or len(group) == 1) and len(group) < len(holders):
         best = max((i for i in holders if i not in group), key=lambda i: np.maximum(reached, worst[i]).min(initial=1.0))
         group.append(best)
         reached = np.maximum(reached, worst[best])

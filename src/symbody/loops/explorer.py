@@ -17,9 +17,9 @@ from symbody.loops.numeric import Numeric, advanced, motions, sliding, velocity_
 from symbody.model.mechanism import Mechanism
 
 WALKERS = 48
-ROUNDS = 4  # of random steps
+ROUNDS = 6  # of random steps
 STRIDE = 0.5  # rad of the fastest joint, or as many mean lengths, in a random step
-DESCENT, START, SHRINK, GROW = 10, 0.25, 0.5, 1.4  # steps downhill: how many, the first, and by what they change
+DESCENT, START, SHRINK, GROW = 14, 0.25, 0.6, 1.5  # steps downhill: how many, the first, and by what they change
 CORRECTIONS = 2
 CLOSED = 1e-3  # rad, or mean lengths: how well a position is closed that tells of pivots
 

@@ -61,6 +61,8 @@ def projected(
     on = switches(found)
     for r in placed:
         row, (h, limit) = found.rows[r], gap(found, found.rows[r])
+        if held.issuperset(row.J):
+            continue
         h = h if row.switch is None else t3.times(on[row.switch], h)
         mine.checks.append((Check("below", f"{row.name} stays open by more than {OPEN:g} m or rad"), h, limit))
     mine.checks += sound
@@ -114,7 +116,10 @@ def _change(
             matrix[i, i] = t3.plus(matrix[i, i], 1 + soft - s[i])
     factors, magnitude = ldlt(matrix), bounds(found, on.values())
     mu = solve_ldlt(factors, np.array([t3.times(a, b) for a, b in zip(s, right, strict=True)], dtype=object))
-    sound = sound_rows(own, factors.pivots, [magnitude(matrix[i, i]) for i in range(len(own))])
+    # a row of driven joints alone moves nothing
+    moving = [i for i, a in enumerate(free) if a]
+    scales = [magnitude(matrix[i, i]) for i in moving]
+    sound = sound_rows([own[i] for i in moving], [factors.pivots[i] for i in moving], scales)
     columns = sorted({k for a in free for k in a})
     out = {k: sum_of_products((a[k], x) for a, x in zip(free, mu, strict=True) if k in a) for k in columns}
     return {k: x for k, x in out.items() if not is_zero(x)}, sound

@@ -23,7 +23,7 @@ from symbody.loops.structure import Block
 from symbody.loops.unknowns import part_of
 
 OPEN = 1e-9  # m or rad: a row that is farther from 0 is not closed
-VANISHING = 1e-9  # of the terms that a pivot or determinant is made of: below, half of its digits are rounding
+VANISHING = 1e-7  # of the terms that a pivot or determinant is made of: below, half of the digits are rounding
 SQUARED = 1e-12  # the same of pivots of J J^T and J M^-1 J^T: where the rows of J have lost six digits
 SLOPE = 1e-6  # of the sizes of its entries: a row that was left out does not follow from the others if its rate is more
 BRANCH = (
