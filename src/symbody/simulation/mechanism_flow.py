@@ -266,7 +266,7 @@ class _Building:
         found = ClosedProblem(self.mech).found
         chosen = None
         if not self.whole:
-            wanted = self.partition
+            wanted: Any = self.partition
             chosen = wanted if isinstance(wanted, Partition) else partition_of(self.mech, found, wanted)
         system = watched(found, chosen)
         given = {**self.inputs, "q": self.q, "qd": self.qd}

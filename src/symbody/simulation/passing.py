@@ -153,7 +153,8 @@ class _Sides:
         self.end, self.x_end = t, x
         self.before: tuple[np.ndarray, np.ndarray] | None = None
         self.scale = (t, 1.0)  # middle and half length of the polynomials
-        self.slopes = self.states = np.zeros((1, len(x)))
+        self.slopes: np.ndarray = np.zeros((1, len(x)))
+        self.states: np.ndarray = self.slopes
 
     def extrapolate(self) -> bool:
         """Polynomials from the rates before alone."""
@@ -168,7 +169,8 @@ class _Sides:
         behind = self._rates(end, x_end, 1)
         if self.before is None or behind is None:
             return False
-        self._fit(*(np.concatenate(pair) for pair in zip(self.before, behind, strict=True)), BOTH_SIDES)
+        t, rates = (np.concatenate(pair) for pair in zip(self.before, behind, strict=True))
+        self._fit(t, rates, BOTH_SIDES)
         return True
 
     def _fit(self, t: np.ndarray, rates: np.ndarray, degree: int) -> None:
@@ -180,13 +182,11 @@ class _Sides:
 
     def rate(self, t: float) -> np.ndarray:
         """(nx,) at an instant."""
-        found: np.ndarray = chebyshev.chebval((t - self.scale[0]) / self.scale[1], self.slopes)
-        return found
+        return np.asarray(chebyshev.chebval((t - self.scale[0]) / self.scale[1], self.slopes))
 
     def state(self, t: float) -> np.ndarray:
         """(nx,) at an instant, from x0 at t0 on."""
-        found: np.ndarray = self.x0 + chebyshev.chebval((t - self.scale[0]) / self.scale[1], self.states)
-        return found
+        return np.asarray(self.x0 + chebyshev.chebval((t - self.scale[0]) / self.scale[1], self.states))
 
     def _rates(self, t: float, x: np.ndarray, way: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Instants and rates of the motion from (t, x) on (way 1) or back (-1); None where it does not go far."""
@@ -195,7 +195,7 @@ class _Sides:
         times = t + way * REACH * self.ahead * places
         signals = helper._signals(min(times), max(times), np.sort(times))
         run = helper.march.adaptive(
-            helper.method, x, t, times[-1], times[1:], rtol=TIGHT, atol=TIGHT, signals=signals,
+            "dopri8", x, t, times[-1], times[1:], rtol=TIGHT, atol=TIGHT, signals=signals,
             parameters=helper.parameters, max_steps=2000,
         )  # fmt: skip
         if int(run.status) != 0:

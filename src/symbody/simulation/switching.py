@@ -30,7 +30,7 @@ from symbody.simulation.driver import Leg
 from symbody.simulation.events import Prepared
 from symbody.simulation.lookout import Lookout
 from symbody.simulation.outcome import Outcome
-from symbody.simulation.passing import pass_by_inertia
+from symbody.simulation.passing import GROSS, pass_by_inertia
 from symbody.simulation.session import Segment, Session
 from symbody.simulation.trajectory import Event
 
@@ -200,14 +200,34 @@ class Watch:
             if better is not None and self._tries_left(t):
                 return self._changed(session, leg, t, x, better)
         if crossed and self.conditioning.of_position(bad, t) < SURELY * self.regular:
-            why = self.conditioning.say_meeting(J, self.way.partition.rows)
-            session.notes.append(
-                f"at t = {t:.6g} s a singular position lies ahead that the motion cannot be continued through by its "
-                f"inertia: {why} Start with another speed or position."
-            )
-            return replace(_until(leg, t, x), outcome=Outcome.NOT_CONVERGED)
+            lost = self._lost(t, x, *after)
+            if lost > GROSS:
+                why = self.conditioning.say_meeting(J, self.way.partition.rows)
+                session.notes.append(
+                    f"at t = {t:.6g} s a singular position lies ahead that the motion cannot be continued through by "
+                    f"its inertia: {why} Start with another speed or position."
+                )
+                return replace(_until(leg, t, x), outcome=Outcome.NOT_CONVERGED)
+            self._say_error(session, t, lost)
         self.take_up(*after)
         return leg
+
+    def _lost(self, t: float, x: np.ndarray, t_end: float, x_end: np.ndarray) -> float:
+        """Change of energy where nothing drives the mechanism, beside the kinetic one; inf where it is not known."""
+        if self.balance is None:
+            return np.inf
+        states = np.array([x, x_end])
+        kinetic, potential, power = self.balance.of(self.way.connected.flow, np.array([t, t_end]), states)
+        if power.any():
+            return np.inf
+        return float(abs(np.diff(kinetic + potential)[0]) / max(kinetic.max(), 1e-300))
+
+    def _say_error(self, session: Session, t: float, error: float) -> None:
+        if error > MOST * session.settings.rtol:
+            session.notes.append(
+                f"at t = {t:.6g} s a singular position was passed with a relative error of about {error:.1g}, more "
+                f"than {MOST:g} times the tolerance."
+            )
 
     def _enter(self, t: float, x: np.ndarray) -> None:
         """A singular position is near, and not passed through."""
@@ -366,11 +386,7 @@ class Watch:
         count = session.count + len(kept.t) + len(passed.near.t)
         _mark(session, Segment(count, flow, passed.rates), Segment(count + len(passed.t), flow))
         text = "A singular position was passed by inertia."
-        if passed.error > MOST * session.settings.rtol:
-            session.notes.append(
-                f"at t = {passed.instant:.6g} s a singular position was passed by inertia, with a relative error of "
-                f"about {passed.error:.1g}, more than {MOST:g} times the tolerance."
-            )
+        self._say_error(session, passed.instant, passed.error)
         session.events.append(Event(passed.instant, "singular position", text))
         session.statistics["passages"] = session.statistics.get("passages", 0) + 1
         adopt(session, self.way.connected, self.way.prepared)
