@@ -18,13 +18,15 @@ from symbody.proof.degree import Degrees, difference_degree, fineness
 from symbody.proof.field import BITS, NoValue
 from symbody.proof.points import Key, Point, Relations
 from symbody.proof.rounding import deviation
-from symbody.proof.tape import EXACT, ROUNDED, UNSURE, tape_of
+from symbody.proof.roots import equal_with_roots
+from symbody.proof.tape import EXACT, ROOTED, ROUNDED, UNSURE, tape_of
 from symbody.proof.values import values_at
 from symbody.system.system import System
 
 CHANCE = 40  # a wrong "proved" has a chance below 2^-CHANCE
 LEAST = 2  # points, where one would do
 MOST = 24  # points: formulas that need more are not proved
+STATES = 8  # random ones at which numbers are compared where the field cannot tell
 ROUNDING = 1e-9  # a larger difference of outputs does not come from rounded constants
 TRIES = 8  # points without a value, one after the other, before it is said that there is none
 
@@ -84,6 +86,10 @@ class Formulas:
             self._degrees[key] = Degrees(self.tape, parts)
         return self._degrees[key]
 
+    def flag(self, entry: int) -> int:
+        """What an entry is made of, as the flags of its slot tell."""
+        return self.tape.flags[self.tape.roots[entry]]
+
     @property
     def defaults(self) -> dict[Key, float]:
         """Numbers of the parameters that have defaults."""
@@ -141,6 +147,11 @@ def _compare(a: Formulas, b: Formulas, relations: Relations, seed: int) -> tuple
             return NOT_PROVABLE, "a divisor is zero at every point that was tried"
         differing = [i for i, (x, y) in enumerate(zip(*pair)) if x != y]
         if differing:
+            rooted = all((a.flag(i) | b.flag(i)) & ROOTED for i in differing)
+            found = equal_with_roots(a.tape, b.tape, degree, points, seed, relations, halved) if rooted else 0
+            if found:
+                points = found
+                break
             return _judged(a, b, differing, relations)
     return PROVED, "", (), points, degree, -points * (BITS - math.log2(max(degree, 1)))
 
@@ -166,13 +177,13 @@ def _judged(a: Formulas, b: Formulas, differing: list[int], relations: Relations
     """A difference is certain where all is exact. Unknown functions may have properties that matter, constants may be
     rounded: then numbers decide whether it is a difference at all."""
     names = a.names
-    flags = [a.tape.flags[a.tape.roots[i]] | b.tape.flags[b.tape.roots[i]] for i in differing]
+    flags = [a.flag(i) | b.flag(i) for i in differing]
     certain = tuple(names[i] for i, f in zip(differing, flags) if f == EXACT)
     some = tuple(names[i] for i in differing)
     if certain:
         return DIFFERENT, f"{_listed(certain)} differ{'s' * (len(certain) == 1)}", certain
     sizes = [array.size for array in a.system.outputs.values()]
-    apart = deviation(a.tape, b.tape, sizes, relations, {**a.defaults, **b.defaults})
+    apart = deviation(a.tape, b.tape, sizes, relations, {**a.defaults, **b.defaults}, STATES)
     if apart is not None and apart > ROUNDING:
         return DIFFERENT, f"{_listed(some)}: different by {apart:.1e} at random states", some
     reasons = []

@@ -45,7 +45,7 @@ from symbody.system.system import System
  FUNCTION, EVEN_FUNCTION, ODD_FUNCTION, UNKNOWN) = range(18)  # fmt: skip
 
 # what a value is made of besides arithmetic and circles
-EXACT, UNSURE, ROUNDED = 0, 1, 2
+EXACT, UNSURE, ROUNDED, ROOTED = 0, 1, 2, 4
 
 FINEST = 20  # times that an angle may be halved
 DIGITS = 14  # a float with more is taken for the rounded result of folding, with fewer for a number that was written
@@ -58,7 +58,9 @@ class Tape:
     """Steps in order, the k-th filling slot k.
 
     roots     slot of each output entry
-    flags     of each slot: UNSURE where it reads an unknown function or a root, ROUNDED where it reads a float
+    flags     of each slot: UNSURE where it reads an unknown function or a root, ROOTED where it reads a root, ROUNDED
+              where it reads a float that may be rounded
+    nested    whether a root is taken of what reads a root
     halvings  base of an angle -> how often it is halved; odd: -> odd divisors of it
     numbers   slot of a constant, or of a product with one -> the number
     floats    constants that may be rounded results of folding: floats of many digits
@@ -73,6 +75,7 @@ class Tape:
     numbers: dict[int, Any] = field(default_factory=dict)
     floats: set[float] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)
+    nested: bool = False
     refusal: str = ""
 
 
@@ -201,7 +204,8 @@ class _Writer:
             whole, degree = exponent.numerator // exponent.denominator, exponent.denominator
         parts = []
         if degree > 1:
-            mixed |= UNSURE
+            self.tape.nested |= bool(mixed & ROOTED)
+            mixed |= UNSURE | ROOTED
             self.tape.unknown.add("sqrt" if degree == 2 else f"root of degree {degree}")
             one = self.put(ROOT, base, degree, mixed)
             parts.append(self.whole_power(one, exponent.numerator % degree, mixed))

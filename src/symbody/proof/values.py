@@ -33,6 +33,18 @@ def values_at(tape: Tape, point: Point, roots: bool = False) -> list[int]:
 
     roots: whether square roots are taken in the field; otherwise they are unknown functions, too.
     """
+    v = slots_at(tape, point, roots)
+    return [v[k] % P for k in tape.roots]
+
+
+def radicands_at(tape: Tape, point: Point) -> list[int]:
+    """What square roots are taken of, roots being unknown functions."""
+    v = slots_at(tape, point, False)
+    return [v[a] % P for kind, a, b in tape.steps if kind == ROOT and b == 2]
+
+
+def slots_at(tape: Tape, point: Point, roots: bool) -> list[Any]:
+    """Residues of all slots; points of the circle for angles."""
     v: list[Any] = []
     push = v.append
     for kind, a, b in tape.steps:
@@ -67,7 +79,10 @@ def values_at(tape: Tape, point: Point, roots: bool = False) -> list[int]:
             push(pow(v[a], b, P))
         elif kind == ROOT:
             x = v[a] % P
-            push(_signed_root(x, point) if roots and b == 2 else draw(point.seed, "root", b, x))
+            if x <= 1:  # a radicand that is 0 or 1 at a random point is that number
+                push(x)
+            else:
+                push(_signed_root(x, point) if roots and b == 2 else draw(point.seed, "root", b, x))
         elif kind == FUNCTION:
             push(draw(point.seed, b, tuple([v[k] % P for k in a])))
         else:
@@ -75,7 +90,7 @@ def values_at(tape: Tape, point: Point, roots: bool = False) -> list[int]:
             size = min(x, P - x)
             found = draw(point.seed, b, size)
             push(P - found if kind == ODD_FUNCTION and x != size else found)
-    return [v[k] % P for k in tape.roots]
+    return v
 
 
 def _signed_root(x: int, point: Point) -> int:
