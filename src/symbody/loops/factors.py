@@ -1,19 +1,24 @@
 """Factors of a diagonal block of the constraint Jacobian, shared by position, velocity, acceleration and multipliers.
 
 Pivots that are numbers are eliminated first: they are safe in every position of the mechanism. What is left is solved
-in closed form up to size 3, which needs no pivot at all; above that by LU with pivots chosen from samples, but for the
-last two unknowns. Pivots that a user gives are all eliminated, whatever the size.
+in closed form up to size 3, which needs no pivot at all; above that by LU, but for the last two unknowns. Where no
+row's pivot is safe in every position, rows are exchanged at run time, by comparison and choice: the entry of the
+largest size becomes the pivot, of equals that of the lowest row, and NaN never does. Pivots that a user gives are all
+eliminated, whatever the size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array, difference, is_zero, matrix, reciprocal, sum_of_products
+from symbody.expr.functions import call
 from symbody.expr.lu import lu
+from symbody.expr.magnitude import Magnitude
 from symbody.expr.node import CONST, Node
 from symbody.expr.small_matrices import determinant_3x3, inverse_3x3
 from symbody.expr.triangular import Row, square_rows
@@ -21,11 +26,31 @@ from symbody.expr.triangular import Row, square_rows
 CLOSED = 3  # size up to which the rest is inverted in closed form
 TAIL = 2  # of a larger block, the last two unknowns are solved in closed form
 
+Spare = tuple[tuple[int, ...], ...]  # for each pivot the other rows that may take its place at run time
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Rows `first` and `second` change places where the condition holds."""
+
+    first: int
+    second: int
+    condition: Any
+
+    def __call__(self, values: list[Any]) -> None:
+        a, b = values[self.first], values[self.second]
+        if not (is_zero(a) and is_zero(b)):
+            values[self.first], values[self.second] = _choice(self.condition, b, a), _choice(self.condition, a, b)
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One elimination: place, pivot and its reciprocal, the column below {row: l}, the row beside {column: u}."""
+    """One elimination: exchanges of rows before it, place, pivot and its reciprocal, column below, row beside.
 
+    lower: {row: l}; upper: {column: u}.
+    """
+
+    exchanges: tuple[Exchange, ...]
     row: int
     column: int
     pivot: Any
@@ -35,19 +60,33 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Divisor:
+    """What a solution divides by, a pivot or a determinant that is no number, and a bound of the terms it has."""
+
+    value: Any
+    scale: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Factors:
-    """A square matrix as elimination steps and the inverse (columns x rows) of what is left after them."""
+    """A square matrix as elimination steps and the inverse (columns x rows) of what is left after them.
+
+    divisors: pivots and the determinant of what is left; where one is small beside its scale, the solution is rounding.
+    """
 
     size: int
     steps: tuple[Step, ...]
     rows: tuple[int, ...]
     columns: tuple[int, ...]
     core: Array
+    divisors: tuple[Divisor, ...]
 
     def solve(self, b: Sequence[Any]) -> list[Any]:
         """x of A x = b."""
         b = list(b)
         for s in self.steps:
+            for exchange in s.exchanges:
+                exchange(b)
             head = b[s.row]
             if not is_zero(head):
                 for i, l in s.lower.items():
@@ -73,26 +112,77 @@ class Factors:
             y[row] = sum_of_products((self.core[k, i], d[column]) for k, column in enumerate(self.columns))
         for s in reversed(self.steps):
             y[s.row] = difference(y[s.row], sum_of_products((l, y[i]) for i, l in s.lower.items()))
+            for exchange in reversed(s.exchanges):
+                exchange(y)
         return y
 
+    @property
+    def measures(self) -> list[Any]:
+        """What changes smoothly with the matrix and vanishes where the solution has none: its divisors.
 
-def factors(a: Array, pivots: Sequence[tuple[int, int]] | None = None, given: bool = False) -> Factors:
+        Where rows are exchanged, pivots jump; the determinant of the whole, but for its sign, does not.
+        """
+        exchanges = [e for s in self.steps for e in s.exchanges]
+        if not exchanges:
+            return [d.value for d in self.divisors]
+        signs = [_choice(e.condition, -1, 1) for e in exchanges]
+        return [_product([*(d.value for d in self.divisors), *signs])]
+
+
+def factors(
+    a: Array,
+    pivots: Sequence[tuple[int, int]] | None = None,
+    given: bool = False,
+    magnitude: Magnitude | None = None,
+    spare: Spare = (),
+) -> Factors:
     """Factors of a square matrix A (n, n). pivots: (row, column) pairs in order, read where n > 3 but for the last two.
 
-    given: all pivots are eliminated; they may leave out up to three rows and columns.
+    given: all pivots are eliminated; they may leave out up to three rows and columns. magnitude: bounds of the entries.
+    spare: rows by which each pivot's row may be exchanged at run time; they are places, not contents: what stands there
+    after earlier exchanges.
     """
-    steps, left, columns, rest = _eliminated(a, pivots, given)
-    return Factors(len(a), tuple(steps), left, columns, _inverse(rest))
+    steps, left, columns, rest = _eliminated(a, pivots, given, spare)
+    found = _divisors(a, steps, columns, rest, magnitude or Magnitude())
+    return Factors(len(a), tuple(steps), left, columns, _inverse(rest), tuple(found))
 
 
-def divisors(a: Array, pivots: Sequence[tuple[int, int]] | None = None, given: bool = False) -> list[Any]:
-    """What the solution by `factors` divides by: its pivots, and the determinant of what is left after them."""
-    steps, _, _, rest = _eliminated(a, pivots, given)
-    return [*(s.pivot for s in steps), *([_determinant(rest)] if rest else [])]
+def _divisors(
+    a: Array, steps: Sequence[Step], columns: Sequence[int], rest: list[list[Any]], magnitude: Magnitude
+) -> list[Divisor]:
+    """Of pivots and determinant, in order.
+
+    Entries before the first pivot that is no number have bounds of their own. Later ones are sums of products of
+    ratios: they are measured by the columns of A.
+    """
+    out = []
+    plain = True
+    for s in steps:
+        if not _is_number(s.pivot):
+            own = plain and not s.exchanges
+            out.append(Divisor(s.pivot, magnitude(s.pivot) if own else _of_column(a, s.column, magnitude)))
+            plain = False
+    if rest:
+        det = _determinant(rest)
+        if not _is_number(det):
+            own_scale = plain and [[magnitude(x) for x in row] for row in rest]
+            columns_of_a = [_of_column(a, c, magnitude) for c in columns]
+            out.append(Divisor(det, _permanent(own_scale) if own_scale else _product(columns_of_a)))
+    return out
+
+
+def _of_column(a: Array, column: int, magnitude: Magnitude) -> Any:
+    return _sum([magnitude(x) for x in a[:, column]])
+
+
+def _permanent(a: list[list[Any]]) -> Any:
+    """The determinant's terms, all with the same sign, of a matrix of bounds."""
+    n = len(a)
+    return _sum([_product([a[i][p[i]] for i in range(n)]) for p in permutations(range(n))])
 
 
 def _eliminated(
-    a: Array, pivots: Sequence[tuple[int, int]] | None, given: bool
+    a: Array, pivots: Sequence[tuple[int, int]] | None, given: bool, spare: Spare
 ) -> tuple[list[Step], tuple[int, ...], tuple[int, ...], list[list[Any]]]:
     """(steps, rows and columns that are left, their entries)."""
     rows, n = square_rows(a, "factors")
@@ -102,13 +192,16 @@ def _eliminated(
             steps.append(_eliminate(rows, *place))
     else:
         order = pivots if pivots is not None else lu(a).pivots
-        for r, c in order if given else order[: n - TAIL]:
-            if c not in rows[r]:
+        done: set[int] = set()
+        for k, (r, c) in enumerate(order if given else order[: n - TAIL]):
+            others = [i for i in (spare[k] if k < len(spare) else ()) if i not in done and c in rows[i]]
+            if c not in rows[r] and not others:
                 raise ModelError(
                     f"the pivot of row {r}, column {c} of a block of the constraint Jacobian is zero: it cancels, or "
                     "was never there. Choose another partition, for example partition='pivoting'."
                 )
-            steps.append(_eliminate(rows, r, c))
+            steps.append(_eliminate(rows, r, c, others))
+            done.add(steps[-1].row)
     used_rows, used_columns = {s.row for s in steps}, {s.column for s in steps}
     left = tuple(i for i in range(n) if i not in used_rows)
     columns = tuple(j for j in range(n) if j not in used_columns)
@@ -160,8 +253,10 @@ def _is_number(value: Any) -> bool:
     return value.op is CONST if isinstance(value, Node) else True
 
 
-def _eliminate(rows: list[Row], r: int, c: int) -> Step:
-    """Take row r and column c out of the rows, and their product from the rest."""
+def _eliminate(rows: list[Row], r: int, c: int, others: Sequence[int] = ()) -> Step:
+    """Take row r, or one of the others with a larger entry, and column c out of the rows, and their product."""
+    r, *later = sorted({r, *others})
+    exchanges = tuple(_exchange(rows, c, r, i) for i in later)
     upper, rows[r] = rows[r], {}
     pivot = upper.pop(c)
     inverse = reciprocal(pivot)
@@ -173,7 +268,42 @@ def _eliminate(rows: list[Row], r: int, c: int) -> Step:
                 rows[i].pop(j, None)
             else:
                 rows[i][j] = value
-    return Step(r, c, pivot, inverse, lower, upper)
+    return Step(exchanges, r, c, pivot, inverse, lower, upper)
+
+
+def _exchange(rows: list[Row], c: int, first: int, second: int) -> Exchange:
+    """The row with the larger entry in column c comes first; of equal ones the lower, and the other of one with NaN."""
+    sizes = [abs(rows[i].get(c, 0)) for i in (first, second)]
+    made = Exchange(
+        first, second, call("lt", *sizes) if any(isinstance(x, Node) for x in sizes) else sizes[0] < sizes[1]
+    )
+    for j in sorted({*rows[first], *rows[second]}):
+        pair = [rows[first].get(j, 0), rows[second].get(j, 0)]
+        places = Exchange(0, 1, made.condition)
+        places(pair)
+        for i, value in zip((first, second), pair, strict=True):
+            rows[i].pop(j, None)
+            if not is_zero(value):
+                rows[i][j] = value
+    return made
+
+
+def _choice(condition: Any, a: Any, b: Any) -> Any:
+    """a where the condition holds, else b."""
+    if not isinstance(condition, Node):
+        return a if condition else b
+    return call("select", condition, a, b)
+
+
+def _sum(terms: Sequence[Any]) -> Any:
+    return sum_of_products((t, 1) for t in terms)
+
+
+def _product(terms: Sequence[Any]) -> Any:
+    out: Any = 1
+    for t in terms:
+        out = _times(out, t)
+    return out
 
 
 def _times(a: Any, b: Any) -> Any:

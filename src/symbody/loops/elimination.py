@@ -1,0 +1,220 @@
+"""Which pivots a block above size 3 is eliminated by: static ones where they are safe, else rows exchanged at run time.
+
+A static pivot is safe if it is a good share of the largest entry of its column at closed samples, at positions along
+random motions, and where a search for the least share ends. If no static order is, the largest of a few entries is
+taken at run time: as few as are safe together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import ExpressionError
+from symbody.expr.arrays import Array, is_zero
+from symbody.expr.lu import lu
+from symbody.expr.node import CONST, Node, Pivots
+from symbody.loops.explorer import Explorer
+from symbody.loops.factors import CLOSED, TAIL, Spare
+from symbody.loops.structure import Block
+
+SAFE = 0.02  # share of the largest entry of its column that a pivot has in every position
+REGULAR = 1e-5  # smallest singular value, scaled, of a block whose pivots tell anything
+HARD = 40  # positions with the least shares that another order is chosen by
+RIGHT_SIDES = 5  # that are solved for, beside the block itself, in a usual program
+TRIES = 3
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """Pivots (row, column) in order, and for each the rows that may take its place; see `factors`."""
+
+    pivots: Pivots
+    spare: Spare = ()
+
+    def shares(self, a: np.ndarray) -> np.ndarray:
+        """(k, steps) least shares of the pivots of matrices a (k, n, n)."""
+        state = _Values(a)
+        out = [state.step(*pivot, others) for pivot, others in self._steps(a.shape[1])]
+        return np.array(out).T.reshape(len(a), len(out))
+
+    def _steps(self, n: int) -> list[tuple[tuple[int, int], tuple[int, ...]]]:
+        spare = [*self.spare, *[()] * n]
+        return [(p, spare[k]) for k, p in enumerate(self.pivots[: n - TAIL])]
+
+
+def elimination(entries: Array, block: Block, samples: np.ndarray, explorer: Explorer | None) -> Elimination | None:
+    """For a block with symbolic entries (n, n); samples (k, m, nv) of J, or none. None: a pivot cancels exactly."""
+    own = _own(samples, block)
+    try:
+        chosen = Elimination(lu(entries, sample=own if len(own) else None).pivots)
+    except ExpressionError:
+        return None
+    if len(entries) <= CLOSED:
+        return chosen
+    if explorer is None or not len(own):
+        return _exchanging(entries, None)
+    walkers = explorer.around(block.rows)
+    hard = np.concatenate([own, _own(walkers.visited[1], block)])
+    for attempt in range(TRIES):
+        if _is_safe(chosen, hard):
+            lowest = walkers.descended(partial(_least, chosen, block))
+            hard = np.concatenate([hard, _own(lowest, block)])
+            if _is_safe(chosen, hard):
+                return chosen
+        chosen = _another(entries, hard, chosen) if attempt == 0 else _exchanging(entries, hard)
+    return chosen
+
+
+def _own(J: np.ndarray, block: Block) -> np.ndarray:
+    """(k, n, n) numbers of a block, where it is regular."""
+    a = J[:, block.rows][:, :, block.columns]
+    if not len(a):
+        return a
+    with np.errstate(all="ignore"):
+        even = a / np.abs(a).max(axis=(0, 2), keepdims=True)
+        even = even / np.abs(even).max(axis=(0, 1), keepdims=True)
+    sizes = np.linalg.svd(np.nan_to_num(even), compute_uv=False)
+    return a[(sizes[:, -1] > REGULAR * sizes[:, 0]) & np.isfinite(a).all(axis=(1, 2))]
+
+
+def _is_safe(plan: Elimination, hard: np.ndarray) -> bool:
+    return bool(plan.shares(hard).min(initial=1.0) >= SAFE)
+
+
+def _least(plan: Elimination, block: Block, J: np.ndarray) -> np.ndarray:
+    """(k,) least share of each matrix; 1 where the block is singular."""
+    a = J[:, block.rows][:, :, block.columns]
+    sizes = np.linalg.svd(np.nan_to_num(a), compute_uv=False)
+    found = plan.shares(a).min(axis=1, initial=1.0)
+    return np.where(sizes[:, -1] > REGULAR * sizes[:, 0], found, 1.0)
+
+
+def _another(entries: Array, hard: np.ndarray, chosen: Elimination) -> Elimination:
+    """A static order that is better at the hard positions; with exchanges where there is none that is safe."""
+    worst = np.argsort(chosen.shares(hard).min(axis=1, initial=1.0), kind="stable")[:HARD]
+    try:
+        other = Elimination(lu(entries, sample=hard[worst]).pivots)
+    except ExpressionError:
+        return _exchanging(entries, hard)
+    return other if _is_safe(other, hard) else _exchanging(entries, hard)
+
+
+class _Values:
+    """Matrices (k, n, n) under elimination, rows exchanged in each as a program would."""
+
+    def __init__(self, a: np.ndarray) -> None:
+        self.a = np.array(a, dtype=float)
+        self.left = list(range(a.shape[1]))
+
+    def sizes(self, c: int) -> np.ndarray:
+        """(k, rows left) sizes of the entries of a column."""
+        out: np.ndarray = np.abs(self.a[:, self.left, c])
+        return out
+
+    def step(self, r: int, c: int, others: tuple[int, ...]) -> np.ndarray:
+        """(k,) shares of the pivots that are eliminated."""
+        a = self.a
+        largest = self.sizes(c).max(axis=1, initial=0.0)
+        top, *later = sorted({r, *(i for i in others if i in self.left)})
+        for i in later:
+            swap = np.abs(a[:, top, c]) < np.abs(a[:, i, c])
+            a[swap, top], a[swap, i] = a[swap, i], a[swap, top].copy()
+        pivot = a[:, top, c].copy()
+        self.left.remove(top)
+        with np.errstate(all="ignore"):
+            ratio = a[:, self.left, c] / pivot[:, None]
+            a[:, self.left] -= ratio[:, :, None] * a[:, None, top]
+            a[:, self.left, c] = 0.0
+            share = np.abs(pivot) / largest
+        return np.where(np.isfinite(share), share, 0.0)
+
+
+@dataclass
+class _Pattern:
+    """Columns of each row that are not structurally zero, under elimination; numbers: (row, column) that are."""
+
+    rows: list[set[int]]
+    numbers: set[tuple[int, int]]
+    left: list[int] = field(default_factory=list)
+
+    def holders(self, c: int) -> list[int]:
+        return [i for i in self.left if c in self.rows[i]]
+
+    def cost(self, c: int, group: list[int]) -> int:
+        """Operations of a step: choices of entries and right-hand sides, then products of the elimination."""
+        wide = len(set().union(*(self.rows[i] for i in group)))
+        below = len(self.holders(c)) - 1
+        choices = (len(group) - 1) * (2 * wide + 2 * RIGHT_SIDES + 3)
+        # rows that may change places become as wide as each other
+        filled = sum(wide - len(self.rows[i]) for i in group)
+        return choices + 2 * below * (wide - 1) + 4 * filled
+
+    def eliminate(self, c: int, group: list[int]) -> None:
+        wide = set().union(*(self.rows[i] for i in group))
+        top = min(group)
+        for i in group:
+            self.rows[i] = set(wide)
+        self.left.remove(top)
+        for i in self.holders(c):
+            self.rows[i] |= wide
+            self.rows[i].discard(c)
+            self.numbers -= {(i, j) for j in wide}
+        if len(group) > 1:
+            self.numbers -= {(i, j) for i in group for j in wide}
+
+
+def _exchanging(entries: Array, hard: np.ndarray | None) -> Elimination:
+    """The cheapest steps, one after another, of those that are safe at the hard positions; of any where there are none.
+
+    Without positions only numbers are safe alone, and else all rows that hold an entry of the column together.
+    """
+    n = len(entries)
+    rows = [{j for j in range(n) if not is_zero(entries[i, j])} for i in range(n)]
+    numbers = {(i, j) for i in range(n) for j in rows[i] if _is_number(entries[i, j])}
+    pattern, values = _Pattern(rows, numbers, list(range(n))), None if hard is None else _Values(hard)
+    columns, pivots, spare = list(range(n)), [], []
+    for _ in range(n - TAIL):
+        found = [(pattern.cost(c, g), len(g), g, c) for c in columns for g in _groups(pattern, values, c)]
+        _, _, group, c = min(found)
+        top, *others = sorted(group)
+        pivots.append((top, c))
+        spare.append(tuple(others))
+        pattern.eliminate(c, group)
+        if values is not None:
+            values.step(top, c, tuple(others))
+        columns.remove(c)
+    tail = zip(pattern.left, columns, strict=True)
+    return Elimination((*pivots, *tail), tuple(spare))
+
+
+def _groups(pattern: _Pattern, values: _Values | None, c: int) -> list[list[int]]:
+    """Rows that are safe together as pivots of a column: single ones, else one group with as few as possible."""
+    holders = pattern.holders(c)
+    if not holders:
+        return []
+    if values is None:
+        alone = [[i] for i in holders if (i, c) in pattern.numbers]
+        return alone or [holders]
+    size = values.sizes(c)
+    largest = size.max(axis=1, initial=0.0)
+    with np.errstate(all="ignore"):
+        share = np.nan_to_num(size / largest[:, None])
+    worst = {i: share[:, values.left.index(i)] for i in holders}
+    alone = [[i] for i in holders if worst[i].min(initial=1.0) >= SAFE]
+    if alone:
+        return alone
+    group = [max(holders, key=lambda i: (worst[i].min(initial=1.0), -i))]
+    reached = worst[group[0]]
+    while reached.min(initial=1.0) < SAFE and len(group) < len(holders):
+        best = max((i for i in holders if i not in group), key=lambda i: np.maximum(reached, worst[i]).min(initial=1.0))
+        group.append(best)
+        reached = np.maximum(reached, worst[best])
+    return [sorted(group)]
+
+
+def _is_number(value: Any) -> bool:
+    return value.op is CONST if isinstance(value, Node) else True
