@@ -133,6 +133,33 @@ def judge_state(case: Case, verdict: Verdict) -> None:
         compare(f"partition {','.join(names)}", names, formulation="reduced", **plain)
     if J is not None:
         judge_rows(case, J, verdict)
+    if regular and case.full_rank and case.mech.cuts:
+        judge_forces(case, verdict)
+
+
+def judge_forces(case: Case, verdict: Verdict) -> None:
+    """Where multipliers are determined: what each cut exerts on its second body, in the axes of its second frame."""
+    world = case.world
+    _, _, wrenches = world.accelerations(case.q, case.qd, case.tau, driven=case.driven)
+    s = world.state(case.q, case.qd)
+    most = max(1.0, *(float(np.abs(x).max()) for x in wrenches.values()))
+    try:
+        kernel = sb.reactions(case.mech, joints=[], preset="none").compile()
+        out = call(kernel, case, case.q)
+    except SymbodyError as error:
+        verdict.add("refused", f"reactions refused: {first_line(error)}")
+        return
+    except Exception as error:
+        verdict.add("WRONG", f"reactions raises {type(error).__name__}: {first_line(error)}")
+        return
+    second = {row.name: row.j for row in world.cut_rows}
+    for cut in case.mech.cuts:
+        found = np.asarray(getattr(out, f"reaction_{cut.name}", out))
+        body, rotation, _ = world.frames[second[cut.name]]
+        R = s.R[body] @ rotation
+        off = np.abs(np.r_[R @ found[:3], R @ found[3:]] - wrenches[cut.name]).max() / most
+        if not off < SAME:
+            verdict.add("WRONG", f"reactions differ: of {cut.name} ({cut.kind}) by {off:.1e}")
 
 
 def rows_of(case: Case) -> np.ndarray:
