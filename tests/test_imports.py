@@ -21,7 +21,7 @@ LAYERS = (
     ("expr",),
     ("rewrite", "spatial", "system"),
     ("model", "library"),
-    ("formalisms", "bondgraph"),
+    ("formalisms", "bondgraph", "reference"),
     ("loops",),
     ("lower",),
     ("codegen", "interop"),
@@ -94,6 +94,19 @@ def violations(source: str, path: Path) -> list[str]:
 
 def source_files() -> list[Path]:
     return [p for p in sorted(PACKAGE.rglob("*.py")) if not (p.parent == PACKAGE and p.name in EXEMPT)]
+
+
+# the reference judges what is made from a Mechanism: of the folders above it, it may read these modules alone
+READ_BY_REFERENCE = ("symbody.errors.", "symbody.expr.", "symbody.model.mechanism.", "symbody.reference.")
+
+
+def test_the_reference_imports_nothing_that_it_judges():
+    found = []
+    for path in sorted((PACKAGE / "reference").glob("*.py")):
+        for line, name in imported_modules(ast.parse(path.read_text(encoding="utf-8")), ("symbody", "reference")):
+            if name.startswith("symbody") and not f"{name}.".startswith(READ_BY_REFERENCE):
+                found.append(f"{path.name}:{line} imports {name}")
+    assert not found, "\n".join(found)
 
 
 def test_every_file_belongs_to_a_layer():

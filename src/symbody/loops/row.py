@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,8 @@ class Row:
     unit      of h
     meaning   of the multiplier
     side      node that is positive when the loop is closed, negative when it is closed the wrong way round; or None
+    wrench    gives (force, torque) on the second body at the origin of the second frame for a multiplier of 1, in the
+              axes of the rows; None for a coupling, which acts on joints
     """
 
     name: str
@@ -33,3 +36,4 @@ class Row:
     unit: str
     meaning: str = ""
     side: Any = None
+    wrench: Callable[[], tuple[Any, Any]] | None = None

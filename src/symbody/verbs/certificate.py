@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+
+LEAST_SHARE = 1e-4  # of the largest sum of terms in a state: smaller sums are measured by it
 
 
 @dataclass(frozen=True)
 class Check:
-    """One statement: the largest relative error found, what was allowed, and whether it holds."""
+    """One statement: the largest relative error found, what was allowed, and whether it holds.
+
+    kind: "measured" at states, or "proved" for all of them
+    """
 
     text: str
     error: float
     allowed: float
+    kind: Literal["measured", "proved"] = "measured"
 
     @property
     def passed(self) -> bool:
@@ -34,6 +40,7 @@ class Certificate:
     seconds: float = field(default=0.0, compare=False)
     parameters: tuple[tuple[str, float], ...] = ()  # values in place of the defaults
     independent: tuple[str, ...] = ()  # joints of a partition that was asked for, or the word for it
+    given: int = 0  # states of the user among those that were judged
 
     @property
     def passed(self) -> bool:
@@ -49,13 +56,15 @@ class Certificate:
 
     def __str__(self) -> str:
         states = f"{self.states} random state{'s' * (self.states != 1)}"
-        lines = [f"{self.name}: {'certified' if self.passed else 'NOT CERTIFIED'} at {states}"]
+        own = f" and {self.given} given" if self.given else ""
+        lines = [f"{self.name}: {'certified' if self.passed else 'NOT CERTIFIED'} at {states}{own}"]
         if self.parameters:
             lines.append("  with " + ", ".join(f"{n} = {v:g}" for n, v in self.parameters))
         if self.independent:
             lines.append("  independent: " + ", ".join(self.independent))
         for c in self.checks:
-            lines.append(f"  {'ok  ' if c.passed else 'FAIL'} {c.error:9.1e} (allowed {c.allowed:.0e})  {c.text}")
+            proved = "  proved: " if c.kind == "proved" else "  "
+            lines.append(f"  {'ok  ' if c.passed else 'FAIL'} {c.error:9.1e} (allowed {c.allowed:.0e}){proved}{c.text}")
         lines += [f"  --   {text}" for text in self.refused]
         lines.append(f"  program {self.fingerprint[:16]}, {self.seconds:.1f} s")
         return "\n".join(lines)
@@ -67,8 +76,27 @@ def difference(a: np.ndarray, b: np.ndarray) -> float:
     if b.size == 0:
         return 0.0
     scale = np.maximum(np.max(np.abs(b), axis=tuple(range(1, b.ndim)), keepdims=True), 1e-3)
-    worst = float(np.max(np.abs(a - b) / scale))
-    return worst if np.isfinite(worst) else float("inf")
+    return worst(np.abs(a - b) / scale)
+
+
+def backward(a: Any, b: Any, terms: Any) -> float:
+    """Largest difference, relative to the sizes of the terms that were added up to it: what rounding can explain.
+
+    a, b, terms: (states, ...)
+    """
+    a, b, terms = np.asarray(a), np.asarray(b), np.abs(np.asarray(terms, dtype=float))
+    if a.size == 0:
+        return 0.0
+    terms = np.broadcast_to(terms, a.shape)
+    largest = np.max(terms, axis=tuple(range(1, terms.ndim)), keepdims=True)
+    scale = np.maximum(np.maximum(terms, LEAST_SHARE * largest), 1e-12)
+    return worst(np.abs(a - b) / scale)
+
+
+def worst(errors: np.ndarray) -> float:
+    """The largest; infinite if one is no number."""
+    found = float(np.max(errors, initial=0.0))
+    return found if np.isfinite(found) else float("inf")
 
 
 def output_of(result: Any, name: str) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Random states of a Mechanism and numbers for its parameters: the points at which Systems are compared."""
+"""States at which programs are judged, taken by the reference, and numbers for parameters and inputs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from symbody.codegen.compile import compile_system
-from symbody.expr.arrays import matmul
-from symbody.formalisms.kinematics import kinematic_map
-from symbody.formalisms.tree import build_tree
+from symbody.errors import ShapeError
 from symbody.model.mechanism import Mechanism
+from symbody.reference.bodies import Model, coordinates
+from symbody.reference.dynamics import Motion
 from symbody.system.system import System
 
 
@@ -23,22 +23,41 @@ class States:
     default, and any further input, takes a number that depends on its name and the seed alone, the same in all Systems.
 
     values: numbers for parameters in place of these, by name
+    at: positions (nq,) or (k, nq) of the user, which come before the random ones
     """
 
     def __init__(
-        self, mechanism: Mechanism, count: int, seed: int = 0, values: Mapping[str, float] | None = None
+        self, mechanism: Mechanism, count: int, seed: int = 0, values: Mapping[str, float] | None = None, at: Any = None
     ) -> None:
         rng = np.random.default_rng(seed)
         self.mechanism, self.seed, self.values = mechanism, seed, dict(values or {})
-        self.q = random_positions(mechanism, count, rng)
-        self.qd = rng.uniform(-1, 1, (count, mechanism.nv))
-        self.qdd = rng.uniform(-1, 1, (count, mechanism.nv))
+        known = {n: self.values.get(n, s.data.default) for n, s in mechanism.parameters.items()}
+        numbers = {n: float(self._number(n, (), 1.0)) if v is None else float(v) for n, v in known.items()}
+        self.model = Model(mechanism, numbers)
+        self.t = float(self.number("t", ()))
+        self.given = given_positions(self.model, at)
+        self.q = np.concatenate([self.given, random_positions(self.model, count, rng)])
+        self.qd = rng.uniform(-1, 1, (len(self.q), self.model.nv))
+        self.qdd = rng.uniform(-1, 1, (len(self.q), self.model.nv))
+
+    def motion(self, **changed: Any) -> Motion:
+        """The states for the reference; q, qd, qdd in place of those here."""
+        known = {"q": self.q, "qd": self.qd, "qdd": self.qdd, **changed}
+        return Motion(self.model, known["q"], known["qd"], known["qdd"], self.t, self.number)
 
     def evaluate(self, system: System, target: str = "python", **given: Any) -> Any:
         """Outputs of a System at the states; `given` replaces or adds inputs."""
-        known = {"q": self.q, "qd": self.qd, "qdd": self.qdd, **given}
-        inputs = {n: known[n] if n in known else self._number(n, a.shape, 0.0) for n, a in system.inputs.items()}
-        return compile_system(system, target)(**inputs, parameters=self.parameters(system))
+        return compile_system(system, target)(**self._inputs(system, given), parameters=self.parameters(system))
+
+    def evaluate_with_status(self, system: System, **given: Any) -> tuple[Any, np.ndarray]:
+        """Outputs, and whether every implicit block says that it has converged, (states,)."""
+        kernel = compile_system(system, "python")
+        found, status = kernel.call_with_status(**self._inputs(system, given), parameters=self.parameters(system))
+        return found, np.broadcast_to(np.all(np.asarray(status) > 0, axis=-1), (len(self.q),))
+
+    def _inputs(self, system: System, given: Mapping[str, Any]) -> dict[str, Any]:
+        known = {"q": self.q, "qd": self.qd, "qdd": self.qdd, "t": self.t, **given}
+        return {n: known[n] if n in known else self._number(n, a.shape, 0.0) for n, a in system.inputs.items()}
 
     def parameters(self, system: System) -> dict[str, Any]:
         """Values of all parameters: given, the default, or a number in [0.5, 1.5]."""
@@ -58,26 +77,28 @@ class States:
 
     def after(self, h: complex) -> tuple[np.ndarray, np.ndarray]:
         """(q, qd) on a smooth curve that has the right rates at h = 0; imaginary for a complex step."""
-        system = rates(self.mechanism)
-        moved = self.q + h * self.evaluate(system)
-        return moved, self.qd + h * self.qdd
+        return self.q + h * self.rates(self.qd), self.qd + h * self.qdd
+
+    def rates(self, qd: np.ndarray) -> np.ndarray:
+        """q_dot = N(q) qd."""
+        return coordinates(self.model, self.q, qd).x1
 
 
-def rates(mechanism: Mechanism) -> System:
-    """The System (q, qd) -> q_dot = N(q) qd."""
-    tree = build_tree(mechanism)
-    q_dot = matmul(kinematic_map(tree), tree.qd) if len(tree.qd) else tree.qd
-    return System("rates", inputs={"q": tree.q, "qd": tree.qd}, outputs={"q_dot": q_dot})
+def given_positions(model: Model, at: Any) -> np.ndarray:
+    """(k, nq) positions of the user, quaternions of unit length; none where nothing is given."""
+    if at is None:
+        return np.zeros((0, model.nq))
+    q = np.atleast_2d(np.asarray(at, dtype=float))
+    if q.ndim != 2 or q.shape[-1] != model.nq or not np.all(np.isfinite(q)):
+        raise ShapeError(
+            f"at has shape {np.shape(at)}; expected finite positions (nq,) or (k, nq) with nq = {model.nq}."
+        )
+    return model.normalised(q)
 
 
-def random_positions(mechanism: Mechanism, count: int, rng: np.random.Generator) -> np.ndarray:
+def random_positions(model: Model, count: int, rng: np.random.Generator) -> np.ndarray:
     """(count, nq) coordinates in [-1, 1] with unit quaternions."""
-    q = rng.uniform(-1, 1, (count, mechanism.nq))
-    tree = build_tree(mechanism)
-    index = {s: k for k, s in enumerate(tree.q)}
-    for link in tree.links:
-        if link.kind in "BF":
-            first = index[link.q[-4]]
-            part = rng.normal(size=(count, 4))
-            q[:, first : first + 4] = part / np.linalg.norm(part, axis=1, keepdims=True)
-    return q
+    q = rng.uniform(-1, 1, (count, model.nq))
+    for first in model.quaternions:
+        q[:, first : first + 4] = rng.normal(size=(count, 4))
+    return model.normalised(q)

@@ -1,4 +1,4 @@
-"""The certificate of a Mechanism: independent formalisms against each other, and against what physics demands."""
+"""The certificate of a Mechanism: every program against the reference, formalisms against each other, and physics."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ModelError, SymbodyError
-from symbody.formalisms.explicit import driven_velocities
-from symbody.formalisms.tree import build_tree
 from symbody.loops.partition import Partition
 from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
+from symbody.reference.dynamics import Motion
 from symbody.system.save import fingerprint
 from symbody.system.system import System
-from symbody.verbs.certificate import Certificate, Check, difference, output_of
+from symbody.verbs.certificate import Certificate, Check, backward, difference, output_of
 from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
 from symbody.verbs.energy import energy
 from symbody.verbs.states import States
 from symbody.verbs.verify_derivatives import STEP, tree_derivatives
+from symbody.verbs.verify_tree import AGREE, tree_checks
 
-AGREE = 1e-10  # relative to the largest entry
 LAGRANGE_LIMIT = 6  # velocities; the oracle differentiates energies, which grows quickly
 
 
@@ -33,13 +32,17 @@ def verify(
     loops: bool = True,
     parameters: Mapping[str, Any] | None = None,
     partition: Any = "auto",
+    at: Any = None,
 ) -> Certificate:
     """Certify a Mechanism at random states, with random values for parameters that have no default.
 
-    Of a Mechanism with closed loops first the opened tree, then (unless loops is False) the closed mechanism.
+    The judge is `symbody.reference`, mechanics written apart from all that it judges. Of a Mechanism with closed loops
+    first the opened tree, then (unless loops is False) the closed mechanism, at closed positions that the reference
+    finds by itself on several branches.
 
     parameters  name -> value in place of the default
     partition   of closed loops: names of independent joints, "pivoting", ...; "auto": chosen
+    at          positions (nq,) or (k, nq) that are judged besides; those of a closed mechanism are closed first
     """
     if not isinstance(mechanism, Mechanism):
         raise ModelError(f"verify() was given {mechanism!r}; expected a Mechanism, as sb.load(name_or_path) gives.")
@@ -47,23 +50,28 @@ def verify(
         raise ModelError(f"verify() was given states={states!r}, seed={seed!r}; expected states >= 1 and seed >= 0.")
     values = given_numbers(mechanism, parameters)
     start = time.perf_counter()
-    point = States(mechanism, states, seed, values)
+    point = States(mechanism, states, seed, values, at)
     refused: list[str] = []
+    motion = point.motion()
+    wanted, terms = motion.efforts(), motion.effort_terms()
     plain = inverse_dynamics(mechanism, formalism="newton_euler", loops=False)
     tau = output_of(point.evaluate(plain), "tau")
     smallest = inverse_dynamics(mechanism, loops=False)
     m, c = point.evaluate(semi_explicit(mechanism, loops=False))[:2]
     closures = len(mechanism.cuts) + len(mechanism.couplings)
     checks = [
-        *_formalisms(mechanism, point, tau, refused),
-        *_smallest(smallest, point, tau),
-        Check("M qdd + c equals inverse dynamics", difference(_times(m, point.qdd) + c, tau), AGREE),
+        *tree_checks(mechanism, point, motion, refused),
+        Check("inverse dynamics by newton_euler equals the reference", backward(tau, wanted, terms), AGREE),
+        *_formalisms(mechanism, point, tau, terms, refused),
+        *_smallest(smallest, point, tau, terms),
+        *_mass_and_bias(point, motion, m, c),
+        Check("M qdd + c equals inverse dynamics", backward(_times(m, point.qdd) + c, tau, terms), AGREE),
         Check("M is symmetric", difference(m, np.swapaxes(m, -1, -2)), AGREE),
     ]
     # the tree of a closed mechanism may have joints that move nothing with mass: the loops hold them
     if not (closures and loops):
         checks.append(Check("M is positive definite", indefiniteness(m), 0.0))
-        checks += _forward(mechanism, point, m, c, tau, refused)
+        checks += _forward(mechanism, point, wanted, refused)
     checks.append(
         Check("power of the efforts is the rate of the energy", _power_balance(mechanism, point, plain), 1e-9)
     )
@@ -71,7 +79,7 @@ def verify(
     if closures and loops:
         from symbody.verbs.verify_loops import closed_checks
 
-        closed, smallest = closed_checks(mechanism, states, seed, refused, values, partition)
+        closed, smallest = closed_checks(mechanism, states, seed, refused, values, partition, at)
         checks += closed
     elif closures:
         refused.append(f"{closures} loop closures: the equations are those of the opened tree")
@@ -85,6 +93,7 @@ def verify(
         time.perf_counter() - start,
         tuple(values.items()),
         _asked(partition) if closures and loops else (),
+        len(point.given),
     )
 
 
@@ -97,7 +106,9 @@ def _asked(partition: Any) -> tuple[str, ...]:
     return tuple(partition)
 
 
-def _formalisms(mechanism: Mechanism, point: States, tau: np.ndarray, refused: list[str]) -> Iterator[Check]:
+def _formalisms(
+    mechanism: Mechanism, point: States, tau: np.ndarray, terms: np.ndarray, refused: list[str]
+) -> Iterator[Check]:
     for formalism in ("barycentric", "base", "order_n", "screw", "lagrange"):
         if formalism == "lagrange" and mechanism.nv > LAGRANGE_LIMIT:
             refused.append(f"lagrange: left out above {LAGRANGE_LIMIT} velocities (this model has {mechanism.nv})")
@@ -107,22 +118,30 @@ def _formalisms(mechanism: Mechanism, point: States, tau: np.ndarray, refused: l
         except SymbodyError as error:
             refused.append(f"{formalism}: {error}")
             continue
-        yield Check(f"inverse dynamics by {formalism} equals newton_euler", difference(other, tau), AGREE)
+        yield Check(f"inverse dynamics by {formalism} equals newton_euler", backward(other, tau, terms), AGREE)
 
 
-def _smallest(smallest: System, point: States, tau: np.ndarray) -> Iterator[Check]:
+def _smallest(smallest: System, point: States, tau: np.ndarray, terms: np.ndarray) -> Iterator[Check]:
     interpreted = output_of(point.evaluate(smallest), "tau")
-    yield Check("the smallest program equals newton_euler", difference(interpreted, tau), AGREE)
+    yield Check("the smallest program equals newton_euler", backward(interpreted, tau, terms), AGREE)
     native = output_of(point.evaluate(smallest, target="native"), "tau")
-    yield Check("native code equals the interpreter", difference(native, interpreted), AGREE)
+    yield Check("native code equals the interpreter", backward(native, interpreted, terms), AGREE)
 
 
-def _forward(
-    mechanism: Mechanism, point: States, m: np.ndarray, c: np.ndarray, tau: np.ndarray, refused: list[str]
-) -> Iterator[Check]:
-    driven: Any = {"qdd_driven": point.qdd[:, driven_velocities(build_tree(mechanism))]}
+def _mass_and_bias(point: States, motion: Motion, m: np.ndarray, c: np.ndarray) -> Iterator[Check]:
+    """M and c of the tree against the reference."""
+    own = motion.mass_matrix
+    size = np.sqrt(np.einsum("nii->ni", own))
+    yield Check("M equals the reference", backward(m, own, size[:, :, None] * size[:, None, :]), AGREE)
+    still = point.motion(qdd=0 * point.qdd)
+    yield Check("c equals the reference", backward(c, still.efforts(), still.effort_terms()), AGREE)
+
+
+def _forward(mechanism: Mechanism, point: States, tau: np.ndarray, refused: list[str]) -> Iterator[Check]:
+    """Accelerations of each formalism, given back to the reference: it must find the efforts again."""
+    driven: Any = {"qdd_driven": point.qdd[:, point.model.driven]}
     worked = False
-    for formalism in ("base", "order_n"):
+    for formalism in ("auto", "base", "order_n"):
         try:
             system = forward_dynamics(mechanism, formalism=formalism, loops=False)
         except SymbodyError as error:
@@ -131,8 +150,9 @@ def _forward(
         worked = True
         qdd = output_of(point.evaluate(system, tau=tau, **driven), "qdd")
         # compared as efforts: an ill-conditioned M magnifies rounding in qdd, not in M qdd
-        distance = difference(_times(m, qdd) + c, tau)
-        yield Check(f"forward dynamics by {formalism} inverts inverse dynamics", distance, 1e-9)
+        found = point.motion(qdd=qdd)
+        distance = backward(found.efforts(), tau, found.effort_terms())
+        yield Check(f"forward dynamics by {formalism} inverts the reference", distance, 1e-9)
     if not worked:
         yield Check("some formalism gives forward dynamics", 1.0, 0.0)
 

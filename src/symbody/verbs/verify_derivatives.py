@@ -19,7 +19,7 @@ from symbody.system.system import System
 from symbody.verbs.assemble import identifier
 from symbody.verbs.certificate import Check, difference, output_of
 from symbody.verbs.kinematics import kinematics
-from symbody.verbs.states import States, rates
+from symbody.verbs.states import States
 
 STEP = 1e-30
 WHOLE = 6  # coordinates up to which a Jacobian is made as a whole; above it one direction a state
@@ -79,11 +79,10 @@ def _frame(mechanism: Mechanism, point: States) -> Iterator[Check]:
     name = max((link for link in tree.links if link.body), key=lambda link: len(tree.ancestors(link.index))).body
     system = kinematics(mechanism, [name], quantities=("R", "p", "J", "Jd"), scheme="progressive", loops=False)
     own = {key: f"{key}_{identifier(name)}" for key in ("R", "p", "J", "Jd")}
-    move = rates(mechanism)
     velocity = np.random.default_rng(point.seed).uniform(-1, 1, point.qd.shape)
     # along random velocities, one for each state: all columns of J take part
     here = point.evaluate(system)
-    there = point.evaluate(system, q=point.q + 1j * STEP * point.evaluate(move, qd=velocity))
+    there = point.evaluate(system, q=point.q + 1j * STEP * point.rates(velocity))
     turned = np.imag(getattr(there, own["R"])) / STEP @ np.swapaxes(getattr(here, own["R"]), -1, -2)
     omega = np.stack([turned[..., 2, 1], turned[..., 0, 2], turned[..., 1, 0]], axis=-1)
     twist = np.concatenate([omega, np.imag(getattr(there, own["p"])) / STEP], axis=-1)

@@ -1,0 +1,1 @@
+"""Mechanics written a second time, in plain NumPy: what the certificate holds the programs against."""

@@ -1,0 +1,209 @@
+"""Force elements, a second time: each kind of docs/forces.md as a function of an Element, in world axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symbody.errors import ModelError
+from symbody.reference import jets
+from symbody.reference.expressions import power
+from symbody.reference.jets import Array, Jet, dot
+from symbody.reference.loads import Element, Loads
+from symbody.reference.wheels import contact, ramp, tyre, wheel
+
+if TYPE_CHECKING:
+    from symbody.reference.dynamics import Motion
+
+
+def loads(motion: Motion) -> Loads:
+    """Of all force elements of the Mechanism."""
+    n, bodies = motion.count, len(motion.model.parts)
+
+    def zero(*shape: int) -> Array:
+        return np.zeros((n, *shape))
+
+    out = Loads(zero(bodies, 6), zero(bodies), zero(bodies), zero(motion.model.nv), zero(), zero(), zero(), zero())
+    for force in motion.model.mechanism.forces:
+        if force.kind not in KINDS:
+            raise ModelError(f"the reference does not know the kind {force.kind!r} of force {force.name!r}.")
+        KINDS[force.kind](Element(motion, force, out))
+    return out
+
+
+# -- between two points
+
+
+def distance(element: Element) -> tuple[Jet, Array]:
+    """(Z with its rate, unit vector from the second point to the first)."""
+    z = element.points[0].position - element.points[1].position
+    length = power(dot(z, z), 0.5)
+    element.show("Z", length.x)
+    element.show("Zd", length.x1)
+    return length, z.x / length.x[:, None]
+
+
+def along(element: Element, direction: Array, force: Array) -> None:
+    """A force that pushes the two points apart when it is positive."""
+    element.show("F", force)
+    vector, none = force[:, None] * direction, np.zeros_like(direction)
+    element.push(0, vector, none)
+    element.push(1, -vector, none)
+
+
+def spring_damper(element: Element) -> None:
+    z, direction = distance(element)
+    k, d, free = element.number("stiffness", 0.0), element.number("damping", 0.0), element.number("length", 0.0)
+    law = element.word("law", "linear")
+    k3 = element.number("stiffness3") if law == "cubic" else 0.0
+    acting = {"pull": z.x > free, "push": z.x < free}.get(law, np.ones(len(z.x), dtype=bool))
+    stretch = jets.where(acting, z - free, 0.0, z)
+    force = -k * (z.x - free) - k3 * (z.x - free) ** 3 - d * z.x1
+    if law == "pull":
+        force = np.where(acting, np.minimum(force, 0), 0)
+    elif law == "push":
+        force = np.where(acting, np.maximum(force, 0), 0)
+    energy = power(stretch, 2) * (k / 2) + power(stretch, 4) * (k3 / 4)
+    element.show("E", energy.x)
+    element.store(energy)
+    along(element, direction, force)
+
+
+def driven(element: Element) -> Array:
+    """Effort of an actuator: its input times the gain, behind a lag, softly limited."""
+    effort = element.number("gain", 1.0) * element.input(f"u_{element.name}")
+    if element.has("time_constant"):
+        state = element.input(f"x_{element.name}")
+        element.into.rates[f"x_{element.name}"] = (effort - state) / element.number("time_constant")
+        effort = state
+    if element.has("limit"):
+        effort = element.number("limit") * np.tanh(effort / element.number("limit"))
+    return effort
+
+
+def source(element: Element, force: Array, z: Jet, direction: Array) -> None:
+    along(element, direction, force)
+    element.give(force * z.x1)
+
+
+def actuator(element: Element) -> None:
+    z, direction = distance(element)
+    source(element, driven(element), z, direction)
+
+
+def link(element: Element) -> None:
+    z, direction = distance(element)
+    source(element, element.input(f"F_{element.name}"), z, direction)
+
+
+# -- at one point
+
+
+def given(element: Element, parts: tuple[str, ...] = ("force", "moment")) -> None:
+    """A force and a moment from the record, or inputs where it gives neither; in axes of the world or of the frame."""
+    some = any(element.has(p) for p in parts)
+    found: dict[str, Array] = {}
+    for part, letter in (("force", "F"), ("moment", "M")):
+        found[part] = np.zeros((element.motion.count, 3))
+        if part in parts and element.has(part):
+            found[part] = element.vector(part)
+        elif part in parts and not some:
+            found[part] = element.input(f"{letter}_{element.name}", 3)
+    if element.word("axes", "world") == "body":
+        turn = element.points[0].rotation.x
+        found = {k: np.einsum("nij,nj->ni", turn, v) for k, v in found.items()}
+    element.give(element.push(0, found["force"], found["moment"]))
+
+
+def outside(element: Element) -> None:
+    """A function of the user, or inputs."""
+    law, t = element.force.values.get("function"), np.asarray(element.motion.t)
+    if len(element.points) == 2:
+        z, direction = distance(element)
+        if law is None:
+            source(element, element.input(f"F_{element.name}"), z, direction)
+        else:
+            source(element, element.user(law, {"Z": z.x, "Zd": z.x1, "t": t})[0], z, direction)
+        return
+    if law is None:
+        given(element)
+        return
+    pose = element.points[0]
+    r, w = pose.rotation.x, pose.omega
+    names = {f"p{k + 1}": pose.position.x[:, k] for k in range(3)}
+    names |= {f"v{k + 1}": pose.position.x1[:, k] for k in range(3)}
+    names |= {f"R{i + 1}{j + 1}": r[:, i, j] for i in range(3) for j in range(3)}
+    names |= {f"w{k + 1}": w[:, k] for k in range(3)} | {"t": t}
+    values = np.stack(element.user(law, names), axis=-1)
+    moment = values[:, 3:] if values.shape[-1] == 6 else np.zeros((element.motion.count, 3))
+    element.give(element.push(0, values[:, :3], moment))
+
+
+# -- on joints
+
+
+def joint(element: Element) -> None:
+    iq, iv = _coordinate(element)
+    q = Jet(element.motion.q[:, iq], element.motion.qd[:, iv])
+    qd = q.x1
+    law = element.word("law", "actuator")
+    if law == "actuator":
+        effort = driven(element)
+        element.give(effort * qd)
+    elif law == "bump_stop":
+        lower, upper = element.number("lower"), element.number("upper")
+        stiffness, width = element.number("stiffness"), element.number("width", 0.0)
+        below, above = ramp(lower - q, width), ramp(q - upper, width)
+        effort = stiffness * (below[0] - above[0])
+        element.store((below[1] + above[1]) * stiffness)
+    elif law == "spring":
+        stretch = q - element.number("length", 0.0)
+        effort = -element.number("stiffness") * stretch.x - element.number("damping", 0.0) * qd
+        element.store(power(stretch, 2) * (element.number("stiffness") / 2))
+    else:
+        effort = FRICTION[law](element, qd)
+    element.show("F", effort)
+    element.effort(iv, effort)
+
+
+def _sense(element: Element, qd: Array) -> Array:
+    width = element.number("width", 0.0)
+    return np.sign(qd) if width == 0 else np.tanh(qd / width)
+
+
+def _stribeck(element: Element, qd: Array) -> Array:
+    level, top, speed = (element.number(k) for k in ("level", "breakaway", "speed"))
+    dry = level + (top - level) * np.exp(-((qd / speed) ** 2))
+    return -dry * _sense(element, qd) - element.number("coefficient", 0.0) * qd
+
+
+FRICTION: dict[str, Callable[[Element, Array], Array]] = {
+    "viscous": lambda e, qd: -e.number("coefficient") * qd,
+    "coulomb": lambda e, qd: -e.number("level") * _sense(e, qd),
+    "stribeck": _stribeck,
+}
+
+
+def _coordinate(element: Element) -> tuple[int, int]:
+    """Places in q and qd of the joint that is named, or that carries the element's body."""
+    mechanism, wanted = element.motion.model.mechanism, element.force.values.get("joint")
+    if wanted is None:
+        wanted = next(j.name for j in mechanism.joints if (j.child, "") in element.force.points)
+    iq, _, iv, _ = element.motion.model.places.of[str(wanted)]
+    return iq, iv
+
+
+KINDS: dict[str, Callable[[Element], Any]] = {
+    "spring_damper": spring_damper,
+    "actuator": actuator,
+    "link": link,
+    "point_force": lambda e: given(e, ("force",)),
+    "wrench": given,
+    "contact": contact,
+    "tyre": tyre,
+    "wheel": wheel,
+    "external": outside,
+    "joint": joint,
+}
