@@ -6,9 +6,18 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.errors import ModelError
+from symbody.errors import ModelError, ShapeError
+from symbody.expr.arrays import zeros
+from symbody.formalisms import jacobians, tree
+from symbody.formalisms import triples as t3
+from symbody.library import springs
+from symbody.loops import constraints as loop_constraints
+from symbody.loops import cut_rows
+from symbody.model.mechanism import Force
+from symbody.spatial import inertia
 from symbody.verbs import verify as module
-from symbody.verbs import verify_derivatives
+from symbody.verbs import verify_derivatives, verify_loops
+from symbody.verbs.certificate import Certificate, Check
 from symbody.verbs.states import States
 from symbody.verbs.verify_loops import ClosedStates
 
@@ -182,3 +191,150 @@ def test_a_misspelt_value_of_a_force_is_refused():
     builder.force("f", "spring_damper", [("b", "e"), ("g", "")], {"stifness": 30, "length": 0.5})
     with pytest.raises(ModelError, match=r"'stifness'.*'stiffness'"):
         builder.done()
+
+
+# -- faults that a certificate must refuse
+
+
+def skew_arm(damping=20):
+    """Three skew joints with offsets, a rotor, and a strut between the first body and the last."""
+    b = sb.Mechanism.builder("skew_arm")
+    tensor = ((0.2, 0.01, 0.02), (0.01, 0.3, -0.03), (0.02, -0.03, 0.25))
+    for name in ("a", "b"):
+        b.body(name, mass=2, com=(0.1, 0.4, -0.2), inertia=tensor, frames={"end": (0.3, -0.5, 0.2)})
+    b.joint("j1", "revolute", "world", "a", (0.1, 0.2, 0.3), rotation=("x", 0.5), axis=(1, 2, 2), viscous=0.3)
+    b.joint("j2", "revolute", "a", "b", (0.2, 0.1, 0.4), axis="-x", rotor=(1e-3, 20, True))
+    b.body("ground", frames={"hook": (1, 0.2, 0.3)}).joint("g", "fixed", "world", "ground")
+    return b.force(
+        "strut", "spring_damper", ["ground.hook", "b.end"], stiffness=300, damping=damping, length=0.5
+    ).done()
+
+
+def no_steiner(patch):
+    patch.setattr(inertia, "steiner", lambda mass, p: zeros(3, 3))
+
+
+def axis_without_sign(patch):
+    right = tree._axis
+    patch.setattr(tree, "_axis", lambda *given: (*right(*given)[:2], 1))
+
+
+def offsets_with_the_other_sign(patch):
+    right = tree._turn
+    patch.setattr(tree, "_turn", lambda rotation, v: -right(rotation, v))
+
+
+def half_a_damper(patch):
+    right = springs.LAWS["linear"]
+    patch.setitem(springs.LAWS, "linear", lambda Z, Zd, **given: right(Z, Zd / 2, **given))
+
+
+def jacobian_of_zeros(patch):
+    patch.setattr(jacobians, "_assemble", lambda tree, columns: (zeros(6, len(tree.qd)), zeros(6, len(tree.qd))))
+
+
+def test_the_skew_arm_is_certified():
+    certificate = sb.verify(skew_arm(), states=3, at=[[0.4, -0.2], [3.0, 1.0]])
+    assert certificate.passed, str(certificate)
+    assert certificate.given == 2
+    assert "and 2 given" in str(certificate)
+
+
+@pytest.mark.parametrize(
+    "fault", [no_steiner, axis_without_sign, offsets_with_the_other_sign, half_a_damper, jacobian_of_zeros]
+)
+def test_faults_of_trees_are_refused(monkeypatch, fault):
+    """Faults that all formalisms share: only what is written apart sees them."""
+    fault(monkeypatch)
+    assert not sb.verify(skew_arm(), states=3).passed
+
+
+def scaled_cut_frame(patch):
+    right = loop_constraints._frame
+
+    def wrong(*given):
+        found = right(*given)
+        return replace(found, position=t3.scaled(1.01, found.position))
+
+    patch.setattr(loop_constraints, "_frame", wrong)
+
+
+def closure_shifted_by_a_millimetre(patch):
+    right = cut_rows._Writer.row
+
+    def wrong(self, name, h, slopes, bias, unit, *given, **more):
+        return right(self, name, h + 1e-3 if unit == "m" else h, slopes, bias, unit, *given, **more)
+
+    patch.setattr(cut_rows._Writer, "row", wrong)
+
+
+@pytest.mark.parametrize("fault", [scaled_cut_frame, closure_shifted_by_a_millimetre])
+def test_faults_of_loops_are_refused(monkeypatch, fault):
+    fault(monkeypatch)
+    refused = []
+    mech = sb.load("slider_crank")
+    point = ClosedStates(mech, 3, partition=["crank"])
+    made = sb.closure(mech, partition=["crank"])
+    checks = [*verify_loops._constraints(mech, point), *verify_loops._closure(point, made, refused)]
+    failed = {c.text for c in checks if not c.passed}
+    assert "constraints hold where the frames of cuts meet (m, rad)" in failed
+    assert "the loops are closed, measured on the frames of cuts (m, rad)" in failed
+
+
+def scissor():
+    """Two crossed pairs of bars on a slider: one degree of freedom, all bars along x at q = 0."""
+    length = 0.4
+    b = sb.Mechanism.builder("scissor", gravity=(0, -9.81, 0))
+    for n in ("a1", "b1", "a2", "b2"):
+        b.body(n, mass=0.3, com=(length / 2, 0, 0), inertia=(0, 0, 0.004), frames={"mid": (length / 2, 0, 0)})
+    b.body("sl", mass=0.2)
+    b.joint("a1", "revolute", "world", "a1").joint("sl", "prismatic", "world", "sl", axis="x")
+    b.joint("b1", "revolute", "sl", "b1").joint("a2", "revolute", "b1", "a2", position=(length, 0, 0))
+    b.joint("b2", "revolute", "a1", "b2", position=(length, 0, 0))
+    return b.cut("m1", "ball", "a1.mid", "b1.mid").cut("m2", "ball", "a2.mid", "b2.mid").done()
+
+
+def test_too_many_degrees_of_freedom_are_refused():
+    """A partition that leaves a needed row out: two independent joints where the scissor has one."""
+    mech, refused = scissor(), []
+    right = sb.partition(mech, "pivoting")
+    point = ClosedStates(mech, 4, partition=replace(right, independent=(0, 3)))
+    checks = list(verify_loops._freedom(point, "", refused))
+    assert not checks[-1].passed
+    assert "but 1 at" in checks[-1].text
+
+
+def test_a_position_of_the_user_is_closed_and_judged():
+    mech, t = scissor(), 0.6
+    at = [t, 0.4 * np.cos(t), np.pi - t, 2 * t - np.pi, np.pi - 2 * t]
+    point = ClosedStates(mech, 2, partition=replace(sb.partition(mech, "pivoting"), independent=(0,)), at=at)
+    np.testing.assert_allclose(point.q[0], at, atol=1e-9)
+    with pytest.raises(ModelError, match="cannot close it"):
+        ClosedStates(reach_too_far(), 1, partition="pivoting", at=[0.0, 0.0])
+    with pytest.raises(ShapeError, match="nq = 2"):
+        sb.verify(skew_arm(), states=1, at=[0.0])
+
+
+def reach_too_far():
+    """Two bars whose ends are three lengths apart."""
+    b = sb.Mechanism.builder("far", gravity=(0, -9.81, 0))
+    for n in ("a", "b"):
+        b.body(n, mass=1, com=(0.5, 0, 0), inertia=(0, 0, 0.1), frames={"end": (1, 0, 0)})
+    b.joint("a", "revolute", "world", "a").joint("b", "revolute", "world", "b", position=(3, 0, 0))
+    return b.cut("pin", "rows", "a.end", "b.end", rows=["x", "y"]).done()
+
+
+def test_laws_of_the_user_are_named_as_not_transcribed():
+    b = sb.Mechanism.builder("own").body("a", mass=1, com=(0.5, 0, 0), inertia=(0, 0.1, 0.1), frames={"e": (1, 0, 0)})
+    b.joint("j", "revolute", "world", "a", axis="y").body("g", frames={"h": (0, 0, 1)}).joint(
+        "f", "fixed", "world", "g"
+    )
+    own = Force("rubber", "external", (("g", "h"), ("a", "e")), {"function": lambda Z, Zd, t: -80 * Z**3 - Zd})
+    certificate = sb.verify(b.done().replace(forces=(own,)), states=3)
+    assert certificate.passed, str(certificate)
+    assert any("not transcribed" in text and "rubber" in text for text in certificate.refused)
+
+
+def test_a_proved_statement_says_so():
+    proved = Check("all formalisms are equal", 0.0, 0.0, "proved")
+    assert "proved: all formalisms are equal" in str(Certificate("m", 1, 0, (proved,)))

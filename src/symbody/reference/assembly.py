@@ -67,7 +67,7 @@ def polished(closures: Closures, q: Array, t: float = 0.0) -> Array:
             break
         slopes = closures.jacobian(q, t)[:, : h.shape[-1]]
         q = advanced(closures.model, q, -np.einsum("nij,nj->ni", np.linalg.pinv(slopes, rcond=1e-8), h))
-    return q[np.abs(closures.gap(q, t)).max(axis=-1, initial=0.0) < CLOSED]
+    return q[(np.abs(closures.gap(q, t)).max(axis=-1, initial=0.0) < CLOSED) & closures.upright(q)]
 
 
 def described(closures: Closures, q: Array, t: float = 0.0) -> Positions:

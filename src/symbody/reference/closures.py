@@ -58,7 +58,7 @@ class Closures:
 
     def along(self, at: list[Pose], q: Jet, t: Jet) -> Jet:
         """(..., m) rows of all cuts and position couplings along any curve of poses and coordinates."""
-        like = q[..., 0]
+        like = at[0].position[..., 0]
         parts = [
             cut_rows(
                 cut, frame_pose(self.model, at, *cut.first, like), frame_pose(self.model, at, *cut.second, like),
@@ -122,6 +122,18 @@ class Closures:
         """(n, m) how far the loops are open."""
         still = Jet(q, np.zeros_like(q))
         return self.along(poses(self.model, still), still, Jet(np.full(len(q), t), np.zeros(len(q)))).x
+
+    def upright(self, q: Array) -> Array:
+        """(n,) whether no single rotation row is closed by half a turn, which its right angle cannot tell."""
+        still = Jet(q, np.zeros_like(q))
+        at, good = poses(self.model, still), np.ones(len(q), dtype=bool)
+        for cut in self.cuts:
+            turns = [r - 3 for r in cut.rows if r >= 3] if cut.kind == "rows" else []
+            if len(turns) == 1:
+                one, two = (frame_pose(self.model, at, *end, still[..., 0]) for end in (cut.first, cut.second))
+                k = (turns[0] + 1) % 3
+                good &= dot(one.rotation[..., k], two.rotation[..., k]).x > 0
+        return good
 
     def body_maps(self, motion: Motion) -> list[tuple[str, Array, Array]]:
         """(cut, H1, H2) with H (n, rows, 6): rates of a cut's rows by the twists of its two bodies."""

@@ -54,9 +54,15 @@ def tree_checks(mechanism: Mechanism, point: States, motion: Motion, refused: li
 
 
 def frames_of(mechanism: Mechanism) -> list[tuple[str, Frame]]:
-    """Names for `sb.kinematics`, and (body, frame), of all bodies and their frames."""
-    out = [(b.name, (b.name, "")) for b in mechanism.bodies]
-    return out + [(f"{b.name}.{f}", (b.name, f)) for b in mechanism.bodies for f in b.frames]
+    """Names for `sb.kinematics`, and (body, frame), of all bodies, their frames and sensors: one for each output name.
+
+    A body whose name has a dot cannot be told from a frame by its name, and is left out.
+    """
+    named = [(b.name, (b.name, "")) for b in mechanism.bodies if "." not in b.name]
+    named += [(f"{b.name}.{f}", (b.name, f)) for b in mechanism.bodies if "." not in b.name for f in b.frames]
+    known = {b.name for b in mechanism.bodies}
+    named += [(s.name, (s.body, s.frame)) for s in mechanism.sensors if "." not in s.name and s.name not in known]
+    return list({identifier(name): (name, f) for name, f in reversed(named)}.values())[::-1]
 
 
 def _rates(mechanism: Mechanism, point: States, motion: Motion) -> Iterator[Check]:
@@ -72,7 +78,9 @@ def _rates(mechanism: Mechanism, point: States, motion: Motion) -> Iterator[Chec
 
 def frame_checks(mechanism: Mechanism, point: States, motion: Motion, refused: list[str]) -> Iterator[Check]:
     """Poses, twists, accelerations and Jacobians of all frames, and of one as another sees it."""
-    every = [(name, f) for name, f in frames_of(mechanism) if "." not in f[0]]
+    every = frames_of(mechanism)
+    if not every:
+        return
     few = len(every) * max(point.model.nv, 1) <= MANY_COLUMNS
     leaves = every if few else [every[k] for k in sorted({0, len(mechanism.bodies) - 1, len(every) - 1})]
     jobs: list[tuple[str, Sequence[tuple[str, Frame]], dict[str, Any], Frame]] = []
