@@ -99,7 +99,7 @@ def test_a_program_of_another_branch_refuses_a_closed_position():
     kernel = sb.forward_dynamics(scissor(), formalism="base").compile()
     zero, folded = np.zeros(5), np.array([0.3, 0.0, 0.3, 0.5, 0.5])
     assert np.isfinite(kernel(folded, zero, zero)).all()
-    with pytest.raises(sb.errors.SolveError, match="pin1.x, which was left out as redundant, does not follow"):
+    with pytest.raises(sb.errors.SolveError, match=r"pin1.x, which was left out as redundant, does not follow"):
         kernel(spread(0.6), zero, zero)
     qdd, status = kernel.call_with_status(np.array([folded, spread(0.6)]), zero, zero)
     assert np.isfinite(qdd[0]).all()
