@@ -8,7 +8,7 @@ entries is taken at run time: as few as are safe together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ REGULAR = 1e-5  # smallest singular value, scaled, of a block whose pivots tell 
 HARD = 40  # positions with the least shares that another order is chosen by
 RIGHT_SIDES = 5  # that are solved for, beside the block itself, in a usual program
 TRIES = 3
+BEAM = 8  # sequences of steps that are followed at a time
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,11 @@ class _Values:
         self.left = list(range(a.shape[1]))
         self.exchanges = np.zeros(len(a), dtype=np.int64)  # a number for each sequence of exchanges
 
+    def copy(self) -> _Values:
+        out = _Values(self.a)
+        out.left, out.exchanges = list(self.left), self.exchanges
+        return out
+
     def entries(self, c: int) -> np.ndarray:
         """(k, rows left) entries of a column."""
         out: np.ndarray = self.a[:, self.left, c]
@@ -159,7 +165,10 @@ class _Pattern:
 
     rows: list[set[int]]
     numbers: set[tuple[int, int]]
-    left: list[int] = field(default_factory=list)
+    left: list[int]
+
+    def copy(self) -> _Pattern:
+        return _Pattern([set(row) for row in self.rows], set(self.numbers), list(self.left))
 
     def holders(self, c: int) -> list[int]:
         return [i for i in self.left if c in self.rows[i]]
@@ -187,28 +196,59 @@ class _Pattern:
             self.numbers -= {(i, j) for i in group for j in wide}
 
 
+@dataclass
+class _State:
+    """A sequence of steps under way."""
+
+    pattern: _Pattern
+    values: _Values | None
+    columns: list[int]
+    cost: int = 0
+    steps: tuple[tuple[tuple[int, ...], int], ...] = ()  # rows of each, and its column
+
+    def choices(self) -> list[tuple[int, tuple[tuple[int, ...], int]]]:
+        """(cost in all, step) of what may come next."""
+        return [
+            (self.cost + self.pattern.cost(c, list(group)), (tuple(group), c))
+            for c in self.columns
+            for group in _groups(self.pattern, self.values, c)
+        ]
+
+    def after(self, cost: int, step: tuple[tuple[int, ...], int]) -> _State:
+        group, c = step
+        pattern, values = self.pattern.copy(), None if self.values is None else self.values.copy()
+        pattern.eliminate(c, list(group))
+        if values is not None:
+            values.step(group[0], c, group[1:])
+        return _State(pattern, values, [x for x in self.columns if x != c], cost, (*self.steps, step))
+
+
 def _exchanging(entries: Array, hard: np.ndarray | None) -> Elimination:
-    """The cheapest steps, one after another, of those that are safe at the hard positions; of any where there are none.
+    """A cheap sequence of steps that are safe at the hard positions: alone where a row is, else several together.
 
     Without positions only numbers are safe alone, and else all rows that hold an entry of the column together.
     """
     n = len(entries)
     rows = [{j for j in range(n) if not is_zero(entries[i, j])} for i in range(n)]
     numbers = {(i, j) for i in range(n) for j in rows[i] if _is_number(entries[i, j])}
-    pattern, values = _Pattern(rows, numbers, list(range(n))), None if hard is None else _Values(hard)
-    columns, pivots, spare = list(range(n)), [], []
+    first = _State(_Pattern(rows, numbers, list(range(n))), None if hard is None else _Values(hard), list(range(n)))
+    beam = [first]
     for _ in range(n - TAIL):
-        found = [(pattern.cost(c, g), len(g), g, c) for c in columns for g in _groups(pattern, values, c)]
-        _, _, group, c = min(found)
-        top, *others = sorted(group)
-        pivots.append((top, c))
-        spare.append(tuple(others))
-        pattern.eliminate(c, group)
-        if values is not None:
-            values.step(top, c, tuple(others))
-        columns.remove(c)
-    tail = zip(pattern.left, columns, strict=True)
-    return Elimination((*pivots, *tail), tuple(spare))
+        found = sorted((cost, step, k) for k, state in enumerate(beam) for cost, step in state.choices())
+        new: dict[tuple[frozenset[int], frozenset[int]], _State] = {}
+        for cost, step, k in found:
+            done = (*beam[k].steps, step)
+            # the same rows and columns in another order have the same rest, but for exchanges
+            key = frozenset(min(g) for g, _ in done), frozenset(c for _, c in done)
+            if key not in new:
+                new[key] = beam[k].after(cost, step)
+            if len(new) == BEAM:
+                break
+        beam = list(new.values())
+    best = beam[0]
+    pivots = [(group[0], c) for group, c in best.steps]
+    tail = zip(best.pattern.left, best.columns, strict=True)
+    return Elimination((*pivots, *tail), tuple(group[1:] for group, _ in best.steps))
 
 
 def _groups(pattern: _Pattern, values: _Values | None, c: int) -> list[list[int]]:
