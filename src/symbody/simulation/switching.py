@@ -163,7 +163,7 @@ class Watch:
     def inspect(self, session: Session, leg: Leg, wanted: np.ndarray) -> Leg:
         """The stretch as it may stand: shorter if the partition is changed before it, or with a passage at its end.
 
-        wanted: (k,) instants of samples after the stretch's beginning.
+        wanted: (k,) instants of all samples after the stretch's beginning.
         """
         look = self.look
         if leg.outcome in LOST:
@@ -380,8 +380,8 @@ class Watch:
             self.look.down, self.look.up = down, up
             return None
         kept = _until(leg, t, x)
-        times = np.concatenate([kept.t, passed.near.t, passed.t])
-        states = np.concatenate([kept.x, passed.near.x, passed.x])
+        times = np.concatenate([kept.t, passed.near.t, passed.t, passed.far.t])
+        states = np.concatenate([kept.x, passed.near.x, passed.x, passed.far.x])
         flow = session.flow
         count = session.count + len(kept.t) + len(passed.near.t)
         _mark(session, Segment(count, flow, passed.rates), Segment(count + len(passed.t), flow))
@@ -390,8 +390,10 @@ class Watch:
         session.events.append(Event(passed.instant, "singular position", text))
         session.statistics["passages"] = session.statistics.get("passages", 0) + 1
         adopt(session, self.way.connected, self.way.prepared)
+        session.feed.skip(passed.end)
         self.take_up(passed.end, passed.x_end)
-        statistics = {n: leg.statistics.get(n, 0) + passed.near.statistics.get(n, 0) for n in leg.statistics}
+        parts = (leg.statistics, passed.near.statistics, passed.far.statistics)
+        statistics = {n: sum(part.get(n, 0) for part in parts) for n in leg.statistics}
         return Leg(times, states, passed.end, passed.x_end, statistics=statistics)
 
 
