@@ -34,9 +34,9 @@ from symbody.simulation.passing import GROSS, pass_by_inertia
 from symbody.simulation.session import Segment, Session
 from symbody.simulation.trajectory import Event
 
-LOW = 0.4  # of its size where the partition was taken up, or looked into last: a measure below is looked into
+LOW = 0.5  # of its size where the partition was taken up, or looked into last: a measure below is looked into
 HIGH = 4.0  # above this much of it, where that size was a poor one, it is taken again
-WORTH = 2.5  # another partition must be better by this factor: a margin, so that none is taken back soon
+WORTH = 2.0  # another partition must be better by this factor: a margin, so that none is taken back soon
 KNOWN = 0.6  # one whose equations exist already may be worse than the best by this much
 AHEAD = (0.5, 1.0, 1.5)  # times until the present partition becomes singular: where others are compared too
 FARTHEST = 0.7  # rad of the fastest joint, to which the way ahead is straight enough
