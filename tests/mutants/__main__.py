@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import pickle
@@ -33,7 +34,7 @@ def main() -> int:
     work.mkdir(parents=True, exist_ok=True)
     try:
         pool = Pool(work, options.jobs, options.seconds)
-        base = baseline(pool, options.models)
+        base = stored_baseline(pool, options)
         refused = [m for m, seconds in base.certificates.items() if seconds < 0]
         if refused:
             print(f"unchanged sources are refused on {', '.join(refused)}")
@@ -62,6 +63,7 @@ def _options() -> argparse.Namespace:
     p.add_argument("--hand", action="store_true", help="the stored list of faults in place of random ones")
     p.add_argument("--only", nargs="*", default=[], help="names of mutants of this seed, or of the stored list, to run")
     p.add_argument("--json", default="", help="file for the results")
+    p.add_argument("--baseline", default="", help="file that keeps outputs of the unchanged sources for other runs")
     p.add_argument("--work", default="", help="folder to work in, kept afterwards; it must be empty")
     return p.parse_args()
 
@@ -79,6 +81,22 @@ def _warm() -> None:
 
 
 # -- the unchanged sources
+
+
+def stored_baseline(pool: Pool, options: argparse.Namespace) -> Baseline:
+    """From the file of an earlier run on the same sources, or made anew and written there."""
+    if not options.baseline:
+        return baseline(pool, options.models)
+    path, digest = Path(options.baseline), hashlib.sha256(" ".join(options.models).encode())
+    for file in [*sorted(PACKAGE.rglob("*.py")), *sorted(Path(__file__).parent.glob("*.py"))]:
+        digest.update(file.read_bytes())
+    if path.exists():
+        known, base = pickle.loads(path.read_bytes())
+        if known == digest.hexdigest():
+            return base
+    base = baseline(pool, options.models)
+    path.write_bytes(pickle.dumps((digest.hexdigest(), base)))
+    return base
 
 
 def baseline(pool: Pool, models: list[str]) -> Baseline:
