@@ -147,7 +147,9 @@ class _Writer:
         for k, h in enumerate(angles):
             text = f"torque on {self.bodies[1]!r} by {self.cut.name!r}, component {XYZ[k]} in {self.axes}, N m"
             slopes = _component(turn.columns, k)
-            yield self.row("r" + XYZ[k], h, slopes, turn.bias[k], "rad", text, entry(k, k), torque=_axis(k))
+            # half a turn about axis k, at which h vanishes too, turns the other axes over
+            side = entry((k + 1) % 3, (k + 1) % 3)
+            yield self.row("r" + XYZ[k], h, slopes, turn.bias[k], "rad", text, side, torque=_axis(k))
 
     def matrix(self, f: Frame) -> t3.Mat:
         """Frame axes to ancestor axes."""

@@ -1,0 +1,1 @@
+"""Mutants: faults put into the sources at random or by hand, to see whether they are noticed. `make mutants`."""
