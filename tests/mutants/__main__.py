@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import pickle
@@ -10,15 +11,18 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from mutants.hand import PATCHES, patched
 from mutants.operators import Change, diff
 from mutants.panel import PANEL
 from mutants.pool import Job, Pool
+from mutants.readers import judge_reader, reader_baseline
 from mutants.report import GOAL, share, summary
-from mutants.scope import PACKAGE, chosen, draw, mechanics_files
+from mutants.scope import PACKAGE, Mutant, chosen, draw, mechanics_files, reader_files
 from mutants.worker import Baseline, baseline_of, certificate_of, judge
 
 SEED = 20251
@@ -31,20 +35,27 @@ def main() -> int:
     _warm()
     work = Path(options.work or tempfile.mkdtemp(prefix="mutants_"))
     work.mkdir(parents=True, exist_ok=True)
+    refused: list[str] = []
     try:
         pool = Pool(work, options.jobs, options.seconds)
-        base = baseline(pool, options.models)
-        refused = [m for m, seconds in base.certificates.items() if seconds < 0]
-        if refused:
-            print(f"unchanged sources are refused on {', '.join(refused)}")
-        records, not_reached = run(pool, base, options)
+        missed = [0]
+        if options.readers:
+            mutants = islice(of_readers(pool, options, missed), options.count)
+        else:
+            base = stored_baseline(pool, options)
+            refused = [m for m, seconds in base.certificates.items() if seconds < 0]
+            if refused:
+                print(f"unchanged sources are refused on {', '.join(refused)}")
+            random = islice(at_random(base, options, missed), options.count)
+            mutants = by_hand(base, options) if options.hand else random
+        records = run(pool, mutants)
     finally:
         if not options.work:
             shutil.rmtree(work, ignore_errors=True)
     print()
-    print(summary(records, not_reached))
+    print(summary(records, missed[0]))
     if options.json:
-        given = {"seed": options.seed, "count": options.count, "refused_unchanged": refused, "not_reached": not_reached}
+        given = {"seed": options.seed, "count": options.count, "refused_unchanged": refused, "not_reached": missed[0]}
         Path(options.json).write_text(json.dumps({**given, "share": share(records), "mutants": records}, indent=1))
     good = share(records) >= GOAL and not refused
     print(f"\n{100 * share(records):.1f} % of the effective mutants are refused (wanted {100 * GOAL:.0f} %)")
@@ -60,8 +71,10 @@ def _options() -> argparse.Namespace:
     p.add_argument("--models", nargs="*", default=list(PANEL), choices=list(PANEL), help="of the panel")
     p.add_argument("--seconds", type=float, default=SECONDS, help="of processor time for one mutant")
     p.add_argument("--hand", action="store_true", help="the stored list of faults in place of random ones")
+    p.add_argument("--readers", action="store_true", help="readers and builder, judged by Pinocchio and MuJoCo")
     p.add_argument("--only", nargs="*", default=[], help="names of mutants of this seed, or of the stored list, to run")
     p.add_argument("--json", default="", help="file for the results")
+    p.add_argument("--baseline", default="", help="file that keeps outputs of the unchanged sources for other runs")
     p.add_argument("--work", default="", help="folder to work in, kept afterwards; it must be empty")
     return p.parse_args()
 
@@ -79,6 +92,22 @@ def _warm() -> None:
 
 
 # -- the unchanged sources
+
+
+def stored_baseline(pool: Pool, options: argparse.Namespace) -> Baseline:
+    """From the file of an earlier run on the same sources, or made anew and written there."""
+    if not options.baseline:
+        return baseline(pool, options.models)
+    path, digest = Path(options.baseline), hashlib.sha256(" ".join(options.models).encode())
+    for file in [*sorted(PACKAGE.rglob("*.py")), *sorted(Path(__file__).parent.glob("*.py"))]:
+        digest.update(file.read_bytes())
+    if path.exists():
+        known, base = pickle.loads(path.read_bytes())
+        if known == digest.hexdigest():
+            return base
+    base = baseline(pool, options.models)
+    path.write_bytes(pickle.dumps((digest.hexdigest(), base)))
+    return base
 
 
 def baseline(pool: Pool, models: list[str]) -> Baseline:
@@ -101,32 +130,32 @@ def baseline(pool: Pool, models: list[str]) -> Baseline:
     return base
 
 
+def _order(base: Baseline) -> list[str]:
+    """Certified models, those with quick certificates first."""
+    return sorted((m for m, s in base.certificates.items() if s >= 0), key=base.certificates.__getitem__)
+
+
 def reached(base: Baseline, file: str, change: Change) -> dict[str, list[str]]:
-    """Model -> tasks that run what is changed, models with quick certificates first."""
+    """Model -> tasks that run what is changed, in the order in which they are tried."""
+    found = {
+        m: [t for t, files in base.lines[m].items() if _runs(change, files.get(file, set()))] for m in _order(base)
+    }
+    return {m: tasks for m, tasks in found.items() if tasks}
 
-    def runs(lines: set[int]) -> bool:
-        if not change.at_import:
-            return any(change.line <= n <= change.last for n in lines)
-        first, last = change.function
-        return any(first <= n <= last for n in lines) if last else bool(lines)
 
-    out = {}
-    for model in sorted(base.certificates, key=base.certificates.__getitem__):
-        tasks = [t for t, files in base.lines[model].items() if runs(files.get(file, set()))]
-        if tasks and base.certificates[model] >= 0:
-            out[model] = tasks
-    return out
+def _runs(change: Change, lines: set[int]) -> bool:
+    """Whether a change matters to whom these lines of its file ran: of what runs at import, who uses it."""
+    first, last = change.function if change.at_import else (change.line, change.last)
+    return any(first <= n <= last for n in lines) if last else bool(lines)
 
 
 # -- changed ones
 
 
-def run(pool: Pool, base: Baseline, options: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
-    """Records of the mutants that were run, and how many were drawn that no model reaches."""
-    missed = [0]
+def run(pool: Pool, mutants: Iterator[Job]) -> list[dict[str, Any]]:
+    """Records of the mutants, each with what became of it."""
     start = time.monotonic()
     records = []
-    mutants = by_hand(base, options) if options.hand else at_random(base, options, missed)
     for job, answer in pool.run(mutants):
         record = {**job.label, **answer}
         records.append(record)
@@ -134,48 +163,66 @@ def run(pool: Pool, base: Baseline, options: argparse.Namespace) -> tuple[list[d
         first = record["diff"].splitlines()[1:]
         what = f"{record['end']:<10} {record['file']}:{record['line']} {record['operator']} {first[0] if first else ''}"
         print(f"{done}  {what}"[:160], flush=True)
-    return records, missed[0]
+    return records
 
 
 def at_random(base: Baseline, options: argparse.Namespace, missed: list[int]) -> Iterator[Job]:
+    """Mutants that some model of the panel reaches; missed counts the others."""
     files = chosen(mechanics_files(), options.files)
+    for mutant, old in _drawn(files, options):
+        tasks = reached(base, mutant.file, mutant.change)
+        if tasks:
+            yield _job(mutant, old, options, lambda folder, tasks=tasks: judge(tasks, base))
+        else:
+            missed[0] += 1
+
+
+def of_readers(pool: Pool, options: argparse.Namespace, missed: list[int]) -> Iterator[Job]:
+    """Mutants of readers and builder that some file reaches."""
+    [(_, data)] = pool.run([Job("unchanged", reader_baseline)])
+    if not isinstance(data, bytes):
+        raise SystemExit(f"unchanged readers: {data}")
+    base = pickle.loads(data)
+    for mutant, old in _drawn(chosen(reader_files(), options.files), options):
+        names = [n for n, row in base.items() if _runs(mutant.change, row[3].get(mutant.file, set()))]
+        if names:
+            yield _job(mutant, old, options, lambda folder, names=names: judge_reader(names, base))
+        else:
+            missed[0] += 1
+
+
+def _drawn(files: list[str], options: argparse.Namespace) -> Iterator[tuple[Mutant, str]]:
+    """Mutants of the seed with the unchanged text of their file; those of --only, where some are named."""
     texts = {f: (PACKAGE / f).read_text(encoding="utf-8") for f in files}
-    given = 0
+    wanted = set(options.only)
     for mutant in draw(files, options.seed, texts):
         name = f"{options.seed}-{mutant.number}"
-        if options.only and name not in options.only:
-            continue
-        tasks = reached(base, mutant.file, mutant.change)
-        if not tasks:
-            missed[0] += 1
-            continue
-        yield job(name, mutant.file, mutant.change.operator, mutant.change.line, texts[mutant.file],
-                  mutant.change.applied(texts[mutant.file]), tasks, base)  # fmt: skip
-        given += 1
-        if given >= (len(options.only) or options.count):
+        if not options.only or name in wanted:
+            yield mutant, texts[mutant.file]
+        wanted.discard(name)
+        if options.only and not wanted:
             return
 
 
-def job(
-    name: str, file: str, operator: str, line: int, old: str, new: str, tasks: dict[str, list[str]], base: Baseline
-) -> Job:
-    label = {"name": name, "file": file, "operator": operator, "line": line, "diff": diff(old, new, file)}
-    return Job(label, lambda folder: judge(tasks, base), file, new)
+def _job(mutant: Mutant, old: str, options: argparse.Namespace, judged: Callable[[Path], Any]) -> Job:
+    new, change = mutant.change.applied(old), mutant.change
+    label = {"name": f"{options.seed}-{mutant.number}", "file": mutant.file, "operator": change.operator}
+    return Job({**label, "line": change.line, "diff": diff(old, new, mutant.file)}, judged, mutant.file, new)
 
 
 def by_hand(base: Baseline, options: argparse.Namespace) -> Iterator[Job]:
-    from mutants.hand import PATCHES, patched
-
     for patch in PATCHES:
         if options.only and patch.name not in options.only:
             continue
         old = (PACKAGE / patch.file).read_text(encoding="utf-8")
         new = patched(patch, old)
         line = old[: old.index(patch.old)].count("\n") + 1
-        # the lines of a patch may be anywhere in its file
-        tasks = {m: list(base.lines[m]) for m in sorted(base.certificates, key=base.certificates.__getitem__)}
-        tasks = {m: [t for t in found if patch.file in base.lines[m][t]] for m, found in tasks.items()}
-        yield job(patch.name, patch.file, "by hand", line, old, new, {m: t for m, t in tasks.items() if t}, base)
+        # the lines of a patch may be used from anywhere in its file
+        tasks = {m: [t for t, files in base.lines[m].items() if patch.file in files] for m in _order(base)}
+        tasks = {m: found for m, found in tasks.items() if found}
+        label = {"name": patch.name, "file": patch.file, "operator": "by hand", "line": line}
+        label = {**label, "diff": diff(old, new, patch.file)}
+        yield Job(label, lambda folder, tasks=tasks: judge(tasks, base), patch.file, new)
 
 
 if __name__ == "__main__":

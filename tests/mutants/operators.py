@@ -1,7 +1,7 @@
 """The changes: small faults of a programmer, each as a piece of source text that takes the place of another.
 
-`changes(source)` lists every change that some operator can make, in a fixed order, so that a file and a seed decide what
-is drawn. Sentences of errors, annotations, imports and texts for people are left alone.
+`changes(source)` lists every change that some operator can make, in a fixed order, so that a file and a seed decide
+what is drawn. Sentences of errors, annotations, imports and texts for people are left alone.
 """
 
 from __future__ import annotations

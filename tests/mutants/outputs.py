@@ -183,9 +183,15 @@ def _regressor(mech: Any, point: Point) -> Arrays:
 
 
 def _rates(mech: Any, point: Point) -> Arrays:
-    from symbody.verbs.states import rates
+    """q_dot = N(q) qd."""
+    import symbody as sb
+    from symbody.expr.arrays import matmul
+    from symbody.formalisms.kinematics import kinematic_map
+    from symbody.formalisms.tree import build_tree
 
-    return _tree(rates(mech), point)
+    tree = build_tree(mech)
+    q_dot = matmul(kinematic_map(tree), tree.qd)
+    return _tree(sb.System("rates", inputs={"q": tree.q, "qd": tree.qd}, outputs={"q_dot": q_dot}), point)
 
 
 def _linear(mech: Any, point: Point) -> Arrays:

@@ -40,7 +40,7 @@ def _bar(b: Any, name: str, length: Any, mass: float = 1.0, **frames: Any) -> No
 
 
 def arm() -> Any:
-    """Revolute, prismatic and helical joints about any axes, with rotors, friction and springs; fixed and locked ones."""
+    """Revolute, prismatic and helical joints about any axes, with rotors, friction, springs; fixed and locked ones."""
     b = _builder("arm", gravity=(0.7, -1.9, "g_z"))
     b.parameter("g_z", -9.3)
     b.parameter("l2", 0.41, nonzero=True)

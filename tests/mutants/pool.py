@@ -43,10 +43,10 @@ class Pool:
     def __init__(self, work: Path, jobs: int, seconds: float) -> None:
         self.work, self.jobs, self.seconds = work, jobs, seconds
         first = work / "slot0" / "src" / "symbody"
-        shutil.copytree(PACKAGE, first, ignore=shutil.ignore_patterns("__pycache__"))
+        # times of files are kept, so that what is compiled already is valid in every copy
+        shutil.copytree(PACKAGE, first)
         compileall.compile_dir(first, quiet=2)
         for k in range(1, jobs):
-            # times of files are kept, so that what is compiled already is valid in every copy
             shutil.copytree(first, work / f"slot{k}" / "src" / "symbody")
         self.originals = {p.relative_to(first).as_posix(): p.read_bytes() for p in first.rglob("*.py")}
 

@@ -121,7 +121,7 @@ def dissipation_function(tree: Tree) -> Any:
 
 
 def power(tree: Tree) -> Any:
-    """tau . qd, what actuators give, W."""
+    """tau . qd, what actuators and driven joints give, W."""
     return t3.total(t3.times(a, b) for a, b in zip(tree.tau, tree.qd, strict=True))
 
 

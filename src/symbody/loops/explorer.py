@@ -20,6 +20,7 @@ WALKERS = 48
 ROUNDS = 6  # of random steps
 STRIDE = 0.5  # rad of the fastest joint, or as many mean lengths, in a random step
 DESCENT, START, SHRINK, GROW = 14, 0.25, 0.6, 1.5  # steps downhill: how many, the first, and by what they change
+REACH = 1.2  # rad, or mean lengths: how far beyond the given positions; farther off a lost pivot is a status
 CORRECTIONS = 2
 CLOSED = 1e-3  # rad, or mean lengths: how well a position is closed that tells of pivots
 
@@ -79,7 +80,7 @@ class Walkers:
         self._unit = np.where(sliding(mechanism)[self._columns], length, 1.0)
         scales = {"m": length, "m^2": length**2}
         self._closed = CLOSED * np.array([scales.get(found.rows[r].unit, 1.0) for r in rows])
-        self._limits = _limits(mechanism, positions)
+        self._limits = _limits(mechanism, positions, length)
         self._motions = [(letter, iq, iv) for letter, iq, iv, _ in motions(mechanism)]
 
     @cached_property
@@ -165,16 +166,20 @@ class Walkers:
         return out
 
 
-def _limits(mechanism: Mechanism, positions: np.ndarray) -> list[tuple[int, float, float]]:
-    """(coordinate, lower, upper) of joints with limits that hold at all given positions."""
+def _limits(mechanism: Mechanism, positions: np.ndarray, length: float) -> list[tuple[int, float, float]]:
+    """(coordinate, lower, upper): within reach of the given positions, and within limits that hold at all of them."""
     out = []
     for letter, iq, _, name in motions(mechanism):
-        limits = mechanism.joint(name).limits
-        low = -np.inf if limits.lower is None else float(limits.lower)
-        high = np.inf if limits.upper is None else float(limits.upper)
-        inside = (positions[:, iq] >= low).all() and (positions[:, iq] <= high).all()
-        if letter not in "BF" and inside and (low, high) != (-np.inf, np.inf):
-            out.append((iq, low, high))
+        if letter in "BF":
+            continue
+        limits, own = mechanism.joint(name).limits, positions[:, iq]
+        reach = REACH * length if letter == "T" else REACH
+        low, high = float(own.min()) - reach, float(own.max()) + reach
+        if limits.lower is not None and (own >= limits.lower).all():
+            low = max(low, float(limits.lower))
+        if limits.upper is not None and (own <= limits.upper).all():
+            high = min(high, float(limits.upper))
+        out.append((iq, low, high))
     return out
 
 

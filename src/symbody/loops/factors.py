@@ -2,9 +2,9 @@
 
 Pivots that are numbers are eliminated first: they are safe in every position of the mechanism. What is left is solved
 in closed form up to size 3, which needs no pivot at all; above that by LU, but for the last two unknowns. Where no
-row's pivot is safe in every position, rows are exchanged at run time, by comparison and choice: the entry of the
-largest size becomes the pivot, of equals that of the lowest row, and NaN never does. Pivots that a user gives are all
-eliminated, whatever the size.
+row's pivot is safe in every position, two are eliminated together, by their determinant, or rows are exchanged at run
+time, by comparison and choice: the entry of the largest size becomes the pivot, of equals that of the lowest row, and
+one with NaN takes no other's place. Pivots that a user gives are all eliminated, whatever the size.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from symbody.expr.triangular import Row, square_rows
 CLOSED = 3  # size up to which the rest is inverted in closed form
 TAIL = 2  # of a larger block, the last two unknowns are solved in closed form
 
+TOGETHER = (-1,)  # in the place of spare rows: this pivot and the next are eliminated together
 Spare = tuple[tuple[int, ...], ...]  # for each pivot the other rows that may take its place at run time
 
 
@@ -45,18 +46,19 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One elimination: exchanges of rows before it, place, pivot and its reciprocal, column below, row beside.
+    """One elimination: exchanges of rows before it, then of one row and column, or of two together.
 
-    lower: {row: l}; upper: {column: u}.
+    pivot: the entry, or the determinant of four; inverse: [column][row]; lower: {row: l for each row that is
+    eliminated}; upper: {column: u} of each.
     """
 
     exchanges: tuple[Exchange, ...]
-    row: int
-    column: int
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
     pivot: Any
-    inverse: Any
-    lower: Row
-    upper: Row
+    inverse: Sequence[Sequence[Any]]
+    lower: dict[int, tuple[Any, ...]]
+    upper: tuple[Row, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +89,19 @@ class Factors:
         for s in self.steps:
             for exchange in s.exchanges:
                 exchange(b)
-            head = b[s.row]
-            if not is_zero(head):
-                for i, l in s.lower.items():
-                    b[i] = difference(b[i], l * head)
+            heads = [b[r] for r in s.rows]
+            for i, ls in s.lower.items():
+                b[i] = difference(b[i], sum_of_products(zip(ls, heads, strict=True)))
         x: list[Any] = [0] * self.size
         for k, column in enumerate(self.columns):
             x[column] = sum_of_products((self.core[k, i], b[row]) for i, row in enumerate(self.rows))
         for s in reversed(self.steps):
-            rest = sum_of_products((u, x[j]) for j, u in s.upper.items())
-            x[s.column] = _times(difference(b[s.row], rest), s.inverse)
+            rests = [
+                difference(b[r], sum_of_products((u, x[j]) for j, u in row.items()))
+                for r, row in zip(s.rows, s.upper, strict=True)
+            ]
+            for column, line in zip(s.columns, s.inverse, strict=True):
+                x[column] = sum_of_products(zip(rests, line, strict=True))
         return x
 
     def solve_transposed(self, d: Sequence[Any]) -> list[Any]:
@@ -104,14 +109,15 @@ class Factors:
         d = list(d)
         y: list[Any] = [0] * self.size
         for s in self.steps:
-            y[s.row] = z = _times(d[s.column], s.inverse)
-            if not is_zero(z):
-                for j, u in s.upper.items():
-                    d[j] = difference(d[j], u * z)
+            for k, (r, row) in enumerate(zip(s.rows, s.upper, strict=True)):
+                y[r] = z = sum_of_products((d[c], line[k]) for c, line in zip(s.columns, s.inverse, strict=True))
+                for j, u in row.items():
+                    d[j] = difference(d[j], _times(u, z))
         for i, row in enumerate(self.rows):
             y[row] = sum_of_products((self.core[k, i], d[column]) for k, column in enumerate(self.columns))
         for s in reversed(self.steps):
-            y[s.row] = difference(y[s.row], sum_of_products((l, y[i]) for i, l in s.lower.items()))
+            for k, r in enumerate(s.rows):
+                y[r] = difference(y[r], sum_of_products((ls[k], y[i]) for i, ls in s.lower.items()))
             for exchange in reversed(s.exchanges):
                 exchange(y)
         return y
@@ -139,8 +145,8 @@ def factors(
     """Factors of a square matrix A (n, n). pivots: (row, column) pairs in order, read where n > 3 but for the last two.
 
     given: all pivots are eliminated; they may leave out up to three rows and columns. magnitude: bounds of the entries.
-    spare: rows by which each pivot's row may be exchanged at run time; they are places, not contents: what stands there
-    after earlier exchanges.
+    spare: rows by which each pivot's row may be exchanged at run time, or TOGETHER; they are places, not contents: what
+    stands there after earlier exchanges.
     """
     steps, left, columns, rest = _eliminated(a, pivots, given, spare)
     found = _divisors(a, steps, columns, rest, magnitude or Magnitude())
@@ -159,8 +165,9 @@ def _divisors(
     plain = True
     for s in steps:
         if not _is_number(s.pivot):
-            own = plain and not s.exchanges
-            out.append(Divisor(s.pivot, magnitude(s.pivot) if own else _of_column(a, s.column, magnitude)))
+            own = plain and not s.exchanges and len(s.rows) == 1
+            measured = _product([_of_column(a, c, magnitude) for c in s.columns])
+            out.append(Divisor(s.pivot, magnitude(s.pivot) if own else measured))
             plain = False
     if rest:
         det = _determinant(rest)
@@ -189,20 +196,20 @@ def _eliminated(
     steps: list[Step] = []
     if n <= CLOSED and not given:
         while (place := _safe_pivot(rows)) is not None:
-            steps.append(_eliminate(rows, *place))
+            steps.append(_eliminate(rows, (place[0],), (place[1],)))
     else:
         order = pivots if pivots is not None else lu(a).pivots
         done: set[int] = set()
-        for k, (r, c) in enumerate(order if given else order[: n - TAIL]):
-            others = [i for i in (spare[k] if k < len(spare) else ()) if i not in done and c in rows[i]]
-            if c not in rows[r] and not others:
+        for group, columns in grouped(order if given else order[: n - TAIL], spare):
+            held = [i for i in group if i not in done and not rows[i].keys().isdisjoint(columns)]
+            if not held or (len(group) == 1 and columns[0] not in rows[group[0]]):
                 raise ModelError(
-                    f"the pivot of row {r}, column {c} of a block of the constraint Jacobian is zero: it cancels, or "
-                    "was never there. Choose another partition, for example partition='pivoting'."
+                    f"the pivot of row {group[0]}, column {columns[0]} of a block of the constraint Jacobian is zero: "
+                    "it cancels, or was never there. Choose another partition, for example partition='pivoting'."
                 )
-            steps.append(_eliminate(rows, r, c, others))
-            done.add(steps[-1].row)
-    used_rows, used_columns = {s.row for s in steps}, {s.column for s in steps}
+            steps.append(_eliminate(rows, group if len(columns) > 1 else tuple(held), columns))
+            done.update(steps[-1].rows)
+    used_rows, used_columns = {r for s in steps for r in s.rows}, {c for s in steps for c in s.columns}
     left = tuple(i for i in range(n) if i not in used_rows)
     columns = tuple(j for j in range(n) if j not in used_columns)
     return steps, left, columns, [[rows[i].get(j, 0) for j in columns] for i in left]
@@ -253,22 +260,51 @@ def _is_number(value: Any) -> bool:
     return value.op is CONST if isinstance(value, Node) else True
 
 
-def _eliminate(rows: list[Row], r: int, c: int, others: Sequence[int] = ()) -> Step:
-    """Take row r, or one of the others with a larger entry, and column c out of the rows, and their product."""
-    r, *later = sorted({r, *others})
-    exchanges = tuple(_exchange(rows, c, r, i) for i in later)
-    upper, rows[r] = rows[r], {}
-    pivot = upper.pop(c)
-    inverse = reciprocal(pivot)
-    lower = {i: _times(row.pop(c), inverse) for i, row in enumerate(rows) if c in row}
-    for i, l in lower.items():
-        for j, u in upper.items():
-            value = difference(rows[i].get(j, 0), sum_of_products([(l, u)]))
+def grouped(pivots: Sequence[tuple[int, int]], spare: Spare) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """(rows, columns) of each step: one column and the rows that may hold its pivot, or two of both together."""
+    out: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+    k = 0
+    while k < len(pivots):
+        (r, c), others = pivots[k], spare[k] if k < len(spare) else ()
+        if others == TOGETHER:
+            k += 1
+            out.append(((r, pivots[k][0]), (c, pivots[k][1])))
+        else:
+            out.append(((r, *others), (c,)))
+        k += 1
+    return out
+
+
+def _eliminate(rows: list[Row], group: tuple[int, ...], columns: tuple[int, ...]) -> Step:
+    """Take columns out of the rows, with as many rows: of a group for one column that with the largest entry."""
+    exchanges: tuple[Exchange, ...] = ()
+    if len(group) > len(columns):
+        first, *later = sorted(group)
+        exchanges = tuple(_exchange(rows, columns[0], first, i) for i in later)
+        group = (first,)
+    upper = tuple(rows[r] for r in group)
+    for r in group:
+        rows[r] = {}
+    square = [[row.pop(c, 0) for c in columns] for row in upper]
+    pivot = _determinant(square)
+    inverse = _inverse(square) if len(group) > 1 else ((reciprocal(pivot),),)
+    lower: dict[int, tuple[Any, ...]] = {}
+    for i, row in enumerate(rows):
+        entries = [row.pop(c, 0) for c in columns]
+        if not all(is_zero(e) for e in entries):
+            lower[i] = tuple(
+                sum_of_products((e, line[k]) for e, line in zip(entries, inverse, strict=True))
+                for k in range(len(group))
+            )
+    for i, ls in lower.items():
+        for j in dict.fromkeys(j for row in upper for j in row):
+            taken = sum_of_products((l, row[j]) for l, row in zip(ls, upper, strict=True) if j in row)
+            value = difference(rows[i].get(j, 0), taken)
             if is_zero(value):
                 rows[i].pop(j, None)
             else:
                 rows[i][j] = value
-    return Step(exchanges, r, c, pivot, inverse, lower, upper)
+    return Step(exchanges, group, columns, pivot, inverse, lower, upper)
 
 
 def _exchange(rows: list[Row], c: int, first: int, second: int) -> Exchange:

@@ -19,7 +19,7 @@ from symbody.formalisms.kinematics import kinematic_map, normalised
 from symbody.formalisms.prescribed import prescribed
 from symbody.formalisms.tree import Tree, build_tree
 from symbody.loops.conditioning import watched
-from symbody.loops.constraints import constraints
+from symbody.loops.constraints import Constraints, constraints
 from symbody.lower.optimize import count_system
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import Mechanism, has_coordinates
@@ -68,6 +68,14 @@ def mechanism_flow(
 def is_reduced(mech: Mechanism, formalism: str | None, partition: Any) -> bool:
     """Whether the equations of `mechanism_flow` solve the loops for dependent joints."""
     return "partition" in _dynamics(mech, formalism, partition).origins
+
+
+def constraints_of(mech: Mechanism) -> Constraints:
+    """All rows of its loops, made once."""
+    from symbody.verbs.closed_problem import ClosedProblem
+
+    found: Constraints = _remember(mech, "constraints", lambda: ClosedProblem(mech).found)
+    return found
 
 
 def _dynamics(mech: Mechanism, formalism: str | None, partition: Any) -> System:
@@ -261,9 +269,9 @@ class _Building:
     def _watch(self, labels: dict[str, Any], units: dict[str, Any]) -> System:
         """What closed loops are watched by; labels and units of its rows are added."""
         from symbody.loops.partition import Partition
-        from symbody.verbs.closed_problem import ClosedProblem, partition_of
+        from symbody.verbs.closed_problem import partition_of
 
-        found = ClosedProblem(self.mech).found
+        found = constraints_of(self.mech)
         chosen = None
         if not self.whole:
             wanted: Any = self.partition

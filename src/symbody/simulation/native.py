@@ -24,7 +24,7 @@ from symbody.simulation.steps import NEAR, hermite, stage_times, step_index, str
 from symbody.system.system import System
 
 WORK = 3e7  # operations in one call of the march, about a hundredth of a second
-FEW = 256  # steps in one call where loops are closed
+FEW = 2048  # steps in one call where loops are closed
 FAILURES = {
     2: Outcome.NOT_FINITE,
     3: Outcome.STEP_TOO_SMALL,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -47,8 +47,9 @@ Distance = Callable[[float, np.ndarray], float]  # (t, x) -> what vanishes at a 
 
 @dataclass(frozen=True, eq=False)
 class Passage:
-    """From where it was asked for near to the zone (`near`), through it to (end, x_end); t, x, rates: samples inside.
+    """From where it was asked for near to the zone (`near`), through it, and far enough from it (`far`).
 
+    t, x, rates  samples inside
     instant  of the singular position
     error    of x_end, as the last rounds tell, relative to the way of the passage; or, where it is more, of the energy
              beside the kinetic one
@@ -58,13 +59,20 @@ class Passage:
     zones: ClassVar[tuple[float, ...]] = (3e-2, 1.5e-2, 7e-3)
 
     near: Leg
+    far: Leg
     t: np.ndarray
     x: np.ndarray
     rates: np.ndarray
     instant: float
-    end: float
-    x_end: np.ndarray
     error: float
+
+    @property
+    def end(self) -> float:
+        return self.far.t_end
+
+    @property
+    def x_end(self) -> np.ndarray:
+        return self.far.x_end
 
 
 def pass_by_inertia(
@@ -125,7 +133,8 @@ def _tried(
     values, rates = (np.array([f(s) for s in times]).reshape(len(times), len(x0)) for f in (sides.state, sides.rate))
     if len(times) and times[-1] == end:
         values[-1] = after
-    return Passage(near, times, values, rates, instant, end, after, error)
+    far = _leave(session, end, after, REACH * ahead, wanted)
+    return Passage(near, far, times, values, rates, instant, error)
 
 
 def _balanced(session: Session, sides: _Sides, balance: Balance, end: float) -> tuple[np.ndarray, float]:
@@ -211,6 +220,8 @@ _helpers: WeakKeyDictionary[Flow, tuple[Feed, NativeAdaptive]] = WeakKeyDictiona
 def _helper(session: Session) -> NativeAdaptive:
     """The Flow by a method of high order, without events."""
     feed, helper = _helpers.get(session.flow, (None, None))
+    if helper is not None:
+        helper.next = None  # nothing is left of an earlier passage
     if helper is None or feed is not session.feed:
         plain = session.flow.replace(guards=None)
         helper = NativeAdaptive(plain, "dopri8", session.feed, TIGHT, TIGHT, parameters=session.settings.parameters)
@@ -259,8 +270,11 @@ def _nearest(distance: Distance, sides: _Sides, start: float, end: float) -> tup
 def _approach(
     session: Session, distance: Distance, zone: float, t: float, x: np.ndarray, wanted: np.ndarray
 ) -> Leg | None:
-    """From (t, x) up to the border of the zone by the method of the run, as far as it gets."""
-    helper = _helper(session)
+    """From (t, x) up to the border of the zone, as far as it gets.
+
+    Errors grow there too: the tolerances are tight, unless events are to be found on the way by the method of the run.
+    """
+    driver: Any = _helper(session) if session.flow.guards is None else session.driver
     near = Leg(np.zeros(0), np.zeros((0, len(x))), t, x)
     left, ahead = distance(t, x), _time_left(distance, session, t, x)
     share = CAUTIOUS  # of the time that seems to be left: the distance does not vanish in a straight line
@@ -271,14 +285,25 @@ def _approach(
             return None
         goal = near.t_end + ahead * min(1 - 1.5 * zone / left, share)
         times = wanted[(wanted > near.t_end) & (wanted <= goal)]
-        leg = helper.advance(near.t_end, near.x_end, goal, times)
-        helper.next = None
+        leg = driver.advance(near.t_end, near.x_end, goal, times)
+        if leg.events:
+            return None
         nearer = distance(leg.t_end, leg.x_end), _time_left(distance, session, leg.t_end, leg.x_end)
         if not leg.outcome.ok or not nearer[1] < np.inf:
             share /= 2  # too far
             continue
         near, (left, ahead), share = together([near, leg]), nearer, CAUTIOUS
     return near
+
+
+def _leave(session: Session, t: float, x: np.ndarray, span: float, wanted: np.ndarray) -> Leg:
+    """From (t, x) away from the zone in the same way, where nothing is to happen."""
+    nothing = Leg(np.zeros(0), np.zeros((0, len(x))), t, x)
+    end = min(_on_grid(session, t + span), session.end)
+    if session.flow.guards is not None or end <= t or session.feed.stop(t) < end:
+        return nothing
+    leg = _helper(session).advance(t, x, end, wanted[(wanted > t) & (wanted <= end)])
+    return leg if leg.outcome.ok and leg.t_end == end else nothing
 
 
 def _time_left(distance: Distance, session: Session, t: float, x: np.ndarray) -> float:

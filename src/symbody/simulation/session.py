@@ -144,7 +144,7 @@ class Session:
         while end - self.t > 4 * EPS * max(abs(end), abs(self.t)):
             stop = min(end, self.feed.stop(self.t), self.driver.border(self.t))
             low, high = np.searchsorted(wanted, [self.t, stop], side="right")
-            leg = self._stretch(stop, wanted[low:high])
+            leg = self._stretch(stop, wanted[low:high], wanted[low:])
             self._take(leg)
             if not leg.outcome.ok:
                 self._collect_end()
@@ -175,8 +175,11 @@ class Session:
             return Outcome.INTERRUPTED
         return Outcome.TOO_MANY_STEPS if self.statistics.get("steps", 0) > self.settings.max_steps else None
 
-    def _stretch(self, stop: float, times: np.ndarray) -> Leg:
-        """One stretch, with samples at `times`; where loops are watched it may be shorter than the driver's."""
+    def _stretch(self, stop: float, times: np.ndarray, later: np.ndarray) -> Leg:
+        """One stretch, with samples at `times`; where loops are watched it may be shorter than the driver's, or longer.
+
+        later: all instants of samples from now on.
+        """
         leg: Leg = self.driver.advance(self.t, self.x, stop, times)
         if self.lookout is None or self.x.ndim != 1:
             return leg
@@ -188,7 +191,7 @@ class Session:
                 return replace(leg, outcome=Outcome.LOOP_OPENED, events=())
             if not self.lookout.crossed(seen[0]):
                 return leg
-        return leg if self.watch is None else self.watch.inspect(self, leg, times)
+        return leg if self.watch is None else self.watch.inspect(self, leg, later)
 
     def _take(self, leg: Leg) -> None:
         """Keep what a stretch gave."""

@@ -30,7 +30,7 @@ from symbody.simulation.initial import check_prescribed, initial_values, state_v
 from symbody.simulation.inputs import Assignment, Constant, Feedback, OfTime, read_inputs
 from symbody.simulation.lookout import Lookout, bounds_of
 from symbody.simulation.makers import EMBEDDED, IMPLICIT, STIFF, choose_method, make_driver
-from symbody.simulation.mechanism_flow import is_reduced, mechanism_flow
+from symbody.simulation.mechanism_flow import constraints_of, is_reduced, mechanism_flow
 from symbody.simulation.progress import progress_bar
 from symbody.simulation.recording import trajectory
 from symbody.simulation.sampling import read_samples
@@ -389,12 +389,12 @@ def _watch(
     """Who looks after closed loops during the motion; None where no joints are solved for."""
     from symbody.loops.partition import Partition
     from symbody.simulation.switching import Watch, Way
-    from symbody.verbs.closed_problem import ClosedProblem, partition_of
+    from symbody.verbs.closed_problem import partition_of
 
     wanted = "auto" if partition is None else partition
     if not is_reduced(mech, formalism, wanted):
         return None
-    found = ClosedProblem(mech).found
+    found = constraints_of(mech)
     chosen = wanted if isinstance(wanted, Partition) else partition_of(mech, found, wanted)
     watch = Watch(Way(found, chosen, connected, events), remake, settings.parameters, look)
     first = np.atleast_2d(x)[0]  # of a batch
@@ -408,10 +408,9 @@ def _lookout(mech: Mechanism, partition: Any, flow: Flow, settings: Settings, fe
     """What is looked at after every step of a mechanism with closed loops."""
     from symbody.loops.assembly import length_scale
     from symbody.loops.numeric import Numeric
-    from symbody.verbs.closed_problem import ClosedProblem
 
     plain = {n: float(v) for n, v in settings.parameters.items() if np.ndim(v) == 0}
-    length = length_scale(Numeric(ClosedProblem(mech).found, plain, settings.start))
+    length = length_scale(Numeric(constraints_of(mech), plain, settings.start))
     loosely = isinstance(partition, Augmented) and partition != Augmented()
     return Lookout(flow, settings.parameters, bounds_of(flow.units["watch"], length, loosely), feed.at)
 

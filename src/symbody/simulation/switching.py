@@ -34,9 +34,9 @@ from symbody.simulation.passing import GROSS, pass_by_inertia
 from symbody.simulation.session import Segment, Session
 from symbody.simulation.trajectory import Event
 
-LOW = 0.4  # of its size where the partition was taken up, or looked into last: a measure below is looked into
+LOW = 0.5  # of its size where the partition was taken up, or looked into last: a measure below is looked into
 HIGH = 4.0  # above this much of it, where that size was a poor one, it is taken again
-WORTH = 2.5  # another partition must be better by this factor: a margin, so that none is taken back soon
+WORTH = 2.0  # another partition must be better by this factor: a margin, so that none is taken back soon
 KNOWN = 0.6  # one whose equations exist already may be worse than the best by this much
 AHEAD = (0.5, 1.0, 1.5)  # times until the present partition becomes singular: where others are compared too
 FARTHEST = 0.7  # rad of the fastest joint, to which the way ahead is straight enough
@@ -163,7 +163,7 @@ class Watch:
     def inspect(self, session: Session, leg: Leg, wanted: np.ndarray) -> Leg:
         """The stretch as it may stand: shorter if the partition is changed before it, or with a passage at its end.
 
-        wanted: (k,) instants of samples after the stretch's beginning.
+        wanted: (k,) instants of all samples after the stretch's beginning.
         """
         look = self.look
         if leg.outcome in LOST:
@@ -380,8 +380,8 @@ class Watch:
             self.look.down, self.look.up = down, up
             return None
         kept = _until(leg, t, x)
-        times = np.concatenate([kept.t, passed.near.t, passed.t])
-        states = np.concatenate([kept.x, passed.near.x, passed.x])
+        times = np.concatenate([kept.t, passed.near.t, passed.t, passed.far.t])
+        states = np.concatenate([kept.x, passed.near.x, passed.x, passed.far.x])
         flow = session.flow
         count = session.count + len(kept.t) + len(passed.near.t)
         _mark(session, Segment(count, flow, passed.rates), Segment(count + len(passed.t), flow))
@@ -390,8 +390,10 @@ class Watch:
         session.events.append(Event(passed.instant, "singular position", text))
         session.statistics["passages"] = session.statistics.get("passages", 0) + 1
         adopt(session, self.way.connected, self.way.prepared)
+        session.feed.skip(passed.end)
         self.take_up(passed.end, passed.x_end)
-        statistics = {n: leg.statistics.get(n, 0) + passed.near.statistics.get(n, 0) for n in leg.statistics}
+        parts = (leg.statistics, passed.near.statistics, passed.far.statistics)
+        statistics = {n: sum(part.get(n, 0) for part in parts) for n in leg.statistics}
         return Leg(times, states, passed.end, passed.x_end, statistics=statistics)
 
 

@@ -67,12 +67,16 @@ class ClosedProblem(Problem):
                 f"is dependent all the time. Say which is meant: mech.with_loops({_held(opening)}), True for closed, "
                 "False for open. forward_dynamics, reactions, energy and simulate take the switch as an input."
             )
+        # the choice is that of the mechanism, whatever joints are kept
+        found = constraints(build_tree(self.mech)) if self.kept else self.found
         if isinstance(self.wanted, Partition):
             check_partition(self.found, self.wanted)
         else:
-            # the choice is that of the mechanism, whatever joints are kept
-            found = constraints(build_tree(self.mech)) if self.kept else self.found
             self.wanted = partition_of(self.mech, found, self.wanted)
+        if self.kept and np.any(self.found.pattern & ~found.pattern):
+            # rows in the axes of a body that is kept have entries that the order of the blocks does not know
+            moving = velocity_names(self.mech)
+            self.wanted = choose_partition(self.found, [moving[k] for k in self.wanted.independent])
         if self.wanted.condition > SINGULAR and _locked_everywhere(self.found, self.wanted):
             names = ", ".join(velocity_names(self.mech)[k] for k in self.wanted.independent)
             raise ModelError(

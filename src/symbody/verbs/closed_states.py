@@ -88,7 +88,7 @@ class ClosedStates(States):
         """As many positions as asked for, at which dependent velocities follow well from independent ones."""
         if not len(q):
             return q
-        size = np.array([np.linalg.norm(self.by_independent(one), 2) for one in q])
+        size = np.array([np.linalg.norm(self.by_independent(one)) for one in q])
         q = q[size <= max(WORST_CONDITION, float(size.min()))]
         order = rng.permutation(len(q))
         return q[np.resize(order, count)]

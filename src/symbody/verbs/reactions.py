@@ -39,7 +39,8 @@ def reactions(
     joints: their names (None: all that move; fixed and locked ones, by name, give what they hold); wrenches: bodies
     with a wrench from outside, as in inverse_dynamics.
     Closed loops (unless loops is False): (q, qd, tau) -> the same, and reaction_<cut> (6,) of the first body on the
-    second, in the axes of the second frame at its origin. They follow from the motion, hence from the efforts tau.
+    second, in the axes of the second frame at its origin; reaction_<cut>_cut where a joint of the output has the name
+    of the cut. They follow from the motion, hence from the efforts tau.
     formulation  as in `forward_dynamics`: "augmented" takes q and qd as they are, and is meant where a loop opens and
                  closes: its switch s_<loop> is an input then, and an open loop has no reaction
     """
@@ -53,6 +54,12 @@ def reactions(
     return optimize_system(_named(problem.assemble("inverse", outputs, ""), mech, joints), preset)
 
 
+def cut_output(cut: str, joints: Sequence[str]) -> str:
+    """Name of the output of a cut beside those of joints."""
+    name = f"reaction_{identifier(cut)}"
+    return f"{name}_cut" if name in {f"reaction_{identifier(j)}" for j in joints} else name
+
+
 def _moves(joint: Joint) -> bool:
     return joint.mode != "locked" and bool(KINDS[joint.kind].motions(joint))
 
@@ -64,7 +71,7 @@ def _still(mech: Mechanism, joints: Sequence[str]) -> tuple[str, ...]:
 
 def _named(system: System, mech: Mechanism, joints: Sequence[str]) -> System:
     names = {f"reaction_{identifier(n)}": f"wrench of joint {n} on its child, Newton-Euler" for n in joints}
-    names |= {f"reaction_{identifier(c.name)}": f"wrench of loop {c.name} on its second body" for c in mech.cuts}
+    names |= {cut_output(c.name, joints): f"wrench of loop {c.name} on its second body" for c in mech.cuts}
     return system.replace(
         name=f"{identifier(mech.name)}_reactions",
         origins={**system.origins, **{n: text for n, text in names.items() if n in system.outputs}},
@@ -104,7 +111,7 @@ def _closed(
         f"reaction_{identifier(name)}": nodes[6 * k : 6 * k + 6] for k, name in enumerate(joints)
     }
     for name, (force, moment) in by_cut.items():
-        outputs[f"reaction_{identifier(name)}"] = [*moment, *force]
+        outputs[cut_output(name, joints)] = [*moment, *force]
     problem.states, problem.derivatives = {}, {}
     if closure is None:
         return optimize_system(_named(problem.closed_system("forward", outputs, ""), mech, joints), preset)

@@ -29,7 +29,7 @@ from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_expl
 from symbody.verbs.energy import energy
 from symbody.verbs.kinematics import kinematics
 from symbody.verbs.loops import closure
-from symbody.verbs.reactions import reactions
+from symbody.verbs.reactions import cut_output, reactions
 from symbody.verbs.verify import indefiniteness, states_after
 from symbody.verbs.verify_derivatives import STEP, closed_derivatives
 from symbody.verbs.verify_tree import AGREE, energy_error, frames_error, frames_of, reaction_error
@@ -348,7 +348,7 @@ def _reactions(
     for cut, (_, _, two) in zip(mechanism.cuts, point.closures.body_maps(motion), strict=True):
         body, frame = cut.second
         rotation, position = point.model.frames.get((body, frame), (np.eye(3), np.zeros(3)))
-        local = output_of(found, f"reaction_{identifier(cut.name)}")
+        local = output_of(found, cut_output(cut.name, names))
         index = point.model.index[body]
         turn, origin = np.broadcast_to(rotation, (motion.count, 3, 3)), np.broadcast_to(position, (motion.count, 3))
         if index >= 0:

@@ -1,0 +1,176 @@
+"""Faults by hand: textual patches, each of which must apply once and be refused.
+
+The first seven are those that a certificate once missed; the others are mistakes that programmers of dynamics make.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Patch:
+    """In `file`, below src/symbody, the text `old` becomes `new`."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+
+
+def patched(patch: Patch, source: str) -> str:
+    """The source with the patch; `old` must stand there exactly once."""
+    found = source.count(patch.old)
+    if found != 1:
+        raise ValueError(f"{patch.name}: {patch.old!r} stands {found} times in {patch.file}; expected once.")
+    return source.replace(patch.old, patch.new)
+
+
+PATCHES = (
+    Patch(
+        "steiner_term",
+        "spatial/inertia.py",
+        "at_origin = np.asarray(tensor, dtype=object) + steiner(mass, com)",
+        "at_origin = np.asarray(tensor, dtype=object)",
+    ),
+    Patch(
+        "joint_axis", "formalisms/tree.py", 'return None, "xyz".index(letter), 1', 'return None, "xzy".index(letter), 1'
+    ),
+    Patch(
+        "offset_sign",
+        "formalisms/tree.py",
+        "offset = origin + _turn(to_link, placement.position)",
+        "offset = origin - _turn(to_link, placement.position)",
+    ),
+    Patch(
+        "cut_frame_scaled",
+        "loops/constraints.py",
+        "shift, turn = t3.triple(placement.position)",
+        "shift, turn = t3.scaled(1.001, t3.triple(placement.position))",
+    ),
+    Patch(
+        "closure_shifted",
+        "loops/cut_rows.py",
+        'yield self.row(name, gap.value[k], _component(gap.columns, k), gap.bias[k], "m", text, force=_axis(k))',
+        'yield self.row(name, gap.value[k] + 1e-3, _component(gap.columns, k), gap.bias[k], "m", text, force=_axis(k))',
+    ),
+    Patch(
+        "damper_halved",
+        "library/springs.py",
+        "return -stiffness * (Z - length) - damping * Zd",
+        "return -stiffness * (Z - length) - damping / 2 * Zd",
+    ),
+    Patch(
+        "columns_of_J_zero",
+        "formalisms/jacobians.py",
+        "return [_assemble(tree, columns) for columns in found]",
+        "return [_assemble(tree, {}) for columns in found]",
+    ),
+    # -- bodies and joints
+    Patch(
+        "axis_of_a_vector",
+        "formalisms/tree.py",
+        "np.stack([x, np.cross(z, x), z], axis=1)",
+        "np.stack([x, np.cross(z, x), z], axis=0)",
+    ),
+    Patch("axis_against", "formalisms/tree.py", "1 if is_one(axis[k]) else -1", "1"),
+    Patch("pitch_forgotten", "formalisms/tree.py", "link.pitch = tree.node(joint.pitch)", "link.pitch = 1"),
+    Patch(
+        "ratio_once", "formalisms/tree.py", "link.reflected = inertia * ratio**2", "link.reflected = inertia * ratio"
+    ),
+    Patch(
+        "rotor_counted_twice", "formalisms/tree.py", "Inertia(0, zeros(3), -tensor)", "Inertia(0, zeros(3), 0 * tensor)"
+    ),
+    Patch(
+        "mimic_offset", "formalisms/tree.py", "ratio * tree.q[iq] + shift, ratio", "ratio * tree.q[iq] - shift, ratio"
+    ),
+    Patch(
+        "locked_against",
+        "formalisms/tree.py",
+        "elementary_rotation(axis, sign * value)",
+        "elementary_rotation(axis, -sign * value)",
+    ),
+    Patch(
+        "gravity_turned",
+        "formalisms/tree.py",
+        "tree.gravity = tree.node(mechanism.gravity)",
+        "tree.gravity = tree.node(mechanism.gravity)[[1, 0, 2]]",
+    ),
+    Patch(
+        "quaternion_rate",
+        "spatial/quaternion.py",
+        "[w, -z, y], [z, w, -x], [-y, x, w]]",
+        "[w, z, -y], [-z, w, x], [y, -x, w]]",
+    ),
+    # -- laws
+    Patch("spring_without_length", "library/springs.py", "d2 = (Z - length) ** 2", "d2 = Z**2"),
+    Patch("cubic_term", "library/springs.py", "(stiffness + cubic * d * d) * d", "(stiffness + cubic * d) * d"),
+    Patch("rope_pushes", "library/springs.py", "select(length < Z, minimum(", "select(length < Z, maximum("),
+    Patch(
+        "stribeck_level",
+        "library/friction.py",
+        "(level + (breakaway - level) * fading)",
+        "(breakaway + (breakaway - level) * fading)",
+    ),
+    Patch(
+        "coulomb_sign",
+        "library/friction.py",
+        "return -level * direction(v, width)",
+        "return level * direction(v, width)",
+    ),
+    Patch("rest_forgotten", "formalisms/efforts.py", "t3.minus(q, rest)", "q"),
+    Patch("elastic_damping", "formalisms/efforts.py", "t3.times(damping, qd[own])", "t3.times(damping, qd[0])"),
+    Patch(
+        "line_against",
+        "formalisms/link_forces.py",
+        "zip(line.sides, (per_length, -per_length))",
+        "zip(line.sides, (per_length, per_length))",
+    ),
+    Patch(
+        "friction_slow",
+        "library/contact.py",
+        "sqrt(speed_squared + slowest * slowest)",
+        "sqrt(speed_squared + slowest)",
+    ),
+    # -- loops
+    Patch(
+        "rod_too_long",
+        "loops/cut_rows.py",
+        "t3.minus(t3.dot(gap.value, gap.value), t3.times(length, length))",
+        "t3.minus(t3.dot(gap.value, gap.value), t3.times(1.001, t3.times(length, length)))",
+    ),
+    Patch(
+        "rod_bias",
+        "loops/cut_rows.py",
+        "bias = t3.plus(t3.dot(gap.rate, gap.rate), t3.dot(gap.value, gap.bias))",
+        "bias = t3.dot(gap.value, gap.bias)",
+    ),
+    Patch(
+        "rod_in_time",
+        "loops/cut_rows.py",
+        "t3.plus(t3.times(rate, rate), t3.times(length, second))",
+        "t3.times(length, second)",
+    ),
+    Patch("cut_force_on_first", "loops/wrenches.py", "((first, -1), (second, 1))", "((first, 1), (second, 1))"),
+    Patch(
+        "cut_axes",
+        "loops/wrenches.py",
+        "cuts[cut.name] = (t3.apply_transposed(axes, force)",
+        "cuts[cut.name] = (t3.apply(axes, force)",
+    ),
+    Patch(
+        "coupling_in_time",
+        "loops/couplings.py",
+        "rest = jacobian([e], [time])[0][0] if time is not None else 0",
+        "rest = 0",
+    ),
+    # -- energies and motions
+    Patch(
+        "kinetic_mixed",
+        "formalisms/energy.py",
+        "mixed = t3.times(2, t3.dot(v, t3.cross(w, s)))",
+        "mixed = t3.dot(v, t3.cross(w, s))",
+    ),
+    Patch("rotor_without_energy", "formalisms/energy.py", "if not t3.is_zero(link.reflected):", "if False:"),
+    Patch("reaction_in_link_axes", "formalisms/reactions.py", "if link.body_rotation is not None:", "if False:"),
+)
