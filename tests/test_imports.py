@@ -22,7 +22,7 @@ LAYERS = (
     ("rewrite", "spatial", "system"),
     ("model", "library"),
     ("formalisms", "bondgraph", "reference"),
-    ("loops",),
+    ("loops", "proof"),
     ("lower",),
     ("codegen", "interop"),
     ("verbs",),

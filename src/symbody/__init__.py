@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from symbody.simulation.events import When
     from symbody.simulation.simulate import resume, simulate
     from symbody.simulation.trajectory import Trajectory
+    from symbody.verbs.driven_efforts import driven_efforts
     from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
     from symbody.verbs.energy import energy
     from symbody.verbs.kinematics import kinematics
@@ -94,6 +95,7 @@ _LATER = {
     "kinematics": "symbody.verbs.kinematics",
     "energy": "symbody.verbs.energy",
     "reactions": "symbody.verbs.reactions",
+    "driven_efforts": "symbody.verbs.driven_efforts",
     "regressor": "symbody.verbs.parameters",
     "base_parameters": "symbody.verbs.parameters",
     "verify": "symbody.verbs.verify",
@@ -148,7 +150,7 @@ def _optimize_with_report(self: System, preset: str = "full", **options: Any) ->
 
 
 def _count(self: System) -> Counts:
-    """Operations of the System as it is: .mul .add .div .total .trig .other .setup."""
+    """Operations of the System as it is: .mul .add .div .total .trig .other .setup .checks."""
     from symbody.lower.optimize import count_system
 
     return count_system(self)
@@ -228,8 +230,9 @@ for _name, _verb in {
 __all__ = [
     "External", "Graph", "Mechanism", "Node", "SymbodyError", "System", "Trajectory", "When", "acos", "acosh",
     "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "closure", "cos",
-    "cosh", "define", "energy", "equal", "equilibrium", "evaluate", "exp", "extern", "floor", "forward_dynamics",
-    "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics", "linearize", "load", "log",
+    "cosh", "define", "driven_efforts", "energy", "equal", "equilibrium", "evaluate", "exp", "extern", "floor",
+    "forward_dynamics", "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics", "linearize",
+    "load", "log",
     "mask", "maximum", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor", "resume", "select",
     "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve", "sqrt", "substitute", "symbol",
     "symbols", "table", "tan", "tanh", "trim", "unmask", "verify", "write_report",

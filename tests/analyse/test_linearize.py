@@ -268,7 +268,7 @@ def test_driven_joint_is_held_or_an_input():
     held = linearize(mech, inputs={"t": np.pi / 6})
     assert held.coordinates == ("pivot",)
     assert held.qdd0[0] == pytest.approx(-0.9)
-    linear = linearize(mech, driven="input", qdd0=[0, 0])
+    linear = linearize(mech, driven="parts", qdd0=[0, 0])
     assert linear.inputs == ("tau.pivot", "q.rail", "qd.rail", "qdd.rail")
     np.testing.assert_allclose(linear.A, [[0, 1], [-g / length, 0]], atol=1e-12)
     # about +y a positive angle swings the bob to -x, so that the rail's acceleration turns it forward
@@ -349,11 +349,14 @@ def test_a_mechanism_whose_motion_is_all_prescribed():
         .joint("rail", "prismatic", "world", "table", axis="x", mode="driven", value="sin(2*t)")
         .done()
     )
-    linear = linearize(mech, driven="input", outputs=["qdd", "p.table"])
+    linear = linearize(mech, driven="parts", outputs=["qdd", "p.table"])
     assert linear.size == 0
     assert linear.A.shape == (0, 0)
     np.testing.assert_array_equal(linear.D[:2], [[0, 0, 1], [1, 0, 0]])
     np.testing.assert_allclose(linear.u0, [0, 2, 0])
+    linear = linearize(mech, driven="input", outputs=["qdd", "p.table"])
+    np.testing.assert_array_equal(np.hstack([linear.D, linear.D1, linear.D2])[:2], [[0, 0, 1], [1, 0, 0]])
+    np.testing.assert_allclose(linear.u0, [0])
 
 
 def test_redundant_constraints_are_found():

@@ -90,7 +90,8 @@ def test_bars_that_just_reach_are_singular_whatever_their_size(kind, size):
 
 
 def test_a_rod_of_the_greatest_and_of_the_least_length_is_singular():
-    for length, expected in ((0.9, True), (0.1, True), (0.899, False), (0.101, False), (0.5, False)):
+    """So is one of 0.5 m at q = 0: a flat parallelogram, which may go on with parallel or with crossed levers."""
+    for length, expected in ((0.9, True), (0.1, True), (0.899, False), (0.101, False), (0.6, False), (0.5, True)):
         assert bool(judged(rodded(length))) == expected, length
 
 

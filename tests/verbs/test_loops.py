@@ -143,7 +143,7 @@ def test_verify_certifies_closed_loops():
     certificate = sb.verify(four_bar(), states=3)
     assert certificate.passed, str(certificate)
     texts = " ".join(c.text for c in certificate.checks)
-    for words in ("augmented", "null space", "do no work", "loops are closed"):
+    for words in ("augmented", "accelerations equal the reference", "do no work", "loops are closed"):
         assert words in texts
 
 
@@ -161,8 +161,7 @@ def test_verify_sees_a_wrong_program(monkeypatch):
     monkeypatch.setattr(verify_loops, "forward_dynamics", wrong)
     certificate = sb.verify(geared_arms(), states=3)
     failed = [c.text for c in certificate.checks if not c.passed]
-    assert any("null space" in text for text in failed)
-    assert any("augmented" in text for text in failed)
+    assert "closed loops: accelerations equal the reference" in failed
 
 
 def test_rewriting_again_keeps_the_values():

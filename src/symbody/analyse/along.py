@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from symbody.analyse.closed_samples import closed_samples
+from symbody.analyse.closed_samples import branch_at, closed_samples
 from symbody.analyse.sampled_motion import SampledMotion, sampled_motion
 from symbody.codegen.compile import compile_system
 from symbody.errors import ModelError, NameLookupError, nearest
@@ -54,14 +54,15 @@ def inverse_along(
     """
     samples = sampled_motion(mech, motion, q, qd, qdd)
     values: dict[str, Any] = dict(check_given(mech, parameters))
-    system = _system(mech, formalism)
+    partition = branch_at(mech, samples, values)
+    system = _system(mech, formalism, partition)
     if "tau" not in system.outputs:
         raise ModelError(
             f"{mech.name} has fewer actuators than degrees of freedom, so that no efforts give any motion exactly; "
             "actuate more joints, or use sb.inverse_dynamics for Psi and G."
         )
     if has_loops(mech):
-        samples = closed_samples(mech, samples, values)
+        samples = closed_samples(mech, samples, values, partition)
     given = _arguments(mech, samples, motion, inputs, system.inputs)
     notes = list(samples.notes)
     found = _called(system, given, values, threads)
@@ -79,7 +80,7 @@ def inverse_along(
     labels |= {"power": labels["tau"], "work": labels["tau"]}
     units |= {"power": "W", "work": "J"}
     if outputs is not None:
-        recorder, more_labels, more_units = _recorder(mech, outputs)
+        recorder, more_labels, more_units = _recorder(mech, outputs, partition)
         if recorder is not None:
             given = _arguments(mech, samples, motion, inputs, recorder.inputs) | {"tau": tau}
             given = {n: given[n] for n in recorder.inputs}
@@ -98,15 +99,16 @@ def inverse_along(
     )
 
 
-_ready: WeakKeyDictionary[Mechanism, dict[str, System]] = WeakKeyDictionary()
+_ready: WeakKeyDictionary[Mechanism, dict[Any, System]] = WeakKeyDictionary()
 
 
-def _system(mech: Mechanism, formalism: str) -> System:
-    """Inverse dynamics, made once for a Mechanism."""
+def _system(mech: Mechanism, formalism: str, partition: Any) -> System:
+    """Inverse dynamics, made once for a Mechanism and a branch of it."""
     kept = _ready.setdefault(mech, {})
-    if formalism not in kept:
-        kept[formalism] = inverse_dynamics(mech, formalism)
-    return kept[formalism]
+    if (formalism, partition) not in kept:
+        loops = {"partition": partition} if has_loops(mech) else {}
+        kept[formalism, partition] = inverse_dynamics(mech, formalism, **loops)
+    return kept[formalism, partition]
 
 
 def _arguments(
@@ -153,9 +155,9 @@ def _integral(t: np.ndarray, values: np.ndarray) -> np.ndarray:
     return out
 
 
-def _recorder(mech: Mechanism, outputs: Any) -> tuple[System | None, dict[str, Any], dict[str, Any]]:
+def _recorder(mech: Mechanism, outputs: Any, partition: Any) -> tuple[System | None, dict[str, Any], dict[str, Any]]:
     """What `outputs` names as a System of q, qd, qdd, tau and t, with labels and units."""
-    dynamics = inverse_dynamics(mech, FORMALISM)
+    dynamics = _system(mech, FORMALISM, partition)
     graph = Graph(mech.name)
 
     def symbols(name: str, size: int) -> np.ndarray:
@@ -170,7 +172,7 @@ def _recorder(mech: Mechanism, outputs: Any) -> tuple[System | None, dict[str, A
             for k, s in enumerate(array.flat):
                 new.flat[k] = graph.symbol(s.data.name, "input")
             base[name] = new
-    known = Quantities(mech, graph, base, dynamics)
+    known = Quantities(mech, graph, base, dynamics, partition)
     record = recorded(known, outputs)
     chosen = {n: x for n, x in record.found.items() if n not in base}
     if not chosen:

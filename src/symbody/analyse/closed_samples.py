@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -12,23 +13,39 @@ from symbody.analyse.tangent import places
 from symbody.codegen.compile import compile_system
 from symbody.errors import ModelError, SolveError
 from symbody.formalisms.tree import build_tree
+from symbody.loops.assembly import assemble
 from symbody.loops.constraints import constraints
+from symbody.loops.partition import Partition
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import System
-from symbody.verbs.loops import closure, partition_of
+from symbody.verbs.assemble import has_loops
+from symbody.verbs.closed_problem import partition_of, wanted_at
+from symbody.verbs.loops import closure
 
-_ready: WeakKeyDictionary[Mechanism, tuple[System, Any, np.ndarray]] = WeakKeyDictionary()
+_ready: WeakKeyDictionary[Mechanism, dict[Any, tuple[System, Any, np.ndarray]]] = WeakKeyDictionary()
 
 
-def closed_samples(mech: Mechanism, samples: SampledMotion, parameters: dict[str, Any]) -> SampledMotion:
+def branch_at(mech: Mechanism, samples: SampledMotion, parameters: Mapping[str, Any]) -> Any:
+    """The partition for the branch of the first instant: "auto" where that of the other verbs holds there."""
+    if not has_loops(mech):
+        return "auto"
+    values = {n: float(v) for n, v in parameters.items() if np.ndim(v) == 0}
+    start = assemble(mech, samples.q[0], values, time=float(samples.t[0]))
+    return wanted_at(mech, start, "auto", values, float(samples.t[0]))
+
+
+def closed_samples(
+    mech: Mechanism, samples: SampledMotion, parameters: dict[str, Any], partition: Any = "auto"
+) -> SampledMotion:
     """The motion of the independent joints with all loops closed: q and qd of the dependent ones follow.
 
     The first instant starts from the given q, every other one from the closed q before it: the branch does not change.
     """
-    if mech not in _ready:
-        made = closure(mech)
-        _ready[mech] = made, compile_system(made, level="quick", lanes=1), _dependent(mech)
-    system, kernel, dependent = _ready[mech]
+    kept = _ready.setdefault(mech, {})
+    if partition not in kept:
+        made = closure(mech, partition)
+        kept[partition] = made, compile_system(made, level="quick", lanes=1), _dependent(mech, partition)
+    system, kernel, dependent = kept[partition]
     own = {n: v for n, v in parameters.items() if n in system.parameters}
     q, qd = samples.q.copy(), samples.qd.copy()
     for k, t in enumerate(samples.t):
@@ -42,9 +59,9 @@ def closed_samples(mech: Mechanism, samples: SampledMotion, parameters: dict[str
     return SampledMotion(samples.t, q, qd, samples.qdd, samples.notes)
 
 
-def _dependent(mech: Mechanism) -> np.ndarray:
+def _dependent(mech: Mechanism, chosen: Any) -> np.ndarray:
     """(nq,) coordinates that the loops determine."""
-    partition = partition_of(mech, constraints(build_tree(mech)))
+    partition = chosen if isinstance(chosen, Partition) else partition_of(mech, constraints(build_tree(mech)), chosen)
     velocities = np.zeros(mech.nv, dtype=bool)
     velocities[list(partition.dependent)] = True
     out = np.zeros(mech.nq, dtype=bool)

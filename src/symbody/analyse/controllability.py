@@ -118,7 +118,7 @@ def minimal(model: Any, tolerance: float = TOLERANCE) -> StateSpace:
     A, B, C = Q.T @ A @ Q, Q.T @ B, C @ Q
     rank, Q = staircase(A.T, C.T, tolerance)
     Q = Q[:, :rank]
-    return StateSpace(Q.T @ A @ Q, Q.T @ B, C @ Q, ss.D, (), ss.inputs, ss.outputs, ss.dt)
+    return StateSpace(Q.T @ A @ Q, Q.T @ B, C @ Q, ss.D, (), ss.inputs, ss.outputs, ss.dt, ss.D1, ss.D2)
 
 
 def controllability_matrix(model: Any) -> np.ndarray:

@@ -18,7 +18,7 @@ def discretize(model: Any, dt: float, method: str = "zoh", prewarp: float | None
     zoh      inputs are held between instants: exact, by the matrix exponential of [[A, B], [0, 0]] (Van Loan 1978)
     tustin   s = 2 (z - 1) / (dt (z + 1)); prewarp (rad/s): the frequency at which both responses agree exactly
     """
-    ss = as_state_space(model)
+    ss = as_state_space(model).proper("discrete time")
     if ss.dt is not None:
         raise DefinitionError(f"the model is discrete already, with dt {ss.dt:g} s.")
     if not dt > 0:

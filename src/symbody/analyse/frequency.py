@@ -1,4 +1,4 @@
-"""Frequency response of linear models: G = C (i omega - A)^-1 B + D, Bode data and figure."""
+"""Frequency response of linear models: G = C (s - A)^-1 B + D + s D1 + s^2 D2 at s = i omega, Bode data and figure."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def evaluate_at(ss: StateSpace, points: Sequence[complex] | np.ndarray) -> np.nd
     n = len(ss.states)
     values = np.empty((len(points), len(ss.outputs), len(ss.inputs)), dtype=complex)
     if not n:
-        values[:] = ss.D
+        values[:] = [ss.at_once(s) for s in points]
         return values
     H, Q = hessenberg(ss.A, calc_q=True)
     B, C = Q.T @ ss.B, ss.C @ Q
@@ -109,7 +109,7 @@ def evaluate_at(ss: StateSpace, points: Sequence[complex] | np.ndarray) -> np.nd
         if np.abs(np.diag(R)).min() <= np.finfo(float).tiny:
             values[k] = np.inf
         else:
-            values[k] = C @ solve_triangular(R, right, check_finite=False) + ss.D
+            values[k] = C @ solve_triangular(R, right, check_finite=False) + ss.at_once(s)
     return values
 
 

@@ -17,6 +17,7 @@ from symbody.expr.walk import free_symbols
 from symbody.formalisms.tree import build_tree
 from symbody.loops.constraints import constraints
 from symbody.model.given import given_numbers
+from symbody.model.joint_limits import joint_limits
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import Mechanism
 from symbody.spatial.quaternion import matrix_from_quaternion
@@ -275,11 +276,13 @@ def _loop_system(mech: Mechanism) -> System | None:
 
 def _bounds(mech: Mechanism, limits: bool) -> tuple[np.ndarray, np.ndarray]:
     lower, upper = np.full(mech.nq, -math.inf), np.full(mech.nq, math.inf)
+    known = joint_limits(mech)
     for p in places(mech):
         if limits and p.nq == p.nv:
             span = slice(p.iq, p.iq + p.nq - (p.joint.elastic is not None))
-            lower[span] = -math.inf if p.joint.limits.lower is None else p.joint.limits.lower
-            upper[span] = math.inf if p.joint.limits.upper is None else p.joint.limits.upper
+            own = known[p.joint.name]
+            lower[span] = -math.inf if own.lower is None else own.lower
+            upper[span] = math.inf if own.upper is None else own.upper
     return lower, upper
 
 

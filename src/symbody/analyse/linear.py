@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symbody.analyse.state_space import StateSpace
-from symbody.errors import ModelError
+from symbody.errors import ModelError, ShapeError
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +28,13 @@ class Linear:
              velocities are left, and M, B, K, U have m rows; T is zero unless they do or a body with a quaternion moves
     F        (n, nz) dg/dz by the internal states z of force elements, z' = Zq dq + Zv dqd + Zz dz + Zu du
     Cq ... Cu        outputs dy = Cq dq + Cv dqd + Ca dqdd + Cz dz + Cu du
+    Ud, Udd, Zud, Cud, Cudd   the same by the rates du' and du'' of inputs that are positions of driven joints, added
+             to U du, Zu du and Cu du; zero for all others
     J, multipliers   constraint Jacobian (nc, nv) and lam (nc,), if loops were closed
     E        (nv, n) takes the increments dq to those of all joints, if loops were closed or joints are driven
-    A, B_ss, C, D    the same as x' = A x + B_ss u, y = C x + D u with x = (dq, dqd, dz)
+    A, B_ss, C, D    the same as x' = A x + B_ss u, y = C x + D u with x = (dq, dqd, dz). With positions of driven
+             joints among u, x is less (B1 + A B2) u + B2 u', where x' = A x + B0 u + B1 u' + B2 u'': then no rate of u
+             is left in x'. Outputs keep theirs: y = C x + D u + D1 u' + D2 u''
     q0, qd0, qdd0, u0, z0, y0   the operating point; residual (nv,): M qdd0 + c - tau there
     coordinates      label of each increment dq; speeds: of each dqd; states, inputs, outputs: names in the state space
     notes            what to know about the operating point
@@ -71,6 +75,20 @@ class Linear:
     E: np.ndarray | None = None
     model: str = ""
     notes: tuple[str, ...] = ()
+    Ud: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    Udd: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    Zud: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    Cud: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    Cudd: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def __post_init__(self) -> None:
+        rows = {"Ud": self.U1, "Udd": self.U1, "Zud": self.Zu, "Cud": self.Cu, "Cudd": self.Cu}
+        for name, like in rows.items():
+            given = getattr(self, name)
+            if given.shape != like.shape:
+                if given.any():
+                    raise ShapeError(f"{name} of a Linear has shape {given.shape}; expected {like.shape}.")
+                object.__setattr__(self, name, np.zeros(like.shape))  # the record is frozen
 
     @property
     def K(self) -> np.ndarray:
@@ -96,16 +114,23 @@ class Linear:
     def state_space(self) -> StateSpace:
         """x = (dq, dqd, dz): dq' = S dqd + T dq, dqdd = -M^-1 (K dq + B dqd + F dz + U du)."""
         n, m, nz = self.size, len(self.speeds), len(self.internal)
-        right = np.hstack([self.K, self.B, self.F, self.U])
+        right = np.hstack([self.K, self.B, self.F, self.U, self.Ud, self.Udd])
         solved = -_solved(self.M, right, self.model)
-        accelerations, by_input = solved[:, : n + m + nz], solved[:, n + m + nz :]
+        accelerations, by_inputs = solved[:, : n + m + nz], np.split(solved[:, n + m + nz :], 3, axis=1)
         first = np.hstack([self.T, self.S, np.zeros((n, nz))])
         last = np.hstack([self.Zq, self.Zv, self.Zz])
         a = np.vstack([first, accelerations, last])
-        b = np.vstack([np.zeros((n, len(self.inputs))), by_input, self.Zu])
+        none = np.zeros((n, len(self.inputs)))
+        b = [np.vstack([none, x, z]) for x, z in zip(by_inputs, (self.Zu, self.Zud, 0 * self.Zu))]
         c = np.hstack([self.Cq, self.Cv, self.Cz]) + self.Ca @ accelerations
-        d = self.Cu + self.Ca @ by_input
-        return StateSpace(a, b, c, d, self.states, self.inputs, self.outputs)
+        d = [own + self.Ca @ x for own, x in zip((self.Cu, self.Cud, self.Cudd), by_inputs)]
+        # x less shift u + b2 u': no rate of an input is left in its derivative
+        shift = b[1] + a @ b[2]
+        d1 = _without_rounding(d[1] + c @ b[2], np.abs(d[1]) + np.abs(c) @ np.abs(b[2]))
+        d2 = _without_rounding(d[2], np.abs(self.Cudd) + np.abs(self.Ca) @ np.abs(by_inputs[2]))
+        return StateSpace(
+            a, b[0] + a @ shift, c, d[0] + c @ shift, self.states, self.inputs, self.outputs, None, d1, d2
+        )
 
     @property
     def A(self) -> np.ndarray:
@@ -127,6 +152,16 @@ class Linear:
         """(ny, nu) feedthrough."""
         return self.state_space.D
 
+    @property
+    def D1(self) -> np.ndarray:
+        """(ny, nu) feedthrough of the rates of inputs; zero unless these are positions of driven joints."""
+        return self.state_space.D1
+
+    @property
+    def D2(self) -> np.ndarray:
+        """(ny, nu) feedthrough of their second rates."""
+        return self.state_space.D2
+
     def replace(self, **changes: Any) -> Linear:
         """The same Linear with some fields changed."""
         return _replace(self, **changes)
@@ -134,6 +169,11 @@ class Linear:
     def __repr__(self) -> str:
         what = f"{self.size} increments, {len(self.internal)} internal states, {len(self.inputs)} inputs"
         return "\n".join([f"Linear model of {self.model}: {what}, {len(self.outputs)} outputs", *self.notes])
+
+
+def _without_rounding(values: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    """Sums whose terms cancel but for rounding are zero."""
+    return np.where(np.abs(values) > 1e-12 * terms, values, 0.0)
 
 
 def _solved(mass: np.ndarray, right: np.ndarray, model: str) -> np.ndarray:

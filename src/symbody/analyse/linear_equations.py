@@ -82,7 +82,9 @@ def linear_equations(
     driven = driven_velocities(tree)
     passive = {k for p in places(mech) if p.joint.mode == "passive" for k in range(p.iv, p.iv + p.nv)}
     actuated = [k for k in range(n) if k not in passive and k not in driven]
-    chosen = Chooser(problem).choose(outputs)
+    found = closed_rows(tree, loops)
+    needed = {k: None if found else momentum[k] + c[k] for k in driven}
+    chosen = Chooser(problem, needed).choose(outputs)
     labels = velocity_labels(mech)
 
     internal = list(problem.states)
@@ -99,7 +101,6 @@ def linear_equations(
     for k, s in enumerate([*tree.qd, *tree.qdd, *z, *u]):
         seeds[s] = {n + k: graph.one}
     g = [x - tau for x, tau in zip(c, tree.tau)]
-    found = closed_rows(tree, loops)
     lam = np.array([graph.symbol(f"lam{k + 1}", "input") for k in range(len(found))], dtype=object)
     bound = _constraint_nodes(tree, found, lam)
     parts = [list(x) for x in (momentum, g, rates, chosen.nodes)]

@@ -3,7 +3,7 @@
 "q", "qd", "qdd", "q.<joint>"        increments, velocities, accelerations
 "p.<frame>", "v.", "a.", "omega.", "alpha."   motion of a body, a frame or a sensor in world axes; a bare name: p
 "<element>_F", "<element>_Z" ...     what a force element observes
-"tau", "u_<name>", "x_<name>"        inputs and internal states
+"tau", "u_<name>", "x_<name>"        inputs and internal states; of a driven joint the effort that its motion needs
 any other text                       an expression of q.<joint>, qd.<joint>, qdd.<joint>, those above and parameters
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,8 @@ class Outputs:
 class Chooser:
     """Finds outputs by text; what is asked for twice is computed once, as all nodes are interned."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, needed: Mapping[int, Any] = MappingProxyType({})) -> None:
+        """needed: velocity of a driven joint -> the effort that its motion needs; None where loops share in it."""
         self.problem, self.tree = problem, problem.tree
         tree: Tree = problem.tree
         labels = velocity_labels(tree.mechanism)
@@ -51,6 +53,8 @@ class Chooser:
             **{f"qdd.{n}": x for n, x in zip(labels, tree.qdd)},
             **{f"tau.{n}": x for n, x in zip(labels, tree.tau)},
         }
+        self.velocities |= {f"tau.{labels[k]}": x for k, x in needed.items() if x is not None}
+        self.shared = {f"tau.{labels[k]}" for k, x in needed.items() if x is None}
         self.increments = {f"q.{n}": k for k, n in enumerate(labels)}
         self.coordinates = {f"q.{n}": x for n, x in zip(coordinate_labels(tree.mechanism), tree.q)}
         own = [p for p in places(tree.mechanism) if p.nq == p.nv]
@@ -77,6 +81,11 @@ class Chooser:
     def add(self, text: str) -> None:
         if not isinstance(text, str):
             raise ModelError(f"output {text!r} was asked for; expected a text, such as 'q', 'p.tip' or 'q.elbow + 2'.")
+        if text in self.shared:
+            raise ModelError(
+                f"output {text!r} is the effort of a driven joint in closed loops, which no linear model gives. Record "
+                "tau in a simulation, or ask for the reactions."
+            )
         if text in ("q", "qd", "qdd", "tau"):
             known = self.increments if text == "q" else self.velocities
             for name in [n for n in known if n.partition(".")[0] == text]:

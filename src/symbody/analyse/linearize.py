@@ -34,6 +34,7 @@ from symbody.system.system import System
 from symbody.verbs.closed_problem import partition_of
 
 _STANDARD = ("q", "qd", "qdd", "tau", "t", "multipliers")  # inputs that every linear model has
+DRIVEN = ("held", "input", "parts")
 MOST_ITERATIONS = 60  # of closing loops
 OPEN = 1e-9  # rad, m: residuals and changes below it need no note
 SMALL = 1e-8  # relative: below it efforts and accelerations count as zero in notes
@@ -66,7 +67,8 @@ def linearize(
     parameters   values in place of the defaults
     states       values of internal states of force elements; zero where none is given
     vary         parameters that count as inputs too, after all others
-    driven       what becomes of driven joints: "held" (they follow their laws) or "input" (q, qd, qdd of each)
+    driven       what becomes of driven joints: "held" (they follow their laws), "input" (the position of each is one
+                 input, q.<label>, whose rates act too), or "parts" (q, qd, qdd of each as if they were three inputs)
     loops        which cuts and couplings act: "closed" (all), "permanent" (those that are never switched), "open"
                  (none: the equations of the tree), or their names. They are closed from q0 and qd0 as in `simulate`:
                  joints that are named keep their values where that is possible. inputs may say it of switched ones:
@@ -107,8 +109,8 @@ class Linearizer:
         loops: Any = "closed",
         independent: Sequence[str] | None = None,
     ) -> None:
-        if driven not in ("held", "input"):
-            raise ModelError(f"driven={driven!r}; expected 'held' or 'input'.")
+        if driven not in DRIVEN:
+            raise ModelError(f"driven={driven!r}; expected one of {', '.join(map(repr, DRIVEN))}.")
         self.mech, self.driven = mech, driven
         self.equations = linear_equations(mech, outputs, vary, loops)
         self.vary = tuple(vary)
@@ -206,7 +208,7 @@ class Linearizer:
         first = {p.iv + k: p.iq + k for p in places(mech) if p.nq == p.nv for k in range(p.nv)}
         at = [q[first[k]] if k in first else 0.0 for k in eq.driven]
         motion = (np.array(at), qd[list(eq.driven)], qdd[list(eq.driven)])
-        return without_driven(linear, [eq.labels[k] for k in eq.driven], motion, self.driven == "input")
+        return without_driven(linear, [eq.labels[k] for k in eq.driven], motion, self.driven)
 
     def _check_position(self, arguments: Mapping[str, Any], values: Mapping[str, Any]) -> None:
         """No linear model exists where branches of motion meet, nor by increments that determine no others."""
@@ -389,8 +391,9 @@ class Linearizer:
             notes.append("qdd0 does not keep the loops closed; the matrices suppose that it does.")
         if np.abs(found.get("z_dot", np.zeros(1))).max(initial=0.0) > SMALL:
             notes.append("Not an equilibrium: internal states of force elements change.")
-        for p in places(self.mech):
-            rough = p.joint.coulomb is not None and np.any(linear.qd0[p.iv : p.iv + p.nv] == 0)
-            if rough:
-                notes.append(f"Dry friction of joint {p.joint.name} has no derivative at rest and is left out.")
+        spans = {p.joint.name: slice(p.iv, p.iv + p.nv) for p in places(self.mech)}
+        for joint in self.mech.joints:
+            moved_by = joint.name if joint.mimic is None else joint.mimic.joint
+            if joint.coulomb is not None and moved_by in spans and np.any(linear.qd0[spans[moved_by]] == 0):
+                notes.append(f"Dry friction of joint {joint.name} has no derivative at rest and is left out.")
         return tuple(notes)

@@ -16,6 +16,7 @@ from symbody.analyse.operating_point import coordinates, velocities
 from symbody.analyse.tangent import places, velocity_labels
 from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest
 from symbody.library.motions import PEAKS, Motion, bang_bang, cubic, quintic, spline, trapezoid
+from symbody.model.joint_limits import joint_limits
 from symbody.model.mechanism import Mechanism
 from symbody.simulation.mechanism_flow import labels_of, units_of
 from symbody.simulation.trajectory import Trajectory
@@ -108,9 +109,10 @@ def limits(mech: Mechanism, name: str, given: Any) -> np.ndarray:
     """(nv,) positive limits: given ones, else those of the joints, else inf."""
     out = np.full(mech.nv, math.inf)
     if name == "velocity":
+        own = joint_limits(mech)
         for p in places(mech):
-            if p.joint.limits.velocity:
-                out[p.iv : p.iv + p.nv] = p.joint.limits.velocity
+            if own[p.joint.name].velocity:
+                out[p.iv : p.iv + p.nv] = own[p.joint.name].velocity
     if given is None:
         return out
     if isinstance(given, Mapping):

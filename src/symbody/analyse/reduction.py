@@ -73,6 +73,8 @@ def constrained(linear: Linear, closure: LinearClosure) -> Linear:
         K2=W.T @ (K2 @ E + linear.B @ P1),
         U1=W.T @ linear.U1,
         U2=W.T @ linear.U2,
+        Ud=W.T @ linear.Ud,
+        Udd=W.T @ linear.Udd,
         T=(linear.T @ E + P1)[kept],
         S=W[kept],
         F=W.T @ linear.F,
@@ -137,13 +139,15 @@ def partition(
     return [k for k in range(n) if k not in set(dependent)], dependent, sorted(int(k) for k in order[:rank])
 
 
-def without_driven(linear: Linear, driven: Sequence[str], motion: Sequence[np.ndarray], as_inputs: bool) -> Linear:
+def without_driven(linear: Linear, driven: Sequence[str], motion: Sequence[np.ndarray], how: str) -> Linear:
     """The Linear of the other increments. The motion of the driven ones is held as prescribed, or becomes inputs.
 
-    driven: their labels; motion: q, qd, qdd of them at the operating point.
+    driven: their labels; motion: q, qd, qdd of them at the operating point; how: "held" or
 
-    As inputs each gives three, q.<label>, qd.<label>, qdd.<label>: columns of K, B and M. They are variations of one
-    motion; whoever uses them lets them be each other's derivatives.
+    "input"   each is one input q.<label>, its position u: columns of K, and with its rates u' and u'' those of B and M.
+              Increments of quaternions have dqd = u' - T u (T of the operating point, zero at rest)
+    "parts"   each is three inputs q.<label>, qd.<label>, qdd.<label>: columns of K, B and M. They are variations of one
+              motion; whoever uses them lets them be each other's derivatives
     """
     if not driven:
         return linear
@@ -164,18 +168,33 @@ def without_driven(linear: Linear, driven: Sequence[str], motion: Sequence[np.nd
         "coordinates": tuple(linear.coordinates[k] for k in f),
         "speeds": tuple(linear.speeds[k] for k in fv),
     }
-    if not as_inputs:
+    if how == "held":
         return linear.replace(**changes, **left)
     if np.abs(linear.T[np.ix_(f, c)]).max(initial=0.0) + np.abs(linear.S[np.ix_(f, cv)]).max(initial=0.0) > 0:
         raise ModelError("driven joints of a rolling model are held; their motion as input is not offered.")
+    # by position, velocity and acceleration, each column by column
     none = np.zeros((len(fv), len(c)))
-    changes["U1"] = np.hstack([changes["U1"], linear.K1[np.ix_(fv, c)], none, linear.M[np.ix_(fv, cv)]])
-    changes["U2"] = np.hstack([changes["U2"], linear.K2[np.ix_(fv, c)], linear.B[np.ix_(fv, cv)], none])
-    changes["Zu"] = np.hstack([linear.Zu, linear.Zq[:, c], linear.Zv[:, cv], np.zeros((len(linear.internal), len(c)))])
-    changes["Cu"] = np.hstack([linear.Cu, linear.Cq[:, c], linear.Cv[:, cv], linear.Ca[:, cv]])
-    changes["u0"] = np.concatenate([linear.u0, *motion])
-    inputs = (*linear.inputs, *(f"{stem}.{name}" for stem in ("q", "qd", "qdd") for name in driven))
-    return linear.replace(**changes, **left, inputs=inputs)
+    by = {
+        "U1": [linear.K1[np.ix_(fv, c)], none, linear.M[np.ix_(fv, cv)]],
+        "U2": [linear.K2[np.ix_(fv, c)], linear.B[np.ix_(fv, cv)], none],
+        "Zu": [linear.Zq[:, c], linear.Zv[:, cv], np.zeros((len(linear.internal), len(c)))],
+        "Cu": [linear.Cq[:, c], linear.Cv[:, cv], linear.Ca[:, cv]],
+    }
+    own = {name: changes.get(name, getattr(linear, name)) for name in by}
+    if how == "parts":
+        changes |= {name: np.hstack([own[name], *parts]) for name, parts in by.items()}
+        changes["u0"] = np.concatenate([linear.u0, *motion])
+        inputs = (*linear.inputs, *(f"{stem}.{name}" for stem in ("q", "qd", "qdd") for name in driven))
+        return linear.replace(**changes, **left, inputs=inputs)
+    T = linear.T[np.ix_(c, c)]
+    # u, u' and u'' of dq = u, dqd = u' - T u, dqdd = u'' - T u'
+    by = {name: [p - v @ T, v - a @ T, a] for name, (p, v, a) in by.items()}
+    changes |= {name: np.hstack([own[name], parts[0]]) for name, parts in by.items()}
+    force = [x + y for x, y in zip(by["U1"], by["U2"])]
+    rates = {"Ud": force[1], "Udd": force[2], "Zud": by["Zu"][1], "Cud": by["Cu"][1], "Cudd": by["Cu"][2]}
+    changes |= {name: np.hstack([np.zeros((len(x), len(linear.inputs))), x]) for name, x in rates.items()}
+    changes["u0"] = np.concatenate([linear.u0, motion[0]])
+    return linear.replace(**changes, **left, inputs=(*linear.inputs, *(f"q.{name}" for name in driven)))
 
 
 def _given(matrix: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:

@@ -244,6 +244,7 @@ def sensitivity(
     from symbody.simulation.formulation import Augmented
     from symbody.simulation.mechanism_flow import mechanism_flow
     from symbody.simulation.simulate import simulate
+    from symbody.verbs.closed_problem import wanted_at
 
     check_given(mech, values)
     pieces: tuple[Any, ...] = (*mech.cuts, *mech.couplings)
@@ -254,12 +255,18 @@ def sensitivity(
             f"{mech.name} has loops that open and close, whose impacts are not differentiated. Say which are closed "
             f"all the time: mech.with_loops({held}), or False for open."
         )
-    flow = mechanism_flow(mech, outputs=outputs, partition=options.pop("partition", None) or "auto")
+    partition = options.pop("partition", None) or "auto"
+    flow = mechanism_flow(mech, outputs=outputs, partition=partition)
     if flow.impact is not None:  # a projection of least change is not differentiated
         flow = mechanism_flow(mech, outputs=outputs, partition=Augmented(project=False)).replace(impact=None)
-    chosen = directions(flow, parameters)
     if mech.cuts or mech.couplings:
         options |= _closed_start(mech, flow, values or {}, options)
+        if flow.impact is None:
+            numbers = {n: float(v) for n, v in (values or {}).items() if np.ndim(v) == 0}
+            branch = wanted_at(mech, options["q0"], partition, numbers, options.get("t0", 0.0))
+            if branch is not partition:
+                flow = mechanism_flow(mech, outputs=outputs, partition=branch)
+    chosen = directions(flow, parameters)
     trajectory = simulate(sensitivity_flow(flow, parameters), duration, parameters=values, **options)
     used = {}
     for d in chosen:

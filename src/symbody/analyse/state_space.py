@@ -1,9 +1,13 @@
-"""StateSpace: x' = A x + B u, y = C x + D u with names; in discrete time x(k+1) = A x(k) + B u(k)."""
+"""StateSpace: x' = A x + B u, y = C x + D u with names; in discrete time x(k+1) = A x(k) + B u(k).
+
+Outputs may depend on rates of inputs too, y = C x + D u + D1 u' + D2 u'': a velocity follows the rate of a prescribed
+position at once. Such a model is not proper: frequency responses and transfer functions know it, all else refuses it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from dataclasses import replace as _replace
 from typing import Any
 
@@ -18,6 +22,7 @@ class StateSpace:
 
     A (nx, nx), B (nx, nu), C (ny, nx), D (ny, nu); what is not named is x1, u1, y1 ...
     dt   None: continuous time; else the sampling period, s
+    D1, D2   (ny, nu) by the first and second rates of the inputs; zero unless motions are prescribed
     """
 
     A: np.ndarray
@@ -28,6 +33,8 @@ class StateSpace:
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     dt: float | None = None
+    D1: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    D2: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
     def __post_init__(self) -> None:
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731  the record is frozen
@@ -41,6 +48,14 @@ class StateSpace:
             found = getattr(self, name).shape
             if found != shape:
                 raise ShapeError(f"{name} of a state space has shape {found}; expected {shape} (A, B and C say so).")
+        for name in ("D1", "D2"):
+            matrix = np.array(getattr(self, name), dtype=float)
+            if not matrix.any():
+                put(name, np.zeros((ny, nu)))
+            elif matrix.shape == (ny, nu):
+                put(name, matrix)
+            else:
+                raise ShapeError(f"{name} of a state space has shape {matrix.shape}; expected {(ny, nu)}, as D.")
         for kind, letter, n in (("states", "x", nx), ("inputs", "u", nu), ("outputs", "y", ny)):
             names = tuple(getattr(self, kind)) or tuple(f"{letter}{k + 1}" for k in range(n))
             if len(names) != n:
@@ -63,16 +78,34 @@ class StateSpace:
         poles = self.poles
         return bool(np.all(poles.real < 0) if self.dt is None else np.all(np.abs(poles) < 1))
 
+    def at_once(self, s: complex) -> np.ndarray:
+        """(ny, nu) what inputs give without the states: D + s D1 + s^2 D2."""
+        out: np.ndarray = self.D + s * self.D1 + s * s * self.D2
+        return out
+
+    def proper(self, what: str) -> StateSpace:
+        """The model itself, if no output depends on rates of inputs; else an error that says what was asked of it."""
+        rates = np.abs(self.D1) + np.abs(self.D2)
+        if rates.any():
+            o, i = np.argwhere(rates)[0]
+            raise DefinitionError(
+                f"{what} needs outputs that do not follow rates of inputs at once; {self.outputs[o]!r} follows that of "
+                f"{self.inputs[i]!r}. Choose other outputs (positions do not), or linearise with driven='parts'."
+            )
+        return self
+
     def channel(self, inputs: Any = None, outputs: Any = None) -> StateSpace:
         """The same states with some of the inputs and outputs only: names, numbers from 0, or lists of them."""
         i, o = indices(inputs, self.inputs, "input"), indices(outputs, self.outputs, "output")
         return _replace(
             self, B=self.B[:, i], C=self.C[o], D=self.D[np.ix_(o, i)],
+            D1=self.D1[np.ix_(o, i)], D2=self.D2[np.ix_(o, i)],
             inputs=tuple(self.inputs[k] for k in i), outputs=tuple(self.outputs[k] for k in o),
         )  # fmt: skip
 
     def feedback(self, gain: Any) -> StateSpace:
         """The loop closed by u = v - gain x: A - B gain, C - D gain."""
+        self.proper("feedback of states")
         k = np.asarray(gain, dtype=float).reshape(len(self.inputs), len(self.states))
         return _replace(self, A=self.A - self.B @ k, C=self.C - self.D @ k)
 

@@ -18,7 +18,7 @@ def time_response(model: Any, t: Any, u: Any = None, x0: Any = None, between: st
     between   samples an input is "held" or "straight"; both without any error of integration. The result has the values
               x, y and u. A discrete model takes one step a sample, and t must be spaced by its dt.
     """
-    ss = as_state_space(model)
+    ss = as_state_space(model).proper("a response in time")
     times = np.asarray(t, dtype=float).ravel()
     dt = _spacing(times, ss)
     inputs = _signals(u, len(times), ss)
@@ -49,7 +49,7 @@ def impulse_response(model: Any, t: Any, input: Any = 0) -> Trajectory:
 
     In continuous time y = C exp(A t) B, without the impulse that D passes on; in discrete time the first sample is 1.
     """
-    ss = as_state_space(model).channel(input)
+    ss = as_state_space(model).channel(input).proper("a response in time")
     times = np.asarray(t, dtype=float).ravel()
     if ss.dt is not None:
         return time_response(ss, times, np.eye(len(times))[:, :1])

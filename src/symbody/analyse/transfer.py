@@ -71,6 +71,13 @@ def transfer(model: Any, input: Any = 0, output: Any = 0, tolerance: float = TOL
     channel = minimal(ss.channel(i, o), tolerance)
     zeros, gain = channel_zeros(channel)
     poles = channel.poles if gain else np.zeros(0)
+    rates = [float(d[0, 0]) for d in (ss.channel(i, o).D2, ss.channel(i, o).D1)]
+    if any(rates):  # G + s D1 + s^2 D2 over the same poles
+        poles = channel.poles
+        below = np.atleast_1d(np.poly(poles))
+        above = np.polyadd(gain * np.atleast_1d(np.poly(zeros)), np.polymul([*rates, 0.0], below))
+        above = np.trim_zeros(np.real(above), "f")
+        zeros, gain = _sorted(np.roots(above)), float(above[0])
     return Transfer(zeros, poles, gain, channel.inputs[0], channel.outputs[0], ss.dt)
 
 

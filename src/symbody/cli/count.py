@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from symbody.model.mechanism import Mechanism
 
 
-NAMES = ("mul", "add", "div", "total", "trig", "other", "setup")
+NAMES = ("mul", "add", "div", "total", "trig", "other", "setup", "checks")
 
 
 @sentences
@@ -82,14 +82,24 @@ def count(
     if as_json:
         print_json({"model": mechanism.name, "counts": rows, "refused": refused, "reduction": reduced})
         return
-    print(f"{mechanism.name}: operations of one call (setup runs once per set of parameters)\n")
-    heads = tuple(zip(NAMES, (6, 6, 5, 7, 5, 5, 6)))
+    about = "setup runs once per set of parameters, checks serve the status alone"
+    print(f"{mechanism.name}: operations of one call ({about})\n")
+    heads = tuple(zip(NAMES, (6, 6, 5, 7, 5, 5, 6, 6)))
     iterated = any(r["blocks"] for r in rows)
+    chosen_ones = any("digits_lost" in r for r in rows)
     more = "  an iteration of its loops" if iterated else ""
-    print(f"{'quantity':<14} {'formalism':<13} " + " ".join(f"{h:>{w}}" for h, w in heads) + more)
+    lost = f" {'digits lost':>12}" if chosen_ones else ""
+    print(f"{'quantity':<14} {'formalism':<13} " + " ".join(f"{h:>{w}}" for h, w in heads) + lost + more)
     for r in rows:
         sums = "".join(f"{' +' if k else '  '} {b['total']}" for k, b in enumerate(r["blocks"]))
-        print(f"{r['quantity']:<14} {r['formalism']:<13} " + " ".join(f"{r[h]:>{w}}" for h, w in heads) + sums)
+        lost = f" {r.get('digits_lost', ''):>12}" if chosen_ones else ""
+        line = f"{r['quantity']:<14} {r['formalism']:<13} " + " ".join(f"{r[h]:>{w}}" for h, w in heads) + lost + sums
+        print(line.rstrip())
+    if chosen_ones:
+        print("\nDigits lost against Newton-Euler: log10 of the largest difference, relative to terms, over 2.2e-16.")
+    for r in rows:
+        if "note" in r:
+            print(f"\nnote on {r['quantity']} by {r['formalism']}: {r['note']}")
     if iterated:
         print("\nLoops are closed by iteration, block by block; each iteration of a block adds the last columns.")
     if reduced:
@@ -124,18 +134,25 @@ Rows = list[dict[str, Any]]
 def _rows(mechanism: Mechanism, wanted: list[str], chosen: list[str], partition: Any) -> tuple[Rows, Rows]:
     """Counts by quantity and formalism, and those that do not apply with the reason."""
     from symbody.lower.optimize import count_system
+    from symbody.system.system import DIGITS_LOST, NOTE
 
     rows: Rows = []
     refused: Rows = []
     for q in wanted:
         for f in chosen:
             try:
-                counts = count_system(generate(mechanism, q, f, partition))
+                system = generate(mechanism, q, f, partition)
+                counts = count_system(system)
             except ModelError as error:
                 refused.append({"quantity": q, "formalism": f, "reason": str(error)})
                 continue
             blocks = [_row(block) for block in counts.blocks]
-            rows.append({"quantity": q, "formalism": f, **_row(counts), "blocks": blocks})
+            row = {"quantity": q, "formalism": f, **_row(counts), "blocks": blocks}
+            if DIGITS_LOST in system.origins:
+                row["digits_lost"] = float(system.origins[DIGITS_LOST])
+            if NOTE in system.origins:
+                row["note"] = system.origins[NOTE]
+            rows.append(row)
     return rows, refused
 
 

@@ -81,7 +81,7 @@ def _derived(source: Program, parts: Sequence[Part]) -> list[int]:
             reads.update(operands(p.ops[v], p.args[v]))
             if p.ops[v] == "solve":
                 block = p.blocks[p.args[v][0]]
-                reads.update(block.guess, block.step)
+                reads.update(block.guess, block.ends)
         read.update(part.origin[v] for v in reads - made)
     parameters = [v for v in read if source.ops[v] == "parameter"]
     return sorted(parameters, key=lambda v: source.args[v][0]) + sorted(read & of_setup)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from symbody.codegen.c_module import Module
 from symbody.codegen.c_text import Names, comment, expression, literal, table_call
+from symbody.lower.count import serving_checks
 from symbody.lower.program import Program, operands
 
 
@@ -115,6 +116,7 @@ class _Writer:
         self.leaf, self.stores, self.external_calls = leaf, stores, module.external_calls
         self.slots = module.slots(program)
         self.names = Names(pointers, module.name)
+        self.apart = serving_checks(program).difference(program.setup)
         self.functions: list[str] = []
         self.home: dict[int, Unit] = {}
         self.loops: dict[int, tuple[Loop, ...]] = {}  # the loops around a value in its unit, outermost first
@@ -164,6 +166,8 @@ class _Writer:
                 self._reads(unit, item.items, (*around, item))
                 for v in block.step:
                     self._read(v, unit, (*around, item))
+                for v in (*block.watched, *block.limits):
+                    self._read(v, unit, around)
                 if not around:
                     for v in self._inside(item):
                         if v in self.stores:
@@ -287,7 +291,8 @@ class _Writer:
     def _assign(self, unit: Unit, v: int, text: str, around: tuple[Loop, ...]) -> list[str]:
         variable = self.local[v]
         declared = v in self.early or self.slots is not None
-        lines = [f"{'' if declared else 'const double '}{variable} = {text};"]
+        mark = " /* check */" if v in self.apart else ""
+        lines = [f"{'' if declared else 'const double '}{variable} = {text};{mark}"]
         if v in self.work:
             unit.pointers.add("work")
             lines.append(f"work[{self.work[v]}] = {variable};")
@@ -307,8 +312,9 @@ class _Writer:
     def _write_loop(self, unit: Unit, loop: Loop, around: tuple[Loop, ...], indent: str) -> list[str]:
         block = self.program.blocks[loop.block]
         unit.pointers.add("status")
-        status, count, far = f"status[{loop.block}]", f"k{loop.value}", f"far{loop.value}"
-        lines = [comment(f"solve {block.name}: Newton iteration, an evaluation of the body a pass").rstrip()]
+        status, far = f"status[{loop.block}]", f"far{loop.value}"
+        what = "Newton iteration, an evaluation of the body a pass" if block.unknowns else "checks"
+        lines = [comment(f"solve {block.name}: {what}").rstrip()]
         if not around and self.slots is None:
             # what is read after the outermost loop must be declared before it
             lines += [f"double {self.local[v]};" for v in self._inside(loop) if self._early_here(v, unit)]
@@ -319,9 +325,34 @@ class _Writer:
         bounds = ", ".join(f"{self.prefix}_far({self._name(v, unit)})" for v in block.unknowns)
         if bounds:
             lines.append(f"const double {far}[] = {{{bounds}}};")
-        lines.append(f"for (int {count} = 1;; ++{count}) {{")
-        body = self._write_items(unit, loop.items, (*around, loop), "    ")
         pairs = [(self._name(v, unit), self._name(s, unit)) for v, s in zip(block.unknowns, block.step)]
+        lines += self._iteration(unit, loop, around, pairs) if pairs else [f"{status} = 1;"]
+        lines += self._checks(unit, loop.block)
+        if pairs:
+            lines.append(f"if ({status} < 0) {{")
+            lines += [f"    {x} = NAN;" for x, _ in pairs]
+            lines.append("}")
+        lines.append(comment(f"end of solve {block.name}").rstrip())
+        if not around:
+            for v in self._inside(loop):
+                lines += self._store(unit, v)
+        return [indent + line for line in lines]
+
+    def _checks(self, unit: Unit, index: int) -> list[str]:
+        block, status = self.program.blocks[index], f"status[{index}]"
+        lines = []
+        for j, (check, value, limit) in enumerate(zip(block.checks, block.watched, block.limits, strict=True)):
+            test = f"{self.prefix}_{check.kind}({self._name(value, unit)}, {self._name(limit, unit)})"
+            lines += [f"if ({status} > 0 && !{test})", f"    {status} = -{block.max_iterations + 1 + j};"]
+        return lines
+
+    def _iteration(
+        self, unit: Unit, loop: Loop, around: tuple[Loop, ...], pairs: Sequence[tuple[str, str]]
+    ) -> list[str]:
+        block, far = self.program.blocks[loop.block], f"far{loop.value}"
+        status, count = f"status[{loop.block}]", f"k{loop.value}"
+        lines = [f"for (int {count} = 1;; ++{count}) {{"]
+        body = self._write_items(unit, loop.items, (*around, loop), "    ")
         finite = " && ".join(f"isfinite({s})" for _, s in pairs) or "1"
         tests = [f"{s}, {x}, {far}[{i}], {literal(block.tolerance)}" for i, (x, s) in enumerate(pairs)]
         small = " && ".join(f"{self.prefix}_small({test})" for test in tests) or "1"
@@ -337,16 +368,7 @@ class _Writer:
             "        break;",
             *(f"    {x} = {self.prefix}_next({x}, {s});" for x, s in pairs),
         ]
-        lines += body
-        lines.append("}")
-        lines.append(f"if ({status} < 0) {{")
-        lines += [f"    {x} = NAN;" for x, _ in pairs]
-        lines.append("}")
-        lines.append(comment(f"end of solve {block.name}").rstrip())
-        if not around:
-            for v in self._inside(loop):
-                lines += self._store(unit, v)
-        return [indent + line for line in lines]
+        return [*lines, *body, "}"]
 
     def _early_here(self, v: int, unit: Unit) -> bool:
         return v in self.early and self.home[v] is unit and not (self.program.ops[v] == "unknown" and v in self.work)

@@ -10,7 +10,7 @@ from symbody.lower.program import OutputPort, Port, Program
 
 _ROLES = {
     "derived": "filled by setup",
-    "status": "one int a solve block: k converged after k evaluations, -k failed (all results are NaN then)",
+    "status": "one int a solve block: k converged after k evaluations, negative: failed (all results are NaN then)",
     "work": "scratch array, its contents mean nothing between calls",
     "externals": "functions from outside",
 }

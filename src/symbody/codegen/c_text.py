@@ -99,6 +99,16 @@ HELPERS = {
     return x + step;
 }}
 """,
+    "below": """static int {0}_below(double value, double limit) /* NaN is neither */
+{{
+    return fabs(value) <= limit;
+}}
+""",
+    "above": """static int {0}_above(double value, double limit)
+{{
+    return fabs(value) > limit;
+}}
+""",
     "no_number": """static void {0}_no_number(double *values, int size)
 {{
     for (int k = 0; k < size; ++k)

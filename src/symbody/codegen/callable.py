@@ -196,7 +196,10 @@ class Kernel:
         lanes: int | None = None,
         **named: Any,
     ) -> tuple[Any, np.ndarray]:
-        """(outputs, status) without raising; status: (..., blocks), +k converged after k evaluations, -k failed."""
+        """(outputs, status) without raising; status: (..., blocks), +k converged after k evaluations, negative: failed.
+
+        -k: no solution after k evaluations; below minus the most evaluations: the check of that number does not hold.
+        """
         return self._general(arrays, named, parameters, out, threads, lanes)
 
     def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Kernel:
@@ -379,9 +382,9 @@ class Kernel:
         return self._derived
 
     def _raise_if_failed(self, status: np.ndarray) -> None:
-        for (name, limit, remedy), k in zip(self.signature.blocks, status, strict=True):
+        for (name, limit, remedy, words), k in zip(self.signature.blocks, status, strict=True):
             if k < 0:
-                raise SolveError(say_unsolved(name, self.name, int(-k), limit, remedy))
+                raise SolveError(say_unsolved(name, self.name, int(-k), limit, remedy, words))
 
 
 class _Words(np.ndarray):

@@ -71,7 +71,7 @@ class ProgramKernel(ABC):
     def call_with_status(
         self, *args: Any, parameters: Any = None, out: Any = None, **named: Any
     ) -> tuple[Any, np.ndarray]:
-        """Results and the outcome of each solve block, (..., blocks): +k converged after k evaluations, -k failed."""
+        """Results and the outcome of each solve block, (..., blocks): +k converged after k evaluations, else failed."""
         for option in ("threads", "lanes"):  # of native Kernels; without meaning here
             if option not in {p.name for p in self.inputs}:
                 named.pop(option, None)

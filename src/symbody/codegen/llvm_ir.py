@@ -142,7 +142,7 @@ def _derived(program: Program) -> dict[int, int]:
             if op == "solve":
                 block = program.blocks[args[v][0]]
                 visit(block.body)
-                for u in (*block.guess, *block.step):
+                for u in (*block.guess, *block.ends):
                     note(u)
             elif op == "result":
                 # a result of an external call made in setup is itself a setup value

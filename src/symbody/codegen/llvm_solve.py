@@ -9,6 +9,7 @@ from __future__ import annotations
 from symbody.codegen.ir_writer import Writer
 from symbody.codegen.llvm_values import ARGUMENTS, CALL, Scope, Section
 from symbody.expr.node import REACH
+from symbody.lower.program import SolveBlock
 
 INFINITY, NAN = float("inf"), float("nan")
 
@@ -66,11 +67,27 @@ def write_solve(section: Section, b: int) -> Writer:
     w.do(f"br i1 {w.any('%going')}, label %loop, label %done")
 
     w.start("done")
-    scope.write(-1, part.outcomes[b], "%result")
+    result = _checked(block, inside, "%result")
+    scope.write(-1, part.outcomes[b], result)
     # whoever reads the unknowns of a failed block gets NaN
-    failed = w.line(f"fcmp olt {kind} %result, {num(0.0)}")
+    failed = w.line(f"fcmp olt {kind} {result}, {num(0.0)}")
     for slot, xi in zip(slots, x, strict=True):
         scope.write(-1, slot, w.line(f"select {flag} {failed}, {kind} {num(NAN)}, {kind} {xi}"))
     w.do("ret void")
     w.do("}")
     return w
+
+
+def _checked(block: SolveBlock, scope: Scope, result: str) -> str:
+    """The outcome, or that of the first check that does not hold."""
+    w = scope.w
+    kind, flag, num = w.lanes.double, w.lanes.boolean, w.lanes.number
+    for j, (check, value, limit) in enumerate(zip(block.checks, block.watched, block.limits, strict=True)):
+        size = w.intrinsic("fabs", scope.operand(value))
+        # unordered comparisons: NaN fails
+        broken = "ugt" if check.kind == "below" else "ule"
+        fails = w.line(f"fcmp {broken} {kind} {size}, {scope.operand(limit)}")
+        now = w.line(f"and {flag} {w.line(f'fcmp ogt {kind} {result}, {num(0.0)}')}, {fails}")
+        outcome = num(-float(block.max_iterations + 1 + j))
+        result = w.line(f"select {flag} {now}, {kind} {outcome}, {kind} {result}")
+    return result

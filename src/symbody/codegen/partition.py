@@ -104,7 +104,7 @@ def _crossings(program: Program, p: Partition) -> dict[int, int]:
     for b, body in p.bodies.items():
         block = program.blocks[b]
         time = p.chunks[body[0]].time
-        for u in (*block.guess, *block.step):
+        for u in (*block.guess, *block.ends):
             if u in home:
                 last[u] = max(last.get(u, -1), time)
     return last

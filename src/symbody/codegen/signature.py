@@ -24,13 +24,17 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """blocks: (name, most evaluations, remedy); externals: (name, arity, results); counts: operations by kind."""
+    """What a Kernel takes, gives and consists of.
+
+    blocks: (name, most evaluations, remedy, words of its checks); externals: (name, arity, results); counts: operations
+    by kind.
+    """
 
     name: str
     inputs: tuple[Port, ...]
     parameters: tuple[Port, ...]
     outputs: tuple[Result, ...]
-    blocks: tuple[tuple[str, int, str], ...]
+    blocks: tuple[tuple[str, int, str, tuple[str, ...]], ...]
     externals: tuple[tuple[str, int, int], ...]
     counts: dict[str, int]
     operations: int
@@ -62,7 +66,7 @@ class Signature:
             ports(data["inputs"]),
             ports(data["parameters"]),
             tuple(Result(o["name"], tuple(o["shape"]), o["unit"]) for o in data["outputs"]),
-            tuple((n, k, remedy) for n, k, remedy in data["blocks"]),
+            tuple((n, k, remedy, tuple(words)) for n, k, remedy, words in data["blocks"]),
             tuple((n, a, r) for n, a, r in data["externals"]),
             data["counts"],
             data["operations"],
@@ -78,7 +82,7 @@ def signature_of(program: Program, layout: Layout, name: str | None = None) -> S
         program.inputs,
         program.parameters,
         tuple(Result(o.name, o.shape, o.unit) for o in program.outputs),
-        tuple((b.name, b.max_iterations, b.remedy) for b in program.blocks),
+        tuple((b.name, b.max_iterations, b.remedy, b.words) for b in program.blocks),
         tuple((e.name, e.arity, e.results) for e in program.externals),
         dict(sorted(counts.items())),
         len(runs),

@@ -25,7 +25,9 @@ LARGEST_POWER = 64  # above, the power of a coefficient could leave the range of
 def coerce(graph: Graph, value: Any) -> Node | None:
     """A number as a constant of `graph`, a Node as itself; None for what is neither (arrays, other types)."""
     kind = value.__class__
-    if kind is int or kind is float or kind is Fraction or kind is bool:
+    if kind is float:
+        return graph.number(as_written(value) if graph.exact else value)
+    if kind is int or kind is Fraction or kind is bool:
         return graph.number(value)
     if kind is Node:
         return cast(Node, value)
@@ -34,7 +36,7 @@ def coerce(graph: Graph, value: Any) -> Node | None:
     if isinstance(value, Rational):
         return graph.number(Fraction(int(value.numerator), int(value.denominator)))
     if isinstance(value, Real) and not hasattr(value, "shape"):
-        return graph.number(float(value))
+        return coerce(graph, float(value))
     if getattr(value, "shape", None) == () and getattr(value, "dtype", None) is not None:  # NumPy scalar
         item = value.item()
         return coerce(graph, float(item) if item.__class__ is value.__class__ else item)
@@ -46,6 +48,11 @@ def mixed_graphs(a: Node, b: Node) -> NoReturn:
         f"{a} belongs to {a.graph} and {b} to {b.graph}; an expression lives in one Graph. "
         "Make both symbols in the same `with sb.Graph():`, or bring one System into the other with system.apply(...)."
     )
+
+
+def as_written(value: float) -> Number:
+    """The rational number that the shortest text of a float says: 0.1 is 1/10, not the double next to it."""
+    return Fraction(repr(value)) if math.isfinite(value) else value
 
 
 def as_float(value: Number) -> float:

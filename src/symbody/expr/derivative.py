@@ -197,7 +197,7 @@ class _Forward:
         inner = _Scope(scope)
         if solve.data.pivots is None and n > 3:
             # the block's own step -J^-1 r has factors made for it: at r = 0 its derivative is -J^-1 dr/dp
-            steps = solve.args[2 * n :]
+            steps = solve.args[2 * n : 3 * n]
             self.walk(steps, held)
             inner.memo.update({x: self.find(s, held) for x, s in zip(unknowns, steps, strict=True)})
             return inner
@@ -264,6 +264,7 @@ def _accumulate(outputs: list[Node], weights: list[Node]) -> dict[Node, Node]:
     for o, w in zip(outputs, weights, strict=True):
         gathered.setdefault(o, []).append(w)
     adjoints: dict[Node, Node] = {}
+    checked: dict[Node, None] = {}  # blocks that only check: what is read behind them stays tied to them
     order = topological(outputs)
     # a function of constants alone has no derivative to speak of, and need not have one
     active: set[Node] = set()
@@ -280,8 +281,14 @@ def _accumulate(outputs: list[Node], weights: list[Node]) -> dict[Node, Node]:
         adjoint = parts[0] if len(parts) == 1 else collect([(1, p) for p in parts], node.graph)
         if _is_zero(adjoint):
             continue
+        if node.op is AT and not node.args[0].data.unknowns:
+            checked[node.args[0]] = None
+            gathered.setdefault(node.args[1], []).append(adjoint)
+            continue
         for child, weight in _inputs_and_partials(node):
             gathered.setdefault(child, []).append(adjoint * weight)
+    for check in checked:
+        adjoints = {symbol: at(check, adjoint) for symbol, adjoint in adjoints.items()}
     return adjoints
 
 

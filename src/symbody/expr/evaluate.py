@@ -27,6 +27,7 @@ from symbody.expr.node import (
     SOLVE,
     SYMBOL,
     TABLE,
+    Check,
     Node,
 )  # fmt: skip
 from symbody.expr.walk import at, quiet_collector, rebuild, rename_unknowns, renewed, topological
@@ -120,14 +121,19 @@ def _evaluate_into(
             memo[node] = operate(node, [memo[c] for c in children])
 
 
+def holds(check: Check, value: Any, limit: Any) -> Any:
+    """Whether a check holds, of one number or of each of an array."""
+    return np.abs(value) <= limit if check.kind == "below" else np.abs(value) > limit
+
+
 def _newton(
     node: Node, guess: list[Any], memo: dict[Node, Any], symbol: Callable[[Node], Any], operate: Callable[..., Any]
 ) -> dict[Node, Any]:
     """Values of unknowns and body at the solution, found as `SolveBlock` says."""
     info, n = node.data, len(node.data.unknowns)
-    if operate is _exact:
+    if operate is _exact and n:
         raise ExpressionError(f"implicit block {info.name!r} has no exact value; evaluate it over floats.")
-    steps = node.args[2 * n :]
+    steps, watched = node.args[2 * n : 3 * n], node.args[3 * n :]
     x = list(guess)
     far = [REACH * (1 + np.abs(g)) for g in guess]
     size = np.inf
@@ -136,10 +142,14 @@ def _newton(
         _evaluate_into(steps, inner, symbol, operate)
         delta = [inner[s] for s in steps]
         limits = [1 + np.minimum(np.abs(v), f) for v, f in zip(x, far, strict=True)]
-        size = max(float(np.max(np.abs(d) / m)) for d, m in zip(delta, limits, strict=True))
+        size = max((float(np.max(np.abs(d) / m)) for d, m in zip(delta, limits, strict=True)), default=0.0)
         if not np.isfinite(size):
             break
         if size <= info.tolerance:
+            _evaluate_into(watched, inner, symbol, operate)
+            for check, value, limit in zip(info.checks, watched[::2], watched[1::2], strict=True):
+                if not np.all(holds(check, inner[value], inner[limit])):
+                    raise SolveError(f"implicit block {info.name!r}: {check.words}. {info.remedy}".rstrip())
             return inner
         x = [v + d for v, d in zip(x, delta, strict=True)]
     raise SolveError(

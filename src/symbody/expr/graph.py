@@ -18,15 +18,18 @@ class Graph:
 
     A node key never mixes 1, 1.0 and True, nor 0.0 and -0.0. Nodes live as long as their Graph; inside the `with`,
     Python's cyclic collector runs less often, since it would visit every node again and again and free none.
+
+    exact: floats that enter expressions become the rational numbers that their text says, and folding stays exact.
     """
 
     __slots__ = (
-        "_entered", "adds", "consts", "functions", "integers", "muls", "name", "one", "others", "pows", "scales",
-        "size", "zero",
+        "_entered", "adds", "consts", "exact", "functions", "integers", "muls", "name", "one", "others", "pows",
+        "scales", "size", "zero",
     )  # fmt: skip
 
-    def __init__(self, name: str = "") -> None:
+    def __init__(self, name: str = "", exact: bool = False) -> None:
         self.name = name
+        self.exact = exact
         self.size = 0
         self.adds: dict[tuple[Node, ...], Node] = {}
         self.muls: dict[tuple[Node, ...], Node] = {}

@@ -13,9 +13,11 @@ from symbody.expr.derivative import jacobian
 from symbody.expr.evaluate import evaluate
 from symbody.expr.functions import as_nodes
 from symbody.expr.lu import lu, solve_lu
-from symbody.expr.node import SYMBOL, Node, Pivots, SolveInfo
+from symbody.expr.node import SYMBOL, Check, Node, Pivots, SolveInfo
 from symbody.expr.small_matrices import solve_2x2, solve_3x3
 from symbody.expr.walk import at, free_symbols, solve_node, substitute
+
+Condition = tuple[Check, Any, Any]  # a check, its value and its limit
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,13 @@ def solve(
     for i, b in enumerate(bound):
         x[i] = at(node, b)
     return Solution(x, node, names)
+
+
+def check_block(name: str, conditions: Sequence[Condition], remedy: str = "") -> Node:
+    """A block without unknowns: conditions, of nodes, that whatever is read `at` it depends on."""
+    args = [x for _, value, limit in conditions for x in (value, limit)]
+    checks = tuple(check for check, _, _ in conditions)
+    return solve_node(tuple(args), SolveInfo(name, (), max_iterations=1, remedy=remedy, checks=checks))
 
 
 def solve_linear(matrix: np.ndarray, right: Sequence[Node], pivots: Pivots | None = None) -> list[Node]:

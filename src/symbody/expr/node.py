@@ -12,7 +12,7 @@ An op is a string; most are the name of a function. The others:
     extern    args = inputs, data = External    not a number: read it with result
     result    args = (extern,), data = index
     alias     args = (definition,), data = Alias    a named stage: same value, opaque to rewriting
-    solve     args = residual + guess + step, data = SolveInfo     not a number: read it with at
+    solve     args = residual + guess + step + checks, data = SolveInfo     not a number: read it with at
     at        args = (solve, body)              value of a body expression where the block has converged
 """
 
@@ -75,8 +75,22 @@ class Alias:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """What must hold where a block has ended: |value| <= limit ("below"), or |value| > limit ("above").
+
+    value and limit are two arguments of the block. NaN holds nowhere. words: what it means where it does not hold.
+    """
+
+    kind: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class SolveInfo:
-    """An implicit block: its unknowns are symbols of role `unknown` that occur in no other block's scope."""
+    """An implicit block: its unknowns are symbols of role `unknown` that occur in no other block's scope.
+
+    One without unknowns iterates nothing: it is its checks, and what is read at it counts only if they hold.
+    """
 
     name: str
     unknowns: tuple[Node, ...]
@@ -84,6 +98,7 @@ class SolveInfo:
     max_iterations: int = 25
     pivots: Pivots | None = None  # of the LU in Newton's step, (row, column) pairs; None: chosen by structure
     remedy: str = ""  # sentences on what may be wrong, and what to do, where no solution is found
+    checks: tuple[Check, ...] = ()  # each has two arguments after the steps: value, limit
 
 
 # An unknown counts with at most REACH * (1 + |guess|) where Newton's steps are measured against it.
@@ -140,7 +155,7 @@ class Node:
     def __mul__(self, other: Any) -> Node:
         kind = other.__class__
         if kind is not Node:
-            if kind is float or kind is int:
+            if kind is int or (kind is float and not self.graph.exact):
                 return scale(other, self)
             other = coerce(self.graph, other)
             if other is None:

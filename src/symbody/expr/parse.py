@@ -189,7 +189,7 @@ class _Reader:
             raise error_at(self.text, token.place, f"an integer of {len(token.text)} digits is too long.") from None
         if value == math.inf:
             raise error_at(self.text, token.place, f"{token.text} is too large for a float; they end at 1.8e308.")
-        return self.graph.number(value)
+        return as_nodes([self.graph.one, value])[1]
 
     def lookup(self, token: Token) -> Node:
         name = token.text

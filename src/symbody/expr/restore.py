@@ -42,7 +42,11 @@ def restore(graph: Graph, op: str, args: tuple[Node, ...], data: Any) -> Node:
             raise ValueError(f"{op} of {len(args)} operands")
         return (sum_node if op == ADD else product_node)(graph, args, flags)
     if op == SOLVE:
-        if len(args) != 3 * len(data.unknowns) or any(u.op is not SYMBOL for u in data.unknowns):
+        if (
+            len(args) != 3 * len(data.unknowns) + 2 * len(data.checks)
+            or not args
+            or any(u.op is not SYMBOL for u in data.unknowns)
+        ):
             raise ValueError("solve with wrong operands")
         return solve_node(args, data)
     if op == AT:

@@ -14,6 +14,7 @@ from symbody.expr.node import (
     ALIAS,
     AT,
     BOUND,
+    CONST,
     EXTERN,
     MUL,
     POW,
@@ -105,7 +106,7 @@ def rebuild(node: Node, args: tuple[Node, ...]) -> Node:
 
 
 def solve_node(args: tuple[Node, ...], info: SolveInfo) -> Node:
-    """The implicit block with residual, guess and step in `args`; it is bound only by unknowns of blocks around it."""
+    """The implicit block over `args` (see `node`); it is bound only by unknowns of blocks around it."""
     flags = 0
     for a in args:
         flags |= a.flags
@@ -115,7 +116,14 @@ def solve_node(args: tuple[Node, ...], info: SolveInfo) -> Node:
 
 
 def at(solve: Node, body: Node) -> Node:
-    """The value of `body` where the block `solve` has converged; what does not depend on its unknowns is itself."""
+    """The value of `body` where the block `solve` has converged; what does not depend on its unknowns is itself.
+
+    At a block without unknowns, which only checks, the value stays tied to it.
+    """
+    if not solve.data.unknowns:
+        if body.op is CONST or (body.op is AT and body.args[0] is solve):
+            return body
+        return solve.graph.intern(AT, (solve, body), None, solve.flags | body.flags)
     if not body.flags & BOUND or not (unknowns_below([body]) & set(solve.data.unknowns)):
         return body
     outer = unknowns_below([*solve.args, body]) - set(solve.data.unknowns)

@@ -18,8 +18,9 @@ from symbody.formalisms import triples as t3
 from symbody.formalisms.barycentric import barycentric
 from symbody.formalisms.base import Regrouping, clear_targets, regroup
 from symbody.formalisms.composite import bias, mass_matrix
-from symbody.formalisms.efforts import generalized, joint_laws
+from symbody.formalisms.efforts import generalized
 from symbody.formalisms.explicit import accelerations, driven_velocities
+from symbody.formalisms.joint_laws import joint_laws
 from symbody.formalisms.newton_euler import newton_euler
 from symbody.formalisms.order_n import order_n
 from symbody.formalisms.tree import Tree

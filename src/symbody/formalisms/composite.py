@@ -15,7 +15,8 @@ from symbody.expr.arrays import Array
 from symbody.expr.functions import alias
 from symbody.expr.node import SCALE, Node
 from symbody.formalisms import triples as t3
-from symbody.formalisms.efforts import generalized, joint_laws, projected
+from symbody.formalisms.efforts import generalized, projected
+from symbody.formalisms.joint_laws import joint_laws
 from symbody.formalisms.newton_euler import at_rest, axial_effort, newton_euler
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.sweeps import sweep_inward

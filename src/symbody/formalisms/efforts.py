@@ -1,19 +1,13 @@
-"""From Links to the Mechanism's velocities: columns, reflected rotors, and the laws of joints."""
+"""From Links to the Mechanism's velocities: columns and reflected rotors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from symbody.errors import ModelError
 from symbody.expr.arrays import Array, zeros
-from symbody.expr.functions import call
 from symbody.formalisms import triples as t3
 from symbody.formalisms.tree import Tree
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Joint, has_coordinates
 
 LinkEfforts = list[tuple[Any, ...]]
 
@@ -60,63 +54,3 @@ def projected(tree: Tree, entry: Callable[[int, int, int, int], Any]) -> Array:
                             double = 2 if i == j and not twin else 1
                             put(i, j, t3.times(double, t3.times(t3.times(x, y), value)))
     return out
-
-
-def joint_laws(tree: Tree) -> Array:
-    """(nv,) efforts of the joints' own laws: stiffness (q - rest) + viscous qd + coulomb sign(qd), and elasticity.
-
-    Efforts of force elements (`tree.efforts`) are subtracted.
-    """
-    out = zeros(len(tree.qd))
-    iq = iv = 0
-    places: dict[str, tuple[int, int]] = {}
-    for joint in tree.mechanism.joints:
-        if not has_coordinates(joint):
-            if joint.mimic is not None and joint.mode != "locked":
-                _following_law(tree, joint, places, out)
-            continue
-        kind = KINDS[joint.kind]
-        nq, nv = kind.nq(joint), kind.nv(joint)
-        places[joint.name] = (iq, iv)
-        q, qd = tree.q[iq : iq + nq], tree.qd[iv : iv + nv]
-        own = nv - (joint.elastic is not None)
-        if joint.stiffness is not None and nq != nv:
-            raise ModelError(
-                f"joint {joint.name!r} of kind {joint.kind!r} has a stiffness, but its coordinates are a quaternion. "
-                "Use the kind 'spherical' or 'floating', or a force element."
-            )
-        for k in range(own):
-            position = q[k] if nq == nv else None
-            out[iv + k] = t3.plus(out[iv + k], _law(tree, joint, position, qd[k]))
-        if joint.elastic is not None:
-            stiffness, damping = (tree.node(x) for x in joint.elastic)
-            law = t3.plus(t3.times(stiffness, q[own]), t3.times(damping, qd[own]))
-            out[iv + own] = t3.plus(out[iv + own], law)
-        iq, iv = iq + nq, iv + nv
-    if tree.efforts is not None:
-        for k, effort in enumerate(tree.efforts):
-            out[k] = t3.minus(out[k], effort)
-    return out
-
-
-def _law(tree: Tree, joint: Joint, q: Any, qd: Any) -> Any:
-    effort: Any = 0
-    if joint.stiffness is not None:
-        rest = tree.node(joint.rest) if joint.rest is not None else 0
-        effort = t3.times(tree.node(joint.stiffness), t3.minus(q, rest))
-    if joint.viscous is not None:
-        effort = t3.plus(effort, t3.times(tree.node(joint.viscous), qd))
-    if joint.coulomb is not None:
-        effort = t3.plus(effort, t3.times(tree.node(joint.coulomb), call("sign", qd)))
-    return effort
-
-
-def _following_law(tree: Tree, joint: Joint, places: dict[str, tuple[int, int]], out: np.ndarray) -> None:
-    """A joint that mimics another feels its law at its own coordinate; the other's velocity takes the effort."""
-    assert joint.mimic is not None
-    if all(x is None for x in (joint.stiffness, joint.viscous, joint.coulomb)):
-        return
-    iq, iv = places[joint.mimic.joint]
-    ratio, shift = tree.node(joint.mimic.ratio), tree.node(joint.mimic.offset)
-    effort = _law(tree, joint, ratio * tree.q[iq] + shift, ratio * tree.qd[iv])
-    out[iv] = t3.plus(out[iv], t3.times(ratio, effort))

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from symbody.errors import ModelError
 from symbody.expr.functions import call
 from symbody.formalisms import triples as t3
+from symbody.formalisms.joint_laws import coordinates_with_laws
 from symbody.formalisms.kinematics import link_motions
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.sweeps import sweep_outward
 from symbody.formalisms.tree import Link, Tree
 from symbody.formalisms.triples import Vec
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Joint, has_coordinates
 from symbody.spatial.inertia import Inertia
 
 HALF = Fraction(1, 2)
@@ -90,51 +87,6 @@ def gravity_potential(tree: Tree) -> Any:
 # -- joint laws
 
 
-@dataclass(frozen=True, eq=False)
-class JointLaw:
-    """The law of a joint at one coordinate: value, rate, and the law's constants (0 where there is none)."""
-
-    q: Any
-    qd: Any
-    stiffness: Any
-    rest: Any
-    viscous: Any
-    coulomb: Any
-
-
-def coordinates_with_laws(tree: Tree) -> Iterator[JointLaw]:
-    """Every coordinate on which a joint law acts; a joint that follows another has its law at its own coordinate."""
-    iq = iv = 0
-    first: dict[str, tuple[int, int]] = {}
-    for joint in tree.mechanism.joints:
-        if has_coordinates(joint):
-            kind = KINDS[joint.kind]
-            nq, nv = kind.nq(joint), kind.nv(joint)
-            first[joint.name] = (iq, iv)
-            own = nv - (joint.elastic is not None)
-            for k in range(own):
-                # a quaternion has no component for each velocity; stiffness there is refused below
-                yield _law(tree, joint, tree.q[iq + k] if nq == nv else None, tree.qd[iv + k])
-            if joint.elastic is not None:
-                stiffness, damping = (tree.node(x) for x in joint.elastic)
-                yield JointLaw(tree.q[iq + nq - 1], tree.qd[iv + nv - 1], stiffness, 0, damping, 0)
-            iq, iv = iq + nq, iv + nv
-        elif joint.mimic is not None and joint.mode != "locked":
-            kq, kv = first[joint.mimic.joint]
-            ratio, offset = tree.node(joint.mimic.ratio), tree.node(joint.mimic.offset)
-            yield _law(tree, joint, ratio * tree.q[kq] + offset, ratio * tree.qd[kv])
-
-
-def _law(tree: Tree, joint: Joint, q: Any, qd: Any) -> JointLaw:
-    if joint.stiffness is not None and q is None:
-        raise ModelError(
-            f"joint {joint.name!r} of kind {joint.kind!r} has a stiffness, but its coordinates are a quaternion. "
-            "Use the kind 'spherical' or 'floating', or a force element."
-        )
-    given = (joint.stiffness, joint.rest, joint.viscous, joint.coulomb)
-    return JointLaw(q, qd, *(0 if x is None else tree.node(x) for x in given))
-
-
 def spring_energy(tree: Tree) -> Any:
     """stiffness (q - rest)^2 / 2 summed over joint springs and elastic joints, J."""
     double: Any = 0
@@ -169,7 +121,7 @@ def dissipation_function(tree: Tree) -> Any:
 
 
 def power(tree: Tree) -> Any:
-    """tau . qd, what actuators give, W."""
+    """tau . qd, what actuators and driven joints give, W."""
     return t3.total(t3.times(a, b) for a, b in zip(tree.tau, tree.qd, strict=True))
 
 

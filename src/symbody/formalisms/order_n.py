@@ -28,9 +28,9 @@ from symbody.formalisms.articulated import (
     to_parent,
     to_stem,
 )
-from symbody.formalisms.efforts import joint_laws
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.frames import common_ancestor
+from symbody.formalisms.joint_laws import joint_laws
 from symbody.formalisms.newton_euler import Motion, at_rest, link_wrench, motions, rate_matrix, step
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.sweeps import sweep_inward, sweep_outward

@@ -20,10 +20,10 @@ from symbody.formalisms import triples as t3
 from symbody.formalisms.newton_euler import Motion, motions, rate_matrix
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.sweeps import sweep_outward
-from symbody.formalisms.tree import Link, Tree
+from symbody.formalisms.tree import Link, Tree, first_places
 from symbody.formalisms.triples import Mat, Vec
 from symbody.model.joints import KINDS
-from symbody.model.mechanism import Joint, Mechanism, has_coordinates
+from symbody.model.mechanism import Joint, Mechanism
 from symbody.spatial.inertia import from_com
 
 # the ten of a body, about the origin of its frame and in its axes, in Pinocchio's order; quantity -> unit
@@ -207,6 +207,7 @@ class _Laws:
 
     def __init__(self, tree: Tree, moves: list[Motion], twists: list[Twists]) -> None:
         self.tree, self.moves, self.twists = tree, moves, twists
+        self.places = first_places(tree.mechanism)
         self.first: dict[str, Link] = {}
         for link in tree.links:
             self.first.setdefault(link.joint, link)
@@ -215,7 +216,7 @@ class _Laws:
         if name == "rotor":
             return self._rotor(joint)
         if name.startswith("elastic"):
-            iq, iv = self._places(joint)
+            iq, iv = self.places[joint.name]
             nq, nv = KINDS[joint.kind].nq(joint), KINDS[joint.kind].nv(joint)
             last = iv + nv - 1
             return [(last, self.tree.q[iq + nq - 1] if name == "elastic_stiffness" else self.tree.qd[last])]
@@ -234,24 +235,14 @@ class _Laws:
             out.append((velocity, t3.times(factor, value)))
         return out
 
-    def _places(self, joint: Joint) -> tuple[int, int]:
-        """First coordinate and velocity of a joint."""
-        iq = iv = 0
-        for other in self.tree.mechanism.joints:
-            if other is joint or other.name == joint.name:
-                break
-            if has_coordinates(other):
-                iq, iv = iq + KINDS[other.kind].nq(other), iv + KINDS[other.kind].nv(other)
-        return iq, iv
-
     def _coordinates(self, joint: Joint) -> list[tuple[int, Any, Any, Any]]:
         """(velocity of the Mechanism, its factor, coordinate, speed) of each motion, elastic deflection excluded."""
         tree = self.tree
         if joint.mimic is not None:
-            iq, iv = self._places(tree.mechanism.joint(joint.mimic.joint))
+            iq, iv = self.places[joint.mimic.joint]
             ratio, shift = tree.node(joint.mimic.ratio), tree.node(joint.mimic.offset)
             return [(iv, ratio, ratio * tree.q[iq] + shift, ratio * tree.qd[iv])]
-        iq, iv = self._places(joint)
+        iq, iv = self.places[joint.name]
         own = KINDS[joint.kind].nv(joint) - (joint.elastic is not None)
         same = KINDS[joint.kind].nq(joint) == KINDS[joint.kind].nv(joint)
         return [(iv + k, 1, tree.q[iq + k] if same else None, tree.qd[iv + k]) for k in range(own)]

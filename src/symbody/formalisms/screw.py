@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from symbody.formalisms import triples as t3
-from symbody.formalisms.efforts import generalized, joint_laws
+from symbody.formalisms.efforts import generalized
 from symbody.formalisms.energy import own_twist
+from symbody.formalisms.joint_laws import joint_laws
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.sweeps import sweep_inward, sweep_outward
 from symbody.formalisms.tree import Link, Tree

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,8 @@ from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, Node
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import WORLD, Joint, Mechanism, Placement, has_coordinates
-from symbody.model.pose import from_quaternion
+from symbody.model.numbers import plain
+from symbody.model.pose import from_quaternion, rounded
 from symbody.spatial.inertia import Inertia, add, from_com, moved, no_inertia, rotated
 
 Column = tuple[int, Any]  # index of a velocity, and the factor with which it enters
@@ -125,7 +128,7 @@ def build_tree(mechanism: Mechanism, parameters: str = "setup", kept: Sequence[s
         raise ModelError(f"a Mechanism was expected, {mechanism!r} given. Load it first: sb.load(name_or_path).")
     if parameters not in ("setup", "runtime"):
         raise ModelError(f"parameters={parameters!r}; expected 'setup' (folded once) or 'runtime' (inputs).")
-    graph = Graph(mechanism.name)
+    graph = Graph(mechanism.name, mechanism.graph.exact)
     nq, nv = mechanism.nq, mechanism.nv
 
     def symbols(stem: str, role: str, n: int) -> Array:
@@ -140,13 +143,13 @@ def build_tree(mechanism: Mechanism, parameters: str = "setup", kept: Sequence[s
     )  # fmt: skip
     tree.gravity = tree.node(mechanism.gravity)
     tree.places[WORLD] = (-1, None, zeros(3))
-    coordinates = _number(mechanism)
+    coordinates = first_places(mechanism)
     for joint in mechanism.joints:
         _add_joint(tree, joint, coordinates, joint.name in kept)
     return tree
 
 
-def _number(mechanism: Mechanism) -> dict[str, tuple[int, int]]:
+def first_places(mechanism: Mechanism) -> dict[str, tuple[int, int]]:
     """First coordinate and first velocity of each joint that has any."""
     out, nq, nv = {}, 0, 0
     for joint in mechanism.joints:
@@ -275,7 +278,28 @@ def _axis(tree: Tree, joint: Joint, letter: str) -> tuple[Array | None, int, int
         raise ModelError(
             f"joint {joint.name!r} has a symbolic axis {list(axis)}; expected numbers (turn its placement)."
         )
-    return _align_z([float(a.data) for a in axis], tree.graph), 2, 1
+    u = [a.data for a in axis]
+    if tree.graph.exact:
+        exact = _align_z_exactly([Fraction(x) for x in u])
+        if exact is not None:
+            return tree.node(exact), 2, 1
+    return _align_z([float(x) for x in u], tree.graph), 2, 1
+
+
+def _align_z_exactly(u: list[Fraction]) -> Array | None:
+    """The rotation of `_align_z` in rational numbers; None if it has none."""
+    if sum(x * x for x in u) != 1:
+        return None
+    for k in sorted(range(3), key=lambda i: abs(u[i])):
+        left = 1 - u[k] ** 2
+        length = Fraction(isqrt(left.numerator), isqrt(left.denominator))
+        if length**2 == left:
+            x = [((i == k) - u[i] * u[k]) / length for i in range(3)]
+            y = [u[1] * x[2] - u[2] * x[1], u[2] * x[0] - u[0] * x[2], u[0] * x[1] - u[1] * x[0]]
+            out = np.empty((3, 3), dtype=object)
+            out[:, 0], out[:, 1], out[:, 2] = x, y, u
+            return out
+    return None
 
 
 def _align_z(u: list[float], graph: Graph) -> Array:
@@ -288,17 +312,11 @@ def _align_z(u: list[float], graph: Graph) -> Array:
 
 
 def _constants(matrix: Array, graph: Graph) -> Array:
-    """A rotation matrix of floats as nodes."""
+    """A computed rotation matrix of floats as nodes, zeros and ones exact."""
     out = np.empty((3, 3), dtype=object)
-    for i, v in enumerate(matrix.flat):
-        out.flat[i] = graph.number(snap(float(v)))
+    for i, v in enumerate(rounded(np.asarray(matrix, dtype=float)).flat):
+        out.flat[i] = graph.number(plain(v))
     return out
-
-
-def snap(value: float) -> float | int:
-    """An entry of a rotation matrix: within 1e-10 of 0 or +-1 it is exactly that."""
-    nearest = round(value)
-    return nearest if abs(value - nearest) < 1e-10 else value
 
 
 def _locked(tree: Tree, joint: Joint, rotation: Array | None, offset: Array) -> tuple[Array | None, Array]:

@@ -60,6 +60,10 @@ def _expression(node: Node, values: list[Any], casadi: Any) -> Any:
         return casadi.SX.sym(data.name)
     if op is CONST:
         return casadi.SX(float(data))
+    if op is AT and not node.args[0].data.unknowns:
+        return values[1]  # behind a check, of which no status is left there
+    if op is SOLVE and not data.unknowns:
+        return casadi.SX(1.0)
     if op in (EXTERN, RESULT, SOLVE, AT, TABLE):
         raise ExpressionError(f"CasADi's SX has no counterpart of the node {op!r} ({node}). Give symbols={{node: SX}}.")
     if op is ADD:

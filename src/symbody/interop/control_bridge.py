@@ -21,6 +21,9 @@ def to_control(model: Any) -> Any:
         raise DefinitionError(
             f"{type(model).__name__} is no linear model: it has no {', '.join(missing)}. Linearise it first."
         )
+    own = getattr(model, "state_space", model)
+    if hasattr(own, "proper"):
+        own.proper("python-control")
     B = model.B_ss if hasattr(model, "B_ss") else model.B
     dt = getattr(model, "dt", None)
     names = {kind: _plain(getattr(model, kind)) for kind in ("states", "inputs", "outputs")}

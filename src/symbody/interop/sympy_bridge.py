@@ -81,6 +81,10 @@ def _expression(node: Node, number: Callable[[Node], Any], condition: Callable[[
         return {"and": sympy.And, "or": sympy.Or, "not": sympy.Not}[op](*map(condition, args))
     if op == "select":
         return sympy.Piecewise((number(args[1]), condition(args[0])), (number(args[2]), True))
+    if op is AT and not args[0].data.unknowns:
+        return number(args[1])  # behind a check, of which no status is left there
+    if op is SOLVE and not data.unknowns:
+        return sympy.true
     if op in (EXTERN, RESULT, SOLVE, AT):
         raise ExpressionError(f"SymPy has no counterpart of the node {op!r} ({node}). Give symbols={{node: ...}}.")
     values = [number(a) for a in args]

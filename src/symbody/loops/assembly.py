@@ -23,6 +23,7 @@ from symbody.loops.guess import guessed
 from symbody.loops.numeric import Numeric, advanced, motions, sliding, velocity_owners
 from symbody.loops.open_loops import say_open
 from symbody.model.given import given_numbers
+from symbody.model.joint_limits import joint_limits
 from symbody.model.mechanism import Mechanism
 
 MOST_STEPS = 60
@@ -223,7 +224,7 @@ def closed_samples(
     free = _free(mechanism, ())
     home = assemble_constraints(found, q, parameters, seed=seed, time=time)
     out, length = [home], length_scale(numeric)
-    beyond = _beyond_limits(mechanism, home)
+    beyond = beyond_limits(mechanism, home)
 
     def near() -> Iterator[np.ndarray]:
         size = NEAR
@@ -242,7 +243,7 @@ def closed_samples(
         for sample in source:
             if len(out) >= wanted:
                 break
-            if _beyond_limits(mechanism, sample) <= beyond:
+            if beyond_limits(mechanism, sample) <= beyond:
                 out.append(sample)
     return np.array(out)
 
@@ -272,12 +273,11 @@ def _walk(
             yield q
 
 
-def _beyond_limits(mechanism: Mechanism, q: np.ndarray) -> set[str]:
+def beyond_limits(mechanism: Mechanism, q: np.ndarray) -> set[str]:
     """Joints of one coordinate that are outside their limits."""
-    out = set()
+    out, limits = set(), joint_limits(mechanism)
     for letter, iq, _, name in motions(mechanism):
-        limits = mechanism.joint(name).limits
-        low, high = limits.lower, limits.upper
+        low, high = limits[name].lower, limits[name].upper
         if letter not in "BF" and ((low is not None and q[iq] < low) or (high is not None and q[iq] > high)):
             out.add(name)
     return out

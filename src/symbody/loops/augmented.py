@@ -19,13 +19,15 @@ from symbody.errors import ModelError, SymbodyError
 from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
 from symbody.expr.evaluate import evaluate
 from symbody.expr.functions import as_nodes
-from symbody.expr.linear_algebra import solve_ldlt, solve_lu
-from symbody.expr.node import Node
-from symbody.expr.walk import free_symbols
+from symbody.expr.implicit import Condition
+from symbody.expr.linear_algebra import Symmetric, ldlt, lu, solve_ldlt, solve_lu
+from symbody.expr.node import Check, Node
+from symbody.expr.walk import at, free_symbols
 from symbody.formalisms import triples as t3
 from symbody.loops.assembly import closed_samples
 from symbody.loops.constraints import Constraints
 from symbody.loops.row import Row
+from symbody.loops.soundness import MEETING, VANISHING, bounds, guard, sound_rows
 
 SAMPLES = 3  # states at which M and pivots are judged
 SINGULAR = 1e-12  # eigenvalue of M, scaled to a unit diagonal, that counts as none
@@ -74,7 +76,7 @@ def augmented(
             matrix[i, i] = s - (1 + soft)
         known = sum_of_products((row.J[k], given[k]) for k in driven if k in row.J)
         right[i] = t3.times(s, difference(_right(found, row, alpha, beta), known))
-    x = _solved(found, matrix, right, len(free))
+    x = _solved(found, matrix, right, len(free), [found.rows[r] for r in kept], soft)
     qdd, lam = np.array(given, dtype=object), zeros(len(found.rows))
     qdd[free] = x[: len(free)]
     for i, r in enumerate(kept, len(free)):
@@ -93,19 +95,62 @@ def _right(found: Constraints, row: Row, alpha: Any, beta: Any) -> Any:
     return out
 
 
-def _solved(found: Constraints, matrix: Array, right: Array, velocities: int) -> Array:
+def _solved(
+    found: Constraints, matrix: Array, right: Array, velocities: int, rows: Sequence[Row], soft: float
+) -> Array:
+    """The solution, which counts only where no pivot vanishes."""
     samples = _samples(found, matrix)
     heavy = not any(is_zero(matrix[k, k]) for k in range(velocities))
     if heavy and all(_is_positive(m[:velocities, :velocities]) for m in samples):
         order = [*range(velocities - 1, -1, -1), *range(velocities, len(right))]
-        return solve_ldlt(matrix, right, order=order)
+        factors = ldlt(matrix, order=order)
+        return _guarded(solve_ldlt(factors, right), _sound(found, matrix, factors, samples, rows, soft))
     # joints that move nothing with mass: the constraints must hold them, and pivots come from off the diagonal
     if not samples:
         raise ModelError(
             "a joint moves nothing that has mass or inertia, and no pivot could be chosen. Give its body an inertia, "
             "or use formulation='reduced' with this joint dependent."
         )
-    return solve_lu(matrix, right, sample=np.array(samples))
+    steps = lu(matrix, sample=np.array(samples))
+    largest = np.abs(samples).max(axis=(0, 1))
+    words = Check("above", "a pivot vanishes: the constraints do not hold all joints that move nothing with mass")
+    conditions = [(words, s.pivot, VANISHING * float(largest[s.column])) for s in steps.steps]
+    return _guarded(solve_lu(steps, right), conditions)
+
+
+def _sound(
+    found: Constraints,
+    matrix: Array,
+    factors: Symmetric,
+    samples: Sequence[np.ndarray],
+    rows: Sequence[Row],
+    soft: float,
+) -> list[Condition]:
+    """Pivots of the constraints, J M^-1 J^T less what earlier ones have of it, beside its largest part for one joint.
+
+    Rows that yield (soft) may follow from others; a row of driven joints alone moves nothing.
+    """
+    magnitude, size = bounds(found, switches(found).values()), len(matrix)
+    first = size - len(rows)
+    place = {row: k for k, row in enumerate(factors.order)}
+    kept, pivots, scales = [], [], []
+    for i, row in enumerate(rows, first):
+        entries = [k for k in range(first) if not is_zero(matrix[i, k])]
+        if not entries or (row.switch is not None and soft):
+            continue
+        parts = {k: max((s[i, k] ** 2 / s[k, k] for s in samples), default=0.0) for k in entries}
+        k = max(entries, key=lambda k: parts[k])
+        kept.append(row)
+        pivots.append(factors.pivots[place[i]])
+        scales.append(t3.times(magnitude(matrix[i, k]) ** 2, factors.inverses[place[k]]))
+    return sound_rows(kept, pivots, scales)
+
+
+def _guarded(x: Array, conditions: Sequence[Condition]) -> Array:
+    """x, tied to the conditions."""
+    entries = as_nodes([next(v for v in x if isinstance(v, Node)), *x])[1:]
+    block = guard("sound_constraints", conditions, MEETING)
+    return np.array(entries if block is None else [at(block, v) for v in entries], dtype=object)
 
 
 def _is_positive(mass: np.ndarray) -> bool:

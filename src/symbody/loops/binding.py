@@ -39,8 +39,15 @@ class Binder:
                 known[node] = node
         return [known[r] for r in roots]
 
-    def add_block(self, name: str, residual: Sequence[Node], step: Sequence[Node], found: Unknowns) -> None:
-        """One more block; its equations may contain unknowns of earlier ones."""
+    def add_block(
+        self,
+        name: str,
+        residual: Sequence[Node],
+        step: Sequence[Node],
+        found: Unknowns,
+        watched: Sequence[Node] = (),
+    ) -> None:
+        """One more block; its equations may contain unknowns of earlier ones. watched: value, limit of each check."""
         graph = found.symbols[0].graph
         scope = f"{name}#{graph.size}"
         bound = [graph.symbol(s.data.name, "unknown", scope=scope, unit=s.data.unit) for s in found.symbols]
@@ -48,7 +55,7 @@ class Binder:
         for symbol, value in found.values.items():
             # the value is an expression of the unknowns and of the guess, which is an input as it stands
             (inner[symbol],) = _replace([value], {s: inner[s] for s in found.symbols})
-        roots = [*residual, *step]
+        roots = [*residual, *step, *watched]
         order = topological(roots)
         for node in order:
             if node not in inner and any(a in inner for a in node.args):
@@ -60,9 +67,9 @@ class Binder:
                 inner[node] = rebuild(node, tuple([inner[a] if a in inner else self.known[a] for a in node.args]))
         body = [inner[r] if r in inner else self.known[r] for r in roots]
         guess = as_nodes([graph.zero, *found.guess])[1:]
-        block = solve_node(
-            (*body[: len(bound)], *guess, *body[len(bound) :]), SolveInfo(name, tuple(bound), remedy=found.remedy)
-        )
+        checks = tuple(check for check, _, _ in found.checks)
+        info = SolveInfo(name, tuple(bound), remedy=found.remedy, checks=checks)
+        block = solve_node((*body[: len(bound)], *guess, *body[len(bound) :]), info)
         for node, value in inner.items():
             self.known.pop(node, None)
             self.inside[node] = (block, value)

@@ -12,7 +12,7 @@ were known; a Plan then puts their solutions in.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,17 +21,62 @@ import numpy as np
 
 from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
 from symbody.expr.functions import as_nodes
-from symbody.expr.node import Node, Pivots
-from symbody.expr.walk import quiet_collector, substitute
+from symbody.expr.implicit import Condition
+from symbody.expr.node import Check, Node, Pivots
+from symbody.expr.walk import at, free_symbols, quiet_collector, substitute
+from symbody.formalisms import triples as t3
 from symbody.formalisms.tree import Tree
 from symbody.loops.binding import Binder
 from symbody.loops.constraints import Constraints, Row
-from symbody.loops.factors import Factors, factors
+from symbody.loops.factors import Factors, Spare, factors
 from symbody.loops.partition import Partition
-from symbody.loops.redundancy import velocity_names
-from symbody.loops.structure import Block
+from symbody.loops.soundness import (
+    BRANCH,
+    VELOCITIES,
+    bounds,
+    closed_rows,
+    guard,
+    remedy,
+    right_side,
+    same_branch,
+    sound_factors,
+)
+from symbody.loops.structure import Block, strong_order
 from symbody.loops.unknowns import Unknowns, part_of, unknowns
 from symbody.rewrite.presets import optimize
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Blocks whose coordinates are found by one iteration: the h of each may read coordinates of all of them.
+
+    J_v is solved block by block all the same: rotation rows of a cut read joints that their J does not contain.
+    """
+
+    blocks: tuple[Block, ...]
+    factored: tuple[Factors, ...]
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        return tuple(r for block in self.blocks for r in block.rows)
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        return tuple(c for block in self.blocks for c in block.columns)
+
+
+def cascade(
+    found: Constraints, blocks: Sequence[Block], factored: Sequence[Factors], right: Mapping[int, Any]
+) -> dict[int, Any]:
+    """x of J_v x = right block by block; right: constraint row -> value. Returns velocity -> value."""
+    x: dict[int, Any] = {}
+    for block, mine in zip(blocks, factored, strict=True):
+        values = []
+        for r in block.rows:
+            known = sum_of_products((e, x[k]) for k, e in found.rows[r].J.items() if k in x)
+            values.append(difference(right.get(r, 0), known))
+        x.update(zip(block.columns, mine.solve(values), strict=True))
+    return x
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +84,8 @@ class Closure:
     """Constraints of a Tree with a Partition of its velocities, ready to be solved.
 
     blocks     diagonal blocks in the order of solution, with their factors
-    located    those that find coordinates, with their factors: the same, unless some constraints are on velocities only
+    located    groups of those that find coordinates, each found by one iteration. Their blocks are the same, unless
+               some constraints are on velocities only
     u, v       indices of the independent and of the dependent velocities (v in the order of the blocks)
     """
 
@@ -47,7 +93,7 @@ class Closure:
     partition: Partition
     blocks: tuple[Block, ...]
     factored: tuple[Factors, ...]
-    located: tuple[tuple[Block, Factors], ...]
+    located: tuple[Group, ...]
 
     @property
     def tree(self) -> Tree:
@@ -68,14 +114,7 @@ class Closure:
 
     def solve(self, right: Mapping[int, Any]) -> dict[int, Any]:
         """x of J_v x = right block by block; right: constraint row -> value. Returns velocity -> value."""
-        x: dict[int, Any] = {}
-        for block, found in zip(self.blocks, self.factored, strict=True):
-            values = []
-            for r in block.rows:
-                known = sum_of_products((e, x[k]) for k, e in self.found.rows[r].J.items() if k in x)
-                values.append(difference(right.get(r, 0), known))
-            x.update(zip(block.columns, found.solve(values), strict=True))
-        return x
+        return cascade(self.found, self.blocks, self.factored, right)
 
     def solve_transposed(self, right: Mapping[int, Any]) -> dict[int, Any]:
         """y of J_v^T y = right, last block first; right: velocity -> value. Returns constraint row -> value."""
@@ -143,6 +182,25 @@ class Closure:
     def _rows(self) -> list[tuple[int, Row]]:
         return [(r, self.found.rows[r]) for r in self.solved_rows]
 
+    def _unlocated(self) -> list[Condition]:
+        """What must hold of factors that no iteration uses: of velocities, where these have blocks of their own."""
+        own = {id(factors) for group in self.located for factors in group.factored}
+        pairs = zip(self.blocks, self.factored, strict=True)
+        return [x for b, f in pairs if id(f) not in own for x in sound_factors(self.found, b, f)]
+
+    def _guarded(self) -> tuple[list[Condition], str]:
+        """What must hold besides where all blocks have ended, and what to do where it does not."""
+        unlocated = self._unlocated()
+        rows, left = self.found.rows, self.partition.redundant
+        rates = {}
+        for r in left:
+            moved = [(rows[r].J.get(k, 0), self.B[:, j]) for j, k in enumerate(self.u)]
+            by_v = [(e, self.place[k]) for k, e in rows[r].J.items() if k in self.place]
+            rates[r] = [t3.plus(own, sum_of_products((e, column[i]) for e, i in by_v)) for own, column in moved]
+        branch = [*right_side(self.found, [*self.solved_rows, *left]), *same_branch(self.found, left, rates)]
+        advice = [VELOCITIES] * bool(unlocated) + [BRANCH] * bool(branch)
+        return [*unlocated, *branch], " ".join(advice)
+
     # -- outputs at the solution
 
     def plan(self, outputs: Mapping[str, Any], preset: str = "standard", direct: bool = False, rounds: int = 3) -> Plan:
@@ -153,18 +211,27 @@ class Closure:
         with quiet_collector():
             graph, owners = self.tree.graph, part_of(self.tree)
             solved, roots = [], []
-            for block, found in self.located:
-                h = [self.found.rows[r].h for r in block.rows]
-                w = found.solve([difference(0, x) for x in h])
-                mine = unknowns(self.tree, block.columns, dict(zip(block.columns, w, strict=True)), owners)
-                mine.remedy = _remedy(self.found, block)
-                solved.append((_block_name(self.found, block), mine))
-                roots += [*h, *mine.step]
+            for group in self.located:
+                h = [self.found.rows[r].h for r in group.rows]
+                w = cascade(
+                    self.found, group.blocks, group.factored, {r: difference(0, x) for r, x in zip(group.rows, h)}
+                )
+                mine = unknowns(self.tree, group.columns, w, owners)
+                mine.remedy = remedy(self.found, group.rows, group.columns)
+                mine.checks = [*closed_rows(self.found, group.rows)]
+                for block, factored in zip(group.blocks, group.factored, strict=True):
+                    mine.checks += sound_factors(self.found, block, factored)
+                solved.append((_block_name(self.found, group), mine))
+                roots += [*h, *mine.step, *(x for _, *pair in mine.checks for x in pair)]
+            apart, advice = self._guarded()
+            roots += [x for _, *pair in apart for x in pair]
             arrays = {n: np.array(a, dtype=object) for n, a in outputs.items()}
             nodes = as_nodes([graph.zero, *roots, *(x for a in arrays.values() for x in a.flat)])[1:]
             nodes = substitute(nodes, self.direct_rates if direct else self.rates)
             nodes, _ = optimize(nodes, preset, rounds=rounds)
-            return Plan(tuple(solved), {n: a.shape for n, a in arrays.items()}, nodes)
+            return Plan(
+                tuple(solved), {n: a.shape for n, a in arrays.items()}, nodes, tuple(c for c, *_ in apart), advice
+            )
 
     def bound(
         self, outputs: Mapping[str, Any], preset: str = "standard", direct: bool = False, rounds: int = 3
@@ -175,26 +242,38 @@ class Closure:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A program in which dependent coordinates still are symbols: residuals and steps of the blocks, then outputs."""
+    """A program in which dependent coordinates still are symbols.
+
+    nodes: of each block its residuals, steps, and value and limit of its checks; those of the guard, which belong to no
+    block; then the outputs.
+    """
 
     solved: tuple[tuple[str, Unknowns], ...]
     shapes: dict[str, tuple[int, ...]]
     nodes: list[Node]
+    guard: tuple[Check, ...] = ()
+    advice: str = ""
 
     @property
     def outputs(self) -> list[Node]:
-        return self.nodes[2 * sum(len(mine.symbols) for _, mine in self.solved) :]
+        before = sum(2 * len(mine.symbols) + 2 * len(mine.checks) for _, mine in self.solved)
+        return self.nodes[before + 2 * len(self.guard) :]
 
     def bound(self) -> dict[str, Array]:
         """The outputs at the solutions of the blocks."""
         with quiet_collector():
             binder, start = Binder(), 0
             for name, mine in self.solved:
-                n = len(mine.symbols)
+                n, end = len(mine.symbols), start + 2 * len(mine.symbols) + 2 * len(mine.checks)
                 h, step = self.nodes[start : start + n], self.nodes[start + n : start + 2 * n]
-                binder.add_block(name, h, step, mine)
-                start += 2 * n
-            rest = iter(binder.at_solution(self.nodes[start:]))
+                binder.add_block(name, h, step, mine, self.nodes[start + 2 * n : end])
+                start = end
+            found = binder.at_solution(self.nodes[start:])
+            if self.guard:
+                block = guard("sound_loops", list(zip(self.guard, found[::2], found[1::2])), self.advice)
+                found = found[2 * len(self.guard) :]
+                found = found if block is None else [at(block, x) for x in found]
+            rest = iter(found)
         out = {}
         for name, shape in self.shapes.items():
             out[name] = np.empty(shape, dtype=object)
@@ -205,83 +284,63 @@ class Plan:
 
 def close(found: Constraints, partition: Partition) -> Closure:
     """The Closure of constraints by a partition."""
-    moved = _factored(found, partition.blocks, partition.pivots, partition.given)
+    moved = _factored(found, partition.blocks, partition.pivots, partition.spare, partition.given)
     holonomic = all(found.rows[r].h is not None for r in partition.rows)
     if holonomic:
         located = moved
     else:
         by_hand = {partition.blocks[k] for k in partition.given}
         same = {k for k, b in enumerate(partition.position) if any(b.matches(other) for other in by_hand)}
-        located = _factored(found, partition.position, partition.position_pivots, same)
-    return Closure(found, partition, tuple(b for b, _ in moved), tuple(f for _, f in moved), located)
+        spare = partition.position_spare
+        located = _factored(found, partition.position, partition.position_pivots, spare, same)
+    return Closure(found, partition, tuple(b for b, _ in moved), tuple(f for _, f in moved), _groups(found, located))
+
+
+def _groups(found: Constraints, located: Sequence[tuple[Block, Factors]]) -> tuple[Group, ...]:
+    """Blocks that wait for each other by what their h and J read; each group needs only earlier ones.
+
+    A finite turn couples the three increments of a quaternion: blocks that hold parts of one wait for each other too.
+    """
+    owner = {c: k for k, (block, _) in enumerate(located) for c in block.columns}
+    needs = np.zeros((len(located), len(located)), dtype=bool)
+    for k, (block, _) in enumerate(located):
+        for r in block.rows:
+            row = found.rows[r]
+            for c in {*row.J, *_read(found.tree, row.h)} & owner.keys():
+                needs[k, owner[c]] = True
+    owners = part_of(found.tree)
+    for c, k in owner.items():
+        if owners[c].kind in "BF":
+            needs[k, [owner[j] for j in owners[c].velocities if j in owner]] = True
+    return tuple(
+        Group(tuple(located[k][0] for k in members), tuple(located[k][1] for k in members))
+        for members in strong_order(needs)
+    )
+
+
+def _read(tree: Tree, h: Any) -> set[int]:
+    """Velocities of the coordinates in an expression."""
+    inside = free_symbols([h]) if isinstance(h, Node) else []
+    places = {s: k for k, s in enumerate(tree.q)}
+    read = {places[s] for s in inside if s in places}
+    return {k for k, part in part_of(tree).items() if not read.isdisjoint(part.coordinates(k))}
 
 
 def _factored(
-    found: Constraints, blocks: tuple[Block, ...], pivots: Mapping[int, Pivots], given: Collection[int]
+    found: Constraints,
+    blocks: tuple[Block, ...],
+    pivots: Mapping[int, Pivots],
+    spare: Mapping[int, Spare],
+    given: Collection[int],
 ) -> tuple[tuple[Block, Factors], ...]:
-    orders = [_Order(pivots.get(k), k in given) for k in range(len(blocks))]
-    blocks, orders = _with_whole_quaternions(found.tree, blocks, orders)
-    out = []
-    for block, order in zip(blocks, orders, strict=True):
+    out, magnitude = [], bounds(found)
+    for k, block in enumerate(blocks):
         rows = [[found.rows[r].J.get(c, 0) for c in block.columns] for r in block.rows]
-        out.append((block, factors(np.array(rows, dtype=object), order.pivots, order.given)))
+        entries = np.array(rows, dtype=object)
+        out.append((block, factors(entries, pivots.get(k), k in given, magnitude, spare.get(k, ()))))
     return tuple(out)
 
 
-@dataclass(frozen=True)
-class _Order:
-    """Pivots of a block, and whether they were given by hand: then all of them are eliminated."""
-
-    pivots: Pivots | None
-    given: bool
-
-    def whole(self, n: int) -> Pivots:
-        """A pivot for each of n rows: rows and columns of a block are matched, those after given pivots too."""
-        natural = tuple((k, k) for k in range(n))
-        return natural if self.pivots is None else (*self.pivots, *natural[len(self.pivots) :])
-
-
-def _with_whole_quaternions(
-    tree: Tree, blocks: tuple[Block, ...], orders: list[_Order]
-) -> tuple[tuple[Block, ...], list[_Order]]:
-    """Blocks that hold parts of one quaternion are merged: a finite turn couples its three increments."""
-    owners = part_of(tree)
-    first: dict[Any, int] = {}
-    for k, block in enumerate(blocks):
-        for c in block.columns:
-            part = owners[c]
-            if part.kind in "BF" and first.setdefault(part, k) != k:
-                return _with_whole_quaternions(tree, *_merged(blocks, orders, first[part], k))
-    return blocks, orders
-
-
-def _merged(blocks: tuple[Block, ...], orders: list[_Order], i: int, k: int) -> tuple[tuple[Block, ...], list[_Order]]:
-    """Blocks i .. k as one, in the place of the first: the order of the others stays valid, and that of the pivots."""
-    group = blocks[i : k + 1]
-    rows, columns = (tuple(x for b in group for x in getattr(b, side)) for side in ("rows", "columns"))
-    number = {j: j if j < i else i if j <= k else j - (k - i) for j in range(len(blocks))}
-    after = tuple(sorted({a for b in group for a in b.after if a < i}))
-    rest = [Block(b.rows, b.columns, tuple(sorted({number[a] for a in b.after}))) for b in blocks[k + 1 :]]
-    pivots: list[tuple[int, int]] = []
-    for b, mine in zip(group, orders[i : k + 1], strict=True):
-        start = len(pivots)
-        pivots += [(r + start, c + start) for r, c in mine.whole(b.size)]
-    one = _Order(tuple(pivots), any(mine.given for mine in orders[i : k + 1]))
-    return (*blocks[:i], Block(rows, columns, after), *rest), [*orders[:i], one, *orders[k + 1 :]]
-
-
-def _block_name(found: Constraints, block: Block) -> str:
+def _block_name(found: Constraints, block: Group) -> str:
     loops = dict.fromkeys(found.rows[r].loop for r in block.rows)
     return "close_" + "_".join("".join(c if c.isalnum() else "_" for c in name) for name in loops)
-
-
-def _remedy(found: Constraints, block: Block) -> str:
-    """What is said where Newton's iteration of a block ends without a solution."""
-    names = velocity_names(found)
-    loops = ", ".join(repr(x) for x in dict.fromkeys(found.rows[r].loop for r in block.rows))
-    joints = ", ".join(names[c] for c in block.columns)
-    return (
-        f"It closes {loops} by {joints}. Either q is too far from a closed position: give a guess nearer to one; or "
-        "these joints cannot be solved for here, as at a dead point: choose another partition=; or the mechanism is "
-        "singular here."
-    )

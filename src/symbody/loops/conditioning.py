@@ -13,15 +13,18 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import SymbodyError
+from symbody.expr.functions import sqrt
 from symbody.expr.node import Node, Pivots
 from symbody.expr.walk import free_symbols, quiet_collector
 from symbody.loops.assembly import close, length_scale, perturbed
+from symbody.loops.augmented import switches
 from symbody.loops.constraints import Constraints
-from symbody.loops.factors import divisors
+from symbody.loops.factors import Spare, factors
 from symbody.loops.numeric import Numeric, checked, sliding, velocity_owners
 from symbody.loops.partition import Partition, choose_partition
 from symbody.loops.pivoting import numeric_choice
-from symbody.loops.redundancy import redundant_rows, velocity_names
+from symbody.loops.projection import gaps
+from symbody.loops.redundancy import independent_set, velocity_names
 from symbody.loops.structure import Block
 from symbody.system.system import System, node_array
 
@@ -126,6 +129,10 @@ class Conditioning:
         whole = self._last(J[np.ix_(partition.rows, partition.dependent)])
         return min([whole, *(size for size, _, _ in _given_pivots(J, partition))])
 
+    def of_columns(self, J: np.ndarray, dependent: Sequence[int]) -> float:
+        """The same for dependent velocities whose rows are not chosen yet."""
+        return self._last(J[:, list(dependent)])
+
     def _last(self, J: np.ndarray) -> float:
         if self.rank == 0:
             return 1.0
@@ -137,11 +144,10 @@ class Conditioning:
 
     def best(self, J: np.ndarray) -> tuple[list[int], float]:
         """Dependent velocities with the best conditioned columns, and the smallest singular value of their J_v."""
-        out = set(redundant_rows(J[None]))
-        rows = [i for i in range(len(J)) if i not in out]
         columns = [k for k in self.free if J[:, k].any()]
-        if len(rows) != self.rank or len(columns) < self.rank:
+        if len(J) < self.rank or len(columns) < self.rank:
             return [], 0.0
+        rows = independent_set(J[None], self.rank)
         dependent = sorted(columns[k] for k in numeric_choice(J[None][:, rows][:, :, columns]))
         return dependent, self._last(J[np.ix_(rows, dependent)])
 
@@ -149,7 +155,9 @@ class Conditioning:
         """A Partition with these dependent velocities; its rows and pivots are good at q."""
         names, pattern = velocity_names(self.found), self.found.pattern
         independent = [names[k] for k in self.free if k not in dependent and pattern[:, k].any()]
-        return choose_partition(self.found, independent, samples=[q], parameters=self.parameters or None)
+        return choose_partition(
+            self.found, independent, samples=[q], parameters=self.parameters or None, rank=self.rank
+        )
 
     # -- words
 
@@ -218,31 +226,61 @@ def _mean(a: np.ndarray, axis: int) -> float:
     return float(np.sqrt((a**2).sum(axis=axis).mean())) if a.size else 0.0
 
 
+def watched(found: Constraints, partition: Partition | None) -> System:
+    """(q, qd[, t, s_<loop>]) -> measure (k,) as of `measures`, and gap (m,) of all rows; 0 of an open loop.
+
+    Gaps are m or rad; those of velocity constraints their J qd + ht, beside sqrt(1 + |qd|^2). partition None: no joints
+    are solved for. Each output has one entry at least: 1 where nothing is divided by, 0 where there is no row.
+    """
+    tree, on = found.tree, switches(found)
+    nodes = [] if partition is None else list(measures(found, partition).outputs["measure"].flat)
+    gap: list[Any] = []
+    for apart, row in zip(gaps(found), found.rows, strict=True):
+        if row.h is None:
+            speed = sqrt(1 + sum(v * v for v in tree.qd))
+            apart = (sum(x * tree.qd[k] for k, x in row.J.items()) + row.ht) / speed
+        gap.append(apart if row.switch is None else apart * on[row.switch])
+    inputs: dict[str, Any] = {n: node_array(list(a), tree.graph) for n, a in (("q", tree.q), ("qd", tree.qd))}
+    time = [s for s in free_symbols([*nodes, *(g for g in gap if isinstance(g, Node))]) if s.data.role == "time"]
+    if time:
+        inputs["t"] = np.array(time[0], dtype=object)
+    inputs.update({name: np.array(s, dtype=object) for name, s in on.items()})
+    outputs = {"measure": node_array(nodes or [1], tree.graph), "gap": node_array(gap or [0], tree.graph)}
+    return System(f"{_identifier(tree.mechanism.name)}_watched", inputs=inputs, outputs=outputs)
+
+
 def measures(found: Constraints, partition: Partition) -> System:
     """(q[, t]) -> measure (k,): what the solution by this partition divides by; an entry that vanishes is singular.
 
-    The determinant of each block up to size 3, and of larger ones the pivots and the determinant of the last two; of
-    a block whose order was given by hand its pivots, and the determinant of what they leave.
+    The determinant of each block up to size 3, and of larger ones the pivots and the determinant of the last two, or
+    the determinant of the whole where rows are exchanged at run time; of a block whose order was given by hand its
+    pivots, and the determinant of what they leave.
     """
     tree = found.tree
     with quiet_collector():
         nodes = [
             x
             for k, b in enumerate(partition.blocks)
-            for x in _block_measures(found, b, partition.pivots.get(k), k in partition.given)
+            for x in _block_measures(
+                found, b, partition.pivots.get(k), k in partition.given, partition.spare.get(k, ())
+            )
         ]
     varying = [x for x in nodes if isinstance(x, Node) and free_symbols([x])]
     inputs: dict[str, Any] = {"q": node_array(list(tree.q), tree.graph)}
     time = [s for s in free_symbols(varying) if s.data.role == "time"]
     if time:
         inputs["t"] = np.array(time[0], dtype=object)
-    name = "".join(c if c.isalnum() else "_" for c in tree.mechanism.name)
-    return System(f"{name}_measures", inputs=inputs, outputs={"measure": node_array(varying, tree.graph)})
+    name = f"{_identifier(tree.mechanism.name)}_measures"
+    return System(name, inputs=inputs, outputs={"measure": node_array(varying, tree.graph)})
 
 
-def _block_measures(found: Constraints, block: Block, order: Pivots | None, given: bool) -> list[Any]:
+def _identifier(name: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in name)
+
+
+def _block_measures(found: Constraints, block: Block, order: Pivots | None, given: bool, spare: Spare) -> list[Any]:
     entries = [[found.rows[r].J.get(c, 0) for c in block.columns] for r in block.rows]
     try:
-        return divisors(np.array(entries, dtype=object), order, given)
+        return factors(np.array(entries, dtype=object), order, given, spare=spare).measures
     except SymbodyError:  # a pivot cancels: the program was made with others, which are not known here
         return []

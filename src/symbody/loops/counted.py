@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from symbody.errors import ModelError
 from symbody.expr.walk import quiet_collector
 from symbody.formalisms.choices import Choice
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.tree import Tree
+from symbody.loops.branches import Branch
 from symbody.loops.closure import close
 from symbody.loops.constraints import Constraints
 from symbody.loops.opened import Opened, opened
@@ -22,14 +25,22 @@ COUNTED = 6  # partitions of a small mechanism whose programs are counted
 FEW_LINKS = 60  # beyond, none are
 
 
-def cheapest_partition(found: Constraints, count: int = COUNTED) -> Partition:
-    """The automatic Partition.
+def cheapest_partition(
+    found: Constraints,
+    count: int = COUNTED,
+    q: Any = None,
+    parameters: Mapping[str, float] | None = None,
+    time: float = 0.0,
+    branch: Branch | None = None,
+) -> Partition:
+    """The automatic Partition, on the branch of the position q or of the assembled one.
 
     The programs of up to `count` of the best by prediction are counted, fewer for large mechanisms, and that of the
     choice by structure.
     """
     links = len(found.tree.links)
-    candidates = partition_candidates(found, max(1, min(count, FEW_LINKS // max(1, links))))
+    most = max(1, min(count, FEW_LINKS // max(1, links)))
+    candidates = partition_candidates(found, most, parameters=parameters, q=q, time=time, branch=branch)
     if links > FEW_LINKS or len(candidates) == 1:
         return candidates[0]
     m_c = plain_equations(found.tree)

@@ -38,7 +38,7 @@ def cut_rows(tree: Tree, cut: Cut, first: Frame, second: Frame, base: int) -> It
         yield from writer.point()
     elif cut.kind in ("prismatic", "cylindrical"):
         # both frames have the axis: that of a frame at rest is cheaper
-        yield from writer.along(across, second if second.link == base else first)
+        yield from writer.along(across, second if _at_rest(tree, second.link, base) else first)
     if cut.kind in ("solid", "prismatic"):
         yield from writer.rotation()
     elif cut.kind in ("revolute", "cylindrical"):
@@ -54,6 +54,13 @@ def cut_rows(tree: Tree, cut: Cut, first: Frame, second: Frame, base: int) -> It
             yield from writer.aligned(next(k for k in range(3) if k not in turns), turns)
         elif turns:
             yield writer.about(turns[0])
+
+
+def _at_rest(tree: Tree, link: int, base: int) -> bool:
+    """Whether a Link stands still on another: it is that, or kept joints that do not move lie between."""
+    while link not in (base, -1) and not any(tree.links[link].columns):
+        link = tree.links[link].parent
+    return link == base
 
 
 class _Writer:
@@ -140,7 +147,9 @@ class _Writer:
         for k, h in enumerate(angles):
             text = f"torque on {self.bodies[1]!r} by {self.cut.name!r}, component {XYZ[k]} in {self.axes}, N m"
             slopes = _component(turn.columns, k)
-            yield self.row("r" + XYZ[k], h, slopes, turn.bias[k], "rad", text, entry(k, k), torque=_axis(k))
+            # half a turn about axis k, at which h vanishes too, turns the other axes over
+            side = entry((k + 1) % 3, (k + 1) % 3)
+            yield self.row("r" + XYZ[k], h, slopes, turn.bias[k], "rad", text, side, torque=_axis(k))
 
     def matrix(self, f: Frame) -> t3.Mat:
         """Frame axes to ancestor axes."""

@@ -1,19 +1,24 @@
 """Factors of a diagonal block of the constraint Jacobian, shared by position, velocity, acceleration and multipliers.
 
 Pivots that are numbers are eliminated first: they are safe in every position of the mechanism. What is left is solved
-in closed form up to size 3, which needs no pivot at all; above that by LU with pivots chosen from samples, but for the
-last two unknowns. Pivots that a user gives are all eliminated, whatever the size.
+in closed form up to size 3, which needs no pivot at all; above that by LU, but for the last two unknowns. Where no
+row's pivot is safe in every position, two are eliminated together, by their determinant, or rows are exchanged at run
+time, by comparison and choice: the entry of the largest size becomes the pivot, of equals that of the lowest row, and
+one with NaN takes no other's place. Pivots that a user gives are all eliminated, whatever the size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array, difference, is_zero, matrix, reciprocal, sum_of_products
+from symbody.expr.functions import call
 from symbody.expr.lu import lu
+from symbody.expr.magnitude import Magnitude
 from symbody.expr.node import CONST, Node
 from symbody.expr.small_matrices import determinant_3x3, inverse_3x3
 from symbody.expr.triangular import Row, square_rows
@@ -21,43 +26,82 @@ from symbody.expr.triangular import Row, square_rows
 CLOSED = 3  # size up to which the rest is inverted in closed form
 TAIL = 2  # of a larger block, the last two unknowns are solved in closed form
 
+TOGETHER = (-1,)  # in the place of spare rows: this pivot and the next are eliminated together
+Spare = tuple[tuple[int, ...], ...]  # for each pivot the other rows that may take its place at run time
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Rows `first` and `second` change places where the condition holds."""
+
+    first: int
+    second: int
+    condition: Any
+
+    def __call__(self, values: list[Any]) -> None:
+        a, b = values[self.first], values[self.second]
+        if not (is_zero(a) and is_zero(b)):
+            values[self.first], values[self.second] = _choice(self.condition, b, a), _choice(self.condition, a, b)
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One elimination: place, pivot and its reciprocal, the column below {row: l}, the row beside {column: u}."""
+    """One elimination: exchanges of rows before it, then of one row and column, or of two together.
 
-    row: int
-    column: int
+    pivot: the entry, or the determinant of four; inverse: [column][row]; lower: {row: l for each row that is
+    eliminated}; upper: {column: u} of each.
+    """
+
+    exchanges: tuple[Exchange, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
     pivot: Any
-    inverse: Any
-    lower: Row
-    upper: Row
+    inverse: Sequence[Sequence[Any]]
+    lower: dict[int, tuple[Any, ...]]
+    upper: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Divisor:
+    """What a solution divides by, a pivot or a determinant that is no number, and a bound of the terms it has."""
+
+    value: Any
+    scale: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """A square matrix as elimination steps and the inverse (columns x rows) of what is left after them."""
+    """A square matrix as elimination steps and the inverse (columns x rows) of what is left after them.
+
+    divisors: pivots and the determinant of what is left; where one is small beside its scale, the solution is rounding.
+    """
 
     size: int
     steps: tuple[Step, ...]
     rows: tuple[int, ...]
     columns: tuple[int, ...]
     core: Array
+    divisors: tuple[Divisor, ...]
 
     def solve(self, b: Sequence[Any]) -> list[Any]:
         """x of A x = b."""
         b = list(b)
         for s in self.steps:
-            head = b[s.row]
-            if not is_zero(head):
-                for i, l in s.lower.items():
-                    b[i] = difference(b[i], l * head)
+            for exchange in s.exchanges:
+                exchange(b)
+            heads = [b[r] for r in s.rows]
+            for i, ls in s.lower.items():
+                b[i] = difference(b[i], sum_of_products(zip(ls, heads, strict=True)))
         x: list[Any] = [0] * self.size
         for k, column in enumerate(self.columns):
             x[column] = sum_of_products((self.core[k, i], b[row]) for i, row in enumerate(self.rows))
         for s in reversed(self.steps):
-            rest = sum_of_products((u, x[j]) for j, u in s.upper.items())
-            x[s.column] = _times(difference(b[s.row], rest), s.inverse)
+            rests = [
+                difference(b[r], sum_of_products((u, x[j]) for j, u in row.items()))
+                for r, row in zip(s.rows, s.upper, strict=True)
+            ]
+            for column, line in zip(s.columns, s.inverse, strict=True):
+                x[column] = sum_of_products(zip(rests, line, strict=True))
         return x
 
     def solve_transposed(self, d: Sequence[Any]) -> list[Any]:
@@ -65,51 +109,107 @@ class Factors:
         d = list(d)
         y: list[Any] = [0] * self.size
         for s in self.steps:
-            y[s.row] = z = _times(d[s.column], s.inverse)
-            if not is_zero(z):
-                for j, u in s.upper.items():
-                    d[j] = difference(d[j], u * z)
+            for k, (r, row) in enumerate(zip(s.rows, s.upper, strict=True)):
+                y[r] = z = sum_of_products((d[c], line[k]) for c, line in zip(s.columns, s.inverse, strict=True))
+                for j, u in row.items():
+                    d[j] = difference(d[j], _times(u, z))
         for i, row in enumerate(self.rows):
             y[row] = sum_of_products((self.core[k, i], d[column]) for k, column in enumerate(self.columns))
         for s in reversed(self.steps):
-            y[s.row] = difference(y[s.row], sum_of_products((l, y[i]) for i, l in s.lower.items()))
+            for k, r in enumerate(s.rows):
+                y[r] = difference(y[r], sum_of_products((ls[k], y[i]) for i, ls in s.lower.items()))
+            for exchange in reversed(s.exchanges):
+                exchange(y)
         return y
 
+    @property
+    def measures(self) -> list[Any]:
+        """What changes smoothly with the matrix and vanishes where the solution has none: its divisors.
 
-def factors(a: Array, pivots: Sequence[tuple[int, int]] | None = None, given: bool = False) -> Factors:
+        Where rows are exchanged, pivots jump; the determinant of the whole, but for its sign, does not.
+        """
+        exchanges = [e for s in self.steps for e in s.exchanges]
+        if not exchanges:
+            return [d.value for d in self.divisors]
+        signs = [_choice(e.condition, -1, 1) for e in exchanges]
+        return [_product([*(d.value for d in self.divisors), *signs])]
+
+
+def factors(
+    a: Array,
+    pivots: Sequence[tuple[int, int]] | None = None,
+    given: bool = False,
+    magnitude: Magnitude | None = None,
+    spare: Spare = (),
+) -> Factors:
     """Factors of a square matrix A (n, n). pivots: (row, column) pairs in order, read where n > 3 but for the last two.
 
-    given: all pivots are eliminated; they may leave out up to three rows and columns.
+    given: all pivots are eliminated; they may leave out up to three rows and columns. magnitude: bounds of the entries.
+    spare: rows by which each pivot's row may be exchanged at run time, or TOGETHER; they are places, not contents: what
+    stands there after earlier exchanges.
     """
-    steps, left, columns, rest = _eliminated(a, pivots, given)
-    return Factors(len(a), tuple(steps), left, columns, _inverse(rest))
+    steps, left, columns, rest = _eliminated(a, pivots, given, spare)
+    found = _divisors(a, steps, columns, rest, magnitude or Magnitude())
+    return Factors(len(a), tuple(steps), left, columns, _inverse(rest), tuple(found))
 
 
-def divisors(a: Array, pivots: Sequence[tuple[int, int]] | None = None, given: bool = False) -> list[Any]:
-    """What the solution by `factors` divides by: its pivots, and the determinant of what is left after them."""
-    steps, _, _, rest = _eliminated(a, pivots, given)
-    return [*(s.pivot for s in steps), *([_determinant(rest)] if rest else [])]
+def _divisors(
+    a: Array, steps: Sequence[Step], columns: Sequence[int], rest: list[list[Any]], magnitude: Magnitude
+) -> list[Divisor]:
+    """Of pivots and determinant, in order.
+
+    Entries before the first pivot that is no number have bounds of their own. Later ones are sums of products of
+    ratios: they are measured by the columns of A.
+    """
+    out = []
+    plain = True
+    for s in steps:
+        if not _is_number(s.pivot):
+            own = plain and not s.exchanges and len(s.rows) == 1
+            measured = _product([_of_column(a, c, magnitude) for c in s.columns])
+            out.append(Divisor(s.pivot, magnitude(s.pivot) if own else measured))
+            plain = False
+    if rest:
+        det = _determinant(rest)
+        if not _is_number(det):
+            own_scale = plain and [[magnitude(x) for x in row] for row in rest]
+            columns_of_a = [_of_column(a, c, magnitude) for c in columns]
+            out.append(Divisor(det, _permanent(own_scale) if own_scale else _product(columns_of_a)))
+    return out
+
+
+def _of_column(a: Array, column: int, magnitude: Magnitude) -> Any:
+    return _sum([magnitude(x) for x in a[:, column]])
+
+
+def _permanent(a: list[list[Any]]) -> Any:
+    """The determinant's terms, all with the same sign, of a matrix of bounds."""
+    n = len(a)
+    return _sum([_product([a[i][p[i]] for i in range(n)]) for p in permutations(range(n))])
 
 
 def _eliminated(
-    a: Array, pivots: Sequence[tuple[int, int]] | None, given: bool
+    a: Array, pivots: Sequence[tuple[int, int]] | None, given: bool, spare: Spare
 ) -> tuple[list[Step], tuple[int, ...], tuple[int, ...], list[list[Any]]]:
     """(steps, rows and columns that are left, their entries)."""
     rows, n = square_rows(a, "factors")
     steps: list[Step] = []
     if n <= CLOSED and not given:
         while (place := _safe_pivot(rows)) is not None:
-            steps.append(_eliminate(rows, *place))
+            steps.append(_eliminate(rows, (place[0],), (place[1],)))
     else:
         order = pivots if pivots is not None else lu(a).pivots
-        for r, c in order if given else order[: n - TAIL]:
-            if c not in rows[r]:
+        done: set[int] = set()
+        for group, columns in grouped(order if given else order[: n - TAIL], spare):
+            held = [i for i in group if i not in done and not rows[i].keys().isdisjoint(columns)]
+            if not held or (len(group) == 1 and columns[0] not in rows[group[0]]):
                 raise ModelError(
-                    f"the pivot of row {r}, column {c} of a block of the constraint Jacobian is zero: it cancels, or "
-                    "was never there. Choose another partition, for example partition='pivoting'."
+                    f"the pivot of row {group[0]}, column {columns[0]} of a block of the constraint Jacobian is zero: "
+                    "it cancels, or was never there. Choose another partition, for example partition='pivoting'."
                 )
-            steps.append(_eliminate(rows, r, c))
-    used_rows, used_columns = {s.row for s in steps}, {s.column for s in steps}
+            steps.append(_eliminate(rows, group if len(columns) > 1 else tuple(held), columns))
+            done.update(steps[-1].rows)
+    used_rows, used_columns = {r for s in steps for r in s.rows}, {c for s in steps for c in s.columns}
     left = tuple(i for i in range(n) if i not in used_rows)
     columns = tuple(j for j in range(n) if j not in used_columns)
     return steps, left, columns, [[rows[i].get(j, 0) for j in columns] for i in left]
@@ -160,20 +260,86 @@ def _is_number(value: Any) -> bool:
     return value.op is CONST if isinstance(value, Node) else True
 
 
-def _eliminate(rows: list[Row], r: int, c: int) -> Step:
-    """Take row r and column c out of the rows, and their product from the rest."""
-    upper, rows[r] = rows[r], {}
-    pivot = upper.pop(c)
-    inverse = reciprocal(pivot)
-    lower = {i: _times(row.pop(c), inverse) for i, row in enumerate(rows) if c in row}
-    for i, l in lower.items():
-        for j, u in upper.items():
-            value = difference(rows[i].get(j, 0), sum_of_products([(l, u)]))
+def grouped(pivots: Sequence[tuple[int, int]], spare: Spare) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """(rows, columns) of each step: one column and the rows that may hold its pivot, or two of both together."""
+    out: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+    k = 0
+    while k < len(pivots):
+        (r, c), others = pivots[k], spare[k] if k < len(spare) else ()
+        if others == TOGETHER:
+            k += 1
+            out.append(((r, pivots[k][0]), (c, pivots[k][1])))
+        else:
+            out.append(((r, *others), (c,)))
+        k += 1
+    return out
+
+
+def _eliminate(rows: list[Row], group: tuple[int, ...], columns: tuple[int, ...]) -> Step:
+    """Take columns out of the rows, with as many rows: of a group for one column that with the largest entry."""
+    exchanges: tuple[Exchange, ...] = ()
+    if len(group) > len(columns):
+        first, *later = sorted(group)
+        exchanges = tuple(_exchange(rows, columns[0], first, i) for i in later)
+        group = (first,)
+    upper = tuple(rows[r] for r in group)
+    for r in group:
+        rows[r] = {}
+    square = [[row.pop(c, 0) for c in columns] for row in upper]
+    pivot = _determinant(square)
+    inverse = _inverse(square) if len(group) > 1 else ((reciprocal(pivot),),)
+    lower: dict[int, tuple[Any, ...]] = {}
+    for i, row in enumerate(rows):
+        entries = [row.pop(c, 0) for c in columns]
+        if not all(is_zero(e) for e in entries):
+            lower[i] = tuple(
+                sum_of_products((e, line[k]) for e, line in zip(entries, inverse, strict=True))
+                for k in range(len(group))
+            )
+    for i, ls in lower.items():
+        for j in dict.fromkeys(j for row in upper for j in row):
+            taken = sum_of_products((l, row[j]) for l, row in zip(ls, upper, strict=True) if j in row)
+            value = difference(rows[i].get(j, 0), taken)
             if is_zero(value):
                 rows[i].pop(j, None)
             else:
                 rows[i][j] = value
-    return Step(r, c, pivot, inverse, lower, upper)
+    return Step(exchanges, group, columns, pivot, inverse, lower, upper)
+
+
+def _exchange(rows: list[Row], c: int, first: int, second: int) -> Exchange:
+    """The row with the larger entry in column c comes first; of equal ones the lower, and the other of one with NaN."""
+    sizes = [abs(rows[i].get(c, 0)) for i in (first, second)]
+    made = Exchange(
+        first, second, call("lt", *sizes) if any(isinstance(x, Node) for x in sizes) else sizes[0] < sizes[1]
+    )
+    for j in sorted({*rows[first], *rows[second]}):
+        pair = [rows[first].get(j, 0), rows[second].get(j, 0)]
+        places = Exchange(0, 1, made.condition)
+        places(pair)
+        for i, value in zip((first, second), pair, strict=True):
+            rows[i].pop(j, None)
+            if not is_zero(value):
+                rows[i][j] = value
+    return made
+
+
+def _choice(condition: Any, a: Any, b: Any) -> Any:
+    """a where the condition holds, else b."""
+    if not isinstance(condition, Node):
+        return a if condition else b
+    return call("select", condition, a, b)
+
+
+def _sum(terms: Sequence[Any]) -> Any:
+    return sum_of_products((t, 1) for t in terms)
+
+
+def _product(terms: Sequence[Any]) -> Any:
+    out: Any = 1
+    for t in terms:
+        out = _times(out, t)
+    return out
 
 
 def _times(a: Any, b: Any) -> Any:

@@ -19,9 +19,9 @@ SIZES = {"B": (4, 3), "F": (7, 6)}  # coordinates and velocities of motions; all
 
 
 class Numeric:
-    """Constraints with numbers for the parameters: their defaults, or those given by name."""
+    """Constraints with numbers for the parameters: their defaults, or those given by name (arrays for a batch of q)."""
 
-    def __init__(self, found: Constraints, parameters: Mapping[str, float] | None = None, time: float = 0.0) -> None:
+    def __init__(self, found: Constraints, parameters: Mapping[str, Any] | None = None, time: float = 0.0) -> None:
         self.found = found
         self.tree = found.tree
         self.time = time
@@ -29,11 +29,11 @@ class Numeric:
         self._entries = [(i, j) for i, row in enumerate(found.rows) for j in row.J]
         self._J = [x for row in found.rows for x in row.J.values()]
 
-    def _constants(self, given: dict[str, float], time: float) -> dict[Node, float]:
+    def _constants(self, given: dict[str, Any], time: float) -> dict[Node, Any]:
         known = {*self.tree.q, *self.tree.qd}
         rows = self.found.rows
         nodes = [x for r in rows for x in (r.h, r.ht, r.bias, r.side, *r.J.values()) if isinstance(x, Node)]
-        out: dict[Node, float] = {}
+        out: dict[Node, Any] = {}
         for s in free_symbols(nodes):
             if s in known:
                 continue
@@ -43,7 +43,7 @@ class Numeric:
                     f"parameter {s.data.name!r} of {self.tree.mechanism.name} has no value. Give it a default, or pass "
                     f"parameters={{{s.data.name!r}: ...}}."
                 )
-            out[s] = float(value)
+            out[s] = float(value) if np.ndim(value) == 0 else np.asarray(value, dtype=float)
         return out
 
     def h(self, q: np.ndarray) -> np.ndarray:
@@ -56,8 +56,16 @@ class Numeric:
 
     def J(self, q: np.ndarray) -> np.ndarray:
         """(..., m, nv)"""
-        entries = self._at(self._J, q)
-        out = np.zeros((*np.shape(q)[:-1], len(self.found.rows), len(self.tree.qd)))
+        return self._placed(self._at(self._J, q))
+
+    def h_and_J(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Both at once: they have most of their parts in common."""
+        m = len(self.found.rows)
+        both = self._at([*(0 if r.h is None else r.h for r in self.found.rows), *self._J], q)
+        return both[..., :m], self._placed(both[..., m:])
+
+    def _placed(self, entries: np.ndarray) -> np.ndarray:
+        out = np.zeros((*entries.shape[:-1], len(self.found.rows), len(self.tree.qd)))
         for k, (i, j) in enumerate(self._entries):
             out[..., i, j] = entries[..., k]
         return out
@@ -141,20 +149,23 @@ def checked(mechanism: Mechanism, q: Any) -> np.ndarray:
 
 
 def advanced(mechanism: Mechanism, q: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """(nq,) coordinates after the tangent increment `step` (nv,): quaternions turn by a rotation vector, child axes."""
+    """(..., nq) coordinates after tangent increments (..., nv): quaternions turn by a rotation vector, child axes."""
     out = np.array(q, dtype=float)
+    plain = [(iq, iv) for letter, iq, iv, _ in motions(mechanism) if letter not in "BF"]
+    if plain:
+        at, by = (list(x) for x in zip(*plain))
+        out[..., at] += step[..., by]
     for letter, iq, iv, _ in motions(mechanism):
         if letter not in "BF":
-            out[iq] += step[iv]
             continue
         k = iq + (3 if letter == "F" else 0)
-        w, u = out[k], out[k + 1 : k + 4].copy()
-        turn = step[iv : iv + 3]
-        angle = float(np.linalg.norm(turn))
+        w, u = out[..., k : k + 1].copy(), out[..., k + 1 : k + 4].copy()
+        turn = step[..., iv : iv + 3]
+        angle = np.linalg.norm(turn, axis=-1, keepdims=True)
         c, s = np.cos(angle / 2), (np.sinc(angle / 2 / np.pi) / 2) * turn
         if letter == "F":
-            move = step[iv + 3 : iv + 6]
-            out[iq : iq + 3] += move + 2 * w * np.cross(u, move) + 2 * np.cross(u, np.cross(u, move))
-        out[k], out[k + 1 : k + 4] = w * c - u @ s, w * s + c * u + np.cross(u, s)
-        out[k : k + 4] /= np.linalg.norm(out[k : k + 4])
+            move = step[..., iv + 3 : iv + 6]
+            out[..., iq : iq + 3] += move + 2 * w * np.cross(u, move) + 2 * np.cross(u, np.cross(u, move))
+        turned = np.concatenate([w * c - (u * s).sum(axis=-1, keepdims=True), w * s + c * u + np.cross(u, s)], axis=-1)
+        out[..., k : k + 4] = turned / np.linalg.norm(turned, axis=-1, keepdims=True)
     return out

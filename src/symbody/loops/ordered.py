@@ -222,15 +222,18 @@ def _rearranged(
             pivots[place[k]] = tuple((n, n) for n in range(len(orders[k])))
         elif k in partition.pivots:
             pivots[place[k]] = partition.pivots[k]
+    spare = {place[k]: rows for k, rows in partition.spare.items() if k not in orders}
     position, position_pivots = list(partition.position), dict(partition.position_pivots)
+    position_spare = dict(partition.position_spare)
     if partition.position == partition.blocks:
-        position, position_pivots = list(blocks), dict(pivots)
+        position, position_pivots, position_spare = list(blocks), dict(pivots), dict(spare)
     else:  # rows on velocities only: blocks that find coordinates too take the order over
         for k, order in orders.items():
             for n, old in enumerate(position):
                 if old.matches(made[k]):
                     position[n] = replace(made[k], after=old.after)
                     position_pivots[n] = tuple((i, i) for i in range(len(order)))
+                    position_spare.pop(n, None)
     given = {place[k] for k in {*orders, *partition.given}}
     words = "; ".join(", ".join(f"{_row(found, r)} for {_column(found, c)}" for r, c in o) for o in orders.values())
     return replace(
@@ -239,6 +242,8 @@ def _rearranged(
         pivots=pivots,
         position=tuple(position),
         position_pivots=position_pivots,
+        spare=spare,
+        position_spare=position_spare,
         given=frozenset(given),
         explanation=f"{partition.explanation} Pivots by hand: {words}.".strip(),
     )

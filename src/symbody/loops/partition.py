@@ -13,16 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ExpressionError, ModelError, NameLookupError, nearest
-from symbody.expr.lu import lu
+from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.loops.assembly import closed_samples
+from symbody.loops.branches import Branch, branch_of, redundancy_text
 from symbody.loops.constraints import Constraints
-from symbody.loops.factors import CLOSED, TAIL
+from symbody.loops.elimination import Elimination, elimination
+from symbody.loops.explorer import Explorer
+from symbody.loops.factors import CLOSED, TAIL, Spare
 from symbody.loops.heuristic import sparse_choice
 from symbody.loops.numeric import Numeric, sliding, velocity_owners
 from symbody.loops.pivoting import numeric_choice
 from symbody.loops.predicted import predicted_cost
-from symbody.loops.redundancy import redundancy_text, redundant_rows, regular_samples, scaled, velocity_names
+from symbody.loops.redundancy import independent_set, regular_samples, scaled, velocity_names
 from symbody.loops.search import Problem, kinds_of, mass_pattern, ranked_choices
 from symbody.loops.structure import Block, block_triangular, match, unmatched
 
@@ -41,13 +43,15 @@ class Partition:
     pivots        block number -> (row, column) places inside the block in the order of elimination. Those chosen from
                   samples serve blocks above size 3, but for their last two unknowns: these, and smaller blocks, are
                   solved by formulas that divide by a determinant alone
+    spare         block number -> for each of its pivots the rows that may take its place at run time, where no static
+                  pivot is safe in every position; the largest entry is taken, of equals that of the lowest row
     given         numbers of the blocks whose order was given by hand: all their pivots are eliminated, however small
                   the block. What these leave, up to size 3, is solved by a formula
     redundant     rows that were left out
     open          rows of switched loops that are regarded as open
     position      blocks that find coordinates: rows with an h alone. Same as `blocks` unless there are constraints on
                   velocities only; then the coordinates of dependent velocities that are not in them are states.
-                  position_pivots: as `pivots`
+                  position_pivots, position_spare: as `pivots` and `spare`
     condition     at the worst regular sample, scaled: largest singular value of J by the smallest of J_v; or nan
     explanation   sentences: why this choice
     names         of all constraints, and of all velocities
@@ -65,6 +69,8 @@ class Partition:
     explanation: str = ""
     given: frozenset[int] = frozenset()
     names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    spare: dict[int, Spare] = field(default_factory=dict)
+    position_spare: dict[int, Spare] = field(default_factory=dict)
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -102,16 +108,22 @@ def choose_partition(
     seed: int = 0,
     condition: float = CONDITION,
     closed: Collection[str] = (),
+    rank: int | None = None,
+    time: float = 0.0,
+    branch: Branch | None = None,
 ) -> Partition:
     """A Partition by "auto", "heuristic", "pivoting", or with the independent joints given by name.
 
-    Of a joint with several velocities "joint.2" is the second one, "joint" stands for all.
+    Of a joint with several velocities "joint.2" is the second one, "joint" stands for all. It holds on the branch of
+    the position q, or of the assembled one.
     samples: (k, nq) closed configurations; by default some are found around the guess q, and with () structure alone
-    decides. condition: what "auto" accepts. closed: switched loops that are closed.
+    decides. condition: what "auto" accepts. closed: switched loops that are closed. rank: number of independent
+    constraints on the branch of the samples, where it is known. branch: that of q, where it is known.
     """
     _check_method(found, method, closed)
-    problem, numbers, redundant, words = _prepared(found, samples, parameters, q, seed, condition, closed)
-    return _made(found, problem, numbers, redundant, _dependent(found, problem, method, words), words)
+    asked = _Asked(samples, parameters, q, seed, condition, closed, rank, time, branch)
+    problem, numbers, redundant, words, explorer = _prepared(found, asked)
+    return _made(found, problem, numbers, redundant, _dependent(found, problem, method, words), words, explorer)
 
 
 def partition_candidates(
@@ -121,45 +133,68 @@ def partition_candidates(
     parameters: Mapping[str, float] | None = None,
     seed: int = 0,
     condition: float = CONDITION,
+    q: Any = None,
+    time: float = 0.0,
+    branch: Branch | None = None,
 ) -> tuple[Partition, ...]:
     """The automatic Partition, then others whose programs are worth counting.
 
     Up to `count` in all of the least predicted costs, and the choice by structure if it keeps to the condition.
     """
-    problem, numbers, redundant, words = _prepared(found, samples, parameters, None, seed, condition, ())
+    asked = _Asked(samples, parameters, q, seed, condition, (), None, time, branch)
+    problem, numbers, redundant, words, explorer = _prepared(found, asked)
     ranked, text = ranked_choices(problem, count)
     barred = [i for i in range(problem.pattern.shape[1]) if i not in problem.candidates]
     structural = sparse_choice(problem.pattern, barred)
     if -1 not in structural and condition_of(problem.numbers, structural) <= condition:
         ranked.append(structural)
     distinct = dict.fromkeys(tuple(sorted(c)) for c in ranked)
-    return tuple(_made(found, problem, numbers, redundant, [*c], [*words, text]) for c in distinct)
+    return tuple(_made(found, problem, numbers, redundant, [*c], [*words, text], explorer) for c in distinct)
 
 
-def _prepared(
-    found: Constraints,
-    samples: Any,
-    parameters: Mapping[str, float] | None,
-    q: Any,
-    seed: int,
-    condition: float,
-    closed: Collection[str],
-) -> tuple[Problem, np.ndarray, list[int], list[str]]:
-    """(Problem, numbers of J (k, m, nv) at regular samples, redundant rows, what there is to say)."""
-    shut = [i for i, r in enumerate(found.rows) if r.switch is None or r.loop in closed]
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What a choice is made from: the arguments of `choose_partition`."""
+
+    samples: Any
+    parameters: Mapping[str, float] | None
+    q: Any
+    seed: int
+    condition: float
+    closed: Collection[str]
+    rank: int | None
+    time: float
+    branch: Branch | None
+
+
+def _prepared(found: Constraints, asked: _Asked) -> tuple[Problem, np.ndarray, list[int], list[str], Explorer | None]:
+    """(Problem, numbers of J (k, m, nv) at regular samples, redundant rows, what there is to say, where to look on)."""
+    shut = [i for i, r in enumerate(found.rows) if r.switch is None or r.loop in asked.closed]
     words: list[str] = []
-    numbers = _sampled(found, samples, parameters, q, seed, words)
+    numbers, branch, explorer = _sampled(found, asked, shut, words)
     even = scaled(numbers, sliding(found.tree.mechanism))
-    redundant = [shut[i] for i in redundant_rows(even[:, shut])] if len(numbers) and shut else []
-    if redundant:
-        words.append(redundancy_text(found, redundant))
+    if not len(numbers) or not shut:
+        redundant: list[int] = []
+    elif branch is None:
+        assert asked.rank is not None
+        kept = {shut[i] for i in independent_set(even[:, shut], min(asked.rank, len(shut)))}
+        redundant = [i for i in shut if i not in kept]
+        words += [redundancy_text(found, redundant)] if redundant else []
+    else:
+        redundant = list(branch.redundant)
+        words += branch.notes
     rows = [i for i in shut if i not in redundant]
     regular = regular_samples(even[:, rows])
-    if not regular.all():
+    if not regular.all() and (regular.any() or branch is None):
         # there no choice of columns is better than another
         words.append(f"{int((~regular).sum())} of {len(regular)} samples are singular configurations, left aside.")
         even, numbers = even[regular], numbers[regular]
-    return _problem(found, rows, even[:, rows], condition), numbers, redundant, words
+    elif branch is not None and not regular.any():
+        numbers = Numeric(found, asked.parameters, asked.time).J(branch.positions[:SAMPLES])
+        even = scaled(numbers, sliding(found.tree.mechanism))
+        regular = regular_samples(even[:, rows])
+        even, numbers = even[regular], numbers[regular]
+    return _problem(found, rows, even[:, rows], asked.condition), numbers, redundant, words, explorer
 
 
 def _made(
@@ -169,26 +204,30 @@ def _made(
     redundant: list[int],
     dependent: list[int],
     words: list[str],
+    explorer: Explorer | None,
 ) -> Partition:
     blocks = _blocks(found, problem, dependent)
-    order = _pivots(found, blocks, numbers)
+    order = _pivots(found, blocks, numbers, explorer)
     position = _position(found, problem, blocks)
     taken = {c for b in blocks for c in b.columns}
     independent = tuple(i for i in range(len(found.tree.qd)) if i not in taken)
     worst = condition_of(problem.numbers, dependent) if len(numbers) else float("nan")
     kept = {*problem.rows, *redundant}
+    located = order if position is blocks else _pivots(found, position, numbers, explorer)
     return Partition(
         independent,
         tuple(sorted(dependent)),
         blocks,
-        order,
+        {k: e.pivots for k, e in order.items()},
         tuple(redundant),
         tuple(i for i in range(len(found.rows)) if i not in kept),
         position,
-        order if position is blocks else _pivots(found, position, numbers),
+        {k: e.pivots for k, e in located.items()},
         worst,
         " ".join([*words, _summary(found, problem, independent, blocks, worst)]),
         names=(found.names, tuple(velocity_names(found))),
+        spare={k: e.spare for k, e in order.items() if any(e.spare)},
+        position_spare={k: e.spare for k, e in located.items() if any(e.spare)},
     )
 
 
@@ -216,21 +255,30 @@ def _check_method(found: Constraints, method: Any, closed: Collection[str]) -> N
 
 
 def _sampled(
-    found: Constraints, samples: Any, parameters: Mapping[str, float] | None, q: Any, seed: int, words: list[str]
-) -> np.ndarray:
-    """(k, m, nv) numbers of J at closed configurations; k = 0 if there are none."""
+    found: Constraints, asked: _Asked, shut: Sequence[int], words: list[str]
+) -> tuple[np.ndarray, Branch | None, Explorer | None]:
+    """((k, m, nv) numbers of J at closed configurations, their Branch, what finds others); k = 0 if there are none.
+
+    There is no Branch if the rank is known.
+    """
     none = np.zeros((0, len(found.rows), len(found.tree.qd)))
+    samples = asked.samples
     if samples is not None and len(samples) == 0:
         words.append("Structure alone decided: no samples were asked for.")
-        return none
+        return none, None, None
     try:
-        numeric = Numeric(found, parameters)
+        numeric = Numeric(found, asked.parameters, asked.time)
     except ModelError as error:
         words.append(f"Structure alone decided: {error}")
-        return none
-    if samples is None:
-        samples = closed_samples(found, SAMPLES, q, parameters, seed)
-    return numeric.J(np.atleast_2d(np.asarray(samples, dtype=float)))
+        return none, None, None
+    branch, start = asked.branch, asked.q if samples is None else np.atleast_2d(np.asarray(samples, dtype=float))[0]
+    if branch is None and (asked.rank is None or samples is None):
+        branch = branch_of(found, start, asked.parameters, asked.closed, asked.seed, asked.time, others=samples is None)
+    if samples is None and branch is not None:
+        start = branch.positions[0] if branch.singular else asked.q
+        samples = closed_samples(found, SAMPLES, start, asked.parameters, asked.seed, asked.time)
+    positions = np.atleast_2d(np.asarray(samples, dtype=float))
+    return numeric.J(positions), branch, Explorer(found, positions, shut, asked.parameters, asked.time)
 
 
 def _problem(found: Constraints, rows: list[int], numbers: np.ndarray, condition: float) -> Problem:
@@ -335,17 +383,17 @@ def _position(found: Constraints, p: Problem, blocks: tuple[Block, ...]) -> tupl
     )
 
 
-def _pivots(found: Constraints, blocks: Sequence[Block], numbers: np.ndarray) -> dict[int, tuple[tuple[int, int], ...]]:
-    """Orders of elimination for least fill with pivots of good size at every sample."""
-    out: dict[int, tuple[tuple[int, int], ...]] = {}
+def _pivots(
+    found: Constraints, blocks: Sequence[Block], numbers: np.ndarray, explorer: Explorer | None
+) -> dict[int, Elimination]:
+    """Orders of elimination for least fill with pivots of good size in every position that is found."""
+    out: dict[int, Elimination] = {}
     for k, block in enumerate(blocks):
         if block.size > 1:
             entries = [[found.rows[r].J.get(c, 0) for c in block.columns] for r in block.rows]
-            sample = numbers[:, block.rows][:, :, block.columns] if len(numbers) else None
-            try:
-                out[k] = lu(np.array(entries, dtype=object), sample=sample).pivots
-            except ExpressionError:
-                continue  # a pivot cancels exactly; whoever factors the block chooses again
+            chosen = elimination(np.array(entries, dtype=object), block, numbers, explorer)
+            if chosen is not None:  # else whoever factors the block chooses again
+                out[k] = chosen
     return out
 
 

@@ -17,14 +17,17 @@ import numpy as np
 from symbody.errors import SymbodyError
 from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
 from symbody.expr.functions import as_nodes, sqrt
-from symbody.expr.linear_algebra import solve_ldlt
-from symbody.expr.node import Node
+from symbody.expr.implicit import Condition
+from symbody.expr.linear_algebra import ldlt, solve_ldlt
+from symbody.expr.node import Check, Node
+from symbody.expr.walk import at
 from symbody.formalisms import triples as t3
 from symbody.loops.assembly import assemble_constraints
 from symbody.loops.augmented import SOFT, switches
 from symbody.loops.binding import Binder
 from symbody.loops.constraints import Constraints
 from symbody.loops.numeric import Numeric
+from symbody.loops.soundness import MEETING, OPEN, bounds, gap, guard, sound_rows
 from symbody.loops.unknowns import part_of, unknowns
 from symbody.rewrite.presets import optimize
 
@@ -41,30 +44,51 @@ def projected(
     tree = found.tree
     held = set(driven)
     placed = [r for r in rows if found.rows[r].h is not None]
-    moved = _change(found, placed, held, [found.rows[r].h for r in placed], soft)
+    moved, sound = _change(found, placed, held, [found.rows[r].h for r in placed], soft)
     rates = [
         t3.plus(sum_of_products((e, tree.qd[k]) for k, e in found.rows[r].J.items()), found.rows[r].ht) for r in rows
     ]
-    slowed = _change(found, rows, held, rates, soft)
+    slowed, sound_rates = _change(found, rows, held, rates, soft)
     qd = np.array([difference(v, slowed.get(k, 0)) for k, v in enumerate(tree.qd)], dtype=object)
     if not moved:
-        return np.array(tree.q, dtype=object), qd
+        return np.array(tree.q, dtype=object), _tied(qd, sound_rates)
     owners = part_of(tree)
     # the three increments of a quaternion turn it together
     columns = sorted({j for k in moved for j in _whole(owners[k], k)} - held)
     w = {k: difference(0, moved.get(k, 0)) for k in columns}
     mine = unknowns(tree, columns, w, owners)
     n = len(columns)
+    on = switches(found)
+    for r in placed:
+        row, (h, limit) = found.rows[r], gap(found, found.rows[r])
+        if held.issuperset(row.J):
+            continue
+        h = h if row.switch is None else t3.times(on[row.switch], h)
+        mine.checks.append((Check("below", f"{row.name} stays open by more than {OPEN:g} m or rad"), h, limit))
+    mine.checks += sound
+    mine.remedy = MEETING
+    watched = [x for _, *pair in mine.checks for x in pair]
+    later = [] if len(placed) == len(rows) else sound_rates
     # the step vanishes where the loops are closed, and nowhere else: it is its own residual
-    nodes, _ = optimize(as_nodes([tree.graph.zero, *mine.step, *tree.q, *qd])[1:], preset)
-    binder = Binder()
-    binder.add_block("project_loops", [-x for x in nodes[:n]], nodes[:n], mine)
-    out = np.array(binder.at_solution(nodes), dtype=object)
-    last, q, qd = out[:n], out[n : n + len(tree.q)], out[n + len(tree.q) :]
+    roots = [*mine.step, *watched, *(x for _, *pair in later for x in pair), *tree.q, *qd]
+    nodes, _ = optimize(as_nodes([tree.graph.zero, *roots])[1:], preset)
+    binder, m = Binder(), n + len(watched)
+    binder.add_block("project_loops", [-x for x in nodes[:n]], nodes[:n], mine, nodes[n:m])
+    out = binder.at_solution([*nodes[:n], *nodes[m:]])
+    last, out = out[:n], out[n:]
+    later = [(c, out[2 * k], out[2 * k + 1]) for k, (c, _, _) in enumerate(later)]
+    found_q, found_qd = out[2 * len(later) :][: len(tree.q)], out[2 * len(later) + len(tree.q) :]
+    q, qd = np.array(found_q, dtype=object), _tied(np.array(found_qd, dtype=object), later)
     for k, x in zip(columns, last, strict=True):
         if owners[k].kind not in "BF":
             q[owners[k].iq] += x  # the iteration stops at its last step without taking it
     return q, qd
+
+
+def _tied(qd: Array, conditions: Sequence[Condition]) -> Array:
+    """Velocities that count only where the conditions hold."""
+    block = guard("sound_rates", conditions, MEETING)
+    return qd if block is None else np.array([at(block, x) for x in qd], dtype=object)
 
 
 def _whole(part: Any, k: int) -> Sequence[int]:
@@ -76,10 +100,10 @@ def _whole(part: Any, k: int) -> Sequence[int]:
 
 def _change(
     found: Constraints, rows: Sequence[int], held: set[int], right: Sequence[Any], soft: float
-) -> dict[int, Any]:
-    """Velocity index -> J^T S (S J J^T S + 1 - S)^-1 S right over the velocities that are not held."""
+) -> tuple[dict[int, Any], list[Condition]]:
+    """Velocity index -> J^T S (S J J^T S + 1 - S)^-1 S right over the velocities not held; and when that is sound."""
     if not rows:
-        return {}
+        return {}, []
     on = switches(found)
     own = [found.rows[r] for r in rows]
     s = [1 if row.switch is None else on[row.switch] for row in own]
@@ -90,10 +114,15 @@ def _change(
             matrix[i, j] = matrix[j, i] = sum_of_products((a[k], free[j][k]) for k in a if k in free[j])
         if own[i].switch is not None:
             matrix[i, i] = t3.plus(matrix[i, i], 1 + soft - s[i])
-    mu = solve_ldlt(matrix, np.array([t3.times(a, b) for a, b in zip(s, right, strict=True)], dtype=object))
+    factors, magnitude = ldlt(matrix), bounds(found, on.values())
+    mu = solve_ldlt(factors, np.array([t3.times(a, b) for a, b in zip(s, right, strict=True)], dtype=object))
+    # a row of driven joints alone moves nothing
+    moving = [i for i, a in enumerate(free) if a]
+    scales = [magnitude(matrix[i, i]) for i in moving]
+    sound = sound_rows([own[i] for i in moving], [factors.pivots[i] for i in moving], scales)
     columns = sorted({k for a in free for k in a})
     out = {k: sum_of_products((a[k], x) for a, x in zip(free, mu, strict=True) if k in a) for k in columns}
-    return {k: x for k, x in out.items() if not is_zero(x)}
+    return {k: x for k, x in out.items() if not is_zero(x)}, sound
 
 
 def softness(found: Constraints, rows: Sequence[int]) -> float:

@@ -56,34 +56,34 @@ def _rank(a: np.ndarray, relative: float = RANK) -> int:
 
 
 def redundant_rows(J: np.ndarray) -> list[int]:
-    """Rows of scaled samples (k, m, n) that follow from the others at closed configurations, as few as possible.
-
-    QR with pivoting of each sample proposes rows to keep; the set with the best smallest singular value over all
-    regular samples wins. Among equals later rows are left out.
-    """
+    """Rows of scaled samples (k, m, n) that follow from the others at all of them, as few as possible."""
     m, rank = J.shape[1], generic_rank(J)
     if rank == m:
         return []
-    J = np.array([x for x in J if _rank(x, SAMPLED) == rank])
+    kept = independent_set(np.array([x for x in J if _rank(x, SAMPLED) == rank]), rank)
+    return [i for i in range(m) if i not in kept]
+
+
+def independent_set(J: np.ndarray, rank: int) -> list[int]:
+    """`rank` rows of scaled samples (k, m, n) that are independent at all of them.
+
+    QR with pivoting of each sample proposes rows to keep; the set with the best smallest singular value over all
+    samples wins. Among equals later rows are left out.
+    """
+    m = J.shape[1]
     best, kept = -1.0, list(range(rank))
+    tried: set[tuple[int, ...]] = set()
     tilt = 1 - 1e-3 * np.arange(m) / max(m, 1)  # prefers earlier rows where the numbers do not decide
     for sample in J:
         order = qr((sample * tilt[:, None]).T, mode="r", pivoting=True)[1]
         rows = sorted(int(i) for i in order[:rank])
-        worst = min(float(np.linalg.svd(x[rows], compute_uv=False)[-1]) for x in J)
+        if tuple(rows) in tried:
+            continue
+        tried.add(tuple(rows))
+        worst = float(np.linalg.svd(J[:, rows], compute_uv=False)[:, -1].min()) if rank else 0.0
         if worst > best * (1 + 1e-9):
             best, kept = worst, rows
-    return [i for i in range(m) if i not in kept]
-
-
-def redundancy_text(found: Constraints, rows: list[int]) -> str:
-    names = ", ".join(found.rows[i].name for i in rows)
-    loops = ", ".join(repr(x) for x in dict.fromkeys(found.rows[i].loop for i in rows))
-    plural = "s" if len(rows) > 1 else ""
-    return (
-        f"{len(rows)} redundant constraint{plural} left out: {names} (of {loops}); at closed configurations they "
-        "follow from the others. Their multipliers are not determined and are taken as 0."
-    )
+    return kept
 
 
 # -- singular configurations

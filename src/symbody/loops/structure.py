@@ -62,23 +62,34 @@ def block_triangular(pattern: np.ndarray) -> tuple[Block, ...]:
     row_of = np.argsort(column_of)
     rows, columns = np.nonzero(pattern)
     # row -> the row whose matched column it uses
-    needs = csr_matrix((np.ones(len(rows)), (rows, row_of[columns])), shape=pattern.shape)
-    count, label = connected_components(needs, directed=True, connection="strong")
-    members = [np.flatnonzero(label == k) for k in range(count)]
-    before: list[set[int]] = [set() for _ in range(count)]
-    for i, j in zip(rows, row_of[columns], strict=True):
-        if label[i] != label[j]:
-            before[label[i]].add(int(label[j]))
-    order = _order(members, before)
-    place = {k: n for n, k in enumerate(order)}
+    needs = np.zeros(pattern.shape, dtype=bool)
+    needs[rows, row_of[columns]] = True
+    groups = strong_order(needs)
+    place = {i: n for n, members in enumerate(groups) for i in members}
     return tuple(
         Block(
-            tuple(int(i) for i in members[k]),
-            tuple(int(column_of[i]) for i in members[k]),
-            tuple(sorted(place[j] for j in before[k])),
+            members,
+            tuple(int(column_of[i]) for i in members),
+            tuple(sorted({place[int(j)] for i in members for j in np.flatnonzero(needs[i])} - {n})),
         )
-        for k in order
+        for n, members in enumerate(groups)
     )
+
+
+def strong_order(needs: np.ndarray) -> tuple[tuple[int, ...], ...]:
+    """Strongly connected components of "i needs j", an (n, n) bool array, in an order in which each needs earlier ones.
+
+    Members of a component ascend.
+    """
+    if not len(needs):
+        return ()
+    count, label = connected_components(csr_matrix(needs), directed=True, connection="strong")
+    members = [np.flatnonzero(label == k) for k in range(count)]
+    before: list[set[int]] = [set() for _ in range(count)]
+    for i, j in zip(*np.nonzero(needs), strict=True):
+        if label[i] != label[j]:
+            before[label[i]].add(int(label[j]))
+    return tuple(tuple(int(i) for i in members[k]) for k in _order(members, before))
 
 
 def _order(members: list[np.ndarray], before: list[set[int]]) -> list[int]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from symbody.expr.arrays import cross, dot, matmul
+from symbody.expr.implicit import Condition
 from symbody.expr.node import Node
 from symbody.formalisms.tree import Tree
 from symbody.loops.numeric import motions
@@ -32,6 +33,14 @@ class Part:
     def velocities(self) -> range:
         return range(self.iv, self.iv + {"B": 3, "F": 6}.get(self.kind, 1))
 
+    def coordinates(self, k: int) -> range:
+        """Coordinates that move with the velocity k: a quaternion, a place, or the one there is."""
+        if self.kind == "B":
+            return range(self.iq, self.iq + 4)
+        if self.kind == "F":
+            return range(self.iq + 3, self.iq + 7) if k < self.iv + 3 else range(self.iq, self.iq + 3)
+        return range(self.iq, self.iq + 1)
+
 
 def part_of(tree: Tree) -> dict[int, Part]:
     """Velocity index -> the motion it belongs to."""
@@ -48,6 +57,7 @@ class Unknowns:
     values   symbol of q -> its value as an expression of the unknowns, for quaternion joints
     step     of each unknown, for a step w of the tangent increments
     remedy   sentences on what to do where they are not found
+    checks   conditions (check, value, limit) that hold at a sound solution
     """
 
     symbols: list[Node] = field(default_factory=list)
@@ -55,6 +65,7 @@ class Unknowns:
     values: dict[Node, Any] = field(default_factory=dict)
     step: list[Any] = field(default_factory=list)
     remedy: str = ""
+    checks: list[Condition] = field(default_factory=list)
 
 
 def unknowns(tree: Tree, columns: Sequence[int], w: Mapping[int, Any], owners: Mapping[int, Part]) -> Unknowns:

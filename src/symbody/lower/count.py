@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from symbody.lower.program import Program
+from symbody.lower.program import Program, operands
 
 TRIG = frozenset(("sin", "cos", "tan", "asin", "acos", "atan", "atan2"))
 FREE = frozenset(("neg", "result", "solve", "input", "parameter", "const", "unknown"))
@@ -13,7 +13,11 @@ FREE = frozenset(("neg", "result", "solve", "input", "parameter", "const", "unkn
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Operations of one call; `setup` is mul + add + div of the setup run, `blocks` one iteration of each block."""
+    """Operations of one call; `setup` is mul + add + div of the setup run, `blocks` one iteration of each block.
+
+    `checks` stand apart: operations of any kind that serve the status alone. The size and the comparison of every
+    check, two operations, are taken once a call; what an iteration of a block computes for checks alone is in `blocks`.
+    """
 
     mul: int = 0
     add: int = 0
@@ -22,6 +26,7 @@ class Counts:
     other: int = 0
     setup: int = 0
     blocks: tuple[Counts, ...] = ()
+    checks: int = 0
 
     @property
     def total(self) -> int:
@@ -37,6 +42,7 @@ class Counts:
             self.other + more.other,
             self.setup + more.setup,
             self.blocks + more.blocks,
+            self.checks + more.checks,
         )
 
     def __str__(self) -> str:
@@ -45,6 +51,8 @@ class Counts:
             text += f"; {self.other} other"
         if self.setup:
             text += f"; {self.setup} setup"
+        if self.checks:
+            text += f"; {self.checks} checks"
         for k, block in enumerate(self.blocks):
             text += f"; iteration of block {k}: ({block})"
         return text
@@ -52,22 +60,53 @@ class Counts:
 
 def count_program(program: Program) -> Counts:
     """Counts of a Program: sub is an add, neg is free, fma is a mul and an add, sin and cos of x are two trig."""
-    mul, add, div, trig, other = _tally(program, program.main())
-    setup = sum(_tally(program, program.setup)[:3])
-    blocks = tuple(Counts(*_tally(program, block.body)) for block in program.blocks)
-    return Counts(mul, add, div, trig, other, setup, blocks)
+    apart = serving_checks(program)
+    mul, add, div, trig, other, checks = _tally(program, program.main(), apart)
+    setup = sum(_tally(program, program.setup, set())[:3])
+    blocks = []
+    for block in program.blocks:
+        m, a, d, t, o, alone = _tally(program, block.body, apart)
+        blocks.append(Counts(m, a, d, t, o, checks=alone))
+        checks += 2 * len(block.checks)
+    return Counts(mul, add, div, trig, other, setup, tuple(blocks), checks)
 
 
-def _tally(program: Program, order: Iterable[int]) -> tuple[int, int, int, int, int]:
+def serving_checks(program: Program) -> set[int]:
+    """Values that checks read, directly or not, and nothing else does."""
+    wanted = [v for port in program.outputs for v in port.values]
+    for block in program.blocks:
+        wanted += (*block.guess, *block.residual, *block.step)
+    used = _below(program, wanted, set())
+    return _below(program, [v for block in program.blocks for v in (*block.watched, *block.limits)], used)
+
+
+def _below(program: Program, values: Iterable[int], known: set[int]) -> set[int]:
+    """The values and all that they are made from, but for known ones."""
+    found: set[int] = set()
+    waiting = list(values)
+    while waiting:
+        v = waiting.pop()
+        if v not in found and v not in known:
+            found.add(v)
+            waiting.extend(operands(program.ops[v], program.args[v]))
+    return found
+
+
+def _tally(program: Program, order: Iterable[int], apart: set[int]) -> tuple[int, int, int, int, int, int]:
+    """mul, add, div, trig, other of the values that are not apart, and all operations of those that are."""
     ops = program.ops
     number: dict[str, int] = {}
+    checks = 0
     for v in order:
         op = ops[v]
-        number[op] = number.get(op, 0) + 1
+        if v in apart:
+            checks += 2 if op == "fma" else op not in FREE
+        else:
+            number[op] = number.get(op, 0) + 1
     fused = number.pop("fma", 0)
     mul = number.pop("mul", 0) + fused
     add = number.pop("add", 0) + number.pop("sub", 0) + fused
     div = number.pop("div", 0)
     trig = sum(number.pop(op, 0) for op in TRIG)
     other = sum(n for op, n in number.items() if op not in FREE)
-    return mul, add, div, trig, other
+    return mul, add, div, trig, other, checks

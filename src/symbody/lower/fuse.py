@@ -50,7 +50,7 @@ def count_uses(program: Program) -> list[int]:
         for v in port.values:
             uses[v] += 1
     for block in program.blocks:
-        for v in (*block.guess, *block.residual, *block.step):
+        for v in (*block.guess, *block.residual, *block.ends):
             uses[v] += 1
     return uses
 

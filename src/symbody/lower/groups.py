@@ -68,7 +68,7 @@ def _values(outputs: Iterable[OutputPort]) -> list[int]:
 
 def _inside(program: Program, block: SolveBlock) -> tuple[list[int], list[int]]:
     """All values of a block and of the blocks in it, and all that they read."""
-    inside, reads = [*block.unknowns, *block.body], [*block.guess, *block.residual, *block.step]
+    inside, reads = [*block.unknowns, *block.body], [*block.guess, *block.residual, *block.ends]
     for v in block.body:
         reads += operands(program.ops[v], program.args[v])
         if program.ops[v] == "solve":
@@ -116,7 +116,8 @@ def _live(program: Program, roots: Iterable[int], given: set[int]) -> set[int]:
             continue
         if program.ops[v] == "solve":
             inside, reads = _inside(program, program.blocks[program.args[v][0]])
-            if not live.isdisjoint(inside):
+            # a block without unknowns goes with what it watches
+            if not live.isdisjoint(inside or program.blocks[program.args[v][0]].watched):
                 live.add(v)
                 live.update(inside, reads)
         elif v in live:
@@ -170,6 +171,8 @@ def _extract(
             body=renumbered(block.body),
             residual=renumbered(block.residual),
             step=renumbered(block.step),
+            watched=renumbered(block.watched),
+            limits=renumbered(block.limits),
         )
         for block in (program.blocks[k] for k in block_number)
     )

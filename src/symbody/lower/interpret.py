@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ExpressionError, SolveError
+from symbody.expr.evaluate import holds
 from symbody.expr.node import REACH
 from symbody.lower.functions import EXACT, FLOATS, call_external, table_value
 from symbody.lower.ports import Values, gather, gather_parameters, loop_of, loop_shape
@@ -47,7 +48,8 @@ def interpret(
     inputs: arrays by name, or in the order of the ports, each of shape `loop + port.shape`.
     parameters: None for the defaults, a mapping (may be partial), or a vector of shape (..., parameter_size).
     status: also return the outcome of each solve block by index, shape `loop + (blocks,)`: +k converged after k
-        evaluations, -k failed; nothing is raised then. Otherwise one state that fails raises SolveError.
+        evaluations, negative: failed (see `SolveBlock`); nothing is raised then. Otherwise one state that fails raises
+        SolveError.
     exact: compute with Fractions; None decides by the type of what is given.
 
     A batch gives NaN in all outputs of a lane that fails.
@@ -128,7 +130,9 @@ def raise_if_failed(program: Program, outcome: np.ndarray) -> None:
         return
     for block, k in zip(program.blocks, outcome):
         if k < 0:
-            raise SolveError(say_unsolved(block.name, program.name, int(-k), block.max_iterations, block.remedy))
+            raise SolveError(
+                say_unsolved(block.name, program.name, int(-k), block.max_iterations, block.remedy, block.words)
+            )
 
 
 def elements(ports: Sequence[Port], arrays: Sequence[np.ndarray], exact: bool = False) -> list[Any]:
@@ -219,7 +223,7 @@ class _Machine:
         """Runs one block, for one state or for all lanes; a failed one leaves NaN in its unknowns."""
         block, values = self.program.blocks[index], self.values
         lanes = np.broadcast_shapes(*(_lanes(values[v]) for v in self._read_from_outside(block)))
-        self.status[index] = self._solve_lanes(block, lanes) if lanes else self._solve_one(block)
+        self.status[index] = self._checked(block, self._solve_lanes(block, lanes) if lanes else self._solve_one(block))
         failed = self.status[index] < 0
         if np.any(failed):
             for v in block.unknowns:
@@ -227,7 +231,7 @@ class _Machine:
 
     def _read_from_outside(self, block: SolveBlock) -> list[int]:
         inside = {*block.body, *block.unknowns}
-        reads = list(block.guess)
+        reads = [*block.guess, *block.watched, *block.limits]
         for v in block.body:
             op, args = self.program.ops[v], self.program.args[v]
             if op == "solve":
@@ -277,6 +281,14 @@ class _Machine:
                 x = [np.where(running, a + s, a) for a, s in zip(x, step)]
         outcome[outcome == 0] = -block.max_iterations
         self._settle(block, x, step)
+        return outcome
+
+    def _checked(self, block: SolveBlock, outcome: Any) -> Any:
+        """The outcome, or which check is the first that does not hold."""
+        for j, check in enumerate(block.checks):
+            value, limit = (np.real(self.values[v]) for v in (block.watched[j], block.limits[j]))
+            fails = (np.asarray(outcome) > 0) & np.logical_not(holds(check, value, limit))
+            outcome = np.where(fails, -(block.max_iterations + 1 + j), outcome)
         return outcome
 
     def _evaluate(self, block: SolveBlock, x: Sequence[Any]) -> list[Any]:

@@ -89,7 +89,7 @@ class _Run:
         inside.extend(block.unknowns)
         self.walk(block.body, inside)
         end = len(self.made)
-        self._place((), (*block.step, *block.residual, *block.unknowns))
+        self._place((), (*block.ends, *block.residual, *block.unknowns))
         # the loop comes back to its start: what was made before it and is read in it must stay until it ends
         for v in {v for v in self._reads(block.body) if self.born.get(v, end) < start}:
             self.last[v] = end

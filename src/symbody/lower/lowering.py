@@ -449,7 +449,8 @@ class _Lowering:
         info, n = node.data, len(node.data.unknowns)
         if not node.flags & BOUND:
             scope = self.root
-        residual, guess, step = node.args[:n], node.args[n : 2 * n], node.args[2 * n :]
+        residual, guess, step = node.args[:n], node.args[n : 2 * n], node.args[2 * n : 3 * n]
+        watched = node.args[3 * n :]
         start = tuple(self._plain(self._find(g, scope)) for g in guess)
         block = len(self.lists) - 1
         self.lists[block] = []
@@ -464,17 +465,20 @@ class _Lowering:
         unknowns = tuple(self._value("unknown", (block, k), rate, block) for k in range(n))
         for symbol, v in zip(info.unknowns, unknowns, strict=True):
             inner.memo[symbol] = (1, v)
-        self.walk([*residual, *step], inner)
+        self.walk([*residual, *step, *watched], inner)
         residuals = tuple(self._plain(self._find(r, inner)) for r in residual)
         steps = tuple(self._plain(self._find(s, inner)) for s in step)
+        # of what is watched the size counts alone
+        values = tuple(self._find(x, inner)[1] for x in watched[::2])
+        limits = tuple(self._plain(self._find(x, inner)) for x in watched[1::2])
         self.blocks[block] = SolveBlock(
             info.name, unknowns, start, tuple(self.lists[block]), residuals, steps, info.tolerance, info.max_iterations,
-            info.remedy,
+            info.remedy, info.checks, values, limits,
         )  # fmt: skip
         self.open[block] = False
         # the block stands inside the innermost open block that anything it reads belongs to
         region = -1
-        for v in [*start, *self._read_inside(block)]:
+        for v in [*start, *values, *limits, *self._read_inside(block)]:
             if self.regions[v] >= 0:
                 region = self._inner(region, self.regions[v])
         self.parents[block] = region
@@ -499,12 +503,16 @@ class _Lowering:
         for v in self.blocks[block].body:
             if self.ops[v] == "solve":
                 yield from self._read_inside(self.args[v][0])
-                yield from self.blocks[self.args[v][0]].guess
+                inner = self.blocks[self.args[v][0]]
+                yield from (*inner.guess, *inner.watched, *inner.limits)
             else:
                 yield from operands(self.ops[v], self.args[v])
 
     def _at(self, node: Node, scope: _Scope) -> Signed:
         solve, body = node.args
+        if not solve.data.unknowns:
+            self.walk([body], scope)
+            return self._find(body, scope)
         inner = self._closed_scope(solve, scope)
         self.walk([body], inner)
         return self._find(body, inner)

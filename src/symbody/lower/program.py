@@ -32,6 +32,7 @@ from fractions import Fraction
 from typing import Any
 
 from symbody.expr.external import External, Piecewise
+from symbody.expr.node import Check
 
 Number = int | float | Fraction
 
@@ -82,7 +83,9 @@ class SolveBlock:
     it fails.
 
     When it stops, the body was evaluated at the x that stays: unknowns and body values belong together. It fails after
-    `max_iterations` evaluations, or as soon as a step is not finite.
+    `max_iterations` evaluations, or as soon as a step is not finite. Its outcome is the number of evaluations, or minus
+    that where it fails. Then the checks are looked at: check j compares |watched[j]| with limits[j], and the first one
+    that does not hold makes the outcome -(max_iterations + 1 + j). A block without unknowns is its checks alone.
     """
 
     name: str
@@ -94,6 +97,19 @@ class SolveBlock:
     tolerance: float = 1e-12
     max_iterations: int = 25
     remedy: str = ""
+    checks: tuple[Check, ...] = ()
+    watched: tuple[int, ...] = ()
+    limits: tuple[int, ...] = ()
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """What is read where an evaluation of the body ends."""
+        return (*self.step, *self.watched, *self.limits)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What each check means where it does not hold."""
+        return tuple(check.words for check in self.checks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +156,12 @@ def operands(op: str, args: tuple[Any, ...]) -> tuple[int, ...]:
     return args
 
 
-def say_unsolved(block: str, program: str, evaluations: int, limit: int, remedy: str = "") -> str:
-    """Why a block found no solution, and what to do."""
+def say_unsolved(
+    block: str, program: str, evaluations: int, limit: int, remedy: str = "", words: Sequence[str] = ()
+) -> str:
+    """Why a block found no solution, and what to do. evaluations: minus its outcome; words: of its checks."""
+    if evaluations > limit:
+        return f"Solve block '{block}' of '{program}' has no sound solution: {words[evaluations - limit - 1]}. {remedy}"
     why = "a step is not finite" if evaluations < limit else "the limit is reached"
     advice = remedy or "Give a guess nearer to the solution, or check that one exists at this state."
     times = f"{evaluations} evaluation{'s' if evaluations != 1 else ''}"

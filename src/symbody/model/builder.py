@@ -16,7 +16,19 @@ from symbody.model import pieces
 from symbody.model.couplings import COUPLING_KINDS, quote_coordinates
 from symbody.model.joint_value import read_value
 from symbody.model.joints import KINDS
-from symbody.model.mechanism import WORLD, Body, Coupling, Cut, Force, Joint, Mechanism, Placement, Sensor, Shape
+from symbody.model.mechanism import (
+    WORLD,
+    Body,
+    Coupling,
+    Cut,
+    Force,
+    Joint,
+    Mechanism,
+    Mimic,
+    Placement,
+    Sensor,
+    Shape,
+)  # fmt: skip
 from symbody.model.numbers import AUTO, frozen_array, number_of, sequence_of, to_node
 from symbody.model.origin import fault, place, shown
 from symbody.model.pieces import identifier, is_auto
@@ -205,7 +217,7 @@ class Builder:
             parent,
             child,
             self.placement(position, rotation, owner, f"d_{tag}", origin),
-            axis_vector(axis, self.graph, self._plain_number(at("axis")), owner, at("axis")),
+            axis_vector(axis, self.graph, self._plain_number(at("axis")), owner, at("axis"), self.notes.append),
             law(pitch, "pitch", f"h_{tag}"),
             pieces.sequence(sequence, kind, owner, at("sequence")),
             mode,
@@ -334,7 +346,7 @@ class Builder:
         mechanism = Mechanism(
             self.name,
             tuple(self._bodies.values()),
-            tuple(self._joints.values()),
+            tuple(map(self._led, self._joints.values())),
             gravity,
             self.graph,
             tuple(self._cuts.values()),
@@ -345,6 +357,19 @@ class Builder:
             self.source,
         )
         return validate(mechanism)
+
+    def _led(self, joint: Joint) -> Joint:
+        """The joint; one that follows a follower follows the joint that leads them all instead."""
+        mimic, seen = joint.mimic, {joint.name}
+        while mimic is not None and mimic.joint in self._joints:
+            other = self._joints[mimic.joint].mimic
+            if other is None:
+                break
+            if mimic.joint in seen:
+                return joint  # a circle, which is refused later
+            seen.add(mimic.joint)
+            mimic = Mimic(other.joint, mimic.ratio * other.ratio, mimic.ratio * other.offset + mimic.offset)
+        return joint if mimic is None or mimic is joint.mimic else replace(joint, mimic=mimic)
 
     def _check_name(self, what: str, name: Any, taken: Mapping[str, Any], origin: str) -> None:
         if not isinstance(name, str) or not name.strip():

@@ -67,7 +67,7 @@ class _Reader:
         self.builder = Builder(top.get("model") or path.stem, gravity, source=path.name)
         self.values = FileValues(self.builder, symbolic)
         self.meshes = Meshes(path, ())
-        self.tree = TreeReader(Defaults(top), _compiler(self.settings))
+        self.tree = TreeReader(Defaults(top), _compiler(self.settings), self.builder.note)
         self.tree.read(section(top, "worldbody"))
         self.assets = _assets(top)
         for what in ("density", "viscosity"):

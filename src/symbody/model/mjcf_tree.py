@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 from symbody.model.mjcf_defaults import ORIENTATIONS, Defaults
 from symbody.model.mjcf_geoms import MassProperties, mass_properties, size_and_pose, together, type_of
 from symbody.model.pose import IDENTITY, Pose, from_axes, from_axis_angle, from_euler, from_quaternion, from_z
+from symbody.model.snapping import listed
 from symbody.model.xml_file import Element, parse_numbers
 
 REFUSED = {
@@ -80,8 +82,9 @@ class BodyRecord:
 class TreeReader:
     """Walks the worldbody; `bodies` holds the records in MuJoCo's order, the world first."""
 
-    def __init__(self, defaults: Defaults, compiler: Compiler) -> None:
+    def __init__(self, defaults: Defaults, compiler: Compiler, note: Callable[[str], object]) -> None:
         self.defaults = defaults
+        self.note = note
         self.compiler = compiler
         self.bodies: list[BodyRecord] = []
         self.sites: dict[str, tuple[BodyRecord, Pose]] = {}
@@ -274,7 +277,7 @@ class TreeReader:
                 f"<{element.tag}> has {way}={element.attributes[way]!r}, which is no orientation; "
                 "expected directions that are not zero and not parallel."
             )
-        return rotation
+        return listed(rotation, self.note, f"{element.origin}: {way} of <{element.tag}>")
 
 
 def frame_name(name: str) -> str:

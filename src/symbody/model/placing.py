@@ -12,11 +12,11 @@ import numpy as np
 from symbody.expr.arrays import identity, is_one, is_zero, matmul, rotation_x, rotation_y, rotation_z
 from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, Node
-from symbody.model.numbers import frozen_array, sequence_of
+from symbody.model.numbers import frozen_array, plain, sequence_of
 from symbody.model.origin import fault, shown
+from symbody.model.snapping import ROUNDING, SNAP, listed, looseness, snapped
 
 Number = Callable[[Any, str], Node]  # a value and what it is -> Node, or an error
-SNAP = 1e-10  # entries of rotation matrices this close to 0, 1 or -1 are meant to be it
 TURNS = {"x": rotation_x, "y": rotation_y, "z": rotation_z}
 AXES = {
     "x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1),
@@ -36,10 +36,7 @@ def rotation_matrix(
     {"rpy": (r, p, y)}: about fixed x, y, z as in URDF | {"quaternion": (w, x, y, z)}. Angles in rad.
     """
     reader = _Reader(graph, number, what, origin)
-    matrix = reader.exact(reader.read(value))
-    if reader.largest_change > 1e-15:
-        where, change = f"{origin}: {what}" if origin else what, f"largest change {reader.largest_change:.2g}"
-        note(f"{where}: entries within {SNAP:g} of 0, 1 or -1 were made exact ({change})")
+    matrix = reader.exact(reader.read(value), note)
     return frozen_array(list(matrix.flat), 3, 3)
 
 
@@ -51,7 +48,6 @@ class _Reader:
     number: Number
     what: str
     origin: str
-    largest_change: float = 0.0
 
     def read(self, value: Any) -> np.ndarray:
         if value is None:
@@ -98,17 +94,20 @@ class _Reader:
             [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
         ])  # fmt: skip
 
-    def exact(self, matrix: np.ndarray) -> np.ndarray:
-        """As nodes, with the entries near 0 and +-1 made exact."""
-        out = np.empty((3, 3), dtype=object)
+    def exact(self, matrix: np.ndarray, note: Callable[[str], None] | None = None) -> np.ndarray:
+        """As nodes; in a matrix of numbers entries near 0 and +-1 are made exact, but for rounding with a note."""
+        out = np.array(matrix, dtype=object)
+        numbers = [x for x in matrix.flat if not isinstance(x, Node) or x.op is CONST]
+        values = [float(x.data if isinstance(x, Node) else x) for x in numbers]
+        if len(values) == out.size and looseness(np.reshape(values, (3, 3))) < 1 / 2:  # else validation refuses it
+            table, where = np.reshape(values, (3, 3)), f"{self.origin}: {self.what}" if self.origin else self.what
+            values = list((snapped(table, ROUNDING) if note is None else listed(table, note, where)).flat)
+        else:
+            values = [round(x) if abs(x - round(x)) < ROUNDING else x for x in values]
+        rest = iter(values)
         for k, entry in enumerate(matrix.flat):
-            if isinstance(entry, Node) and entry.op is not CONST:
-                out.flat[k] = entry
-                continue
-            given = entry.data if isinstance(entry, Node) else entry
-            meant = snap(float(given))
-            self.largest_change = max(self.largest_change, abs(meant - float(given)))
-            out.flat[k] = self.graph.number(meant)
+            if not isinstance(entry, Node) or entry.op is CONST:
+                out.flat[k] = self.graph.number(plain(next(rest)))
         return out
 
 
@@ -120,14 +119,18 @@ def _is_matrix(value: Any) -> bool:
     return all(isinstance(r, (list, tuple, np.ndarray)) and len(r) == 3 for r in value)
 
 
-def snap(value: float) -> float | int:
-    """An entry of a rotation matrix: within 1e-10 of 0 or +-1 it is exactly that."""
-    near = round(value)
-    return near if abs(value - near) < SNAP else value
+def axis_vector(
+    value: Any,
+    graph: Graph,
+    number: Number,
+    owner: str = "the joint",
+    origin: str = "",
+    note: Callable[[str], None] | None = None,
+) -> np.ndarray:
+    """(3,) unit vector in the joint frame from "x", "-z" or three numbers, which are normalised.
 
-
-def axis_vector(value: Any, graph: Graph, number: Number, owner: str = "the joint", origin: str = "") -> np.ndarray:
-    """(3,) unit vector in the joint frame from "x", "-z" or three numbers, which are normalised."""
+    Entries within 1e-10 of 0 are made exact, but for rounding with a note.
+    """
     if isinstance(value, str):
         if value not in AXES:
             raise fault(origin, f"{owner} has axis {value!r}; expected one of {', '.join(AXES)} or three numbers.")
@@ -139,10 +142,16 @@ def axis_vector(value: Any, graph: Graph, number: Number, owner: str = "the join
         raise fault(origin, f"{owner} has axis {given}; expected a direction that is not zero.")
     if abs(size - 1) < 1e-15:  # of unit length already: what was written is read back to the last digit
         size = 1.0
-    turned = [snap(x / size) for x in given]
-    if sum(abs(x) == 1 for x in turned) == 1:  # a coordinate axis: what is left is rounding
-        turned = [x if abs(x) == 1 else 0 for x in turned]
-    return frozen_array([graph.number(x) for x in turned], 3)
+    unit = [x / size for x in given]
+    kept = [0.0 if abs(x) < SNAP else x for x in unit]
+    if kept != unit:
+        size = math.hypot(*kept)
+        kept = [x / size for x in kept]
+    change = max(abs(a - b) for a, b in zip(unit, kept))
+    if change > ROUNDING and note is not None:
+        where = f"{origin}: axis of {owner}" if origin else f"axis of {owner}"
+        note(f"{where}: entries within {SNAP:g} of 0 were made exact (largest change {change:.2g})")
+    return frozen_array([graph.number(plain(x)) for x in kept], 3)
 
 
 def _constant(node: Node, what: str, origin: str) -> float:

@@ -1,4 +1,4 @@
-"""Numeric poses of model files: rotations from the ways in which files write them, composed and snapped."""
+"""Numeric poses of model files: rotations from the ways in which files write them, composed; zeros and ones exact."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-SNAP = 1e-10
+from symbody.model.snapping import ROUNDING, snapped
+
+TINY = 1e-10  # directions shorter than this have none
 
 
 class Pose(NamedTuple):
@@ -18,19 +20,18 @@ class Pose(NamedTuple):
 
     def __matmul__(self, other: Pose) -> Pose:
         """The pose of a frame that has pose `other` in this frame."""
-        return Pose(snapped(self.rotation @ other.rotation), self.rotation @ other.position + self.position)
+        return Pose(rounded(self.rotation @ other.rotation), self.rotation @ other.position + self.position)
 
     def inverse(self) -> Pose:
         return Pose(self.rotation.T, -(self.rotation.T @ self.position))
 
 
+def rounded(rotation: np.ndarray) -> np.ndarray:
+    """A computed rotation whose zeros and ones are exact, so that they vanish from equations."""
+    return snapped(rotation, ROUNDING)
+
+
 IDENTITY = Pose(np.eye(3), np.zeros(3))
-
-
-def snapped(rotation: np.ndarray) -> np.ndarray:
-    """Entries within 1e-10 of 0 or +-1 become exactly that, so that they vanish from equations."""
-    nearest = np.round(rotation)
-    return np.where(np.abs(rotation - nearest) < SNAP, nearest, rotation) + 0.0  # + 0.0 turns -0.0 into 0.0
 
 
 def about(axis: int, angle: float) -> np.ndarray:
@@ -45,7 +46,7 @@ def about(axis: int, angle: float) -> np.ndarray:
 
 def from_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
     """URDF: roll about x, pitch about y, yaw about z, all fixed axes: Rz(yaw) Ry(pitch) Rx(roll)."""
-    return snapped(about(2, yaw) @ about(1, pitch) @ about(0, roll))
+    return rounded(about(2, yaw) @ about(1, pitch) @ about(0, roll))
 
 
 def to_rpy(rotation: np.ndarray) -> tuple[float, float, float]:
@@ -64,13 +65,13 @@ def from_euler(angles: Sequence[float], sequence: str) -> np.ndarray:
     for letter, angle in zip(sequence, angles):
         turn = about("xyz".index(letter.lower()), angle)
         out = out @ turn if letter.islower() else turn @ out
-    return snapped(out)
+    return rounded(out)
 
 
 def from_quaternion(quaternion: Sequence[float]) -> np.ndarray:
     """(w, x, y, z), of any length but zero."""
     w, x, y, z = np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion)
-    return snapped(
+    return rounded(
         np.array(
             [
                 [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
@@ -89,24 +90,24 @@ def from_axis_angle(axis: Sequence[float], angle: float) -> np.ndarray:
 
 def from_axes(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     """Frame of the x axis and a y axis made orthogonal to it (MJCF xyaxes); None if they are parallel or zero."""
-    if np.linalg.norm(x) < SNAP:
+    if np.linalg.norm(x) < TINY:
         return None
     x = x / np.linalg.norm(x)
     y = y - x * (x @ y)
-    if np.linalg.norm(y) < SNAP:
+    if np.linalg.norm(y) < TINY:
         return None
     y = y / np.linalg.norm(y)
-    return snapped(np.stack([x, y, np.cross(x, y)], axis=1))
+    return rounded(np.stack([x, y, np.cross(x, y)], axis=1))
 
 
 def from_z(direction: np.ndarray) -> np.ndarray | None:
     """The smallest rotation that takes z to a direction (MJCF zaxis and fromto); None if it is zero."""
     length = float(np.linalg.norm(direction))
-    if length < SNAP:
+    if length < TINY:
         return None
     z = direction / length
     across = np.array([-z[1], z[0], 0.0])  # z axis x direction
     sine = float(np.linalg.norm(across))
-    if sine < SNAP:
+    if sine == 0:
         return np.eye(3) if z[2] > 0 else about(0, np.pi).round()
     return from_axis_angle(list(across), float(np.arctan2(sine, z[2])))

@@ -18,6 +18,7 @@ from symbody.model.builder import Builder
 from symbody.model.file_values import FileValues, tensor_of, turned
 from symbody.model.mechanism import WORLD, Limits, Mechanism
 from symbody.model.pose import IDENTITY, Pose, from_z
+from symbody.model.snapping import SNAP, listed
 from symbody.model.urdf_shapes import Meshes, pose_of, read_materials, read_shapes
 from symbody.model.xml_file import Element, expand_xacro, read_xml
 
@@ -188,7 +189,9 @@ class _Reader:
             return IDENTITY
         for other in list(element.all("origin"))[1:]:
             self.builder.note(f"{other.origin}: a second <origin> in <{element.tag}> was ignored; the first counts")
-        return pose_of(origin)
+        pose = pose_of(origin)
+        where = f"{origin.origin}: rotation of <{element.tag}>"
+        return Pose(listed(pose.rotation, self.builder.note, where), pose.position)
 
     # -- joints
 
@@ -206,7 +209,7 @@ class _Reader:
         if kind not in ("fixed", "free"):
             details |= self._laws(name, element, kind)
         details["mimic"] = self._mimic(name, element, kind)
-        if kind == "planar" and not np.allclose(axis, (0, 0, 1)):
+        if kind == "planar" and np.abs(axis - (0, 0, 1)).max() > SNAP:
             self._tilted_plane(name, parent, child, pose, axis, element, details)
             return
         self.builder.joint(

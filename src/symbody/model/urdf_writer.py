@@ -19,7 +19,8 @@ from symbody.errors import ModelError
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import WORLD, Body, Joint, Mechanism, Placement, Shape
 from symbody.model.numbers import number_of
-from symbody.model.pose import IDENTITY, Pose, from_axis_angle, from_quaternion, snapped, to_rpy
+from symbody.model.pose import IDENTITY, Pose, from_axis_angle, from_quaternion, to_rpy
+from symbody.model.snapping import snapped
 
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 PLAIN = {"R": "revolute", "T": "prismatic", "F": "floating"}

@@ -337,6 +337,8 @@ def _mimic(joint: Joint, mechanism: Mechanism) -> None:
         other = joints[target]
     if len(path) > 2:
         raise fault(at, f"{owner} mimics {path[1]!r}, which mimics {path[2]!r} in turn; expected {path[-1]!r}.")
+    if joint.elastic is not None:
+        raise fault(at, f"{owner} mimics {other.name!r} and is elastic; expected one of them.")
     if not has_coordinates(other) or KINDS[other.kind].nv(other) != 1:
         raise fault(at, f"{owner} mimics {other.name!r}, which has not one coordinate of its own; choose another.")
 

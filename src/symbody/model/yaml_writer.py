@@ -16,8 +16,9 @@ from symbody.expr.arrays import is_zero, rotation_x, rotation_y, rotation_z
 from symbody.expr.node import CONST, Node
 from symbody.expr.text import to_text
 from symbody.model.mechanism import Body, Coupling, Cut, Force, Joint, Mechanism, Placement, Sensor, Shape
-from symbody.model.placing import AXES, is_identity, snap
+from symbody.model.placing import AXES, is_identity
 from symbody.model.schema import VERSION
+from symbody.model.snapping import ROUNDING, snapped
 
 Lines = Iterator[str]
 _PLAIN = re.compile(r"[A-Za-z_(][\w .+*/^()-]*|-[\w(][\w .+*/^()-]*|[0-9][\w .+*/^()-]*")
@@ -131,8 +132,8 @@ def _rotation(rotation: np.ndarray) -> Any:
     if all(r.op is CONST for r in rotation.flat):
         for letter, turn in (("x", rotation_x), ("y", rotation_y), ("z", rotation_z)):
             for degrees in (90, -90, 180):
-                exact = [snap(float(v)) for v in turn(np.deg2rad(degrees)).flat]
-                if all(r.data == v for r, v in zip(rotation.flat, exact)):
+                exact = snapped(np.array(turn(np.deg2rad(degrees)), dtype=float), ROUNDING)
+                if all(r.data == v for r, v in zip(rotation.flat, exact.flat)):
                     return (letter, f"{degrees}*deg")
     return rotation
 

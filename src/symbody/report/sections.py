@@ -137,6 +137,9 @@ def _equation(latex: str) -> str:
     return f'<div class="equation">{to_mathml(latex)}</div>'
 
 
+COUNTED = "Operations of one call; setup runs once for each set of parameters, checks serve the status alone."
+
+
 def counts_section(mechanism: Mechanism, formalisms: Sequence[str]) -> Section:
     """Operations of one call, by quantity and formalism."""
     rows: list[tuple[object, ...]] = []
@@ -148,9 +151,9 @@ def counts_section(mechanism: Mechanism, formalisms: Sequence[str]) -> Section:
             except SymbodyError as error:
                 refused.append(f"{quantity}, {formalism}: {error}")
                 continue
-            rows.append((quantity, formalism, c.mul, c.add, c.div, c.total, c.trig, c.other, c.setup))
-    head = ("quantity", "formalism", "mul", "add", "div", "total", "trig", "other", "setup")
-    html = table(head, rows, range(2, 9), "Operations of one call; setup runs once for each set of parameters.")
+            rows.append((quantity, formalism, c.mul, c.add, c.div, c.total, c.trig, c.other, c.setup, c.checks))
+    head = ("quantity", "formalism", "mul", "add", "div", "total", "trig", "other", "setup", "checks")
+    html = table(head, rows, range(2, 10), COUNTED)
     return Section("counts", "Operation counts", html + sentences(refused))
 
 

@@ -18,6 +18,7 @@ from symbody.simulation.events import Prepared, When
 from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
 from symbody.simulation.inputs import Constant, Control, Feedback, OfTime, Source, Table, function_source
+from symbody.simulation.lookout import Lookout
 from symbody.simulation.outcome import Outcome
 from symbody.simulation.sampling import Sampling
 from symbody.simulation.session import Anchor, Segment, Session, Settings
@@ -59,6 +60,9 @@ def _meta(session: Session, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     arrays["log_t"] = np.array([t for t, _ in session.feed.log])
     arrays["log_u"] = np.stack([u for _, u in session.feed.log])
     arrays["defaults"] = session.connected.defaults
+    if session.lookout is not None:
+        look = session.lookout
+        arrays.update({"look.bounds": look.bounds, "look.down": look.down, "look.up": look.up})
     sampling = settings.sampling
     if sampling.instants is not None:
         arrays["instants"] = sampling.instants
@@ -224,6 +228,10 @@ def _session(
         anchor=anchor, end=float(meta["end"]), count=len(arrays["t"]),
         segments=[_segment_again(s, i, flow, arrays, externals, where) for i, s in enumerate(meta.get("segments", ()))],
     )  # fmt: skip
+    if "look.bounds" in arrays:
+        look = Lookout(flow, parameters, np.array(arrays["look.bounds"]), feed.at)
+        look.down, look.up = np.array(arrays["look.down"]), np.array(arrays["look.up"])
+        session.lookout = look
     rules = meta["events"]
     prepared = None if rules is None else Prepared(flow, tuple(When(**r) for r in rules), tuple(meta["switches"]))
     finish(session, prepared)

@@ -20,6 +20,7 @@ class Leg:
     outcome     FINISHED if the end asked for was reached or an event stopped it; else why not
     events      indices of the guards that crossed zero at t_end; empty if none did
     statistics  steps, rejected, evaluations, iterations: what the method counts
+    before      time and state (nx,) at the start of the last step, where closed loops ended the stretch
     """
 
     t: np.ndarray
@@ -29,6 +30,7 @@ class Leg:
     outcome: Outcome = Outcome.FINISHED
     events: tuple[int, ...] = ()
     statistics: dict[str, int] = field(default_factory=dict)
+    before: tuple[float, np.ndarray] | None = None
 
 
 class Driver(Protocol):
@@ -41,6 +43,7 @@ class Driver(Protocol):
         span(end)           is told how far the run goes
         memory(), recall()  arrays from which it goes on with the same bits; recall({}) forgets, as after a jump
         failed              (b,) status of the members of a batch after a stretch, 0 where all is well
+        look                a `Lookout`: the stretch ends after the first step in which one of its guards crosses zero
     """
 
     def advance(self, t: float, x: np.ndarray, t_end: float, times: np.ndarray) -> Leg:

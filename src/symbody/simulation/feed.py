@@ -97,6 +97,12 @@ class Feed:
             times += [float(line.source.times[k])] if k < len(line.source.times) else []
         return min(times, default=math.inf)
 
+    def skip(self, t: float) -> None:
+        """Leave out ticks before t, but for the last of them."""
+        for one in self.sampled:
+            while one.clock.time(one.clock.next + 1) <= t:
+                one.clock.next += 1
+
     def at(self, t: float) -> np.ndarray:
         """All signals at time t, with what is held as it is now."""
         if not self.moving:

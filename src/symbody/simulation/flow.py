@@ -33,6 +33,8 @@ class Flow:
                 for implicit methods; or None
     impact      same inputs -> gap, J, ht, s, M of loops that open and close (see `gates`); labels and units of gap name
                 the loop of each row; or None
+    watch       same inputs -> measure (k,), gap (m,): what closed loops are watched by during a run (see `lookout`);
+                or None
     """
 
     rates: System
@@ -47,6 +49,7 @@ class Flow:
     prescribed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     balance: System | None = None
     impact: System | None = None
+    watch: System | None = None
     name: str = ""
 
     @property
@@ -76,8 +79,8 @@ class Flow:
 
     @property
     def systems(self) -> dict[str, System]:
-        """Those of rates, project, record, guards, balance and impact that there are."""
-        found = {k: getattr(self, k) for k in ("rates", "project", "record", "guards", "balance", "impact")}
+        """Those of rates, project, record, guards, balance, impact and watch that there are."""
+        found = {k: getattr(self, k) for k in ("rates", "project", "record", "guards", "balance", "impact", "watch")}
         return {k: s for k, s in found.items() if s is not None}
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import DefinitionError
+from symbody.loops.partition import Partition
 from symbody.model.mechanism import Mechanism
 from symbody.verbs.dynamics import forward_dynamics
 
@@ -20,10 +21,17 @@ class Augmented:
     alpha: float = 0.0
     beta: float = 0.0
     project: bool = True
+    branch: Partition | None = None  # whose redundant constraints are left out; None: that of the assembled position
 
     @property
     def options(self) -> dict[str, Any]:
-        return {"formulation": "augmented", "alpha": self.alpha, "beta": self.beta}
+        own = {} if self.branch is None else {"partition": self.branch}
+        return {"formulation": "augmented", "alpha": self.alpha, "beta": self.beta, **own}
+
+    @property
+    def projects(self) -> bool:
+        """Whether states are put back on the constraints; Baumgarte's terms hold them otherwise, or nothing does."""
+        return self.project and not (self.alpha or self.beta)
 
 
 def formulated(mech: Any, formalism: str | None, partition: Any, formulation: str, alpha: Any, beta: Any) -> Any:

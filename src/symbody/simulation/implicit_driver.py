@@ -14,7 +14,8 @@ from symbody.codegen.march import March
 from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
 from symbody.simulation.implicit import Residual, start_system, step_system
-from symbody.simulation.native import WORK, NativeFixed, kernels
+from symbody.simulation.lookout import Lookout
+from symbody.simulation.native import WORK, NativeFixed, guards_of, kernels
 from symbody.system.system import System
 
 ITERATIONS = 4  # of Newton's method in a step, as a guess of its cost
@@ -30,7 +31,9 @@ class StepMarch:
     goes on with it; any other start is that of a new motion.
     """
 
-    def __init__(self, flow: Flow, method: str, residual: Residual | None = None, **options: Any) -> None:
+    def __init__(
+        self, flow: Flow, method: str, residual: Residual | None = None, look: Lookout | None = None, **options: Any
+    ) -> None:
         kept = _steps.setdefault(flow, {})
         key = (method, residual, *sorted(options.items()))
         if key not in kept:
@@ -43,7 +46,7 @@ class StepMarch:
         names = [*flow.states, *memory]
         node = max(step.clocks.values(), default=0.0)
         self.march = March(
-            None, {n: n for n in names}, project=made.get("project"), guards=made.get("guards"), step=native,
+            None, {n: n for n in names}, project=made.get("project"), guards=guards_of(flow, look), step=native,
             step_node=node,
         )  # fmt: skip
         self.flow, self.nx, self.step, self.operations = flow, flow.nx, step, native.signature.operations
@@ -129,9 +132,11 @@ class ImplicitFixed(NativeFixed):
         parameters: Mapping[str, Any] | None = None,
         directions: np.ndarray | None = None,
         threads: int | None = None,
+        look: Lookout | None = None,
     ) -> None:
         # signals that move are sampled where the classical method reads them: at the start, middle and end of steps
-        super().__init__(flow, "rk4", feed, start, step, parameters=parameters, directions=directions, threads=threads)
-        march: Any = StepMarch(flow, method, residual, **(newton or {}))
+        common: dict[str, Any] = dict(parameters=parameters, directions=directions, threads=threads, look=look)
+        super().__init__(flow, "rk4", feed, start, step, **common)
+        march: Any = StepMarch(flow, method, residual, look, **(newton or {}))
         self.march, self.brief = march, None
         self.chunk = max(16, int(WORK / (ITERATIONS * march.operations + 20 * flow.nx)))

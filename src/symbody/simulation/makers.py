@@ -74,12 +74,13 @@ def make_driver(
     parameters: Mapping[str, Any] | None = None,
     directions: np.ndarray | None = None,
     threads: int | None = None,
+    look: Any = None,
 ) -> Any:
-    """A Driver for the Flow, its parameters and its signals."""
+    """A Driver for the Flow, its parameters and its signals. look: a `Lookout` for closed loops, or None."""
+    common: dict[str, Any] = dict(parameters=parameters, directions=directions, threads=threads, look=look)
     if method in (*FIXED, *EMBEDDED):
         from symbody.simulation.native import NativeAdaptive, NativeFixed
 
-        common: dict[str, Any] = dict(parameters=parameters, directions=directions, threads=threads)
         if step is not None:
             return NativeFixed(flow, method, feed, start, step, **common)
         return NativeAdaptive(flow, method, feed, rtol, atol, max_steps, **common)
@@ -87,11 +88,11 @@ def make_driver(
         from symbody.simulation.stepped import Stepped
 
         assert step is not None
-        return Stepped(flow, method, feed, start, step, parameters=parameters, directions=directions, threads=threads)
+        return Stepped(flow, method, feed, start, step, **common)
     from symbody.simulation.field import Field
 
     field = Field(flow, parameters, lambda t, x: feed.at(t))
-    options: dict[str, Any] = dict(rtol=rtol, atol=atol, directions=directions, max_steps=max_steps)
+    options: dict[str, Any] = dict(rtol=rtol, atol=atol, directions=directions, max_steps=max_steps, look=look)
     if method == "cvode":
         from symbody.simulation.sundials import CvodeDriver
 

@@ -18,7 +18,8 @@ from symbody.expr.walk import free_symbols
 from symbody.formalisms.kinematics import kinematic_map, normalised
 from symbody.formalisms.prescribed import prescribed
 from symbody.formalisms.tree import Tree, build_tree
-from symbody.loops.constraints import constraints
+from symbody.loops.conditioning import watched
+from symbody.loops.constraints import Constraints, constraints
 from symbody.lower.optimize import count_system
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import Mechanism, has_coordinates
@@ -67,6 +68,14 @@ def mechanism_flow(
 def is_reduced(mech: Mechanism, formalism: str | None, partition: Any) -> bool:
     """Whether the equations of `mechanism_flow` solve the loops for dependent joints."""
     return "partition" in _dynamics(mech, formalism, partition).origins
+
+
+def constraints_of(mech: Mechanism) -> Constraints:
+    """All rows of its loops, made once."""
+    from symbody.verbs.closed_problem import ClosedProblem
+
+    found: Constraints = _remember(mech, "constraints", lambda: ClosedProblem(mech).found)
+    return found
 
 
 def _dynamics(mech: Mechanism, formalism: str | None, partition: Any) -> System:
@@ -177,7 +186,8 @@ class _Building:
         rates.update({f"{n}_dot": found[dynamics.states[n]] for n in dynamics.states})
         name = identifier(mech.name)
         states = {n: f"{n}_dot" for n in self.states}
-        known = Quantities(mech, self.graph, {**self.inputs, "q": self.q, "qd": self.qd}, dynamics, self.partition)
+        inputs = {**self.inputs, "q": self.q, "qd": self.qd}
+        known = Quantities(mech, self.graph, inputs, dynamics, self.partition, self.slow)
         record = recorded(known, outputs)
         labels, units = labels_of(mech), units_of(mech)
         qdd = {"qdd": known.qdd} if record.reads_qdd else {}
@@ -204,6 +214,7 @@ class _Building:
             prescribed={"q": tuple(self.driven_q), "qd": tuple(self.driven_qd)} if self.driven_q else {},
             balance=self._balance(known) if balance else None,
             impact=self._impact(labels, units) if self.whole else None,
+            watch=self._watch(labels, units) if mech.cuts or mech.couplings else None,
             name=mech.name,
         )
 
@@ -246,14 +257,31 @@ class _Building:
         from symbody.verbs.loops import closure, projection
 
         if isinstance(self.partition, Augmented):
-            if self.partition != Augmented():
-                return {}  # Baumgarte's terms hold them, or their accelerations alone
-            system = projection(self.mech)
+            if not self.partition.projects:
+                return {}
+            system = projection(self.mech, partition=self.partition.branch or "auto")
         else:
             system = closure(self.mech, self.partition)
         given = {**self.inputs, "q": q, "qd": qd}
         found = _outputs(system, {n: given[n] for n in system.inputs})
         return {n: found[n] for n in ("q", "qd") if n in found}
+
+    def _watch(self, labels: dict[str, Any], units: dict[str, Any]) -> System:
+        """What closed loops are watched by; labels and units of its rows are added."""
+        from symbody.loops.partition import Partition
+        from symbody.verbs.closed_problem import partition_of
+
+        found = constraints_of(self.mech)
+        chosen = None
+        if not self.whole:
+            wanted: Any = self.partition
+            chosen = wanted if isinstance(wanted, Partition) else partition_of(self.mech, found, wanted)
+        system = watched(found, chosen)
+        given = {**self.inputs, "q": self.q, "qd": self.qd}
+        outputs = _outputs(system, {n: given[n] for n in system.inputs})
+        labels["watch"] = tuple(row.loop for row in found.rows) or ("",)
+        units["watch"] = tuple("m" if row.unit == "m^2" else row.unit for row in found.rows) or ("",)
+        return System(f"{identifier(self.mech.name)}_watch", inputs=self.inputs, outputs=outputs)
 
     def _impact(self, labels: dict[str, Any], units: dict[str, Any]) -> System:
         """What the closing of loops follows from; labels and units of its gaps are added."""

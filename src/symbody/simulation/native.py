@@ -18,16 +18,19 @@ from symbody.simulation.driver import Leg
 from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
 from symbody.simulation.locate import locate
+from symbody.simulation.lookout import Lookout, guarded
 from symbody.simulation.outcome import Outcome
 from symbody.simulation.steps import NEAR, hermite, stage_times, step_index, stride, together
 from symbody.system.system import System
 
 WORK = 3e7  # operations in one call of the march, about a hundredth of a second
+FEW = 2048  # steps in one call where loops are closed
 FAILURES = {
     2: Outcome.NOT_FINITE,
     3: Outcome.STEP_TOO_SMALL,
     4: Outcome.TOO_MANY_STEPS,
     5: Outcome.NOT_CONVERGED,
+    1: Outcome.LOOP_OPENED,  # of a batch, which has no events
 }
 
 _kernels: WeakKeyDictionary[Flow, dict[str, Any]] = WeakKeyDictionary()
@@ -39,9 +42,19 @@ def kernels(flow: Flow) -> dict[str, Any]:
         _kernels[flow] = {}
     made = _kernels[flow]
     for kind, system in flow.systems.items():
-        if kind not in made and kind not in ("balance", "impact"):
+        if kind not in made and kind not in ("balance", "impact", "watch"):
             made[kind] = compile_system(system)
     return made
+
+
+def guards_of(flow: Flow, look: Lookout | None) -> Any:
+    """The Kernel of a Flow's guards: of its events, and with a lookout those of its loops after them; or None."""
+    made = kernels(flow)
+    if look is None:
+        return made.get("guards")
+    if "guarded" not in made:
+        made["guarded"] = compile_system(guarded(flow))
+    return made["guarded"]
 
 
 def drift_of(flow: Flow) -> Any:
@@ -78,14 +91,17 @@ class Native:
         parameters: Mapping[str, Any] | None = None,
         directions: np.ndarray | None = None,
         threads: int | None = None,
+        look: Lookout | None = None,
     ) -> None:
         made = kernels(flow)
         self.flow, self.feed = flow, feed
         self.method: Method | None = METHODS.get(method)
         self.kernels = made
+        self.look = look
         self.parameters = dict(parameters) if parameters else None
         self.threads = threads
         self.directions = directions
+        self.opened: dict[int, tuple[float, np.ndarray]] = {}  # member of a batch -> where its loops opened
         self.march = self._made(method)
         stages = self.method.stages if isinstance(self.method, RungeKutta) else 4
         self.chunk = max(16, int(WORK / (stages * (self.march.ports.main.signature.operations + 20 * flow.nx))))
@@ -96,15 +112,22 @@ class Native:
             dict(self.flow.rates.states),
             second=self.flow.second,
             project=self.kernels.get("project"),
-            guards=self.kernels.get("guards"),
+            guards=guards_of(self.flow, self.look),
             drift=drift_of(self.flow) if isinstance(self.method, Splitting) else None,
         )
 
     def _options(self) -> dict[str, Any]:
-        options: dict[str, Any] = {"parameters": self.parameters, "threads": self.threads}
-        if self.directions is not None:
-            options["directions"] = self.directions
+        options: dict[str, Any] = {"parameters": self._numbers(), "threads": self.threads}
+        own = [] if self.directions is None else [self.directions]
+        if self.look is not None:
+            own.append(self.look.directions)
+        if own:
+            options["directions"] = np.concatenate(own)
         return options
+
+    def _numbers(self) -> dict[str, Any] | None:
+        """Parameters, and the levels of the lookout."""
+        return self.parameters if self.look is None else {**(self.parameters or {}), **self.look.numbers()}
 
     def _fixed(
         self, x: np.ndarray, t: float, h: float, steps: int, every: int, signals: Signals | None, **options: Any
@@ -158,9 +181,25 @@ class Native:
         return values[..., 0, :] if np.ndim(t) == 0 else values
 
     def guards(self, t: float, x: np.ndarray) -> np.ndarray:
-        """(ng,) guards at one state."""
+        """(ng,) guards of the events at one state."""
         found: np.ndarray = np.asarray(self.call("guards", t, x, self.feed.at(t)))
         return found
+
+    @property
+    def events(self) -> int:
+        """Number of guards that are events; those of the lookout follow."""
+        return 0 if self.flow.guards is None else int(self.flow.guards.output("guard").size)
+
+    def _looked(self, run: Any) -> bool:
+        """Whether only the lookout ended a run of one state."""
+        return int(run.status) == 1 and not np.asarray(run.crossed)[: self.events].any()
+
+    def _members(self, run: Any, end: np.ndarray) -> None:
+        """What became of the members of a batch; end (b, nx) is NaN from now on where they failed."""
+        self.failed = np.asarray(run.status)
+        for i in np.flatnonzero(self.failed == 1):
+            self.opened.setdefault(int(i), (float(np.ravel(run.t_end)[i]), end.copy()))
+        end[self.failed != 0] = np.nan
 
     def _located(self, run: Any) -> tuple[float, np.ndarray, tuple[int, ...]]:
         """Instant, state and guards of the event inside the last step, which is done again up to trial instants."""
@@ -170,12 +209,12 @@ class Native:
             if s <= t0:
                 return x0
             signals = self._signals(t0, s, stage_times(self.method, t0, s - t0, 1))
-            again = self._fixed(x0, t0, s - t0, 1, 1, signals, parameters=self.parameters)
+            again = self._fixed(x0, t0, s - t0, 1, 1, signals, parameters=self._numbers())
             return np.asarray(again.x_end)
 
         before, after = self.guards(t0, x0), self.guards(t1, path(t1))
         directions = np.zeros(len(before)) if self.directions is None else self.directions
-        way = np.asarray(run.crossed)
+        way = np.asarray(run.crossed)[: self.events]
         at_start = np.flatnonzero((way != 0) & (before * way >= 0))
         if len(at_start):  # the step before ended a rounding of t short of the crossing
             return t0, x0, tuple(at_start.tolist())
@@ -234,7 +273,7 @@ class NativeFixed(Native):
             inside = times[(times > t) & (times <= end)] if end < t_end else times[times > t]
             legs.append(self._piece(begin, h, steps, end, x, inside))
             t, x = legs[-1].t_end, legs[-1].x_end
-            if legs[-1].events or not legs[-1].outcome.ok:
+            if legs[-1].events or not legs[-1].outcome.ok or legs[-1].before is not None:
                 break
         return legs[0] if len(legs) == 1 else together(legs)
 
@@ -274,6 +313,18 @@ class NativeFixed(Native):
         got = np.asarray(run.x)
         reached = math.inf if x.ndim == 2 else int(run.steps)
         stats = {n: int(np.sum(getattr(run, n))) for n in ("steps", "evaluations")}
+        if x.ndim == 1 and self._looked(run):
+            # nor is it if the lookout ended the run there, but it is complete
+            if reached % every == 0:
+                got = np.concatenate([got, np.asarray(run.x_end)[None]])
+            keep = places <= reached + NEAR
+            values = self._sampled(t, h, x, got, every, whole, on, places, keep)
+            end, x_before = np.array(run.x_end), np.array(run.x_before)
+            if reached == steps:
+                return Leg(times[keep], values, t_end, end, statistics=stats, before=(t_end - h, x_before))
+            k = self.index(t)[0] + int(reached)
+            last, now = self.start + (k - 1) * self.step, self.start + k * self.step
+            return Leg(times[keep], values, now, end, statistics=stats, before=(last, x_before))
         if x.ndim == 1 and int(run.status) == 1:
             # the step with the event is not part of what was recorded
             instant, state, events = self._located(run)
@@ -290,8 +341,7 @@ class NativeFixed(Native):
             return Leg(times[keep], values, float(run.t_end), np.asarray(run.x_end), outcome, statistics=stats)
         end = np.array(run.x_end)
         if x.ndim == 2:
-            end[np.asarray(run.status) != 0] = np.nan
-            self.failed = np.asarray(run.status)
+            self._members(run, end)
         values = self._sampled(t, h, x, got, every, whole, on, places, np.ones(len(times), dtype=bool))
         return Leg(times, values, t_end, end, statistics=stats)
 
@@ -320,7 +370,7 @@ class NativeFixed(Native):
         rows = []
         for s in times:
             signals = self._signals(t0, s, stage_times(self.method, t0, s - t0, 1))
-            again = self._fixed(x0, t0, s - t0, 1, 1, signals, parameters=self.parameters)
+            again = self._fixed(x0, t0, s - t0, 1, 1, signals, parameters=self._numbers())
             rows.append(np.asarray(again.x_end))
         return np.array(rows)
 
@@ -346,29 +396,36 @@ class NativeAdaptive(Native):
     def advance(self, t: float, x: np.ndarray, t_end: float, times: np.ndarray) -> Leg:
         """See `Driver`; it may end early, after a number of steps, and wants to be called again."""
         single = x.ndim == 1
-        steps = min(self.chunk, self.max_steps) if single else self.max_steps
+        chunk, longest = self.chunk, self.max_step
+        if self.look is not None and single:
+            # loops are closed again from the step before: none may turn its joints beyond that branch
+            chunk = min(chunk, FEW)
+            longest = min(longest, self.look.longest(x))
+        steps = min(chunk, self.max_steps) if single else self.max_steps
         signals = self._signals(t, t_end, ())
         assert isinstance(self.method, RungeKutta)
         run = self.march.adaptive(
             self.method, x, t, t_end, times, rtol=self.rtol, atol=self.atol, first_step=self.next,
-            max_step=self.max_step, max_steps=steps, signals=signals, **self._options(),
+            max_step=longest, max_steps=steps, signals=signals, **self._options(),
         )  # fmt: skip
         self.next = np.array(run.h_next) if not single else float(run.h_next)
         stats = {n: int(np.sum(getattr(run, n))) for n in ("steps", "rejected", "evaluations")}
         if not single:
             end = np.array(run.x_end)
-            self.failed = np.asarray(run.status)
-            end[self.failed != 0] = np.nan
+            self._members(run, end)
             values = self.project(times, np.asarray(run.x))
             return Leg(times, values, t_end, end, statistics=stats)
         count = int(run.samples)
         status, at, state = int(run.status), float(run.t_end), np.asarray(run.x_end)
         values = self.project(times[:count], np.asarray(run.x)[:count])
+        if self._looked(run):
+            before = (float(run.t_before), np.array(run.x_before))
+            return Leg(times[:count], values, at, state, statistics=stats, before=before)
         if status == 1:
             instant, state, events = self._located(run)
             keep = times[:count] <= instant
             return Leg(times[:count][keep], values[keep], instant, state, events=events, statistics=stats)
-        if status == 4 and steps == self.chunk:
+        if status == 4 and steps == chunk:
             status = 0
         outcome = FAILURES.get(status, Outcome.FINISHED)
         return Leg(times[:count], values, at, state, outcome, statistics=stats)

@@ -22,6 +22,10 @@ class Outcome(Enum):
     NOT_CONVERGED = (
         "An implicit equation was not solved: a loop that cannot close or is singular here, or a step that is too long."
     )
+    LOOP_OPENED = (
+        "A loop that should be closed has opened: the notes say which, when and by how much. Take a smaller step or "
+        "tighter tolerances, another partition, or formulation='augmented'; what was computed until then is kept."
+    )
     TOO_MANY_EVENTS = (
         "Events follow each other without end. Look for an impact whose rebounds die out: let it come to rest below a "
         "smallest speed."

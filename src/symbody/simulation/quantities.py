@@ -1,6 +1,7 @@
 """What a simulation can record of a Mechanism besides its states, by name, as nodes of the Flow's Graph.
 
-    kinetic potential energy power dissipated com     energies (J, W) and centre of mass; energy = kinetic + potential
+    kinetic potential energy power dissipated com     energies (J, W) and centre of mass; energy = kinetic + potential;
+                                                      power holds what driven joints and loops that move in time bring
     p.<frame> v. a. R. omega. alpha.                  motion of a body, frame or sensor, in world axes
     sensors                                           p and v of every sensor
     reaction.<joint>, reactions                       wrench of the parent on the child: moment, then force
@@ -31,8 +32,10 @@ from symbody.formalisms.forces import wrenches
 from symbody.formalisms.tree import build_tree
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import Mechanism
+from symbody.simulation.dry_friction import with_slope
 from symbody.system.system import System, node_array
 from symbody.verbs.assemble import identifier
+from symbody.verbs.driven_efforts import driven_efforts
 from symbody.verbs.dynamics import forward_dynamics
 from symbody.verbs.energy import OUTPUTS as ENERGIES
 from symbody.verbs.energy import energy
@@ -62,7 +65,7 @@ class Record:
 
 def recorded(known: Quantities, outputs: Any) -> Record:
     """Inputs of the model, and what `outputs` names: a text, a list of texts, or name -> expression (or None)."""
-    found = {n: Quantity(a) for n, a in known.signals.items()}
+    found = {n: Quantity(a) for n, a in {**known.signals, "tau": known.tau}.items()}
     for name, value in _wanted(outputs):
         if value is None:
             found.update(known.find(name))
@@ -98,9 +101,16 @@ class Quantities:
     """The quantities of a Mechanism over given nodes: inputs of the Flow, where q and qd may be laws of time."""
 
     def __init__(
-        self, mech: Mechanism, graph: Graph, inputs: Mapping[str, Array], dynamics: System, partition: Any = "auto"
+        self,
+        mech: Mechanism,
+        graph: Graph,
+        inputs: Mapping[str, Array],
+        dynamics: System,
+        partition: Any = "auto",
+        slow: float = 0.0,
     ) -> None:
         self.mech, self.graph, self.inputs, self.dynamics = mech, graph, dict(inputs), dynamics
+        self.slow = slow  # speed below which the dry friction of joints falls off in the motion
         self.partition = partition  # of closed loops: the one of the motion is regular where it is in force
         self.qdd: Array = np.array([graph.symbol(f"qdd{k + 1}", "acceleration") for k in range(mech.nv)], dtype=object)
         self.signals = {n: a for n, a in inputs.items() if n not in ("q", "qd", "t", *dynamics.states)}
@@ -145,7 +155,7 @@ class Quantities:
         from symbody.simulation.mechanism_flow import labels_of
 
         labels = labels_of(self.mech)
-        return named_nodes({**self.inputs, **self.signals, "qdd": self.qdd}, labels)
+        return named_nodes({**self.inputs, **self.signals, "qdd": self.qdd, "tau": self.tau}, labels)
 
     @cached_property
     def parameters(self) -> dict[str, Node]:
@@ -155,9 +165,10 @@ class Quantities:
 
     # -- the kinds
 
-    def _apply(self, system: System) -> dict[str, Array]:
+    def _apply(self, system: System, **more: Array) -> dict[str, Array]:
+        """Outputs of a System over the nodes of this Flow; more: other nodes for some of its inputs."""
         given = {"q": self.inputs["q"], "qd": self.inputs["qd"], "qdd": self.qdd, "tau": self.signals["tau"]}
-        given = {**self.inputs, **self.signals, **given}
+        given = {**self.inputs, **self.signals, **given, **more}
         if "qdd_driven" in system.inputs:
             given["qdd_driven"] = self.qdd[driven_velocities(build_tree(self.mech))]
         found = system.apply(**{n: given[n] for n in system.inputs})
@@ -165,9 +176,28 @@ class Quantities:
             found = {next(iter(system.outputs)): found}
         return {n: node_array(a, self.graph) for n, a in found.items()}
 
+    @property
+    def tau(self) -> Array:
+        """(nv,) efforts: those that are given, and of driven joints those that their motion needs."""
+        return self._efforts["tau"]
+
+    @cached_property
+    def _efforts(self) -> dict[str, Array]:
+        """tau, and loop_power where loops depend on time."""
+        pieces = [c.expression for c in self.mech.couplings]
+        pieces += [c.length for c in self.mech.cuts if c.length is not None]
+        moving = any(s.data.role == "time" for s in free_symbols(pieces))
+        if not moving and not any(j.mode == "driven" for j in self.mech.joints):
+            return {"tau": self.signals["tau"]}
+        options = self._loops("formulation", "alpha", "beta") if self.mech.cuts or self.mech.couplings else {}
+        return self._apply(with_slope(self.mech, driven_efforts(self.mech, **options), self.slow))
+
     @cached_property
     def _energies(self) -> dict[str, Array]:
-        return self._apply(energy(self.mech, loops=False))  # samples are closed already
+        found = self._apply(energy(self.mech, loops=False), tau=self.tau)  # samples are closed already
+        if "loop_power" in self._efforts:
+            found["power"] = node_array(found["power"][()] + self._efforts["loop_power"][()], self.graph)
+        return found
 
     def _energy(self, name: str) -> Quantity:
         found = self._energies
@@ -221,7 +251,11 @@ class Quantities:
     def _loops(self, *names: str) -> dict[str, Any]:
         """How the motion deals with closed loops, as options of a verb: its partition, or those of `names`."""
         found = getattr(self.partition, "options", None)
-        return {"partition": self.partition} if found is None else {n: found[n] for n in names}
+        return (
+            {"partition": self.partition}
+            if found is None
+            else {n: found[n] for n in (*names, "partition") if n in found}
+        )
 
 
 def _is_time(node: Node) -> bool:

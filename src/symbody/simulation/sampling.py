@@ -35,7 +35,9 @@ class Sampling:
         whole = round(places)
         slack = max(1e-9, 8 * np.finfo(float).eps * abs(end) / distance)
         if abs(places - whole) <= slack:
-            return np.minimum(start + np.arange(whole + 1) * distance, end)  # roundings may lead beyond the end
+            out = start + np.arange(whole + 1) * distance
+            out[-1] = end  # but for roundings: the last sample is the state where the run ends
+            return np.minimum(out, end)
         return np.append(start + np.arange(math.floor(places) + 1) * distance, end)
 
 

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
 from symbody.simulation.gates import Gates
 from symbody.simulation.happenings import Happenings
+from symbody.simulation.lookout import Lookout
 from symbody.simulation.outcome import Outcome
 from symbody.simulation.sampling import Sampling
 from symbody.simulation.trajectory import Event
@@ -74,7 +75,8 @@ class Session:
     t, x       now; x (nx,), or (b, nx) of a batch
     ts, xs     samples: lists of (k,) and (..., k, nx)
     driver     integrator; it may be replaced by another kind on the way (stiff motions)
-    watch      looks at closed loops after each stretch, and may replace the equations (`switching`)
+    lookout    numbers of closed loops that end a stretch (`lookout`); or None
+    watch      answers what it sees, and may replace the equations (`switching`); or None
     segments   which equations belong to which samples, in order, where they were replaced
     gates      closes loops that open and close on the way; or None
     """
@@ -96,6 +98,7 @@ class Session:
     anchor: Anchor | None = None
     end: float = math.nan
     count: int = 0  # samples so far
+    lookout: Lookout | None = None
     watch: Any = None
     segments: list[Segment] = field(default_factory=list)
     gates: Gates | None = None
@@ -141,7 +144,7 @@ class Session:
         while end - self.t > 4 * EPS * max(abs(end), abs(self.t)):
             stop = min(end, self.feed.stop(self.t), self.driver.border(self.t))
             low, high = np.searchsorted(wanted, [self.t, stop], side="right")
-            leg = self._stretch(stop, wanted[low:high])
+            leg = self._stretch(stop, wanted[low:high], wanted[low:])
             self._take(leg)
             if not leg.outcome.ok:
                 self._collect_end()
@@ -172,14 +175,23 @@ class Session:
             return Outcome.INTERRUPTED
         return Outcome.TOO_MANY_STEPS if self.statistics.get("steps", 0) > self.settings.max_steps else None
 
-    def _stretch(self, stop: float, times: np.ndarray) -> Leg:
-        """One stretch, with samples at `times`; where loops are watched it may be shorter than the driver's."""
-        if self.watch is None:
-            leg: Leg = self.driver.advance(self.t, self.x, stop, times)
+    def _stretch(self, stop: float, times: np.ndarray, later: np.ndarray) -> Leg:
+        """One stretch, with samples at `times`; where loops are watched it may be shorter than the driver's, or longer.
+
+        later: all instants of samples from now on.
+        """
+        leg: Leg = self.driver.advance(self.t, self.x, stop, times)
+        if self.lookout is None or self.x.ndim != 1:
             return leg
-        leg = self.driver.advance(self.t, self.x, stop, self.watch.instants(self, stop, times))
-        leg = self.watch.inspect(self, leg, times, stop)
-        return leg
+        if leg.outcome.ok:
+            seen = self.lookout.found(leg.t_end, leg.x_end)
+            why = self.lookout.say_open(leg.t_end, seen[1])
+            if why:
+                self.notes.append(why)
+                return replace(leg, outcome=Outcome.LOOP_OPENED, events=())
+            if not self.lookout.crossed(seen[0]):
+                return leg
+        return leg if self.watch is None else self.watch.inspect(self, leg, later)
 
     def _take(self, leg: Leg) -> None:
         """Keep what a stretch gave."""
@@ -194,6 +206,10 @@ class Session:
             for i in np.flatnonzero(failed):
                 if self.outcomes[i] is Outcome.FINISHED:
                     self.outcomes[i] = FAILURES[int(failed[i])]
+                    if self.outcomes[i] is Outcome.LOOP_OPENED and self.lookout is not None:
+                        t, states = self.driver.opened[int(i)]
+                        gap = self.lookout.found(t, states)[1][i]
+                        self.notes.append(f"member {i}: {self.lookout.say_open(t, gap)}")
 
     def _collect(self, t: np.ndarray, x: np.ndarray) -> None:
         if len(t):

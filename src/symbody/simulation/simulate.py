@@ -16,6 +16,7 @@ import numpy as np
 from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest
 from symbody.model.given import check_given, massless
 from symbody.model.mechanism import Mechanism
+from symbody.simulation.balance import Balance
 from symbody.simulation.connect import Connected, connect
 from symbody.simulation.dry_friction import SLOW
 from symbody.simulation.events import Prepared, When, prepare, system_events, with_switches
@@ -27,8 +28,9 @@ from symbody.simulation.gates import Gates, check_switches, closed_loops, make_r
 from symbody.simulation.happenings import Happenings
 from symbody.simulation.initial import check_prescribed, initial_values, state_vector
 from symbody.simulation.inputs import Assignment, Constant, Feedback, OfTime, read_inputs
+from symbody.simulation.lookout import Lookout, bounds_of
 from symbody.simulation.makers import EMBEDDED, IMPLICIT, STIFF, choose_method, make_driver
-from symbody.simulation.mechanism_flow import is_reduced, mechanism_flow
+from symbody.simulation.mechanism_flow import constraints_of, is_reduced, mechanism_flow
 from symbody.simulation.progress import progress_bar
 from symbody.simulation.recording import trajectory
 from symbody.simulation.sampling import read_samples
@@ -156,7 +158,8 @@ def _copy(session: Session) -> Session:
     twin.ts, twin.xs, twin.events = list(session.ts), list(session.xs), list(session.events)
     twin.statistics, twin.notes = dict(session.statistics), list(session.notes)
     twin.feed, twin.segments = session.feed.copied(), list(session.segments)
-    twin.watch = None if session.watch is None else session.watch.copied()
+    twin.lookout = None if session.lookout is None else session.lookout.copied()
+    twin.watch = None if session.watch is None else session.watch.copied(twin.lookout)
     twin.outcomes = None if session.outcomes is None else session.outcomes.copy()
     happened = session.happenings
     finish(twin, None if happened is None else happened.prepared)
@@ -280,7 +283,7 @@ def prepared(
     settings = replace(settings, parameters={n: v for n, v in settings.parameters.items() if n in flow.parameters})
     feed = Feed(connected, t, settings.step, settings.period, batch)
     x = wished = state_vector(flow, values, batch)
-    watch = None
+    watch, look = None, None
     if isinstance(mech, Mechanism) and (mech.cuts or mech.couplings):
         from symbody.simulation.closing import closed_start, say_changes
 
@@ -289,16 +292,28 @@ def prepared(
         u = np.broadcast_to(feed.at(t), (len(np.atleast_2d(x)), feed.size))
         closed = [closed_loops(flow, *pair) for pair in zip(np.atleast_2d(x), u)]
         x = closed_start(mech, flow, settings.parameters, start, x, t, closed)
-        watch = _watch(mech, formalism, partition, connected, events, settings, x, notes, lambda p: made(p)[:2])
+        asked = partition
+        partition = _for_branch(mech, formalism, asked, settings, np.atleast_2d(x)[:, flow.slices["q"]])
+        if partition is not asked:
+            connected, events = made(partition)[:2]
+        look = _lookout(mech, partition, connected.flow, settings, feed)
+        watch = _watch(
+            mech, formalism, partition, asked is not None, connected, events, settings, x, notes,
+            lambda p: made(p)[:2], look,
+        )  # fmt: skip
+        if watch is not None and not assignments and not rules and not any(j.mode == "driven" for j in mech.joints):
+            watch.balance = Balance(mech, settings.parameters)
         if watch is not None:
             connected, events = watch.way.connected, watch.way.prepared
         x = _consistent(connected.flow, feed, settings.parameters, start, x, t, notes, watch)
         notes[:0] = say_changes(flow, start, np.atleast_2d(wished)[0], np.atleast_2d(x)[0])
+        _check_closed(look, t, x)
         if x.ndim != 1:
             watch = None  # the members of a batch keep one partition to the end
+            look.take(look.flow)  # and have no levels
     else:
         x = _consistent(connected.flow, feed, settings.parameters, start, x, t, notes)
-    session = Session(connected, settings, feed, None, t, x, notes=notes, end=t + duration, watch=watch)
+    session = Session(connected, settings, feed, None, t, x, notes=notes, end=t + duration, lookout=look, watch=watch)
     finish(session, events)
     return session
 
@@ -325,26 +340,87 @@ def _connected(
     return replace(connected, flow=events.flow), events, assignments, given
 
 
+def _for_branch(mech: Mechanism, formalism: str | None, partition: Any, settings: Settings, q: np.ndarray) -> Any:
+    """What the user asked of the partition, or one for the branch of the positions q (k, nq) where that does not hold.
+
+    Which constraints are redundant depends on the branch, and on the parameters.
+    """
+    from symbody.formalisms.tree import build_tree
+    from symbody.loops.branches import holding
+    from symbody.loops.constraints import constraints
+    from symbody.loops.partition import Partition
+    from symbody.verbs.closed_problem import partition_at, wanted_at
+
+    if any(c.switched for c in mech.cuts) or any(c.switched for c in mech.couplings):
+        return partition  # which constraints are redundant changes with what is closed
+    reduced = is_reduced(mech, formalism, "auto" if partition is None else partition)
+    wanted = partition if reduced and partition is not None else "auto"
+
+    def member(k: int) -> dict[str, float]:
+        return {n: float(v if np.ndim(v) == 0 else np.asarray(v)[k]) for n, v in given.items()}
+
+    given = {n: v for n, v in settings.parameters.items() if np.ndim(v) < 2}
+    try:
+        chosen = wanted_at(mech, q[0], wanted, member(0), settings.start)
+        rows = partition_at(mech, q[0], chosen, member(0), settings.start).rows
+    except ModelError:
+        if reduced:
+            raise
+        return partition  # no joints can be solved for at all
+    others = ~holding(constraints(build_tree(mech)), rows, q, given, settings.start)
+    for k in np.flatnonzero(others[1:]) + 1:
+        theirs = partition_at(mech, q[k], wanted, member(int(k)), settings.start).rows
+        if set(theirs) != set(rows):
+            raise ModelError(
+                f"members 0 and {k} of the batch start on branches of {mech.name} with {len(rows)} and "
+                f"{len(theirs)} independent constraints. Simulate them apart."
+            )
+    if not isinstance(chosen, Partition) or chosen is wanted:
+        return partition
+    if reduced:
+        return chosen
+    return replace(partition if isinstance(partition, Augmented) else Augmented(), branch=chosen)
+
+
 def _watch(
-    mech: Mechanism, formalism: str | None, partition: Any, connected: Connected, events: Prepared | None,
-    settings: Settings, x: np.ndarray, notes: list[str], remake: Any,
+    mech: Mechanism, formalism: str | None, partition: Any, asked: bool, connected: Connected, events: Prepared | None,
+    settings: Settings, x: np.ndarray, notes: list[str], remake: Any, look: Lookout,
 ) -> Any:  # fmt: skip
     """Who looks after closed loops during the motion; None where no joints are solved for."""
     from symbody.loops.partition import Partition
     from symbody.simulation.switching import Watch, Way
-    from symbody.verbs.closed_problem import ClosedProblem, partition_of
+    from symbody.verbs.closed_problem import partition_of
 
     wanted = "auto" if partition is None else partition
     if not is_reduced(mech, formalism, wanted):
         return None
-    found = ClosedProblem(mech).found
+    found = constraints_of(mech)
     chosen = wanted if isinstance(wanted, Partition) else partition_of(mech, found, wanted)
-    watch = Watch(Way(found, chosen, connected, events), remake, settings.parameters)
+    watch = Watch(Way(found, chosen, connected, events), remake, settings.parameters, look)
     first = np.atleast_2d(x)[0]  # of a batch
-    note = watch.begin(settings.start, first[connected.flow.slices["q"]], given=partition is not None)
+    note = watch.begin(settings.start, first, given=asked)
     if note:
         notes.append(note)
     return watch
+
+
+def _lookout(mech: Mechanism, partition: Any, flow: Flow, settings: Settings, feed: Feed) -> Lookout:
+    """What is looked at after every step of a mechanism with closed loops."""
+    from symbody.loops.assembly import length_scale
+    from symbody.loops.numeric import Numeric
+
+    plain = {n: float(v) for n, v in settings.parameters.items() if np.ndim(v) == 0}
+    length = length_scale(Numeric(constraints_of(mech), plain, settings.start))
+    loosely = isinstance(partition, Augmented) and partition != Augmented()
+    return Lookout(flow, settings.parameters, bounds_of(flow.units["watch"], length, loosely), feed.at)
+
+
+def _check_closed(look: Lookout, t: float, x: np.ndarray) -> None:
+    """All rows are closed at the start, those too that the equations leave out."""
+    for gap in np.atleast_2d(look.found(t, x)[1]):
+        why = look.say_open(t, gap)
+        if why:
+            raise ModelError(f"the start of {look.flow.name} is not closed: {why}")
 
 
 def adopt(session: Session, connected: Connected, events: Prepared | None) -> None:
@@ -369,14 +445,14 @@ def finish(session: Session, events: Prepared | None) -> None:
     if session.flow.impact is not None and session.x.ndim == 1:
         session.gates = Gates(session.flow, session.settings.parameters, feed.at)
     directions = events.directions if events is not None else None
-    session.driver = _driver(session.flow, session.settings, feed, directions)
+    session.driver = _driver(session.flow, session.settings, feed, directions, session.lookout)
 
 
-def _driver(flow: Flow, settings: Settings, feed: Feed, directions: Any) -> Any:
+def _driver(flow: Flow, settings: Settings, feed: Feed, directions: Any, look: Lookout | None) -> Any:
     s = settings
     return make_driver(
         flow, s.method, feed, start=s.start, step=s.step, rtol=s.rtol, atol=s.atol, max_steps=s.max_steps,
-        parameters=s.parameters, directions=directions, threads=s.threads,
+        parameters=s.parameters, directions=directions, threads=s.threads, look=look,
     )  # fmt: skip
 
 
@@ -507,7 +583,7 @@ def _give_way(session: Session) -> None:
     session.settings = replace(session.settings, method=new)
     happened = session.happenings
     directions = None if happened is None else happened.prepared.directions
-    session.driver = _driver(session.flow, session.settings, session.feed, directions)
+    session.driver = _driver(session.flow, session.settings, session.feed, directions, session.lookout)
     session.driver.span(session.end)
     session.notes.append(f"stiff from t = {session.t:g} s on: {old} gave way to {new}.")
     session.drop_anchor()

@@ -13,6 +13,7 @@ from symbody.errors import NameLookupError, nearest
 from symbody.simulation.driver import Leg
 from symbody.simulation.field import Field
 from symbody.simulation.locate import Crossing, crossed, locate
+from symbody.simulation.lookout import Lookout
 from symbody.simulation.outcome import Outcome
 
 # name -> (class of scipy.integrate, whether it takes a Jacobian, whether it forgets all but the last state)
@@ -51,6 +52,7 @@ class SciPyDriver:
         max_step: float = np.inf,
         max_steps: int = 1_000_000,
         looks: int = 4,
+        look: Lookout | None = None,
     ) -> None:
         if method not in METHODS:
             raise NameLookupError(f"SciPy's methods do not include {method!r}. {nearest(method, METHODS)}")
@@ -64,6 +66,7 @@ class SciPyDriver:
             self._options["jac"] = self._jacobian
         self._first, self._max_steps, self._looks = first_step, max_steps, max(1, looks)
         self._directions = np.zeros(field.ng) if directions is None else np.asarray(directions)
+        self.look = look
         self._sparse = False
         if implicit and jacobian and method != "lsoda" and field.nx >= LARGE:
             self._sparse = len(field.pattern()[0]) < SPARSE * field.nx**2
@@ -80,6 +83,8 @@ class SciPyDriver:
         wanted = [float(s) for s in times if t < s <= t_end]
         samples: list[np.ndarray] = []
         unsolved, steps, event = field.unsolved, 0, None
+        seen: tuple[float, np.ndarray] | None = None
+        self._watched = None if self.look is None else self.look.guards(t, x)
         if t_end <= t:
             return Leg(np.zeros(0), np.zeros((0, field.nx)), t, x)
         if not np.all(np.isfinite(field.rates(t, x))):
@@ -112,11 +117,23 @@ class SciPyDriver:
                 samples.append(x if s == t else path(s))
             if event is not None:
                 break
+            if self._seen(t, x):
+                seen = (start, before)
+                break
         statistics = {"steps": steps, "evaluations": int(solver.nfev)}
         statistics |= {"jacobians": int(solver.njev), "factors": int(solver.nlu)}
         k = len(samples)
         at = np.array(samples).reshape(k, field.nx)
-        return Leg(np.array(wanted[:k]), at, t, x, outcome, event.events if event else (), statistics)
+        return Leg(np.array(wanted[:k]), at, t, x, outcome, event.events if event else (), statistics, seen)
+
+    def _seen(self, t: float, x: np.ndarray) -> bool:
+        """Whether a guard of the closed loops crossed zero in the step that ends here."""
+        if self.look is None:
+            return False
+        old, self._watched = self._watched, self.look.guards(t, x)
+        assert old is not None
+        assert self._watched is not None
+        return bool(crossed(old, self._watched, self.look.directions).any())
 
     def _made(self, t: float, x: np.ndarray, t_end: float) -> Any:
         first = None if self._first is None else min(self._first, t_end - t)

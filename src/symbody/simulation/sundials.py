@@ -14,7 +14,8 @@ from symbody.expr.derivative import jacobian
 from symbody.expr.walk import free_symbols
 from symbody.simulation.driver import Leg
 from symbody.simulation.field import Field, SignalValues
-from symbody.simulation.locate import EPS
+from symbody.simulation.locate import EPS, crossed
+from symbody.simulation.lookout import Lookout
 from symbody.simulation.outcome import Outcome
 from symbody.system.system import System, node_array
 
@@ -60,6 +61,7 @@ class CvodeDriver:
         jacobian: bool = True,
         max_step: float = np.inf,
         max_steps: int = 1_000_000,
+        look: Lookout | None = None,
     ) -> None:
         if method not in METHODS:
             raise NameLookupError(f"CVODE has no method {method!r}. {nearest(method, METHODS)}")
@@ -75,6 +77,7 @@ class CvodeDriver:
         }
         if jacobian:
             options["jacfn"] = self._jacobian
+        self.look = look
         if field.ng:
             options |= _events(field.guards, field.ng, directions)
         self._solver = _package("cvode").CVODE(self._rates, **options)
@@ -84,7 +87,9 @@ class CvodeDriver:
         self._unsolved = self.field.unsolved
         y = np.array(x, dtype=float)
         start = lambda: self._solver.init_step(float(t), y)  # noqa: E731
-        return _leg(self._solver, self._pace, start, float(t), y, float(t_end), times, self.field.project, self._why)
+        return _leg(
+            self._solver, self._pace, start, float(t), y, float(t_end), times, self.field.project, self._why, self.look
+        )
 
     def _why(self, status: int, t: float, x: np.ndarray) -> Outcome:
         if self.field.unsolved > self._unsolved:
@@ -130,6 +135,7 @@ class IdaDriver:
         atol: float | np.ndarray = 1e-9,
         max_step: float = np.inf,
         max_steps: int = 1_000_000,
+        look: Lookout | None = None,
     ) -> None:
         if index not in (1, 2):
             raise DefinitionError(
@@ -159,6 +165,7 @@ class IdaDriver:
         }
         if len(self.algebraic):
             options["algebraic_idx"] = self.algebraic
+        self.look = look
         if guards is not None:
             size = len(directions) if directions is not None else 1
             options |= _events(guards, size, directions, implicit=True)
@@ -187,7 +194,9 @@ class IdaDriver:
         self._unsolved = False
         y = np.array(x, dtype=float)
         start = lambda: self._solver.init_step(float(t), y, np.zeros(self.nx))  # noqa: E731
-        return _leg(self._solver, self._pace, start, float(t), y, float(t_end), times, self._project, self._why)
+        return _leg(
+            self._solver, self._pace, start, float(t), y, float(t_end), times, self._project, self._why, self.look
+        )
 
     def _why(self, status: int, t: float, x: np.ndarray) -> Outcome:
         if not np.all(np.isfinite(x)):
@@ -304,36 +313,49 @@ def _leg(
     times: np.ndarray,
     project: Callable[[float, np.ndarray], np.ndarray],
     why: Callable[[int, float, np.ndarray], Outcome],
+    look: Lookout | None,
 ) -> Leg:
-    """One stretch, from one wanted time to the next. Exceptions of functions that SUNDIALS calls come through."""
+    """One stretch, step by step; samples are interpolated in the last one, so that they change nothing.
+
+    Exceptions of functions that SUNDIALS calls come through.
+    """
     wanted = [float(s) for s in times if t < s <= t_end]
-    at: list[float] = []
     samples: list[np.ndarray] = []
     outcome, evaluations = Outcome.FINISHED, 0
     events: tuple[int, ...] = ()
-    stops = wanted if wanted and wanted[-1] == t_end else [*wanted, t_end]
+    before: tuple[float, np.ndarray] | None = None
+    watched = None if look is None else look.guards(t, x)
     pace.begin()
-    if t_end > t:
-        with np.errstate(all="ignore"):
-            found = start()
-            for stop in stops:
-                try:
-                    if found.status >= 0:
-                        found = solver.step(stop, tstop=t_end)
-                except _Stuck:
-                    t, x = pace.t, project(pace.t, pace.x)
-                    outcome = why(TOO_SMALL, t, x)
-                    break
-                t, x, evaluations = float(found.t), project(float(found.t), np.array(found.y)), int(found.nfev)
-                if found.status < 0 or not np.all(np.isfinite(x)):
-                    outcome = why(found.status, t, x)
-                    break
-                if stop != t_end or stop in wanted:
-                    if t == stop:
-                        at.append(t)
-                        samples.append(x)
-                if found.status == EVENT:
-                    events = tuple(np.flatnonzero(found.i_events[-1]).tolist())
-                    break
+    with np.errstate(all="ignore"):
+        found = start() if t_end > t else None
+        while found is not None and t < t_end:
+            try:
+                if found.status >= 0:
+                    found = solver.step(t_end, method="onestep", tstop=t_end)
+            except _Stuck:
+                t, x = pace.t, project(pace.t, pace.x)
+                outcome = why(TOO_SMALL, t, x)
+                break
+            if found.status >= 0 and float(found.t) <= t:
+                continue  # after a sample inside of it, the end of the last step is returned once more
+            old, status, evaluations = (t, x), found.status, int(found.nfev)
+            t, x = float(found.t), project(float(found.t), np.array(found.y))
+            if status < 0 or not np.all(np.isfinite(x)):
+                outcome = why(status, t, x)
+                break
+            if status == EVENT:
+                events = tuple(np.flatnonzero(found.i_events[-1]).tolist())
+            while len(samples) < len(wanted) and wanted[len(samples)] <= t:
+                s = wanted[len(samples)]
+                samples.append(x if s == t else project(s, np.array(solver.step(s, tstop=t_end).y)))
+            if look is not None and watched is not None:
+                now = look.guards(t, x)
+                if crossed(watched, now, look.directions).any():
+                    before = old
+                watched = now
+            if events or before is not None:
+                break
     statistics = {"steps": pace.steps, "evaluations": evaluations}
-    return Leg(np.array(at), np.array(samples).reshape(len(at), len(x)), t, x, outcome, events, statistics)
+    k = len(samples)
+    at = np.array(samples).reshape(k, len(x))
+    return Leg(np.array(wanted[:k]), at, t, x, outcome, events, statistics, before)

@@ -1,43 +1,53 @@
 """Closed loops watched during motion: another choice of dependent joints where the present one becomes singular.
 
 Near a dead point the loops cannot be solved for the dependent joints, although the mechanism moves on. The states q and
-qd have their full size, so a run may go on with the equations of another partition from any state. Each stretch is
-looked at after it was computed: from the first sample where a measure (determinant or pivot) of the loops has become
-small or has changed its sign, it is done again. Where the mechanism itself is singular, no partition helps; there the
-motion is continued by its inertia (`passing`).
+qd have their full size, so a run may go on with the equations of another partition from any state. Measures of the
+loops (determinants or pivots) are looked at after every step (`lookout`), never at samples: where one has fallen below
+a share of its size, J tells whether another partition is better by a margin, here and ahead along the present velocity.
+Where the mechanism itself is singular, no partition helps; there the motion is continued by its inertia (`passing`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from symbody.codegen.compile import compile_system
 from symbody.errors import ModelError, SymbodyError
-from symbody.loops.conditioning import SINGULAR, Conditioning, measures
+from symbody.loops.conditioning import SINGULAR, Conditioning
 from symbody.loops.constraints import Constraints
+from symbody.loops.numeric import advanced
 from symbody.loops.partition import Partition
 from symbody.loops.redundancy import velocity_names
+from symbody.model.mechanism import Mechanism
+from symbody.simulation.balance import Balance
 from symbody.simulation.connect import Connected
 from symbody.simulation.driver import Leg
 from symbody.simulation.events import Prepared
+from symbody.simulation.lookout import Lookout
 from symbody.simulation.outcome import Outcome
-from symbody.simulation.passing import Passage, pass_by_inertia
+from symbody.simulation.passing import GROSS, pass_by_inertia
 from symbody.simulation.session import Segment, Session
 from symbody.simulation.trajectory import Event
 
-LOW = 0.4  # of its size where the partition was taken up: a measure below is looked into
-WORTH = 3.0  # another partition must be better by this factor
+LOW = 0.5  # of its size where the partition was taken up, or looked into last: a measure below is looked into
+HIGH = 4.0  # above this much of it, where that size was a poor one, it is taken again
+WORTH = 2.0  # another partition must be better by this factor: a margin, so that none is taken back soon
+KNOWN = 0.6  # one whose equations exist already may be worse than the best by this much
+AHEAD = (0.5, 1.0, 1.5)  # times until the present partition becomes singular: where others are compared too
+FARTHEST = 0.7  # rad of the fastest joint, to which the way ahead is straight enough
 CLOSE_BY = 1e-3  # smallest singular value of J at a start that is worth a note
-MECHANISM = 0.05  # of the smallest singular value at the start: below, the mechanism is to blame
-POINTS = 65  # instants that are looked at in a stretch of an adaptive method, besides the samples
+MECHANISM = 0.15  # of the largest smallest singular value so far: below, the mechanism is to blame
+SURELY = 1e-3  # of the same: at a position where a measure vanishes, branches meet
+MOST = 100.0  # times the tolerance, of energies: more is told
 TRIES = 6  # changes at one instant
 LOST = (Outcome.NOT_CONVERGED, Outcome.NOT_FINITE, Outcome.STEP_TOO_SMALL)
+
+_partitions: WeakKeyDictionary[Mechanism, dict[Any, Partition]] = WeakKeyDictionary()
 
 Remake = Callable[[Partition], tuple[Connected, Prepared | None]]
 
@@ -51,19 +61,6 @@ class Way:
     connected: Connected
     prepared: Prepared | None
 
-    @cached_property
-    def kernel(self) -> Any:
-        return compile_system(measures(self.found, self.partition))
-
-    def measure(self, t: np.ndarray, q: np.ndarray, parameters: Mapping[str, Any]) -> np.ndarray:
-        """(k, n) measures at positions (k, nq)."""
-        kernel = self.kernel
-        known = {p.name for p in kernel.parameters}
-        given = {n: v for n, v in parameters.items() if n in known}
-        inputs = [{"q": q, "t": t}[p.name] for p in kernel.inputs]
-        found, _ = kernel.call_with_status(*inputs, parameters=given or None)
-        return np.nan_to_num(np.asarray(found).reshape(len(q), -1), nan=0.0)
-
     def say(self) -> str:
         names = velocity_names(self.found)
         inside = np.flatnonzero(self.found.pattern.any(axis=0))
@@ -71,33 +68,34 @@ class Way:
 
 
 class Watch:
-    """Looks at every stretch of a run with closed loops, and keeps the partitions that were needed so far."""
+    """Answers what the Lookout of a run with closed loops sees, and keeps the partitions that were needed so far."""
 
-    def __init__(self, way: Way, remake: Remake, parameters: Mapping[str, Any]) -> None:
-        self.way, self.ways, self.remake = way, [way], remake
-        self.parameters = dict(parameters)
-        plain = {n: float(v) for n, v in self.parameters.items() if np.ndim(v) == 0}
+    balance: Balance | None = None  # of a mechanism that nothing drives
+
+    def __init__(self, way: Way, remake: Remake, parameters: Mapping[str, Any], look: Lookout) -> None:
+        self.way, self.ways, self.remake, self.look = way, [way], remake, look
+        plain = {n: float(v) for n, v in parameters.items() if np.ndim(v) == 0}
         self.conditioning = Conditioning(way.found, len(way.partition.rows), plain, neighbours=0)
-        self.reference = np.ones(1)  # (n,) sizes of the measures where the partition was taken up
-        self.regular = 1.0  # smallest singular value of J at the start
-        self._lost = (-np.inf, 0)  # where the run could not go on, and how often
-        self._last: tuple[float, np.ndarray] = (np.nan, np.zeros(0))  # measures where the last single step ended
+        self.regular = 1.0  # largest smallest singular value of J so far
+        self._stuck = (-np.inf, 0)  # where the run could not go on, and how often
+        self._entered: tuple[float, float] | None = None  # time and energy where a singular position came near
 
-    def copied(self) -> Watch:
+    def copied(self, look: Lookout) -> Watch:
         """One that may go on without changing this one."""
         twin = copy(self)
-        twin.ways = list(self.ways)
+        twin.ways, twin.look = list(self.ways), look
         return twin
 
     # -- start
 
-    def begin(self, t: float, q: np.ndarray, given: bool) -> str:
+    def begin(self, t: float, x: np.ndarray, given: bool) -> str:
         """Make ready at a regular start; returns a note if it is almost singular, or suits another partition better.
 
         given: the partition is the user's wish, which is not replaced at the start.
         """
         if not self.way.partition.independent and not self.conditioning.moving:
             raise ModelError(self._locked())
+        q = x[self._at]
         J = self.conditioning.jacobian(q, t)
         self.regular = self.conditioning.of_mechanism(J)
         mine = self.conditioning.of_partition(J, self.way.partition)
@@ -111,11 +109,12 @@ class Watch:
                 "partition out, or give q0 of another position."
             )
         if mine < 0.1 * self.regular and not given:
-            better = self._better(J, q, mine)
+            better = self._better([J], mine, q)
             if better is not None:
                 self.way = better
+                self.look.take(better.connected.flow)
                 notes.append(f"the loops are solved with {better.say()} independent, which suits the start.")
-        self._take_up(t, q)
+        self.take_up(t, x)
         return " ".join(notes)
 
     def unclosed(self, q: np.ndarray, t: float) -> str:
@@ -130,10 +129,9 @@ class Watch:
             f"{', '.join(names)} no freedom. Remove a constraint, add a joint, or drive one."
         )
 
-    def _take_up(self, t: float, q: np.ndarray) -> None:
-        values = np.abs(self.way.measure(np.array([t]), q[None], self.parameters)[0])
-        self.reference = np.maximum(values, 1e-300)
-        self._last = (np.nan, values)
+    @property
+    def _at(self) -> slice:
+        return self.way.connected.flow.slices["q"]
 
     @property
     def _name(self) -> str:
@@ -142,159 +140,260 @@ class Watch:
     def _singular(self, q: np.ndarray, t: float) -> str:
         return self.conditioning.say(self.way.partition, q, t, MECHANISM * self.regular)
 
+    # -- levels
+
+    def take_up(self, t: float, x: np.ndarray) -> float:
+        """Levels of the measures by their sizes at a state; ceilings where the partition, or the mechanism, is poor.
+
+        Returns the smallest singular value of J.
+        """
+        measure = self.look.found(t, x)[0]
+        J = self.conditioning.jacobian(x[self._at], t)
+        whole, mine = self.conditioning.of_mechanism(J), self.conditioning.of_partition(J, self.way.partition)
+        self.regular = max(self.regular, whole)
+        with np.errstate(divide="ignore"):
+            inverse = np.where(measure == 0, 0.0, 1 / measure)
+        poor = WORTH * mine < whole or whole < 0.5 * self.regular
+        self.look.down = inverse / LOW
+        self.look.up = inverse / HIGH if poor else np.zeros(len(measure))
+        return whole
+
     # -- stretches
 
-    def instants(self, session: Session, stop: float, wanted: np.ndarray) -> np.ndarray:
-        """Times to be computed in a stretch up to `stop`: those wanted, and enough to look at."""
-        settings, t = session.settings, session.t
-        if settings.step is None:
-            return np.union1d(wanted, np.linspace(t, stop, POINTS)[1:])
-        low, high = ((x - settings.start) / settings.step for x in (t, stop))
-        steps = settings.start + settings.step * np.arange(np.floor(low + 1e-6) + 1, np.floor(high + 1e-6) + 1)
-        if len(wanted) >= len(steps):
-            return wanted
-        return np.union1d(wanted, steps[(steps > t) & (steps <= stop)])
+    def inspect(self, session: Session, leg: Leg, wanted: np.ndarray) -> Leg:
+        """The stretch as it may stand: shorter if the partition is changed before it, or with a passage at its end.
 
-    def inspect(self, session: Session, leg: Leg, wanted: np.ndarray, stop: float, tries: int = TRIES) -> Leg:
-        """The stretch as it may stand: shorter if the partition was changed, or with the passage at its end."""
-        at = session.flow.slices["q"]
-        if self._one_step(session, leg) and self._quiet(session, leg):
-            return _only(leg, wanted)
-        t, x = _points(session, leg)
-        found = self.way.measure(t, x[:, at], self.parameters) / self.reference
-        if not found.shape[1]:
-            return _only(leg, wanted)
-        sizes, signs = np.abs(found).min(axis=1), np.sign(found)
-        crossed = np.concatenate([[False], (signs[1:] * signs[:-1] < 0).any(axis=1)])
-        level, first = LOW, 1
-        while True:
-            low = np.flatnonzero((sizes < level) | crossed)
-            low = low[low >= first]
-            if not len(low):
-                break
-            k = int(low[0])
-            answer = self._answer(session, leg, wanted, stop, t, x, k, bool(crossed[k]), tries)
-            if answer is not None:
-                return answer
-            level, first = min(level, max(float(sizes[k]) / WORTH, 1e-300)), k + 1
+        wanted: (k,) instants of all samples after the stretch's beginning.
+        """
+        look = self.look
         if leg.outcome in LOST:
-            answer = self._answer(session, leg, wanted, stop, t, x, len(t) - 1, False, tries, lost=True)
-            if answer is not None:
-                return answer
-            session.notes.append(f"at t = {t[-1]:.6g} s {self._singular(x[-1, at], t[-1])}")
-        return _only(leg, wanted)
+            return self._rescued(session, leg, wanted)
+        if not leg.outcome.ok:
+            return leg
+        measure = look.found(leg.t_end, leg.x_end)[0]
+        low = (look.down != 0) & (measure * look.down <= 1)
+        if low.any():
+            return self._answer(session, leg, wanted, measure)
+        if (measure * look.up >= 1).any():
+            whole = self.take_up(leg.t_end, leg.x_end)
+            if whole > MECHANISM * self.regular:
+                self._left(session, leg.t_end, leg.x_end)
+        return leg
 
-    @staticmethod
-    def _one_step(session: Session, leg: Leg) -> bool:
-        step = session.settings.step
-        return step is not None and leg.outcome.ok and leg.t_end - session.t < 1.5 * step
-
-    def _quiet(self, session: Session, leg: Leg) -> bool:
-        """Whether a single step, as those between two ticks of a controller, needs no closer look."""
-        at = session.flow.slices["q"]
-        before = self._last[1] if self._last[0] == session.t else self._measured(session.t, session.x[at])
-        after = self._measured(leg.t_end, leg.x_end[at])
-        self._last = (leg.t_end, after)
-        return bool(np.abs(after).min(initial=np.inf) >= LOW and (before * after > 0).all())
-
-    def _measured(self, t: float, q: np.ndarray) -> np.ndarray:
-        found: np.ndarray = self.way.measure(np.array([t]), q[None], self.parameters)[0] / self.reference
-        return found
-
-    def _answer(
-        self, session: Session, leg: Leg, wanted: np.ndarray, stop: float, t: np.ndarray, x: np.ndarray, k: int,
-        crossed: bool, tries: int, lost: bool = False,
-    ) -> Leg | None:  # fmt: skip
-        """What is done about point k: None if nothing."""
-        at = session.flow.slices["q"]
-        bad = self._crossing(t, x[:, at], k) if crossed else x[k, at]
-        J = self.conditioning.jacobian(bad, t[k])
+    def _answer(self, session: Session, leg: Leg, wanted: np.ndarray, measure: np.ndarray) -> Leg:
+        """A measure has fallen below its level at the end of a stretch."""
+        crossed = (measure * self.look.down < 0).any() and leg.before is not None
+        after = (leg.t_end, leg.x_end)
+        t, x = leg.before if crossed and leg.before is not None else after
+        bad = self._crossing(t, x, *after) if crossed else x[self._at]
+        J = self.conditioning.jacobian(bad, t)
         whole, mine = self.conditioning.of_mechanism(J), self.conditioning.of_partition(J, self.way.partition)
-        if whole < MECHANISM * self.regular and (crossed or lost or whole < Passage.zone * self.regular):
-            passed = pass_by_inertia(session, self.conditioning, self.regular, t, x, max(k - 1, 0), wanted)
+        self.regular = max(self.regular, whole)
+        if whole < MECHANISM * self.regular:
+            # the last step may have come too near to be accurate
+            passed = self._pass(session, leg, wanted, *(leg.before or (t, x)))
             if passed is not None:
-                return self._passed(session, leg, wanted, passed)
-        if lost:
-            tries = min(tries, self._tries_left(t[k]))
-        if tries == 0 or mine > (1.0 if lost else 0.5) * whole:
-            return None
-        better = self._better(J, bad, mine)
-        if better is None:
-            return None
-        last = max(k - 1, 0)
-        return self._changed(session, leg, wanted, stop, float(t[last]), x[last], better, tries)
+                return passed
+            self._enter(t, x)
+        if WORTH * mine < whole:
+            better = self._better([J, *self._ahead(t, x)], mine, bad)
+            if better is not None and self._tries_left(t):
+                return self._changed(session, leg, t, x, better)
+        if crossed and self.conditioning.of_position(bad, t) < SURELY * self.regular:
+            lost = self._lost(t, x, *after)
+            if lost > GROSS:
+                why = self.conditioning.say_meeting(J, self.way.partition.rows)
+                session.notes.append(
+                    f"at t = {t:.6g} s a singular position lies ahead that the motion cannot be continued through by "
+                    f"its inertia: {why} Start with another speed or position."
+                )
+                return replace(_until(leg, t, x), outcome=Outcome.NOT_CONVERGED)
+            self._say_error(session, t, lost)
+        self.take_up(*after)
+        return leg
 
-    def _tries_left(self, t: float) -> int:
-        """How often a run that was lost at t may be taken up again; less if it was lost about there before."""
-        last, count = self._lost
-        count = count + 1 if t <= last * (1 + 1e-9) else 1
-        self._lost = (max(t, last), count)
-        return max(TRIES - count, 0)
+    def _lost(self, t: float, x: np.ndarray, t_end: float, x_end: np.ndarray) -> float:
+        """Change of energy where nothing drives the mechanism, beside the kinetic one; inf where it is not known."""
+        if self.balance is None:
+            return np.inf
+        states = np.array([x, x_end])
+        kinetic, potential, power = self.balance.of(self.way.connected.flow, np.array([t, t_end]), states)
+        if power.any():
+            return np.inf
+        return float(abs(np.diff(kinetic + potential)[0]) / max(kinetic.max(), 1e-300))
 
-    def _crossing(self, t: np.ndarray, q: np.ndarray, k: int) -> np.ndarray:
-        """The position between points k - 1 and k where a measure vanishes, on the chord."""
-        before, after = q[k - 1], q[k]
-        first = self.way.measure(t[k - 1 : k], before[None], self.parameters)[0]
-        last = self.way.measure(t[k : k + 1], after[None], self.parameters)[0]
-        which = int(np.flatnonzero(first * last < 0)[0]) if (first * last < 0).any() else 0
-        low, high = 0.0, 1.0
-        for _ in range(30):
-            s = (low + high) / 2
-            value = self.way.measure(t[k : k + 1], (before + s * (after - before))[None], self.parameters)[0][which]
-            low, high = (s, high) if value * first[which] > 0 else (low, s)
-        out: np.ndarray = before + low * (after - before)
-        return out
+    def _say_error(self, session: Session, t: float, error: float) -> None:
+        if error > MOST * session.settings.rtol:
+            session.notes.append(
+                f"at t = {t:.6g} s a singular position was passed with a relative error of about {error:.1g}, more "
+                f"than {MOST:g} times the tolerance."
+            )
 
-    def _better(self, J: np.ndarray, q: np.ndarray, mine: float) -> Way | None:
-        """A way that is better here by a good factor: one that is known, else a new one."""
-        best, limit = self.conditioning.best(J)
-        if limit < WORTH * mine:
+    def _enter(self, t: float, x: np.ndarray) -> None:
+        """A singular position is near, and not passed through."""
+        if self.balance is not None and self._entered is None:
+            kinetic, potential, _ = self.balance.of(self.way.connected.flow, t, x)
+            self._entered = (t, float(kinetic + potential))
+
+    def _left(self, session: Session, t: float, x: np.ndarray) -> None:
+        """It is no longer near: the energy tells whether the motion was followed."""
+        if self.balance is None or self._entered is None:
+            return
+        start, before = self._entered
+        self._entered = None
+        kinetic, potential, power = self.balance.of(self.way.connected.flow, t, x)
+        lost = float(kinetic + potential) - before
+        if float(power) == 0 and abs(lost) > MOST * session.settings.rtol * float(kinetic):
+            session.notes.append(
+                f"from t = {start:.6g} s to {t:.6g} s, near a singular position, the energy changed by {lost:.2g} J, "
+                f"{abs(lost) / float(kinetic):.1g} of the kinetic one: the motion is that uncertain from there on."
+            )
+
+    def _rescued(self, session: Session, leg: Leg, wanted: np.ndarray) -> Leg:
+        """The method could not go on from the end of a stretch."""
+        t, x = leg.t_end, leg.x_end
+        if not np.isfinite(x).all():
+            return leg
+        q = x[self._at]
+        J = self.conditioning.jacobian(q, t)
+        whole, mine = self.conditioning.of_mechanism(J), self.conditioning.of_partition(J, self.way.partition)
+        tries = self._tries_left(t)
+        if tries and whole < MECHANISM * self.regular:
+            passed = self._pass(session, leg, wanted, t, x)
+            if passed is not None:
+                return passed
+        if tries and mine < whole:
+            better = self._better([J], mine, q)
+            if better is not None:
+                return self._changed(session, replace(leg, outcome=Outcome.FINISHED), t, x, better)
+        session.notes.append(f"at t = {t:.6g} s {self._singular(q, t)}")
+        return leg
+
+    def _tries_left(self, t: float) -> bool:
+        """Whether a run may be taken up again at t with other equations; not where that did not help before."""
+        last, count = self._stuck
+        count = count + 1 if t <= last + 1e-9 * abs(last) else 1
+        self._stuck = (max(t, last), count)
+        return count <= TRIES
+
+    def _crossing(self, t: float, x: np.ndarray, t_end: float, x_end: np.ndarray) -> np.ndarray:
+        """The position on the chord from x to x_end where a measure vanishes."""
+        first, last = self.look.found(t, x)[0], self.look.found(t_end, x_end)[0]
+        changed = np.flatnonzero(first * last < 0)
+        if not len(changed):
+            return x_end[self._at]
+        which, low, high = int(changed[0]), 0.0, 1.0
+        for _ in range(3):
+            s = np.linspace(low, high, 65)
+            values = self.look.found(t + s * (t_end - t), x + s[:, None] * (x_end - x))[0][:, which] * first[which]
+            k = int(np.argmax(values <= 0))
+            low, high = float(s[max(k - 1, 0)]), float(s[k])
+        return (x + low * (x_end - x))[self._at]
+
+    # -- another partition
+
+    def _ahead(self, t: float, x: np.ndarray) -> list[np.ndarray]:
+        """J where the present velocity leads: before, at and behind the place where the partition becomes singular."""
+        flow = self.way.connected.flow
+        q, qd = x[self._at], x[flow.slices["qd"]]
+        fastest = float(np.abs(qd).max(initial=0.0))
+        if fastest == 0:
+            return []
+        mechanism = self.way.found.tree.mechanism
+        small = 1e-6 / fastest
+        later = x.copy()
+        later[self._at] = advanced(mechanism, q, small * qd)
+        now, then = self.look.found(t, x)[0], self.look.found(t + small, later)[0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left = np.nan_to_num(now * small / (now - then), nan=np.inf)
+        left = left[left > 0]
+        span = min(float(left.min(initial=np.inf)), FARTHEST / fastest / AHEAD[-1])
+        return [self.conditioning.jacobian(advanced(mechanism, q, s * span * qd), t + s * span) for s in AHEAD]
+
+    def _better(self, samples: Sequence[np.ndarray], mine: float, q: np.ndarray) -> Way | None:
+        """A way that is better by a good factor at all samples of J: one that is known, else a new one.
+
+        mine: of the present partition at the first sample. Positions where the mechanism itself is singular tell
+        nothing.
+        """
+        conditioning = self.conditioning
+        sizes = [conditioning.of_mechanism(J) for J in samples]
+        regular = [(J, s) for J, s in zip(samples, sizes, strict=True) if s > MECHANISM * self.regular]
+        regular = regular or [(samples[0], max(sizes[0], 1e-300))]
+
+        def score(dependent: Sequence[int]) -> float:
+            return min(conditioning.of_columns(J, dependent) / s for J, s in regular)
+
+        limit = WORTH * mine / max(sizes[0], 1e-300)
+        choices = [conditioning.best(J)[0] for J, _ in regular]
+        scores = [score(c) if c else 0.0 for c in choices]
+        best = int(np.argmax(scores))
+        known = [way for way in self.ways if way is not self.way]
+        marks = [min(conditioning.of_partition(J, way.partition) / s for J, s in regular) for way in known]
+        if marks and max(marks) > max(KNOWN * scores[best], limit):
+            return known[int(np.argmax(marks))]
+        if scores[best] < limit or not choices[best]:
             return None
-        for way in self.ways:
-            if self.conditioning.of_partition(J, way.partition) > max(limit / WORTH, WORTH * mine):
-                return way
         try:
-            partition = self.conditioning.partition(best, q)
+            partition = self._partition(choices[best], q)
             way = Way(self.way.found, partition, *self.remake(partition))
         except SymbodyError:
             return None  # no equations by these joints: the run goes on as it is
         self.ways.append(way)
         return way
 
-    def _changed(
-        self, session: Session, leg: Leg, wanted: np.ndarray, stop: float, t: float, x: np.ndarray, way: Way, tries: int
-    ) -> Leg:
-        """Go on with another way from (t, x)."""
+    def _partition(self, dependent: Sequence[int], q: np.ndarray) -> Partition:
+        """With these dependent velocities: the same record in every run, whose equations are kept with the model."""
+        kept = _partitions.setdefault(self.way.found.tree.mechanism, {})
+        key = (tuple(dependent), self.conditioning.rank, *sorted(self.conditioning.parameters.items()))
+        if key not in kept:
+            kept[key] = self.conditioning.partition(dependent, q)
+        return kept[key]
+
+    def _changed(self, session: Session, leg: Leg, t: float, x: np.ndarray, way: Way) -> Leg:
+        """Go on with another way from (t, x), the end of the stretch or the start of its last step."""
         from symbody.simulation.simulate import adopt
 
-        kept = _until(_only(leg, wanted), t, x)
+        kept = _until(leg, t, x)
         self.way = way
-        self._take_up(t, x[session.flow.slices["q"]])
+        self.look.take(way.connected.flow)
+        self.take_up(t, x)
         _mark(session, Segment(session.count + len(kept.t), way.connected.flow))
+        pace = getattr(session.driver, "next", None)
         adopt(session, way.connected, way.prepared)
+        if pace is not None and leg.outcome.ok:
+            session.driver.next = pace  # the motion is the same: so are its steps
         session.events.append(Event(t, "partition", f"From here on {way.say()} independent: others are near singular."))
         session.statistics["partitions"] = session.statistics.get("partitions", 0) + 1
-        if t > session.t:
-            return kept
-        # nothing was kept: the stretch begins anew
-        again = session.driver.advance(session.t, session.x, stop, self.instants(session, stop, wanted))
-        return self.inspect(session, again, wanted, stop, tries - 1)
+        return kept
 
-    def _passed(self, session: Session, leg: Leg, wanted: np.ndarray, passed: Passage) -> Leg:
-        """The stretch up to a singular position of the mechanism, and the passage."""
+    # -- through a singular position
+
+    def _pass(self, session: Session, leg: Leg, wanted: np.ndarray, t: float, x: np.ndarray) -> Leg | None:
+        """The stretch up to (t, x), and from there through a singular position of the mechanism; None if not."""
         from symbody.simulation.simulate import adopt
 
-        kept = _until(_only(leg, wanted), passed.start, passed.x_start)
-        times = np.concatenate([kept.t, passed.near.t, passed.t])
-        states = np.concatenate([kept.x, passed.near.x, passed.x])
+        down, up = self.look.down, self.look.up
+        self.look.down, self.look.up = np.zeros(len(down)), np.zeros(len(up))
+        passed = pass_by_inertia(session, self.conditioning, self.regular, t, x, wanted, self.balance)
+        if passed is None:
+            self.look.down, self.look.up = down, up
+            return None
+        kept = _until(leg, t, x)
+        times = np.concatenate([kept.t, passed.near.t, passed.t, passed.far.t])
+        states = np.concatenate([kept.x, passed.near.x, passed.x, passed.far.x])
         flow = session.flow
         count = session.count + len(kept.t) + len(passed.near.t)
         _mark(session, Segment(count, flow, passed.rates), Segment(count + len(passed.t), flow))
         text = "A singular position was passed by inertia."
+        self._say_error(session, passed.instant, passed.error)
         session.events.append(Event(passed.instant, "singular position", text))
         session.statistics["passages"] = session.statistics.get("passages", 0) + 1
         adopt(session, self.way.connected, self.way.prepared)
-        statistics = {n: leg.statistics.get(n, 0) + passed.near.statistics.get(n, 0) for n in leg.statistics}
+        session.feed.skip(passed.end)
+        self.take_up(passed.end, passed.x_end)
+        parts = (leg.statistics, passed.near.statistics, passed.far.statistics)
+        statistics = {n: sum(part.get(n, 0) for part in parts) for n in leg.statistics}
         return Leg(times, states, passed.end, passed.x_end, statistics=statistics)
 
 
@@ -303,22 +402,6 @@ def _mark(session: Session, *segments: Segment) -> None:
     if not session.segments:
         session.segments.append(Segment(0, session.flow))
     session.segments += segments
-
-
-def _points(session: Session, leg: Leg) -> tuple[np.ndarray, np.ndarray]:
-    """Times and states of a stretch with its ends, as far as they are finite."""
-    t, x = np.concatenate([[session.t], leg.t]), np.concatenate([session.x[None], leg.x])
-    if leg.t_end > t[-1]:
-        t, x = np.append(t, leg.t_end), np.concatenate([x, leg.x_end[None]])
-    good = np.isfinite(x).all(axis=1)
-    good[0] = True
-    return t[good], x[good]
-
-
-def _only(leg: Leg, wanted: np.ndarray) -> Leg:
-    """A stretch with the samples that were asked for."""
-    keep = np.isin(leg.t, wanted)
-    return leg if keep.all() else replace(leg, t=leg.t[keep], x=leg.x[keep])
 
 
 def _until(leg: Leg, t: float, x: np.ndarray) -> Leg:

@@ -32,13 +32,14 @@ from symbody.expr.node import (
     SYMBOL,
     TABLE,
     Alias,
+    Check,
     Node,
     SolveInfo,
     Symbol,
 )  # fmt: skip
 from symbody.expr.restore import restore
 from symbody.expr.walk import quiet_collector, topological
-from symbody.system.system import System
+from symbody.system.system import DIGITS_LOST, NOTE, System
 
 FORMAT = "symbody-system"
 VERSION = 1
@@ -81,7 +82,10 @@ def load_system(path: str | Path, externals: Iterable[External] = ()) -> System:
 def fingerprint(system: System) -> str:
     """SHA-256 of everything that a System computes: equal text in any process for the same construction."""
     groups, nodes, index = _table(system)
-    digest = hashlib.sha256(json.dumps(_frame(system, groups, index), allow_nan=False).encode())
+    frame = _frame(system, groups, index)
+    # what was measured of a program is no part of it: the last bits of sines differ between machines
+    frame["origins"] = {n: text for n, text in system.origins.items() if n not in (DIGITS_LOST, NOTE)}
+    digest = hashlib.sha256(json.dumps(frame, allow_nan=False).encode())
     # the columns of the node table, one after the other: quicker than its rows as text
     digest.update("\n".join([n.op for n in nodes]).encode())
     digest.update(array("q", [len(n.args) for n in nodes]).tobytes())
@@ -145,7 +149,8 @@ def _encode(node: Node, index: dict[Node, int]) -> Any:
         return [data.name, data.arity, data.results]
     if op is SOLVE:
         unknowns = [index[u] for u in data.unknowns]
-        return [data.name, unknowns, float(data.tolerance).hex(), data.max_iterations, data.pivots, data.remedy]
+        checks = [[check.kind, check.words] for check in data.checks]
+        return [data.name, unknowns, float(data.tolerance).hex(), data.max_iterations, data.pivots, data.remedy, checks]
     return data  # result: its index
 
 
@@ -246,8 +251,15 @@ def _decode(op: str, data: Any, nodes: list[Node], externals: Mapping[str, Exter
         unknowns = tuple(nodes[i] for i in data[1])
         pivots = None if data[4] is None else tuple((int(r), int(c)) for r, c in data[4])
         remedy = str(data[5]) if len(data) > 5 else ""  # files before it was known
-        return SolveInfo(str(data[0]), unknowns, float.fromhex(data[2]), int(data[3]), pivots, remedy)
+        checks = tuple(Check(_kind(k), str(words)) for k, words in (data[6] if len(data) > 6 else ()))
+        return SolveInfo(str(data[0]), unknowns, float.fromhex(data[2]), int(data[3]), pivots, remedy, checks)
     return int(data)
+
+
+def _kind(text: Any) -> str:
+    if text not in ("below", "above"):
+        raise ValueError(f"check of kind {text!r}")
+    return str(text)
 
 
 def _restore_array(value: list[Any], nodes: list[Node]) -> np.ndarray:

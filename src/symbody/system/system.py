@@ -18,6 +18,7 @@ from symbody.expr.node import SETUP, SYMBOL, Node
 from symbody.expr.walk import free_symbols, substitute
 
 Arrays = dict[str, np.ndarray]
+DIGITS_LOST, NOTE = "digits_lost", "note"  # entries of `origins` about the whole program
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,8 @@ class System:
     guards, resets       name -> array of nodes: an event happens where a guard crosses zero, then resets apply
     modes, clocks        name -> text or number; residuals: name -> nodes that are zero on solutions
     units                name of an argument or output -> unit
-    origins              name of an output -> where it comes from (quantity, body, formula)
+    origins              name of an output -> where it comes from (quantity, body, formula); of programs that were
+                         chosen as the smallest also "digits_lost" against Newton-Euler, and a "note" if there is one
     defaults             name of a parameter -> value; a symbol's own default is used where none is given
     """
 
@@ -247,7 +249,9 @@ class System:
             return ", ".join(shown[:8]) + (f", ... {len(shown) - 8} more" if len(shown) > 8 else "")
 
         parameters = f"; parameters {listing(self.parameters)}" if self.parameters else ""
-        return f"System {self.name}: ({listing(self.inputs)}) -> {listing(self.outputs)}{parameters}"
+        lost = f"; {self.origins[DIGITS_LOST]} digits lost" if DIGITS_LOST in self.origins else ""
+        note = f"\n{self.origins[NOTE]}" if NOTE in self.origins else ""
+        return f"System {self.name}: ({listing(self.inputs)}) -> {listing(self.outputs)}{parameters}{lost}{note}"
 
 
 def node_array(value: Any, graph: Graph | None = None) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from itertools import chain
 
 from symbody.errors import ModelError
 from symbody.formalisms.choices import Choice, equations, permitted
@@ -13,7 +14,7 @@ from symbody.lower.optimize import optimize_system
 from symbody.model.mechanism import Mechanism
 from symbody.rewrite.cost import Cost, cost
 from symbody.system.system import System
-from symbody.verbs.check import AGREE, check_against_newton_euler, disagreement
+from symbody.verbs.check import Comparison, digits_lost, first_exact, with_digits
 from symbody.verbs.dynamics import SOURCES, Problem
 from symbody.verbs.search import BUDGET, Search
 from symbody.verbs.tuned import pattern, tuned_choices
@@ -25,7 +26,11 @@ HUGE = 100  # Links beyond which nothing is searched, unless a budget is given
 
 @dataclass
 class Smallest:
-    """The program found: the System, the Choice it came from, what it costs, and how it was found."""
+    """The program found: the System, the Choice it came from, what it costs, and how it was found.
+
+    error   its backward error beside plain Newton-Euler, see `check.py`; lost: the decimal digits that this costs
+    notes   sentences on smaller programs that were not taken because they are less exact
+    """
 
     system: System
     choice: Choice
@@ -34,11 +39,18 @@ class Smallest:
     source: str = "search"
     history: list[tuple[Choice, int]] = field(default_factory=list)
     text: str = ""
+    error: float = 0.0
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def lost(self) -> float:
+        """Decimal digits lost against Newton-Euler."""
+        return digits_lost(self.error)
 
     def say(self) -> str:
         """A few lines for people."""
         head = f"{self.system.name}: {self.cost} ({self.source}, {self.candidates} candidates)"
-        return f"{head}\n{self.text}"
+        return "\n".join([head, self.text, f"digits lost against Newton-Euler: {self.lost:.1f}", *self.notes])
 
 
 def smallest(
@@ -60,7 +72,6 @@ def smallest(
     tree = Problem(mech, parameters, wrenches).tree
     known = tuned_choices().get(pattern(tree, quantity)) if tuned else None
     search = Search(mech, quantity, parameters, wrenches, budget_for(tree, budget))
-    safe = plain_choice(tree, quantity)
     source = "search"
     if known is not None and permitted(tree, Choice.from_dict(known["choice"])):
         choices, source = [Choice.from_dict(known["choice"])], "tuned"
@@ -69,13 +80,22 @@ def smallest(
     else:
         search.run()
         choices = search.finalists(finalists)
-    made = sorted((_made(mech, quantity, parameters, wrenches, c, preset) for c in choices), key=lambda m: m.cost.rank)
-    best = next((m for m in made if disagreement(mech, quantity, parameters, wrenches, m.system) <= AGREE), None)
-    if best is None:
-        # nothing was tried, or it divides by something small: no risk is taken
-        best = _made(mech, quantity, parameters, wrenches, safe, preset)
-        check_against_newton_euler(mech, quantity, parameters, wrenches, best.system)
+    rows = [_made(mech, quantity, parameters, wrenches, c, preset) for c in choices]
+    # behind the smallest: one that divides by nothing, then Newton-Euler itself, rewritten and as it was written
+    last = [(plain_choice(tree, quantity), preset), (Choice(), preset), (Choice(), "none")]
+    plain = Comparison(mech, quantity, parameters, wrenches)
+    best, error, notes = first_exact(
+        chain(
+            sorted(rows, key=lambda m: m.cost.rank),
+            (_made(mech, quantity, parameters, wrenches, c, p) for c, p in last),
+        ),
+        lambda m: plain.error(m.system),
+        lambda m: m.cost.total,
+        mech.name,
+    )
     best.source, best.candidates, best.history = source, search.spent, search.history
+    best.error, best.notes = error, notes
+    best.system = with_digits(best.system, best.error, best.notes)
     return best
 
 
@@ -89,6 +109,11 @@ def plain_choice(tree: Tree, quantity: str) -> Choice:
         except ModelError:
             pass  # joints move together: by the mass matrix
     return Choice(solver=solver, reference="com") if tree.runtime else Choice(grouping="base", solver=solver)
+
+
+def program(mech: Mechanism, quantity: str, choice: Choice, preset: str = "full") -> System:
+    """The System of a Choice that is known, rewritten by the preset: nothing is searched."""
+    return _made(mech, quantity, "setup", (), choice, preset).system
 
 
 def _made(

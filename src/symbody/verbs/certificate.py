@@ -14,7 +14,7 @@ LEAST_SHARE = 1e-4  # of the largest sum of terms in a state: smaller sums are m
 class Check:
     """One statement: the largest relative error found, what was allowed, and whether it holds.
 
-    kind: "measured" at states, or "proved" for all of them
+    kind: "measured" at states, or "proved": the formulas are equal (`proof.prove`), the error is 0 or 1
     """
 
     text: str
@@ -63,8 +63,8 @@ class Certificate:
         if self.independent:
             lines.append("  independent: " + ", ".join(self.independent))
         for c in self.checks:
-            proved = "  proved: " if c.kind == "proved" else "  "
-            lines.append(f"  {'ok  ' if c.passed else 'FAIL'} {c.error:9.1e} (allowed {c.allowed:.0e}){proved}{c.text}")
+            how = f"{c.error:9.1e} (allowed {c.allowed:.0e})" if c.kind == "measured" else f"{c.kind:>25}"
+            lines.append(f"  {'ok  ' if c.passed else 'FAIL'} {how}  {c.text}")
         lines += [f"  --   {text}" for text in self.refused]
         lines.append(f"  program {self.fingerprint[:16]}, {self.seconds:.1f} s")
         return "\n".join(lines)

@@ -14,6 +14,7 @@ from symbody.expr.walk import quiet_collector
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.tree import build_tree
 from symbody.loops.assembly import closed_samples
+from symbody.loops.branches import Branch, branch_of, holding
 from symbody.loops.closure import Closure, Plan, close
 from symbody.loops.constraints import Constraints, constraints
 from symbody.loops.counted import cheapest_partition
@@ -55,6 +56,7 @@ class ClosedProblem(Problem):
         with quiet_collector():
             self.found: Constraints = constraints(self.tree)
         self.wanted = partition
+        self.solved = False  # whether dependent joints are solved for
 
     def closure(self) -> Closure:
         """Constraints solved by the partition; a loop that opens and closes has no place here."""
@@ -65,18 +67,23 @@ class ClosedProblem(Problem):
                 f"is dependent all the time. Say which is meant: mech.with_loops({_held(opening)}), True for closed, "
                 "False for open. forward_dynamics, reactions, energy and simulate take the switch as an input."
             )
+        # the choice is that of the mechanism, whatever joints are kept
+        found = constraints(build_tree(self.mech)) if self.kept else self.found
         if isinstance(self.wanted, Partition):
             check_partition(self.found, self.wanted)
         else:
-            # the choice is that of the mechanism, whatever joints are kept
-            found = constraints(build_tree(self.mech)) if self.kept else self.found
             self.wanted = partition_of(self.mech, found, self.wanted)
+        if self.kept and np.any(self.found.pattern & ~found.pattern):
+            # rows in the axes of a body that is kept have entries that the order of the blocks does not know
+            moving = velocity_names(self.mech)
+            self.wanted = choose_partition(self.found, [moving[k] for k in self.wanted.independent])
         if self.wanted.condition > SINGULAR and _locked_everywhere(self.found, self.wanted):
             names = ", ".join(velocity_names(self.mech)[k] for k in self.wanted.independent)
             raise ModelError(
                 f"{self.mech.name} cannot be moved by {names}: J_v is singular at closed positions. Choose other "
                 "independent joints, or partition='auto'."
             )
+        self.solved = True
         with quiet_collector():
             return close(self.found, self.wanted)
 
@@ -86,7 +93,7 @@ class ClosedProblem(Problem):
         """A System around outputs that hold at the closed state already; extra: further origins."""
         system = self.assemble(quantity, dict(outputs), source)
         origins = {**system.origins, **(extra or {})}
-        if isinstance(self.wanted, Partition):
+        if self.solved and isinstance(self.wanted, Partition):
             origins["partition"] = say_partition(self.mech, self.wanted)
         return system.replace(origins=origins)
 
@@ -132,10 +139,11 @@ def say_partition(mech: Mechanism, partition: Partition) -> str:
 # -- partition
 
 _partitions: WeakKeyDictionary[Mechanism, dict[Any, Partition]] = WeakKeyDictionary()
+_branches: WeakKeyDictionary[Mechanism, Branch] = WeakKeyDictionary()
 
 
 def partition_of(mech: Mechanism, found: Constraints, wanted: str | Sequence[str] = "auto") -> Partition:
-    """The Partition of a Mechanism, the same for every verb.
+    """The Partition of a Mechanism, the same for every verb, on the branch of its assembled position.
 
     "auto" counts the programs for forward dynamics of the best choices by predicted operations, and of the one by
     structure ("heuristic"); how many depends on the size of the mechanism.
@@ -143,8 +151,77 @@ def partition_of(mech: Mechanism, found: Constraints, wanted: str | Sequence[str
     known = _partitions.setdefault(mech, {})
     key = wanted if isinstance(wanted, str) else tuple(wanted)
     if key not in known:
-        known[key] = choose_partition(found, wanted) if wanted != "auto" else cheapest_partition(found)
+        branch = branch_of_mechanism(found)
+        if wanted == "auto":
+            known[key] = cheapest_partition(found, branch=branch)
+        else:
+            known[key] = choose_partition(found, wanted, branch=branch)
     return known[key]
+
+
+def partition_at(
+    mech: Mechanism,
+    q: np.ndarray,
+    wanted: Chosen = "auto",
+    parameters: Mapping[str, float] | None = None,
+    time: float = 0.0,
+) -> Partition:
+    """The Partition for the branch of the closed position q (nq,): that of the Mechanism, where it holds there.
+
+    A Partition that was given is refused where it leaves out a constraint which is needed at q.
+    """
+    found = constraints(build_tree(mech))
+    usual = wanted if isinstance(wanted, Partition) else partition_of(mech, found, wanted)
+    closed = tuple({row.loop for row in found.rows if row.switch is not None} - _open_loops(found, usual))
+    if holding(found, usual.rows, np.asarray(q, dtype=float)[None], parameters, time, closed).all():
+        return usual
+    branch = branch_of(found, q, parameters, closed, time=time, others=False)
+    if branch.singular or holding(found, usual.rows, branch.positions, parameters, time, closed).all():
+        return usual
+    if isinstance(wanted, Partition):
+        raise ModelError(
+            f"the Partition solves {len(usual.rows)} constraints ({', '.join(usual.row_order)}); on the branch of "
+            f"{mech.name} that was given {branch.rank} are independent. Make one for it: sb.partition(mech, q=...)."
+        )
+    known = _partitions.setdefault(mech, {})
+    key = (wanted if isinstance(wanted, str) else tuple(wanted), branch.rank, branch.redundant)
+    if key not in known:
+        if wanted == "auto":
+            known[key] = cheapest_partition(found, q=q, parameters=parameters, time=time)
+        else:
+            known[key] = choose_partition(found, wanted, q=q, parameters=parameters, time=time)
+    return known[key]
+
+
+def wanted_at(
+    mech: Mechanism,
+    q: np.ndarray,
+    wanted: Chosen = "auto",
+    parameters: Mapping[str, float] | None = None,
+    time: float = 0.0,
+) -> Chosen:
+    """What was asked of the partition, where that holds at the closed position q (nq,); else `partition_at` q."""
+    made = partition_at(mech, q, wanted, parameters, time)
+    if isinstance(wanted, Partition) or made is partition_of(mech, constraints(build_tree(mech)), wanted):
+        return wanted
+    return made
+
+
+def _open_loops(found: Constraints, partition: Partition) -> set[str]:
+    return {found.rows[i].loop for i in partition.open}
+
+
+def branch_of_mechanism(found: Constraints) -> Branch | None:
+    """The Branch of the assembled position with all loops closed that are not switched; None without numbers for the
+    parameters."""
+    mech = found.tree.mechanism
+    if mech not in _branches:
+        try:
+            Numeric(found)
+        except ModelError:
+            return None
+        _branches[mech] = branch_of(found)
+    return _branches[mech]
 
 
 # -- equations

@@ -36,7 +36,8 @@ def energy(
     Along a motion d/dt (kinetic + potential) = power - dissipated. Force elements count: what they store is part of
     potential (springs, stops, the elastic part of contacts and tyres), the power of actuators, inputs, given forces and
     functions of the user is part of power, the rest of their work is dissipated (see `formalisms/accounts.py`). Their
-    inputs and states are inputs here, as in `forward_dynamics`.
+    inputs and states are inputs here, as in `forward_dynamics`. tau holds the efforts of driven joints too: what they
+    need is given by `driven_efforts`, with the power of loops that move in time.
     Without any mass that moves there is no output com. Closed loops (unless loops is False): of the closed mechanism,
     with the dependent parts of q and qd as in `forward_dynamics`; forces of loops do no work. Where a loop opens and
     closes, q and qd are taken as they are.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from symbody.errors import ModelError
+from symbody.loops.assembly import assemble_constraints
 from symbody.loops.ordered import check_partition, ordered
 from symbody.loops.partition import Partition
+from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 from symbody.verbs.assemble import has_loops
-from symbody.verbs.closed_problem import Chosen, ClosedProblem, partition_of
+from symbody.verbs.closed_problem import Chosen, ClosedProblem, partition_at, partition_of
 
 
 def partition(
@@ -18,6 +21,8 @@ def partition(
     rows: Sequence[str] = (),
     columns: Sequence[str] = (),
     pivots: Sequence[tuple[str, str]] = (),
+    q: Any = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> Partition:
     """Which velocities are independent and in which order the others are solved; `partition=` of all verbs takes it.
 
@@ -25,6 +30,9 @@ def partition(
     rows      constraints of whole blocks by name, in the order in which they are solved
     columns   dependent velocities of whole blocks by name; the k-th row of a block is solved for its k-th column
     pivots    pairs (constraint, velocity) in place of both; a formula solves up to three of a block that are left out
+    q         a position on the branch that is meant, (nq,) numbers or {joint: numbers}: closed positions reached from
+              it without passing a singular one. By default that of the assembled position
+    parameters  name -> value in place of the default, for which the branch is looked at
     Blocks that are not named keep what was chosen for them.
     """
     if not has_loops(mech):
@@ -32,6 +40,9 @@ def partition(
     found = ClosedProblem(mech).found
     if isinstance(choice, Partition):
         check_partition(found, choice)
-    else:
+    elif q is None and not parameters:
         choice = partition_of(mech, found, choice)
+    else:
+        values = given_numbers(mech, parameters)
+        choice = partition_at(mech, assemble_constraints(found, q, values), choice, values)
     return ordered(found, choice, rows, columns, pivots)

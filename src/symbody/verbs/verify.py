@@ -20,6 +20,7 @@ from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_expl
 from symbody.verbs.energy import energy
 from symbody.verbs.states import States
 from symbody.verbs.verify_derivatives import STEP, tree_derivatives
+from symbody.verbs.verify_proofs import Made, proved_checks
 from symbody.verbs.verify_tree import AGREE, tree_checks
 
 LAGRANGE_LIMIT = 6  # velocities; the oracle differentiates energies, which grows quickly
@@ -54,15 +55,19 @@ def verify(
     refused: list[str] = []
     motion = point.motion()
     wanted, terms = motion.efforts(), motion.effort_terms()
+    made: list[Made] = []
     plain = inverse_dynamics(mechanism, formalism="newton_euler", loops=False)
     tau = output_of(point.evaluate(plain), "tau")
     smallest = inverse_dynamics(mechanism, loops=False)
-    m, c = point.evaluate(semi_explicit(mechanism, loops=False))[:2]
+    equations = semi_explicit(mechanism, loops=False)
+    made += [Made("inverse", "newton_euler", plain), Made("inverse", "auto", smallest, "full")]
+    made.append(Made("semi_explicit", "auto", equations, "full"))
+    m, c = point.evaluate(equations)[:2]
     closures = len(mechanism.cuts) + len(mechanism.couplings)
     checks = [
         *tree_checks(mechanism, point, motion, refused),
         Check("inverse dynamics by newton_euler equals the reference", backward(tau, wanted, terms), AGREE),
-        *_formalisms(mechanism, point, tau, terms, refused),
+        *_formalisms(mechanism, point, tau, terms, refused, made),
         *_smallest(smallest, point, tau, terms),
         *_mass_and_bias(point, motion, m, c),
         Check("M qdd + c equals inverse dynamics", backward(_times(m, point.qdd) + c, tau, terms), AGREE),
@@ -71,11 +76,12 @@ def verify(
     # the tree of a closed mechanism may have joints that move nothing with mass: the loops hold them
     if not (closures and loops):
         checks.append(Check("M is positive definite", indefiniteness(m), 0.0))
-        checks += _forward(mechanism, point, wanted, refused)
+        checks += _forward(mechanism, point, wanted, refused, made)
     checks.append(
         Check("power of the efforts is the rate of the energy", _power_balance(mechanism, point, plain), 1e-9)
     )
     checks += tree_derivatives(mechanism, point, plain, refused)
+    checks += proved_checks(mechanism, made, refused, seed)
     if closures and loops:
         from symbody.verbs.verify_loops import closed_checks
 
@@ -107,17 +113,19 @@ def _asked(partition: Any) -> tuple[str, ...]:
 
 
 def _formalisms(
-    mechanism: Mechanism, point: States, tau: np.ndarray, terms: np.ndarray, refused: list[str]
+    mechanism: Mechanism, point: States, tau: np.ndarray, terms: np.ndarray, refused: list[str], made: list[Made]
 ) -> Iterator[Check]:
     for formalism in ("barycentric", "base", "order_n", "screw", "lagrange"):
         if formalism == "lagrange" and mechanism.nv > LAGRANGE_LIMIT:
             refused.append(f"lagrange: left out above {LAGRANGE_LIMIT} velocities (this model has {mechanism.nv})")
             continue
         try:
-            other = output_of(point.evaluate(inverse_dynamics(mechanism, formalism=formalism, loops=False)), "tau")
+            system = inverse_dynamics(mechanism, formalism=formalism, loops=False)
+            other = output_of(point.evaluate(system), "tau")
         except SymbodyError as error:
             refused.append(f"{formalism}: {error}")
             continue
+        made.append(Made("inverse", formalism, system))
         yield Check(f"inverse dynamics by {formalism} equals newton_euler", backward(other, tau, terms), AGREE)
 
 
@@ -137,7 +145,9 @@ def _mass_and_bias(point: States, motion: Motion, m: np.ndarray, c: np.ndarray) 
     yield Check("c equals the reference", backward(c, still.efforts(), still.effort_terms()), AGREE)
 
 
-def _forward(mechanism: Mechanism, point: States, tau: np.ndarray, refused: list[str]) -> Iterator[Check]:
+def _forward(
+    mechanism: Mechanism, point: States, tau: np.ndarray, refused: list[str], made: list[Made]
+) -> Iterator[Check]:
     """Accelerations of each formalism, given back to the reference: it must find the efforts again."""
     driven: Any = {"qdd_driven": point.qdd[:, point.model.driven]}
     worked = False
@@ -148,6 +158,7 @@ def _forward(mechanism: Mechanism, point: States, tau: np.ndarray, refused: list
             refused.append(f"forward dynamics by {formalism}: {error}")
             continue
         worked = True
+        made.append(Made("forward", formalism, system))
         qdd = output_of(point.evaluate(system, tau=tau, **driven), "qdd")
         # compared as efforts: an ill-conditioned M magnifies rounding in qdd, not in M qdd
         found = point.motion(qdd=qdd)

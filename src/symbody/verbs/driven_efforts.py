@@ -1,0 +1,112 @@
+"""sb.driven_efforts: what driven joints must give for their motion, and the power of loops that move in time.
+
+Phi = M qdd + c are the efforts of the opened tree at the motion. In a tree a driven joint gives its Phi. In closed
+loops it works alone on the virtual motion w that keeps them closed and in which all other independent joints rest:
+
+    tau_d = w . (Phi - tau),  J w = 0,  w_d = 1                    (with multipliers: Phi_d - (J^T lam)_d, the same)
+
+Forces of loops do work where a loop moves in time, h(q, t) = 0: (J^T lam) . qd = -lam . dh/dt = (Phi - tau) . qd, with
+the efforts of driven joints in tau.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symbody.expr.arrays import Array, is_zero
+from symbody.expr.walk import quiet_collector
+from symbody.formalisms import triples as t3
+from symbody.formalisms.explicit import driven_velocities
+from symbody.loops.closure import Closure
+from symbody.lower.optimize import optimize_system
+from symbody.model.mechanism import Mechanism
+from symbody.system.system import System
+from symbody.verbs.assemble import has_loops, identifier
+from symbody.verbs.closed_problem import ClosedProblem
+from symbody.verbs.dynamics import Problem
+
+
+def driven_efforts(
+    mech: Mechanism,
+    parameters: str = "setup",
+    preset: str = "standard",
+    partition: Any = "auto",
+    formulation: str = "auto",
+    alpha: Any = 0,
+    beta: Any = 0,
+) -> System:
+    """(q, qd, qdd, tau) -> tau (nv,) with the efforts of driven joints in place of what is given for them.
+
+    qdd (nv,) are the accelerations of the motion, as `forward_dynamics` gives them; tau of the other joints are the
+    efforts that act. With them `power` of `energy`, tau . qd, holds what driven joints bring. In closed loops q and qd
+    are those of the closed mechanism, and loop_power (W) is what loops that depend on time bring beside tau.
+    partition, formulation, alpha, beta: as in `forward_dynamics`.
+    """
+    if has_loops(mech):
+        return _closed(mech, parameters, preset, partition, formulation, alpha, beta)
+    problem = Problem(mech, parameters)
+    phi = problem.outputs("inverse", "base" if parameters == "setup" else "newton_euler")["tau"]
+    tau = _replaced(problem.tree.tau, driven_velocities(problem.tree), phi)
+    return optimize_system(_system(problem, {"tau": tau}), preset)
+
+
+def _closed(
+    mech: Mechanism, parameters: str, preset: str, partition: Any, formulation: str, alpha: Any, beta: Any
+) -> System:
+    from symbody.verbs.loops import augmented_motion, chosen_formulation
+
+    problem = ClosedProblem(mech, parameters, (), partition)
+    tree, found = problem.tree, problem.found
+    driven = driven_velocities(tree)
+    whole = chosen_formulation(problem, formulation) == "augmented"
+    closure = None if whole else problem.closure()
+    with quiet_collector():
+        phi = problem.outputs("inverse", "base" if parameters == "setup" else "newton_euler")["tau"]
+        if closure is not None:
+            own = [_virtual_power(closure, k, phi) for k in driven]
+        else:
+            lam = augmented_motion(problem, "newton_euler", alpha, beta)[1]
+            own = [
+                t3.minus(phi[k], t3.total(t3.times(x, row.J[k]) for x, row in zip(lam, found.rows) if k in row.J))
+                for k in driven
+            ]
+        tau = _replaced(tree.tau, driven, dict(zip(driven, own)))
+        outputs: dict[str, Any] = {"tau": tau}
+        if any(not is_zero(row.ht) for row in found.rows):
+            outputs["loop_power"] = t3.total(t3.times(t3.minus(a, b), v) for a, b, v in zip(phi, tau, tree.qd))
+    if closure is None:
+        return optimize_system(_system(problem, outputs), preset)
+    return _system(problem, closure.plan(outputs, preset).bound())
+
+
+def _virtual_power(closure: Closure, k: int, phi: Array) -> Any:
+    """w . (Phi - tau) of the virtual motion of one independent joint, the others at rest."""
+    own = t3.total(
+        t3.times(b, t3.minus(phi[v], closure.tree.tau[v])) for v, b in zip(closure.v, closure.B[:, closure.u.index(k)])
+    )
+    return t3.plus(phi[k], own)
+
+
+def _replaced(tau: Array, driven: Sequence[int], efforts: Any) -> Array:
+    out = np.array(tau, dtype=object)
+    for k in driven:
+        out[k] = efforts[k]
+    return out
+
+
+def _system(problem: Problem, outputs: dict[str, Any]) -> System:
+    """Inputs q, qd, qdd, tau, and those of force elements, switches and time."""
+    tree = problem.tree
+    mech = tree.mechanism
+    # states of force elements are read like inputs: their rates are asked of forward dynamics
+    problem.inputs = {"tau": tree.tau, **problem.inputs, **problem.states}
+    problem.states, problem.derivatives = {}, {}
+    base = problem.assemble("inverse", outputs, "virtual power")
+    return base.replace(
+        name=f"{identifier(mech.name)}_driven_efforts",
+        units={**base.units, **({"loop_power": "W"} if "loop_power" in outputs else {})},
+        origins={"tau": "efforts, those of driven joints as their motion needs them"},
+    )
