@@ -87,12 +87,12 @@ def judge_state(case: Case, verdict: Verdict) -> None:
             if J is None:
                 J = rows_of(case)
             if choice is not None:
-                options["partition"] = sb.partition(case.mech, choice)
+                options["partition"] = sb.partition(case.mech, choice, q=case.q)
             kernel = sb.forward_dynamics(case.mech, lam=True, **options).compile()
             out = call(kernel, case, case.q)
             found, lam = np.asarray(out.qdd), np.asarray(out.lam)
             shaken = None
-            if choice is not None:
+            if options["formulation"] == "reduced":
                 guess = shaken_guess(case, options["partition"].dependent, 1e-3)
                 shaken = np.asarray(call(kernel, case, guess).qdd)
         except SymbodyError as error:
@@ -128,13 +128,31 @@ def judge_state(case: Case, verdict: Verdict) -> None:
     plain = {"formalism": "newton_euler", "preset": "none"}
     reduced = {0: {"formalism": "base"}, 3: {"formalism": "auto"}}.get(case.seed % 12, plain)
     compare("reduced", "auto", formulation="reduced", **reduced)
-    compare("augmented", None, formulation="augmented", **plain)
+    compare("augmented", "auto", formulation="augmented", **plain)
     for names in partitions(case):
         compare(f"partition {','.join(names)}", names, formulation="reduced", **plain)
+    if case.seed % 4 == 1:
+        judge_default(case, verdict, qdd)
     if J is not None:
         judge_rows(case, J, verdict)
     if regular and case.full_rank and case.mech.cuts:
         judge_forces(case, verdict)
+
+
+def judge_default(case: Case, verdict: Verdict, qdd: np.ndarray) -> None:
+    """Programs that were not told the branch: right at this state, or they say that it lies on another branch."""
+    for formulation in ("reduced", "augmented"):
+        try:
+            system = sb.forward_dynamics(case.mech, formalism="newton_euler", preset="none", formulation=formulation)
+            found = np.asarray(call(system.compile(), case, case.q))
+        except SymbodyError:
+            continue
+        except Exception as error:
+            verdict.add("WRONG", f"default {formulation} raises {type(error).__name__}: {first_line(error)}")
+            continue
+        off = np.abs(found - qdd).max() / max(1.0, np.abs(qdd).max())
+        if off > SAME and case.condition < CONDITION and not case.singular:
+            verdict.add("WRONG", f"default {formulation} differs: by {off:.1e}")
 
 
 def judge_forces(case: Case, verdict: Verdict) -> None:
@@ -144,7 +162,8 @@ def judge_forces(case: Case, verdict: Verdict) -> None:
     s = world.state(case.q, case.qd)
     most = max(1.0, *(float(np.abs(x).max()) for x in wrenches.values()))
     try:
-        kernel = sb.reactions(case.mech, joints=[], preset="none").compile()
+        made = sb.partition(case.mech, q=case.q)
+        kernel = sb.reactions(case.mech, joints=[], preset="none", partition=made).compile()
         out = call(kernel, case, case.q)
     except SymbodyError as error:
         verdict.add("refused", f"reactions refused: {first_line(error)}")

@@ -47,7 +47,8 @@ def test_a_rational_rotation_is_orthonormal_and_keeps_zeros_and_ones(seed):
     exact = np.array(exact_rotation(given), dtype=object)
     assert np.all(exact @ exact.T == np.eye(3, dtype=int))
     assert np.abs(exact.astype(float) - given).max() < 1e-15
-    assert np.all((exact == 0) == (given == 0)) and np.all((abs(exact) == 1) == (abs(given) == 1))
+    assert np.all((exact == 0) == (given == 0))
+    assert np.all((abs(exact) == 1) == (abs(given) == 1))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -59,16 +60,20 @@ def test_a_rational_axis_has_unit_length_and_a_rational_frame(seed):
     exact = exact_axis(list(u))
     frame = _align_z_exactly([Fraction(x) for x in exact])
     assert np.abs(np.array(exact, dtype=float) - u).max() < 1e-15
-    assert frame is not None and np.all(frame @ frame.T == np.eye(3, dtype=int)) and np.all(frame[:, 2] == exact)
+    assert frame is not None
+    assert np.all(frame @ frame.T == np.eye(3, dtype=int))
+    assert np.all(frame[:, 2] == exact)
 
 
 def test_no_constant_of_the_twin_is_rounded():
     twin = exact_twin(numeric_arm())
-    assert has_floats(numeric_arm()) and not has_floats(twin)
+    assert has_floats(numeric_arm())
+    assert not has_floats(twin)
     for formalism in ("newton_euler", "base", "screw"):
         system = sb.forward_dynamics(twin, formalism=formalism)
         numbers = [n.data for n in topological(system.expressions()) if n.op is CONST or n.op is SCALE]
-        assert numbers and not any(isinstance(x, float) for x in numbers)
+        assert numbers
+        assert not any(isinstance(x, float) for x in numbers)
 
 
 def test_the_twin_moves_as_the_mechanism():
@@ -97,7 +102,8 @@ def test_a_wrong_program_of_rounded_constants_is_not_proved():
     tau = np.array(list(system.outputs["tau"]), dtype=object)
     tau[1] = tau[1] * 1.001
     (statement,) = proofs(mech, [Made("inverse", "base", system.replace(outputs={"tau": tau}))])
-    assert statement.proof.verdict == "different" and "tau[1]" in statement.proof.entries
+    assert statement.proof.verdict == "different"
+    assert "tau[1]" in statement.proof.entries
 
 
 def test_auto_on_the_twin_takes_the_same_choices():
@@ -105,4 +111,6 @@ def test_auto_on_the_twin_takes_the_same_choices():
     mech = sb.load("pendulum2")
     made, _ = all_programs(mech, ("auto",), ("full",), ("inverse",))
     (statement,) = proofs(mech, made)
-    assert statement.proof.proved and statement.exact and statement.rounding is not None
+    assert statement.proof.proved
+    assert statement.exact
+    assert statement.rounding is not None

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from random_nodes import random_nodes  # type: ignore[import-not-found]
 
 import symbody as sb
+from random_nodes import random_nodes  # type: ignore[import-not-found]
 from symbody.errors import ShapeError
 from symbody.expr.arithmetic import add_all, multiply_all
 from symbody.expr.functions import call
@@ -100,7 +100,7 @@ DIFFERENT = [
 @pytest.mark.parametrize(("left", "right"), DIFFERENT)
 def test_different_formulas_are_named(left, right):
     proof = compared(left, right)
-    assert proof.verdict == "different" and proof.entries == ("f[0]",), str(proof)
+    assert (proof.verdict, proof.entries) == ("different", ("f[0]",)), str(proof)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,8 @@ def test_different_formulas_are_named(left, right):
 def test_properties_of_functions_that_the_field_does_not_know_are_said(left, right):
     """Equal in numbers, so not called different; not proved, so not called equal."""
     proof = compared(left, right)
-    assert proof.verdict == "not provable" and "does not know" in proof.reason, str(proof)
+    assert proof.verdict == "not provable", str(proof)
+    assert "does not know" in proof.reason
 
 
 @pytest.mark.parametrize("part", [Fraction(1, 10**15), Fraction(-1, 10**15), Fraction(1, 10**30)])
@@ -151,7 +152,8 @@ def test_a_cosine_and_a_sine_that_are_parameters_lie_on_the_circle():
 
 def test_a_divisor_that_is_zero_everywhere_is_said():
     proof = compared("x/(sin(y)^2 + cos(y)^2 - cos(y - y)*1 + (z - a)*0 + (x + a)^2 - x^2 - 2*a*x - a^2)", "x")
-    assert proof.verdict == "not provable" and "divisor" in proof.reason
+    assert proof.verdict == "not provable"
+    assert "divisor" in proof.reason
 
 
 def test_systems_of_different_outputs_are_refused():
@@ -164,7 +166,9 @@ def test_systems_of_different_outputs_are_refused():
 def test_angles_with_many_digits_take_more_points():
     """The finest part of the angle counts in the degree: 1.5707963267948966 is 10^16 parts of itself."""
     proof = compared("cos(x + 1.5707963267948966)", "cos(x)*cos(1.5707963267948966) - sin(x)*sin(1.5707963267948966)")
-    assert proof.proved and proof.points > 2 and proof.log2_chance < -40
+    assert proof.proved
+    assert proof.points > 2
+    assert proof.log2_chance < -40
 
 
 def test_implicit_blocks_are_equal_where_residual_step_and_guess_are():
@@ -270,4 +274,5 @@ def test_degrees_bound_those_of_polynomials_and_quotients():
         pivot = x * x + y
         quotient = Degrees(Formulas(system_of((x / pivot) * pivot + y / pivot)).tape, {})
     assert (power.numerator, power.denominator) == (8, 0)
-    assert quotient.denominator == 4 and quotient.numerator <= 6
+    assert quotient.denominator == 4
+    assert quotient.numerator <= 6

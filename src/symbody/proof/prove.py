@@ -17,8 +17,8 @@ from symbody.errors import ShapeError
 from symbody.proof.degree import Degrees, difference_degree, fineness
 from symbody.proof.field import BITS, NoValue
 from symbody.proof.points import Key, Point, Relations
-from symbody.proof.rounding import deviation
 from symbody.proof.roots import equal_with_roots
+from symbody.proof.rounding import deviation
 from symbody.proof.tape import EXACT, ROOTED, ROUNDED, UNSURE, tape_of
 from symbody.proof.values import values_at
 from symbody.system.system import System

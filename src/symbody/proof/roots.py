@@ -1,6 +1,6 @@
 """Comparison with square roots taken in the field: r^2 = v for every root r of a value v.
 
-The field does not know which of two roots is positive: its sign is drawn, as an unknown function of v. That is sound. If
+The field does not know which of two roots is positive: its sign is drawn, as an unknown function of v. If
 no product of radicands is a square (times a constant), the signs of all roots can be changed independently without
 changing what the formulas know of each other, and an identity that holds for one choice of signs holds for all. If
 radicands depend on each other in d ways, the choices fall into 2^d classes, one of which is that of the positive roots;

@@ -79,7 +79,7 @@ class Tape:
     refusal: str = ""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Scope:
     """Slots of nodes that read the unknowns of implicit blocks, for one meaning of these unknowns."""
 
@@ -101,7 +101,7 @@ class _Writer:
         self.keys = keys
         self.tape = Tape()
         self.plain = _Scope({})
-        self.blocks: dict[tuple[int, Node], tuple[int, _Scope]] = {}
+        self.blocks: dict[tuple[_Scope, Node], tuple[int, _Scope]] = {}
         self.angles: dict[frozenset[Any], int] = {}
 
     def write(self, roots: Iterable[Node]) -> Tape:
@@ -309,15 +309,17 @@ class _Writer:
         out: Form = {}
         if self.tape.refusal:  # a constant that is no number
             return out
-        stack: list[tuple[Node, Fraction]] = [(node, Fraction(1))]
+        stack: list[tuple[Node, Fraction, _Scope]] = [(node, Fraction(1), scope)]
         while stack:
-            x, factor = stack.pop()
-            while x.op is SCALE or x.op is ALIAS:
+            x, factor, scope = stack.pop()
+            while x.op is SCALE or x.op is ALIAS or x.op is AT:
                 if x.op is SCALE:
                     factor *= Fraction(decimal(x.data))
-                x = x.args[0]
+                if x.op is AT:  # a sum of unknowns of a block is a sum, too
+                    scope = self.block(x.args[0], scope)[1]
+                x = x.args[x.op is AT]
             if x.op is ADD:
-                stack.extend((t, factor) for t in x.args)
+                stack.extend((t, factor, scope) for t in x.args)
                 continue
             base: Any = ("value", self.home(x, scope).slots[x])
             if x.op is CONST:
@@ -334,7 +336,8 @@ class _Writer:
 
     def block(self, node: Node, scope: _Scope) -> tuple[int, _Scope]:
         """(slot that stands for a block, scope in which its unknowns have their solution)."""
-        key = (id(scope) if node.flags & BOUND else 0, node)
+        scope = self.home(node, scope)
+        key = (scope, node)
         if key in self.blocks:
             return self.blocks[key]
         self.tape.unknown.add("solutions of implicit blocks")

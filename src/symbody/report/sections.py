@@ -24,8 +24,8 @@ from symbody.simulation.trajectory import Trajectory
 from symbody.simulation.trajectory_columns import batch_shape
 from symbody.simulation.trajectory_plot import plot
 from symbody.system.system import System
+from symbody.verbs.certificate import Certificate, Check
 from symbody.verbs.dynamics import SOURCES, forward_dynamics, inverse_dynamics, semi_explicit
-from symbody.verbs.verify import Certificate
 
 MANY_ROWS = 40  # rows of a table or equations that are shown without a click
 MANY_EQUATIONS = 400  # more than this are counted, not shown
@@ -189,12 +189,17 @@ def _number(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def _errors(check: Check) -> tuple[str, str]:
+    return f"{check.error:.1e}", f"{check.allowed:.0e}"
+
+
 def certificate_section(certificate: Certificate) -> Section:
     """What `sb.verify` found."""
     words = "certified" if certificate.passed else "not certified"
     html = f'<p class="{"good" if certificate.passed else "bad"}">{words} at {certificate.states} random states</p>'
     rows = [
-        ("holds" if c.passed else "FAILS", c.text, f"{c.error:.1e}", f"{c.allowed:.0e}") for c in certificate.checks
+        ("holds" if c.passed else "FAILS", c.text, *(("proved", "") if c.kind == "proved" else _errors(c)))
+        for c in certificate.checks
     ]
     html += table(("", "statement", "largest error", "allowed"), rows, (2, 3))
     html += sentences(certificate.refused)

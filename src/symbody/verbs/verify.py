@@ -20,7 +20,7 @@ from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_expl
 from symbody.verbs.energy import energy
 from symbody.verbs.states import States
 from symbody.verbs.verify_derivatives import STEP, tree_derivatives
-from symbody.verbs.verify_proofs import Made, proved_checks
+from symbody.verbs.verify_proofs import Made, closed_proof, proved_checks
 from symbody.verbs.verify_tree import AGREE, tree_checks
 
 LAGRANGE_LIMIT = 6  # velocities; the oracle differentiates energies, which grows quickly
@@ -87,6 +87,7 @@ def verify(
 
         closed, smallest = closed_checks(mechanism, states, seed, refused, values, partition, at)
         checks += closed
+        checks += closed_proof(mechanism, smallest, partition, refused, seed)
     elif closures:
         refused.append(f"{closures} loop closures: the equations are those of the opened tree")
     return Certificate(

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from symbody.errors import SymbodyError
 from symbody.expr.arrays import matmul, transpose
@@ -86,18 +87,33 @@ def proofs(mechanism: Mechanism, made: Iterable[Made], seed: int = 0) -> list[St
 
 def proved_checks(mechanism: Mechanism, made: Iterable[Made], refused: list[str], seed: int = 0) -> Iterator[Check]:
     """Checks of a certificate from `proofs`; what is not provable is told in `refused`, with the reason."""
-    roundings = []
-    for s in proofs(mechanism, made, seed):
-        if s.rounding is not None:
-            roundings.append(s.rounding)
+    found = proofs(mechanism, made, seed)
+    yield from _checks(found, refused)
+    roundings = [s.rounding for s in found if s.rounding is not None]
+    if roundings:
+        yield Check("rounding of constants that were folded in floats", max(roundings), ROUNDING)
+
+
+def closed_proof(
+    mechanism: Mechanism, smallest: System, partition: Any, refused: list[str], seed: int = 0
+) -> Iterator[Check]:
+    """That a program for the forward dynamics of closed loops equals Newton-Euler that is not rewritten.
+
+    Residuals and steps of implicit blocks are compared as formulas of their unknowns, and so is what reads these.
+    """
+    plain = forward_dynamics(mechanism, formalism="newton_euler", preset="none", partition=partition)
+    proof = prove_equal(plain, smallest, relations_of(mechanism), seed)
+    yield from _checks([Statement("closed loops: the smallest program equals newton_euler", proof)], refused)
+
+
+def _checks(statements: Iterable[Statement], refused: list[str]) -> Iterator[Check]:
+    for s in statements:
         if s.proof.verdict == NOT_PROVABLE:
             refused.append(f"not proved: {s.text}: {s.proof.reason}")
             continue
         exact = " (with exact numbers)" if s.exact else ""
         where = f": {s.proof.reason}" if s.proof.verdict == DIFFERENT else ""
         yield Check(f"{s.text}{exact}{where}", 0.0 if s.proof.verdict == PROVED else 1.0, 0.0, "proved")
-    if roundings:
-        yield Check("rounding of constants that were folded in floats", max(roundings), ROUNDING)
 
 
 def all_programs(
