@@ -122,6 +122,7 @@ def baseline(pool: Pool, models: list[str]) -> Baseline:
             if not isinstance(answer, bytes):
                 raise SystemExit(f"{model} of the panel: {answer}")
             base.points[model], base.outputs[model], base.lines[model] = pickle.loads(answer)
+            print(f"  {model:<20} {len(base.outputs[model])} tasks", flush=True)
         else:
             good = answer.get("verdict") == "certified"
             base.certificates[model] = answer["seconds"] if good else -1.0

@@ -118,8 +118,13 @@ PATCHES = (
         "return -level * direction(v, width)",
         "return level * direction(v, width)",
     ),
-    Patch("rest_forgotten", "formalisms/efforts.py", "t3.minus(q, rest)", "q"),
-    Patch("elastic_damping", "formalisms/efforts.py", "t3.times(damping, qd[own])", "t3.times(damping, qd[0])"),
+    Patch("rest_forgotten", "formalisms/joint_laws.py", "t3.minus(self.q, self.rest)", "self.q"),
+    Patch(
+        "elastic_damping",
+        "formalisms/joint_laws.py",
+        "yield JointLaw(tree.q[iq + nq - 1], tree.qd[iv + nv - 1], stiffness, 0, damping, 0, iv + nv - 1)",
+        "yield JointLaw(tree.q[iq + nq - 1], tree.qd[iv], stiffness, 0, damping, 0, iv + nv - 1)",
+    ),
     Patch(
         "line_against",
         "formalisms/link_forces.py",

@@ -15,13 +15,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from mutants.outputs import CLOSED_COSTLY, COSTLY, Arrays, Point, differences, make_point, run_task, task_names
 from mutants.panel import PANEL
 
 MEMORY = 6 << 30  # bytes
+MANY = 1000  # calls of a function after which its lines are known
 CANDIDATES = 3  # programs that a search compares
 FEW_COSTLY = 3  # models whose costly tasks are run, where the cheap ones show nothing
 
@@ -107,11 +108,16 @@ def baseline_of(model: str, folder: Path, tasks: Sequence[str] | None = None) ->
 
 
 class Lines:
-    """Lines of the files below a folder that run while it is entered."""
+    """Lines of the files below a folder that run while it is entered.
+
+    A function is no longer watched when all its lines have run, or after MANY calls.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.lines = str(folder) + "/", {}
-        self.known: dict[str, set[int] | None] = {}
+        self.folder = str(folder) + "/"
+        self.lines: dict[str, set[int]] = {}
+        self.left: dict[CodeType, int] = {}  # calls that are still watched
+        self.missing: dict[CodeType, set[int]] = {}
 
     def __enter__(self) -> Lines:
         sys.settrace(self._called)
@@ -119,19 +125,26 @@ class Lines:
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(None)
-        self.lines = {k[len(self.folder) :]: v for k, v in self.known.items() if v}
+        for code, missing in self.missing.items():
+            name = code.co_filename[len(self.folder) :]
+            ran = {n for _, _, n in code.co_lines() if n is not None} - missing
+            self.lines.setdefault(name, set()).update(ran)
 
     def _called(self, frame: FrameType, event: str, arg: Any) -> Any:
-        name = frame.f_code.co_filename
-        if name not in self.known:
-            self.known[name] = set() if name.startswith(self.folder) else None
-        lines = self.known[name]
-        if lines is None:
+        code = frame.f_code
+        left = self.left.get(code)
+        if left is None:
+            left = self.left[code] = MANY if code.co_filename.startswith(self.folder) else 0
+            if left:
+                self.missing[code] = {n for _, _, n in code.co_lines() if n is not None}
+        if not left:
             return None
-        lines.add(frame.f_lineno)
+        missing = self.missing[code]
+        self.left[code] = left - 1 if missing else 0
+        missing.discard(frame.f_lineno)
 
         def line(frame: FrameType, event: str, arg: Any) -> Any:
-            lines.add(frame.f_lineno)
+            missing.discard(frame.f_lineno)
             return line
 
         return line
