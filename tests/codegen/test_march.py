@@ -19,6 +19,7 @@ from scipy.integrate import solve_ivp
 import symbody as sb
 from symbody.codegen.march import March, Run, Signals
 from symbody.codegen.march_plain import PlainMarch
+from symbody.codegen.march_run import LogStep
 from symbody.codegen.methods import METHODS, RungeKutta, Splitting
 from symbody.errors import NameLookupError, ShapeError
 from symbody.expr.external import External
@@ -33,7 +34,11 @@ OSCILLATOR = {"x": "xd", "v": "vd"}
 
 def same(a: Run, b: Run) -> None:
     """Every field to the last bit."""
-    for f in fields(Run):
+    assert len(a.log) == len(b.log)
+    for one, other in zip(a.log, b.log):
+        for f in fields(LogStep):
+            assert np.array_equal(getattr(one, f.name), getattr(other, f.name)), f.name
+    for f in fields(Run)[:-1]:
         left, right = getattr(a, f.name), getattr(b, f.name)
         assert np.shape(left) == np.shape(right), f.name
         assert np.array_equal(left, right, equal_nan=True), f.name
@@ -43,7 +48,7 @@ def member(run: Run, i: int) -> dict[str, np.ndarray]:
     """What a run of this member alone gives."""
     k = int(run.samples[i])
     t = run.t[i] if run.t.ndim == 2 else run.t
-    values = {f.name: getattr(run, f.name)[i] for f in fields(Run) if f.name not in ("t", "x")}
+    values = {f.name: getattr(run, f.name)[i] for f in fields(Run) if f.name not in ("t", "x", "log")}
     return {**values, "t": t[:k], "x": run.x[i, :k]}
 
 

@@ -81,6 +81,11 @@ class Prepared:
         """(ng,) of -1, 0, 1."""
         return np.array([e.direction for e in self.events], dtype=int)
 
+    @property
+    def passive(self) -> np.ndarray:
+        """(ng,) events that only record: the motion is the same with and without them."""
+        return np.array([not (e.reset or e.stop or e.limit is not None) for e in self.events], dtype=bool)
+
 
 Change = Callable[[float, np.ndarray], np.ndarray]
 

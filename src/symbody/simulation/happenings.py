@@ -9,6 +9,7 @@ import numpy as np
 from symbody.simulation.events import Prepared
 from symbody.simulation.field import Field
 from symbody.simulation.jumps import Handler, confirmed, crowded, settled
+from symbody.simulation.locate import Crossing
 from symbody.simulation.outcome import Outcome
 from symbody.simulation.trajectory import Event
 
@@ -24,19 +25,36 @@ class Happenings:
         self.handlers = [Handler(rule, prepared, bound) for rule in prepared.events]
         self.instants: list[float] = []
         self.count = 0
+        self.passive, self.directions = prepared.passive, prepared.directions
+        self.leaving: set[int] = set()  # passive guards that leave zero from its other side, by a rounding
 
     def settled(self, t: float, x: np.ndarray) -> np.ndarray:
         """x with guards that are zero but for roundings on the side to which they move."""
-        return settled(self.bound, t, x)
+        x, leaving = settled(self.bound, t, x, self.passive)
+        self.leaving = {k for k, way in leaving if self.directions[k] in (0, way)}
+        return x
+
+    def record(self, crossings: Sequence[Crossing]) -> tuple[list[Event], Outcome | None]:
+        """(what happened, how the run ends if it does) at events that change nothing."""
+        happened: list[Event] = []
+        for crossing in crossings:
+            for k in confirmed(self.bound, crossing.events, crossing.t, crossing.x, self.directions):
+                if k in self.leaving:
+                    self.leaving.remove(k)
+                    continue
+                self.handlers[k].count += 1
+                happened.append(Event(crossing.t, self.prepared.events[k].name, ""))
+        self.count += len(happened)
+        return happened, Outcome.TOO_MANY_EVENTS if self.count >= self.most else None
 
     def answer(
         self, t: float, x: np.ndarray, events: tuple[int, ...]
     ) -> tuple[np.ndarray, list[Event], Outcome | None]:
-        """(state after, what happened, how the run ends if it does)."""
+        """(state after, what happened, how the run ends if it does) at events that act."""
         self.instants.append(t)
         happened: list[Event] = []
         stop = False
-        for k in confirmed(self.bound, events, t, x, self.prepared.directions):
+        for k in confirmed(self.bound, events, t, x, self.directions):
             x, text, ends = self.handlers[k].happen(t, x)
             happened.append(Event(t, self.prepared.events[k].name, text))
             stop |= ends
@@ -51,7 +69,15 @@ class Happenings:
         """How often each event has happened."""
         return tuple(h.count for h in self.handlers)
 
-    def recount(self, counts: Sequence[int]) -> None:
-        """Back to earlier counts."""
+    def recount(self, counts: Sequence[int], t: float) -> None:
+        """Back to earlier counts, those at t."""
         for handler, count in zip(self.handlers, counts):
             handler.count = int(count)
+        self.count = sum(int(count) for count in counts)
+        self.instants = [s for s in self.instants if s <= t]
+
+    def take_over(self, old: Happenings) -> None:
+        """Go on from where another one of the same events is."""
+        for handler, count in zip(self.handlers, old.counts()):
+            handler.count = count
+        self.instants, self.count, self.leaving = old.instants, old.count, old.leaving

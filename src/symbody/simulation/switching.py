@@ -408,4 +408,5 @@ def _mark(session: Session, *segments: Segment) -> None:
 def _until(leg: Leg, t: float, x: np.ndarray) -> Leg:
     """The beginning of a stretch, up to the state x at t."""
     keep = leg.t <= t
-    return Leg(leg.t[keep], leg.x[keep], t, x, statistics=leg.statistics)
+    recorded = tuple(crossing for crossing in leg.recorded if crossing.t <= t)
+    return Leg(leg.t[keep], leg.x[keep], t, x, statistics=leg.statistics, recorded=recorded)
