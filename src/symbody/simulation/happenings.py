@@ -38,7 +38,10 @@ class Happenings:
         """(what happened, how the run ends if it does) at events that change nothing."""
         happened: list[Event] = []
         for crossing in crossings:
-            for k in confirmed(self.bound, crossing.events, crossing.t, crossing.x, self.directions):
+            events: Sequence[int] = crossing.events
+            if not crossing.sure:
+                events = confirmed(self.bound, crossing.events, crossing.t, crossing.x, self.directions)
+            for k in events:
                 if k in self.leaving:
                     self.leaving.remove(k)
                     continue

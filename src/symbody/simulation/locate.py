@@ -15,11 +15,15 @@ Guards = Callable[[float, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """A crossing inside a step: the instant just after it, the state there, and the guards that crossed."""
+    """A crossing inside a step: the instant just after it, the state there, and the guards that crossed.
+
+    sure: it need not be confirmed by the rates there, which may say nothing.
+    """
 
     t: float
     x: np.ndarray
     events: tuple[int, ...]
+    sure: bool = False
 
 
 def crossed(before: np.ndarray, after: np.ndarray, directions: np.ndarray) -> np.ndarray:

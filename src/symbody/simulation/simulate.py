@@ -301,7 +301,8 @@ def prepared(
             mech, formalism, partition, asked is not None, connected, events, settings, x, notes,
             lambda p: made(p)[:2], look,
         )  # fmt: skip
-        if watch is not None and not assignments and not rules and not any(j.mode == "driven" for j in mech.joints):
+        acted = bool(assignments) or any(rule.acts for rule in rules) or any(j.mode == "driven" for j in mech.joints)
+        if watch is not None and not acted:
             watch.balance = Balance(mech, settings.parameters)
         if watch is not None:
             connected, events = watch.way.connected, watch.way.prepared

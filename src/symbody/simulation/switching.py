@@ -395,7 +395,9 @@ class Watch:
         self.take_up(passed.end, passed.x_end)
         parts = (leg.statistics, passed.near.statistics, passed.far.statistics)
         statistics = {n: sum(part.get(n, 0) for part in parts) for n in leg.statistics}
-        return Leg(times, states, passed.end, passed.x_end, statistics=statistics)
+        parts_recorded = (kept.recorded, passed.near.recorded, passed.recorded, passed.far.recorded)
+        recorded = tuple(crossing for part in parts_recorded for crossing in part)
+        return Leg(times, states, passed.end, passed.x_end, statistics=statistics, recorded=recorded)
 
 
 def _mark(session: Session, *segments: Segment) -> None:
