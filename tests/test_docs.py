@@ -15,7 +15,10 @@ from symbody.simulation.outcome import Outcome
 
 DOCS = ROOT / "docs"
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
-GUIDES = [DOCS / name for name in ("simulation.md", "loops.md", "kinematics.md", "analysis.md", "drawing.md")]
+GUIDES = [
+    DOCS / name
+    for name in ("simulation.md", "loops.md", "kinematics.md", "analysis.md", "drawing.md", "verification.md")
+]
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md")), *sorted((ROOT / "examples").glob("*.md"))]
 
 

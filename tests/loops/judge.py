@@ -313,7 +313,8 @@ def difference(trajectory: Any, passage: Any) -> float:
 def breaks_invariants(case: Case, trajectory: Any, qd: np.ndarray) -> str:
     """What must hold in every motion: loops stay closed, velocities fit, energy of conservative mechanisms stays."""
     world = case.world
-    for t, q, v in zip(trajectory.t, trajectory.q, trajectory.qd):
+    whole = len(trajectory.t) - (not trajectory.outcome.ok)  # where a run broke off, its last state is what broke
+    for t, q, v in list(zip(trajectory.t, trajectory.q, trajectory.qd))[:whole]:
         if not (np.all(np.isfinite(q)) and np.all(np.isfinite(v))):
             return "" if not trajectory.outcome.ok else f"is nan: at {t:.2f} s"
         if gap(world, q, t) > OPEN:

@@ -260,16 +260,25 @@ class Maximal(Records):
         return M, bias
 
     def rates(
-        self, q: np.ndarray, qd: np.ndarray, tau: np.ndarray | None = None, t: float = 0.0, driven: Any = None
+        self,
+        q: np.ndarray,
+        qd: np.ndarray,
+        tau: np.ndarray | None = None,
+        t: float = 0.0,
+        driven: Any = None,
+        rank: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(qdd, J^T lam (nv,), singular values of J over the free velocities), by joint coordinates."""
+        """(qdd, J^T lam (nv,), singular values of J over the free velocities), by joint coordinates.
+
+        rank: of J, where it is known; on the way rounding opens redundant rows a little, and they seem independent.
+        """
         s = self.state(q, qd, t)
         M, c = self.tree_equations(s)
         _, J, _, bias = self.constraints(q, qd, t, s)
         lead = self._lead(t, driven)
         f = self.free
         rhs = (self.efforts(q, qd, tau) - c - M @ lead)[f]
-        x, values = _constrained(M[np.ix_(f, f)], rhs, J[:, f], -(bias + J @ lead))
+        x, values = _constrained(M[np.ix_(f, f)], rhs, J[:, f], -(bias + J @ lead), rank)
         qdd = lead
         qdd[f] = x
         return qdd, M @ qdd + c - self.efforts(q, qd, tau), values
@@ -393,12 +402,15 @@ def _has_time(x: Any) -> bool:
     return hasattr(x, "op") and ((x.op == "symbol" and x.data.name == "t") or any(_has_time(a) for a in x.args))
 
 
-def _constrained(M: np.ndarray, F: np.ndarray, G: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _constrained(
+    M: np.ndarray, F: np.ndarray, G: np.ndarray, g: np.ndarray, rank: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """x of M x = F + G^T lam, G x = g, and singular values of G: particular solution, then motion in its null space."""
     if not G.size:
         return np.linalg.solve(M, F), np.zeros(0)
     u, s, vt = np.linalg.svd(G)
-    rank = int((s > ZERO_RANK * s[0]).sum()) if s.size else 0
+    if rank is None:
+        rank = int((s > ZERO_RANK * s[0]).sum())
     x = vt[:rank].T @ ((u[:, :rank].T @ g) / s[:rank])
     null = vt[rank:].T
     if null.shape[1]:

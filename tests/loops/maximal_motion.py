@@ -158,7 +158,7 @@ def integrated(
 
     def rates(t: float, x: np.ndarray) -> np.ndarray:
         q, qd = x[:nq], x[nq:]
-        qdd, _, s = world.rates(q, qd, None, t)
+        qdd, _, s = world.rates(q, qd, None, t, None, rank)
         if rank:
             most[0] = max(most[0], s[0] / max(s[rank - 1], 1e-300))
         return np.concatenate([q_dot(world, q, qd), qdd])

@@ -107,6 +107,26 @@ def test_a_program_of_another_branch_refuses_a_closed_position():
     assert (status[1] < 0).any()
 
 
+def test_augmented_equations_of_another_branch_refuse_too():
+    kernel = sb.forward_dynamics(scissor(), formulation="augmented").compile()
+    zero, folded = np.zeros(5), np.array([0.3, 0.0, 0.3, 0.5, 0.5])
+    assert np.isfinite(kernel(folded, zero, zero)).all()
+    with pytest.raises(sb.errors.SolveError, match="was left out as redundant"):
+        kernel(spread(0.6), zero, zero)
+
+
+def test_joints_may_be_named_for_the_branch_of_the_start():
+    """One joint moves the scissor; folded, it needs two."""
+    mech, q0 = scissor(), spread(0.6)
+    assert len(sb.partition(mech, ["a0"], q=q0).independent) == 1
+    with pytest.raises(sb.errors.ModelError, match="2 of them are independent"):
+        sb.partition(mech, ["a0"])
+    run = sb.simulate(mech, 0.05, q0=q0, partition=["a0"], samples=3)
+    assert run.q == pytest.approx(np.array([spread(q[0]) for q in run.q]), abs=1e-8)
+    with pytest.raises(sb.errors.ModelError, match="2 of them are independent"):
+        sb.simulate(mech, 0.05, q0=[0.3, 0.0, 0.3, 0.5, 0.5], partition=["a0"])
+
+
 def test_a_loop_closed_the_wrong_way_round_is_refused():
     """Rotation rows vanish too where a frame is turned over by half a turn."""
     b = sb.Mechanism.builder("turned")

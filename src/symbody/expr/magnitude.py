@@ -11,9 +11,10 @@ from fractions import Fraction
 from typing import Any
 
 from symbody.expr.arrays import sum_of_products
+from symbody.expr.evaluate import evaluate
 from symbody.expr.functions import call
 from symbody.expr.node import ADD, ALIAS, CONST, MUL, POW, SCALE, Node
-from symbody.expr.walk import topological
+from symbody.expr.walk import free_symbols, topological
 
 
 class Magnitude:
@@ -29,6 +30,12 @@ class Magnitude:
         for node in topological([x], self._bounds.__contains__):
             self._bounds[node] = self._bound(node)
         return self._bounds[x]
+
+    def limit(self, x: Node, bound: Any) -> None:
+        """Another bound of |x| is known; the smaller one for the defaults of symbols, or 1, is taken."""
+        own = self(x)
+        if _size(bound) < _size(own):
+            self._bounds[x] = bound
 
     def _bound(self, node: Node) -> Any:
         op = node.op
@@ -48,6 +55,13 @@ class Magnitude:
         if op is ALIAS or op == "abs":
             return below[0]
         return call("abs", node)
+
+
+def _size(bound: Any) -> float:
+    if not isinstance(bound, Node):
+        return float(bound)
+    values = {s: 1.0 if s.data.default is None else s.data.default for s in free_symbols([bound])}
+    return abs(float(evaluate(bound, values)))
 
 
 def _product(factors: list[Any]) -> Any:

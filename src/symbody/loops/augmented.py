@@ -18,7 +18,7 @@ import numpy as np
 from symbody.errors import ModelError, SymbodyError
 from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
 from symbody.expr.evaluate import evaluate
-from symbody.expr.functions import as_nodes
+from symbody.expr.functions import as_nodes, call
 from symbody.expr.implicit import Condition
 from symbody.expr.linear_algebra import Symmetric, ldlt, lu, solve_ldlt, solve_lu
 from symbody.expr.node import Check, Node
@@ -27,10 +27,11 @@ from symbody.formalisms import triples as t3
 from symbody.loops.assembly import closed_samples
 from symbody.loops.constraints import Constraints
 from symbody.loops.row import Row
-from symbody.loops.soundness import MEETING, VANISHING, bounds, guard, sound_rows
+from symbody.loops.soundness import BRANCH, MEETING, VANISHING, bounds, guard, sound_rows
 
 SAMPLES = 3  # states at which M and pivots are judged
 SINGULAR = 1e-12  # eigenvalue of M, scaled to a unit diagonal, that counts as none
+FOLLOWED = 1e-4  # of its terms: what is left of a redundant row, of loops that drift apart a little
 SOFT = 1e-10  # by which switched rows yield that may follow from others, in the units of J M^-1 J^T
 
 
@@ -81,7 +82,23 @@ def augmented(
     qdd[free] = x[: len(free)]
     for i, r in enumerate(kept, len(free)):
         lam[r] = difference(0, x[i])
-    return qdd, lam
+    left = [row for r, row in enumerate(found.rows) if r not in set(kept)]
+    conditions = [_followed(row, qdd, _right(found, row, alpha, beta)) for row in left]
+    block = guard("same_branch", conditions, BRANCH)
+    if block is None:
+        return qdd, lam
+    both = as_nodes([block, *qdd, *lam])[1:]
+    tied = np.array([at(block, v) for v in both], dtype=object)
+    return tied[:n], tied[n:]
+
+
+def _followed(row: Row, qdd: Array, right: Any) -> Condition:
+    """J qdd = right of a row that was left out: then these are the accelerations with all rows."""
+    terms = [t3.times(e, qdd[k]) for k, e in row.J.items()]
+    sizes = [call("abs", x) if isinstance(x, Node) else abs(x) for x in (*terms, right)]
+    words = f"{row.name}, which was left out as redundant, does not follow from the other constraints here"
+    value = difference(sum_of_products((x, 1) for x in terms), right)
+    return Check("below", words), value, t3.times(FOLLOWED, sum_of_products((x, 1) for x in sizes))
 
 
 def _right(found: Constraints, row: Row, alpha: Any, beta: Any) -> Any:

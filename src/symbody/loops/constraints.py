@@ -90,13 +90,13 @@ def constraints(tree: Tree) -> Constraints:
     notes: list[str] = []
     mechanism = tree.mechanism
     for cut in mechanism.cuts:
-        _keep(without_zeros(tree, list(cut_rows(tree, cut, *_frames(tree, cut)))), cut.origin, found, notes)
+        _keep(without_zeros(tree, list(cut_rows(tree, cut, *cut_frames(tree, cut)))), cut.origin, found, notes)
     for coupling in mechanism.couplings:
         _keep(coupling_rows(tree, coupling), coupling.origin, found, notes)
     return Constraints(tuple(found), tree, tuple(notes))
 
 
-def _frames(tree: Tree, cut: Cut) -> tuple[Frame, Frame, int]:
+def cut_frames(tree: Tree, cut: Cut) -> tuple[Frame, Frame, int]:
     """Both frames of a cut, and the last Link that carries both."""
     first, second = (_frame(tree, body, name) for body, name in (cut.first, cut.second))
     return first, second, common_ancestor(tree, [first.link, second.link])

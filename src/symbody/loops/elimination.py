@@ -27,7 +27,7 @@ REGULAR = 1e-5  # smallest singular value, scaled, of a block whose pivots tell 
 HARD = 40  # positions with the least shares that another order is chosen by
 RIGHT_SIDES = 5  # that are solved for, beside the block itself, in a usual program
 TRIES = 3
-BEAM = 8  # sequences of steps that are followed at a time
+BEAM = 5  # sequences of steps that are followed at a time
 PAIR = 20  # operations of the inverse of two rows and columns, and of its products with right-hand sides
 
 Step = tuple[tuple[int, ...], tuple[int, ...]]  # rows and columns; see `grouped`

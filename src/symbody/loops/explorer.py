@@ -16,10 +16,10 @@ from symbody.loops.constraints import Constraints
 from symbody.loops.numeric import Numeric, advanced, motions, sliding, velocity_owners
 from symbody.model.mechanism import Mechanism
 
-WALKERS = 48
+WALKERS = 32
 ROUNDS = 6  # of random steps
 STRIDE = 0.5  # rad of the fastest joint, or as many mean lengths, in a random step
-DESCENT, START, SHRINK, GROW = 14, 0.25, 0.6, 1.5  # steps downhill: how many, the first, and by what they change
+DESCENT, START, SHRINK, GROW = 8, 0.25, 0.6, 1.5  # steps downhill: how many, the first, and by what they change
 REACH = 1.2  # rad, or mean lengths: how far beyond the given positions; farther off a lost pivot is a status
 CORRECTIONS = 2
 CLOSED = 1e-3  # rad, or mean lengths: how well a position is closed that tells of pivots

@@ -113,8 +113,8 @@ class Factors:
                 y[r] = z = sum_of_products((d[c], line[k]) for c, line in zip(s.columns, s.inverse, strict=True))
                 for j, u in row.items():
                     d[j] = difference(d[j], _times(u, z))
-        for i, row in enumerate(self.rows):
-            y[row] = sum_of_products((self.core[k, i], d[column]) for k, column in enumerate(self.columns))
+        for i, left in enumerate(self.rows):
+            y[left] = sum_of_products((self.core[k, i], d[column]) for k, column in enumerate(self.columns))
         for s in reversed(self.steps):
             for k, r in enumerate(s.rows):
                 y[r] = difference(y[r], sum_of_products((ls[k], y[i]) for i, ls in s.lower.items()))
@@ -287,7 +287,7 @@ def _eliminate(rows: list[Row], group: tuple[int, ...], columns: tuple[int, ...]
         rows[r] = {}
     square = [[row.pop(c, 0) for c in columns] for row in upper]
     pivot = _determinant(square)
-    inverse = _inverse(square) if len(group) > 1 else ((reciprocal(pivot),),)
+    inverse = _inverse(square).tolist() if len(group) > 1 else [[reciprocal(pivot)]]
     lower: dict[int, tuple[Any, ...]] = {}
     for i, row in enumerate(rows):
         entries = [row.pop(c, 0) for c in columns]

@@ -15,12 +15,14 @@ from symbody.expr.implicit import Condition, check_block
 from symbody.expr.magnitude import Magnitude
 from symbody.expr.node import CONST, Check, Node
 from symbody.formalisms import triples as t3
-from symbody.loops.constraints import Constraints
+from symbody.loops.constraints import Constraints, cut_frames
 from symbody.loops.factors import Factors
+from symbody.loops.numeric import sliding
 from symbody.loops.redundancy import velocity_names
 from symbody.loops.row import Row
 from symbody.loops.structure import Block
 from symbody.loops.unknowns import part_of
+from symbody.model.mechanism import Cut
 
 OPEN = 1e-9  # m or rad: a row that is farther from 0 is not closed
 VANISHING = 1e-7  # of the terms that a pivot or determinant is made of: below, half of the digits are rounding
@@ -35,13 +37,49 @@ MEETING = "Branches of motion meet here, or the mechanism is locked: start from 
 
 
 def bounds(found: Constraints, switches: Iterable[Node] = ()) -> Magnitude:
-    """Bounds of expressions of a Tree's coordinates: parts of quaternions are at most 1, and switches."""
+    """Bounds of expressions of a Tree's coordinates: parts of quaternions are at most 1, and switches.
+
+    Entries of J that belong to cuts are bounded by geometry too: axes are of unit length, and levers at most as long as
+    all links together. What a chain of rotations multiplies out to is no measure of them.
+    """
     tree, quaternions = found.tree, list(switches)
     for part in set(part_of(tree).values()):
         if part.kind in "BF":
             first = part.iq + (3 if part.kind == "F" else 0)
             quaternions += [tree.q[k] for k in range(first, first + 4)]
-    return Magnitude(quaternions)
+    size = Magnitude(quaternions)
+    slides = sliding(tree.mechanism)
+    for cut in tree.mechanism.cuts:
+        reach = _reach(found, cut, size)
+        for row in found.rows:
+            if row.loop != cut.name or reach is None:
+                continue
+            length = tree.node(cut.length) if row.unit == "m^2" else 1
+            for k, e in row.J.items():
+                lever = 1 if slides[k] or row.unit == "rad" else reach
+                if isinstance(e, Node):
+                    size.limit(e, t3.times(length, lever))
+    return size
+
+
+def _reach(found: Constraints, cut: Cut, size: Magnitude) -> Any:
+    """The length of all links between the two frames of a cut, m; None where joints follow others."""
+    first, second, base = cut_frames(found.tree, cut)
+    lengths = [size(x) for f in (first, second) for x in f.position]
+    for f in (first, second):
+        for k in found.tree.ancestors(f.link):
+            if k == base:
+                break
+            link = found.tree.links[k]
+            if any(len(parts) != 1 or parts[0][1] != 1 for parts in link.columns):
+                return None
+            lengths += [size(x) for x in link.offset]
+            if link.kind in "THF":
+                moved = (
+                    list(link.q[:3]) if link.kind == "F" else [t3.times(link.q, link.pitch if link.kind == "H" else 1)]
+                )
+                lengths += [size(x) for x in moved]
+    return sum_of_products((x, 1) for x in lengths)
 
 
 def sound_rows(rows: Sequence[Row], pivots: Sequence[Any], scales: Sequence[Any]) -> list[Condition]:

@@ -270,7 +270,7 @@ def prepared(
         return _connected(mech, settings, given, inputs, outputs, formalism, rules, wanted)
 
     notes = _massless(mech, settings.parameters) if isinstance(mech, Mechanism) else []
-    connected, events, assignments, start = made(partition)
+    connected, events, assignments, start = _first(made, partition)
     flow, t = connected.flow, settings.start
     known = {**(mech.parameters if isinstance(mech, Mechanism) else {}), **flow.parameters}
     check_parameters(flow, settings.parameters, known)
@@ -340,6 +340,17 @@ def _connected(
     return replace(connected, flow=events.flow), events, assignments, given
 
 
+def _first(made: Any, partition: Any) -> Any:
+    """What is made of a partition; of the automatic one, where joints that were named do not fit the branch of the
+    assembled position, as they may that of the start."""
+    try:
+        return made(partition)
+    except ModelError:
+        if partition is None or isinstance(partition, (str, Augmented)) or hasattr(partition, "independent"):
+            raise
+        return made(None)
+
+
 def _for_branch(mech: Mechanism, formalism: str | None, partition: Any, settings: Settings, q: np.ndarray) -> Any:
     """What the user asked of the partition, or one for the branch of the positions q (k, nq) where that does not hold.
 
@@ -353,8 +364,9 @@ def _for_branch(mech: Mechanism, formalism: str | None, partition: Any, settings
 
     if any(c.switched for c in mech.cuts) or any(c.switched for c in mech.couplings):
         return partition  # which constraints are redundant changes with what is closed
-    reduced = is_reduced(mech, formalism, "auto" if partition is None else partition)
-    wanted = partition if reduced and partition is not None else "auto"
+    named = partition is not None and not isinstance(partition, Augmented)
+    reduced = named or is_reduced(mech, formalism, "auto" if partition is None else partition)
+    wanted = partition if named else "auto"
 
     def member(k: int) -> dict[str, float]:
         return {n: float(v if np.ndim(v) == 0 else np.asarray(v)[k]) for n, v in given.items()}

@@ -386,7 +386,8 @@ class Watch:
         count = session.count + len(kept.t) + len(passed.near.t)
         _mark(session, Segment(count, flow, passed.rates), Segment(count + len(passed.t), flow))
         text = "A singular position was passed by inertia."
-        self._say_error(session, passed.instant, passed.error)
+        whole = self._lost(t, x, passed.end, passed.x_end)  # on the ways to it and from it too
+        self._say_error(session, passed.instant, max(passed.error, whole if whole < np.inf else 0.0))
         session.events.append(Event(passed.instant, "singular position", text))
         session.statistics["passages"] = session.statistics.get("passages", 0) + 1
         adopt(session, self.way.connected, self.way.prepared)

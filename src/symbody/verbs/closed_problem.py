@@ -171,14 +171,20 @@ def partition_at(
     A Partition that was given is refused where it leaves out a constraint which is needed at q.
     """
     found = constraints(build_tree(mech))
-    usual = wanted if isinstance(wanted, Partition) else partition_of(mech, found, wanted)
-    closed = tuple({row.loop for row in found.rows if row.switch is not None} - _open_loops(found, usual))
-    if holding(found, usual.rows, np.asarray(q, dtype=float)[None], parameters, time, closed).all():
+    usual = _usual(mech, found, wanted)
+    opened = {found.rows[i].loop for i in usual.open} if usual is not None else set()
+    closed = tuple({row.loop for row in found.rows if row.switch is not None} - opened)
+
+    def suits(positions: np.ndarray) -> bool:
+        return usual is not None and bool(holding(found, usual.rows, positions, parameters, time, closed).all())
+
+    if usual is not None and suits(np.asarray(q, dtype=float)[None]):
         return usual
     branch = branch_of(found, q, parameters, closed, time=time, others=False)
-    if branch.singular or holding(found, usual.rows, branch.positions, parameters, time, closed).all():
+    if usual is not None and (branch.singular or suits(branch.positions)):
         return usual
     if isinstance(wanted, Partition):
+        assert usual is not None
         raise ModelError(
             f"the Partition solves {len(usual.rows)} constraints ({', '.join(usual.row_order)}); on the branch of "
             f"{mech.name} that was given {branch.rank} are independent. Make one for it: sb.partition(mech, q=...)."
@@ -202,13 +208,22 @@ def wanted_at(
 ) -> Chosen:
     """What was asked of the partition, where that holds at the closed position q (nq,); else `partition_at` q."""
     made = partition_at(mech, q, wanted, parameters, time)
-    if isinstance(wanted, Partition) or made is partition_of(mech, constraints(build_tree(mech)), wanted):
+    if isinstance(wanted, Partition) or made is _usual(mech, constraints(build_tree(mech)), wanted):
         return wanted
     return made
 
 
-def _open_loops(found: Constraints, partition: Partition) -> set[str]:
-    return {found.rows[i].loop for i in partition.open}
+def _usual(mech: Mechanism, found: Constraints, wanted: Chosen) -> Partition | None:
+    """The Partition that is wanted, on the branch of the assembled position; None where joints that were named do not
+    fit it, as they may another branch."""
+    if isinstance(wanted, Partition):
+        return wanted
+    try:
+        return partition_of(mech, found, wanted)
+    except ModelError:
+        if isinstance(wanted, str):
+            raise
+        return None
 
 
 def branch_of_mechanism(found: Constraints) -> Branch | None:

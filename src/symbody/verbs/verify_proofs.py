@@ -34,7 +34,7 @@ PRESETS = ("none", "standard", "full")
 ROUNDING = 1e-9  # of an output, by constants that were folded in floats: as forward dynamics is measured
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Made:
     """A System for a quantity of the opened tree, the formalism that made it, and the preset of its rewriting."""
 
@@ -145,6 +145,7 @@ class _Prover:
         self.floats = has_floats(mechanism)
         self.references: dict[tuple[bool, str], Formulas] = {}
         self.twin: Mechanism | None = None
+        self.again: dict[Made, System] = {}  # programs of the twin
 
     def statement(self, made: Made, text: str, kind: str) -> Statement:
         start = time.perf_counter()
@@ -163,8 +164,9 @@ class _Prover:
         """(proof of the same statement over exact numbers, change of the outputs by constants that were rounded)."""
         if self.twin is None:
             self.twin = exact_twin(self.mechanism)
-        again = made_again(self.mechanism, self.twin, made)
-        first, exact = self.sides(made.quantity, again, kind, self.twin, True)
+        if made not in self.again:
+            self.again[made] = made_again(self.mechanism, self.twin, made)
+        first, exact = self.sides(made.quantity, self.again[made], kind, self.twin, True)
         sizes = [a.size for a in second.system.outputs.values()]
         rounding = deviation(second.tape, exact.tape, sizes, self.relations, second.defaults)
         return prove_equal(first, exact, self.relations, self.seed), rounding
