@@ -50,15 +50,15 @@ def closed_checks(
     values: Mapping[str, float] | None = None,
     partition: Chosen = "auto",
     at: Any = None,
-) -> tuple[list[Check], System]:
-    """Checks of the closed mechanism, and the smallest program for its forward dynamics."""
-    smallest = forward_dynamics(mechanism, partition=partition)
+) -> tuple[list[Check], System, Chosen]:
+    """Checks of the closed mechanism, the smallest program for its forward dynamics, and the partition of it."""
     pieces: tuple[Any, ...] = (*mechanism.cuts, *mechanism.couplings)
     if any(piece.switched for piece in pieces):
         refused.append("loops that open and close: only the tree is certified")
-        return [], smallest
+        return [], forward_dynamics(mechanism, partition=partition), partition
     point = ClosedStates(mechanism, states, seed, values, partition, at)
-    return list(_checks(mechanism, point, smallest, refused)), smallest
+    smallest = forward_dynamics(mechanism, partition=point.wanted)
+    return list(_checks(mechanism, point, smallest, refused)), smallest, point.wanted
 
 
 def _checks(mechanism: Mechanism, point: ClosedStates, smallest: System, refused: list[str]) -> Iterator[Check]:
@@ -82,7 +82,7 @@ def _checks(mechanism: Mechanism, point: ClosedStates, smallest: System, refused
     yield Check("closed loops: accelerations by newton_euler equal the reference", distance, DYNAMIC)
     yield from _multipliers(mechanism, point, found, "reduced", given)
     try:
-        full = point.evaluate(forward_dynamics(mechanism, formulation="augmented", lam=True), **given)
+        full = point.evaluate(forward_dynamics(mechanism, formulation="augmented", lam=True, **way), **given)
         distance = accelerations_error(point, np.asarray(full.qdd), given)
         yield Check("augmented equations equal the reference", distance, 1e-8)
         yield from _multipliers(mechanism, point, full, "augmented", given)
