@@ -37,6 +37,7 @@ from symbody.verbs.verify_tree import AGREE, energy_error, frames_error, frames_
 CLOSED = 1e-10  # m or rad: what is left open
 DYNAMIC = 1e-9  # backward error of accelerations and of forces in loops
 GUESS = 1e-2  # by which the guess of dependent coordinates is moved
+RETURNED = 1e-7  # relative, where an iteration came back: it leaves 1e-12, which the condition magnifies twice
 FEW_FRAMES = 40  # frames whose closed motion is compared
 
 __all__ = ["ClosedStates", "closed_checks"]
@@ -203,12 +204,12 @@ def _moved_guess(
     q, qd = np.asarray(found.q)[good], np.asarray(found.qd)[good]
     gap = np.abs(point.closures.gap(q, point.t)).max(initial=0.0)
     yield Check(f"guess moved by {GUESS:g}: the loops are closed (m, rad)", float(gap), CLOSED)
-    yield Check(f"guess moved by {GUESS:g}: velocities keep them closed", velocity_error(point, q, qd), DYNAMIC)
+    yield Check(f"guess moved by {GUESS:g}: velocities keep them closed", velocity_error(point, q, qd), RETURNED)
     if gap <= CLOSED:
         qdd = output_of(result, "qdd")[good]
         there = {k: np.asarray(v)[good] for k, v in given.items()}
         error = accelerations_error(point, qdd, there, q, qd)
-        yield Check(f"guess moved by {GUESS:g}: accelerations equal the reference", error, 1e-8)
+        yield Check(f"guess moved by {GUESS:g}: accelerations equal the reference", error, RETURNED)
 
 
 # -- dynamics
