@@ -87,9 +87,9 @@ def verify(
     if closures and loops:
         from symbody.verbs.verify_loops import closed_checks
 
-        closed, smallest = closed_checks(mechanism, states, seed, refused, values, partition, at)
+        closed, smallest, used = closed_checks(mechanism, states, seed, refused, values, partition, at)
         checks += closed
-        checks += closed_proof(mechanism, smallest, partition, refused, seed)
+        checks += closed_proof(mechanism, smallest, used, refused, seed)
     elif closures:
         refused.append(f"{closures} loop closures: the equations are those of the opened tree")
     return Certificate(
