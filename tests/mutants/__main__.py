@@ -48,15 +48,18 @@ def main() -> int:
                 print(f"unchanged sources are refused on {', '.join(refused)}")
             random = islice(at_random(base, options, missed), options.count)
             mutants = by_hand(base, options) if options.hand else random
-        records = run(pool, mutants)
+        records = []
+        for record in run(pool, mutants):
+            records.append(record)
+            if options.json:  # after each one: a run that is stopped leaves what it found
+                given = {"seed": options.seed, "refused_unchanged": refused, "not_reached": missed[0]}
+                text = json.dumps({**given, "share": share(records), "mutants": records}, indent=1)
+                Path(options.json).write_text(text)
     finally:
         if not options.work:
             shutil.rmtree(work, ignore_errors=True)
     print()
     print(summary(records, missed[0]))
-    if options.json:
-        given = {"seed": options.seed, "count": options.count, "refused_unchanged": refused, "not_reached": missed[0]}
-        Path(options.json).write_text(json.dumps({**given, "share": share(records), "mutants": records}, indent=1))
     good = share(records) >= GOAL and not refused
     print(f"\n{100 * share(records):.1f} % of the effective mutants are refused (wanted {100 * GOAL:.0f} %)")
     return 0 if good else 1
@@ -168,18 +171,15 @@ def _runs(change: Change, lines: set[int]) -> bool:
 # -- changed ones
 
 
-def run(pool: Pool, mutants: Iterator[Job]) -> list[dict[str, Any]]:
+def run(pool: Pool, mutants: Iterator[Job]) -> Iterator[dict[str, Any]]:
     """Records of the mutants, each with what became of it."""
     start = time.monotonic()
-    records = []
-    for job, answer in pool.run(mutants):
+    for number, (job, answer) in enumerate(pool.run(mutants), 1):
         record = {**job.label, **answer}
-        records.append(record)
-        done = f"{len(records):>4} {time.monotonic() - start:>6.0f} s"
         first = record["diff"].splitlines()[1:]
-        what = f"{record['end']:<10} {record['file']}:{record['line']} {record['operator']} {first[0] if first else ''}"
-        print(f"{done}  {what}"[:160], flush=True)
-    return records
+        what = f"{record['end']:<10} {record['name']} {record['file']}:{record['line']} {record['operator']} "
+        print(f"{number:>4} {time.monotonic() - start:>6.0f} s  {what}{first[0] if first else ''}"[:160], flush=True)
+        yield record
 
 
 def at_random(base: Baseline, options: argparse.Namespace, missed: list[int]) -> Iterator[Job]:
