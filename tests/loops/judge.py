@@ -215,6 +215,8 @@ def shaken_guess(case: Case, dependent: Iterable[int], size: float) -> np.ndarra
         # a rotation of which a part is independent has no coordinates of its own for that part
         if m.how == "own" and dependent.issuperset(mine):
             step[mine] = 1.0
+    if any(c.kind == "velocity" for c in case.mech.couplings):
+        step[:] = 0.0  # their velocities depend, their coordinates do not
     step *= np.random.default_rng(case.seed).uniform(-size, size, len(step))
     return moved(case.world, case.q, step)
 

@@ -104,7 +104,7 @@ def _attempt(seed: int, family: str, rng: np.random.Generator) -> Case | None:
     if _whole_rank(world, start) > here:
         return None  # the driven joint would have to stop
     condition = float(s[0] / max(s[most - 1], 1e-300))
-    qd = consistent(world, start, rng.normal(size=world.nv) * (0.0 if rng.random() < 0.15 else 1.0))
+    qd = consistent(world, start, rng.normal(size=world.nv) * rng.choice([0.0, 0.3, 0.3, 1.0]))
     if np.abs(qd).max() > 20 or not _movable(world, start, qd):
         return None
     return Case(
