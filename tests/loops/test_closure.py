@@ -145,7 +145,7 @@ def test_numbers_among_expressions_are_pivots_first():
     with sb.Graph():
         a, b, c, d = sb.symbols("a b c d")
         made = factors(np.array([[a, b, 0], [c, d, 0], [1, 1, 1]], dtype=object))
-    assert [(s.row, s.column) for s in made.steps] == [(2, 2)]
+    assert [(s.rows, s.columns) for s in made.steps] == [((2,), (2,))]
     assert made.rows == (0, 1)
 
 

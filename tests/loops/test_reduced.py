@@ -110,8 +110,9 @@ def test_all_modellings_and_partitions_give_the_same_platform_acceleration():
     assert np.abs(results[0]).max() > 0.1
 
 
-# what this library takes: by formalism "base", and by "auto" with its search
-BASE = [936, 804, 726, 541, 654, 507, 588, 484, 457]
+# what this library takes: by formalism "base", and by "auto" with its search. The first has a block of four whose
+# static pivots vanish at some poses: 936 without rows eliminated together
+BASE = [989, 804, 726, 541, 654, 507, 588, 484, 457]
 AUTO = [800, 710, 660, 520, 605, 485, 560, 470, 445]
 
 

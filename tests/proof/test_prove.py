@@ -70,6 +70,7 @@ EQUAL = [
     ("select(x < y, a, b)", "select(y <= x, b, a)"),
     ("select(x - y < 0, a, b) + select(x < y, b, a)", "a + b"),
     ("sqrt(x)^3/x", "sqrt(x)"),
+    ("sqrt(x^2*cos(y)^2 + x^2*sin(y)^2)", "abs(x)"),
     ("(sqrt(x + y)*a)*(sqrt(x + y)*b)", "(x + y)*a*b"),
     ("1/(sqrt(x) + sqrt(y))", "(sqrt(x) - sqrt(y))/(x - y)"),
     ("x^(2/3)*x^(1/3)", "x"),

@@ -81,7 +81,6 @@ class Walkers:
         scales = {"m": length, "m^2": length**2}
         self._closed = CLOSED * np.array([scales.get(found.rows[r].unit, 1.0) for r in rows])
         self._limits = _limits(mechanism, positions, length)
-        self._motions = [(letter, iq, iv) for letter, iq, iv, _ in motions(mechanism)]
 
     @cached_property
     def visited(self) -> tuple[np.ndarray, np.ndarray]:
@@ -157,13 +156,7 @@ class Walkers:
     def _moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
         full = np.zeros((len(q), self._mechanism.nv))
         full[:, self._columns] = np.clip(step, -1.0, 1.0) * self._unit
-        if any(letter in "BF" and full[:, iv : iv + 6].any() for letter, _, iv in self._motions):
-            return np.array([advanced(self._mechanism, a, b) for a, b in zip(q, full, strict=True)])
-        out = q.copy()
-        for letter, iq, iv in self._motions:
-            if letter not in "BF":
-                out[:, iq] += full[:, iv]
-        return out
+        return advanced(self._mechanism, q, full)
 
 
 def _limits(mechanism: Mechanism, positions: np.ndarray, length: float) -> list[tuple[int, float, float]]:

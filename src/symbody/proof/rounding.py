@@ -37,7 +37,7 @@ DIGITS = 40
 ZERO, ONE = Decimal(0), Decimal(1)
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "abs": abs, "sign": lambda x: Decimal((x > 0) - (x < 0)), "floor": lambda x: Decimal(math.floor(x)),
+    "sign": lambda x: Decimal((x > 0) - (x < 0)), "floor": lambda x: Decimal(math.floor(x)),
     "ceil": lambda x: Decimal(math.ceil(x)), "lt": lambda x: ONE if x > 0 else ZERO,
     "eq": lambda x: ONE if x == 0 else ZERO, "exp": lambda x: x.exp(), "log": lambda x: x.ln(),
     "hypot": lambda x, y: (x * x + y * y).sqrt(), "pow": lambda x, y: x**y,

@@ -3,7 +3,7 @@
 What the field knows is arithmetic, sines and cosines of sums and rational multiples of angles, and that v^(k/d) is the
 k-th power of one root of v. Everything else is an unknown function of its arguments:
 
-    odd functions             f(-x) = -f(x), even ones f(-x) = f(x); abs is even, sign is odd
+    odd functions             f(-x) = -f(x), even ones f(-x) = f(x); sign is odd, |x| is the root of x^2
     max(a, b), min(a, b)      (a + b +- |a - b|) / 2
     a < b, a == b             an unknown function of b - a, of |b - a|; a <= b is not (b < a)
     and, or, not, select      T(a) T(b), ..., T(c) a + (1 - T(c)) b, with T an unknown truth of its argument
@@ -238,9 +238,16 @@ class _Writer:
             return self.choice(op, truths, args, flags)
         if op in ("min", "max"):
             return self.extreme(op, args[0], args[1], flags)
+        if op == "abs":
+            return self.size(args[0], flags)
         if op in EVEN or op in ODD:
             return self.put(EVEN_FUNCTION if op in EVEN else ODD_FUNCTION, args[0], (op,), flags)
         return self.put(FUNCTION, tuple(args), (op,), flags)
+
+    def size(self, a: int, flags: int) -> int:
+        """|a|, which is the root of a^2."""
+        self.tape.nested |= bool(flags & ROOTED)
+        return self.put(ROOT, self.put(PRODUCT2, a, a, flags), 2, flags | ROOTED)
 
     def minus(self, a: int, b: int, flags: int) -> int:
         return self.put(SUM2, a, self.put(NEGATIVE, b, None, flags), flags)
@@ -274,7 +281,7 @@ class _Writer:
         return both if op == "and" else self.minus(self.put(SUM2, first, truths[1], flags), both, flags)
 
     def extreme(self, op: str, a: int, b: int, flags: int) -> int:
-        apart = self.put(EVEN_FUNCTION, self.minus(a, b, flags), ("abs",), flags)
+        apart = self.size(self.minus(a, b, flags), flags)
         apart = apart if op == "max" else self.put(NEGATIVE, apart, None, flags)
         total = self.put(SUM, [a, b, apart], None, flags)
         self.tape.numbers[len(self.tape.flags)] = Fraction(1, 2)

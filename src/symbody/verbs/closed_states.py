@@ -15,7 +15,7 @@ from symbody.model.mechanism import Mechanism
 from symbody.reference import assembly
 from symbody.reference.closures import Closures
 from symbody.reference.dynamics import Motion
-from symbody.verbs.closed_problem import Chosen, partition_of
+from symbody.verbs.closed_problem import Chosen, partition_of, wanted_at
 from symbody.verbs.states import States, given_positions
 
 STARTS = (16, 64)  # random positions from which the reference closes the loops: fewest, most
@@ -26,7 +26,8 @@ WORST_CONDITION = 100.0  # of dependent by independent velocities at the states 
 class ClosedStates(States):
     """Closed positions and velocities, and efforts on the actuated joints; qdd keeps the loops closed, t is 0.
 
-    partition    of the velocities, as the programs have it
+    partition    of the velocities, as the programs have it: on the branch of the first position of the user, if any
+    wanted       the same as the verbs take it
     found        all closed positions with their ranks; `given` of the user come first in q
     others       closed positions whose number of degrees of freedom is not that of the partition
     """
@@ -44,9 +45,13 @@ class ClosedStates(States):
         self.t = 0.0
         self.closures = Closures(self.model)
         rng = np.random.default_rng(seed)
-        self.partition = partition if isinstance(partition, Partition) else _chosen(mechanism, partition)
-        self.independent = list(self.partition.independent)
         self.given = self._closed_by_user(at)
+        self.wanted = partition
+        if len(self.given):
+            self.wanted = wanted_at(mechanism, self.given[0], partition, self.values)
+        chosen = self.wanted
+        self.partition = chosen if isinstance(chosen, Partition) else _chosen(mechanism, chosen)
+        self.independent = list(self.partition.independent)
         nv = self.model.nv
         tries = int(np.clip(WORK // max(nv, 1), *STARTS))
         near = self.given if len(self.given) else None
@@ -88,10 +93,17 @@ class ClosedStates(States):
         """As many positions as asked for, at which dependent velocities follow well from independent ones."""
         if not len(q):
             return q
-        size = np.array([np.linalg.norm(self.by_independent(one)) for one in q])
+        size = np.array([np.linalg.norm(self.by_independent(one)) + self._to_singular(one) for one in q])
         q = q[size <= max(WORST_CONDITION, float(size.min()))]
         order = rng.permutation(len(q))
         return q[np.resize(order, count)]
+
+    def _to_singular(self, q: np.ndarray) -> float:
+        """Condition of J on its rank at a closed q (nq,): large where branches of motion meet."""
+        if not self.rank:
+            return 1.0
+        s = np.linalg.svd(self.closures.jacobian(q[None], self.t)[0], compute_uv=False)
+        return float(s[0] / max(s[self.rank - 1], 1e-300))
 
     # -- what the reference says about dependent velocities
 

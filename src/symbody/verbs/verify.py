@@ -20,6 +20,7 @@ from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_expl
 from symbody.verbs.energy import energy
 from symbody.verbs.states import States
 from symbody.verbs.verify_derivatives import STEP, tree_derivatives
+from symbody.verbs.verify_parameters import parameter_checks
 from symbody.verbs.verify_proofs import Made, closed_proof, proved_checks
 from symbody.verbs.verify_tree import AGREE, tree_checks
 
@@ -77,6 +78,7 @@ def verify(
     if not (closures and loops):
         checks.append(Check("M is positive definite", indefiniteness(m), 0.0))
         checks += _forward(mechanism, point, wanted, refused, made)
+    checks += parameter_checks(mechanism, point, motion, refused, not (closures and loops))
     checks.append(
         Check("power of the efforts is the rate of the energy", _power_balance(mechanism, point, plain), 1e-9)
     )
@@ -85,9 +87,9 @@ def verify(
     if closures and loops:
         from symbody.verbs.verify_loops import closed_checks
 
-        closed, smallest = closed_checks(mechanism, states, seed, refused, values, partition, at)
+        closed, smallest, used = closed_checks(mechanism, states, seed, refused, values, partition, at)
         checks += closed
-        checks += closed_proof(mechanism, smallest, partition, refused, seed)
+        checks += closed_proof(mechanism, smallest, used, refused, seed)
     elif closures:
         refused.append(f"{closures} loop closures: the equations are those of the opened tree")
     return Certificate(
