@@ -466,6 +466,33 @@ def test_directions_select_crossings(kind: Any) -> None:
     assert found.t_before < fall <= found.t_end
 
 
+@pytest.mark.parametrize("method", ["rk4", "verlet", "dopri5", "dopri8"])
+def test_passive_guards_are_logged_and_change_nothing(method: str) -> None:
+    """Without events, with them, and in NumPy: the same steps; the one that acts ends the run as it does alone."""
+    adaptive = method.startswith("dopri")
+    args: Any = ([1.0, 2.0], 0.0, 3.0) if adaptive else ([1.0, 2.0], 0.0, 0.03, 100)
+    more: Any = dict(rtol=1e-6, atol=1e-6, max_step=0.1) if adaptive else {}
+
+    def go(kind: Any, guards: Any, **options: Any) -> Run:
+        run = march(falling, OSCILLATOR, kind, second=[("x", "v")], drift="velocities", guards=guards)
+        return (run.adaptive if adaptive else run.fixed)(method, *args, **more, **options)
+
+    alone, found = go(March, None), go(March, kernel(heights), passive=[1, 1, 1])
+    assert found.status == 0
+    assert np.array_equal(found.x, alone.x)
+    assert found.h_next == alone.h_next
+    assert [step.crossed.tolist() for step in found.log] == [[0, -1, 0], [0, 0, 1], [-1, 0, 0]]
+    for step, instant in zip(found.log, (0.2, 0.55, 0.2 + math.sqrt(0.24))):
+        assert step.t_before < instant <= step.t_end + 1e-9
+    same(found, go(PlainMarch, kernel(heights), passive=[1, 1, 1]))
+    ended = go(March, kernel(heights), directions=[-1, 1, -1])
+    both = go(March, kernel(heights), passive=[0, 1, 1])
+    assert (ended.status, both.status) == (1, 1)
+    assert np.array_equal(ended.x_end, both.x_end)
+    assert len(both.log) == 2
+    same(both, go(PlainMarch, kernel(heights), passive=[0, 1, 1]))
+
+
 def test_members_of_a_batch_meet_their_guards_one_by_one() -> None:
     run = march(falling, OSCILLATOR, guards=kernel(heights))
     plain = march(falling, OSCILLATOR, PlainMarch, guards=kernel(heights))

@@ -321,7 +321,7 @@ def test_without_a_way_to_rest_the_run_stops_there():
 
 
 def test_the_number_of_events_has_a_limit():
-    found = run(oscillator(), [When("zero", "q")], [1.0, 0.0], 1000.0, max_events=7)
+    found = run(oscillator(), [When("zero", "q", reset={"v": "v"})], [1.0, 0.0], 1000.0, max_events=7)
     assert found.outcome is Outcome.TOO_MANY_EVENTS
     assert len(found.events) == 7
 

@@ -40,8 +40,8 @@ class Driver(Protocol):
     """An integrator made ready for one Flow, its parameters and its inputs.
 
     State that is worth keeping between stretches (the next step size, a factorised matrix) stays inside the Driver and
-    never changes results by more than the tolerances. Guards that are `passive` only record: their crossings are located
-    after the step, which is kept as it is. A Driver may also have
+    never changes results by more than the tolerances. Guards that are `passive` only record: their crossings are
+    located after the step, which is kept as it is. A Driver may also have
 
         border(t)           end of the stretch that it would like to do in one go from t on
         span(end)           is told how far the run goes

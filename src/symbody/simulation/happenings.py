@@ -24,7 +24,6 @@ class Happenings:
         self.prepared, self.bound, self.span = prepared, bound, span
         self.handlers = [Handler(rule, prepared, bound) for rule in prepared.events]
         self.instants: list[float] = []
-        self.count = 0
         self.passive, self.directions = prepared.passive, prepared.directions
         self.leaving: set[int] = set()  # passive guards that leave zero from its other side, by a rounding
 
@@ -34,8 +33,8 @@ class Happenings:
         self.leaving = {k for k, way in leaving if self.directions[k] in (0, way)}
         return x
 
-    def record(self, crossings: Sequence[Crossing]) -> tuple[list[Event], Outcome | None]:
-        """(what happened, how the run ends if it does) at events that change nothing."""
+    def record(self, crossings: Sequence[Crossing]) -> list[Event]:
+        """What happened at crossings of guards that change nothing; however many they are, the run goes on."""
         happened: list[Event] = []
         for crossing in crossings:
             events: Sequence[int] = crossing.events
@@ -47,8 +46,7 @@ class Happenings:
                     continue
                 self.handlers[k].count += 1
                 happened.append(Event(crossing.t, self.prepared.events[k].name, ""))
-        self.count += len(happened)
-        return happened, Outcome.TOO_MANY_EVENTS if self.count >= self.most else None
+        return happened
 
     def answer(
         self, t: float, x: np.ndarray, events: tuple[int, ...]
@@ -61,12 +59,14 @@ class Happenings:
             x, text, ends = self.handlers[k].happen(t, x)
             happened.append(Event(t, self.prepared.events[k].name, text))
             stop |= ends
-        self.count += len(happened)
         if stop:
             return x, happened, Outcome.STOPPED
-        if crowded(self.instants, self.span) or self.count >= self.most:
+        if crowded(self.instants, self.span) or self._acted() >= self.most:
             return x, happened, Outcome.TOO_MANY_EVENTS
         return x, happened, None
+
+    def _acted(self) -> int:
+        return sum(h.count for h, passive in zip(self.handlers, self.passive) if not passive)
 
     def counts(self) -> tuple[int, ...]:
         """How often each event has happened."""
@@ -76,11 +76,10 @@ class Happenings:
         """Back to earlier counts, those at t."""
         for handler, count in zip(self.handlers, counts):
             handler.count = int(count)
-        self.count = sum(int(count) for count in counts)
         self.instants = [s for s in self.instants if s <= t]
 
     def take_over(self, old: Happenings) -> None:
         """Go on from where another one of the same events is."""
         for handler, count in zip(self.handlers, old.counts()):
             handler.count = count
-        self.instants, self.count, self.leaving = old.instants, old.count, old.leaving
+        self.instants, self.leaving = old.instants, old.leaving

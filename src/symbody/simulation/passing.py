@@ -241,7 +241,8 @@ def _helper(session: Session) -> NativeAdaptive:
     if helper is not None:
         helper.next = None  # nothing is left of an earlier passage
     if helper is None or feed is not session.feed:
-        flow, options = session.flow.replace(guards=None), {}
+        flow = session.flow.replace(guards=None)
+        options: dict[str, Any] = {}
         if session.happenings is not None and not _acts(session):
             events = session.happenings.prepared
             flow, options = session.flow, {"directions": events.directions, "passive": events.passive}

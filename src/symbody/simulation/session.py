@@ -148,10 +148,10 @@ class Session:
             known = len(self.events)
             leg = self._stretch(stop, wanted[low:high], wanted[low:])
             self._take(leg)
-            crowd = self._record(leg, known)
-            if not leg.outcome.ok or crowd is not None:
+            self._record(leg, known)
+            if not leg.outcome.ok:
                 self._collect_end()
-                return leg.outcome if crowd is None else crowd
+                return leg.outcome
             if self._all_failed():
                 return self._worst()
             if leg.events:
@@ -225,14 +225,12 @@ class Session:
         if not self.ts or self.ts[-1][-1] != self.t:
             self._collect(np.array([self.t]), self.x[..., None, :])
 
-    def _record(self, leg: Leg, known: int) -> Outcome | None:
+    def _record(self, leg: Leg, known: int) -> None:
         """Note the events of a stretch that change nothing, in order with others since the first `known` ones."""
-        if not leg.recorded:
-            return None
-        assert self.happenings is not None
-        happened, ended = self.happenings.record(leg.recorded)
-        self.events[known:] = sorted([*happened, *self.events[known:]], key=lambda event: event.t)
-        return ended
+        if leg.recorded:
+            assert self.happenings is not None
+            happened = self.happenings.record(leg.recorded)
+            self.events[known:] = sorted([*happened, *self.events[known:]], key=lambda event: event.t)
 
     def _happen(self, leg: Leg) -> Outcome | None:
         """Answer the events at the end of a stretch: jumps are recorded before and after; an Outcome ends the run."""
@@ -302,7 +300,8 @@ class Session:
     def drop_anchor(self) -> None:
         """Here a longer run passes too."""
         memory: dict[str, np.ndarray] = getattr(self.driver, "memory", dict)()
-        happened, leaving = (), ()
+        happened: tuple[int, ...] = ()
+        leaving: tuple[int, ...] = ()
         if self.happenings is not None:
             happened, leaving = self.happenings.counts(), tuple(sorted(self.happenings.leaving))
         self.anchor = Anchor(

@@ -178,35 +178,43 @@ class SciPyDriver:
         self, path: Callable[[float], np.ndarray], t0: float, x0: np.ndarray, t1: float, x1: np.ndarray, g0: np.ndarray
     ) -> tuple[Crossing | None, list[Crossing], np.ndarray]:
         """The first crossing in a step that acts, if there is one, those before it that record, and the guards then."""
-        guards, acting, recorded = self.field.guards, np.flatnonzero(~self._passive), []
+        guards, recorded = self.field.guards, []
         left = t0
         for k in range(1, self._looks + 1):
             right = t1 if k == self._looks else t0 + k / self._looks * (t1 - t0)
             g1 = guards(right, x1 if k == self._looks else path(right))
-            fine, event, end = path, None, right
-            for own in (~self._passive, self._passive):
-                way = np.where(own, crossed(g0, g1, self._directions), 0)
-                if way.any() and self.method == "radau":
+            way = crossed(g0, g1, self._directions)
+            if way.any():
+                fine = path
+                if self.method == "radau":
                     # its continuous extension is a cubic, far less accurate than its steps
                     fine = self._again(t0, x0)
-                    g1 = np.where(own, guards(right, fine(right)), g1)
-                    way = np.where(own, crossed(g0, g1, self._directions), 0)
-                if not way.any():
-                    continue
-                if own is not self._passive:
-                    of = lambda t, x: guards(t, x)[acting]  # noqa: E731
-                    found = locate(fine, of, left, right, g0[acting], g1[acting], self._directions[acting])
-                    event = Crossing(found.t, found.x, tuple(acting[list(found.events)].tolist()))
-                    end = min(found.t + 2 * width(left, right), right)  # within its bracket they happen with it
-                    continue
-                g = g1 if event is None else guards(end, fine(end))
-                which = np.flatnonzero(np.where(own, crossed(g0, g, self._directions), 0))
-                each = locate_each(fine, guards, left, end, g0, g, which.tolist())
-                recorded += each if event is None else [Crossing(min(c.t, event.t), c.x, c.events) for c in each]
-            if event is not None:
-                return event, recorded, g1
+                    again = guards(right, fine(right))
+                    # those that act and those that record do not touch each other
+                    for own in (self._passive, ~self._passive):
+                        g1 = np.where(own & (own & (way != 0)).any(), again, g1)
+                event, found = self._located(fine, left, right, g0, g1)
+                recorded += found
+                if event is not None:
+                    return event, recorded, g1
             g0, left = g1, right
         return None, recorded, g0
+
+    def _located(
+        self, path: Callable[[float], np.ndarray], t0: float, t1: float, g0: np.ndarray, g1: np.ndarray
+    ) -> tuple[Crossing | None, list[Crossing]]:
+        """The first crossing between two looks that acts, and those before it that record."""
+        guards, directions, acting = self.field.guards, self._directions, np.flatnonzero(~self._passive)
+        event, end, g = None, t1, g1
+        if crossed(g0, g1, directions)[acting].any():
+            of = lambda t, x: guards(t, x)[acting]  # noqa: E731
+            found = locate(path, of, t0, t1, g0[acting], g1[acting], directions[acting])
+            event = Crossing(found.t, found.x, tuple(acting[list(found.events)].tolist()))
+            end = min(found.t + 2 * width(t0, t1), t1)  # within its bracket they happen with it
+            g = guards(end, path(end))
+        which = np.flatnonzero(crossed(g0, g, directions) * self._passive).tolist()
+        each = locate_each(path, guards, t0, end, g0, g, which)
+        return event, each if event is None else [Crossing(min(c.t, event.t), c.x, c.events) for c in each]
 
     def _follows(self, dense: Any, t0: float, x0: np.ndarray) -> bool:
         """Whether radau's cubic leaves the start of a step as the rates say: then it meets the tolerances inside.

@@ -266,7 +266,11 @@ class _Guards:
     """Guards of events. Those that act are left to SUNDIALS, which ends a step at the first of their roots.
 
     Those that are passive are looked at here, at the ends of steps, and located by the interpolation of the last one.
+
+    silent  after an event: SUNDIALS would look for roots backwards while it interpolates, and return the event again
     """
+
+    silent = False
 
     def __init__(
         self,
@@ -286,10 +290,10 @@ class _Guards:
             return {}
 
         def explicit_form(t: float, y: np.ndarray, out: np.ndarray) -> None:
-            out[:] = self.found(t, np.array(y), self.acting)
+            out[:] = 1.0 if self.silent else self.found(t, np.array(y), self.acting)
 
         def implicit_form(t: float, y: np.ndarray, yp: np.ndarray, out: np.ndarray) -> None:
-            out[:] = self.found(t, np.array(y), self.acting)
+            out[:] = 1.0 if self.silent else self.found(t, np.array(y), self.acting)
 
         function: Any = implicit_form if implicit else explicit_form
         function.terminal = [True] * len(self.acting)
@@ -358,6 +362,7 @@ def _leg(
     events: tuple[int, ...] = ()
     before: tuple[float, np.ndarray] | None = None
     recorded: list[Crossing] = []
+    guards.silent = False
     quiet = guards.found(t, x, guards.passive)
 
     def path(s: float) -> np.ndarray:
@@ -385,6 +390,7 @@ def _leg(
                 break
             if status == EVENT:
                 events = tuple(guards.acting[np.flatnonzero(found.i_events[-1])].tolist())
+                guards.silent = True
             if len(quiet):
                 g = guards.found(t, x, guards.passive)
                 recorded += guards.passed(path, old[0], quiet, t, g)
