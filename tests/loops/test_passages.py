@@ -9,9 +9,11 @@ import pytest
 import symbody as sb
 from loops.passage_models import crossed, five_bar, four_bar, pantograph, parallelogram, slider_crank, watt
 from symbody.formalisms.tree import build_tree
+from symbody.loops import branches
 from symbody.loops.constraints import constraints
 from symbody.loops.partition import Partition, choose_partition
 from symbody.simulation.outcome import Outcome
+from symbody.verbs import closed_problem
 
 RTOL = 1e-9
 RECORDINGS = ({"samples": 21}, {"samples": None}, {"samples": [0.31, 0.6], "outputs": ["energy"]})
@@ -163,11 +165,31 @@ def test_a_watt_linkage_changes_its_partition_at_a_tenth_of_its_steps_at_most():
 # -- loops that open
 
 
-def without_a_row(mech: sb.Mechanism) -> Partition:
+def without_a_row(mech: sb.Mechanism, redundant: tuple[int, ...] = (1,)) -> Partition:
     """As if the second row of the only loop followed from the first, which it does not."""
     found = constraints(build_tree(mech))
     part = choose_partition(found.select([0]), ["crank", "coupler"])
-    return replace(part, redundant=(1,), names=(found.names, part.names[1]))
+    return replace(part, redundant=redundant, names=(found.names, part.names[1]))
+
+
+@pytest.fixture
+def unjudged(monkeypatch):
+    """Partitions are believed at the start of a run."""
+    for module in (branches, closed_problem):
+        monkeypatch.setattr(module, "holding", lambda found, rows, q, *_: np.ones(len(q), dtype=bool))
+
+
+def test_a_partition_without_a_needed_row_is_refused_at_the_start():
+    mech = four_bar(0.1, 0.4, 0.3, 0.4)
+    with pytest.raises(sb.errors.ModelError, match="solves 1 constraints"):
+        sb.simulate(mech, 1.0, q0=[0.3, 0, 0], partition=without_a_row(mech))
+
+
+def test_its_program_refuses_too(unjudged):
+    mech = four_bar(0.1, 0.4, 0.3, 0.4)
+    kernel = sb.forward_dynamics(mech, partition=without_a_row(mech)).compile()
+    with pytest.raises(sb.errors.SolveError, match="left out as redundant"):
+        kernel(sb.assemble(mech, [0.3, 0, 0]), np.zeros(3), np.zeros(3))
 
 
 @pytest.mark.parametrize(
@@ -175,19 +197,20 @@ def without_a_row(mech: sb.Mechanism) -> Partition:
     [{}, {"step": 1e-3}, {"method": "lsoda"}, {"method": "sdirk2", "step": 1e-3},
      pytest.param({"method": "radau"}, marks=pytest.mark.slow)],
 )  # fmt: skip
-def test_a_needed_row_that_was_left_out_ends_the_run_with_a_sentence(options):
+def test_a_needed_row_that_was_left_out_ends_the_run_with_a_sentence(options, unjudged):
+    """Of a partition that says nothing of the row, so that its program does not look at it."""
     mech = four_bar(0.1, 0.4, 0.3, 0.4)
-    run = sb.simulate(mech, 1.0, q0=[0.3, 0, 0], qd0={"crank": 3.0}, partition=without_a_row(mech), **options)
+    run = sb.simulate(mech, 1.0, q0=[0.3, 0, 0], qd0={"crank": 3.0}, partition=without_a_row(mech, ()), **options)
     assert run.outcome is Outcome.LOOP_OPENED
     assert run.t[-1] < 0.1
     for word in ("'pin' has opened", " m (allowed", f"t = {run.t[-1]:.6g} s", "partition"):
         assert word in run.notes[-1]
 
 
-def test_members_of_a_batch_are_watched_too():
+def test_members_of_a_batch_are_watched_too(unjudged):
     mech = four_bar(0.1, 0.4, 0.3, 0.4)
     q0 = np.array([sb.assemble(mech, [0.3, 0, 0])] * 2)
-    run = sb.simulate(mech, 0.1, 1e-3, q0=q0, qd0=[[1.0, 0, 0], [3.0, 0, 0]], partition=without_a_row(mech))
+    run = sb.simulate(mech, 0.1, 1e-3, q0=q0, qd0=[[1.0, 0, 0], [3.0, 0, 0]], partition=without_a_row(mech, ()))
     assert list(run.outcomes) == [Outcome.LOOP_OPENED] * 2
     assert "member 1: at t = 0.001 s loop 'pin' has opened" in run.notes[-1]
     good = sb.simulate(mech, 0.1, 1e-3, q0=q0, qd0=[[1.0, 0, 0], [3.0, 0, 0]])
