@@ -35,7 +35,7 @@ FAMILIES = {**random_planar.FAMILIES, **random_spatial.FAMILIES}
 TIMES = {"dyads": 3, "mixed": 4, "scissor": 2, "chained": 2, "held": 2, "geared": 2}
 TURNS = [name for k in range(max(TIMES.values())) for name in FAMILIES if TIMES.get(name, 1) > k]  # seed by seed
 QUICK = 50  # seeds below this give small mechanisms: they are judged at every change
-MOST_VELOCITIES, FEW_VELOCITIES = 22, 9
+MOST_VELOCITIES, FEW_VELOCITIES = 22, 7
 CONDITION = 1e5  # of J: above it a state is judged by what must hold anyway
 
 
@@ -104,7 +104,7 @@ def _attempt(seed: int, family: str, rng: np.random.Generator) -> Case | None:
     if _whole_rank(world, start) > here:
         return None  # the driven joint would have to stop
     condition = float(s[0] / max(s[most - 1], 1e-300))
-    qd = consistent(world, start, rng.normal(size=world.nv) * (0.0 if rng.random() < 0.15 else 1.0))
+    qd = consistent(world, start, rng.normal(size=world.nv) * rng.choice([0.0, 0.3, 0.3, 1.0]))
     if np.abs(qd).max() > 20 or not _movable(world, start, qd):
         return None
     return Case(

@@ -13,6 +13,11 @@ Z = np.array([0, 0, 1.0])
 PINS = ("ball", "ball", "revolute", "rows", "solid", "universal", "cylindrical", "rows3")
 
 
+def weight(rng: np.random.Generator) -> float:
+    """Gravity of Earth, Mars or the Moon, m/s^2: most linkages run into a singular position within 1 s on Earth."""
+    return float(rng.choice([9.81, 3.7, 1.6, 1.6]))
+
+
 class Plane(Draft):
     """Bars in a plane: every body lies along its x axis at zero angle. poses: x, y, angle of every body.
 
@@ -20,7 +25,7 @@ class Plane(Draft):
     """
 
     def __init__(self, name: str, rng: np.random.Generator, nice: bool) -> None:
-        super().__init__(name, rng, nice, (0, -9.81, 0))
+        super().__init__(name, rng, nice, (0, -weight(rng), 0))
         self.flat: dict[str, np.ndarray] = {}
         self.base = "world"
         where = rng.random()

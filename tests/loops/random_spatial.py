@@ -9,6 +9,7 @@ import numpy as np
 
 from loops.maximal_records import turned
 from loops.random_draft import CUTS, ROWS, Draft
+from loops.random_planar import weight
 
 KINDS = (
     "revolute", "revolute", "revolute", "prismatic", "cylindrical", "universal", "spherical", "ball", "planar",
@@ -172,7 +173,7 @@ def bennett(rng: np.random.Generator, nice: bool, name: str) -> Draft:
 
 def sarrus(rng: np.random.Generator, nice: bool, name: str) -> Draft:
     """Sarrus' linkage: two or three folding pairs of plates in different planes; the top moves straight."""
-    d = Draft(name, rng, nice)
+    d = Draft(name, rng, nice, (0, 0, -weight(rng)))
     size, fold = d.length(0.3, 0.6), float(rng.uniform(0.4, 1.1))
     ends = []
     for k in range(int(rng.integers(2, 4))):
