@@ -32,6 +32,7 @@ def run_hybrid(driver, prepared, bound, t, x, t_end, times, **options) -> Hybrid
         legs.append(leg)
         ts += leg.t.tolist()
         xs += list(leg.x)
+        events += happenings.record(leg.recorded)
         begin, t, x, outcome = t, leg.t_end, leg.x_end, leg.outcome
         if outcome is Outcome.FINISHED and not leg.events and begin < t < t_end:
             continue  # a Driver may return early

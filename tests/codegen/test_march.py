@@ -19,6 +19,7 @@ from scipy.integrate import solve_ivp
 import symbody as sb
 from symbody.codegen.march import March, Run, Signals
 from symbody.codegen.march_plain import PlainMarch
+from symbody.codegen.march_run import LogStep
 from symbody.codegen.methods import METHODS, RungeKutta, Splitting
 from symbody.errors import NameLookupError, ShapeError
 from symbody.expr.external import External
@@ -33,7 +34,11 @@ OSCILLATOR = {"x": "xd", "v": "vd"}
 
 def same(a: Run, b: Run) -> None:
     """Every field to the last bit."""
-    for f in fields(Run):
+    assert len(a.log) == len(b.log)
+    for one, other in zip(a.log, b.log):
+        for f in fields(LogStep):
+            assert np.array_equal(getattr(one, f.name), getattr(other, f.name)), f.name
+    for f in fields(Run)[:-1]:
         left, right = getattr(a, f.name), getattr(b, f.name)
         assert np.shape(left) == np.shape(right), f.name
         assert np.array_equal(left, right, equal_nan=True), f.name
@@ -43,7 +48,7 @@ def member(run: Run, i: int) -> dict[str, np.ndarray]:
     """What a run of this member alone gives."""
     k = int(run.samples[i])
     t = run.t[i] if run.t.ndim == 2 else run.t
-    values = {f.name: getattr(run, f.name)[i] for f in fields(Run) if f.name not in ("t", "x")}
+    values = {f.name: getattr(run, f.name)[i] for f in fields(Run) if f.name not in ("t", "x", "log")}
     return {**values, "t": t[:k], "x": run.x[i, :k]}
 
 
@@ -459,6 +464,33 @@ def test_directions_select_crossings(kind: Any) -> None:
     assert found.crossed.tolist() == [-1, 0, 0]
     fall = 0.1 + math.sqrt(2 * 1.05 / 10)
     assert found.t_before < fall <= found.t_end
+
+
+@pytest.mark.parametrize("method", ["rk4", "verlet", "dopri5", "dopri8"])
+def test_passive_guards_are_logged_and_change_nothing(method: str) -> None:
+    """Without events, with them, and in NumPy: the same steps; the one that acts ends the run as it does alone."""
+    adaptive = method.startswith("dopri")
+    args: Any = ([1.0, 2.0], 0.0, 3.0) if adaptive else ([1.0, 2.0], 0.0, 0.03, 100)
+    more: Any = dict(rtol=1e-6, atol=1e-6, max_step=0.1) if adaptive else {}
+
+    def go(kind: Any, guards: Any, **options: Any) -> Run:
+        run = march(falling, OSCILLATOR, kind, second=[("x", "v")], drift="velocities", guards=guards)
+        return (run.adaptive if adaptive else run.fixed)(method, *args, **more, **options)
+
+    alone, found = go(March, None), go(March, kernel(heights), passive=[1, 1, 1])
+    assert found.status == 0
+    assert np.array_equal(found.x, alone.x)
+    assert found.h_next == alone.h_next
+    assert [step.crossed.tolist() for step in found.log] == [[0, -1, 0], [0, 0, 1], [-1, 0, 0]]
+    for step, instant in zip(found.log, (0.2, 0.55, 0.2 + math.sqrt(0.24))):
+        assert step.t_before < instant <= step.t_end + 1e-9
+    same(found, go(PlainMarch, kernel(heights), passive=[1, 1, 1]))
+    ended = go(March, kernel(heights), directions=[-1, 1, -1])
+    both = go(March, kernel(heights), passive=[0, 1, 1])
+    assert (ended.status, both.status) == (1, 1)
+    assert np.array_equal(ended.x_end, both.x_end)
+    assert len(both.log) == 2
+    same(both, go(PlainMarch, kernel(heights), passive=[0, 1, 1]))
 
 
 def test_members_of_a_batch_meet_their_guards_one_by_one() -> None:

@@ -66,6 +66,22 @@ def test_samples_and_outputs_do_not_change_a_motion_with_passages_and_partitions
     assert recorded_alike(watt(), 0.6, q0={"left": 0.3}, qd0={"left": 3.0}, **options).outcome.ok
 
 
+@pytest.mark.parametrize("options", METHODS)
+def test_recorded_events_do_not_change_a_motion_with_passages(options):
+    """Clocks that strike before, while and after singular positions are passed."""
+    start = {"q0": [1.0, -1.0, 1.0], "qd0": [14.0, -14.0, 14.0], "samples": 21, **options}
+    plain = sb.simulate(parallelogram(), 0.6, **start)
+    instants = [e.t for e in plain.events if e.name == "singular position"]
+    struck = [t + shift for t in instants for shift in (-0.05, -4e-3, -1e-3, 1e-3, 4e-3)]
+    events = [sb.When(f"clock{k}", f"t - {t!r}") for k, t in enumerate(struck)]
+    run = sb.simulate(parallelogram(), 0.6, events=events, **start)
+    assert len(instants) == run.statistics["passages"] >= 3
+    assert [run.statistics.get(n) for n in COUNTS] == [plain.statistics.get(n) for n in COUNTS]
+    assert np.array_equal(run.q, plain.q)
+    assert np.array_equal(run.qd, plain.qd)
+    np.testing.assert_allclose([e.t for e in run.events if e.name.startswith("clock")], struck, rtol=1e-12)
+
+
 @pytest.mark.parametrize("options", [{}, {"step": 2e-3}, {"method": "bdf"}])
 def test_samples_and_outputs_do_not_change_the_motion_of_a_tree(options):
     recorded_alike(sb.load("puma560"), 0.6, q0=[0.1] * 6, **options)

@@ -48,15 +48,18 @@ def main() -> int:
                 print(f"unchanged sources are refused on {', '.join(refused)}")
             random = islice(at_random(base, options, missed), options.count)
             mutants = by_hand(base, options) if options.hand else random
-        records = run(pool, mutants)
+        records = []
+        for record in run(pool, mutants):
+            records.append(record)
+            if options.json:  # after each one: a run that is stopped leaves what it found
+                given = {"seed": options.seed, "refused_unchanged": refused, "not_reached": missed[0]}
+                text = json.dumps({**given, "share": share(records), "mutants": records}, indent=1)
+                Path(options.json).write_text(text)
     finally:
         if not options.work:
             shutil.rmtree(work, ignore_errors=True)
     print()
     print(summary(records, missed[0]))
-    if options.json:
-        given = {"seed": options.seed, "count": options.count, "refused_unchanged": refused, "not_reached": missed[0]}
-        Path(options.json).write_text(json.dumps({**given, "share": share(records), "mutants": records}, indent=1))
     good = share(records) >= GOAL and not refused
     print(f"\n{100 * share(records):.1f} % of the effective mutants are refused (wanted {100 * GOAL:.0f} %)")
     return 0 if good else 1
@@ -96,39 +99,54 @@ def _warm() -> None:
 
 def stored_baseline(pool: Pool, options: argparse.Namespace) -> Baseline:
     """From the file of an earlier run on the same sources, or made anew and written there."""
-    if not options.baseline:
-        return baseline(pool, options.models)
-    path, digest = Path(options.baseline), hashlib.sha256(" ".join(options.models).encode())
-    for file in [*sorted(PACKAGE.rglob("*.py")), *sorted(Path(__file__).parent.glob("*.py"))]:
-        digest.update(file.read_bytes())
-    if path.exists():
-        known, base = pickle.loads(path.read_bytes())
-        if known == digest.hexdigest():
+    path = Path(options.baseline) if options.baseline else None
+    judges = [*PACKAGE.glob("verbs/verify*.py"), *PACKAGE.glob("verbs/*states.py"), *PACKAGE.glob("reference/*.py")]
+    own = [Path(__file__).with_name(name) for name in ("panel.py", "outputs.py", "worker.py")]
+    judged = _digest([*own, *(p for p in PACKAGE.rglob("*.py") if p not in set(judges))], options.models)
+    whole = _digest([*own, *PACKAGE.rglob("*.py")], options.models)
+    base = None
+    if path is not None and path.exists():
+        known, complete, base = pickle.loads(path.read_bytes())
+        if complete == whole:
             return base
-    base = baseline(pool, options.models)
-    path.write_bytes(pickle.dumps((digest.hexdigest(), base)))
+        base = base if known == judged else None
+    # where only the certificate has changed, outputs have not
+    base = outputs_of(pool, options.models) if base is None else base
+    base.certificates = certificates_of(pool, options.models)
+    if path is not None:
+        path.write_bytes(pickle.dumps((judged, whole, base)))
     return base
 
 
-def baseline(pool: Pool, models: list[str]) -> Baseline:
-    """Outputs, lines and certificates of the unchanged sources; a refused model has negative seconds."""
+def _digest(files: list[Path], models: list[str]) -> str:
+    found = hashlib.sha256(" ".join(models).encode())
+    for file in sorted(files):
+        found.update(file.read_bytes())
+    return found.hexdigest()
+
+
+def outputs_of(pool: Pool, models: list[str]) -> Baseline:
+    """Outputs and lines of the unchanged sources."""
     start = time.monotonic()
     base = Baseline({}, {}, {}, {})
-    jobs = [Job(("outputs", m), lambda folder, m=m: baseline_of(m, folder)) for m in models]
-    jobs += [Job(("certificate", m), lambda folder, m=m: certificate_of(m)) for m in models]
-    for job, answer in pool.run(jobs):
-        what, model = job.label
-        if what == "outputs":
-            if not isinstance(answer, bytes):
-                raise SystemExit(f"{model} of the panel: {answer}")
-            base.points[model], base.outputs[model], base.lines[model] = pickle.loads(answer)
-            print(f"  {model:<20} {len(base.outputs[model])} tasks", flush=True)
-        else:
-            good = answer.get("verdict") == "certified"
-            base.certificates[model] = answer["seconds"] if good else -1.0
-            print(f"  {model:<20} {answer.get('verdict', answer)}, {answer.get('seconds', 0.0):.1f} s", flush=True)
-    print(f"unchanged sources: {len(models)} models, {time.monotonic() - start:.0f} s", flush=True)
+    for job, answer in pool.run(Job(m, lambda folder, m=m: baseline_of(m, folder)) for m in models):
+        if not isinstance(answer, bytes):
+            raise SystemExit(f"{job.label} of the panel: {answer}")
+        base.points[job.label], base.outputs[job.label], base.lines[job.label] = pickle.loads(answer)
+        print(f"  {job.label:<20} {len(base.outputs[job.label])} tasks", flush=True)
+    print(f"outputs of unchanged sources: {len(models)} models, {time.monotonic() - start:.0f} s", flush=True)
     return base
+
+
+def certificates_of(pool: Pool, models: list[str]) -> dict[str, float]:
+    """Seconds of each certificate of the unchanged sources, negative where it is refused."""
+    start, found = time.monotonic(), {}
+    for job, answer in pool.run(Job(m, lambda folder, m=m: certificate_of(m)) for m in models):
+        good = answer.get("verdict") == "certified"
+        found[job.label] = answer["seconds"] if good else -1.0
+        print(f"  {job.label:<20} {answer.get('verdict', answer)}, {answer.get('seconds', 0.0):.1f} s", flush=True)
+    print(f"certificates of unchanged sources: {time.monotonic() - start:.0f} s", flush=True)
+    return found
 
 
 def _order(base: Baseline) -> list[str]:
@@ -153,18 +171,15 @@ def _runs(change: Change, lines: set[int]) -> bool:
 # -- changed ones
 
 
-def run(pool: Pool, mutants: Iterator[Job]) -> list[dict[str, Any]]:
+def run(pool: Pool, mutants: Iterator[Job]) -> Iterator[dict[str, Any]]:
     """Records of the mutants, each with what became of it."""
     start = time.monotonic()
-    records = []
-    for job, answer in pool.run(mutants):
+    for number, (job, answer) in enumerate(pool.run(mutants), 1):
         record = {**job.label, **answer}
-        records.append(record)
-        done = f"{len(records):>4} {time.monotonic() - start:>6.0f} s"
         first = record["diff"].splitlines()[1:]
-        what = f"{record['end']:<10} {record['file']}:{record['line']} {record['operator']} {first[0] if first else ''}"
-        print(f"{done}  {what}"[:160], flush=True)
-    return records
+        what = f"{record['end']:<10} {record['name']} {record['file']}:{record['line']} {record['operator']} "
+        print(f"{number:>4} {time.monotonic() - start:>6.0f} s  {what}{first[0] if first else ''}"[:160], flush=True)
+        yield record
 
 
 def at_random(base: Baseline, options: argparse.Namespace, missed: list[int]) -> Iterator[Job]:

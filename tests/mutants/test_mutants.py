@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from mutants.hand import PATCHES, patched
-from mutants.operators import OPERATORS, Change, changes, diff, is_valid
+from mutants.operators import OPERATORS, changes, diff, is_valid
 from mutants.outputs import differences
 from mutants.pool import Job, Pool
+from mutants.readers import disagreement, reader_baseline
 from mutants.report import share, summary
 from mutants.scope import PACKAGE, draw, mechanics_files, reader_files
 from mutants.worker import Baseline, baseline_of, judge
@@ -150,5 +151,16 @@ def test_an_effect_is_told_from_none_and_refused(tmp_path):
     assert (tmp_path / "slot0" / "src" / "symbody" / file).read_text(encoding="utf-8") == source
 
 
-def test_change_is_a_record():
-    assert Change("sign", 1, 1, 0, 1, "-a", (0, 0), 0, False).applied("a\n") == "-a\n"
+def test_unchanged_readers_agree_with_the_other_programs():
+    pytest.importorskip("pinocchio")
+    pytest.importorskip("mujoco")
+    base = pickle.loads(reader_baseline(PACKAGE))
+    assert {name.split()[0] for name in base} == {"urdf", "mjcf"}
+    files = {file for _, _, _, lines in base.values() for file in lines}
+    assert {"model/urdf.py", "model/mjcf.py", "model/builder.py", "model/pose.py"} <= files
+
+
+def test_a_reader_is_judged_by_numbers_of_the_other_program():
+    mine = {"M": np.eye(2), "limits of a": np.array([-1.0, np.inf])}
+    assert disagreement(mine, {**mine}) == {}
+    assert set(disagreement(mine, {**mine, "limits of a": np.array([-1.0, 3.0])})) == {"limits of a"}

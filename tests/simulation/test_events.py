@@ -39,17 +39,17 @@ class Still:
 
 def make_driver(method, prepared, field, tolerance=1e-10):
     """Drivers of all kinds by name; native ones take flows without signals."""
-    flow, directions = prepared.flow, prepared.directions
+    flow, guards = prepared.flow, {"directions": prepared.directions, "passive": prepared.passive}
     if method.startswith("cvode"):
         pytest.importorskip("sksundae")
-        return CvodeDriver(field, method, rtol=tolerance, atol=tolerance, directions=directions)
+        return CvodeDriver(field, method, rtol=tolerance, atol=tolerance, **guards)
     if method in ("dopri5", "dopri8"):
-        return NativeAdaptive(flow, method, Still(), tolerance, tolerance, directions=directions)
+        return NativeAdaptive(flow, method, Still(), tolerance, tolerance, **guards)
     if method == "rk4":
-        return NativeFixed(flow, method, Still(), 0.0, 0.01, directions=directions)
+        return NativeFixed(flow, method, Still(), 0.0, 0.01, **guards)
     if method in ("midpoint", "sdirk3", "generalized_alpha"):
-        return ImplicitFixed(flow, method, Still(), 0.0, 0.01, directions=directions)
-    return SciPyDriver(field, method, rtol=tolerance, atol=tolerance, directions=directions)
+        return ImplicitFixed(flow, method, Still(), 0.0, 0.01, **guards)
+    return SciPyDriver(field, method, rtol=tolerance, atol=tolerance, **guards)
 
 
 def run(flow, events, x0, end, times=NONE, method="dop853", signals=None, parameters=None, start=0.0, **options):
@@ -321,7 +321,7 @@ def test_without_a_way_to_rest_the_run_stops_there():
 
 
 def test_the_number_of_events_has_a_limit():
-    found = run(oscillator(), [When("zero", "q")], [1.0, 0.0], 1000.0, max_events=7)
+    found = run(oscillator(), [When("zero", "q", reset={"v": "v"})], [1.0, 0.0], 1000.0, max_events=7)
     assert found.outcome is Outcome.TOO_MANY_EVENTS
     assert len(found.events) == 7
 

@@ -77,6 +77,7 @@ class March:
         signals: Signals | None = None,
         parameters: Mapping[str, Any] | None = None,
         directions: Any = None,
+        passive: Any = None,
         threads: int | None = None,
     ) -> Run:
         """`steps` steps of length h from x (nx,) or (b, nx) at t, with samples after every `every` steps and the last.
@@ -84,15 +85,16 @@ class March:
         t, h: numbers, or (b,) one for each member. method: a name or table; None where there is a step map.
         parameters: by name, with a batch dimension in front where they differ by member.
         directions: (ng,) 1 only upward crossings of a guard count, -1 only downward ones, 0 (default) both.
+        passive: (ng,) not 0 where crossings of a guard do not end the run, but are logged (of one state).
         """
         table = check_method(self.ports, method)
         if steps < 0 or every < 1:
             raise ShapeError(f"steps is {steps} and every is {every}; expected at least 0 and at least 1.")
-        data = Members(self.ports, x, parameters, signals, directions)
+        data = Members(self.ports, x, parameters, signals, directions, passive)
         shared = np.ndim(t) == 0 and np.ndim(h) == 0 and not data.own_signals
         data.times(t, h)
         room = -(-steps // every)
-        data.samples(room)
+        data.samples(room, steps)
         places = self._places_fixed(table)
         rates = max((p.number for p in places if p.target == "K"), default=0) + 1
         native = function(fixed_module(table, host().lanes, self.step_node if table is None else 0.0), "march")
@@ -131,6 +133,7 @@ class March:
         signals: Signals | None = None,
         parameters: Mapping[str, Any] | None = None,
         directions: Any = None,
+        passive: Any = None,
         threads: int | None = None,
     ) -> Run:
         """From x (nx,) or (b, nx) at t (a number or (b,)) to t_end exactly, which may lie before t.
@@ -141,10 +144,10 @@ class March:
         """
         table = check_method(self.ports, method, adaptive=True)
         assert isinstance(table, RungeKutta)
-        data = Members(self.ports, x, parameters, signals, directions)
+        data = Members(self.ports, x, parameters, signals, directions, passive)
         sign = data.span(t, float(t_end), first_step)
         wanted = data.wanted(times, sign)
-        data.samples(wanted.size if times is not None else FIRST_ROOM)
+        data.samples(wanted.size if times is not None else FIRST_ROOM, max_steps)
         tolerance = check_tolerance(rtol, atol, self.nx)
         stages = table.stages + 1 + len(table.extra_a)
         places = [Place("rates", _source(i, table.stages), "K", i, self.ports.rate_offsets) for i in range(stages)]

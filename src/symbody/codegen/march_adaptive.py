@@ -430,7 +430,11 @@ class Adaptive(Block):
         r = self.r
         self._at_end(-INSIDE)
         self.guards()
-        with r.loop(self.count) as lane, r.when(self.is_set("accepted", lane)), r.when(self.crossings(lane)):
+
+        def crossings(lane: str) -> str:
+            return self.crossings(lane, lambda: (self.lane("T", lane), self.lane("TB", lane)))
+
+        with r.loop(self.count) as lane, r.when(self.is_set("accepted", lane)), r.when(crossings(lane)):
             self.end(lane, str(GUARD))
 
     def _fresh(self) -> None:

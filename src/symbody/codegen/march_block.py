@@ -199,14 +199,16 @@ class Block:
         r.store("1", r.pointer("done"), lane, "i64")
         self.alive.set(r.sub(self.alive.get(), "1"))
 
-    def crossings(self, lane: str) -> str:
-        """i1: whether a guard of the lane changed its sign in an accepted step; notes which, and keeps the new values.
+    def crossings(self, lane: str, times: Callable[[], tuple[str, str]]) -> str:
+        """i1: whether a guard of the lane ends it: it changed its sign in an accepted step, and is not passive.
 
-        Zero before does not count, zero after does: a step that starts on an event does not find it again.
+        Notes which did, and keeps the new values. Where only passive ones did, the step is put into the log, and the
+        lane goes on. Zero before does not count, zero after does: a step that starts on an event does not find it
+        again. times: (t_end, t_before).
         """
         r = self.r
         ng = r.word("ng")
-        found = r.variable("i1", "false")
+        found, noted = (r.variable("i1", "false") for _ in range(2))
         row, out = r.mul(lane, ng), r.mul(r.add(self.first, lane), ng)
         zero = r.literal(0.0)
         with r.loop(ng) as g:
@@ -220,5 +222,28 @@ class Block:
             how = r.select(up, "1", r.select(down, "-1", "0", "i64"), "i64")
             r.store(how, r.pointer("crossed"), r.add(out, g), "i64")
             r.store(after, r.pointer("G0"), place)
-            found.set(r.either(found.get(), r.either(up, down)))
+            either, passive = r.either(up, down), r.compare("ne", r.load(r.pointer("passive"), g, "i64"), "0")
+            noted.set(r.either(noted.get(), r.both(either, passive)))
+            found.set(r.either(found.get(), r.both(either, r.negate(passive))))
+        with r.when(r.both(noted.get(), r.negate(found.get()))):
+            self._log(lane, times(), out)
         return found.get()
+
+    def _log(self, lane: str, times: tuple[str, str], crossed: str) -> None:
+        """The step from XB to X as the next row of the lane's log; see `LogStep`."""
+        r = self.r
+        member, nx, ng = r.add(self.first, lane), r.word("nx"), r.word("ng")
+        count = r.load(r.pointer("n_log"), member, "i64")
+        width = r.add(r.add(r.mul(nx, "2"), ng), "2")
+        row = r.at(r.pointer("log"), r.mul(r.add(r.mul(member, r.word("log_room")), count), width))
+        for place, value in zip(("1", "0"), times):
+            r.store(value, row, place)
+        states, here = r.at(row, "2"), r.mul(lane, nx)
+        before, after = (r.at(r.pointer(name), here) for name in ("XB", "X"))
+        with r.loop(nx) as e:
+            r.store(r.load(before, e), states, e)
+            r.store(r.load(after, e), states, r.add(nx, e))
+        signs = r.at(states, r.mul(nx, "2"))
+        with r.loop(ng) as g:
+            r.store(r.load(r.pointer("crossed"), r.add(crossed, g), "i64"), signs, g, "i64")
+        r.store(r.add(count, "1"), r.pointer("n_log"), member, "i64")

@@ -151,9 +151,13 @@ def _stop(k: Block, lane: str, status: str, steps: str, before: str, revert: str
 
 def _guards(k: Block, i: str, now: str) -> None:
     r = k.r
+
+    def crossings(lane: str) -> str:
+        return k.crossings(lane, lambda: (_time(k, lane, now), _time(k, lane, i)))
+
     k.at_time(1.0)
     k.guards()
-    with r.loop(k.count) as lane, r.when(_running(k, lane)), r.when(k.crossings(lane)):
+    with r.loop(k.count) as lane, r.when(_running(k, lane)), r.when(crossings(lane)):
         _stop(k, lane, str(GUARD), now, i, "false")
 
 

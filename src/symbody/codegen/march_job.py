@@ -30,6 +30,8 @@ WORDS = (
     *("timed", "varying", "knots", "n_knots", "values", "member_stride", "hold"),
     # data of all members
     *("x", "t", "h", "x_end", "t_end", "x_before", "t_before", "status", "crossed", "directions"),
+    # guards that end nothing, and the steps in which they crossed
+    *("passive", "log", "n_log", "log_room"),
     *("steps", "rejected", "evaluations", "samples", "t_samples", "n_samples", "room"),
     # fixed steps
     *("n_steps", "every", "reuse"),

@@ -15,7 +15,7 @@ from symbody.codegen.llvm_values import LIBM
 from symbody.codegen.march_control import SMALLEST_MEMORY
 from symbody.codegen.march_job import PAUSED
 from symbody.codegen.march_ports import Ports, parameters_of
-from symbody.codegen.march_run import Run, Signals
+from symbody.codegen.march_run import LogStep, Run, Signals
 from symbody.codegen.march_workspace import Place, Sizes, Workspace
 from symbody.codegen.methods import METHODS, Method, RungeKutta, Splitting
 from symbody.codegen.ranges import run_ranges
@@ -28,7 +28,9 @@ BLOCK = 32
 class Members:
     """The arrays of all members of a run, and the run over blocks and threads."""
 
-    def __init__(self, ports: Ports, x: Any, parameters: Any, signals: Signals | None, directions: Any) -> None:
+    def __init__(
+        self, ports: Ports, x: Any, parameters: Any, signals: Signals | None, directions: Any, passive: Any = None
+    ) -> None:
         self.ports = ports
         states = np.asarray(x, dtype=float)
         if states.ndim not in (1, 2) or states.shape[-1] != ports.nx:
@@ -52,6 +54,8 @@ class Members:
             **{n: np.zeros(b, dtype=np.int64) for n in ("status", "steps", "rejected", "evaluations", "n_samples")},
             "crossed": np.zeros((b, ports.ng), dtype=np.int64),
             "directions": directions_of(directions, ports.ng),
+            "passive": passive_of(passive, ports.ng),
+            "n_log": np.zeros(b, dtype=np.int64),
         }
         self._read_signals(signals, batch)
 
@@ -116,8 +120,11 @@ class Members:
         r["x"] = np.where(waiting[:, None], r["x_end"], r["x"])
         r["t"] = np.where(waiting, r["t_end"], r["t"])
 
-    def samples(self, room: int) -> None:
+    def samples(self, room: int, steps: int) -> None:
+        """Room for samples, and for so many steps in the log where it is needed: most of it is never touched."""
         self.room = room
+        self.log_room = steps if self.result["passive"].any() else 0
+        self.result["log"] = np.empty((self.count, self.log_room, 2 + 2 * self.ports.nx + self.ports.ng))
         self.result["samples"] = np.empty((self.count, room, self.ports.nx))
         self.result["t_samples"] = np.empty((self.count, room))
 
@@ -143,7 +150,7 @@ class Members:
             except IndexError:
                 w = Workspace(sizes, self.entries, places, p.offsets, p.signals)
             w.set(**{name: array.ctypes.data for name, array in self.result.items()})
-            w.set(room=self.room, **self.signal_words)
+            w.set(room=self.room, log_room=self.log_room, **self.signal_words)
             prepare(w)
             w.begin_at(begin)
             native(w.job, begin, end)
@@ -176,6 +183,17 @@ class Members:
             crossed=r["crossed"].reshape(*shape, self.ports.ng),
             evaluations=evaluations.reshape(shape),
             h_next=h_next.reshape(shape),
+            log=() if shape else self._logged(),
+        )
+
+    def _logged(self) -> tuple[LogStep, ...]:
+        """Of one state."""
+        nx = self.ports.nx
+        rows = self.result["log"][0, : int(self.result["n_log"][0])].copy()
+        signs = rows[:, 2 + 2 * nx :].view(np.int64)
+        return tuple(
+            LogStep(float(row[0]), row[2 : 2 + nx], float(row[1]), row[2 + nx : 2 + 2 * nx], sign)
+            for row, sign in zip(rows, signs)
         )
 
 
@@ -183,6 +201,13 @@ def directions_of(given: Any, ng: int) -> np.ndarray:
     array = np.zeros(ng, dtype=np.int64) if given is None else np.ascontiguousarray(given, dtype=np.int64)
     if array.shape != (ng,):
         raise ShapeError(f"directions has shape {array.shape}; expected ({ng},), one for each guard.")
+    return array
+
+
+def passive_of(given: Any, ng: int) -> np.ndarray:
+    array = np.zeros(ng, dtype=np.int64) if given is None else np.ascontiguousarray(given, dtype=np.int64)
+    if array.shape != (ng,):
+        raise ShapeError(f"passive has shape {array.shape}; expected ({ng},), one for each guard.")
     return array
 
 

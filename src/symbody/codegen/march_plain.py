@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.march_members import check_method, check_tolerance, directions_of, wanted_times
+from symbody.codegen.march_members import check_method, check_tolerance, directions_of, passive_of, wanted_times
 from symbody.codegen.march_plain_member import Member
 from symbody.codegen.march_ports import Ports, parameters_of
 from symbody.codegen.march_run import Run, Signals
@@ -53,10 +53,11 @@ class PlainMarch:
         signals: Signals | None = None,
         parameters: Mapping[str, Any] | None = None,
         directions: Any = None,
+        passive: Any = None,
         threads: int | None = None,
     ) -> Run:
         table = check_method(self.ports, method)
-        members, shape = self._members(x, signals, parameters, directions)
+        members, shape = self._members(x, signals, parameters, directions, passive)
         starts, lengths = (np.broadcast_to(np.asarray(v, dtype=float), (len(members),)) for v in (t, h))
         found = [
             m.fixed(table, float(t0), float(step), steps, every, self.step_node)
@@ -83,11 +84,12 @@ class PlainMarch:
         signals: Signals | None = None,
         parameters: Mapping[str, Any] | None = None,
         directions: Any = None,
+        passive: Any = None,
         threads: int | None = None,
     ) -> Run:
         table = check_method(self.ports, method, adaptive=True)
         assert isinstance(table, RungeKutta)
-        members, shape = self._members(x, signals, parameters, directions)
+        members, shape = self._members(x, signals, parameters, directions, passive)
         b = len(members)
         starts = np.broadcast_to(np.asarray(t, dtype=float), (b,))
         sign = -1.0 if (t_end < starts).any() else 1.0
@@ -104,7 +106,7 @@ class PlainMarch:
         return _stacked(found, shape, room, wanted if times is not None else None)
 
     def _members(
-        self, x: Any, signals: Signals | None, parameters: Any, directions: Any
+        self, x: Any, signals: Signals | None, parameters: Any, directions: Any, passive: Any
     ) -> tuple[list[Member], tuple[int, ...]]:
         p = self.ports
         states = np.asarray(x, dtype=float)
@@ -122,7 +124,7 @@ class PlainMarch:
                 raise NameLookupError(f"The rates depend on {names}; give their values as signals=Signals(...).")
             signals = Signals([0.0], np.zeros((1, 0)))
         times, values = signals.table(p.nu, count if shape else None)
-        wanted = directions_of(directions, p.ng)
+        wanted, quiet = directions_of(directions, p.ng), passive_of(passive, p.ng) != 0
         members = []
         for i in range(count):
             kernels = {}
@@ -132,7 +134,7 @@ class PlainMarch:
                     kernel = kernel.bind({n: np.asarray(v)[i] if n in batched else v for n, v in mine.items()})
                 kernels[kind] = kernel
             own = values[i] if values.ndim == 3 else values
-            members.append(Member(p, kernels, rows[i].copy(), (times, own, signals), wanted))
+            members.append(Member(p, kernels, rows[i].copy(), (times, own, signals), wanted, quiet))
         return members, shape
 
 
@@ -160,5 +162,6 @@ def _stacked(found: list[dict[str, Any]], shape: tuple[int, ...], room: int, tim
         t=t,
         x=x.reshape(*shape, *x.shape[1:]),
         samples=counts.reshape(shape),
+        log=() if shape else tuple(found[0]["log"]),
         **{n: v.reshape((*shape, *v.shape[1:])) for n, v in fields.items()},
     )

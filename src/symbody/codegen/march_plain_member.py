@@ -11,7 +11,7 @@ import numpy as np
 from symbody.codegen.march_control import BACK, GROW, ROUNDING, SAFETY, SHRINK, SMALLEST_MEMORY, exponents
 from symbody.codegen.march_job import FAILED, GUARD, INSIDE, NOT_FINITE, REACHED, TOO_MANY, TOO_SMALL
 from symbody.codegen.march_ports import Ports
-from symbody.codegen.march_run import Signals
+from symbody.codegen.march_run import LogStep, Signals
 from symbody.codegen.march_splitting import DRIFTS
 from symbody.codegen.methods import Method, RungeKutta, Splitting
 
@@ -26,10 +26,12 @@ class Member:
         x: np.ndarray,
         signals: tuple[np.ndarray, np.ndarray, Signals],
         directions: np.ndarray,
+        passive: np.ndarray,
     ) -> None:
         self.ports, self.kernels, self.x = ports, kernels, x
         self.knots, self.values, self.kind = signals
-        self.directions = directions
+        self.directions, self.passive = directions, passive
+        self.log: list[LogStep] = []
         self.failed = False
         self.evaluations = 0
         self.reuse = ports.project is None and not self.kind.jumps(self.knots)
@@ -97,6 +99,14 @@ class Member:
         down = (before > 0) & (after <= 0) & (self.directions <= 0)
         return up.astype(np.int64) - (down & ~up).astype(np.int64)
 
+    def _ends(self, crossed: np.ndarray, start: tuple[float, np.ndarray], end: tuple[float, np.ndarray]) -> bool:
+        """Whether a crossing ends the run; a step with passive ones alone is put into the log."""
+        if (crossed != 0)[~self.passive].any():
+            return True
+        if crossed.any():
+            self.log.append(LogStep(*start, *end, crossed))
+        return False
+
     # -- fixed steps
 
     def fixed(self, method: Method | None, t: float, h: float, steps: int, every: int, node: float) -> dict[str, Any]:
@@ -123,7 +133,7 @@ class Member:
             after = self.guards(x, now + h, now + h - INSIDE * h)
             crossed = self.crossed(guards, after)
             guards = after
-            if crossed.any():
+            if self._ends(crossed, (now, before), (t + taken * h, x)):
                 status = GUARD
                 break
             if taken % every == 0 or taken == steps:
@@ -138,6 +148,7 @@ class Member:
             x_before=before,
             status=status,
             crossed=crossed,
+            log=self.log,
             steps=taken,
             rejected=0,
             evaluations=self.evaluations,
@@ -267,7 +278,7 @@ class Member:
             after = self.guards(x, t, t - INSIDE * h)
             crossed = self.crossed(guards, after)
             guards = after
-            status = GUARD if crossed.any() else status
+            status = GUARD if self._ends(crossed, (t_before, x_before), (t, x)) else status
             if self.reuse:
                 first = k[method.stages]
             else:
@@ -289,6 +300,7 @@ class Member:
             x_before=x_before,
             status=status,
             crossed=crossed,
+            log=self.log,
             steps=steps,
             rejected=rejected,
             evaluations=self.evaluations,

@@ -44,6 +44,17 @@ class Signals:
 
 
 @dataclass(frozen=True, eq=False)
+class LogStep:
+    """A step in which only passive guards crossed zero; x_before, x_end (nx,), crossed (ng,) signs."""
+
+    t_before: float
+    x_before: np.ndarray
+    t_end: float
+    x_end: np.ndarray
+    crossed: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Run:
     """How a march went; arrays have the batch dimension in front where x had one.
 
@@ -58,6 +69,7 @@ class Run:
     crossed            (..., ng) signs of the crossings in the last step
     steps, rejected, evaluations   counts
     h_next             proposal for the next adaptive step
+    log                of one state: the steps in which passive guards crossed, but for the one that ended the run
     """
 
     t: np.ndarray
@@ -73,3 +85,4 @@ class Run:
     rejected: np.ndarray
     evaluations: np.ndarray
     h_next: np.ndarray
+    log: tuple[LogStep, ...] = ()

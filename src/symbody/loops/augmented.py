@@ -21,6 +21,7 @@ from symbody.expr.evaluate import evaluate
 from symbody.expr.functions import as_nodes, call
 from symbody.expr.implicit import Condition
 from symbody.expr.linear_algebra import Symmetric, ldlt, lu, solve_ldlt, solve_lu
+from symbody.expr.magnitude import Magnitude
 from symbody.expr.node import Check, Node
 from symbody.expr.walk import at, free_symbols
 from symbody.formalisms import triples as t3
@@ -32,6 +33,7 @@ from symbody.loops.soundness import BRANCH, MEETING, VANISHING, bounds, guard, s
 SAMPLES = 3  # states at which M and pivots are judged
 SINGULAR = 1e-12  # eigenvalue of M, scaled to a unit diagonal, that counts as none
 FOLLOWED = 1e-4  # of its terms: what is left of a redundant row, of loops that drift apart a little
+ROUNDING = 1e-9  # of its entries times all accelerations, or 1 m/s^2 or rad/s^2: what a redundant row may miss
 SOFT = 1e-10  # by which switched rows yield that may follow from others, in the units of J M^-1 J^T
 
 
@@ -83,7 +85,9 @@ def augmented(
     for i, r in enumerate(kept, len(free)):
         lam[r] = difference(0, x[i])
     left = [row for r, row in enumerate(found.rows) if r not in set(kept)]
-    conditions = [_followed(row, qdd, _right(found, row, alpha, beta)) for row in left]
+    magnitude = bounds(found)
+    fastest = sum_of_products((call("abs", x), 1) for x in qdd if isinstance(x, Node)) if left else 0
+    conditions = [_followed(row, qdd, _right(found, row, alpha, beta), fastest, magnitude) for row in left]
     block = guard("same_branch", conditions, BRANCH)
     if block is None:
         return qdd, lam
@@ -92,13 +96,17 @@ def augmented(
     return tied[:n], tied[n:]
 
 
-def _followed(row: Row, qdd: Array, right: Any) -> Condition:
-    """J qdd = right of a row that was left out: then these are the accelerations with all rows."""
+def _followed(row: Row, qdd: Array, right: Any, fastest: Any, size: Magnitude) -> Condition:
+    """J qdd = right of a row that was left out: then these are the accelerations with all rows.
+
+    fastest: the size of all accelerations; a row may bind joints that do not move at all, up to rounding.
+    """
     terms = [t3.times(e, qdd[k]) for k, e in row.J.items()]
     sizes = [call("abs", x) if isinstance(x, Node) else abs(x) for x in (*terms, right)]
     words = f"{row.name}, which was left out as redundant, does not follow from the other constraints here"
     value = difference(sum_of_products((x, 1) for x in terms), right)
-    return Check("below", words), value, t3.times(FOLLOWED, sum_of_products((x, 1) for x in sizes))
+    rounding = t3.times(ROUNDING, sum_of_products((size(e), t3.plus(1, fastest)) for e in row.J.values()))
+    return Check("below", words), value, t3.plus(rounding, t3.times(FOLLOWED, sum_of_products((x, 1) for x in sizes)))
 
 
 def _right(found: Constraints, row: Row, alpha: Any, beta: Any) -> Any:

@@ -81,10 +81,11 @@ def holding(
     parameters: Mapping[str, Any] | None = None,
     time: float = 0.0,
     closed: Collection[str] = (),
+    columns: Sequence[int] | None = None,
 ) -> np.ndarray:
     """(k,) bool: whether `rows` are independent at the closed positions q (k, nq), and the others follow from them.
 
-    parameters: numbers, or arrays (k,).
+    parameters: numbers, or arrays (k,). columns: velocities that they must be solvable for (None: any).
     """
     shut = [i for i, row in enumerate(found.rows) if row.switch is None or row.loop in closed]
     if not shut:
@@ -94,6 +95,9 @@ def holding(
     part = np.linalg.svd(J[:, [shut.index(i) for i in rows if i in set(shut)]], compute_uv=False)
     least = NONZERO * whole[:, :1]
     out: np.ndarray = ((part > least).sum(axis=1) == len(rows)) & ((whole > least).sum(axis=1) == len(rows))
+    if columns is not None:
+        solved = np.linalg.svd(J[:, [shut.index(i) for i in rows]][:, :, list(columns)], compute_uv=False)
+        out &= (solved > least).all(axis=1)
     return out
 
 

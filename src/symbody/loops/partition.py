@@ -53,6 +53,7 @@ class Partition:
                   velocities only; then the coordinates of dependent velocities that are not in them are states.
                   position_pivots, position_spare: as `pivots` and `spare`
     condition     at the worst regular sample, scaled: largest singular value of J by the smallest of J_v; or nan
+    least         the same at the best sample
     explanation   sentences: why this choice
     names         of all constraints, and of all velocities
     """
@@ -67,6 +68,7 @@ class Partition:
     position_pivots: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     condition: float = float("nan")
     explanation: str = ""
+    least: float = float("nan")
     given: frozenset[int] = frozenset()
     names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     spare: dict[int, Spare] = field(default_factory=dict)
@@ -211,7 +213,8 @@ def _made(
     position = _position(found, problem, blocks)
     taken = {c for b in blocks for c in b.columns}
     independent = tuple(i for i in range(len(found.tree.qd)) if i not in taken)
-    worst = condition_of(problem.numbers, dependent) if len(numbers) else float("nan")
+    conditions = conditions_of(problem.numbers, dependent) if len(numbers) else np.array([np.nan])
+    worst = float(conditions.max())
     kept = {*problem.rows, *redundant}
     located = order if position is blocks else _pivots(found, position, numbers, explorer)
     return Partition(
@@ -232,12 +235,18 @@ def _made(
 
 
 def condition_of(J: np.ndarray, dependent: Sequence[int]) -> float:
-    """Largest singular value of scaled J (k, m, n) by the smallest of its dependent columns, at the worst sample."""
+    """The largest of `conditions_of`."""
+    return float(conditions_of(J, dependent).max())
+
+
+def conditions_of(J: np.ndarray, dependent: Sequence[int]) -> np.ndarray:
+    """(k,) largest singular values of scaled J (k, m, n) by the smallest of its dependent columns."""
     if not J.size:
-        return 1.0
+        return np.ones(1)
     whole, part = (np.linalg.svd(x, compute_uv=False) for x in (J, J[:, :, list(dependent)]))
     with np.errstate(divide="ignore"):
-        return float((whole[:, 0] / part[:, -1]).max())
+        out: np.ndarray = whole[:, 0] / part[:, -1]
+    return out
 
 
 # -- steps of the choice
@@ -275,8 +284,10 @@ def _sampled(
     if branch is None and (asked.rank is None or samples is None):
         branch = branch_of(found, start, asked.parameters, asked.closed, asked.seed, asked.time, others=samples is None)
     if samples is None and branch is not None:
-        start = branch.positions[0] if branch.singular else asked.q
-        samples = closed_samples(found, SAMPLES, start, asked.parameters, asked.seed, asked.time)
+        if asked.q is None and not branch.singular:
+            samples = closed_samples(found, SAMPLES, None, asked.parameters, asked.seed, asked.time)
+        else:  # positions about one that was given may lie on other branches
+            samples = branch.positions[:: max(1, len(branch.positions) // SAMPLES)][:SAMPLES]
     positions = np.atleast_2d(np.asarray(samples, dtype=float))
     return numeric.J(positions), branch, Explorer(found, positions, shut, asked.parameters, asked.time)
 

@@ -83,7 +83,7 @@ def _meta(session: Session, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         "outcomes": None if session.outcomes is None else [o.name for o in session.outcomes],
         "statistics": session.statistics,
         "notes": session.notes,
-        "anchor": [anchor.t, anchor.samples, anchor.events, list(anchor.happened)],
+        "anchor": [anchor.t, anchor.samples, anchor.events, list(anchor.happened), list(anchor.leaving)],
         "segments": [_segment(segment, i, arrays) for i, segment in enumerate(session.segments)],
     }
 
@@ -214,10 +214,10 @@ def _session(
     x = np.array(arrays["x_now"])
     feed = Feed(connected, settings.start, settings.step, settings.period, len(x) if x.ndim == 2 else None)
     feed.log = list(zip(map(float, arrays["log_t"]), arrays["log_u"]))
-    t, samples, events, happened = meta["anchor"]
+    t, samples, events, happened, *leaving = meta["anchor"]
     anchor = Anchor(
         float(t), np.array(arrays["anchor_x"]), int(samples), int(events), _part(arrays, "feed"),
-        _part(arrays, "driver"), tuple(happened),
+        _part(arrays, "driver"), tuple(happened), tuple(*leaving),
     )  # fmt: skip
     outcomes = meta["outcomes"]
     session = Session(

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from symbody.simulation.locate import Crossing
 from symbody.simulation.outcome import Outcome
 
 
@@ -15,10 +16,11 @@ class Leg:
     """One stretch of motion without discontinuities.
 
     t, x        (k,), (k, nx) samples: those of the wanted times that were reached
-    t_end,      where the stretch ended: at the end asked for, at the first event, or where it failed
+    t_end,      where the stretch ended: at the end asked for, at the first event that acts, or where it failed
     x_end       (nx,)
     outcome     FINISHED if the end asked for was reached or an event stopped it; else why not
     events      indices of the guards that crossed zero at t_end; empty if none did
+    recorded    crossings of guards on the way that change nothing, in order of time
     statistics  steps, rejected, evaluations, iterations: what the method counts
     before      time and state (nx,) at the start of the last step, where closed loops ended the stretch
     """
@@ -31,13 +33,15 @@ class Leg:
     events: tuple[int, ...] = ()
     statistics: dict[str, int] = field(default_factory=dict)
     before: tuple[float, np.ndarray] | None = None
+    recorded: tuple[Crossing, ...] = ()
 
 
 class Driver(Protocol):
     """An integrator made ready for one Flow, its parameters and its inputs.
 
     State that is worth keeping between stretches (the next step size, a factorised matrix) stays inside the Driver and
-    never changes results by more than the tolerances. A Driver may also have
+    never changes results by more than the tolerances. Guards that are `passive` only record: their crossings are
+    located after the step, which is kept as it is. A Driver may also have
 
         border(t)           end of the stretch that it would like to do in one go from t on
         span(end)           is told how far the run goes

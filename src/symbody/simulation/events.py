@@ -64,6 +64,11 @@ class When:
         if self.slowest < 0:
             raise DefinitionError(f"event {self.name!r} has slowest={self.slowest}; expected a rate of at least 0.")
 
+    @property
+    def acts(self) -> bool:
+        """Whether something follows from it; else it is recorded only, and the motion is the same without it."""
+        return bool(self.reset) or self.stop or self.limit is not None
+
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
@@ -80,6 +85,11 @@ class Prepared:
     def directions(self) -> np.ndarray:
         """(ng,) of -1, 0, 1."""
         return np.array([e.direction for e in self.events], dtype=int)
+
+    @property
+    def passive(self) -> np.ndarray:
+        """(ng,) events that only record."""
+        return np.array([not e.acts for e in self.events], dtype=bool)
 
 
 Change = Callable[[float, np.ndarray], np.ndarray]

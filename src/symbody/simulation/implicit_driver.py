@@ -16,6 +16,7 @@ from symbody.simulation.flow import Flow
 from symbody.simulation.implicit import Residual, start_system, step_system
 from symbody.simulation.lookout import Lookout
 from symbody.simulation.native import WORK, NativeFixed, guards_of, kernels
+from symbody.simulation.steps import stage_times
 from symbody.system.system import System
 
 ITERATIONS = 4  # of Newton's method in a step, as a guess of its cost
@@ -52,6 +53,7 @@ class StepMarch:
         self.flow, self.nx, self.step, self.operations = flow, flow.nx, step, native.signature.operations
         self._begin: System | None = start
         self.ends: list[tuple[Any, np.ndarray, np.ndarray]] = []
+        self.logged: list[tuple[Any, np.ndarray, np.ndarray]] = []  # starts of steps in the last log
 
     def fixed(self, method: Any, x: Any, t: Any, h: Any, steps: int, every: int = 1, **options: Any) -> Any:
         """As `March.fixed`; the method is the map's own."""
@@ -62,8 +64,19 @@ class StepMarch:
         run = self.march.fixed(None, np.concatenate([x, memory], axis=-1), t, h, steps, every, **options)
         for instant, state in ((run.t_before, run.x_before), (run.t_end, run.x_end)):
             self._keep(instant, np.array(state))
+        if run.log:
+            self.logged = [(np.array(s.t_before), s.x_before[: self.nx], s.x_before[self.nx :]) for s in run.log]
         parts = {n: getattr(run, n)[..., : self.nx] for n in ("x", "x_end", "x_before")}
-        return replace(run, **parts)
+        log = tuple(replace(s, x_before=s.x_before[: self.nx], x_end=s.x_end[: self.nx]) for s in run.log)
+        return replace(run, **parts, log=log)
+
+    def tried(self, *arguments: Any, **options: Any) -> Any:
+        """As `fixed`, but the run goes on from where it was, not from the end of this trial."""
+        ends = list(self.ends)
+        try:
+            return self.fixed(*arguments, **options)
+        finally:
+            self.ends = ends
 
     def _keep(self, t: Any, state: np.ndarray) -> None:
         self.ends = [(np.array(t), state[..., : self.nx], state[..., self.nx :]), *self.ends[: KEPT - 1]]
@@ -73,6 +86,9 @@ class StepMarch:
         for k, (instant, state, memory) in enumerate(self.ends):
             if np.array_equal(state, x) and np.all(np.abs(instant - t) <= near):
                 self.ends.insert(0, self.ends.pop(k))
+                return memory
+        for instant, state, memory in self.logged:
+            if np.array_equal(state, x) and np.all(instant == t):
                 return memory
         return self._started(t, x, options)
 
@@ -131,12 +147,18 @@ class ImplicitFixed(NativeFixed):
         newton: Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
         directions: np.ndarray | None = None,
+        passive: np.ndarray | None = None,
         threads: int | None = None,
         look: Lookout | None = None,
     ) -> None:
         # signals that move are sampled where the classical method reads them: at the start, middle and end of steps
-        common: dict[str, Any] = dict(parameters=parameters, directions=directions, threads=threads, look=look)
-        super().__init__(flow, "rk4", feed, start, step, **common)
+        common: dict[str, Any] = dict(parameters=parameters, threads=threads, look=look)
+        super().__init__(flow, "rk4", feed, start, step, directions=directions, passive=passive, **common)
         march: Any = StepMarch(flow, method, residual, look, **(newton or {}))
         self.march, self.brief = march, None
         self.chunk = max(16, int(WORK / (ITERATIONS * march.operations + 20 * flow.nx)))
+
+    def _tried(self, t0: float, x0: np.ndarray, s: float) -> np.ndarray:
+        signals = self._signals(t0, s, stage_times(self.method, t0, s - t0, 1))
+        march: Any = self.march
+        return np.asarray(march.tried(None, x0, t0, s - t0, 1, 1, signals=signals, parameters=self._numbers()).x_end)

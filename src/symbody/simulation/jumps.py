@@ -14,16 +14,17 @@ PASSES = 4
 CROWD, INSTANT = 20, 1e-9  # so many events within this share of the run are taken for an accumulation
 
 
-def settled(bound: Field, t: float, x: np.ndarray) -> np.ndarray:
+def settled(bound: Field, t: float, x: np.ndarray, passive: np.ndarray) -> tuple[np.ndarray, list[tuple[int, int]]]:
     """x, moved by roundings so that a guard which is zero but for roundings has the sign that it is about to have.
 
-    Else a rebound that starts a rounding below the ground would never be seen to fall back.
+    Else a rebound that starts a rounding below the ground would never be seen to fall back. Guards that are passive
+    (ng,) move nothing; of those that are about to cross zero, but for a rounding, are returned (number, sign then).
     """
     if not bound.ng:
-        return x
+        return x, []
     g = bound.guards(t, x)
     if not np.all(np.isfinite(g)) or np.all(np.abs(g) > 1e-6 * (1 + np.max(np.abs(x), initial=0.0))):
-        return x
+        return x, []
     rates, slopes = guard_rates(bound, t, x), _gradient(bound, t, x)
     noise = 1e-12 * (np.abs(slopes) @ np.maximum(np.abs(x), 1.0) + np.abs(rates) * max(1.0, abs(t)))
     near = np.abs(g) <= noise
@@ -32,13 +33,14 @@ def settled(bound: Field, t: float, x: np.ndarray) -> np.ndarray:
         # a guard that a loop has held at zero until now leaves it slowly: only later is its way to be seen
         rates = np.where(flat, _later(bound, t, x) - g, rates)
     for _ in range(PASSES):  # what moves one guard may move another that is near zero too
-        wrong = np.flatnonzero(near & (np.sign(g) != np.sign(rates)) & (rates != 0))
+        wrong = np.flatnonzero(near & ~passive & (np.sign(g) != np.sign(rates)) & (rates != 0))
         if not len(wrong):
             break
         for i in wrong:
             x = _placed(bound, t, x, int(i), np.sign(rates[i]), slopes[i])
         g = bound.guards(t, x)
-    return x
+    late = np.flatnonzero(near & passive & (g * rates < 0))
+    return x, [(int(k), int(np.sign(rates[k]))) for k in late]
 
 
 def _placed(bound: Field, t: float, x: np.ndarray, i: int, way: float, slope: np.ndarray) -> np.ndarray:

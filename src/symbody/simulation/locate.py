@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,11 +15,15 @@ Guards = Callable[[float, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """The first crossing inside a step: the instant just after it, the state there, and the guards that crossed."""
+    """A crossing inside a step: the instant just after it, the state there, and the guards that crossed.
+
+    sure: it need not be confirmed by the rates there, which may say nothing.
+    """
 
     t: float
     x: np.ndarray
     events: tuple[int, ...]
+    sure: bool = False
 
 
 def crossed(before: np.ndarray, after: np.ndarray, directions: np.ndarray) -> np.ndarray:
@@ -42,18 +46,32 @@ def locate(
     new sign: an integration that goes on from there does not meet the same crossing. Guards that cross within the same
     bracket are simultaneous.
     """
-    width = 1e-13 * abs(t1 - t0) + 4 * EPS * max(abs(t0), abs(t1))
+    near = width(t0, t1)
     t, g = t1, after
     for i in np.flatnonzero(crossed(before, after, directions)):
         if not crossed(before, g, directions)[i]:
             continue  # later than the one already found
-        t = bracket(_element(path, guards, int(i)), t0, float(before[i]), t, float(g[i]), width)
+        t = bracket(_element(path, guards, int(i)), t0, float(before[i]), t, float(g[i]), near)
         g = guards(t, path(t))
-    later = min(t + 2 * width, t1)
+    later = min(t + 2 * near, t1)
     after_all = guards(later, path(later))
     if np.count_nonzero(crossed(before, after_all, directions)) > np.count_nonzero(crossed(before, g, directions)):
         t, g = later, after_all
     return Crossing(t, path(t), tuple(np.flatnonzero(crossed(before, g, directions)).tolist()))
+
+
+def locate_each(
+    path: Path, guards: Guards, t0: float, t1: float, before: np.ndarray, after: np.ndarray, which: Iterable[int]
+) -> list[Crossing]:
+    """Of each of the guards `which`, that cross in (t0, t1], its crossing; in order of time. See `locate`."""
+    near = width(t0, t1)
+    found = [(bracket(_element(path, guards, i), t0, float(before[i]), t1, float(after[i]), near), i) for i in which]
+    return [Crossing(t, path(t), (i,)) for t, i in sorted(found)]
+
+
+def width(t0: float, t1: float) -> float:
+    """s, of the brackets of crossings in a step."""
+    return 1e-13 * abs(t1 - t0) + 4 * EPS * max(abs(t0), abs(t1))
 
 
 def _element(path: Path, guards: Guards, i: int) -> Callable[[float], float]:

@@ -73,11 +73,17 @@ def make_driver(
     max_steps: int,
     parameters: Mapping[str, Any] | None = None,
     directions: np.ndarray | None = None,
+    passive: np.ndarray | None = None,
     threads: int | None = None,
     look: Any = None,
 ) -> Any:
-    """A Driver for the Flow, its parameters and its signals. look: a `Lookout` for closed loops, or None."""
-    common: dict[str, Any] = dict(parameters=parameters, directions=directions, threads=threads, look=look)
+    """A Driver for the Flow, its parameters and its signals.
+
+    directions, passive  (ng,) of the guards: which crossings count; events that only record
+    look                 a `Lookout` for closed loops, or None
+    """
+    guarded: dict[str, Any] = dict(directions=directions, passive=passive, look=look)
+    common: dict[str, Any] = dict(parameters=parameters, threads=threads, **guarded)
     if method in (*FIXED, *EMBEDDED):
         from symbody.simulation.native import NativeAdaptive, NativeFixed
 
@@ -92,7 +98,7 @@ def make_driver(
     from symbody.simulation.field import Field
 
     field = Field(flow, parameters, lambda t, x: feed.at(t))
-    options: dict[str, Any] = dict(rtol=rtol, atol=atol, directions=directions, max_steps=max_steps, look=look)
+    options: dict[str, Any] = dict(rtol=rtol, atol=atol, max_steps=max_steps, **guarded)
     if method == "cvode":
         from symbody.simulation.sundials import CvodeDriver
 

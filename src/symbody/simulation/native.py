@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,7 +18,7 @@ from symbody.simulation.brief import Brief
 from symbody.simulation.driver import Leg
 from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
-from symbody.simulation.locate import locate
+from symbody.simulation.locate import Crossing, Path, locate, locate_each, width
 from symbody.simulation.lookout import Lookout, guarded
 from symbody.simulation.outcome import Outcome
 from symbody.simulation.steps import NEAR, hermite, stage_times, step_index, stride, together
@@ -90,6 +91,7 @@ class Native:
         feed: Feed,
         parameters: Mapping[str, Any] | None = None,
         directions: np.ndarray | None = None,
+        passive: np.ndarray | None = None,
         threads: int | None = None,
         look: Lookout | None = None,
     ) -> None:
@@ -100,7 +102,8 @@ class Native:
         self.look = look
         self.parameters = dict(parameters) if parameters else None
         self.threads = threads
-        self.directions = directions
+        self.directions = np.zeros(self.events, dtype=int) if directions is None else np.asarray(directions, dtype=int)
+        self.passive = np.zeros(self.events, dtype=bool) if passive is None else np.asarray(passive, dtype=bool)
         self.opened: dict[int, tuple[float, np.ndarray]] = {}  # member of a batch -> where its loops opened
         self.march = self._made(method)
         stages = self.method.stages if isinstance(self.method, RungeKutta) else 4
@@ -118,12 +121,11 @@ class Native:
 
     def _options(self) -> dict[str, Any]:
         options: dict[str, Any] = {"parameters": self._numbers(), "threads": self.threads}
-        own = [] if self.directions is None else [self.directions]
+        directions, passive = self.directions, self.passive
         if self.look is not None:
-            own.append(self.look.directions)
-        if own:
-            options["directions"] = np.concatenate(own)
-        return options
+            directions = np.concatenate([directions, self.look.directions])
+            passive = np.concatenate([passive, np.zeros(len(self.look.directions), dtype=bool)])
+        return {**options, "directions": directions, "passive": passive}
 
     def _numbers(self) -> dict[str, Any] | None:
         """Parameters, and the levels of the lookout."""
@@ -192,7 +194,7 @@ class Native:
 
     def _looked(self, run: Any) -> bool:
         """Whether only the lookout ended a run of one state."""
-        return int(run.status) == 1 and not np.asarray(run.crossed)[: self.events].any()
+        return int(run.status) == 1 and not np.asarray(run.crossed)[: self.events][~self.passive].any()
 
     def _members(self, run: Any, end: np.ndarray) -> None:
         """What became of the members of a batch; end (b, nx) is NaN from now on where they failed."""
@@ -201,25 +203,65 @@ class Native:
             self.opened.setdefault(int(i), (float(np.ravel(run.t_end)[i]), end.copy()))
         end[self.failed != 0] = np.nan
 
-    def _located(self, run: Any) -> tuple[float, np.ndarray, tuple[int, ...]]:
-        """Instant, state and guards of the event inside the last step, which is done again up to trial instants."""
-        t0, t1, x0 = float(run.t_before), float(run.t_end), np.array(run.x_before)
+    def _path(self, run: Any) -> Path:
+        """States inside the last step of a run, or a step of its log: it is done again up to an instant, once."""
+        t0, t1, x0, x1 = float(run.t_before), float(run.t_end), np.array(run.x_before), np.array(run.x_end)
 
+        @cache
         def path(s: float) -> np.ndarray:
-            if s <= t0:
-                return x0
-            signals = self._signals(t0, s, stage_times(self.method, t0, s - t0, 1))
-            again = self._fixed(x0, t0, s - t0, 1, 1, signals, parameters=self._numbers())
-            return np.asarray(again.x_end)
+            if s <= t0 or s >= t1:
+                return x0 if s <= t0 else x1
+            return self._tried(t0, x0, s)
 
-        before, after = self.guards(t0, x0), self.guards(t1, path(t1))
-        directions = np.zeros(len(before)) if self.directions is None else self.directions
-        way = np.asarray(run.crossed)[: self.events]
+        return path
+
+    def _tried(self, t0: float, x0: np.ndarray, s: float) -> np.ndarray:
+        """The state at s, after one step from (t0, x0)."""
+        signals = self._signals(t0, s, stage_times(self.method, t0, s - t0, 1))
+        return np.asarray(self._fixed(x0, t0, s - t0, 1, 1, signals, parameters=self._numbers()).x_end)
+
+    def _logged(self, run: Any) -> list[Crossing]:
+        """Crossings of passive guards in the steps of a run, but for its last one where a guard ended it."""
+        return [crossing for step in run.log for crossing in self._passed(step, float(step.t_end))]
+
+    def _passed(self, step: Any, end: float) -> list[Crossing]:
+        """Crossings of passive guards in the part of a step (or the last of a run) up to `end`."""
+        t0, way = float(step.t_before), np.asarray(step.crossed)[: self.events]
+        which = np.flatnonzero((way != 0) & self.passive)
+        if not len(which):
+            return []
+        path = self._path(step)
+        before, after = self.guards(t0, path(t0)), self.guards(end, path(end))
+        # the step before ended a rounding of t short of the crossing
+        at_start = [int(k) for k in which if before[k] * way[k] >= 0]
+        inside = [int(k) for k in which if before[k] * way[k] < 0 <= after[k] * way[k]]
+        first = [Crossing(t0, path(t0), tuple(at_start))] if at_start else []
+        found = first + locate_each(path, self.guards, t0, end, before, after, inside)
+        later = min(end + 2 * width(t0, float(step.t_end)), float(step.t_end))
+        if later > end:  # where an event acts, those within its bracket happen with it
+            beyond = self.guards(later, path(later))
+            same = [int(k) for k in which if before[k] * way[k] < 0 and after[k] * way[k] < 0 <= beyond[k] * way[k]]
+            found += [Crossing(end, path(later), tuple(same))] if same else []
+        return found
+
+    def _located(self, run: Any) -> tuple[Crossing, list[Crossing]]:
+        """The first event that acts inside the last step, and those before it that record."""
+        t0, t1 = float(run.t_before), float(run.t_end)
+        acting = np.flatnonzero(~self.passive)
+        path = self._path(run)
+
+        def guards(t: float, x: np.ndarray) -> np.ndarray:
+            return self.guards(t, x)[acting]
+
+        before, after = guards(t0, path(t0)), guards(t1, path(t1))
+        way = np.asarray(run.crossed)[acting]
         at_start = np.flatnonzero((way != 0) & (before * way >= 0))
         if len(at_start):  # the step before ended a rounding of t short of the crossing
-            return t0, x0, tuple(at_start.tolist())
-        found = locate(path, self.guards, t0, t1, before, after, directions)
-        return found.t, found.x, found.events
+            found = Crossing(t0, path(t0), tuple(at_start.tolist()))
+        else:
+            found = locate(path, guards, t0, t1, before, after, self.directions[acting])
+        event = Crossing(found.t, found.x, tuple(acting[list(found.events)].tolist()))
+        return event, self._passed(run, found.t)
 
 
 def joined(found: Any, flow: Flow, names: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -312,38 +354,44 @@ class NativeFixed(Native):
         run = self._fixed(x, t, h, steps, every, signals, **self._options())
         got = np.asarray(run.x)
         reached = math.inf if x.ndim == 2 else int(run.steps)
+        recorded = self._logged(run)
         stats = {n: int(np.sum(getattr(run, n))) for n in ("steps", "evaluations")}
         if x.ndim == 1 and self._looked(run):
             # nor is it if the lookout ended the run there, but it is complete
+            recorded += self._passed(run, float(run.t_end))
             if reached % every == 0:
                 got = np.concatenate([got, np.asarray(run.x_end)[None]])
             keep = places <= reached + NEAR
             values = self._sampled(t, h, x, got, every, whole, on, places, keep)
             end, x_before = np.array(run.x_end), np.array(run.x_before)
             if reached == steps:
-                return Leg(times[keep], values, t_end, end, statistics=stats, before=(t_end - h, x_before))
+                before = (t_end - h, x_before)
+                return Leg(times[keep], values, t_end, end, statistics=stats, before=before, recorded=tuple(recorded))
             k = self.index(t)[0] + int(reached)
-            last, now = self.start + (k - 1) * self.step, self.start + k * self.step
-            return Leg(times[keep], values, now, end, statistics=stats, before=(last, x_before))
+            before, now = (self.start + (k - 1) * self.step, x_before), self.start + k * self.step
+            return Leg(times[keep], values, now, end, statistics=stats, before=before, recorded=tuple(recorded))
         if x.ndim == 1 and int(run.status) == 1:
             # the step with the event is not part of what was recorded
-            instant, state, events = self._located(run)
-            keep = times <= instant
+            event, passed = self._located(run)
+            keep = times <= event.t
             values = self._sampled(t, h, x, got, every, whole, on, places, keep & (places <= reached - 1 + NEAR))
             late = times[keep & ~(places <= reached - 1 + NEAR)]
             if len(late):
-                values = np.concatenate([values, self._inside(run, late)])
-            return Leg(times[keep], values, instant, state, events=events, statistics=stats)
+                t0, x0 = float(run.t_before), np.asarray(run.x_before)
+                values = np.concatenate([values, [self._tried(t0, x0, s) for s in late]])
+            recorded += passed
+            return _at_event(times[keep], values, event, recorded, stats)
         if x.ndim == 1 and int(run.status) != 0:
             keep = places <= reached + NEAR
             values = self._sampled(t, h, x, got, every, whole, on, places, keep)
-            outcome = FAILURES[int(run.status)]
-            return Leg(times[keep], values, float(run.t_end), np.asarray(run.x_end), outcome, statistics=stats)
+            outcome, end = FAILURES[int(run.status)], np.asarray(run.x_end)
+            at = float(run.t_end)
+            return Leg(times[keep], values, at, end, outcome, statistics=stats, recorded=tuple(recorded))
         end = np.array(run.x_end)
         if x.ndim == 2:
             self._members(run, end)
         values = self._sampled(t, h, x, got, every, whole, on, places, np.ones(len(times), dtype=bool))
-        return Leg(times, values, t_end, end, statistics=stats)
+        return Leg(times, values, t_end, end, statistics=stats, recorded=tuple(recorded))
 
     def _sampled(
         self, t: float, h: float, x: np.ndarray, got: np.ndarray, every: int, whole: np.ndarray, on: np.ndarray,
@@ -364,15 +412,9 @@ class NativeFixed(Native):
         between = self.project(t + places * h, values)
         return np.where(on[:, None], x0, between)
 
-    def _inside(self, run: Any, times: np.ndarray) -> np.ndarray:
-        """States inside the last step, before its event."""
-        t0, x0 = float(run.t_before), np.asarray(run.x_before)
-        rows = []
-        for s in times:
-            signals = self._signals(t0, s, stage_times(self.method, t0, s - t0, 1))
-            again = self._fixed(x0, t0, s - t0, 1, 1, signals, parameters=self._numbers())
-            rows.append(np.asarray(again.x_end))
-        return np.array(rows)
+
+def _at_event(t: np.ndarray, x: np.ndarray, event: Crossing, recorded: list[Crossing], stats: dict[str, int]) -> Leg:
+    return Leg(t, x, event.t, event.x, events=event.events, statistics=stats, recorded=tuple(recorded))
 
 
 # -- adaptive steps
@@ -418,17 +460,20 @@ class NativeAdaptive(Native):
         count = int(run.samples)
         status, at, state = int(run.status), float(run.t_end), np.asarray(run.x_end)
         values = self.project(times[:count], np.asarray(run.x)[:count])
+        recorded = self._logged(run)
         if self._looked(run):
             before = (float(run.t_before), np.array(run.x_before))
-            return Leg(times[:count], values, at, state, statistics=stats, before=before)
+            recorded += self._passed(run, at)
+            return Leg(times[:count], values, at, state, statistics=stats, before=before, recorded=tuple(recorded))
         if status == 1:
-            instant, state, events = self._located(run)
-            keep = times[:count] <= instant
-            return Leg(times[:count][keep], values[keep], instant, state, events=events, statistics=stats)
+            event, passed = self._located(run)
+            recorded += passed
+            keep = times[:count] <= event.t
+            return _at_event(times[:count][keep], values[keep], event, recorded, stats)
         if status == 4 and steps == chunk:
             status = 0
         outcome = FAILURES.get(status, Outcome.FINISHED)
-        return Leg(times[:count], values, at, state, outcome, statistics=stats)
+        return Leg(times[:count], values, at, state, outcome, statistics=stats, recorded=tuple(recorded))
 
     def memory(self) -> dict[str, np.ndarray]:
         """What the next call depends on besides time and state."""

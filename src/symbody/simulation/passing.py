@@ -10,7 +10,7 @@ until it stays. Nothing is evaluated in the gap itself, where roundings grow wit
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -23,6 +23,7 @@ from symbody.simulation.balance import Balance
 from symbody.simulation.driver import Leg
 from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
+from symbody.simulation.locate import Crossing, Path, crossed, locate_each
 from symbody.simulation.native import NativeAdaptive
 from symbody.simulation.session import Session
 from symbody.simulation.steps import together
@@ -53,6 +54,7 @@ class Passage:
     instant  of the singular position
     error    of x_end, as the last rounds tell, relative to the way of the passage; or, where it is more, of the energy
              beside the kinetic one
+    recorded  crossings inside of the guards of events that only record
     """
 
     # of the smallest singular value where the mechanism is regular; smaller ones where rates change faster
@@ -65,6 +67,7 @@ class Passage:
     rates: np.ndarray
     instant: float
     error: float
+    recorded: tuple[Crossing, ...] = ()
 
     @property
     def end(self) -> float:
@@ -133,8 +136,23 @@ def _tried(
     values, rates = (np.array([f(s) for s in times]).reshape(len(times), len(x0)) for f in (sides.state, sides.rate))
     if len(times) and times[-1] == end:
         values[-1] = after
+    recorded = _recorded(session, sides.state, t0, end)
     far = _leave(session, end, after, REACH * ahead, wanted)
-    return Passage(near, far, times, values, rates, instant, error)
+    return Passage(near, far, times, values, rates, instant, error, recorded)
+
+
+def _recorded(session: Session, state: Path, start: float, end: float) -> tuple[Crossing, ...]:
+    """Crossings of the guards of events that only record, along the polynomials."""
+    if session.happenings is None or not session.happenings.passive.any():
+        return ()
+    guards, directions = session.happenings.bound.guards, session.happenings.directions
+    times = np.linspace(start, end, NODES).tolist()
+    values = [guards(s, state(s)) for s in times]
+    found: list[Crossing] = []
+    for t0, t1, before, after in zip(times, times[1:], values, values[1:]):
+        which = np.flatnonzero(crossed(before, after, directions) * session.happenings.passive)
+        found += locate_each(state, guards, t0, t1, before, after, which.tolist())
+    return tuple(replace(crossing, sure=True) for crossing in found)
 
 
 def _balanced(session: Session, sides: _Sides, balance: Balance, end: float) -> tuple[np.ndarray, float]:
@@ -204,8 +222,8 @@ class _Sides:
         times = t + way * REACH * self.ahead * places
         signals = helper._signals(min(times), max(times), np.sort(times))
         run = helper.march.adaptive(
-            "dopri8", x, t, times[-1], times[1:], rtol=TIGHT, atol=TIGHT, signals=signals,
-            parameters=helper.parameters, max_steps=2000,
+            "dopri8", x, t, times[-1], times[1:], rtol=TIGHT, atol=TIGHT, signals=signals, max_steps=2000,
+            **helper._options(),
         )  # fmt: skip
         if int(run.status) != 0:
             return None
@@ -218,15 +236,25 @@ _helpers: WeakKeyDictionary[Flow, tuple[Feed, NativeAdaptive]] = WeakKeyDictiona
 
 
 def _helper(session: Session) -> NativeAdaptive:
-    """The Flow by a method of high order, without events."""
+    """The Flow by a method of high order, without events that act."""
     feed, helper = _helpers.get(session.flow, (None, None))
     if helper is not None:
         helper.next = None  # nothing is left of an earlier passage
     if helper is None or feed is not session.feed:
-        plain = session.flow.replace(guards=None)
-        helper = NativeAdaptive(plain, "dopri8", session.feed, TIGHT, TIGHT, parameters=session.settings.parameters)
+        flow = session.flow.replace(guards=None)
+        options: dict[str, Any] = {}
+        if session.happenings is not None and not _acts(session):
+            events = session.happenings.prepared
+            flow, options = session.flow, {"directions": events.directions, "passive": events.passive}
+        parameters = session.settings.parameters
+        helper = NativeAdaptive(flow, "dopri8", session.feed, TIGHT, TIGHT, parameters=parameters, **options)
         _helpers[session.flow] = (session.feed, helper)
     return helper
+
+
+def _acts(session: Session) -> bool:
+    """Whether events may change the motion."""
+    return session.happenings is not None and not session.happenings.passive.all()
 
 
 def _settled(conditioning: Conditioning, session: Session, sides: _Sides, end: float) -> float:
@@ -274,7 +302,7 @@ def _approach(
 
     Errors grow there too: the tolerances are tight, unless events are to be found on the way by the method of the run.
     """
-    driver: Any = _helper(session) if session.flow.guards is None else session.driver
+    driver: Any = session.driver if _acts(session) else _helper(session)
     near = Leg(np.zeros(0), np.zeros((0, len(x))), t, x)
     left, ahead = distance(t, x), _time_left(distance, session, t, x)
     share = CAUTIOUS  # of the time that seems to be left: the distance does not vanish in a straight line
@@ -300,7 +328,7 @@ def _leave(session: Session, t: float, x: np.ndarray, span: float, wanted: np.nd
     """From (t, x) away from the zone in the same way, where nothing is to happen."""
     nothing = Leg(np.zeros(0), np.zeros((0, len(x))), t, x)
     end = min(_on_grid(session, t + span), session.end)
-    if session.flow.guards is not None or end <= t or session.feed.stop(t) < end:
+    if _acts(session) or end <= t or session.feed.stop(t) < end:
         return nothing
     leg = _helper(session).advance(t, x, end, wanted[(wanted > t) & (wanted <= end)])
     return leg if leg.outcome.ok and leg.t_end == end else nothing

@@ -57,6 +57,7 @@ class Anchor:
     feed: Mapping[str, np.ndarray]
     driver: Mapping[str, np.ndarray]
     happened: tuple[int, ...] = ()  # counts of the events
+    leaving: tuple[int, ...] = ()  # see `Happenings`
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +145,10 @@ class Session:
         while end - self.t > 4 * EPS * max(abs(end), abs(self.t)):
             stop = min(end, self.feed.stop(self.t), self.driver.border(self.t))
             low, high = np.searchsorted(wanted, [self.t, stop], side="right")
+            known = len(self.events)
             leg = self._stretch(stop, wanted[low:high], wanted[low:])
             self._take(leg)
+            self._record(leg, known)
             if not leg.outcome.ok:
                 self._collect_end()
                 return leg.outcome
@@ -222,6 +225,13 @@ class Session:
         if not self.ts or self.ts[-1][-1] != self.t:
             self._collect(np.array([self.t]), self.x[..., None, :])
 
+    def _record(self, leg: Leg, known: int) -> None:
+        """Note the events of a stretch that change nothing, in order with others since the first `known` ones."""
+        if leg.recorded:
+            assert self.happenings is not None
+            happened = self.happenings.record(leg.recorded)
+            self.events[known:] = sorted([*happened, *self.events[known:]], key=lambda event: event.t)
+
     def _happen(self, leg: Leg) -> Outcome | None:
         """Answer the events at the end of a stretch: jumps are recorded before and after; an Outcome ends the run."""
         assert self.happenings is not None
@@ -290,8 +300,13 @@ class Session:
     def drop_anchor(self) -> None:
         """Here a longer run passes too."""
         memory: dict[str, np.ndarray] = getattr(self.driver, "memory", dict)()
-        happened = self.happenings.counts() if self.happenings is not None else ()
-        self.anchor = Anchor(self.t, self.x.copy(), self.count, len(self.events), self.feed.mark(), memory, happened)
+        happened: tuple[int, ...] = ()
+        leaving: tuple[int, ...] = ()
+        if self.happenings is not None:
+            happened, leaving = self.happenings.counts(), tuple(sorted(self.happenings.leaving))
+        self.anchor = Anchor(
+            self.t, self.x.copy(), self.count, len(self.events), self.feed.mark(), memory, happened, leaving
+        )
 
     def _return_to_anchor(self) -> None:
         """A run ends between two anchors as it was told; a longer one goes on from the last of them."""
@@ -306,7 +321,8 @@ class Session:
         self.segments = [s for s in self.segments if s.start <= anchor.samples]
         self.feed.rewind(anchor.feed)
         if self.happenings is not None:
-            self.happenings.recount(anchor.happened)
+            self.happenings.recount(anchor.happened, anchor.t)
+            self.happenings.leaving = set(anchor.leaving)
         if self.gates is not None:
             self.gates.look(self.t, self.x)
         recall = getattr(self.driver, "recall", None)

@@ -301,7 +301,8 @@ def prepared(
             mech, formalism, partition, asked is not None, connected, events, settings, x, notes,
             lambda p: made(p)[:2], look,
         )  # fmt: skip
-        if watch is not None and not assignments and not rules and not any(j.mode == "driven" for j in mech.joints):
+        acted = bool(assignments) or any(rule.acts for rule in rules) or any(j.mode == "driven" for j in mech.joints)
+        if watch is not None and not acted:
             watch.balance = Balance(mech, settings.parameters)
         if watch is not None:
             connected, events = watch.way.connected, watch.way.prepared
@@ -441,8 +442,7 @@ def adopt(session: Session, connected: Connected, events: Prepared | None) -> No
     session.connected = connected
     finish(session, events)
     if old is not None and session.happenings is not None:
-        session.happenings.recount(old.counts())
-        session.happenings.instants, session.happenings.count = old.instants, old.count
+        session.happenings.take_over(old)
     span = getattr(session.driver, "span", None)
     if span is not None:
         span(session.end)
@@ -456,15 +456,15 @@ def finish(session: Session, events: Prepared | None) -> None:
         session.happenings = Happenings(events, bound, session.end - session.settings.start)
     if session.flow.impact is not None and session.x.ndim == 1:
         session.gates = Gates(session.flow, session.settings.parameters, feed.at)
-    directions = events.directions if events is not None else None
-    session.driver = _driver(session.flow, session.settings, feed, directions, session.lookout)
+    session.driver = _driver(session.flow, session.settings, feed, events, session.lookout)
 
 
-def _driver(flow: Flow, settings: Settings, feed: Feed, directions: Any, look: Lookout | None) -> Any:
+def _driver(flow: Flow, settings: Settings, feed: Feed, events: Prepared | None, look: Lookout | None) -> Any:
     s = settings
+    directions, passive = (None, None) if events is None else (events.directions, events.passive)
     return make_driver(
         flow, s.method, feed, start=s.start, step=s.step, rtol=s.rtol, atol=s.atol, max_steps=s.max_steps,
-        parameters=s.parameters, directions=directions, threads=s.threads, look=look,
+        parameters=s.parameters, directions=directions, passive=passive, threads=s.threads, look=look,
     )  # fmt: skip
 
 
@@ -594,8 +594,8 @@ def _give_way(session: Session) -> None:
     new = "lsoda" if session.flow.project is None else "radau"
     session.settings = replace(session.settings, method=new)
     happened = session.happenings
-    directions = None if happened is None else happened.prepared.directions
-    session.driver = _driver(session.flow, session.settings, session.feed, directions, session.lookout)
+    events = None if happened is None else happened.prepared
+    session.driver = _driver(session.flow, session.settings, session.feed, events, session.lookout)
     session.driver.span(session.end)
     session.notes.append(f"stiff from t = {session.t:g} s on: {old} gave way to {new}.")
     session.drop_anchor()

@@ -54,4 +54,5 @@ def together(legs: list[Leg]) -> Leg:
             statistics[n] = statistics.get(n, 0) + v
     t = np.concatenate([leg.t for leg in legs])
     x = np.concatenate([leg.x for leg in legs], axis=-2)
-    return Leg(t, x, last.t_end, last.x_end, last.outcome, last.events, statistics, last.before)
+    recorded = tuple(crossing for leg in legs for crossing in leg.recorded)
+    return Leg(t, x, last.t_end, last.x_end, last.outcome, last.events, statistics, last.before, recorded)

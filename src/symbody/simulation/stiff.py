@@ -12,7 +12,7 @@ import numpy as np
 from symbody.errors import NameLookupError, nearest
 from symbody.simulation.driver import Leg
 from symbody.simulation.field import Field
-from symbody.simulation.locate import Crossing, crossed, locate
+from symbody.simulation.locate import Crossing, crossed, locate, locate_each, width
 from symbody.simulation.lookout import Lookout
 from symbody.simulation.outcome import Outcome
 
@@ -33,6 +33,7 @@ class SciPyDriver:
     """A Field advanced by a method of SciPy: radau, bdf, lsoda (implicit), rk45, dop853 (explicit).
 
     directions  (ng,) in {-1, 0, 1}: crossings of the guards that are events; None: all
+    passive     (ng,) guards that only record: their crossings leave the steps as they are
     jacobian    False: by differences, for signals that depend on the state strongly
     looks       how often the guards are looked at in each step; two crossings between looks cancel unseen
 
@@ -47,6 +48,7 @@ class SciPyDriver:
         rtol: float = 1e-6,
         atol: float | np.ndarray = 1e-9,
         directions: Sequence[int] | np.ndarray | None = None,
+        passive: Sequence[bool] | np.ndarray | None = None,
         jacobian: bool = True,
         first_step: float | None = None,
         max_step: float = np.inf,
@@ -66,6 +68,7 @@ class SciPyDriver:
             self._options["jac"] = self._jacobian
         self._first, self._max_steps, self._looks = first_step, max_steps, max(1, looks)
         self._directions = np.zeros(field.ng) if directions is None else np.asarray(directions)
+        self._passive = np.zeros(field.ng, dtype=bool) if passive is None else np.asarray(passive, dtype=bool)
         self.look = look
         self._sparse = False
         if implicit and jacobian and method != "lsoda" and field.nx >= LARGE:
@@ -82,6 +85,7 @@ class SciPyDriver:
         field = self.field
         wanted = [float(s) for s in times if t < s <= t_end]
         samples: list[np.ndarray] = []
+        recorded: list[Crossing] = []
         unsolved, steps, event = field.unsolved, 0, None
         seen: tuple[float, np.ndarray] | None = None
         self._watched = None if self.look is None else self.look.guards(t, x)
@@ -106,7 +110,8 @@ class SciPyDriver:
             path = self._path(dense)
             start, t, x = t, float(solver.t), self._projected(solver)
             if field.ng:
-                event, guard = self._event(path, start, before, t, x, guard)
+                event, passed, guard = self._events(path, start, before, t, x, guard)
+                recorded += passed
                 if event is not None:
                     t, x = event.t, event.x
             inside = [s for s in wanted[len(samples) :] if s < t]
@@ -124,7 +129,8 @@ class SciPyDriver:
         statistics |= {"jacobians": int(solver.njev), "factors": int(solver.nlu)}
         k = len(samples)
         at = np.array(samples).reshape(k, field.nx)
-        return Leg(np.array(wanted[:k]), at, t, x, outcome, event.events if event else (), statistics, seen)
+        events = event.events if event else ()
+        return Leg(np.array(wanted[:k]), at, t, x, outcome, events, statistics, seen, tuple(recorded))
 
     def _seen(self, t: float, x: np.ndarray) -> bool:
         """Whether a guard of the closed loops crossed zero in the step that ends here."""
@@ -168,26 +174,47 @@ class SciPyDriver:
             return dense
         return lambda s: self.field.project(s, dense(s))
 
-    def _event(
+    def _events(
         self, path: Callable[[float], np.ndarray], t0: float, x0: np.ndarray, t1: float, x1: np.ndarray, g0: np.ndarray
-    ) -> tuple[Crossing | None, np.ndarray]:
-        """The first crossing in a step, if there is one, and the guards at its end."""
-        guards = self.field.guards
+    ) -> tuple[Crossing | None, list[Crossing], np.ndarray]:
+        """The first crossing in a step that acts, if there is one, those before it that record, and the guards then."""
+        guards, recorded = self.field.guards, []
         left = t0
         for k in range(1, self._looks + 1):
             right = t1 if k == self._looks else t0 + k / self._looks * (t1 - t0)
             g1 = guards(right, x1 if k == self._looks else path(right))
-            if np.any(crossed(g0, g1, self._directions)):
+            way = crossed(g0, g1, self._directions)
+            if way.any():
+                fine = path
                 if self.method == "radau":
                     # its continuous extension is a cubic, far less accurate than its steps
-                    path = self._again(t0, x0)
-                    g1 = guards(right, path(right))
-                    if not np.any(crossed(g0, g1, self._directions)):
-                        g0, left = g1, right
-                        continue
-                return locate(path, guards, left, right, g0, g1, self._directions), g1
+                    fine = self._again(t0, x0)
+                    again = guards(right, fine(right))
+                    # those that act and those that record do not touch each other
+                    for own in (self._passive, ~self._passive):
+                        g1 = np.where(own & (own & (way != 0)).any(), again, g1)
+                event, found = self._located(fine, left, right, g0, g1)
+                recorded += found
+                if event is not None:
+                    return event, recorded, g1
             g0, left = g1, right
-        return None, g0
+        return None, recorded, g0
+
+    def _located(
+        self, path: Callable[[float], np.ndarray], t0: float, t1: float, g0: np.ndarray, g1: np.ndarray
+    ) -> tuple[Crossing | None, list[Crossing]]:
+        """The first crossing between two looks that acts, and those before it that record."""
+        guards, directions, acting = self.field.guards, self._directions, np.flatnonzero(~self._passive)
+        event, end, g = None, t1, g1
+        if crossed(g0, g1, directions)[acting].any():
+            of = lambda t, x: guards(t, x)[acting]  # noqa: E731
+            found = locate(path, of, t0, t1, g0[acting], g1[acting], directions[acting])
+            event = Crossing(found.t, found.x, tuple(acting[list(found.events)].tolist()))
+            end = min(found.t + 2 * width(t0, t1), t1)  # within its bracket they happen with it
+            g = guards(end, path(end))
+        which = np.flatnonzero(crossed(g0, g, directions) * self._passive).tolist()
+        each = locate_each(path, guards, t0, end, g0, g, which)
+        return event, each if event is None else [Crossing(min(c.t, event.t), c.x, c.events) for c in each]
 
     def _follows(self, dense: Any, t0: float, x0: np.ndarray) -> bool:
         """Whether radau's cubic leaves the start of a step as the rates say: then it meets the tolerances inside.

@@ -14,7 +14,7 @@ from symbody.expr.derivative import jacobian
 from symbody.expr.walk import free_symbols
 from symbody.simulation.driver import Leg
 from symbody.simulation.field import Field, SignalValues
-from symbody.simulation.locate import EPS, crossed
+from symbody.simulation.locate import EPS, Crossing, Path, crossed, locate_each
 from symbody.simulation.lookout import Lookout
 from symbody.simulation.outcome import Outcome
 from symbody.system.system import System, node_array
@@ -58,6 +58,7 @@ class CvodeDriver:
         rtol: float = 1e-6,
         atol: float | np.ndarray = 1e-9,
         directions: Sequence[int] | np.ndarray | None = None,
+        passive: Sequence[bool] | np.ndarray | None = None,
         jacobian: bool = True,
         max_step: float = np.inf,
         max_steps: int = 1_000_000,
@@ -78,8 +79,8 @@ class CvodeDriver:
         if jacobian:
             options["jacfn"] = self._jacobian
         self.look = look
-        if field.ng:
-            options |= _events(field.guards, field.ng, directions)
+        self.guards = _Guards(field.guards, field.ng, directions, passive)
+        options |= self.guards.options()
         self._solver = _package("cvode").CVODE(self._rates, **options)
 
     def advance(self, t: float, x: np.ndarray, t_end: float, times: np.ndarray) -> Leg:
@@ -88,8 +89,9 @@ class CvodeDriver:
         y = np.array(x, dtype=float)
         start = lambda: self._solver.init_step(float(t), y)  # noqa: E731
         return _leg(
-            self._solver, self._pace, start, float(t), y, float(t_end), times, self.field.project, self._why, self.look
-        )
+            self._solver, self._pace, start, float(t), y, float(t_end), times, self.field.project, self._why, self.look,
+            self.guards,
+        )  # fmt: skip
 
     def _why(self, status: int, t: float, x: np.ndarray) -> Outcome:
         if self.field.unsolved > self._unsolved:
@@ -129,6 +131,7 @@ class IdaDriver:
         signals: SignalValues = None,
         guards: Callable[[float, np.ndarray], np.ndarray] | None = None,
         directions: Sequence[int] | np.ndarray | None = None,
+        passive: Sequence[bool] | np.ndarray | None = None,
         project: Callable[[float, np.ndarray], np.ndarray] | None = None,
         index: int = 1,
         rtol: float = 1e-6,
@@ -166,9 +169,9 @@ class IdaDriver:
         if len(self.algebraic):
             options["algebraic_idx"] = self.algebraic
         self.look = look
-        if guards is not None:
-            size = len(directions) if directions is not None else 1
-            options |= _events(guards, size, directions, implicit=True)
+        size = 0 if guards is None else len(directions) if directions is not None else 1
+        self.guards = _Guards(guards, size, directions, passive)
+        options |= self.guards.options(implicit=True)
         self._solver = _package("ida").IDA(self._residual, **options)
 
     def _layout(self, system: System) -> None:
@@ -195,8 +198,9 @@ class IdaDriver:
         y = np.array(x, dtype=float)
         start = lambda: self._solver.init_step(float(t), y, np.zeros(self.nx))  # noqa: E731
         return _leg(
-            self._solver, self._pace, start, float(t), y, float(t_end), times, self._project, self._why, self.look
-        )
+            self._solver, self._pace, start, float(t), y, float(t_end), times, self._project, self._why, self.look,
+            self.guards,
+        )  # fmt: skip
 
     def _why(self, status: int, t: float, x: np.ndarray) -> Outcome:
         if not np.all(np.isfinite(x)):
@@ -258,22 +262,54 @@ def _implicit_systems(system: System, symbols: list[Any], rates: list[Any]) -> t
     )
 
 
-def _events(
-    guards: Callable[[float, np.ndarray], np.ndarray],
-    size: int,
-    directions: Sequence[int] | np.ndarray | None,
-    implicit: bool = False,
-) -> dict[str, Any]:
-    def explicit_form(t: float, y: np.ndarray, out: np.ndarray) -> None:
-        out[:] = guards(t, np.array(y))
+class _Guards:
+    """Guards of events. Those that act are left to SUNDIALS, which ends a step at the first of their roots.
 
-    def implicit_form(t: float, y: np.ndarray, yp: np.ndarray, out: np.ndarray) -> None:
-        out[:] = guards(t, np.array(y))
+    Those that are passive are looked at here, at the ends of steps, and located by the interpolation of the last one.
 
-    function: Any = implicit_form if implicit else explicit_form
-    function.terminal = [True] * size
-    function.direction = [0] * size if directions is None else [int(d) for d in directions]
-    return {"eventsfn": function, "num_events": size}
+    silent  after an event: SUNDIALS would look for roots backwards while it interpolates, and return the event again
+    """
+
+    silent = False
+
+    def __init__(
+        self,
+        guards: Callable[[float, np.ndarray], np.ndarray] | None,
+        size: int,
+        directions: Sequence[int] | np.ndarray | None,
+        passive: Sequence[bool] | np.ndarray | None,
+    ) -> None:
+        self.all = guards
+        self.directions = np.zeros(size, dtype=int) if directions is None else np.asarray(directions, dtype=int)
+        quiet = np.zeros(size, dtype=bool) if passive is None else np.asarray(passive, dtype=bool)
+        self.acting, self.passive = np.flatnonzero(~quiet), np.flatnonzero(quiet)
+
+    def options(self, implicit: bool = False) -> dict[str, Any]:
+        """Of the solver."""
+        if not len(self.acting):
+            return {}
+
+        def explicit_form(t: float, y: np.ndarray, out: np.ndarray) -> None:
+            out[:] = 1.0 if self.silent else self.found(t, np.array(y), self.acting)
+
+        def implicit_form(t: float, y: np.ndarray, yp: np.ndarray, out: np.ndarray) -> None:
+            out[:] = 1.0 if self.silent else self.found(t, np.array(y), self.acting)
+
+        function: Any = implicit_form if implicit else explicit_form
+        function.terminal = [True] * len(self.acting)
+        function.direction = [int(d) for d in self.directions[self.acting]]
+        return {"eventsfn": function, "num_events": len(self.acting)}
+
+    def found(self, t: float, x: np.ndarray, which: np.ndarray) -> np.ndarray:
+        """Some of the guards at a state; none where there are none."""
+        return np.zeros(0) if self.all is None or not len(which) else np.asarray(self.all(t, x)).reshape(-1)[which]
+
+    def passed(self, path: Path, t0: float, g0: np.ndarray, t1: float, g1: np.ndarray) -> list[Crossing]:
+        """Crossings of the passive guards, with the values g0 and g1, in (t0, t1]."""
+        own = self.passive
+        which = np.flatnonzero(crossed(g0, g1, self.directions[own])).tolist()
+        found = locate_each(path, lambda t, x: self.found(t, x, own), t0, t1, g0, g1, which)
+        return [Crossing(c.t, c.x, tuple(own[list(c.events)].tolist())) for c in found]
 
 
 class _Pace:
@@ -314,6 +350,7 @@ def _leg(
     project: Callable[[float, np.ndarray], np.ndarray],
     why: Callable[[int, float, np.ndarray], Outcome],
     look: Lookout | None,
+    guards: _Guards,
 ) -> Leg:
     """One stretch, step by step; samples are interpolated in the last one, so that they change nothing.
 
@@ -324,6 +361,14 @@ def _leg(
     outcome, evaluations = Outcome.FINISHED, 0
     events: tuple[int, ...] = ()
     before: tuple[float, np.ndarray] | None = None
+    recorded: list[Crossing] = []
+    guards.silent = False
+    quiet = guards.found(t, x, guards.passive)
+
+    def path(s: float) -> np.ndarray:
+        """States of the last step."""
+        return x if s == t else project(s, np.array(solver.step(s, tstop=t_end).y))
+
     watched = None if look is None else look.guards(t, x)
     pace.begin()
     with np.errstate(all="ignore"):
@@ -344,10 +389,14 @@ def _leg(
                 outcome = why(status, t, x)
                 break
             if status == EVENT:
-                events = tuple(np.flatnonzero(found.i_events[-1]).tolist())
+                events = tuple(guards.acting[np.flatnonzero(found.i_events[-1])].tolist())
+                guards.silent = True
+            if len(quiet):
+                g = guards.found(t, x, guards.passive)
+                recorded += guards.passed(path, old[0], quiet, t, g)
+                quiet = g
             while len(samples) < len(wanted) and wanted[len(samples)] <= t:
-                s = wanted[len(samples)]
-                samples.append(x if s == t else project(s, np.array(solver.step(s, tstop=t_end).y)))
+                samples.append(path(wanted[len(samples)]))
             if look is not None and watched is not None:
                 now = look.guards(t, x)
                 if crossed(watched, now, look.directions).any():
@@ -358,4 +407,4 @@ def _leg(
     statistics = {"steps": pace.steps, "evaluations": evaluations}
     k = len(samples)
     at = np.array(samples).reshape(k, len(x))
-    return Leg(np.array(wanted[:k]), at, t, x, outcome, events, statistics, before)
+    return Leg(np.array(wanted[:k]), at, t, x, outcome, events, statistics, before, tuple(recorded))

@@ -395,7 +395,9 @@ class Watch:
         self.take_up(passed.end, passed.x_end)
         parts = (leg.statistics, passed.near.statistics, passed.far.statistics)
         statistics = {n: sum(part.get(n, 0) for part in parts) for n in leg.statistics}
-        return Leg(times, states, passed.end, passed.x_end, statistics=statistics)
+        parts_recorded = (kept.recorded, passed.near.recorded, passed.recorded, passed.far.recorded)
+        recorded = tuple(crossing for part in parts_recorded for crossing in part)
+        return Leg(times, states, passed.end, passed.x_end, statistics=statistics, recorded=recorded)
 
 
 def _mark(session: Session, *segments: Segment) -> None:
@@ -408,4 +410,5 @@ def _mark(session: Session, *segments: Segment) -> None:
 def _until(leg: Leg, t: float, x: np.ndarray) -> Leg:
     """The beginning of a stretch, up to the state x at t."""
     keep = leg.t <= t
-    return Leg(leg.t[keep], leg.x[keep], t, x, statistics=leg.statistics)
+    recorded = tuple(crossing for crossing in leg.recorded if crossing.t <= t)
+    return Leg(leg.t[keep], leg.x[keep], t, x, statistics=leg.statistics, recorded=recorded)

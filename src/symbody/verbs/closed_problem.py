@@ -13,7 +13,6 @@ from symbody.expr.arrays import Array
 from symbody.expr.walk import quiet_collector
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.tree import build_tree
-from symbody.loops.assembly import closed_samples
 from symbody.loops.branches import Branch, branch_of, holding
 from symbody.loops.closure import Closure, Plan, close
 from symbody.loops.constraints import Constraints, constraints
@@ -77,7 +76,7 @@ class ClosedProblem(Problem):
             # rows in the axes of a body that is kept have entries that the order of the blocks does not know
             moving = velocity_names(self.mech)
             self.wanted = choose_partition(self.found, [moving[k] for k in self.wanted.independent])
-        if self.wanted.condition > SINGULAR and _locked_everywhere(self.found, self.wanted):
+        if self.wanted.least > SINGULAR:  # at all samples, not at a dead point only
             names = ", ".join(velocity_names(self.mech)[k] for k in self.wanted.independent)
             raise ModelError(
                 f"{self.mech.name} cannot be moved by {names}: J_v is singular at closed positions. Choose other "
@@ -110,12 +109,6 @@ class ClosedProblem(Problem):
 
 def _held(names: Sequence[str]) -> str:
     return ", ".join(f"{n}=True" for n in names) if all(map(str.isidentifier, names)) else "**{...}"
-
-
-def _locked_everywhere(found: Constraints, partition: Partition) -> bool:
-    """Whether J_v is singular at all samples, not at a dead point only."""
-    jacobian = Numeric(found).J(closed_samples(found))[:, list(partition.rows)][:, :, list(partition.dependent)]
-    return bool(np.min(np.linalg.cond(jacobian)) > SINGULAR)
 
 
 def velocity_names(mech: Mechanism) -> list[str]:
@@ -176,7 +169,11 @@ def partition_at(
     closed = tuple({row.loop for row in found.rows if row.switch is not None} - opened)
 
     def suits(positions: np.ndarray) -> bool:
-        return usual is not None and bool(holding(found, usual.rows, positions, parameters, time, closed).all())
+        if usual is None:
+            return False
+        # joints that were named may be locked on one branch, and move another
+        columns = None if isinstance(wanted, (str, Partition)) else usual.dependent
+        return bool(holding(found, usual.rows, positions, parameters, time, closed, columns).any())
 
     if usual is not None and suits(np.asarray(q, dtype=float)[None]):
         return usual

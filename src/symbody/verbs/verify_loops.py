@@ -32,6 +32,7 @@ from symbody.verbs.loops import closure
 from symbody.verbs.reactions import cut_output, reactions
 from symbody.verbs.verify import indefiniteness, states_after
 from symbody.verbs.verify_derivatives import STEP, closed_derivatives
+from symbody.verbs.verify_projection import projection_checks
 from symbody.verbs.verify_tree import AGREE, energy_error, frames_error, frames_of, reaction_error
 
 CLOSED = 1e-10  # m or rad: what is left open
@@ -94,6 +95,7 @@ def _checks(mechanism: Mechanism, point: ClosedStates, smallest: System, refused
     yield from _energy(mechanism, point)
     yield from _reactions(mechanism, point, given, np.asarray(found.qdd), refused)
     yield from _moved_guess(point, made, smallest, given, refused)
+    yield from projection_checks(mechanism, point, refused)
     yield from closed_derivatives(point, smallest, given, refused)
     if point.model.driven or np.any(point.closures.rows(point.motion(qd=0 * point.qd)).hd):
         refused.append("closed loops: driven joints or laws of time bring power, hence no power balance")
