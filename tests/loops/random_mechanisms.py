@@ -180,20 +180,21 @@ def main() -> None:
             verdicts.append(verdict)
             if given.verbose or verdict.word == "WRONG":
                 print(verdict.say(), flush=True)
-    table(verdicts)
+    print("\n".join(table(verdicts)))
     print(f"{time.perf_counter() - begun:.0f} s")
 
 
-def table(verdicts: list[Any]) -> None:
-    """Counts by family, then everything that is not right, one line each."""
+def table(verdicts: list[Any]) -> list[str]:
+    """Lines: counts by family, the share that was not compared, then the reasons."""
     words = ["right", "refused", "left out", "WRONG"]
-    print(f"{'family':16}" + "".join(f"{w:>10}" for w in words))
+    lines = [f"{'family':16}" + "".join(f"{w:>10}" for w in words)]
     for family in [*sorted({v.family for v in verdicts}), "all"]:
         mine = Counter(v.word for v in verdicts if family in (v.family, "all"))
-        print(f"{family:16}" + "".join(f"{mine[w]:10}" for w in words))
+        lines.append(f"{family:16}" + "".join(f"{mine[w]:10}" for w in words))
+    share = sum(v.word in ("refused", "left out") for v in verdicts) / max(1, len(verdicts))
+    lines.append(f"refused or left out: {share:.1%}")
     reasons = Counter(r for v in verdicts for r in v.reasons)
-    for reason, n in reasons.most_common():
-        print(f"{n:5}  {reason}")
+    return lines + [f"{n:5}  {reason}" for reason, n in reasons.most_common()]
 
 
 if __name__ == "__main__":
