@@ -371,6 +371,8 @@ def _say_others(space: _Space, branch: Branch) -> list[str]:
     if not len(q):
         return []
     s = _ranks(space, q)[1]
+    known = ~((s > ZERO) & (s < REGULAR)).any(axis=1)  # not where branches meet: starts are drawn there, and stall
+    q, s = q[known], s[known]
     rank = (s > NONZERO).sum(axis=1)
     part = np.linalg.svd(space.J(q)[:, kept], compute_uv=False)
     mine = (part > NONZERO * np.maximum(part[:, :1], 1e-300)).sum(axis=1)
