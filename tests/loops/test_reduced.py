@@ -111,8 +111,9 @@ def test_all_modellings_and_partitions_give_the_same_platform_acceleration():
 
 
 # what this library takes: by formalism "base", and by "auto" with its search. The first has a block of four whose
-# static pivots vanish at some poses: 936 without rows eliminated together
-BASE = [989, 804, 726, 541, 654, 507, 588, 484, 457]
+# static pivots vanish at some poses: 936 without rows eliminated together. Up to 6 of the others are in sums that the
+# check shares which tells platforms that are turned over
+BASE = [989, 806, 728, 545, 654, 511, 588, 490, 457]
 AUTO = [800, 710, 660, 520, 605, 485, 560, 470, 445]
 
 

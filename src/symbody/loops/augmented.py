@@ -126,7 +126,8 @@ def _solved(
     """The solution, which counts only where no pivot vanishes."""
     samples = _samples(found, matrix)
     heavy = not any(is_zero(matrix[k, k]) for k in range(velocities))
-    if heavy and all(_is_positive(m[:velocities, :velocities]) for m in samples):
+    # angles of a floating or spherical joint may make M singular at a sample; a joint without mass does at all of them
+    if heavy and (not samples or any(_is_positive(m[:velocities, :velocities]) for m in samples)):
         order = [*range(velocities - 1, -1, -1), *range(velocities, len(right))]
         factors = ldlt(matrix, order=order)
         return _guarded(solve_ldlt(factors, right), _sound(found, matrix, factors, samples, rows, soft))

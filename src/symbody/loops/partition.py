@@ -228,6 +228,7 @@ def _made(
         {k: e.pivots for k, e in located.items()},
         worst,
         " ".join([*words, _summary(found, problem, independent, blocks, worst)]),
+        least=float(conditions.min()),
         names=(found.names, tuple(velocity_names(found))),
         spare={k: e.spare for k, e in order.items() if any(e.spare)},
         position_spare={k: e.spare for k, e in located.items() if any(e.spare)},

@@ -7,6 +7,8 @@ from typing import Any
 
 from symbody.errors import ModelError
 from symbody.loops.assembly import assemble_constraints
+from symbody.loops.branches import holding
+from symbody.loops.counted import cheapest_partition
 from symbody.loops.ordered import check_partition, ordered
 from symbody.loops.partition import Partition
 from symbody.model.given import given_numbers
@@ -44,5 +46,9 @@ def partition(
         choice = partition_of(mech, found, choice)
     else:
         values = given_numbers(mech, parameters)
-        choice = partition_at(mech, assemble_constraints(found, q, values), choice, values)
+        at = assemble_constraints(found, q, values)
+        known = partition_at(mech, at, choice, values)
+        regular = holding(found, known.rows, at[None], values, columns=known.dependent).all()
+        # at a dead point of that of the mechanism another one is chosen, which holds there
+        choice = known if regular or choice != "auto" else cheapest_partition(found, q=at, parameters=values)
     return ordered(found, choice, rows, columns, pivots)
