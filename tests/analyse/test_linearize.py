@@ -11,10 +11,25 @@ from symbody.analyse.linearize import Linearizer, linearize
 from symbody.analyse.reduction import LinearClosure, constrained, partition
 from symbody.analyse.tangent import retract, transport, velocity_labels
 from symbody.errors import ModelError, NameLookupError, ShapeError
+from symbody.expr.arrays import matmul
+from symbody.formalisms.kinematics import kinematic_map
+from symbody.formalisms.tree import build_tree
 from symbody.model.load import bundled_names
-from symbody.verbs.states import States, random_positions, rates
+from symbody.verbs.states import States
 
 STEP = 1e-30  # of complex steps
+
+
+def rates(mech):
+    """The System (q, qd) -> q_dot = N(q) qd."""
+    tree = build_tree(mech)
+    q_dot = matmul(kinematic_map(tree), tree.qd) if len(tree.qd) else tree.qd
+    return sb.System("rates", inputs={"q": tree.q, "qd": tree.qd}, outputs={"q_dot": q_dot})
+
+
+def random_positions(mech, count, rng):
+    """(count, nq) coordinates in [-1, 1] with unit quaternions."""
+    return States(mech, count, seed=int(rng.integers(2**31))).q
 
 
 def tangent_directions(mech, q):

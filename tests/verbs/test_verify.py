@@ -321,7 +321,8 @@ def test_too_many_degrees_of_freedom_are_refused():
 def test_a_position_of_the_user_is_closed_and_judged():
     mech, t = scissor(), 0.6
     at = [t, 0.4 * np.cos(t), np.pi - t, 2 * t - np.pi, np.pi - 2 * t]
-    point = ClosedStates(mech, 2, partition=replace(sb.partition(mech, "pivoting"), independent=(0,)), at=at)
+    point = ClosedStates(mech, 2, at=at)
+    assert len(point.independent) == 1
     np.testing.assert_allclose(point.q[0], at, atol=1e-9)
     with pytest.raises(ShapeError, match="nq = 2"):
         sb.verify(skew_arm(), states=1, at=[0.0])
@@ -340,4 +341,4 @@ def test_laws_of_the_user_are_named_as_not_transcribed():
 
 def test_a_proved_statement_says_so():
     proved = Check("all formalisms are equal", 0.0, 0.0, "proved")
-    assert "proved: all formalisms are equal" in str(Certificate("m", 1, 0, (proved,)))
+    assert "ok                      proved  all formalisms are equal" in str(Certificate("m", 1, 0, (proved,)))
