@@ -5,11 +5,11 @@ import pytest
 
 import symbody as sb
 from loops.closed_models import PASSIVE, closed_state, four_bar, held_body, rrr, slider_crank
+from loops.nullspace import accelerations, driven_accelerations
 from loops.reference import LoopWorld
 from symbody.errors import ModelError
 from symbody.formalisms.tree import build_tree
 from symbody.loops.constraints import constraints
-from symbody.loops.nullspace import accelerations, driven_accelerations
 
 
 def augmented(mech, *arguments, preset="none", **options):
