@@ -6,6 +6,7 @@ Errors are backward errors: relative to the sizes of the terms that were added u
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -94,11 +95,12 @@ def frame_checks(mechanism: Mechanism, point: States, motion: Motion, refused: l
     chain = point.model.ancestry[deep]
     last, other = (point.model.parts[k].name for k in (chain[0], chain[len(chain) // 2]))
     if "." not in last + other:
-        one = [(last, (last, ""))]
-        for scheme in ("progressive", "regressive"):
-            options: dict[str, Any] = {"quantities": QUANTITIES, "scheme": scheme}
-            base = GROUND if other == last else (other, "")
-            jobs.append((f"{last} seen from {base[0]}, {scheme}", one, {**options, "reference": base[0]}, base))
+        # towards the ground, and back: there the reference moves itself, as the common ancestor sees it
+        pairs = [(last, GROUND if other == last else (other, ""))]
+        pairs += [(other, (last, ""))] if other != last else []
+        for (name, base), scheme in product(pairs, ("progressive", "regressive")):
+            options: dict[str, Any] = {"quantities": QUANTITIES, "scheme": scheme, "reference": base[0]}
+            jobs.append((f"{name} seen from {base[0]}, {scheme}", [(name, (name, ""))], options, base))
     for text, named, asked, base in jobs:
         try:
             system = kinematics(mechanism, [name for name, _ in named], loops=False, **asked)
