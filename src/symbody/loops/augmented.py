@@ -126,8 +126,10 @@ def _solved(
     """The solution, which counts only where no pivot vanishes."""
     samples = _samples(found, matrix)
     heavy = not any(is_zero(matrix[k, k]) for k in range(velocities))
-    # angles of a floating or spherical joint may make M singular at a sample; a joint without mass does at all of them
-    if heavy and (not samples or any(_is_positive(m[:velocities, :velocities]) for m in samples)):
+    # angles of a floating or spherical joint may make M singular at closed positions, or on a whole branch of them; a
+    # joint that moves nothing with mass does everywhere
+    anywhere = [*samples, *_samples(found, matrix, closed=False)]
+    if heavy and (not anywhere or any(_is_positive(m[:velocities, :velocities]) for m in anywhere)):
         order = [*range(velocities - 1, -1, -1), *range(velocities, len(right))]
         factors = ldlt(matrix, order=order)
         return _guarded(solve_ldlt(factors, right), _sound(found, matrix, factors, samples, rows, soft))
@@ -185,15 +187,15 @@ def _is_positive(mass: np.ndarray) -> bool:
     return bool(np.all(size > 0) and np.linalg.eigvalsh(mass / np.outer(size, size)).min(initial=1.0) > SINGULAR)
 
 
-def _samples(found: Constraints, matrix: Array) -> list[np.ndarray]:
-    """Values of the matrix at closed states, where entries may vanish that elsewhere do not.
+def _samples(found: Constraints, matrix: Array, closed: bool = True) -> list[np.ndarray]:
+    """Values of the matrix at closed states, where entries may vanish that elsewhere do not; or at any.
 
     Other symbols take their defaults, or a number in [0.2, 1.2]; so does q if the loops cannot be closed.
     """
     first = next(x for x in matrix.flat if isinstance(x, Node))
     nodes = as_nodes([first, *matrix.flat])[1:]
     try:
-        positions = list(closed_samples(found, SAMPLES))
+        positions = list(closed_samples(found, SAMPLES)) if closed else []
     except SymbodyError:
         positions = []
     out = []
@@ -201,8 +203,8 @@ def _samples(found: Constraints, matrix: Array) -> list[np.ndarray]:
         rng = np.random.default_rng(draw)
         values = {s: rng.uniform(0.2, 1.2) if s.data.default is None else s.data.default for s in free_symbols(nodes)}
         if positions:
-            closed = dict(zip(found.tree.q, map(float, positions[draw % len(positions)]), strict=True))
-            values.update({s: x for s, x in closed.items() if s in values})
+            at_q = dict(zip(found.tree.q, map(float, positions[draw % len(positions)]), strict=True))
+            values.update({s: x for s, x in at_q.items() if s in values})
         try:
             value = np.array([float(v) for v in evaluate(nodes, values)]).reshape(matrix.shape)
         except SymbodyError:

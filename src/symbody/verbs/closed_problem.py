@@ -173,6 +173,8 @@ def partition_at(
             return False
         # joints that were named may be locked on one branch, and move another
         columns = None if isinstance(wanted, (str, Partition)) else usual.dependent
+        if columns is not None and usual.least > SINGULAR:
+            return False
         return bool(holding(found, usual.rows, positions, parameters, time, closed, columns).any())
 
     if usual is not None and suits(np.asarray(q, dtype=float)[None]):

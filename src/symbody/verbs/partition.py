@@ -10,7 +10,7 @@ from symbody.loops.assembly import assemble_constraints
 from symbody.loops.branches import holding
 from symbody.loops.counted import cheapest_partition
 from symbody.loops.ordered import check_partition, ordered
-from symbody.loops.partition import Partition
+from symbody.loops.partition import Partition, choose_partition
 from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 from symbody.verbs.assemble import has_loops
@@ -47,8 +47,10 @@ def partition(
     else:
         values = given_numbers(mech, parameters)
         at = assemble_constraints(found, q, values)
+        if choice != "auto":  # with pivots that are good at q
+            return ordered(found, choose_partition(found, choice, q=at, parameters=values), rows, columns, pivots)
         known = partition_at(mech, at, choice, values)
         regular = holding(found, known.rows, at[None], values, columns=known.dependent).all()
         # at a dead point of that of the mechanism another one is chosen, which holds there
-        choice = known if regular or choice != "auto" else cheapest_partition(found, q=at, parameters=values)
+        choice = known if regular else cheapest_partition(found, q=at, parameters=values)
     return ordered(found, choice, rows, columns, pivots)
