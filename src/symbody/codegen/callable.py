@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from symbody.codegen.arguments import FLOAT, aligned, real_array, state_rows, usable_output
 from symbody.codegen.externals import ExternalTable, raise_pending
-from symbody.codegen.llvm_compile import libm_address
+from symbody.codegen.libm import libm_address
 from symbody.codegen.llvm_values import DERIVED, DERIVED_STRIDE, EXTERN_TABLE, FIRST_PORT, FRAME, LIBM_TABLE
 from symbody.codegen.ranges import run_ranges
 from symbody.codegen.signature import Signature, results_type

@@ -10,8 +10,7 @@ import numpy as np
 
 from symbody.codegen.callable import Entry, Kernel
 from symbody.codegen.externals import raise_pending
-from symbody.codegen.llvm_compile import libm_table
-from symbody.codegen.llvm_values import LIBM
+from symbody.codegen.libm import libm_index, libm_table
 from symbody.codegen.march_control import SMALLEST_MEMORY
 from symbody.codegen.march_job import PAUSED
 from symbody.codegen.march_ports import Ports, parameters_of
@@ -222,7 +221,7 @@ def check_tolerance(rtol: float, atol: Any, nx: int) -> np.ndarray:
 
 def libm_function(name: str) -> int:
     """Address of a function of the C library."""
-    return int(libm_table()[LIBM.index(name)])
+    return int(libm_table()[libm_index(name)])
 
 
 def wanted_times(times: Any, start: np.ndarray, sign: float) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from symbody.codegen.arguments import aligned
 from symbody.codegen.callable import Entry, Kernel
-from symbody.codegen.llvm_compile import libm_address
+from symbody.codegen.libm import libm_address
 from symbody.codegen.llvm_values import DERIVED, FIRST_PORT
 from symbody.codegen.march_compile import address_of
 from symbody.codegen.march_job import WORDS
