@@ -15,7 +15,8 @@ import pytest
 
 from programs import CUBIC, Builder, arcsine, nested_roots, pendulum, random_inputs, random_program, square_root
 from symbody.codegen import partition
-from symbody.codegen.kernel import Kernel, compile_program
+from symbody.codegen.callable import NativeKernel as Kernel
+from symbody.codegen.kernel import compile_program
 from symbody.errors import CompileError, NameLookupError, ShapeError, SolveError
 from symbody.expr.external import External, Piecewise
 from symbody.expr.function_row import FUNCTIONS

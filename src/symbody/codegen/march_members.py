@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.callable import Entry, Kernel
+from symbody.codegen.callable import Entry, NativeKernel
 from symbody.codegen.externals import raise_pending
 from symbody.codegen.libm import libm_index, libm_table
 from symbody.codegen.march_control import SMALLEST_MEMORY
@@ -58,7 +58,7 @@ class Members:
         }
         self._read_signals(signals, batch)
 
-    def _entries(self, given: Mapping[str, Any], batch: tuple[int, ...]) -> dict[str, tuple[Kernel, Entry]]:
+    def _entries(self, given: Mapping[str, Any], batch: tuple[int, ...]) -> dict[str, tuple[NativeKernel, Entry]]:
         states = batch[0] if batch else 1
         return {kind: (k, k.entry(states, given[kind])) for kind, k in self.ports.kernels.items()}
 

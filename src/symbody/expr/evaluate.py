@@ -11,7 +11,7 @@ import numpy as np
 
 from symbody.errors import ExpressionError, NameLookupError, SolveError, nearest
 from symbody.expr.arithmetic import as_float
-from symbody.expr.function_row import FUNCTIONS, Function
+from symbody.expr.function_row import FUNCTIONS, Function, row_of
 from symbody.expr.functions import as_nodes, evaluate_piecewise
 from symbody.expr.graph import Graph
 from symbody.expr.node import (
@@ -164,7 +164,7 @@ def _numeric(node: Node, args: list[Any]) -> Any:
         return _call_external(node, args)
     if op is RESULT:
         return args[0][node.data]
-    return FUNCTIONS[op].arrays(*args)
+    return row_of(op).arrays(*args)
 
 
 def _float_power(x: Any, exponent: Any) -> Any:
@@ -202,8 +202,9 @@ def _exact(node: Node, args: list[Any]) -> Any:
         return total
     if op is ALIAS:
         return args[0]
-    if op in FUNCTIONS and FUNCTIONS[op].rational:
-        return exact_value(FUNCTIONS[op], args)
+    row = FUNCTIONS.get(op)
+    if row is not None and row.rational:
+        return exact_value(row, args)
     raise ExpressionError(f"{op} has no exact rational value; evaluate over floats instead.")
 
 

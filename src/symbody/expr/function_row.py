@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from symbody.errors import DefinitionError, NameLookupError, nearest
+from symbody.errors import DefinitionError, ExpressionError, NameLookupError, nearest
 
 if TYPE_CHECKING:
     from symbody.expr.node import Node
@@ -51,7 +51,7 @@ class Instructions(Protocol):
         """A call of a function of the C library; the row names it in `libm`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Function:
     """One row. What is not given does not hold, or is refused by name where it is asked for.
 
@@ -165,6 +165,16 @@ def either(on_floats: Callable[..., float], on_arrays: Callable[..., Any]) -> Ca
 # name -> row. Those of `expr/ops.py` come first and stay; authors' rows follow.
 FUNCTIONS: dict[str, Function] = {}
 _own: set[str] = set()
+
+
+def row_of(op: str) -> Function:
+    """The row of a function that an expression calls."""
+    row = FUNCTIONS.get(op)
+    if row is None:
+        raise ExpressionError(
+            f"the function {op!r} is not known here. If it was added, add its row again: symbody.extend.add_function."
+        )
+    return row
 
 
 def is_truth(op: str) -> bool:

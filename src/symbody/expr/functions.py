@@ -126,6 +126,19 @@ def _unary(name: str) -> Callable[[Any], Any]:
     return function
 
 
+def function_of(name: str) -> Callable[..., Any]:
+    """A Python function that calls the function of this name; one of one argument takes arrays, too."""
+    row = FUNCTIONS[name]
+    if row.arity == 1:
+        return _unary(name)
+
+    def function(*values: Any) -> Node:
+        return call(name, *values)
+
+    function.__name__, function.__doc__ = name, row.about
+    return function
+
+
 sin, cos, tan = _unary("sin"), _unary("cos"), _unary("tan")
 asin, acos, atan = _unary("asin"), _unary("acos"), _unary("atan")
 sinh, cosh, tanh = _unary("sinh"), _unary("cosh"), _unary("tanh")

@@ -8,7 +8,7 @@ import numpy as np
 
 from symbody.errors import ExpressionError, ShapeError
 from symbody.expr.arithmetic import multiply_all, power, scale
-from symbody.expr.function_row import FUNCTIONS
+from symbody.expr.function_row import row_of
 from symbody.expr.functions import derivative_of, piecewise
 from symbody.expr.node import ADD, ALIAS, MUL, POW, RESULT, SCALE, TABLE, Node
 
@@ -30,7 +30,7 @@ def partials(node: Node) -> list[Any]:
         return [piecewise(args[0], derivative_of(node.data))]
     if op is RESULT:
         raise ExpressionError("a result is differentiated through its external call")
-    row = FUNCTIONS[op]
+    row = row_of(op)
     if row.tangent is not None:
         zero, one = node.graph.zero, node.graph.one
         return [row.tangent(node, args, [one if i == k else zero for i in range(len(args))]) for k in range(len(args))]

@@ -80,7 +80,9 @@ def restore(graph: Graph, op: str, args: tuple[Node, ...], data: Any) -> Node:
         return graph.intern(ALIAS, args, data, flags)
     if op == TABLE:
         return graph.intern(TABLE, args, data, flags)
-    raise ValueError(f"unknown operation {op!r}")
+    raise ValueError(
+        f"unknown operation {op!r}. If it is a function that was added, add its row first: symbody.extend.add_function"
+    )
 
 
 def _symbol(graph: Graph, data: Symbol) -> Node:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ExpressionError, ShapeError
-from symbody.expr.function_row import FUNCTIONS
+from symbody.expr.function_row import FUNCTIONS, row_of
 from symbody.expr.functions import as_nodes, call
 from symbody.expr.graph import Graph, current_graph
 from symbody.expr.node import ADD, ALIAS, AT, CONST, EXTERN, MUL, POW, RESULT, SCALE, SOLVE, SYMBOL, TABLE, Node
@@ -75,7 +75,7 @@ def _expression(node: Node, values: list[Any], casadi: Any) -> Any:
         return 1 / values[0] if data == -1 else casadi.power(values[0], float(data))
     if op is ALIAS:
         return values[0]
-    row = FUNCTIONS[op]
+    row = row_of(op)
     if not row.casadi:
         raise ExpressionError(f"CasADi has no counterpart of the function {op!r}. Give its row casadi=...")
     return row.casadi(casadi, *values) if callable(row.casadi) else getattr(casadi, row.casadi)(*values)

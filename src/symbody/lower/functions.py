@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import CompileError, ExpressionError, nearest
+from symbody.errors import CompileError, ExpressionError
 from symbody.expr.evaluate import exact_value
 from symbody.expr.external import External, Piecewise
-from symbody.expr.function_row import FUNCTIONS, Function
+from symbody.expr.function_row import Function, row_of
 from symbody.lower.fma import fused
 
 
@@ -54,9 +54,7 @@ def operation(op: str, exact: bool) -> Callable[..., Any]:
     found = (EXACT if exact else FLOATS).get(op)
     if found is not None:
         return found
-    row = FUNCTIONS.get(op)
-    if row is None:
-        raise ExpressionError(f"the operation {op!r} is not known. {nearest(op, FUNCTIONS)}")
+    row = row_of(op)
     if not exact:
         return row.run
     if not row.rational:

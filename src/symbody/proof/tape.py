@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from symbody.expr.function_row import FUNCTIONS, is_truth
+from symbody.expr.function_row import is_truth, row_of
 from symbody.expr.node import (
     ADD,
     ALIAS,
@@ -240,7 +240,7 @@ class _Writer:
             return self.extreme(op, args[0], args[1], flags)
         if op == "abs":
             return self.size(args[0], flags)
-        parity = FUNCTIONS[op].parity
+        parity = row_of(op).parity
         if parity:
             return self.put(EVEN_FUNCTION if parity == "even" else ODD_FUNCTION, args[0], (op,), flags)
         return self.put(FUNCTION, tuple(args), (op,), flags)
