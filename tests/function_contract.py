@@ -25,10 +25,12 @@ SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-310, 1e300, -1e300, np.inf, 
 
 
 def samples(row: Function, count: int = 40, seed: int = 0) -> np.ndarray:
-    """(arity, count) random arguments inside the domain, of moderate size."""
+    """(arity, count) random arguments inside the domain, of moderate size; every other condition is zero."""
     rng = np.random.default_rng(seed)
     domain = row.domain or ((-np.inf, np.inf),) * row.arity
-    return np.array([rng.uniform(max(low, -3) + 1e-3, min(high, 4) - 1e-3, count) for low, high in domain])
+    out = np.array([rng.uniform(max(low, -3) + 1e-3, min(high, 4) - 1e-3, count) for low, high in domain])
+    out[: row.conditions] *= rng.integers(0, 2, (row.conditions, count))
+    return out
 
 
 def symbols(row: Function) -> list[Node]:
@@ -52,14 +54,15 @@ def units_apart(a: Any, b: Any) -> float:
 
 
 def check_partials(row: Function) -> None:
-    """Derivatives, forward and reverse, are those of the complex step through `arrays`."""
+    """Derivatives, forward and reverse, are those of the complex step through `arrays`; conditions have none."""
     xs, points = symbols(row), samples(row)
     node = call(row.name, *xs)
     at = dict(zip(xs, points))
     forward, reverse = jacobian([node], xs)[0], gradient(node, xs)
     for k, (d, r) in enumerate(zip(forward, reverse, strict=True)):
         moved = [p + (1j * STEP if i == k else 0) for i, p in enumerate(points)]
-        expected = np.broadcast_to(np.imag(row.arrays(*moved)) / STEP, points[0].shape)
+        step = 0.0 if k < row.conditions else np.imag(row.arrays(*moved)) / STEP
+        expected = np.broadcast_to(step, points[0].shape)
         for found in (d, r):
             value = np.broadcast_to(np.asarray(evaluate(found, at), float), expected.shape)
             np.testing.assert_allclose(value, expected, rtol=1e-12, atol=1e-14, err_msg=f"d{row.name}/da{k}")
@@ -82,8 +85,10 @@ def check_folding(row: Function) -> None:
             folded = call(row.name, *args)
             assert folded.data.__class__ is not float
             assert float(folded.data) == float(row.run(*map(float, args)))
-    elif not row.exact_at:
-        assert call(row.name, *[Fraction(1, 3)] * row.arity).op is not CONST
+    elif row.fold is not None:
+        exact = [Fraction(x).limit_denominator(97) for x in samples(row, 1)[:, 0].tolist()]
+        assert call(row.name, *exact).op is not CONST
+        assert isinstance(row.fold(*exact), float), "exact numbers stay exact: the row should say rational=True"
 
 
 def check_symmetry(row: Function) -> None:
@@ -101,10 +106,9 @@ def check_symmetry(row: Function) -> None:
 
 
 def check_ranges(row: Function) -> None:
-    """Truths are 0 or 1; bounds are kept, and reached."""
-    wide = np.random.default_rng(1).uniform(-30, 30, (row.arity, 4000))
-    if row.truth:
-        assert set(np.unique(row.arrays(*wide))) <= {0.0, 1.0}
+    """Truths, and only they, are 0 or 1; bounds are kept, and reached."""
+    wide = samples(row, 4000) * (1 if row.domain else 8)
+    assert row.truth == (set(np.unique(row.arrays(*wide))) <= {0.0, 1.0})
     if row.bound is not None:
         sizes = np.abs(row.arrays(*wide))
         assert 0.99 * row.bound < sizes.max() <= row.bound

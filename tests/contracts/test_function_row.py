@@ -42,6 +42,10 @@ def test_values_are_those_of_many_digits(row):
         assert units_apart(row.arrays(*map(np.asarray, args)), expected) <= 4
 
 
+def test_published_counts_call_these_trigonometric():
+    assert {row.name for row in ROWS if row.trig} == {"sin", "cos", "tan", "asin", "acos", "atan", "atan2"}
+
+
 # -- targets: one System of all functions, so that each target is built once
 
 

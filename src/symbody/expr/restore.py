@@ -66,7 +66,7 @@ def restore(graph: Graph, op: str, args: tuple[Node, ...], data: Any) -> Node:
         return function_node(row.name, args)
     if op not in (SCALE, POW, RESULT, ALIAS, TABLE):
         raise ValueError(
-            f"unknown operation {op!r}. A function that was added has to be added again first: symbody.extend.add_function"
+            f"unknown operation {op!r}. A function that was added has to be added again: symbody.extend.add_function"
         )
     if len(args) != 1:
         raise ValueError(f"{op} of {len(args)} operands")
