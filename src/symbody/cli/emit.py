@@ -52,11 +52,11 @@ def emit(
     as_json: AS_JSON = False,
 ) -> None:
     """Write a model's equations as standalone C99: a header and a source file."""
+    from symbody.atomic_file import write_whole
     from symbody.cli.assignments import partition_choice
     from symbody.codegen.c import emit_c
     from symbody.lower.count import count_program
     from symbody.lower.lowering import lower
-    from symbody.simulation.whole_file import write_whole
 
     quantity(name)
     check_formalism(formalism)

@@ -72,7 +72,7 @@ def compile_program(
     if found is not None:
         try:
             signature, tiers = Signature.from_json(found[0]), Tiers(Code(found[1], tier))
-        except (CompileError, KeyError, TypeError, ValueError):
+        except (CompileError, LookupError, TypeError, ValueError, AttributeError):
             found = None  # written by something else under this name: make it again
     if found is None:
         made = made or (program() if callable(program) else program)
