@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from importlib import metadata
 
@@ -116,6 +117,7 @@ def _quick(planned: Plan, signature: Signature, entry: str | None) -> Code:
     return Code(objects, "quick")
 
 
+@functools.cache  # reading it costs more than a hit of the cache
 def _version() -> str:
     try:
         return metadata.version("symbody")

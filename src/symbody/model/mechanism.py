@@ -16,6 +16,7 @@ import numpy as np
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
+from symbody.expr.pickling import reduce_record
 from symbody.expr.walk import free_symbols
 from symbody.model.frozen import freeze
 from symbody.model.joints import KINDS
@@ -232,6 +233,9 @@ class Mechanism:
 
     def __post_init__(self) -> None:
         freeze(self, "gravity")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reduce_record(self)
 
     @property
     def nq(self) -> int:

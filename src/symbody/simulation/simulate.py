@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from symbody.codegen.ranges import check_threads
 from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest
 from symbody.model.given import check_given, massless
 from symbody.model.mechanism import Mechanism
@@ -97,6 +98,8 @@ def simulate(
     """
     check_numbers(duration, step, t0, rtol, atol)
     _check_limits(max_steps, slow)
+    if threads is not None:
+        check_threads(threads)
     settings = Settings(
         choose_method(method, step, rtol), float(t0), step, rtol, rtol if atol is None else atol, max_steps,
         read_samples(samples, t0, duration, step), period, threads, dict(parameters or {}),

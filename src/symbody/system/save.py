@@ -40,6 +40,7 @@ from symbody.expr.node import (
 )  # fmt: skip
 from symbody.expr.restore import restore
 from symbody.expr.walk import quiet_collector, topological
+from symbody.regular_file import is_file, read_regular
 from symbody.system.system import DIGITS_LOST, NOTE, System
 
 FORMAT = "symbody-system"
@@ -57,13 +58,10 @@ def save_system(system: System, path: str | Path) -> Path:
 def load_system(path: str | Path, externals: Iterable[External] = ()) -> System:
     """Read a System. `externals` gives the external functions that it calls, found by name."""
     path = Path(path)
-    if not path.is_file():
+    if not is_file(path):
         raise FormatError(f"there is no file {str(path)!r}.")
-    size = path.stat().st_size
-    if size > MAX_BYTES:
-        raise FormatError(f"{path} has {size} bytes; expected at most {MAX_BYTES}.")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(read_regular(path, MAX_BYTES))
     except (OSError, ValueError, RecursionError) as error:
         raise FormatError(f"{path} is not a saved System: {error}.") from None
     return from_record(data, {e.name: e for e in externals}, str(path))
