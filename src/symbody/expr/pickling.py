@@ -31,7 +31,7 @@ def reduce_record(record: Any, leave_out: tuple[str, ...] = ()) -> tuple[Callabl
 
 
 def _record(cls: type, data: tuple[bytes, list[Any]]) -> Any:
-    record = object.__new__(cls)
+    record: Any = object.__new__(cls)
     for name, value in unpack(data).items():
         object.__setattr__(record, name, value)  # as it was, also where the class is frozen
     return record
@@ -104,7 +104,8 @@ def _table(graph: Graph, met: dict[Node, int]) -> tuple[str, bool, list[Row], li
 
 
 def _row(node: Node, index: dict[Node, int]) -> Row:
-    data, unknowns = node.data, ()
+    data = node.data
+    unknowns: tuple[int, ...] = ()
     if node.op is SOLVE:
         unknowns = tuple(index[u] for u in data.unknowns)
         data = replace(data, unknowns=())
