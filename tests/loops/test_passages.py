@@ -24,6 +24,7 @@ from symbody.formalisms.tree import build_tree
 from symbody.loops import branches
 from symbody.loops.constraints import constraints
 from symbody.loops.partition import Partition, choose_partition
+from symbody.simulation import switching
 from symbody.simulation.outcome import Outcome
 from symbody.verbs import closed_problem
 
@@ -131,6 +132,24 @@ def test_energy_holds_through_every_singular_position(mech, q0, qd0):
     assert run.outcome.ok
     assert run.statistics["passages"] >= 1
     assert drift(run) < 100 * RTOL
+
+
+def test_changes_of_energy_add_up_over_passages_and_are_told(monkeypatch):
+    """None of the passages changes the energy by as much as all of them do."""
+    start = {"q0": [-0.5, -2.0, -2.0, math.pi + 2.0], "qd0": {"a": 3.0, "c": 6.0}}
+    plain = simulated(pantograph(), 3.0, **start)
+    assert plain.statistics["passages"] >= 7
+    assert not plain.notes
+    ends = [float(e.t) for e in plain.events if e.name == "singular position"]
+    changed = abs(plain["energy"][-1] - plain["energy"][0])
+    shares = np.abs(np.diff(np.interp([0.0, *(t + 0.05 for t in ends)], plain.t, plain["energy"])))
+    limit = changed / 2 / plain["kinetic"].max()
+    assert shares.max() < 0.6 * changed
+    monkeypatch.setattr(switching, "MOST", limit / RTOL)
+    run = simulated(pantograph(), 3.0, **start)
+    (told,) = [note for note in run.notes if "in all" in note]
+    assert f"through {len(ends)} singular positions" in told
+    assert np.array_equal(run.q, plain.q)
 
 
 def test_inertia_takes_the_branch_that_goes_straight_on():

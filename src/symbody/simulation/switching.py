@@ -77,6 +77,43 @@ class Way:
         return ", ".join(names[k] for k in self.partition.independent if k in inside)
 
 
+@dataclass(frozen=True)
+class Passages:
+    """Singular positions that a mechanism which nothing drives was led through.
+
+    since, energy  s, J: where the first was approached
+    changed        J, of the energy since then; nan where it may change
+    kinetic        J, the largest at passages
+    told           the note about all of them, or ""
+    """
+
+    count: int = 0
+    since: float = 0.0
+    energy: float = 0.0
+    changed: float = 0.0
+    kinetic: float = 0.0
+    told: str = ""
+
+    def further(self, t: float, kinetic: np.ndarray, potential: np.ndarray, power: np.ndarray) -> Passages:
+        """With one more from t on; kinetic, potential, power: (2,) before and behind it."""
+        energies = kinetic + potential
+        since, first = (self.since, self.energy) if self.count else (t, float(energies[0]))
+        changed = np.nan if power.any() or np.isnan(self.changed) else float(energies[1]) - first
+        most = max(self.kinetic, float(kinetic.max()))
+        return Passages(self.count + 1, since, first, changed, most, self.told)
+
+    @property
+    def error(self) -> float:
+        """The change of the energy beside the kinetic one; 0 where it is not known."""
+        return 0.0 if np.isnan(self.changed) else abs(self.changed) / max(self.kinetic, 1e-300)
+
+    def say(self, t: float) -> str:
+        return (
+            f"from t = {self.since:.6g} s to {t:.6g} s, through {self.count} singular positions, the energy changed by "
+            f"{self.changed:.2g} J in all, {self.error:.1g} of the kinetic one: more than {MOST:g} times the tolerance."
+        )
+
+
 class Watch:
     """Answers what the Lookout of a run with closed loops sees, and keeps the partitions that were needed so far."""
 
@@ -93,6 +130,7 @@ class Watch:
         self.regular = 1.0  # largest smallest singular value of J so far
         self._stuck = (-np.inf, 0)  # where the run could not go on, and how often
         self._entered: tuple[float, float] | None = None  # time and energy where a singular position came near
+        self._passages = Passages()
 
     def copied(self, look: Lookout) -> Watch:
         """One that may go on without changing this one."""
@@ -249,6 +287,19 @@ class Watch:
                 f"at t = {t:.6g} s a singular position was passed with a relative error of about {error:.1g}, more "
                 f"than {MOST:g} times the tolerance."
             )
+
+    def _sum_up(self, session: Session, t: float, x: np.ndarray, t_end: float, x_end: np.ndarray) -> None:
+        """What all passages so far changed of the energy together; each of them may be small."""
+        if self.balance is None:
+            return
+        states = np.array([x, x_end])
+        kinetic, potential, power = self.balance.of(self.way.connected.flow, np.array([t, t_end]), states)
+        before = self._passages
+        now = self._passages = before.further(t, kinetic, potential, power)
+        if now.count > 1 and now.error > MOST * session.settings.rtol:
+            session.notes[:] = [note for note in session.notes if note != before.told]
+            self._passages = replace(now, told=now.say(t_end))
+            session.notes.append(self._passages.told)
 
     def _enter(self, t: float, x: np.ndarray) -> None:
         """A singular position is near, and not passed through."""
@@ -417,6 +468,7 @@ class Watch:
         text = "A singular position was passed by inertia."
         whole = self._lost(t, x, passed.end, passed.x_end)  # on the ways to it and from it too
         self._say_error(session, passed.instant, max(passed.error, whole if whole < np.inf else 0.0))
+        self._sum_up(session, t, x, passed.end, passed.x_end)
         session.events.append(Event(passed.instant, "singular position", text))
         session.statistics["passages"] = session.statistics.get("passages", 0) + 1
         adopt(session, self.way.connected, self.way.prepared)
