@@ -269,14 +269,16 @@ class _Building:
     def _watch(self, labels: dict[str, Any], units: dict[str, Any]) -> System:
         """What closed loops are watched by; labels and units of its rows are added."""
         from symbody.loops.partition import Partition
-        from symbody.verbs.closed_problem import partition_of
+        from symbody.verbs.closed_problem import partition_of, rows_without_redundant
 
         found = constraints_of(self.mech)
-        chosen = None
+        chosen = kept = None
         if not self.whole:
             wanted: Any = self.partition
             chosen = wanted if isinstance(wanted, Partition) else partition_of(self.mech, found, wanted)
-        system = watched(found, chosen)
+        elif not any(row.switch is not None for row in found.rows):
+            kept = rows_without_redundant(found, self.partition.branch)
+        system = watched(found, chosen, kept)
         given = {**self.inputs, "q": self.q, "qd": self.qd}
         outputs = _outputs(system, {n: given[n] for n in system.inputs})
         labels["watch"] = tuple(row.loop for row in found.rows) or ("",)

@@ -402,18 +402,28 @@ def _watch(
     mech: Mechanism, formalism: str | None, partition: Any, asked: bool, connected: Connected, events: Prepared | None,
     settings: Settings, x: np.ndarray, notes: list[str], remake: Any, look: Lookout,
 ) -> Any:  # fmt: skip
-    """Who looks after closed loops during the motion; None where no joints are solved for."""
+    """Who looks after closed loops during the motion; None where loops open and close, or no partition exists."""
     from symbody.loops.partition import Partition
     from symbody.simulation.switching import Watch, Way
     from symbody.verbs.closed_problem import partition_of
 
-    wanted = "auto" if partition is None else partition
-    if not is_reduced(mech, formalism, wanted):
-        return None
+    wanted: Any = "auto" if partition is None else partition
     found = constraints_of(mech)
-    chosen = wanted if isinstance(wanted, Partition) else partition_of(mech, found, wanted)
-    watch = Watch(Way(found, chosen, connected, events), remake, settings.parameters, look)
     first = np.atleast_2d(x)[0]  # of a batch
+    if is_reduced(mech, formalism, wanted):
+        chosen = wanted if isinstance(wanted, Partition) else partition_of(mech, found, wanted)
+        watch = Watch(Way(found, chosen, connected, events), remake, settings.parameters, look)
+    else:
+        if any(row.switch is not None for row in found.rows):
+            return None
+        whole = wanted if isinstance(wanted, Augmented) else Augmented()
+        try:
+            chosen = whole.branch or partition_of(mech, found)
+        except ModelError:
+            return None
+        way = Way(found, chosen, connected, events, whole=True)
+        remade = lambda p: remake(replace(whole, branch=p))  # noqa: E731
+        watch, asked = Watch(way, remade, settings.parameters, look, whole.projects), False
     note = watch.begin(settings.start, first, given=asked)
     if note:
         notes.append(note)
@@ -427,7 +437,7 @@ def _lookout(mech: Mechanism, partition: Any, flow: Flow, settings: Settings, fe
 
     plain = {n: float(v) for n, v in settings.parameters.items() if np.ndim(v) == 0}
     length = length_scale(Numeric(constraints_of(mech), plain, settings.start))
-    loosely = isinstance(partition, Augmented) and partition != Augmented()
+    loosely = isinstance(partition, Augmented) and not partition.projects
     return Lookout(flow, settings.parameters, bounds_of(flow.units["watch"], length, loosely), feed.at)
 
 

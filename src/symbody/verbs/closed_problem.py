@@ -238,6 +238,17 @@ def branch_of_mechanism(found: Constraints) -> Branch | None:
     return _branches[mech]
 
 
+def rows_without_redundant(found: Constraints, chosen: Chosen | None = None) -> list[int]:
+    """Rows without those that a Partition leaves out as redundant; or that are on the branch of the assembled
+    position, where none is given."""
+    if isinstance(chosen, Partition):
+        redundant = chosen.redundant
+    else:
+        branch = branch_of_mechanism(found)
+        redundant = () if branch is None else branch.redundant
+    return [i for i in range(len(found.rows)) if i not in set(redundant)]
+
+
 # -- equations
 
 

@@ -26,7 +26,6 @@ from symbody.loops.constraints import Constraints
 from symbody.loops.counted import FEW_LINKS
 from symbody.loops.inverse import actuated_velocities
 from symbody.loops.opened import Opened, opened
-from symbody.loops.partition import Partition
 from symbody.loops.projection import gaps, projected, softness
 from symbody.loops.reduced import PLAIN, PRODUCTS, ROUTES, USUAL, Route
 from symbody.lower.optimize import optimize_system
@@ -38,10 +37,10 @@ from symbody.verbs.check import AGREE, first_exact, random_values, with_digits
 from symbody.verbs.closed_problem import (
     Chosen,
     ClosedProblem,
-    branch_of_mechanism,
     closed_efforts,
     closed_motion_equations,
     partition_of,
+    rows_without_redundant,
     say_partition,
     velocity_names,
 )
@@ -264,13 +263,7 @@ def augmented_motion(
 
 def independent_rows(problem: ClosedProblem) -> list[int]:
     """Rows without the redundant ones among those that always hold, on the branch of the problem's Partition."""
-    chosen = problem.wanted
-    if isinstance(chosen, Partition):
-        redundant = chosen.redundant
-    else:
-        branch = branch_of_mechanism(problem.found)
-        redundant = () if branch is None else branch.redundant
-    return [i for i in range(len(problem.found.rows)) if i not in set(redundant)]
+    return rows_without_redundant(problem.found, problem.wanted)
 
 
 # -- states
