@@ -25,6 +25,7 @@ LAYERS = (
     ("loops", "proof"),
     ("lower",),
     ("codegen", "interop"),
+    ("derived",),
     ("verbs",),
     ("simulation",),
     ("analyse", "optimise"),

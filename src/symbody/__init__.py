@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from symbody.analyse.trim import trim
     from symbody.expr.define import define
     from symbody.expr.parse import parse
-    from symbody.loops.assembly import assemble
     from symbody.loops.cutting import recut
     from symbody.lower.count import Counts
     from symbody.model.load import load
@@ -73,6 +72,7 @@ if TYPE_CHECKING:
     from symbody.simulation.events import When
     from symbody.simulation.simulate import resume, simulate
     from symbody.simulation.trajectory import Trajectory
+    from symbody.verbs.assembly import assemble
     from symbody.verbs.driven_efforts import driven_efforts
     from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
     from symbody.verbs.energy import energy
@@ -111,7 +111,7 @@ _LATER = {
     "inverse_along": "symbody.analyse.along",
     "inverse_kinematics": "symbody.analyse.inverse_kinematics",
     "sensitivity": "symbody.analyse.sensitivity",
-    "assemble": "symbody.loops.assembly",
+    "assemble": "symbody.verbs.assembly",
     "recut": "symbody.loops.cutting",
     "modes": "symbody.analyse.modes",
     "write_report": "symbody.report.report",
