@@ -26,6 +26,7 @@ LAYERS = (
     ("loops", "proof"),
     ("lower",),
     ("codegen", "interop"),
+    ("derived",),
     ("verbs",),
     ("simulation",),
     ("analyse", "optimise"),

@@ -15,17 +15,16 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from symbody.derived.derived import derived_of, numbers_key
 from symbody.errors import ModelError, SymbodyError
 from symbody.loops.conditioning import SINGULAR, Choice, Conditioning
 from symbody.loops.constraints import Constraints
 from symbody.loops.numeric import advanced
 from symbody.loops.partition import Partition
 from symbody.loops.redundancy import velocity_names
-from symbody.model.mechanism import Mechanism
 from symbody.simulation.balance import Balance
 from symbody.simulation.connect import Connected
 from symbody.simulation.driver import Leg
@@ -48,8 +47,6 @@ SURELY = 1e-3  # of the same: at a position where a measure vanishes, branches m
 MOST = 100.0  # times the tolerance, of energies: more is told
 TRIES = 6  # changes at one instant
 LOST = (Outcome.NOT_CONVERGED, Outcome.NOT_FINITE, Outcome.STEP_TOO_SMALL)
-
-_partitions: WeakKeyDictionary[Mechanism, dict[Any, Partition]] = WeakKeyDictionary()
 
 Remake = Callable[[Partition], tuple[Connected, Prepared | None]]
 
@@ -422,11 +419,9 @@ class Watch:
 
     def _partition(self, choice: Choice, q: np.ndarray) -> Partition:
         """With these rows and joints: the same record in every run, whose equations are kept with the model."""
-        kept = _partitions.setdefault(self.way.found.tree.mechanism, {})
-        key = (choice, *sorted(self.conditioning.parameters.items()))
-        if key not in kept:
-            kept[key] = self.conditioning.partition(choice, q)
-        return kept[key]
+        key = (choice, numbers_key(self.conditioning.parameters))
+        derived = derived_of(self.way.found.tree.mechanism)
+        return derived.get("partition_underway", key, lambda: self.conditioning.partition(choice, q))
 
     def _changed(self, session: Session, leg: Leg, t: float, x: np.ndarray, way: Way) -> Leg:
         """Go on with another way from (t, x), the end of the stretch or the start of its last step."""

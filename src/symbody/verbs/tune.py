@@ -10,14 +10,14 @@ from symbody.atomic_file import write_whole
 from symbody.formalisms.choices import QUANTITIES
 from symbody.model.load import load
 from symbody.verbs.auto import smallest
-from symbody.verbs.dynamics import Problem
+from symbody.verbs.dynamics import problem_of
 from symbody.verbs.tuned import TUNED, pattern
 
 
 def tune(name: str, quantity: str, budget: int, finalists: int = 12) -> str:
     """Search, keep the Choice if it beats the one on file, and say what was reached."""
     mech = load(name)
-    key = pattern(Problem(mech).tree, quantity)
+    key = pattern(problem_of(mech).tree, quantity)
     rows = json.loads(TUNED.read_text(encoding="utf-8")) if TUNED.is_file() else {}
     found = smallest(mech, quantity, budget=budget, tuned=False, finalists=finalists)
     total, old = found.cost.total, rows.get(key, {}).get("total")
