@@ -9,7 +9,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from symbody.analyse.sampled_motion import SampledMotion
-from symbody.analyse.tangent import places
 from symbody.codegen.compile import compile_system
 from symbody.errors import ModelError, SolveError
 from symbody.formalisms.tree import build_tree
@@ -65,7 +64,6 @@ def _dependent(mech: Mechanism, chosen: Any) -> np.ndarray:
     velocities = np.zeros(mech.nv, dtype=bool)
     velocities[list(partition.dependent)] = True
     out = np.zeros(mech.nq, dtype=bool)
-    for p in places(mech):
-        own = velocities[p.iv : p.iv + p.nv]
-        out[p.iq : p.iq + p.nq] = own if p.nq == p.nv else own.any()
+    for p in mech.slots:
+        out[p.q] = velocities[p.v] if p.plain else velocities[p.v].any()
     return out

@@ -20,12 +20,13 @@ from symbody.loops.assembly import close, length_scale, perturbed
 from symbody.loops.augmented import switches
 from symbody.loops.constraints import Constraints
 from symbody.loops.factors import Spare, factors
-from symbody.loops.numeric import Numeric, checked, sliding, velocity_owners
+from symbody.loops.numeric import Numeric
 from symbody.loops.partition import Partition, choose_partition
 from symbody.loops.pivoting import numeric_choice
 from symbody.loops.projection import gaps
-from symbody.loops.redundancy import independent_set, velocity_names
+from symbody.loops.redundancy import independent_set
 from symbody.loops.structure import Block
+from symbody.model.coordinates import checked, sliding, velocity_labels, with_mode
 from symbody.system.system import System, node_array
 
 SINGULAR = 1e-7  # smallest singular value of J_v, without units, that counts as zero
@@ -48,10 +49,8 @@ class Conditioning:
         self.found, self.rank, self.parameters = found, rank, dict(parameters or {})
         self.neighbours = neighbours
         mechanism = found.tree.mechanism
-        driven = {j.name for j in mechanism.joints if j.mode == "driven"}
-        owners = velocity_owners(mechanism)
-        self.free = [k for k, (joint, _) in enumerate(owners) if joint not in driven]
-        self._fixed = [k for k, (joint, _) in enumerate(owners) if joint in driven]
+        self._fixed = with_mode(mechanism, "driven")
+        self.free = [k for k in range(mechanism.nv) if k not in self._fixed]
         self._slides = sliding(mechanism)
         self._scales: tuple[np.ndarray, np.ndarray] | None = None
         self._numeric: Numeric | None = None
@@ -153,7 +152,7 @@ class Conditioning:
 
     def partition(self, dependent: Sequence[int], q: np.ndarray) -> Partition:
         """A Partition with these dependent velocities; its rows and pivots are good at q."""
-        names, pattern = velocity_names(self.found), self.found.pattern
+        names, pattern = velocity_labels(self.found.tree.mechanism), self.found.pattern
         independent = [names[k] for k in self.free if k not in dependent and pattern[:, k].any()]
         return choose_partition(
             self.found, independent, samples=[q], parameters=self.parameters or None, rank=self.rank
@@ -169,7 +168,7 @@ class Conditioning:
             return self.say_meeting(J, partition.rows)
         if mine < self._last(J[np.ix_(partition.rows, partition.dependent)]):
             size, row, velocity = min(_given_pivots(J, partition))
-            joint = velocity_names(self.found)[velocity]
+            joint = velocity_labels(self.found.tree.mechanism)[velocity]
             return (
                 f"the pivot of row {self.found.rows[row].name} and joint {joint}, which was given by hand, is "
                 f"{size:.1e} there: give another order of pivots, or leave them to be chosen."
@@ -180,7 +179,7 @@ class Conditioning:
     def say_meeting(self, J: np.ndarray, rows: Sequence[int]) -> str:
         """Which of the rows of J (as `jacobian` gives it; those that are redundant left out) the mechanism loses."""
         loops, inside, count = self._weakest(J[list(rows)], rows)
-        names = velocity_names(self.found)
+        names = velocity_labels(self.found.tree.mechanism)
         if count > 1:
             lost = f"the constraints of {loops} depend on each other there"
         else:
@@ -194,7 +193,7 @@ class Conditioning:
         """The beginning of a sentence: which loops cannot be solved for which of the dependent velocities."""
         part = J[np.ix_(rows, dependent)]
         loops, inside, _ = self._weakest(part, rows)
-        names = velocity_names(self.found)
+        names = velocity_labels(self.found.tree.mechanism)
         joints = ", ".join(names[c] for c in sorted(inside & set(dependent)))
         return f"the loops {loops} cannot be solved for {joints} there (smallest singular value {self._last(part):.1e})"
 

@@ -30,6 +30,7 @@ from symbody.loops.partition import Partition
 from symbody.loops.projection import gaps, projected, softness
 from symbody.loops.reduced import PLAIN, PRODUCTS, ROUTES, USUAL, Route
 from symbody.lower.optimize import optimize_system
+from symbody.model.coordinates import velocity_labels
 from symbody.model.mechanism import Mechanism
 from symbody.rewrite.cost import cost
 from symbody.system.system import System
@@ -43,11 +44,10 @@ from symbody.verbs.closed_problem import (
     closed_motion_equations,
     partition_of,
     say_partition,
-    velocity_names,
 )
 from symbody.verbs.dynamics import MANY_LINKS, SOURCES, rounds_for, scalar_array
 
-__all__ = ["ClosedProblem", "at_closed_state", "closed_dynamics", "closure", "partition_of", "velocity_names"]
+__all__ = ["ClosedProblem", "at_closed_state", "closed_dynamics", "closure", "partition_of"]
 
 FORMULATIONS = ("auto", "reduced", "augmented")
 OPTIONS = ("preset", "formulation", "partition", "lam", "alpha", "beta")
@@ -221,7 +221,7 @@ def _error(problem: ClosedProblem, plan: Plan, plain: Plan) -> float:
 
 def _labels(mech: Mechanism, closure: Closure, outputs: Iterable[str]) -> dict[str, str]:
     """Which independent velocity a row of M, c, Psi and G stands for, and which constraint an entry of lam."""
-    names = velocity_names(mech)
+    names = velocity_labels(mech)
     out = {f"{n}[{i}]": names[k] for n in outputs if n in ("M", "c", "Psi", "G") for i, k in enumerate(closure.u)}
     if "G" in outputs:
         out.update({f"G[:, {j}]": names[k] for j, k in enumerate(actuated_velocities(mech))})
@@ -296,7 +296,7 @@ def closure(
     problem.inputs, problem.states, problem.derivatives = {}, {}, {}
     bound = made.plan(outputs, preset, direct=not velocities).bound()
     system = problem.closed_system("closure", bound, "Newton's iteration block by block (robotran 3.13)")
-    names = velocity_names(mech)
+    names = velocity_labels(mech)
     labels = {f"B[:, {j}]": names[k] for j, k in enumerate(made.u)} if velocities else {}
     return system.replace(origins={**system.origins, "q": "closed coordinates", "qd": "closed velocities", **labels})
 
