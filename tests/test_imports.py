@@ -18,6 +18,7 @@ PACKAGE = ROOT / "src" / "symbody"
 # A folder imports from lines above its own, never from below, and not from neighbours on the same line.
 LAYERS = (
     ("errors",),
+    ("atomic_file", "regular_file"),
     ("expr",),
     ("rewrite", "spatial", "system"),
     ("model", "library"),
@@ -25,6 +26,7 @@ LAYERS = (
     ("loops", "proof"),
     ("lower",),
     ("codegen", "interop"),
+    ("derived",),
     ("verbs",),
     ("simulation",),
     ("analyse", "optimise"),

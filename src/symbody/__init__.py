@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from symbody.codegen.passport import Kernel
     from symbody.expr.define import define
     from symbody.expr.parse import parse
-    from symbody.loops.assembly import assemble
     from symbody.loops.cutting import recut
     from symbody.lower.count import Counts
     from symbody.model.load import load
@@ -75,6 +74,7 @@ if TYPE_CHECKING:
     from symbody.simulation.events import When
     from symbody.simulation.simulate import resume, simulate
     from symbody.simulation.trajectory import Trajectory
+    from symbody.verbs.assembly import assemble
     from symbody.verbs.driven_efforts import driven_efforts
     from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
     from symbody.verbs.energy import energy
@@ -113,7 +113,7 @@ _LATER = {
     "inverse_along": "symbody.analyse.along",
     "inverse_kinematics": "symbody.analyse.inverse_kinematics",
     "sensitivity": "symbody.analyse.sensitivity",
-    "assemble": "symbody.loops.assembly",
+    "assemble": "symbody.verbs.assembly",
     "recut": "symbody.loops.cutting",
     "modes": "symbody.analyse.modes",
     "write_report": "symbody.report.report",

@@ -59,11 +59,11 @@ def emit(
     as_json: AS_JSON = False,
 ) -> None:
     """Write a model's equations as source files: standalone C99 (a header and a source), or another target."""
+    from symbody.atomic_file import write_whole
     from symbody.cli.assignments import partition_choice
     from symbody.codegen.target_row import Source
     from symbody.codegen.targets import target_to_emit
     from symbody.lower.count import count_program
-    from symbody.simulation.whole_file import write_whole
 
     row = target_to_emit(target)
     quantity(name)

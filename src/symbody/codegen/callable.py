@@ -344,7 +344,13 @@ class NativeKernel:
         return [real_array(a, p.name) for a, p in zip(found, self.inputs, strict=True)]
 
     def _new_outputs(self, loop: tuple[int, ...]) -> list[np.ndarray]:
-        return [np.empty(loop + o.shape) for o in self.signature.outputs]
+        try:
+            return [np.empty(loop + o.shape) for o in self.signature.outputs]
+        except (MemoryError, ValueError):
+            raise ShapeError(
+                f"A batch of shape {loop} has {math.prod(loop)} states; their results do not fit into memory. "
+                "Call it with parts of them."
+            ) from None
 
     def _targets(self, out: Any, loop: tuple[int, ...]) -> list[Any]:
         """`out=` as one array or None for each output."""

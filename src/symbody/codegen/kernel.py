@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from importlib import metadata
 
@@ -80,7 +81,7 @@ def compile_program(
     if found is not None:
         try:
             signature, tiers = Signature.from_json(found[0]), Tiers(Code(found[1], tier))
-        except (CompileError, KeyError, TypeError, ValueError):
+        except (CompileError, LookupError, TypeError, ValueError, AttributeError):
             found = None  # written by something else under this name: make it again
     if found is None:
         made = made or (program() if callable(program) else program)
@@ -124,6 +125,7 @@ def _quick(planned: Plan, signature: Signature, entry: str | None) -> Code:
     return Code(objects, "quick")
 
 
+@functools.cache  # reading it costs more than a hit of the cache
 def _version() -> str:
     try:
         return metadata.version("symbody")
