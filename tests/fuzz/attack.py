@@ -24,20 +24,20 @@ class Slow(BaseException):
     """An input that takes more than `SLOW`; no reader catches it."""
 
 
-def attempt(name: str, seed: int, folder: Path) -> str:
-    """What is wrong with the answer to one input: "" where it was read, or refused in a sentence."""
+def attempt(name: str, seed: int, folder: Path, limit: float = SLOW) -> str:
+    """What is wrong with the answer to one input: "" if it was read, or refused in a sentence. limit: s, 0 for none."""
     kind = KINDS[name]
     data = kind.make(random.Random(f"{name} {seed}"))
     path = folder / f"input{kind.suffix}"
     path.write_bytes(data)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    signal.setitimer(signal.ITIMER_PROF, SLOW)
+    signal.setitimer(signal.ITIMER_PROF, limit)
     try:
         kind.read(path)
     except SymbodyError:
         pass
     except Slow:
-        return f"more than {SLOW:g} s"
+        return f"more than {limit:g} s"
     except BaseException as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         return f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[:100]}"

@@ -1,4 +1,4 @@
-"""Damage: random changes to texts and bytes, each from a seeded generator, so that an input is its kind and its seed."""
+"""Damage: random changes to texts and bytes from a seeded generator, so that an input is its kind and its seed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import re
 from typing import Any
 
 PIECES = (
-    "", "0", "-1", "1e29", "1e400", "-1e400", "1e-320", "nan", "inf", "<", ">", '"', "'", "&amp;", "&x;", "\0", "é", "\ud7ff",
-    "0 0 0", "1 2 3 4", "[]", "{}", "null", "true", "~", "*a", "&a", "!!python/object:os.system", "../../etc/passwd",
+    "", "0", "-1", "1e29", "1e400", "-1e400", "1e-320", "nan", "inf", "<", ">", '"', "'", "&amp;", "&x;", "\0",
+    "é", "\ud7ff", "0 0 0", "1 2 3 4", "[]", "{}", "null", "true", "~", "*a", "&a", "!!python/object:os.system", "../../etc/passwd",
     "9" * 400, "x" * 3000, "(" * 300, "[" * 300, "- " * 200, "1/0", "x^x^x^x", "10^10^10", "sqrt(-1)", "\t", "\r\n",
 )  # fmt: skip
 WORD = re.compile(r"[\w.:/+-]+")
@@ -67,8 +67,8 @@ def damaged_bytes(data: bytes, rng: random.Random) -> bytes:
 
 
 VALUES: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 2**31, 2**63, 2**70, -(2**63), 0.5, -0.0, 1e308, 1e-320, "", "x", "nan", "0x1p5000", "q",
-    [], {}, [0], [[]], [1, 2, 3], {"x": 1}, [[-1], [0]], [[2**40], []], "é" * 100,
+    None, True, False, 0, 1, -1, 2**31, 2**63, 2**70, -(2**63), 0.5, -0.0, 1e308, 1e-320, "", "x", "nan", "0x1p5000",
+    "q", [], {}, [0], [[]], [1, 2, 3], {"x": 1}, [[-1], [0]], [[2**40], []], "é" * 100,
 )  # fmt: skip
 
 
