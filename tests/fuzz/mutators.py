@@ -9,7 +9,8 @@ from typing import Any
 
 PIECES = (
     "", "0", "-1", "1e29", "1e400", "-1e400", "1e-320", "nan", "inf", "<", ">", '"', "'", "&amp;", "&x;", "\0",
-    "é", "\ud7ff", "0 0 0", "1 2 3 4", "[]", "{}", "null", "true", "~", "*a", "&a", "!!python/object:os.system", "../../etc/passwd",
+    "é", "\ud7ff", "0 0 0", "1 2 3 4", "[]", "{}", "null", "true", "~", "*a", "&a",
+    "!!python/object:os.system", "../../etc/passwd",
     "9" * 400, "x" * 3000, "(" * 300, "[" * 300, "- " * 200, "1/0", "x^x^x^x", "10^10^10", "sqrt(-1)", "\t", "\r\n",
 )  # fmt: skip
 WORD = re.compile(r"[\w.:/+-]+")
