@@ -130,11 +130,9 @@ def _called(
     system: System, given: Mapping[str, np.ndarray], parameters: Mapping[str, Any], threads: int | None
 ) -> dict[str, np.ndarray]:
     kernel = kernel_of(system)
-    options = {} if threads is None else {"threads": threads}
+    options: dict[str, Any] = {} if threads is None else {"threads": threads}
     own = {n: v for n, v in parameters.items() if n in system.parameters}
-    made = kernel(**{n: given[n] for n in system.inputs}, parameters=own or None, **options)
-    results = [made] if len(system.outputs) == 1 else list(made)
-    return {n: np.asarray(x) for n, x in zip(system.outputs, results, strict=True)}
+    return kernel.call_named(*(given[n] for n in system.inputs), parameters=own or None, **options)
 
 
 def _integral(t: np.ndarray, values: np.ndarray) -> np.ndarray:

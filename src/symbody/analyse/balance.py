@@ -16,10 +16,10 @@ import numpy as np
 
 from symbody.analyse.linear_equations import Equations, linear_equations
 from symbody.analyse.operating_point import coordinates, driven_motion, effort_names, split_inputs, velocities
-from symbody.analyse.tangent import places, retract
 from symbody.derived.derived import derived_of
 from symbody.derived.kernels import quick_kernel
 from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.model.coordinates import retract
 from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 
@@ -101,8 +101,8 @@ class Balance:
         own = split_inputs(given, arrays, "input", mech.name, effort_names(mech))
         inner = split_inputs(states or {}, {n: np.zeros(()) for n in eq.internal}, "internal state", mech.name)
         q = coordinates(mech, q0, prescribed[0])
-        for p in places(mech):
-            if p.joint.mode == "driven":
+        for p in mech.slots:
+            if p.mode == "driven":
                 q[p.iq : p.iq + p.nq] = prescribed[0][p.iq : p.iq + p.nq]
         defaults = {n: s.data.default for n, s in mech.parameters.items()}
         return State(
@@ -216,7 +216,7 @@ class Balance:
     def velocity_places(self, names: Iterable[str], what: str) -> list[int]:
         """Velocities of joints, or of single labels <joint>.2."""
         out: list[int] = []
-        index = {p.joint.name: range(p.iv, p.iv + p.nv) for p in places(self.mech)}
+        index = {p.owner: range(p.iv, p.iv + p.nv) for p in self.mech.slots}
         index |= {label: range(k, k + 1) for k, label in enumerate(self.equations.labels)}
         for name in [names] if isinstance(names, str) else names:
             if name not in index:

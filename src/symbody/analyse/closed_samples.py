@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from symbody.analyse.sampled_motion import SampledMotion
-from symbody.analyse.tangent import places
 from symbody.derived.derived import derived_of
 from symbody.derived.kernels import quick_kernel
 from symbody.derived.partitions import wanted_at
@@ -57,7 +56,6 @@ def _dependent(mech: Mechanism, chosen: Any) -> np.ndarray:
     velocities = np.zeros(mech.nv, dtype=bool)
     velocities[list(partition.dependent)] = True
     out = np.zeros(mech.nq, dtype=bool)
-    for p in places(mech):
-        own = velocities[p.iv : p.iv + p.nv]
-        out[p.iq : p.iq + p.nq] = own if p.nq == p.nv else own.any()
+    for p in mech.slots:
+        out[p.q] = velocities[p.v] if p.plain else velocities[p.v].any()
     return out

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from symbody.analyse.linear_outputs import Chooser, component_names
-from symbody.analyse.tangent import places, velocity_labels
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.arrays import Array, is_zero, matmul
 from symbody.expr.derivative import Tangent, tangents
@@ -20,6 +19,7 @@ from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.kinematics import kinematic_map
 from symbody.formalisms.tree import Tree
 from symbody.loops.row import Row
+from symbody.model.coordinates import velocity_labels
 from symbody.model.mechanism import Mechanism
 from symbody.system.names import identifier
 from symbody.system.system import System, node_array
@@ -81,7 +81,7 @@ def linear_equations(
     mass, c = node_array(made["M"], graph).reshape(n, n), node_array(made["c"], graph)
     momentum = node_array(matmul(mass, tree.qdd), graph) if n else c
     driven = driven_velocities(tree)
-    passive = {k for p in places(mech) if p.joint.mode == "passive" for k in range(p.iv, p.iv + p.nv)}
+    passive = {k for p in mech.slots if p.mode == "passive" for k in range(p.iv, p.iv + p.nv)}
     actuated = [k for k in range(n) if k not in passive and k not in driven]
     found = closed_rows(problem, loops)
     needed = {k: None if found else momentum[k] + c[k] for k in driven}

@@ -20,7 +20,6 @@ from symbody.analyse.operating_point import (
 )
 from symbody.analyse.reduction import LinearClosure, constrained, is_well_placed, without_driven
 from symbody.analyse.state_space import indices
-from symbody.analyse.tangent import places, retract, transport
 from symbody.derived.derived import derived_of
 from symbody.derived.kernels import quick_kernel
 from symbody.errors import ModelError, SolveError, SymbodyError
@@ -28,6 +27,7 @@ from symbody.loops.assembly import assemble_keeping
 from symbody.loops.constraints import Constraints
 from symbody.loops.singular import say_singular, say_unsolved
 from symbody.lower.optimize import optimize_system
+from symbody.model.coordinates import retract, transport
 from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import System
@@ -204,7 +204,7 @@ class Linearizer:
                 found["acceleration_v"], self._independent(found["J"]), eq.driven, np.array(eq.rolling),
             )  # fmt: skip
             linear = constrained(linear, closure)
-        first = {p.iv + k: p.iq + k for p in places(mech) if p.nq == p.nv for k in range(p.nv)}
+        first = {p.iv + k: p.iq + k for p in mech.slots if p.plain for k in range(p.nv)}
         at = [q[first[k]] if k in first else 0.0 for k in eq.driven]
         motion = (np.array(at), qd[list(eq.driven)], qdd[list(eq.driven)])
         return without_driven(linear, [eq.labels[k] for k in eq.driven], motion, self.driven)
@@ -275,7 +275,7 @@ class Linearizer:
             self._constraints = derived_of(mech).constraints()
         joints, fixed = [], self.held.copy()
         for p in named_joints(mech, q0):
-            joints.append(p.joint.name)
+            joints.append(p.owner)
             fixed[p.iv : p.iv + p.nv] = True
         numbers = {n: float(v) for n, v in values.items()}
         options: dict[str, Any] = dict(time=arguments["t"], loops=self.equations.loops)
@@ -389,7 +389,7 @@ class Linearizer:
             notes.append("qdd0 does not keep the loops closed; the matrices suppose that it does.")
         if np.abs(found.get("z_dot", np.zeros(1))).max(initial=0.0) > SMALL:
             notes.append("Not an equilibrium: internal states of force elements change.")
-        spans = {p.joint.name: slice(p.iv, p.iv + p.nv) for p in places(self.mech)}
+        spans = {p.owner: slice(p.iv, p.iv + p.nv) for p in self.mech.slots}
         for joint in self.mech.joints:
             moved_by = joint.name if joint.mimic is None else joint.mimic.joint
             if joint.coulomb is not None and moved_by in spans and np.any(linear.qd0[spans[moved_by]] == 0):

@@ -111,8 +111,8 @@ def _first_sentence(comment: str) -> str:
 
 def copy_model(name: str, target: Path, force: bool) -> list[Path]:
     """Copy a bundled file and what it includes; a target without .yaml is a folder."""
+    from symbody.atomic_file import write_whole
     from symbody.model.load import FOLDER
-    from symbody.simulation.whole_file import write_whole
 
     file = target if target.suffix.lower() in (".yaml", ".yml") and not target.is_dir() else target / f"{name}.yaml"
     pairs = [(FOLDER / f"{name}.yaml", file), *((FOLDER / part, file.parent / part) for part in _included(name))]

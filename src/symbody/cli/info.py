@@ -153,7 +153,7 @@ def describe_loops(mechanism: Mechanism, wanted: str | list[str] = "auto") -> di
     if not (mechanism.cuts or mechanism.couplings):
         return None
     from symbody.derived.derived import derived_of
-    from symbody.verbs.closed_problem import velocity_names
+    from symbody.model.coordinates import velocity_labels
 
     found = derived_of(mechanism).constraints()
     out: dict[str, Any] = {
@@ -166,7 +166,7 @@ def describe_loops(mechanism: Mechanism, wanted: str | list[str] = "auto") -> di
         if wanted != "auto" and isinstance(error, ModelError):
             raise  # joints that are no partition of this model: the mistake is not in the model
         return {**out, "problem": str(error)}
-    names = velocity_names(mechanism)
+    names = velocity_labels(mechanism)
     return out | {
         "redundant": [found.rows[i].name for i in partition.redundant],
         "switched": sorted({found.rows[i].loop for i in partition.open}),
@@ -183,14 +183,7 @@ def describe_loops(mechanism: Mechanism, wanted: str | list[str] = "auto") -> di
 
 def _driven(mechanism: Mechanism) -> list[str]:
     """Labels of velocities that laws of time prescribe."""
-    from symbody.model.joints import KINDS
-
-    out: list[str] = []
-    for joint in mechanism.joints:
-        if joint.mode == "driven" and joint.mimic is None:
-            n = KINDS[joint.kind].nv(joint)
-            out += [joint.name] if n == 1 else [f"{joint.name}.{k + 1}" for k in range(n)]
-    return out
+    return [label for slot in mechanism.slots if slot.mode == "driven" for label in slot.rate_labels]
 
 
 def _number(node: Any) -> float | None:

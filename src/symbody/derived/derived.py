@@ -124,6 +124,13 @@ class Derived:
 
         return self.get("branch", (), make)
 
+    def independent_rows(self, chosen: Partition | None = None) -> list[int]:
+        """Rows of the constraints without those that a Partition leaves out as redundant; or that are redundant on the
+        branch of the assembled position, where none is given."""
+        branch = self.branch() if chosen is None else chosen
+        redundant = set() if branch is None else set(branch.redundant)
+        return [i for i in range(len(self.constraints().rows)) if i not in redundant]
+
     def branch_at(
         self, q: np.ndarray, parameters: Mapping[str, float] | None, closed: Sequence[str], time: float
     ) -> Branch:

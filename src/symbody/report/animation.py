@@ -18,7 +18,7 @@ import numpy as np
 
 from symbody.derived.kernels import kernel_of
 from symbody.errors import ShapeError, SymbodyError
-from symbody.model.drawing.poses import rest_coordinates
+from symbody.model.coordinates import neutral
 from symbody.model.mechanism import WORLD, Mechanism
 from symbody.report.scene import Link, Part, Scene, make_scene, part_corners
 from symbody.simulation.trajectory import Trajectory
@@ -120,7 +120,7 @@ def _samples(
 
 def _rest(mechanism: Mechanism, parameters: Mapping[str, float] | None) -> tuple[np.ndarray, str]:
     """(nq,) zero coordinates, assembled where there are loops, and a remark where that fails."""
-    rest = rest_coordinates(mechanism)
+    rest = neutral(mechanism)
     if not mechanism.cuts and not mechanism.couplings:
         return rest, ""
     try:

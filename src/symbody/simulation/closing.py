@@ -16,7 +16,8 @@ from symbody.loops.assembly import assemble_keeping
 from symbody.loops.constraints import Constraints
 from symbody.loops.numeric import Numeric
 from symbody.loops.singular import say_singular
-from symbody.model.mechanism import Mechanism, has_coordinates
+from symbody.model.coordinates import has_coordinates
+from symbody.model.mechanism import Mechanism
 from symbody.simulation.flow import Flow, components
 
 SMALL = 1e-9  # relative change of a start that needs no note

@@ -20,8 +20,8 @@ from symbody.formalisms.prescribed import prescribed
 from symbody.formalisms.tree import Tree
 from symbody.loops.conditioning import watched
 from symbody.lower.optimize import count_system
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Mechanism, has_coordinates
+from symbody.model.coordinates import coordinate_labels, coordinate_units, neutral, velocity_labels, velocity_units
+from symbody.model.mechanism import Mechanism
 from symbody.simulation.dry_friction import SLOW, with_slope
 from symbody.simulation.flow import Flow, scalar
 from symbody.simulation.formulation import Augmented
@@ -137,12 +137,9 @@ class _Building:
         positions: dict[int, Node] = {}
         speeds: dict[int, Node] = {}
         accelerations: list[Node] = []
-        iq = iv = 0
-        for joint in self.mech.joints:
-            if not has_coordinates(joint):
-                continue
-            kind = KINDS[joint.kind]
-            if joint.mode == "driven":
+        for slot in self.mech.slots:
+            joint, iq, iv = slot.joint, slot.iq, slot.iv
+            if joint is not None and joint.mode == "driven":
                 time = {s: self.t.item() for s in _time_symbols(joint.values)}
                 motion = prescribed(joint, transplant(joint.values, time, self.graph))
                 for k, law in enumerate(motion.q):
@@ -150,7 +147,6 @@ class _Building:
                 for k, rate in enumerate(motion.qd):
                     self.qd[iv + k] = speeds[iv + k] = rate
                 accelerations += motion.qdd
-            iq, iv = iq + kind.nq(joint), iv + kind.nv(joint)
         return positions, speeds, accelerations
 
     # -- the parts
@@ -189,7 +185,7 @@ class _Building:
             labels=labels,
             units=units,
             rated={"qdd": "qd_dot"},
-            start={"q": rest_coordinates(mech), **_closed_switches(mech)},
+            start={"q": neutral(mech), **_closed_switches(mech)},
             prescribed={"q": tuple(self.driven_q), "qd": tuple(self.driven_qd)} if self.driven_q else {},
             balance=self._balance(known) if balance else None,
             impact=self._impact(labels, units) if self.whole else None,
@@ -249,12 +245,15 @@ class _Building:
         """What closed loops are watched by; labels and units of its rows are added."""
         from symbody.loops.partition import Partition
 
-        found = derived_of(self.mech).own_constraints()
-        chosen = None
+        derived = derived_of(self.mech)
+        found = derived.own_constraints()
+        chosen = kept = None
         if not self.whole:
             wanted: Any = self.partition
-            chosen = wanted if isinstance(wanted, Partition) else derived_of(self.mech).partition(wanted)
-        system = watched(found, chosen)
+            chosen = wanted if isinstance(wanted, Partition) else derived.partition(wanted)
+        elif not any(row.switch is not None for row in found.rows):
+            kept = derived.independent_rows(self.partition.branch)
+        system = watched(found, chosen, kept)
         given = {**self.inputs, "q": self.q, "qd": self.qd}
         outputs = _outputs(system, {n: given[n] for n in system.inputs})
         labels["watch"] = tuple(row.loop for row in found.rows) or ("",)
@@ -307,55 +306,19 @@ def _time_symbols(nodes: Sequence[Node]) -> list[Node]:
 
 
 def labels_of(mech: Mechanism) -> dict[str, tuple[str, ...]]:
-    """Joint names for q, qd, qdd and tau; of joints with several components <joint>.1, <joint>.2 ..."""
-    q: list[str] = []
-    qd: list[str] = []
-    for joint in mech.joints:
-        if has_coordinates(joint):
-            kind = KINDS[joint.kind]
-            q += _numbered(joint.name, kind.nq(joint))
-            qd += _numbered(joint.name, kind.nv(joint))
-    return {"q": tuple(q), "qd": tuple(qd), "qdd": tuple(qd), "tau": tuple(qd)}
+    """Labels of the components of q, qd, qdd and tau."""
+    qd = velocity_labels(mech)
+    return {"q": coordinate_labels(mech), "qd": qd, "qdd": qd, "tau": qd}
 
 
-def _numbered(name: str, n: int) -> list[str]:
-    return [name] if n == 1 else [f"{name}.{k + 1}" for k in range(n)]
-
-
-_UNITS = {  # letter of a motion -> units of its coordinates and of its velocities
-    "R": (("rad",), ("rad/s",)),
-    "H": (("rad",), ("rad/s",)),
-    "T": (("m",), ("m/s",)),
-    "B": (("",) * 4, ("rad/s",) * 3),
-    "F": (("m",) * 3 + ("",) * 4, ("rad/s",) * 3 + ("m/s",) * 3),
-}
+EFFORTS = {"rad/s": "N m", "m/s": "N", "1/s": "J"}  # unit of a velocity -> of the effort whose power it gives
 
 
 def units_of(mech: Mechanism) -> dict[str, str | tuple[str, ...]]:
     """Units of each component of q, qd, qdd and tau."""
-    q: list[str] = []
-    qd: list[str] = []
-    for joint in mech.joints:
-        if not has_coordinates(joint):
-            continue
-        letters = [letter for letter, _ in KINDS[joint.kind].motions(joint)]
-        for letter in letters if joint.elastic is None else [*letters, letters[-1]]:
-            q += _UNITS[letter][0]
-            qd += _UNITS[letter][1]
-    efforts = tuple("N m" if u == "rad/s" else "N" for u in qd)
-    return {"t": "s", "q": tuple(q), "qd": tuple(qd), "qdd": tuple(f"{u}^2" for u in qd), "tau": efforts}
-
-
-def rest_coordinates(mech: Mechanism) -> np.ndarray:
-    """q (nq,) of zeros and unit quaternions."""
-    values: list[float] = []
-    for joint in mech.joints:
-        if not has_coordinates(joint):
-            continue
-        for letter, _ in KINDS[joint.kind].motions(joint):
-            values += {"B": [1.0, 0.0, 0.0, 0.0], "F": [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]}.get(letter, [0.0])
-        values += [0.0] if joint.elastic is not None else []
-    return np.array(values)
+    qd = velocity_units(mech)
+    rates, efforts = tuple(f"{u}^2" for u in qd), tuple(EFFORTS.get(u, "") for u in qd)
+    return {"t": "s", "q": coordinate_units(mech), "qd": qd, "qdd": rates, "tau": efforts}
 
 
 def _closed_switches(mech: Mechanism) -> dict[str, np.ndarray]:

@@ -18,7 +18,7 @@ from numpy.polynomial import chebyshev
 
 from symbody.derived.memory import memory_of
 from symbody.loops.conditioning import Conditioning
-from symbody.loops.numeric import advanced, checked
+from symbody.model.coordinates import checked, retract
 from symbody.simulation.balance import Balance
 from symbody.simulation.driver import Leg
 from symbody.simulation.locate import Crossing, Path, crossed, locate_each
@@ -366,7 +366,7 @@ def _closed(conditioning: Conditioning, session: Session, t: float, x: np.ndarra
         best, gap = q, float(np.abs(h).max(initial=0.0))
         step = np.zeros(len(x[at_qd]))
         step[free] = np.linalg.lstsq(numeric.J(q)[:, free], -h, rcond=1e-8)[0]
-        q = advanced(mechanism, q, step)
+        q = retract(mechanism, q, step)
     if not gap < CLOSED:
         return None
     out = x.copy()

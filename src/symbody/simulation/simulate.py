@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.codegen.ranges import check_threads
 from symbody.derived.derived import derived_of
 from symbody.derived.memory import memory_of
 from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest
@@ -98,6 +99,8 @@ def simulate(
     """
     check_numbers(duration, step, t0, rtol, atol)
     _check_limits(max_steps, slow)
+    if threads is not None:
+        check_threads(threads)
     settings = Settings(
         choose_method(method, step, rtol), float(t0), step, rtol, rtol if atol is None else atol, max_steps,
         read_samples(samples, t0, duration, step), period, threads, dict(parameters or {}),
@@ -394,17 +397,27 @@ def _watch(
     mech: Mechanism, formalism: str | None, partition: Any, asked: bool, connected: Connected, events: Prepared | None,
     settings: Settings, x: np.ndarray, notes: list[str], remake: Any, look: Lookout,
 ) -> Any:  # fmt: skip
-    """Who looks after closed loops during the motion; None where no joints are solved for."""
+    """Who looks after closed loops during the motion; None where loops open and close, or no partition exists."""
     from symbody.loops.partition import Partition
     from symbody.simulation.switching import Watch, Way
 
-    wanted = "auto" if partition is None else partition
-    if not is_reduced(mech, formalism, wanted):
-        return None
+    wanted: Any = "auto" if partition is None else partition
     found = derived_of(mech).constraints()
-    chosen = wanted if isinstance(wanted, Partition) else derived_of(mech).partition(wanted)
-    watch = Watch(Way(found, chosen, connected, events), remake, settings.parameters, look)
     first = np.atleast_2d(x)[0]  # of a batch
+    if is_reduced(mech, formalism, wanted):
+        chosen = wanted if isinstance(wanted, Partition) else derived_of(mech).partition(wanted)
+        watch = Watch(Way(found, chosen, connected, events), remake, settings.parameters, look)
+    else:
+        if any(row.switch is not None for row in found.rows):
+            return None
+        whole = wanted if isinstance(wanted, Augmented) else Augmented()
+        try:
+            chosen = whole.branch or derived_of(mech).partition()
+        except ModelError:
+            return None
+        way = Way(found, chosen, connected, events, whole=True)
+        remade = lambda p: remake(replace(whole, branch=p))  # noqa: E731
+        watch, asked = Watch(way, remade, settings.parameters, look, whole.projects), False
     note = watch.begin(settings.start, first, given=asked)
     if note:
         notes.append(note)
@@ -418,7 +431,7 @@ def _lookout(mech: Mechanism, partition: Any, flow: Flow, settings: Settings, fe
 
     plain = {n: float(v) for n, v in settings.parameters.items() if np.ndim(v) == 0}
     length = length_scale(Numeric(derived_of(mech).constraints(), plain, settings.start))
-    loosely = isinstance(partition, Augmented) and partition != Augmented()
+    loosely = isinstance(partition, Augmented) and not partition.projects
     return Lookout(flow, settings.parameters, bounds_of(flow.units["watch"], length, loosely), feed.at)
 
 

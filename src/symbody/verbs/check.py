@@ -226,7 +226,7 @@ def random_values(roots: list[Node], tree: Tree, seed: int) -> dict[Node, float]
         default = s.data.default
         out[s] = default if default is not None else (0.5 + draw if s.data.role == "parameter" else 2 * draw - 1)
     for link in tree.links:
-        if link.kind in "BF":
-            size = float(np.sqrt(sum(out[s] ** 2 for s in link.q[-4:])))
-            out.update({s: out[s] / size for s in link.q[-4:]})
+        if len(link.quaternion):
+            size = float(np.sqrt(sum(out[s] ** 2 for s in link.quaternion)))
+            out.update({s: out[s] / size for s in link.quaternion})
     return out

@@ -27,8 +27,8 @@ from symbody.loops.reduced import (
     multipliers,
     reduce,
 )
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Mechanism, has_coordinates
+from symbody.model.coordinates import velocity_labels
+from symbody.model.mechanism import Mechanism
 from symbody.system.system import System
 from symbody.verbs.dynamics import Problem
 
@@ -60,12 +60,12 @@ class ClosedProblem(Problem):
             chosen = derived.partition(chosen)
         if self.kept and np.any(self.found.pattern & ~derived.constraints().pattern):
             # rows in the axes of a body that is kept have entries that the order of the blocks does not know
-            moving, own = velocity_names(self.mech), chosen.independent
+            moving, own = velocity_labels(self.mech), chosen.independent
             chosen = derived.get(
                 "partition_kept", (self.kept, own), lambda: choose_partition(self.found, [moving[k] for k in own])
             )
         if chosen.least > SINGULAR:  # at all samples, not at a dead point only
-            names = ", ".join(velocity_names(self.mech)[k] for k in chosen.independent)
+            names = ", ".join(velocity_labels(self.mech)[k] for k in chosen.independent)
             raise ModelError(
                 f"{self.mech.name} cannot be moved by {names}: J_v is singular at closed positions. Choose other "
                 "independent joints, or partition='auto'."
@@ -125,19 +125,9 @@ def _held(names: Sequence[str]) -> str:
     return ", ".join(f"{n}=True" for n in names) if all(map(str.isidentifier, names)) else "**{...}"
 
 
-def velocity_names(mech: Mechanism) -> list[str]:
-    """One name for each velocity: the joint's, with a number where it has several."""
-    out = []
-    for joint in mech.joints:
-        if has_coordinates(joint):
-            n = KINDS[joint.kind].nv(joint)
-            out += [joint.name] if n == 1 else [f"{joint.name}.{k + 1}" for k in range(n)]
-    return out
-
-
 def say_partition(mech: Mechanism, partition: Partition) -> str:
     """Independent and dependent velocities, blocks and the reasons in a few sentences."""
-    names = velocity_names(mech)
+    names = velocity_labels(mech)
     blocks = "; ".join(", ".join(names[k] for k in b.columns) for b in partition.blocks)
     head = f"independent: {', '.join(names[k] for k in partition.independent) or 'none'}. Solved in turn: {blocks}."
     return f"{head} {partition.explanation}".strip()

@@ -21,8 +21,8 @@ from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.order_n import check_order_n
 from symbody.formalisms.tree import Tree
 from symbody.lower.optimize import optimize_system
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Mechanism, has_coordinates
+from symbody.model.coordinates import parts
+from symbody.model.mechanism import Mechanism
 from symbody.system.names import identifier
 from symbody.system.system import System
 from symbody.verbs.assemble import has_loops
@@ -295,12 +295,9 @@ def scalar_array(node: Node) -> Array:
 
 def _units(mech: Mechanism) -> dict[str, str]:
     """Units of q, qd, qdd, tau where all components share one."""
-    kinds = set()
-    for joint in mech.joints:
-        if has_coordinates(joint):
-            kinds |= {"RTHBF".index(letter) for letter, _ in KINDS[joint.kind].motions(joint)}
-    if kinds == {0}:
+    motions = [p.motion for p in parts(mech)]
+    if motions and all(m.is_turn for m in motions):
         return {"q": "rad", "qd": "rad/s", "qdd": "rad/s^2", "tau": "N m", "c": "N m", "M": "kg m^2", "t": "s"}
-    if kinds == {1}:
+    if motions and all(m.is_slide for m in motions):
         return {"q": "m", "qd": "m/s", "qdd": "m/s^2", "tau": "N", "c": "N", "M": "kg", "t": "s"}
     return {"t": "s"}

@@ -32,6 +32,7 @@ from symbody.loops.partition import Partition
 from symbody.loops.projection import gaps, projected, softness
 from symbody.loops.reduced import PLAIN, PRODUCTS, ROUTES, USUAL, Route
 from symbody.lower.optimize import optimize_system
+from symbody.model.coordinates import velocity_labels
 from symbody.model.mechanism import Mechanism
 from symbody.rewrite.cost import cost
 from symbody.system.names import identifier
@@ -44,7 +45,6 @@ from symbody.verbs.closed_problem import (
     closed_motion_equations,
     closed_problem,
     say_partition,
-    velocity_names,
 )
 from symbody.verbs.dynamics import MANY_LINKS, SOURCES, rounds_for, scalar_array
 
@@ -219,7 +219,7 @@ def _error(problem: ClosedProblem, plan: Plan, plain: Plan) -> float:
 
 def _labels(mech: Mechanism, closure: Closure, outputs: Iterable[str]) -> dict[str, str]:
     """Which independent velocity a row of M, c, Psi and G stands for, and which constraint an entry of lam."""
-    names = velocity_names(mech)
+    names = velocity_labels(mech)
     out = {f"{n}[{i}]": names[k] for n in outputs if n in ("M", "c", "Psi", "G") for i, k in enumerate(closure.u)}
     if "G" in outputs:
         out.update({f"G[:, {j}]": names[k] for j, k in enumerate(actuated_velocities(mech))})
@@ -273,12 +273,7 @@ def switch_inputs(found: Constraints) -> dict[str, Array]:
 def independent_rows(problem: ClosedProblem) -> list[int]:
     """Rows without the redundant ones among those that always hold, on the branch of the problem's Partition."""
     chosen = problem.wanted
-    if isinstance(chosen, Partition):
-        redundant = chosen.redundant
-    else:
-        branch = derived_of(problem.mech).branch()
-        redundant = () if branch is None else branch.redundant
-    return [i for i in range(len(problem.found.rows)) if i not in set(redundant)]
+    return derived_of(problem.mech).independent_rows(chosen if isinstance(chosen, Partition) else None)
 
 
 # -- states
@@ -310,7 +305,7 @@ def _closure(mech: Mechanism, partition: Chosen, parameters: str, preset: str, v
     bound = made.plan(outputs, preset, direct=not velocities).bound()
     source = "Newton's iteration block by block (robotran 3.13)"
     system = problem.closed_system("closure", bound, source, closure=made)
-    names = velocity_names(mech)
+    names = velocity_labels(mech)
     labels = {f"B[:, {j}]": names[k] for j, k in enumerate(made.u)} if velocities else {}
     return system.replace(origins={**system.origins, "q": "closed coordinates", "qd": "closed velocities", **labels})
 

@@ -147,12 +147,12 @@ class Search:
         out.append(_values("unit", ("", *(str(x) for x in unit_lengths(tree)))))
         out.append(self._keep_all)
         for link in reversed(tree.links):
-            if link.kind == "R" and link.parent >= 0:
+            if link.motion.is_turn and link.parent >= 0:
                 out += [self._clear(link.index, which) for which in (2, 0, 1)]
         for index, steps in slide_steps(tree).items():
             out.append(_entries("slide", index, (None, *range(len(steps)))))
         for link in reversed(tree.links):
-            if link.kind == "R":
+            if link.motion.is_turn:
                 out.append(_entries("keep", link.index, (LAMINA, FIRST, SECOND)))
         if self.quantity != "inverse":
             out.append(_values("moments", ("tensor", "spread")))
@@ -168,7 +168,7 @@ class Search:
     def _keep_all(self, now: Choice) -> Iterator[Choice]:
         tree = problem_of(self.mech, self.parameters, self.wrenches).tree
         for value in (None, FIRST, SECOND):
-            entries = ((k.index, value) for k in tree.links if k.kind == "R")
+            entries = ((k.index, value) for k in tree.links if k.motion.is_turn)
             yield now.replace(keep=tuple(entries) if value else ())
 
     def _clear(self, index: int, which: int) -> Neighbours:
