@@ -106,7 +106,9 @@ def _holds(value: Any, known: Mapping[int, Any]) -> bool:
     if isinstance(value, np.ndarray):
         return value.dtype == object and any(_holds(x, known) for x in value.flat)
     if isinstance(value, FunctionType):
-        return any(_holds(cell.cell_contents, known) for cell in value.__closure__ or () if cell.cell_contents != value)
+        return any(
+            _holds(cell.cell_contents, known) for cell in value.__closure__ or () if cell.cell_contents is not value
+        )
     return is_dataclass(value) and any(_holds(getattr(value, f.name), known) for f in fields(value))
 
 
