@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from symbody.analyse.operating_point import coordinates, driven_motion
-from symbody.codegen.compile import compile_system
+from symbody.derived.derived import derived_of
+from symbody.derived.kernels import quick_kernel
 from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest
 from symbody.expr.walk import free_symbols
-from symbody.formalisms.tree import build_tree
-from symbody.loops.constraints import constraints
 from symbody.model.coordinates import increment, retract
 from symbody.model.given import given_numbers
 from symbody.model.joint_limits import joint_limits
 from symbody.model.mechanism import Mechanism
 from symbody.spatial.quaternion import matrix_from_quaternion
+from symbody.system.names import identifier
 from symbody.system.system import System, node_array
-from symbody.verbs.assemble import has_loops, identifier
+from symbody.verbs.assemble import has_loops
 from symbody.verbs.kinematics import kinematics
 
 
@@ -224,31 +223,21 @@ class Reaching:
         return {n: np.asarray(x) for n, x in zip(system.outputs, results, strict=True)}
 
 
-_ready: WeakKeyDictionary[Mechanism, dict[Any, tuple[System | None, Any]]] = WeakKeyDictionary()
-
-
-def _kept(mech: Mechanism, key: Any, make: Callable[[], System | None]) -> tuple[Any, Any]:
-    """A System and its Kernel, made once for a Mechanism, which never changes."""
-    known = _ready.setdefault(mech, {})
-    if key not in known:
-        system = make()
-        known[key] = system, None if system is None else compile_system(system, level="quick", lanes=1)
-    return known[key]
-
-
 def _frame_motions(mech: Mechanism, frames: tuple[str, ...]) -> tuple[System, Any]:
     """(q, qd) -> R, p, J of frames of the opened tree."""
-    return _kept(mech, frames, lambda: kinematics(mech, list(frames), quantities=("R", "p", "J"), loops=False))
+    system = kinematics(mech, list(frames), quantities=("R", "p", "J"), loops=False)
+    return system, quick_kernel(system)
 
 
 def _loop_rows(mech: Mechanism) -> tuple[System | None, Any]:
-    return _kept(mech, "loops", lambda: _loop_system(mech))
+    system = derived_of(mech).get("loop_rows", (), lambda: _loop_system(mech))
+    return system, None if system is None else quick_kernel(system)
 
 
 def _loop_system(mech: Mechanism) -> System | None:
     """(q[, t]) -> h, J of the loops that are never switched; conditions on velocities alone bind no q."""
-    tree = build_tree(mech)
-    found = constraints(tree)
+    found = derived_of(mech).own_constraints()
+    tree = found.tree
     found = found.select([i for i, row in enumerate(found.rows) if row.h is not None and row.switch is None])
     if not found.rows:
         return None

@@ -91,6 +91,13 @@ def quantities(incomplete: str) -> list[str]:
     return [n for n in ("inverse", "semi_explicit", "forward") if n.startswith(incomplete)]
 
 
+def targets(incomplete: str) -> list[tuple[str, str]]:
+    """Source targets, with what they write."""
+    from symbody.codegen.targets import TARGETS
+
+    return [(n, row.about) for n, row in TARGETS.items() if row.emit and n.startswith(incomplete)]
+
+
 def schemas(incomplete: str) -> list[str]:
     from symbody.cli.schema import names
 

@@ -152,18 +152,16 @@ def describe_loops(mechanism: Mechanism, wanted: str | list[str] = "auto") -> di
     """Constraints of closed loops, mobility and partition, or why there is no partition; None for a tree."""
     if not (mechanism.cuts or mechanism.couplings):
         return None
-    from symbody.formalisms.tree import build_tree
-    from symbody.loops.constraints import constraints
+    from symbody.derived.derived import derived_of
     from symbody.model.coordinates import velocity_labels
-    from symbody.verbs.loops import partition_of
 
-    found = constraints(build_tree(mechanism))
+    found = derived_of(mechanism).constraints()
     out: dict[str, Any] = {
         "constraints": len(found.rows), "redundant": [], "switched": [], "mobility": None, "independent": [],
         "blocks": [], "condition": None, "explanation": "", "problem": None,
     }  # fmt: skip
     try:
-        partition = partition_of(mechanism, found, wanted)
+        partition = derived_of(mechanism).partition(wanted)
     except (ModelError, SolveError) as error:
         if wanted != "auto" and isinstance(error, ModelError):
             raise  # joints that are no partition of this model: the mistake is not in the model

@@ -11,7 +11,7 @@ case.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isqrt
 from typing import Any
@@ -111,7 +111,7 @@ class Link:
         return () if self.motion.turned_by is None else self.q[self.motion.turned_by]
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Tree:
     """Links in an order in which parents come first, over one Graph.
 
@@ -178,7 +178,7 @@ def build_tree(mechanism: Mechanism, parameters: str = "setup", kept: Sequence[s
         mechanism, graph, [], symbols("q", "coordinate", nq), symbols("qd", "velocity", nv),
         symbols("qdd", "acceleration", nv), symbols("tau", "input", nv), zeros(3), {}, {}, parameters == "runtime",
     )  # fmt: skip
-    tree.gravity = tree.node(mechanism.gravity)
+    tree = replace(tree, gravity=tree.node(mechanism.gravity))
     tree.places[WORLD] = (-1, None, zeros(3))
     coordinates = first_places(mechanism)
     for joint in mechanism.joints:

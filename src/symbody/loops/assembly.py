@@ -17,13 +17,11 @@ from symbody.expr.evaluate import evaluate
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.prescribed import prescribed
-from symbody.formalisms.tree import build_tree
-from symbody.loops.constraints import Constraints, constraints
+from symbody.loops.constraints import Constraints
 from symbody.loops.guess import guessed
 from symbody.loops.numeric import Numeric
 from symbody.loops.open_loops import say_open
 from symbody.model.coordinates import parts, retract, sliding, velocity_owners, with_mode
-from symbody.model.given import given_numbers
 from symbody.model.joint_limits import joint_limits
 from symbody.model.mechanism import Mechanism
 
@@ -45,29 +43,6 @@ class Attempt:
     flipped: tuple[int, ...] = ()  # rows that are closed the wrong way round
 
 
-def assemble(
-    mechanism: Mechanism,
-    q: Any = None,
-    parameters: Mapping[str, float] | None = None,
-    fixed: Collection[str] = (),
-    tolerance: float = 1e-12,
-    seed: int = 0,
-    starts: int = 40,
-    time: float = 0.0,
-    loops: Collection[str] | None = None,
-) -> np.ndarray:
-    """(nq,) closed coordinates near the guess q (zero and unit quaternions if it is not given).
-
-    q: (nq,) numbers, or {joint: numbers}; joints that it names keep their values where that is possible. fixed: joints
-    that keep the coordinates of the guess in any case; driven joints stand where their law says at `time`. loops:
-    cuts and couplings to be closed; by default those that are not switched. SolveError names what cannot close.
-    """
-    found = constraints(build_tree(mechanism))
-    return assemble_constraints(
-        found, q, given_numbers(mechanism, parameters), fixed, tolerance, seed, starts, time, loops
-    )
-
-
 def assemble_constraints(
     found: Constraints,
     q: Any = None,
@@ -79,7 +54,7 @@ def assemble_constraints(
     time: float = 0.0,
     loops: Collection[str] | None = None,
 ) -> np.ndarray:
-    """`assemble` for constraints that exist already."""
+    """(nq,) closed coordinates near the guess q; arguments as in `sb.assemble`."""
     mechanism = found.tree.mechanism
     guess, named = guessed(mechanism, q)
     if named:

@@ -219,7 +219,7 @@ class Closure:
                 )
                 mine = unknowns(self.tree, group.columns, w, owners)
                 mine.remedy = remedy(self.found, group.rows, group.columns)
-                mine.checks = [*closed_rows(self.found, group.rows)]
+                mine.checks = [*closed_rows(self.found, group.blocks)]
                 for block, factored in zip(group.blocks, group.factored, strict=True):
                     mine.checks += sound_factors(self.found, block, factored)
                 solved.append((_block_name(self.found, group), mine))

@@ -114,6 +114,7 @@ def choose_partition(
     rank: int | None = None,
     time: float = 0.0,
     branch: Branch | None = None,
+    rows: Sequence[int] | None = None,
 ) -> Partition:
     """A Partition by "auto", "heuristic", "pivoting", or with the independent joints given by name.
 
@@ -121,10 +122,11 @@ def choose_partition(
     the position q, or of the assembled one.
     samples: (k, nq) closed configurations; by default some are found around the guess q, and with () structure alone
     decides. condition: what "auto" accepts. closed: switched loops that are closed. rank: number of independent
-    constraints on the branch of the samples, where it is known. branch: that of q, where it is known.
+    constraints on the branch of the samples, where it is known. branch: that of q, where it is known. rows: those that
+    are kept, `rank` of them, where they are known.
     """
     _check_method(found, method, closed)
-    asked = _Asked(samples, parameters, q, seed, condition, closed, rank, time, branch)
+    asked = _Asked(samples, parameters, q, seed, condition, closed, rank, time, branch, rows)
     problem, numbers, redundant, words, explorer = _prepared(found, asked)
     return _made(found, problem, numbers, redundant, _dependent(found, problem, method, words), words, explorer)
 
@@ -168,6 +170,7 @@ class _Asked:
     rank: int | None
     time: float
     branch: Branch | None
+    rows: Sequence[int] | None = None
 
 
 def _prepared(found: Constraints, asked: _Asked) -> tuple[Problem, np.ndarray, list[int], list[str], Explorer | None]:
@@ -180,7 +183,7 @@ def _prepared(found: Constraints, asked: _Asked) -> tuple[Problem, np.ndarray, l
         redundant: list[int] = []
     elif branch is None:
         assert asked.rank is not None
-        kept = {shut[i] for i in independent_set(even[:, shut], min(asked.rank, len(shut)))}
+        kept = set(asked.rows or [shut[i] for i in independent_set(even[:, shut], min(asked.rank, len(shut)))])
         redundant = [i for i in shut if i not in kept]
         words += [redundancy_text(found, redundant)] if redundant else []
     else:

@@ -16,7 +16,7 @@ from symbody.expr.magnitude import Magnitude
 from symbody.expr.node import CONST, Check, Node
 from symbody.formalisms import triples as t3
 from symbody.loops.constraints import Constraints, cut_frames
-from symbody.loops.factors import Factors
+from symbody.loops.factors import CLOSED, Factors
 from symbody.loops.row import Row
 from symbody.loops.structure import Block
 from symbody.model.coordinates import parts, sliding, velocity_labels
@@ -94,15 +94,16 @@ def guard(name: str, conditions: Sequence[Condition], remedy: str) -> Node | Non
     return check_block(name, list(zip((c for c, *_ in varying), nodes[::2], nodes[1::2], strict=True)), remedy)
 
 
-def closed_rows(found: Constraints, rows: Sequence[int]) -> list[Condition]:
-    """|h| <= OPEN for each row, a rod's by its length.
+def closed_rows(found: Constraints, blocks: Sequence[Block]) -> list[Condition]:
+    """|h| <= OPEN for each row of blocks that are iterated together, a rod's by its length.
 
-    Not for a single row: there h = -J step, and the step is small.
+    Not for one block of up to CLOSED rows: there h = -J step to within 1e-16 / VANISHING of itself, since the
+    determinant is checked, and the iteration ends where the step is small.
     """
-    if len(rows) == 1:
+    if len(blocks) == 1 and blocks[0].size <= CLOSED:
         return []
     words = f"stays open by more than {OPEN:g} m or rad"
-    own = [found.rows[r] for r in rows]
+    own = [found.rows[r] for block in blocks for r in block.rows]
     return [(Check("below", f"{row.name} {words}"), *gap(found, row)) for row in own]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
+from symbody.expr.pickling import reduce_record
 from symbody.expr.walk import free_symbols
 from symbody.model.coordinates import Slot, layout
 from symbody.model.frozen import freeze
@@ -236,6 +237,9 @@ class Mechanism:
 
     def __post_init__(self) -> None:
         freeze(self, "gravity")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reduce_record(self)
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:

@@ -15,6 +15,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from symbody.atomic_file import write_whole
 from symbody.errors import ModelError
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import WORLD, Body, Joint, Mechanism, Placement, Shape
@@ -29,11 +30,7 @@ PLAIN = {TURN: "revolute", SLIDE: "prismatic", FREE: "floating"}
 
 def write(mechanism: Mechanism, path: str | Path) -> None:
     """Writes a Mechanism as a URDF file; nothing is written if it cannot be expressed."""
-    text = to_urdf(mechanism)
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except (OSError, ValueError) as problem:
-        raise ModelError(f"{str(path)!r} cannot be written ({problem}).") from None
+    write_whole(path, to_urdf(mechanism).encode())
 
 
 def to_urdf(mechanism: Mechanism) -> str:

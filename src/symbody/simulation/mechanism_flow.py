@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from symbody.derived.derived import derived_of
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array, matmul
 from symbody.expr.evaluate import transplant
@@ -17,9 +17,8 @@ from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.kinematics import kinematic_map, normalised
 from symbody.formalisms.prescribed import prescribed
-from symbody.formalisms.tree import Tree, build_tree
+from symbody.formalisms.tree import Tree
 from symbody.loops.conditioning import watched
-from symbody.loops.constraints import Constraints, constraints
 from symbody.lower.optimize import count_system
 from symbody.model.coordinates import coordinate_labels, coordinate_units, neutral, velocity_labels, velocity_units
 from symbody.model.mechanism import Mechanism
@@ -27,14 +26,12 @@ from symbody.simulation.dry_friction import SLOW, with_slope
 from symbody.simulation.flow import Flow, scalar
 from symbody.simulation.formulation import Augmented
 from symbody.simulation.quantities import Quantities, recorded
+from symbody.system.names import identifier
 from symbody.system.system import System
-from symbody.verbs.assemble import identifier
-from symbody.verbs.dynamics import Problem, forward_dynamics, inverse_dynamics
+from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, problem_of
 from symbody.verbs.tuned import pattern, tuned_choices
 
 MANY = 20  # velocities beyond which only the order-N recursion is tried
-
-_ready: WeakKeyDictionary[Mechanism, dict[Any, Any]] = WeakKeyDictionary()
 
 
 def mechanism_flow(
@@ -60,9 +57,8 @@ def mechanism_flow(
         raise ModelError(f"{mech.name} has no joint that moves; there is nothing to simulate.")
     dynamics = _dynamics(mech, formalism, partition)
     balance = balance and not (mech.cuts or mech.couplings)
-    key = ("flow", formalism, _key(outputs), balance, _partition_key(partition), slow)
-    flow: Flow = _remember(mech, key, lambda: _Building(mech, dynamics, partition, slow).flow(outputs, balance))
-    return flow
+    key = (formalism, _key(outputs), balance, _partition_key(partition), slow)
+    return derived_of(mech).get("flow", key, lambda: _Building(mech, dynamics, partition, slow).flow(outputs, balance))
 
 
 def is_reduced(mech: Mechanism, formalism: str | None, partition: Any) -> bool:
@@ -70,30 +66,13 @@ def is_reduced(mech: Mechanism, formalism: str | None, partition: Any) -> bool:
     return "partition" in _dynamics(mech, formalism, partition).origins
 
 
-def constraints_of(mech: Mechanism) -> Constraints:
-    """All rows of its loops, made once."""
-    from symbody.verbs.closed_problem import ClosedProblem
-
-    found: Constraints = _remember(mech, "constraints", lambda: ClosedProblem(mech).found)
-    return found
-
-
 def _dynamics(mech: Mechanism, formalism: str | None, partition: Any) -> System:
-    key = ("dynamics", formalism, _partition_key(partition))
-    system: System = _remember(mech, key, lambda: chosen_dynamics(mech, formalism, partition))
-    return system
+    key = ("chosen_dynamics", formalism, _partition_key(partition))
+    return derived_of(mech).system(key, lambda: chosen_dynamics(mech, formalism, partition))
 
 
 def _partition_key(partition: Any) -> Any:
     return tuple(map(str, partition)) if isinstance(partition, (list, tuple)) else partition
-
-
-def _remember(mech: Mechanism, key: Any, make: Any) -> Any:
-    """A Mechanism never changes, so what was derived from it is kept as long as it lives."""
-    kept = _ready.setdefault(mech, {})
-    if key not in kept:
-        kept[key] = make()
-    return kept[key]
 
 
 def _key(outputs: Any) -> Any:
@@ -116,7 +95,7 @@ def chosen_dynamics(mech: Mechanism, formalism: str | None, partition: Any = "au
             return forward_dynamics(mech, "base", formulation="augmented")
     if formalism is not None:
         return forward_dynamics(mech, formalism)
-    if pattern(Problem(mech).tree, "forward") in tuned_choices():
+    if pattern(problem_of(mech).tree, "forward") in tuned_choices():
         return forward_dynamics(mech, "auto", preset="standard")
     if mech.nv > MANY:
         try:
@@ -225,7 +204,7 @@ class _Building:
 
     def _rate_of_q(self) -> Array:
         """N(q) qd, with what is driven by its law."""
-        tree = build_tree(self.mech)
+        tree = derived_of(self.mech).tree()
         n = _carried(kinematic_map(tree), tree, self.q, self.graph)
         return matmul(n, self.qd)
 
@@ -235,7 +214,7 @@ class _Building:
         q, qd = self.states["q"], self.states["qd"]
         out: dict[str, Array] = {}
         if mech.nq != mech.nv:
-            tree = build_tree(mech)
+            tree = derived_of(mech).tree()
             q = out["q"] = _carried(normalised(tree, tree.q), tree, q, self.graph)
         if self.driven_q:
             q, qd = q.copy(), qd.copy()
@@ -265,14 +244,16 @@ class _Building:
     def _watch(self, labels: dict[str, Any], units: dict[str, Any]) -> System:
         """What closed loops are watched by; labels and units of its rows are added."""
         from symbody.loops.partition import Partition
-        from symbody.verbs.closed_problem import partition_of
 
-        found = constraints_of(self.mech)
-        chosen = None
+        derived = derived_of(self.mech)
+        found = derived.own_constraints()
+        chosen = kept = None
         if not self.whole:
             wanted: Any = self.partition
-            chosen = wanted if isinstance(wanted, Partition) else partition_of(self.mech, found, wanted)
-        system = watched(found, chosen)
+            chosen = wanted if isinstance(wanted, Partition) else derived.partition(wanted)
+        elif not any(row.switch is not None for row in found.rows):
+            kept = derived.independent_rows(self.partition.branch)
+        system = watched(found, chosen, kept)
         given = {**self.inputs, "q": self.q, "qd": self.qd}
         outputs = _outputs(system, {n: given[n] for n in system.inputs})
         labels["watch"] = tuple(row.loop for row in found.rows) or ("",)
@@ -286,7 +267,7 @@ class _Building:
         system = impact(self.mech)
         given = {**self.inputs, "q": self.q, "qd": self.qd}
         outputs = _outputs(system, {n: given[n] for n in system.inputs})
-        rows = constraints(build_tree(self.mech)).rows
+        rows = derived_of(self.mech).constraints().rows
         labels["gap"] = tuple(row.loop for row in rows)
         units["gap"] = tuple("m" if row.unit == "m^2" else row.unit for row in rows)
         return System(f"{identifier(self.mech.name)}_impact", inputs=self.inputs, outputs=outputs)

@@ -23,7 +23,7 @@ from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.tree import Tree
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import DIGITS_LOST, NOTE, System
-from symbody.verbs.dynamics import Problem
+from symbody.verbs.dynamics import problem_of
 
 T = TypeVar("T")
 
@@ -98,7 +98,7 @@ class Comparison:
         self, mech: Mechanism, quantity: str, parameters: str, wrenches: tuple[str, ...], states: int = 2
     ) -> None:
         self.quantity = quantity
-        problem = Problem(mech, parameters, wrenches)
+        problem = problem_of(mech, parameters, wrenches)
         self.tree = problem.tree
         tau = equations(self.tree, "inverse", Choice())["tau"]
         self.tau = as_nodes([self.tree.graph.zero, *tau])[1:]
