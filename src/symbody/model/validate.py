@@ -24,7 +24,6 @@ from symbody.model.couplings import check_coupling
 from symbody.model.force_kinds import check_force
 from symbody.model.joint_value import check_value
 from symbody.model.joints import KINDS
-from symbody.model.motions import MOTIONS
 from symbody.model.mechanism import (
     WORLD,
     Body,
@@ -36,6 +35,7 @@ from symbody.model.mechanism import (
     Placement,
     Sensor,
 )
+from symbody.model.motions import MOTIONS
 from symbody.model.numbers import numbers_of, value_of
 from symbody.model.origin import fault, place, shown
 
