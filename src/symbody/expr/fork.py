@@ -84,8 +84,6 @@ def carried(value: Any, made: Mapping[Node, Node], known: dict[int, Any]) -> Any
         new = [carried(x, made, known) for x in value]
     elif value.__class__ is dict:
         new = {carried(k, made, known): carried(x, made, known) for k, x in value.items()}
-    elif getattr(value.__class__, "HOLDS_NO_NODES", False):
-        pass  # a row of a table: its functions take nodes, and keep none
     elif is_dataclass(value) and not isinstance(value, type):
         new = _record(value, made, known)
     elif isinstance(value, FunctionType) and _holds(value, known):
