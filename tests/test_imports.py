@@ -19,8 +19,8 @@ PACKAGE = ROOT / "src" / "symbody"
 LAYERS = (
     ("errors",),
     ("expr",),
-    ("rewrite", "spatial", "system"),
-    ("model", "library"),
+    ("rewrite", "spatial", "system", "library"),
+    ("model",),
     ("formalisms", "bondgraph", "reference"),
     ("loops", "proof"),
     ("lower",),
@@ -33,8 +33,8 @@ LAYERS = (
     ("cli", "studio"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS, start=1) for name in names}
-# of the package itself: they re-export, attach System's delegates, and start the command line
-EXEMPT = {"__init__.py", "__main__.py"}
+# of the package itself: they re-export, attach System's delegates, open registries, and start the command line
+EXEMPT = {"__init__.py", "__main__.py", "extend.py"}
 NOT_LOADED = ("scipy", "matplotlib", "llvmlite", "yaml", "typer", "rich", "sympy", "symengine", "casadi")
 
 

@@ -43,7 +43,7 @@ def kernels(flow: Flow) -> dict[str, Any]:
         _kernels[flow] = {}
     made = _kernels[flow]
     for kind, system in flow.systems.items():
-        if kind not in made and kind not in ("balance", "impact", "watch"):
+        if kind not in made and kind not in ("balance", "events", "impact", "watch"):
             made[kind] = compile_system(system)
     return made
 

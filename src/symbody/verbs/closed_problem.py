@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -97,14 +98,26 @@ class ClosedProblem(Problem):
         return system.replace(origins=origins)
 
     def bind(self, plan: Plan) -> dict[str, Array]:
-        """Outputs of a plan at the solution; those of force states go back to their place."""
+        """Outputs of a plan at the solution; those of force elements go back to their place."""
         found = plan.bound()
         self.derivatives = {n: found.pop(f"{n}_dot") for n in list(self.derivatives)}
+        self.events = {
+            name: replace(
+                event,
+                guard=found.pop(f"{name} guard"),
+                reset={n: found.pop(f"{name} {n}") for n in event.reset},
+            )
+            for name, event in self.events.items()
+        }
         return found
 
     def with_derivatives(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Rates of force states are expressions of q and qd too."""
-        return {**outputs, **{f"{n}_dot": x for n, x in self.derivatives.items()}}
+        """Rates of force states, guards and resets are expressions of q and qd too."""
+        out = {**outputs, **{f"{n}_dot": x for n, x in self.derivatives.items()}}
+        for name, event in self.events.items():
+            out[f"{name} guard"] = event.guard
+            out |= {f"{name} {n}": x for n, x in event.reset.items()}
+        return out
 
 
 def _held(names: Sequence[str]) -> str:

@@ -101,9 +101,8 @@ def _system(problem: Problem, outputs: dict[str, Any]) -> System:
     """Inputs q, qd, qdd, tau, and those of force elements, switches and time."""
     tree = problem.tree
     mech = tree.mechanism
-    # states of force elements are read like inputs: their rates are asked of forward dynamics
-    problem.inputs = {"tau": tree.tau, **problem.inputs, **problem.states}
-    problem.states, problem.derivatives = {}, {}
+    problem.inputs = {"tau": tree.tau, **problem.inputs}
+    problem.read_only()
     base = problem.assemble("inverse", outputs, "virtual power")
     return base.replace(
         name=f"{identifier(mech.name)}_driven_efforts",

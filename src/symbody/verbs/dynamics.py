@@ -18,6 +18,7 @@ from symbody.formalisms.choices import Choice, added, equations, solved
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.order_n import check_order_n
 from symbody.formalisms.tree import Tree, build_tree
+from symbody.library.force_element import Event
 from symbody.lower.optimize import optimize_system
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import Mechanism, has_coordinates
@@ -179,6 +180,8 @@ class Problem:
         self.inputs: dict[str, Array] = {}
         self.states: dict[str, Array] = {}
         self.derivatives: dict[str, Any] = {}
+        self.modes: dict[str, Array] = {}
+        self.events: dict[str, Event] = {}
         self.units: dict[str, str] = {}
         if mech.forces:
             self._add_forces()
@@ -194,7 +197,18 @@ class Problem:
         self.inputs.update(found.inputs)
         self.states.update(found.states)
         self.derivatives.update(found.derivatives)
+        self.modes.update(found.modes)
+        self.events.update(found.events)
         self.units.update({n: u for n, u in found.units.items() if n not in found.outputs})
+
+    def read_only(self) -> None:
+        """States and modes of force elements become plain inputs: their rates and events are asked of other Systems."""
+        self.inputs = {**self.inputs, **self.states, **self.modes}
+        self.forget_elements()
+
+    def forget_elements(self) -> None:
+        """No states, modes and events of force elements: what is asked for does not depend on them."""
+        self.states, self.derivatives, self.modes, self.events = {}, {}, {}, {}
 
     def _add_wrench(self, body: str) -> None:
         """A wrench from outside as an input: moment then force, in body axes at the body's origin."""
@@ -268,9 +282,17 @@ class Problem:
                 inputs["qdd_driven"] = tree.qdd[driven]
         inputs.update(self.inputs)
         inputs.update(self.states)
+        inputs.update(self.modes)
         outputs = {**outputs, **{f"{n}_dot": x for n, x in self.derivatives.items()}}
+        guards = {name: event.guard for name, event in self.events.items()}
+        resets = {f"{name}.{n}": x for name, event in self.events.items() for n, x in event.reset.items()}
         symbols = free_symbols(
-            [x for a in outputs.values() for x in np.array(a, dtype=object).flat if isinstance(x, Node)]
+            [
+                x
+                for a in (*outputs.values(), *guards.values(), *resets.values())
+                for x in np.array(a, dtype=object).flat
+                if isinstance(x, Node)
+            ]
         )
         if any(s.data.role == "time" for s in symbols):
             inputs["t"] = next(scalar_array(s) for s in symbols if s.data.role == "time")
@@ -283,6 +305,12 @@ class Problem:
             inputs={n: a for n, a in inputs.items() if a.size},
             outputs=outputs,
             states={n: f"{n}_dot" for n in self.states},
+            guards=guards,
+            resets=resets,
+            modes={
+                **{n: s.item().data.default or 0.0 for n, s in self.modes.items()},
+                **{f"{name}.direction": event.direction for name, event in self.events.items()},
+            },
             units={n: u for n, u in units.items() if u and (n in inputs or n in outputs)},
             origins={n: f"{OUTPUTS[n]} of {self.mech.name}: {source}" for n in outputs if n in OUTPUTS},
         )

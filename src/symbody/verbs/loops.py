@@ -293,7 +293,8 @@ def closure(
     outputs: dict[str, Any] = {"q": tree.q, "qd": tree.qd}
     if velocities:
         outputs["B"] = velocity_map(made)
-    problem.inputs, problem.states, problem.derivatives = {}, {}, {}
+    problem.inputs = {}
+    problem.forget_elements()
     bound = made.plan(outputs, preset, direct=not velocities).bound()
     system = problem.closed_system("closure", bound, "Newton's iteration block by block (robotran 3.13)")
     names = velocity_names(mech)
@@ -312,7 +313,7 @@ def projection(mech: Mechanism, preset: str = "standard", partition: Chosen = "a
     with quiet_collector():
         q, qd = projected(found, rows, driven_velocities(problem.tree), softness(found, rows), preset)
     problem.inputs = {name: scalar_array(s) for name, s in switches(found).items()}
-    problem.states, problem.derivatives = {}, {}
+    problem.forget_elements()
     return problem.closed_system("projection", {"q": q, "qd": qd}, "least change, Newton's iteration")
 
 
@@ -331,7 +332,7 @@ def impact(mech: Mechanism) -> System:
         "M": problem.outputs("semi_explicit", "newton_euler")["M"],
     }
     problem.inputs = {name: scalar_array(s) for name, s in on.items()}
-    problem.states, problem.derivatives = {}, {}
+    problem.forget_elements()
     return optimize_system(problem.closed_system("impact", outputs, ""), "standard")
 
 

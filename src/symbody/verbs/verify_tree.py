@@ -191,7 +191,8 @@ def _forces(mechanism: Mechanism, point: States, motion: Motion, refused: list[s
         refused.append(f"not transcribed, taken as the user gives them: laws of {names}")
     if not outputs:
         return
-    inputs: dict[str, Any] = {"q": tree.q, "qd": tree.qd, **made.inputs, **made.states, **time_input(outputs.values())}
+    inputs: dict[str, Any] = {"q": tree.q, "qd": tree.qd, **made.inputs, **made.states, **made.modes}
+    inputs |= time_input(outputs.values())
     system = make_system(tree, "forces", {n: np.ravel(a) for n, a in inputs.items()}, outputs, {}, {})
     system = system.replace(inputs={n: inputs.get(n, a) for n, a in system.inputs.items()})
     found = point.evaluate(system)
