@@ -147,10 +147,8 @@ def test_derivatives_equal_complex_steps(kind, where):
         for output in system.outputs:
             found = output_of(at.evaluate(system.jacobian(output, name), **given), f"d_{output}_d_{name}")
             wanted = np.stack([np.imag(output_of(c, output)) / STEP for c in columns], axis=-1)
-            found = np.broadcast_to(
-                found.reshape(*found.shape[:1], -1) if found.ndim else found, (STATES, wanted[0].size)
-            )
-            assert np.allclose(found, wanted.reshape(STATES, -1), rtol=1e-9, atol=1e-9), (output, name)
+            wanted = wanted.reshape(STATES, *system.outputs[output].shape, *system.inputs[name].shape)
+            assert np.allclose(np.broadcast_to(found, wanted.shape), wanted, rtol=1e-9, atol=1e-9), (output, name)
 
 
 @pytest.mark.parametrize(("kind", "where"), CASES)
