@@ -9,8 +9,18 @@ from scipy.integrate import solve_ivp
 
 import symbody as sb
 from symbody.errors import DefinitionError, ModelError
-from symbody.extend import Account, Effect, Event, Field, ForceElement, Mode, State, add_force_element
-from symbody.library.force_elements import FORCE_ELEMENTS
+from symbody.extend import (
+    Account,
+    Effect,
+    Event,
+    Field,
+    ForceElement,
+    Mode,
+    State,
+    add_force_element,
+    force_elements,
+    remove_force_element,
+)
 from symbody.library.scalar import select, tanh
 from symbody.model.mechanism import Mechanism
 from symbody.model.yaml_file import read_text
@@ -81,7 +91,7 @@ def rows():
         add_force_element(row)
     yield
     for row in (BRAKE, WAKE):
-        del FORCE_ELEMENTS[row.kind]
+        remove_force_element(row.kind)
 
 
 PAD = {"level": 0.3, "capacity": 0.5, "cooling": 0.02, "limit": 1.6}
@@ -158,7 +168,7 @@ def test_a_wrong_account_of_energy_is_not_certified():
         b.body("disc", 1.0, inertia=[0.05, 0.1, 0.05]).joint("hub", "revolute", "world", "disc", axis="y")
         found = sb.verify(b.force("pad", "half_brake", joint="hub", level=0.3).done(), states=6)
     finally:
-        del FORCE_ELEMENTS["half_brake"]
+        remove_force_element("half_brake")
     assert not found.passed
     assert "FAIL" in next(line for line in str(found).splitlines() if "rate of the energy" in line)
 
@@ -294,6 +304,9 @@ def test_a_second_row_of_the_same_kind_is_refused():
     other = ForceElement("hot_brake", "another", ("joint",), hot_brake)
     with pytest.raises(DefinitionError, match="hot_brake"):
         add_force_element(other)
+    with pytest.raises(DefinitionError, match="own and stays"):
+        remove_force_element("tyre")
+    assert list(force_elements())[-2:] == ["hot_brake", "wake"]
 
 
 @pytest.mark.parametrize(
@@ -322,4 +335,4 @@ def test_a_law_that_forgets_a_rate_or_an_event_is_refused():
             with pytest.raises(ModelError, match="rates for x_f_T" if name == "no_rate" else "declares"):
                 sb.forward_dynamics(b.force("f", name, joint="j").done(), "base")
         finally:
-            del FORCE_ELEMENTS[name]
+            remove_force_element(name)

@@ -17,7 +17,7 @@ from typing import Any
 from symbody.expr.arrays import zeros
 from symbody.formalisms import triples as t3
 from symbody.formalisms.link_forces import measure, push_apart
-from symbody.formalisms.tree import Tree, first_places
+from symbody.formalisms.tree import Tree
 from symbody.formalisms.wrenches import Element, Wrenches, elements
 from symbody.library.force_element import Effect, ForceElement
 from symbody.model.force_kinds import carrying_joint, check_force
@@ -57,13 +57,12 @@ def _act(element: Element) -> None:
 def _on_joint(element: Element, law: Callable[[Any], Any]) -> None:
     tree = element.tree
     joint = carrying_joint(element.force, tree.mechanism)
-    iq, iv = first_places(tree.mechanism)[joint.name]
-    element.x, element.v = tree.q[iq], tree.qd[iv]
-    element.length_unit = "m" if joint.kind == "prismatic" else "rad"
+    slot = next(s for s in tree.mechanism.slots if s.joint is joint)
+    element.x, element.v, element.length_unit = tree.q[slot.iq], tree.qd[slot.iv], slot.units[0]
     effect: Effect = law(element)
     _keep(element, effect)
     element.observe("F", effect.force)
-    element.wrenches.efforts[iv] = t3.plus(element.wrenches.efforts[iv], effect.force)
+    element.wrenches.efforts[slot.iv] = t3.plus(element.wrenches.efforts[slot.iv], effect.force)
 
 
 def _on_link(element: Element, law: Callable[[Any], Any]) -> None:

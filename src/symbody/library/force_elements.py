@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symbody.errors import DefinitionError
+from symbody.errors import DefinitionError, NameLookupError, nearest
 from symbody.library import line_elements, memory_elements, point_elements
 from symbody.library.force_element import ForceElement
 
@@ -11,12 +11,21 @@ FORCE_ELEMENTS: dict[str, ForceElement] = {
 }
 
 
-def add_force_element(row: ForceElement) -> None:
-    """Make a kind of force element known to models, programs, simulation and the certificate, for this process.
+_OWN = frozenset(FORCE_ELEMENTS)
 
-    The same row again changes nothing; another one of the same kind is refused, as models that hold it are checked.
-    """
+
+def add_row(row: ForceElement) -> None:
+    """Enter a row. The same one again changes nothing; another one of the same kind is refused."""
     if not isinstance(row, ForceElement):
         raise DefinitionError(f"add_force_element was given {row!r}; expected a ForceElement.")
     if FORCE_ELEMENTS.setdefault(row.kind, row) is not row:
         raise DefinitionError(f"there is a force element {row.kind!r} already; give the new one another kind.")
+
+
+def remove_row(kind: str) -> None:
+    """Take an added row away."""
+    if kind in _OWN:
+        raise DefinitionError(f"the force element {kind!r} is symbody's own and stays; only added ones can be removed.")
+    if kind not in FORCE_ELEMENTS:
+        raise NameLookupError(f"there is no force element {kind!r}. {nearest(kind, FORCE_ELEMENTS)}")
+    del FORCE_ELEMENTS[kind]

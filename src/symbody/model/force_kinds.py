@@ -12,8 +12,9 @@ from symbody.expr.external import External
 from symbody.expr.node import CONST, Node
 from symbody.library.force_element import FORMS, LEAST, Field, ForceElement
 from symbody.library.force_elements import FORCE_ELEMENTS
+from symbody.model.coordinates import has_coordinates
 from symbody.model.joints import KINDS
-from symbody.model.mechanism import Force, Joint, Mechanism, has_coordinates
+from symbody.model.mechanism import Force, Joint, Mechanism
 from symbody.model.origin import fault, place, shown
 
 
