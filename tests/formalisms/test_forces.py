@@ -5,6 +5,7 @@ The oracle of motion is homogeneous matrices from the Mechanism alone; velocitie
 
 import ctypes
 import itertools
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -119,7 +120,7 @@ class Case:
         self.mech, (self.q, self.qd) = mech, state(mech, seed)
         self.tree = tree = build_tree(mech)
         self.found = found = wrenches(tree, forces)
-        tree.wrenches = found.links
+        self.tree = tree = replace(tree, wrenches=found.links)
         Q = -generalized(tree, newton_euler(tree, qdd=at_rest(tree), still=True), accelerating=False)
         given = {**found.inputs, **found.states}
         rates = {f"rate_{n}": v for n, v in found.derivatives.items()}
@@ -255,7 +256,7 @@ def efforts(mech, q, qd, inputs=()):
     """Generalised forces of the elements, by the native kernel."""
     tree = build_tree(mech)
     found = wrenches(tree)
-    tree.wrenches = found.links
+    tree = replace(tree, wrenches=found.links)
     Q = -generalized(tree, newton_euler(tree, qdd=at_rest(tree), still=True), accelerating=False)
     system = sb.System("efforts", inputs={"q": tree.q, "qd": tree.qd, **found.inputs}, outputs={"Q": Q + found.efforts})
     return system.compile()(q, qd, *inputs)
