@@ -183,4 +183,4 @@ def ground_of(element: Element) -> grounds.Ground:
 
 
 def _numbers(element: Element, name: str) -> list[float]:
-    return [float(getattr(v, "data", v)) for v in element.force.values[name]]
+    return [float(getattr(v, "data", v)) for v in element.force.values.get(name, ())]

@@ -189,7 +189,7 @@ class Element:
 
     def values(self, name: str) -> tuple[Any, ...]:
         """Several numbers of the element as nodes."""
-        return tuple(self.tree.node(v) for v in self.force.values[name])
+        return tuple(self.tree.node(v) for v in self.force.values.get(name, ()))
 
     def option(self, name: str) -> str:
         """A word of the element; the first one that its row lists where none is given."""

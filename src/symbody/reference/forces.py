@@ -188,7 +188,17 @@ def stiction(element: Element) -> None:
     bend = np.where(held, v, 0.0)
     element.into.rates[f"x_{element.name}_z"] = bend
     element.store(Jet(0.5 * sigma * z**2, sigma * z * bend))
-    sliding = element.number("level") * way + element.number("coefficient", 0.0) * v
+    level, top = element.number("level"), element.number("breakaway")
+    name, to = element.name, np.sign(z)
+    # a guard that its mode has no use for is held off zero
+    element.into.events |= {
+        f"guard_{name}_breaks": np.where(held, np.abs(sigma * z) - top, -top),
+        f"reset_{name}_breaks_m_{name}": to,
+        f"reset_{name}_breaks_x_{name}_z": to * (level / sigma),
+        f"guard_{name}_sticks": np.where(held, 1.0, v * way),
+        f"reset_{name}_sticks_m_{name}": 0 * v,
+    }  # fmt: skip
+    sliding = level * way + element.number("coefficient", 0.0) * v
     act(-np.where(held, sigma * z + element.number("damping", 0.0) * v, sliding))
 
 
@@ -230,6 +240,12 @@ def foreign(element: Element) -> None:
         done = force * place.v
     for name, rate in effect.rates.items():
         element.into.rates[place.full("x", name)] = np.broadcast_to(rate, (n,))
+    for name, event in effect.events.items():
+        own = f"{element.name}_{name}"
+        element.into.events[f"guard_{own}"] = np.broadcast_to(event.guard, (n,))
+        for target, value in event.reset.items():
+            letter = "x" if target in place.row.states else "m"
+            element.into.events[f"reset_{own}_{place.full(letter, target)}"] = np.broadcast_to(value, (n,))
     account = effect.account()
     element.into.stored += account.stored
     element.into.storing += account.given - account.lost - done

@@ -30,6 +30,7 @@ class Loads:
     efforts    (n, nv) on joints
     stored, storing   energy J and its rate W; given: power of sources, W; throughput: all powers, unsigned
     rates      time derivatives of states; observed: what elements show, by name
+    events     guard_<event> of elements, and what states and modes become: reset_<event>_<state>
     foreign    laws of the user, which are taken as they are
     """
 
@@ -43,6 +44,7 @@ class Loads:
     throughput: Array
     rates: dict[str, Array] = field(default_factory=dict)
     observed: dict[str, Array] = field(default_factory=dict)
+    events: dict[str, Array] = field(default_factory=dict)
     foreign: list[str] = field(default_factory=list)
 
 
