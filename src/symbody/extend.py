@@ -29,11 +29,13 @@ from symbody.rewrite.runner import Pass
 if TYPE_CHECKING:
     from symbody.codegen.passport import Kernel
     from symbody.codegen.target_row import Source, Target
+    from symbody.library.force_element import Account, Effect, Event, Field, ForceElement, Mode, Place, State
 
 __all__ = [
-    "AND", "ANY", "ATOM", "COMPARE", "NOT", "OR", "POWER", "PRODUCT", "SIGN", "SUM", "Function", "Instructions",
-    "Kernel", "Notation", "Pass", "Source", "Target", "add_function", "add_pass", "add_target", "functions", "passes",
-    "remove_function", "remove_pass", "remove_target", "targets",
+    "AND", "ANY", "ATOM", "COMPARE", "NOT", "OR", "POWER", "PRODUCT", "SIGN", "SUM", "Account", "Effect", "Event",
+    "Field", "ForceElement", "Function", "Instructions", "Kernel", "Mode", "Notation", "Pass", "Place", "Source",
+    "State", "Target", "add_force_element", "add_function", "add_pass", "add_target", "force_elements", "functions",
+    "passes", "remove_force_element", "remove_function", "remove_pass", "remove_target", "targets",
 ]  # fmt: skip
 
 # -- records that need more than expressions: found when asked for
@@ -42,6 +44,10 @@ _LATER = {
     "Kernel": "symbody.codegen.passport",
     "Source": "symbody.codegen.target_row",
     "Target": "symbody.codegen.target_row",
+    **dict.fromkeys(
+        ("Account", "Effect", "Event", "Field", "ForceElement", "Mode", "Place", "State"),
+        "symbody.library.force_element",
+    ),
 }
 
 
@@ -129,3 +135,27 @@ def targets() -> dict[str, Target]:
     from symbody.codegen.targets import TARGETS
 
     return dict(TARGETS)
+
+
+# -- force elements
+
+
+def add_force_element(row: ForceElement) -> None:
+    """Enter a kind of force element: models, programs, simulation, linear models and certificate know it by its row."""
+    from symbody.library.force_elements import add_row
+
+    add_row(row)
+
+
+def remove_force_element(kind: str) -> None:
+    """Take an added kind away. Mechanisms that have such elements cannot be used any more."""
+    from symbody.library.force_elements import remove_row
+
+    remove_row(kind)
+
+
+def force_elements() -> dict[str, ForceElement]:
+    """All rows by kind, symbody's own first."""
+    from symbody.library.force_elements import FORCE_ELEMENTS
+
+    return dict(FORCE_ELEMENTS)

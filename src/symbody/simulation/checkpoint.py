@@ -16,7 +16,7 @@ from symbody.errors import DefinitionError, FormatError, NameLookupError, Symbod
 from symbody.expr.external import External
 from symbody.simulation.array_file import checksum, npz_bytes, read_arrays
 from symbody.simulation.connect import Connected, Inside, Line, numeric_function
-from symbody.simulation.events import Prepared, When
+from symbody.simulation.events import Prepared, When, element_events
 from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
 from symbody.simulation.inputs import Constant, Control, Feedback, OfTime, Source, Table, function_source
@@ -92,7 +92,7 @@ def _meta(session: Session, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         "spacing": sampling.spacing,
         "lines": [_line(line, i, arrays) for i, line in enumerate(session.connected.lines)],
         "inside": [_inside(one) for one in session.connected.inside],
-        "events": None if prepared is None else [_rule(rule) for rule in prepared.events],
+        "events": None if prepared is None else [_rule(rule, flow) for rule in prepared.events],
         "switches": [] if prepared is None else list(prepared.switches),
         "happened": [[e.t, e.name, e.text] for e in session.events],
         "t": session.t,
@@ -138,8 +138,10 @@ def _inside(one: Inside) -> dict[str, Any]:
     }
 
 
-def _rule(rule: When) -> dict[str, Any]:
-    """An event as texts and numbers."""
+def _rule(rule: When, flow: Flow) -> dict[str, Any]:
+    """An event as texts and numbers; one of a force element is part of the Flow, and named only."""
+    if flow.events is not None and rule.name in flow.events.outputs:
+        return {"element": rule.name}
     return {
         "name": rule.name,
         "guard": _text(rule.guard, rule.name),
@@ -312,7 +314,11 @@ def _session(
         look.down, look.up = np.array(arrays["look.down"]), np.array(arrays["look.up"])
         session.lookout = look
     rules = meta["events"]
-    prepared = None if rules is None else Prepared(flow, tuple(When(**r) for r in rules), tuple(meta["switches"]))
+    prepared = None
+    if rules is not None:
+        own = {rule.name: rule for rule in element_events(flow)}
+        made = tuple(own[r["element"]] if "element" in r else When(**r) for r in rules)
+        prepared = Prepared(flow, made, tuple(meta["switches"]))
     finish(session, prepared)
     return session
 

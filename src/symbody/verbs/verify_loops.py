@@ -230,7 +230,7 @@ def accelerations_error(
     Both are residuals in the reference's equations relative to their terms, so that no condition magnifies them.
     """
     q, qd = point.q if q is None else q, point.qd if qd is None else qd
-    motion = Motion(point.model, q, qd, qdd, point.t, point.number)
+    motion = point.motion(q=q, qd=qd, qdd=qdd)
     slopes, rows = point.closures.jacobian(q, point.t, qd), point.closures.rows(motion).hdd
     push = np.einsum("nij,nj->ni", np.abs(slopes), np.abs(qdd))
     bias = rows - np.einsum("nij,nj->ni", slopes, qdd)
