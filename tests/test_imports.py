@@ -34,7 +34,7 @@ LAYERS = (
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS, start=1) for name in names}
 # of the package itself: they re-export, attach System's delegates, and start the command line
-EXEMPT = {"__init__.py", "__main__.py"}
+EXEMPT = {"__init__.py", "__main__.py", "extend.py"}
 NOT_LOADED = ("scipy", "matplotlib", "llvmlite", "yaml", "typer", "rich", "sympy", "symengine", "casadi")
 
 

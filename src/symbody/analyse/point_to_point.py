@@ -14,7 +14,7 @@ import numpy as np
 
 from symbody.analyse.operating_point import coordinates, velocities
 from symbody.analyse.tangent import places, velocity_labels
-from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest
+from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest, whole_argument
 from symbody.library.motions import PEAKS, Motion, bang_bang, cubic, quintic, spline, trapezoid
 from symbody.model.joint_limits import joint_limits
 from symbody.model.mechanism import Mechanism
@@ -136,8 +136,7 @@ def as_trajectory(
 
 
 def _instants(path: Motion, samples: int) -> np.ndarray:
-    if samples < 2:
-        raise DefinitionError(f"samples={samples!r}; expected 2 or more.")
+    whole_argument("samples", samples, 2)
     return np.linspace(path.start, path.end, samples)
 
 

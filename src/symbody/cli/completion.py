@@ -81,9 +81,9 @@ def formalisms(incomplete: str) -> list[str]:
 
 def methods(incomplete: str) -> list[tuple[str, str]]:
     """Integrators, each with what it is."""
-    from symbody.simulation.makers import ALL
+    from symbody.simulation.makers import METHODS
 
-    known = {"auto": "chosen by step and tolerances", **ALL}
+    known = {"auto": "chosen by step and tolerances", **{n: row.about for n, row in METHODS.items()}}
     return [(n, text) for n, text in known.items() if n.startswith(incomplete)]
 
 

@@ -7,19 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from symbody.cli import completion
-from symbody.cli.common import (
-    AS_JSON,
-    LOOPS,
-    MODEL,
-    PARTITION,
-    check_formalism,
-    generate,
-    load_model,
-    print_json,
-    quantity,
-    sentences,
-)
+from symbody.cli.common import check_formalism, generate, load_model, print_json, quantity
+from symbody.cli.options import AS_JSON, FORMALISM, LOOPS, MODEL, PARTITION, QUANTITY
 from symbody.errors import ModelError
 
 if TYPE_CHECKING:
@@ -30,19 +19,10 @@ STATES = 5  # closed states at which a program for closed loops is compared with
 ALLOWED = 1e-8
 
 
-@sentences
 def emit(
     model: MODEL,
-    name: Annotated[
-        str,
-        typer.Option(
-            "--quantity", "-q", autocompletion=completion.quantities, help="inverse, semi_explicit or forward."
-        ),
-    ] = "inverse",
-    formalism: Annotated[
-        str,
-        typer.Option("--formalism", "-f", autocompletion=completion.formalisms, help="auto, newton_euler, base, ..."),
-    ] = "auto",
+    name: QUANTITY = "inverse",
+    formalism: FORMALISM = "auto",
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the files, made if needed.")
     ] = Path("."),
@@ -59,6 +39,7 @@ def emit(
     from symbody.simulation.whole_file import write_whole
 
     quantity(name)
+    formalism = formalism or "auto"
     check_formalism(formalism)
     if out.exists() and not out.is_dir():
         raise ModelError(f"{out} is a file; expected a folder for the emitted files.")

@@ -13,7 +13,7 @@ from symbody.codegen.compile import compile_system
 from symbody.codegen.march import March
 from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
-from symbody.simulation.implicit import Residual, start_system, step_system
+from symbody.simulation.implicit import Diagonal, Residual, start_system, step_system
 from symbody.simulation.lookout import Lookout
 from symbody.simulation.native import WORK, NativeFixed, guards_of, kernels
 from symbody.simulation.steps import stage_times
@@ -33,7 +33,12 @@ class StepMarch:
     """
 
     def __init__(
-        self, flow: Flow, method: str, residual: Residual | None = None, look: Lookout | None = None, **options: Any
+        self,
+        flow: Flow,
+        method: str | Diagonal,
+        residual: Residual | None = None,
+        look: Lookout | None = None,
+        **options: Any,
     ) -> None:
         kept = _steps.setdefault(flow, {})
         key = (method, residual, *sorted(options.items()))
@@ -129,7 +134,7 @@ def _at(signals: Any, t: Any) -> np.ndarray:
 
 
 class ImplicitFixed(NativeFixed):
-    """A Driver of an implicit method of fixed step: implicit_euler, midpoint, sdirk2, sdirk3, generalized_alpha.
+    """A Driver of an implicit method of fixed step: a table or a name of `implicit`.
 
     residual  equations of motion to solve in place of the Flow's rates; see `step_system`
     newton    tolerance, max_iterations; rho_inf of generalized_alpha
@@ -138,7 +143,7 @@ class ImplicitFixed(NativeFixed):
     def __init__(
         self,
         flow: Flow,
-        method: str,
+        method: str | Diagonal,
         feed: Feed,
         start: float,
         step: float,
