@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -152,3 +152,12 @@ def add_row(table: dict[str, T], name: str, row: T, what: str, taken: Iterable[s
         raise DefinitionError(f"there is a {what} {name!r} already; expected another name.")
     table[name] = row
     return row
+
+
+def remove_row(table: dict[str, Any], name: str, own: Collection[str], what: str) -> None:
+    """Take a row out that was added; symbody's own stay."""
+    if name in own:
+        raise DefinitionError(f"{what} {name!r} is one of symbody's own; expected one that was added.")
+    if name not in table:
+        raise NameLookupError(f"there is no {what} {name!r}. {nearest(str(name), [n for n in table if n not in own])}")
+    del table[name]

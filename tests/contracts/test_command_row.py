@@ -9,12 +9,13 @@ from typing import get_args, get_type_hints
 import pytest
 from typer.testing import CliRunner
 
+from symbody import extend
 from symbody.cli import options
-from symbody.cli.app import COMMANDS, app
+from symbody.cli.app import app
 from symbody.errors import DefinitionError
-from symbody.extend import Command, add_command
+from symbody.extend import Command
 
-ROWS = list(COMMANDS.values())
+ROWS = list(extend.commands().values())
 
 
 def call(*words: str):
@@ -87,11 +88,10 @@ def test_options_of_several_commands_are_declared_once():
 
 @pytest.fixture
 def added():
-    before = dict(COMMANDS), list(app.registered_commands)
-    yield add_command
-    COMMANDS.clear()
-    COMMANDS.update(before[0])
-    app.registered_commands[:] = before[1]
+    """Rows that a test adds are gone after it."""
+    yield extend.add_command
+    for name in set(extend.commands()) - {row.name for row in ROWS}:
+        extend.remove_command(name)
 
 
 def weigh(model: options.MODEL, parameter: options.PARAMETER = None, as_json: options.AS_JSON = False) -> None:

@@ -10,8 +10,9 @@ import pytest
 import symbody as sb
 from symbody import extend
 from symbody.errors import DefinitionError, ShapeError, SymbodyError
-from symbody.extend import METHODS, Diagonal, Method, RungeKutta, add_method
+from symbody.extend import Diagonal, Method, RungeKutta
 
+METHODS = extend.methods()
 FIXED = [row for row in METHODS.values() if row.steps != "chosen"]
 CHOSEN = [row for row in METHODS.values() if row.steps != "fixed"]
 # steps at which the error is far from roundings and from the start of the asymptotic regime, by order
@@ -78,11 +79,26 @@ def test_error_falls_with_the_tolerance(row):
 @pytest.mark.parametrize("row", METHODS.values(), ids=lambda row: row.name)
 def test_a_row_says_what_simulate_and_the_command_line_show(row):
     assert METHODS[row.name] is row
+    assert row.name in row_names()
     assert row.about
     assert row.steps in ("fixed", "chosen", "both")
     wrong = {"fixed": None, "chosen": 0.1, "both": -1.0}[row.steps]
     with pytest.raises(SymbodyError, match="step"):
         sb.simulate(oscillator(), 1.0, step=wrong, method=row.name)
+
+
+def row_names() -> list[str]:
+    """What the command line offers after --method."""
+    from symbody.cli.completion import methods
+
+    return [name for name, _ in methods("")]
+
+
+def test_symbodys_own_rows_stay():
+    with pytest.raises(DefinitionError, match="symbody's own"):
+        extend.remove_method("rk4")
+    with pytest.raises(SymbodyError, match="no method 'rk5'"):
+        extend.remove_method("rk5")
 
 
 # -- one row more
@@ -91,10 +107,9 @@ def test_a_row_says_what_simulate_and_the_command_line_show(row):
 @pytest.fixture
 def added():
     """Rows that a test adds are gone after it."""
-    before = dict(METHODS)
-    yield add_method
-    METHODS.clear()
-    METHODS.update(before)
+    yield extend.add_method
+    for name in set(extend.methods()) - set(METHODS):
+        extend.remove_method(name)
 
 
 THREE_EIGHTHS = RungeKutta(  # Kutta 1901

@@ -25,7 +25,7 @@ from symbody.cli import (
     verify,
 )
 from symbody.cli.common import sentences
-from symbody.errors import DefinitionError, add_row
+from symbody.errors import DefinitionError, add_row, remove_row
 
 app = typer.Typer(
     name="symbody",
@@ -65,6 +65,12 @@ def add_command(row: Command) -> Command:
     return row
 
 
+def remove_command(name: str) -> None:
+    """Take an added command out again."""
+    remove_row(COMMANDS, name, OWN, "command")
+    app.registered_commands[:] = [c for c in app.registered_commands if c.name != name]
+
+
 for _row in (
     Command("examples", examples.examples, "symbody examples four_bar --copy my_linkage.yaml"),
     Command("new", new.new, "symbody new my_robot --kind arm"),
@@ -84,6 +90,7 @@ for _row in (
     Command("schema", schema.schema, "symbody schema simulate"),
 ):
     add_command(_row)
+OWN = frozenset(COMMANDS)
 
 
 @app.callback(invoke_without_command=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from symbody.codegen import methods as native_tables
 from symbody.codegen.methods import RungeKutta, Splitting, check_table
-from symbody.errors import DefinitionError, Named, NameLookupError, add_row, nearest
+from symbody.errors import DefinitionError, Named, NameLookupError, add_row, nearest, remove_row
 from symbody.simulation import implicit
 from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
@@ -163,6 +163,7 @@ _ROWS = (
     Method("ida", "SUNDIALS, implicit equations", 5, _ida, "chosen", batches=False, unsolved=True),
 )
 METHODS: dict[str, Method] = {row.name: row for row in _ROWS}
+OWN = frozenset(METHODS)
 
 
 def add_method(row: Method | RungeKutta | Splitting | implicit.Diagonal) -> Method:
@@ -177,6 +178,11 @@ def add_method(row: Method | RungeKutta | Splitting | implicit.Diagonal) -> Meth
     if not isinstance(row, Method):
         raise DefinitionError(f"add_method was given {row!r}; expected a RungeKutta, Splitting, Diagonal or Method.")
     return add_row(METHODS, row.name, row, "method", taken=("auto",))
+
+
+def remove_method(name: str) -> None:
+    """Take an added method out again."""
+    remove_row(METHODS, name, OWN, "method")
 
 
 def choose_method(method: str, step: float | None, rtol: float) -> str:
