@@ -53,6 +53,8 @@ def read_samples(samples: Any, start: float, duration: float, step: float | None
             )
         return Sampling() if step is not None else Sampling(spacing=duration / (MANY - 1))
     if isinstance(samples, (int, np.integer)) and not isinstance(samples, bool):
+        if samples > MOST:
+            raise DefinitionError(f"samples={samples}; expected at most {MOST:g}.")
         if samples < 2:
             raise wrong_argument("samples", samples, "at least 2: the beginning and the end")
         return Sampling(spacing=duration / (int(samples) - 1))
