@@ -119,12 +119,6 @@ def start_system(flow: Flow, method: str | Diagonal, residual: Residual | None =
     return System(f"{rates.name}_start", inputs=rates.inputs, outputs=outputs, **arguments)
 
 
-def memory_of(flow: Flow, method: str | Diagonal, residual: Residual | None = None) -> tuple[str, ...]:
-    """Names of what a method carries from step to step besides the states, in the order of the step's inputs."""
-    start = start_system(flow, method, residual)
-    return () if start is None else tuple(start.outputs)
-
-
 class _Stepper:
     """Symbols of one step, and the equations that its stages share. All of it lives in one Graph."""
 
