@@ -30,7 +30,8 @@ GROUPS: list[tuple[str, str, list[str]]] = [
     ]),
     ("Trust", "Programs against a reference written apart; energy, power, closed loops.", ["sb.verify"]),
     ("Systems and Kernels", "From expressions with names to programs that run.", [
-        "sb.System", "symbody.codegen.callable.Kernel", "symbody.lower.count.Counts",
+        "sb.System", "symbody.codegen.passport.Kernel", "symbody.codegen.callable.NativeKernel",
+        "symbody.lower.count.Counts",
     ]),
     ("Motion", "See [simulation.md](simulation.md).", ["sb.simulate", "sb.resume", "sb.When", "sb.Trajectory"]),
     ("Analysis", "See [analysis.md](analysis.md).", [
@@ -55,6 +56,7 @@ GROUPS: list[tuple[str, str, list[str]]] = [
         "sb.asinh", "sb.acosh", "sb.atanh", "sb.exp", "sb.log", "sb.sqrt", "sb.hypot", "sb.sign", "sb.minimum",
         "sb.maximum", "sb.floor", "sb.ceil", "sb.equal",
     ]),
+    ("Extending", "See [extending.md](extending.md).", ["sb.extend"]),
     ("Errors", "See [errors.md](errors.md).", ["sb.SymbodyError"]),
 ]  # fmt: skip
 

@@ -51,6 +51,24 @@ def parallelogram() -> sb.Mechanism:
     return four_bar(0.2, 0.5, 0.2, 0.5, name="parallelogram")
 
 
+CRANK, PLATFORM = 0.2, 2.0  # m, kg: of `three_cranks`
+
+
+def three_cranks(feet: tuple[tuple[float, float], ...] = ((0.5, 0.0), (0.2, 0.3))) -> sb.Mechanism:
+    """A platform on three equal parallel cranks, at the origin and at `feet`: it never turns, and one row of the two
+    loops follows from the others; which one may be left out depends on the position."""
+    make = sb.Mechanism.builder("three_cranks", gravity=GRAVITY)
+    frames = {f"pin{k}": [*foot, 0] for k, foot in enumerate(feet)}
+    make.body("platform", mass=PLATFORM, inertia=[0, 0, 0.05], frames=frames)
+    for k, foot in enumerate([(0.0, 0.0), *feet]):
+        bar(make, f"crank{k}", CRANK)
+        make.joint(f"crank{k}", "revolute", "world", f"crank{k}", position=[*foot, 0], mode="passive")
+    make.joint("platform", "revolute", "crank0", "platform", position=[CRANK, 0, 0], mode="passive")
+    for k in range(len(feet)):
+        make.cut(f"loop{k}", "rows", f"crank{k + 1}.end", f"platform.pin{k}", rows=["x", "y"])
+    return make.done()
+
+
 def crossed(angle: float = 1.0) -> tuple[sb.Mechanism, np.ndarray]:
     """The same bars crossed (an antiparallelogram), and closed coordinates at an angle of the crank."""
     mech = parallelogram()

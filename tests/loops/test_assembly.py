@@ -10,10 +10,11 @@ from formalisms.reference import World, numbers
 from loops.loop_models import three_loops, three_rrr
 from symbody.errors import ModelError, NameLookupError, ShapeError, SolveError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.assembly import assemble, closed_samples
+from symbody.loops.assembly import closed_samples
 from symbody.loops.constraints import constraints
 from symbody.loops.numeric import Numeric, advanced
 from symbody.model.builder import Builder
+from symbody.verbs.assembly import assemble
 
 
 def ends(mech, q):

@@ -43,6 +43,26 @@ def test_loops_close_from_a_poor_guess_without_moving_independent_joints(make, i
     np.testing.assert_allclose(world.jacobian(found) @ qd, 0, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["four_bar", "n_four_bar", "delta_light", "delta"])
+def test_checks_of_small_programs_are_a_tenth_of_their_operations_at_most(name):
+    counts = sb.closure(sb.load(name)).count()
+    assert 0 < counts.checks <= 0.1 * (counts.total + sum(block.total for block in counts.blocks))
+
+
+@pytest.mark.parametrize("make", [four_bar, slider_crank, lambda: rrr(1)])
+def test_a_good_status_means_closed_from_any_guess(make):
+    """Small blocks have no check of their own of h: the size of the last step says the same, dead points included."""
+    mech = make()
+    world, q = closed_position(mech)
+    kernel = sb.closure(mech).compile("native")
+    rng = np.random.default_rng(5)
+    guesses = q + rng.uniform(-3, 3, size=(400, mech.nq)) * rng.choice([0.01, 0.3, 1.0], size=(400, 1))
+    (found, _), status = kernel.call_with_status(q=guesses, qd=np.zeros((400, mech.nv)))
+    good = (np.asarray(status) >= 0).all(axis=1)
+    assert good.sum() > 100
+    assert max(float(np.abs(world.residual(x)).max()) for x in np.asarray(found)[good]) < 1e-9
+
+
 def test_the_velocity_map_is_the_derivative_of_the_closed_position():
     mech = rrr(4)
     world, q = closed_position(mech)

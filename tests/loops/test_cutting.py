@@ -13,7 +13,7 @@ from formalisms.reference import World
 from loops.loop_models import three_loops, three_rrr
 from symbody.errors import ModelError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.assembly import assemble, closed_samples
+from symbody.loops.assembly import closed_samples
 from symbody.loops.constraints import constraints
 from symbody.loops.cutting import predicted_operations, recut
 from symbody.loops.joint_graph import joint_graph, spanning
@@ -21,6 +21,7 @@ from symbody.loops.numeric import Numeric, motions, neutral
 from symbody.model.builder import Builder
 from symbody.model.yaml_file import read_text
 from symbody.model.yaml_writer import to_yaml
+from symbody.verbs.assembly import assemble
 
 
 def passive(mech):

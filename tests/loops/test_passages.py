@@ -5,13 +5,26 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import symbody as sb
-from loops.passage_models import crossed, five_bar, four_bar, pantograph, parallelogram, slider_crank, watt
+from loops.passage_models import (
+    CRANK,
+    PLATFORM,
+    crossed,
+    five_bar,
+    four_bar,
+    pantograph,
+    parallelogram,
+    slider_crank,
+    three_cranks,
+    watt,
+)
 from symbody.formalisms.tree import build_tree
 from symbody.loops import branches
 from symbody.loops.constraints import constraints
 from symbody.loops.partition import Partition, choose_partition
+from symbody.simulation import switching
 from symbody.simulation.outcome import Outcome
 from symbody.verbs import closed_problem
 
@@ -121,6 +134,24 @@ def test_energy_holds_through_every_singular_position(mech, q0, qd0):
     assert drift(run) < 100 * RTOL
 
 
+def test_changes_of_energy_add_up_over_passages_and_are_told(monkeypatch):
+    """None of the passages changes the energy by as much as all of them do."""
+    start = {"q0": [-0.5, -2.0, -2.0, math.pi + 2.0], "qd0": {"a": 3.0, "c": 6.0}}
+    plain = simulated(pantograph(), 3.0, **start)
+    assert plain.statistics["passages"] >= 7
+    assert not plain.notes
+    ends = [float(e.t) for e in plain.events if e.name == "singular position"]
+    changed = abs(plain["energy"][-1] - plain["energy"][0])
+    shares = np.abs(np.diff(np.interp([0.0, *(t + 0.05 for t in ends)], plain.t, plain["energy"])))
+    limit = changed / 2 / plain["kinetic"].max()
+    assert shares.max() < 0.6 * changed
+    monkeypatch.setattr(switching, "MOST", limit / RTOL)
+    run = simulated(pantograph(), 3.0, **start)
+    (told,) = [note for note in run.notes if "in all" in note]
+    assert f"through {len(ends)} singular positions" in told
+    assert np.array_equal(run.q, plain.q)
+
+
 def test_inertia_takes_the_branch_that_goes_straight_on():
     """Rod and crank of equal length: the rod turns twice as fast the other way, before and behind the meeting."""
     run = simulated(slider_crank(0.2, 0.2), 1.0, q0={"crank": 0.3, "rod": -0.6, "slide": 0.38}, qd0={"crank": 15.0})
@@ -160,6 +191,48 @@ def test_a_watt_linkage_changes_its_partition_at_a_tenth_of_its_steps_at_most():
     assert work[0] <= 1.1 * work[1]
     assert drift(run) < 100 * RTOL
     np.testing.assert_allclose(run.q[-1], free.q[-1], atol=1e-5)
+
+
+# -- rows that change
+
+
+def turned(angle: float, speed: float, duration: float) -> tuple[float, float]:
+    """Angle and speed of the cranks of `three_cranks`, as of one pendulum: cranks of 1 kg turn, the platform slides."""
+    inertia = 3 * CRANK**2 / 3 + PLATFORM * CRANK**2
+    moment = 9.81 * CRANK * (3 / 2 + PLATFORM)
+
+    def rates(_: float, x: np.ndarray) -> tuple[float, float]:
+        return x[1], -moment / inertia * math.cos(x[0])
+
+    end = solve_ivp(rates, (0, duration), (angle, speed), "DOP853", rtol=1e-12, atol=1e-12).y[:, -1]
+    return float(end[0]), float(end[1])
+
+
+@pytest.mark.parametrize("options", [{}, {"formulation": "augmented"}, {"method": "dopri5"}])
+def test_constraints_that_follow_from_others_change_places_on_the_way(options):
+    """No row of the three cranks can be left out in all positions; the rows that are kept change with the partition."""
+    mech, angle, speed = three_cranks(), 0.7, 9.0
+    q0 = [angle, angle, angle, -angle]
+    names = [joint.name for joint in mech.joints]
+    assert names == ["crank0", "crank1", "crank2", "platform"]
+    run = simulated(mech, 1.5, q0=q0, qd0=[speed, speed, speed, -speed], rtol=1e-11, **options)
+    assert run.outcome.ok
+    assert drift(run) < 1e-9
+    end, rate = turned(angle, speed, 1.5)
+    # forces along the cranks balance each other: rows in x can be left out where the cranks lie along x, those in y
+    # where they stand
+    assert 5 < (end - angle) / (math.pi / 2) <= run.statistics["partitions"] + 1
+    assert run.statistics["partitions"] <= (end - angle) / (math.pi / 2) + 1
+    np.testing.assert_allclose(run.q[-1], [end, end, end, -end], atol=1e-8)
+    np.testing.assert_allclose(run.qd[-1], [rate, rate, rate, -rate], atol=1e-7)
+
+
+def test_rows_that_change_are_recorded_alike_and_told():
+    angle, options = 0.7, {"qd0": [9.0, 9.0, 9.0, -9.0], "formulation": "augmented"}
+    run = recorded_alike(three_cranks(), 0.6, q0=[angle, angle, angle, -angle], **options)
+    told = [e.text for e in run.events if e.name == "partition"]
+    assert told
+    assert all("left out as redundant" in text and "loop" in text for text in told)
 
 
 # -- loops that open

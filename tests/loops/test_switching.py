@@ -160,9 +160,9 @@ def test_a_run_ends_with_a_sentence_where_a_driven_joint_asks_too_much():
     b.joint("coupler", "revolute", "crank", "coupler", position=[0, 0.1, 0], mode="passive")
     b.joint("rocker", "revolute", "world", "rocker", position=[0.4, 0, 0], mode="driven", value="t")
     mech = b.cut("loop", "rows", "rocker.end", "coupler.end", rows=["x", "y"]).done()
-    for options in ({"step": 1e-3}, {}):
+    for options in ({"step": 1e-3}, {}, {"formulation": "augmented"}):
         traj = sb.simulate(mech, 3.0, **options)
-        assert traj.outcome is Outcome.NOT_CONVERGED
+        assert traj.outcome in (Outcome.NOT_CONVERGED, Outcome.STEP_TOO_SMALL)
         assert 0.1 < traj.t[-1] < 1.0
         assert "'loop'" in traj.notes[-1]
         assert "crank" in traj.notes[-1]
@@ -199,10 +199,11 @@ def test_the_mechanism_is_told_apart_from_the_partition():
     given = choose_partition(found, ["slide"])
     assert conditioning.of_mechanism(J) > 0.1
     assert conditioning.of_partition(J, given) < 1e-12
-    dependent, size = conditioning.best(J)
+    choice, size = conditioning.best(J)
     assert size > 0.1
-    assert 2 in dependent
-    assert conditioning.partition(dependent, np.array([-np.pi / 2, np.pi / 2, 0.08])).dependent == tuple(dependent)
+    assert 2 in choice.dependent
+    made = conditioning.partition(choice, np.array([-np.pi / 2, np.pi / 2, 0.08]))
+    assert (tuple(sorted(made.rows)), made.dependent) == choice
 
 
 def dead_point(mode="actuated"):

@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from symbody.analyse.linear_equations import Equations, linear_equations
 from symbody.analyse.operating_point import coordinates, driven_motion, effort_names, split_inputs, velocities
-from symbody.analyse.tangent import places, retract
-from symbody.codegen.compile import compile_system
+from symbody.derived.derived import derived_of
+from symbody.derived.kernels import quick_kernel
 from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.model.coordinates import retract
 from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 
@@ -101,8 +101,8 @@ class Balance:
         own = split_inputs(given, arrays, "input", mech.name, effort_names(mech))
         inner = split_inputs(states or {}, {n: np.zeros(()) for n in eq.internal}, "internal state", mech.name)
         q = coordinates(mech, q0, prescribed[0])
-        for p in places(mech):
-            if p.joint.mode == "driven":
+        for p in mech.slots:
+            if p.mode == "driven":
                 q[p.iq : p.iq + p.nq] = prescribed[0][p.iq : p.iq + p.nq]
         defaults = {n: s.data.default for n, s in mech.parameters.items()}
         return State(
@@ -216,7 +216,7 @@ class Balance:
     def velocity_places(self, names: Iterable[str], what: str) -> list[int]:
         """Velocities of joints, or of single labels <joint>.2."""
         out: list[int] = []
-        index = {p.joint.name: range(p.iv, p.iv + p.nv) for p in places(self.mech)}
+        index = {p.owner: range(p.iv, p.iv + p.nv) for p in self.mech.slots}
         index |= {label: range(k, k + 1) for k, label in enumerate(self.equations.labels)}
         for name in [names] if isinstance(names, str) else names:
             if name not in index:
@@ -225,18 +225,11 @@ class Balance:
         return out
 
 
-_ready: WeakKeyDictionary[Mechanism, dict[Any, tuple[Equations, Any]]] = WeakKeyDictionary()
-
-
 def _compiled(mech: Mechanism, outputs: tuple[str, ...], vary: tuple[str, ...], loops: Any) -> tuple[Equations, Any]:
     """Equations and their Kernel, made once for a Mechanism, which never changes."""
-    kept = _ready.setdefault(mech, {})
     key = (outputs, vary, loops if isinstance(loops, str) else tuple(loops))
-    if key not in kept:
-        equations = linear_equations(mech, outputs, vary, loops)
-        # evaluated a few dozen times: code that is quick to make, for one state at a time
-        kept[key] = equations, compile_system(equations.system, level="quick", lanes=1)
-    return kept[key]
+    equations = derived_of(mech).get("linear_equations", key, lambda: linear_equations(mech, outputs, vary, loops))
+    return equations, quick_kernel(equations.system)
 
 
 def _spans(names: Sequence[str], sizes: Sequence[int]) -> dict[str, slice]:

@@ -17,8 +17,8 @@ import numpy as np
 from symbody.analyse.ik_problem import Pose, Reaching, read_targets
 from symbody.analyse.point_to_point import as_trajectory
 from symbody.analyse.sampled_motion import sampled_motion
-from symbody.analyse.tangent import coordinate_labels, retract
 from symbody.errors import DefinitionError
+from symbody.model.coordinates import coordinate_labels, retract
 from symbody.model.mechanism import Mechanism
 from symbody.simulation.outcome import Outcome
 from symbody.simulation.trajectory import Trajectory

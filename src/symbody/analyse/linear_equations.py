@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from symbody.analyse.linear_outputs import Chooser, component_names
-from symbody.analyse.tangent import places, velocity_labels
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.arrays import Array, is_zero, matmul
 from symbody.expr.derivative import Tangent, tangents
@@ -19,12 +18,14 @@ from symbody.expr.walk import free_symbols
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.kinematics import kinematic_map
 from symbody.formalisms.tree import Tree
-from symbody.loops.constraints import constraints
 from symbody.loops.row import Row
+from symbody.model.coordinates import velocity_labels
 from symbody.model.mechanism import Mechanism
+from symbody.system.names import identifier
 from symbody.system.system import System, node_array
-from symbody.verbs.assemble import identifier
-from symbody.verbs.dynamics import Problem
+from symbody.verbs.assemble import has_loops
+from symbody.verbs.closed_problem import ClosedProblem, closed_problem
+from symbody.verbs.dynamics import Problem, problem_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,16 +74,16 @@ def linear_equations(
     """
     if mech.nv == 0:
         raise ModelError(f"{mech.name} has no joint that moves; there are no small motions.")
-    problem = Problem(mech)
+    problem = closed_problem(mech) if has_loops(mech) else problem_of(mech)
     tree, graph = problem.tree, problem.tree.graph
     made = problem.outputs("semi_explicit", formalism)
     n = len(tree.qd)
     mass, c = node_array(made["M"], graph).reshape(n, n), node_array(made["c"], graph)
     momentum = node_array(matmul(mass, tree.qdd), graph) if n else c
     driven = driven_velocities(tree)
-    passive = {k for p in places(mech) if p.joint.mode == "passive" for k in range(p.iv, p.iv + p.nv)}
+    passive = {k for p in mech.slots if p.mode == "passive" for k in range(p.iv, p.iv + p.nv)}
     actuated = [k for k in range(n) if k not in passive and k not in driven]
-    found = closed_rows(tree, loops)
+    found = closed_rows(problem, loops)
     needed = {k: None if found else momentum[k] + c[k] for k in driven}
     chosen = Chooser(problem, needed).choose(outputs)
     labels = velocity_labels(mech)
@@ -140,9 +141,9 @@ def linear_equations(
     )  # fmt: skip
 
 
-def closed_rows(tree: Tree, loops: Any) -> list[Row]:
+def closed_rows(problem: Problem, loops: Any) -> list[Row]:
     """Constraints of the cuts and couplings that are closed."""
-    mech = tree.mechanism
+    mech = problem.mech
     everything = {c.name: c.switched for c in mech.cuts} | {c.name: c.switched for c in mech.couplings}
     if isinstance(loops, str) and loops in ("closed", "permanent", "open"):
         chosen = {
@@ -154,9 +155,9 @@ def closed_rows(tree: Tree, loops: Any) -> list[Row]:
             if name not in everything:
                 known = ["closed", "permanent", "open", *everything]
                 raise NameLookupError(f"{mech.name} has no loop {name!r}. {nearest(str(name), known)}")
-    if not chosen:
+    if not isinstance(problem, ClosedProblem):
         return []
-    return [row for row in constraints(tree).rows if row.loop in chosen]
+    return [row for row in problem.found.rows if row.loop in chosen]
 
 
 def _constraint_nodes(tree: Tree, rows: Sequence[Row], lam: Array) -> dict[str, Array]:

@@ -15,8 +15,8 @@ from symbody.model.given import check_given
 from symbody.model.mechanism import Mechanism
 from symbody.simulation.flow import Flow
 from symbody.simulation.trajectory import Trajectory
+from symbody.system.names import identifier
 from symbody.system.system import System, node_array
-from symbody.verbs.assemble import identifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,10 +241,10 @@ def sensitivity(
     Where loops are closed, the start of the independent joints of the partition is held fixed, and the others follow.
     The partition does not change on the way.
     """
+    from symbody.derived.partitions import wanted_at
     from symbody.simulation.formulation import Augmented
     from symbody.simulation.mechanism_flow import mechanism_flow
     from symbody.simulation.simulate import simulate
-    from symbody.verbs.closed_problem import wanted_at
 
     check_given(mech, values)
     pieces: tuple[Any, ...] = (*mech.cuts, *mech.couplings)

@@ -11,7 +11,7 @@ import numpy as np
 
 from symbody.analyse.balance import Balance, State, Value
 from symbody.expr.evaluate import evaluate
-from symbody.loops.numeric import sliding
+from symbody.model.coordinates import sliding
 
 MOST_STEPS = 100
 LARGEST_TURN = 0.3  # rad, or m, that a coordinate moves in one step

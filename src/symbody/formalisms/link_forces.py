@@ -18,6 +18,7 @@ from symbody.expr.functions import call
 from symbody.formalisms import triples as t3
 from symbody.formalisms.accounts import Account
 from symbody.formalisms.frames import Frame, common_ancestor, path
+from symbody.formalisms.link_motion import own_twist
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.tree import Link, Tree
 from symbody.formalisms.triples import Vec
@@ -69,11 +70,11 @@ def distance(tree: Tree, first: Frame, second: Frame, places: list[Pose] | None 
 
 
 def _inward(chain: tuple[tuple[Link, Pose], ...], point: Vec) -> tuple[Vec, list[Vec]]:
-    """The point in base axes, and its arm from the origin of each Link: in stem axes (B and F: Link axes)."""
+    """The point in base axes, and its arm from the origin of each Link: in stem axes (not axial: Link axes)."""
     arms = []
     for link, pose in reversed(chain):
         turned = pose.to_stem(point)
-        arms.append(point if link.kind in "BF" else turned)
+        arms.append(turned if link.motion.axial else point)
         point = t3.add(pose.arm, pose.stem_to_parent(turned))
     return point, arms[::-1]
 
@@ -87,19 +88,18 @@ def _outward(chain: tuple[tuple[Link, Pose], ...], arms: list[Vec], z: Vec) -> t
             z = chain[k - 1][1].from_stem(z)
         z = pose.parent_to_stem(z)
         turning = 0
-        if link.kind in "BF":
+        if not link.motion.axial:
             inside = pose.from_stem(z)
-            rate = t3.plus(rate, t3.dot(t3.triple(link.qd[:3]), t3.cross(arm, inside)))
-            if link.kind == "F":
-                rate = t3.plus(rate, t3.dot(t3.triple(link.qd[3:]), inside))
+            spin, slide = own_twist(link, link.qd)
+            rate = t3.plus(rate, t3.dot(spin, t3.cross(arm, inside)))
+            rate = t3.plus(rate, t3.dot(slide, inside))
             continue
-        if link.kind in "RH":
+        if link.motion.turns:
             i, j = t3.OTHERS[link.axis]
             turning = t3.minus(t3.times(arm[i], z[j]), t3.times(arm[j], z[i]))
             rate = t3.plus(rate, t3.times(link.qd, turning))
-        if link.kind in "TH":
-            pitch = link.pitch if link.kind == "H" else 1
-            rate = t3.plus(rate, t3.times(t3.times(pitch, link.qd), z[link.axis]))
+        if link.motion.slides:
+            rate = t3.plus(rate, t3.times(t3.times(link.advance, link.qd), z[link.axis]))
     return z, turning, rate
 
 
@@ -113,7 +113,7 @@ def push_apart(element: Element, line: Distance, force: Any) -> None:
         link, pose = side.links[-1]
         f = pose.from_stem(t3.scaled(gain, side.stem_z))
         moment = list(t3.cross(side.frame.position, f))
-        if link.kind in "RH":  # known already from the rate
+        if link.motion.about_axis:  # known already from the rate
             moment[link.axis] = t3.times(gain, side.turning)
         element.wrenches.push(link.index, f, t3.triple(moment))
 

@@ -13,8 +13,6 @@ from symbody.formalisms.tyres import ground_of
 from symbody.formalisms.wrenches import Element
 from symbody.library import contact, friction, springs
 from symbody.library.grounds import surface
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import has_coordinates
 
 # -- given forces
 
@@ -180,11 +178,7 @@ def _coordinate(element: Element) -> tuple[int, int]:
             raise element.fault("names no joint; expected joint: its name, or one point: the body that it carries.")
         wanted = carried[0]
     target = mechanism.joint(str(wanted))
-    iq = iv = 0
-    for j in mechanism.joints:
-        if not has_coordinates(j):
-            continue
-        if j is target and KINDS[j.kind].nv(j) == 1:
-            return iq, iv
-        iq, iv = iq + KINDS[j.kind].nq(j), iv + KINDS[j.kind].nv(j)
+    for slot in mechanism.slots:
+        if slot.joint is target and slot.nv == 1:
+            return slot.iq, slot.iv
     raise element.fault(f"acts on joint {wanted!r}; expected a joint with one coordinate of its own.")

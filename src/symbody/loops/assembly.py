@@ -17,12 +17,11 @@ from symbody.expr.evaluate import evaluate
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.prescribed import prescribed
-from symbody.formalisms.tree import build_tree
-from symbody.loops.constraints import Constraints, constraints
+from symbody.loops.constraints import Constraints
 from symbody.loops.guess import guessed
-from symbody.loops.numeric import Numeric, advanced, motions, sliding, velocity_owners
+from symbody.loops.numeric import Numeric
 from symbody.loops.open_loops import say_open
-from symbody.model.given import given_numbers
+from symbody.model.coordinates import parts, retract, sliding, velocity_owners, with_mode
 from symbody.model.joint_limits import joint_limits
 from symbody.model.mechanism import Mechanism
 
@@ -44,29 +43,6 @@ class Attempt:
     flipped: tuple[int, ...] = ()  # rows that are closed the wrong way round
 
 
-def assemble(
-    mechanism: Mechanism,
-    q: Any = None,
-    parameters: Mapping[str, float] | None = None,
-    fixed: Collection[str] = (),
-    tolerance: float = 1e-12,
-    seed: int = 0,
-    starts: int = 40,
-    time: float = 0.0,
-    loops: Collection[str] | None = None,
-) -> np.ndarray:
-    """(nq,) closed coordinates near the guess q (zero and unit quaternions if it is not given).
-
-    q: (nq,) numbers, or {joint: numbers}; joints that it names keep their values where that is possible. fixed: joints
-    that keep the coordinates of the guess in any case; driven joints stand where their law says at `time`. loops:
-    cuts and couplings to be closed; by default those that are not switched. SolveError names what cannot close.
-    """
-    found = constraints(build_tree(mechanism))
-    return assemble_constraints(
-        found, q, given_numbers(mechanism, parameters), fixed, tolerance, seed, starts, time, loops
-    )
-
-
 def assemble_constraints(
     found: Constraints,
     q: Any = None,
@@ -78,7 +54,7 @@ def assemble_constraints(
     time: float = 0.0,
     loops: Collection[str] | None = None,
 ) -> np.ndarray:
-    """`assemble` for constraints that exist already."""
+    """(nq,) closed coordinates near the guess q; arguments as in `sb.assemble`."""
     mechanism = found.tree.mechanism
     guess, named = guessed(mechanism, q)
     if named:
@@ -124,7 +100,7 @@ def assemble_keeping(
 def close(numeric: Numeric, q: np.ndarray, free: Sequence[int], tolerance: float = 1e-12) -> Attempt:
     """Levenberg-Marquardt from one start, over the velocities in `free`."""
     mechanism, columns = numeric.tree.mechanism, list(free)
-    turning = np.array([letter not in "T" for _, letter in velocity_owners(mechanism)])[columns]
+    turning = np.array([not p.motion.is_slide for p in parts(mechanism) for _ in p.velocities])[columns]
     h = numeric.h(q)
     damping = 1.0
     for _ in range(MOST_STEPS):
@@ -134,7 +110,7 @@ def close(numeric: Numeric, q: np.ndarray, free: Sequence[int], tolerance: float
         cost = float(h @ h)
         for _ in range(12):
             step = _damped_step(J, h, damping * cost, turning)
-            trial = advanced(mechanism, q, _spread(step, columns, mechanism.nv))
+            trial = retract(mechanism, q, _spread(step, columns, mechanism.nv))
             h_trial = numeric.h(trial)
             if float(h_trial @ h_trial) < cost:
                 damping = max(damping / 10, 1e-12)
@@ -183,13 +159,10 @@ def perturbed(
 ) -> np.ndarray:
     """q after random turns of about `size` rad and slides of about size * length in the velocities `free`."""
     step = np.zeros(mechanism.nv)
-    owners = velocity_owners(mechanism)
+    slides = sliding(mechanism)
     for i in free:
-        step[i] = size * rng.normal() * (length if owners[i][1] == "T" else 1.0)
-    for letter, _, iv, _ in motions(mechanism):
-        if letter == "F":
-            step[iv + 3 : iv + 6] *= length
-    return advanced(mechanism, q, step)
+        step[i] = size * rng.normal() * (length if slides[i] else 1.0)
+    return retract(mechanism, q, step)
 
 
 def length_scale(numeric: Numeric) -> float:
@@ -265,7 +238,7 @@ def _walk(
         heading = tangent.T @ (tangent @ heading)
         heading /= max(float(np.abs(heading).max()), 1e-300)
         move = STRIDE * heading * unit
-        attempt = close(numeric, advanced(mechanism, q, _spread(move, columns, mechanism.nv)), free)
+        attempt = close(numeric, retract(mechanism, q, _spread(move, columns, mechanism.nv)), free)
         if not attempt.closed or np.abs(attempt.q - q).max() > 3 * STRIDE * max(1.0, length):
             return  # a lock, or a jump to another branch
         q = attempt.q
@@ -276,10 +249,12 @@ def _walk(
 def beyond_limits(mechanism: Mechanism, q: np.ndarray) -> set[str]:
     """Joints of one coordinate that are outside their limits."""
     out, limits = set(), joint_limits(mechanism)
-    for letter, iq, _, name in motions(mechanism):
-        low, high = limits[name].lower, limits[name].upper
-        if letter not in "BF" and ((low is not None and q[iq] < low) or (high is not None and q[iq] > high)):
-            out.add(name)
+    for slot in mechanism.slots:
+        if slot.joint is None or not slot.plain:
+            continue
+        low, high = limits[slot.owner].lower, limits[slot.owner].upper
+        if (low is not None and (q[slot.q] < low).any()) or (high is not None and (q[slot.q] > high).any()):
+            out.add(slot.owner)
     return out
 
 
@@ -299,9 +274,8 @@ def _free(mechanism: Mechanism, fixed: Collection[str]) -> list[int]:
     """Velocities along which assembly may move."""
     for name in fixed:
         mechanism.joint(name)
-    driven = {j.name for j in mechanism.joints if j.mode == "driven"}
-    owners = velocity_owners(mechanism)
-    return [i for i, (joint, _) in enumerate(owners) if joint not in fixed and joint not in driven]
+    driven = with_mode(mechanism, "driven")
+    return [i for i, owner in enumerate(velocity_owners(mechanism)) if owner not in fixed and i not in driven]
 
 
 def driven_coordinates(
@@ -309,18 +283,16 @@ def driven_coordinates(
 ) -> np.ndarray:
     """q with driven joints where their laws put them at `time`."""
     out = q.copy()
-    places = {joint: iq for _, iq, _, joint in reversed(list(motions(mechanism)))}
-    for joint in mechanism.joints:
-        if joint.mode != "driven" or joint.name not in places:
+    for slot in mechanism.slots:
+        if slot.joint is None or slot.mode != "driven":
             continue
-        laws = prescribed(joint).q
+        laws = prescribed(slot.joint).q
         values = {
             s: time if s.data.role == "time" else (parameters or {}).get(s.data.name, s.data.default)
             for s in free_symbols(laws)
         }
         if all(v is not None for v in values.values()):
-            at = places[joint.name]
-            out[at : at + len(laws)] = [float(x) for x in evaluate(laws, values)]
+            out[slot.q] = [float(x) for x in evaluate(laws, values)]
     return out
 
 

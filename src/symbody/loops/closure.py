@@ -42,7 +42,8 @@ from symbody.loops.soundness import (
     sound_factors,
 )
 from symbody.loops.structure import Block, strong_order
-from symbody.loops.unknowns import Unknowns, part_of, unknowns
+from symbody.loops.unknowns import Unknowns, unknowns
+from symbody.model.coordinates import part_of
 from symbody.rewrite.presets import optimize
 
 
@@ -209,7 +210,7 @@ class Closure:
         direct: whether dependent velocities are solved for without B.
         """
         with quiet_collector():
-            graph, owners = self.tree.graph, part_of(self.tree)
+            graph, owners = self.tree.graph, part_of(self.tree.mechanism)
             solved, roots = [], []
             for group in self.located:
                 h = [self.found.rows[r].h for r in group.rows]
@@ -218,7 +219,7 @@ class Closure:
                 )
                 mine = unknowns(self.tree, group.columns, w, owners)
                 mine.remedy = remedy(self.found, group.rows, group.columns)
-                mine.checks = [*closed_rows(self.found, group.rows)]
+                mine.checks = [*closed_rows(self.found, group.blocks)]
                 for block, factored in zip(group.blocks, group.factored, strict=True):
                     mine.checks += sound_factors(self.found, block, factored)
                 solved.append((_block_name(self.found, group), mine))
@@ -308,9 +309,9 @@ def _groups(found: Constraints, located: Sequence[tuple[Block, Factors]]) -> tup
             row = found.rows[r]
             for c in {*row.J, *_read(found.tree, row.h)} & owner.keys():
                 needs[k, owner[c]] = True
-    owners = part_of(found.tree)
+    owners = part_of(found.tree.mechanism)
     for c, k in owner.items():
-        if owners[c].kind in "BF":
+        if not owners[c].motion.plain:
             needs[k, [owner[j] for j in owners[c].velocities if j in owner]] = True
     return tuple(
         Group(tuple(located[k][0] for k in members), tuple(located[k][1] for k in members))
@@ -323,7 +324,7 @@ def _read(tree: Tree, h: Any) -> set[int]:
     inside = free_symbols([h]) if isinstance(h, Node) else []
     places = {s: k for k, s in enumerate(tree.q)}
     read = {places[s] for s in inside if s in places}
-    return {k for k, part in part_of(tree).items() if not read.isdisjoint(part.coordinates(k))}
+    return {k for k, part in part_of(tree.mechanism).items() if not read.isdisjoint(part.coordinates(k))}
 
 
 def _factored(

@@ -8,30 +8,41 @@ where another choice of independent joints, or of redundant constraints to leave
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from symbody.errors import SymbodyError
-from symbody.expr.functions import sqrt
+from symbody.expr.arrays import sum_of_products, zeros
+from symbody.expr.functions import call, sqrt
+from symbody.expr.linear_algebra import ldlt
 from symbody.expr.node import Node, Pivots
 from symbody.expr.walk import free_symbols, quiet_collector
 from symbody.loops.assembly import close, length_scale, perturbed
 from symbody.loops.augmented import switches
 from symbody.loops.constraints import Constraints
 from symbody.loops.factors import Spare, factors
-from symbody.loops.numeric import Numeric, checked, sliding, velocity_owners
+from symbody.loops.numeric import Numeric
 from symbody.loops.partition import Partition, choose_partition
-from symbody.loops.pivoting import numeric_choice
+from symbody.loops.pivoting import numeric_choice, pivots_of
 from symbody.loops.projection import gaps
-from symbody.loops.redundancy import independent_set, velocity_names
+from symbody.loops.redundancy import independent_set
 from symbody.loops.structure import Block
+from symbody.model.coordinates import checked, sliding, velocity_labels, with_mode
 from symbody.system.system import System, node_array
 
 SINGULAR = 1e-7  # smallest singular value of J_v, without units, that counts as zero
 UNRESOLVED = 1e-5  # the same of J: where branches of motion meet, roundings of 1e-16 move joints by 1e-8 and more
 NEAR = 1e-2  # of J: below, a position is closed better than assembly does before it is judged
+CLEARLY = 1.1  # a choice by other means is taken where it is better by this factor
 NEIGHBOURS, SPREAD = 3, 0.5  # positions about one, and how far from it (rad), that show how large entries of J are
+
+
+class Choice(NamedTuple):
+    """Rows that are kept, ascending, and as many velocities that they are solved for."""
+
+    rows: tuple[int, ...]
+    dependent: tuple[int, ...]
 
 
 class Conditioning:
@@ -48,10 +59,8 @@ class Conditioning:
         self.found, self.rank, self.parameters = found, rank, dict(parameters or {})
         self.neighbours = neighbours
         mechanism = found.tree.mechanism
-        driven = {j.name for j in mechanism.joints if j.mode == "driven"}
-        owners = velocity_owners(mechanism)
-        self.free = [k for k, (joint, _) in enumerate(owners) if joint not in driven]
-        self._fixed = [k for k, (joint, _) in enumerate(owners) if joint in driven]
+        self._fixed = with_mode(mechanism, "driven")
+        self.free = [k for k in range(mechanism.nv) if k not in self._fixed]
         self._slides = sliding(mechanism)
         self._scales: tuple[np.ndarray, np.ndarray] | None = None
         self._numeric: Numeric | None = None
@@ -129,9 +138,13 @@ class Conditioning:
         whole = self._last(J[np.ix_(partition.rows, partition.dependent)])
         return min([whole, *(size for size, _, _ in _given_pivots(J, partition))])
 
-    def of_columns(self, J: np.ndarray, dependent: Sequence[int]) -> float:
-        """The same for dependent velocities whose rows are not chosen yet."""
-        return self._last(J[:, list(dependent)])
+    def of_choice(self, J: np.ndarray, choice: Choice) -> float:
+        """The smallest singular value of J_v for rows and dependent velocities that no partition is made of yet."""
+        return self._last(J[np.ix_(choice.rows, choice.dependent)])
+
+    def of_rows(self, J: np.ndarray, rows: Sequence[int]) -> float:
+        """The same where all velocities are solved for at once, with multipliers."""
+        return self._last(J[list(rows)])
 
     def _last(self, J: np.ndarray) -> float:
         if self.rank == 0:
@@ -142,21 +155,29 @@ class Conditioning:
 
     # -- other partitions
 
-    def best(self, J: np.ndarray) -> tuple[list[int], float]:
-        """Dependent velocities with the best conditioned columns, and the smallest singular value of their J_v."""
+    def best(self, J: np.ndarray, whole: bool = False) -> tuple[Choice | None, float]:
+        """The Choice with the best conditioned J_v that is found, and its smallest singular value; None if J has none.
+
+        Rows and columns are chosen together: rows that are redundant on a branch need not be the same all along it.
+        whole: the rows are to be independent, whatever is solved for.
+        """
         columns = [k for k in self.free if J[:, k].any()]
-        if len(J) < self.rank or len(columns) < self.rank:
-            return [], 0.0
+        if len(J) < self.rank or len(columns) < self.rank or not np.isfinite(J).all():
+            return None, 0.0
         rows = independent_set(J[None], self.rank)
         dependent = sorted(columns[k] for k in numeric_choice(J[None][:, rows][:, :, columns]))
-        return dependent, self._last(J[np.ix_(rows, dependent)])
+        found = [Choice(tuple(rows), tuple(dependent)), Choice(*pivots_of(J, self.rank, columns))]
+        sizes = [self.of_choice(J, choice) for choice in found]
+        k = int(sizes[1] > CLEARLY * sizes[0] and not whole)
+        return found[k], sizes[k]
 
-    def partition(self, dependent: Sequence[int], q: np.ndarray) -> Partition:
-        """A Partition with these dependent velocities; its rows and pivots are good at q."""
-        names, pattern = velocity_names(self.found), self.found.pattern
-        independent = [names[k] for k in self.free if k not in dependent and pattern[:, k].any()]
+    def partition(self, choice: Choice, q: np.ndarray) -> Partition:
+        """A Partition with these rows and dependent velocities; its pivots are good at q."""
+        names, pattern = velocity_labels(self.found.tree.mechanism), self.found.pattern
+        rows = list(choice.rows)
+        independent = [names[k] for k in self.free if k not in choice.dependent and pattern[rows, k].any()]
         return choose_partition(
-            self.found, independent, samples=[q], parameters=self.parameters or None, rank=self.rank
+            self.found, independent, samples=[q], parameters=self.parameters or None, rank=self.rank, rows=rows
         )
 
     # -- words
@@ -169,7 +190,7 @@ class Conditioning:
             return self.say_meeting(J, partition.rows)
         if mine < self._last(J[np.ix_(partition.rows, partition.dependent)]):
             size, row, velocity = min(_given_pivots(J, partition))
-            joint = velocity_names(self.found)[velocity]
+            joint = velocity_labels(self.found.tree.mechanism)[velocity]
             return (
                 f"the pivot of row {self.found.rows[row].name} and joint {joint}, which was given by hand, is "
                 f"{size:.1e} there: give another order of pivots, or leave them to be chosen."
@@ -177,10 +198,24 @@ class Conditioning:
         unsolved = self.say_unsolved(J, partition.rows, partition.dependent)
         return f"{unsolved}, but for other joints: choose another partition."
 
+    def say_rows(self, partition: Partition, q: np.ndarray, t: float = 0.0, low: float = SINGULAR) -> str:
+        """The same where all velocities are solved for at once: the rows that are kept may be to blame."""
+        J = self.jacobian(q, t)
+        whole, mine = self.of_position(q, t), self.of_rows(J, partition.rows)
+        if whole < max(low, UNRESOLVED) or whole < 2 * mine:
+            return self.say_meeting(J, partition.rows)
+        loops = self._weakest(J[list(partition.rows)], partition.rows)[0]
+        left = ", ".join(self.found.rows[i].name for i in partition.redundant)
+        return (
+            f"the constraints of {loops} that are kept depend on each other there (smallest singular value {mine:.1e}, "
+            f"of all constraints {whole:.1e}), and {left} should be kept: give q0 of another position, or use "
+            "formulation='reduced'."
+        )
+
     def say_meeting(self, J: np.ndarray, rows: Sequence[int]) -> str:
         """Which of the rows of J (as `jacobian` gives it; those that are redundant left out) the mechanism loses."""
         loops, inside, count = self._weakest(J[list(rows)], rows)
-        names = velocity_names(self.found)
+        names = velocity_labels(self.found.tree.mechanism)
         if count > 1:
             lost = f"the constraints of {loops} depend on each other there"
         else:
@@ -194,7 +229,7 @@ class Conditioning:
         """The beginning of a sentence: which loops cannot be solved for which of the dependent velocities."""
         part = J[np.ix_(rows, dependent)]
         loops, inside, _ = self._weakest(part, rows)
-        names = velocity_names(self.found)
+        names = velocity_labels(self.found.tree.mechanism)
         joints = ", ".join(names[c] for c in sorted(inside & set(dependent)))
         return f"the loops {loops} cannot be solved for {joints} there (smallest singular value {self._last(part):.1e})"
 
@@ -226,14 +261,17 @@ def _mean(a: np.ndarray, axis: int) -> float:
     return float(np.sqrt((a**2).sum(axis=axis).mean())) if a.size else 0.0
 
 
-def watched(found: Constraints, partition: Partition | None) -> System:
+def watched(found: Constraints, partition: Partition | None, kept: Sequence[int] | None = None) -> System:
     """(q, qd[, t, s_<loop>]) -> measure (k,) as of `measures`, and gap (m,) of all rows; 0 of an open loop.
 
     Gaps are m or rad; those of velocity constraints their J qd + ht, beside sqrt(1 + |qd|^2). partition None: no joints
-    are solved for. Each output has one entry at least: 1 where nothing is divided by, 0 where there is no row.
+    are solved for, and the measure is that of the rows `kept` (`row_measure`), where others are left out. Each output
+    has one entry at least: 1 where nothing is divided by, 0 where there is no row.
     """
     tree, on = found.tree, switches(found)
     nodes = [] if partition is None else list(measures(found, partition).outputs["measure"].flat)
+    if partition is None and kept is not None and len(kept) < len(found.rows):
+        nodes = [row_measure(found, kept)]
     gap: list[Any] = []
     for apart, row in zip(gaps(found), found.rows, strict=True):
         if row.h is None:
@@ -247,6 +285,21 @@ def watched(found: Constraints, partition: Partition | None) -> System:
     inputs.update({name: np.array(s, dtype=object) for name, s in on.items()})
     outputs = {"measure": node_array(nodes or [1], tree.graph), "gap": node_array(gap or [0], tree.graph)}
     return System(f"{_identifier(tree.mechanism.name)}_watched", inputs=inputs, outputs=outputs)
+
+
+def row_measure(found: Constraints, rows: Sequence[int]) -> Any:
+    """The product of the singular values of these rows of J, in the free velocities: 0 where they depend on others."""
+    held = set(with_mode(found.tree.mechanism, "driven"))
+    own = [{k: e for k, e in found.rows[r].J.items() if k not in held} for r in rows]
+    matrix = zeros(len(own), len(own))
+    for i, a in enumerate(own):
+        for j, b in enumerate(own[: i + 1]):
+            matrix[i, j] = matrix[j, i] = sum_of_products((a[k], b[k]) for k in a if k in b)
+    with quiet_collector():
+        product: Any = 1
+        for pivot in ldlt(matrix).pivots:
+            product = product * pivot
+    return sqrt(call("abs", product)) if isinstance(product, Node) else 1
 
 
 def measures(found: Constraints, partition: Partition) -> System:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.linalg import qr
 
@@ -21,3 +23,17 @@ def numeric_choice(J: np.ndarray) -> list[int]:
         if worst > best * (1 + 1e-9):
             best, chosen = worst, columns
     return chosen
+
+
+def pivots_of(J: np.ndarray, rank: int, columns: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(rows, columns) of scaled J (m, n) that elimination with complete pivoting meets, ascending: `rank` of each."""
+    a = J[:, list(columns)].copy()
+    rows, chosen = [], []
+    for _ in range(rank):
+        r, c = divmod(int(np.argmax(np.abs(a))), a.shape[1])
+        rows.append(r)
+        chosen.append(columns[c])
+        if a[r, c] != 0:
+            a -= np.outer(a[:, c], a[r]) / a[r, c]
+        a[r], a[:, c] = 0, 0
+    return tuple(sorted(rows)), tuple(sorted(chosen))

@@ -346,7 +346,7 @@ class Builder:
         mechanism = Mechanism(
             self.name,
             tuple(self._bodies.values()),
-            tuple(map(self._led, self._joints.values())),
+            self._led(),
             gravity,
             self.graph,
             tuple(self._cuts.values()),
@@ -358,18 +358,30 @@ class Builder:
         )
         return validate(mechanism)
 
-    def _led(self, joint: Joint) -> Joint:
-        """The joint; one that follows a follower follows the joint that leads them all instead."""
-        mimic, seen = joint.mimic, {joint.name}
-        while mimic is not None and mimic.joint in self._joints:
-            other = self._joints[mimic.joint].mimic
-            if other is None:
-                break
-            if mimic.joint in seen:
-                return joint  # a circle, which is refused later
-            seen.add(mimic.joint)
-            mimic = Mimic(other.joint, mimic.ratio * other.ratio, mimic.ratio * other.offset + mimic.offset)
-        return joint if mimic is None or mimic is joint.mimic else replace(joint, mimic=mimic)
+    def _led(self) -> tuple[Joint, ...]:
+        """The joints; one that follows a follower follows the joint that leads them all instead."""
+        led: dict[str, Mimic | None] = {}
+        for name in self._joints:
+            path: dict[str, Mimic] = {}
+            at = name
+            while at in self._joints and at not in led and at not in path:
+                mimic = self._joints[at].mimic
+                if mimic is None:
+                    led[at] = None
+                    break
+                path[at] = mimic
+                at = mimic.joint
+            if at in path:  # a circle, which is refused later
+                led.update(path)
+                continue
+            for follower, mimic in reversed(path.items()):
+                top = led.get(mimic.joint)
+                led[follower] = (
+                    mimic
+                    if top is None
+                    else Mimic(top.joint, mimic.ratio * top.ratio, mimic.ratio * top.offset + mimic.offset)
+                )
+        return tuple(j if led[n] is j.mimic else replace(j, mimic=led[n]) for n, j in self._joints.items())
 
     def _check_name(self, what: str, name: Any, taken: Mapping[str, Any], origin: str) -> None:
         if not isinstance(name, str) or not name.strip():

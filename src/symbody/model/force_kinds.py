@@ -15,8 +15,9 @@ import numpy as np
 from symbody.errors import ModelError, nearest
 from symbody.expr.external import External
 from symbody.expr.node import Node
+from symbody.model.coordinates import has_coordinates
 from symbody.model.joints import KINDS
-from symbody.model.mechanism import Force, Mechanism, has_coordinates
+from symbody.model.mechanism import Force, Mechanism
 from symbody.model.origin import fault, place, shown
 
 

@@ -19,6 +19,7 @@ from symbody.errors import ModelError, nearest
 from symbody.expr.arrays import is_zero
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
+from symbody.model.coordinates import has_coordinates
 from symbody.model.couplings import check_coupling
 from symbody.model.force_kinds import check_force
 from symbody.model.joint_value import check_value
@@ -33,7 +34,6 @@ from symbody.model.mechanism import (
     Mechanism,
     Placement,
     Sensor,
-    has_coordinates,
 )
 from symbody.model.numbers import numbers_of, value_of
 from symbody.model.origin import fault, place, shown
@@ -44,7 +44,6 @@ CUT_KINDS = {  # and how many equations they are
 }  # fmt: skip
 INERTIA_SLACK = 1e-6  # relative to the largest moment: published tables are rounded
 ROTATION_SLACK = 1e-6  # of R R^T - 1
-SCREWS = ("helical", "y")
 MODES = ("actuated", "passive", "locked", "driven")
 PIECES = {"bodies": Body, "joints": Joint, "cuts": Cut, "couplings": Coupling, "forces": Force, "sensors": Sensor}
 
@@ -281,15 +280,15 @@ def _joint(joint: Joint) -> None:
             found = shown(getattr(joint, what))
             raise fault(place(at, what), f"{owner} has {what} {found}; expected one of {', '.join(known)}.")
     _joint_numbers(joint)
-    if (joint.kind in SCREWS) != (joint.pitch is not None):
+    if KINDS[joint.kind].pitched != (joint.pitch is not None):
         found = "no pitch" if joint.pitch is None else "a pitch"
-        screws = " and ".join(SCREWS)
+        screws = " and ".join(name for name, kind in KINDS.items() if kind.pitched)
         raise fault(
             place(at, "pitch"), f"{owner} of kind {joint.kind!r} has {found}; expected one (m/rad) for {screws}."
         )
     check_value(joint)
     motions = KINDS[joint.kind].motions(joint)
-    single = len(motions) == 1 and motions[0][0] in "RTH"
+    single = len(motions) == 1 and motions[0][0].axial
     for what in ("mimic", "rotor", "elastic"):
         if getattr(joint, what) is not None and not single:
             raise fault(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from symbody.analyse.modes import Modes
+from symbody.atomic_file import write_whole
 from symbody.errors import FormatError, ModelError, SymbodyError
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
@@ -16,7 +17,6 @@ from symbody.report import sections as make
 from symbody.report.animation import MISSING, Animation, make_animation
 from symbody.report.page import Section, facts, page, sentences, text
 from symbody.simulation.trajectory import Trajectory
-from symbody.simulation.whole_file import write_whole
 from symbody.verbs.dynamics import semi_explicit
 from symbody.verbs.verify import Certificate, verify
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derived.derived import derived_of
 from symbody.errors import DefinitionError, ModelError, NameLookupError, nearest
 from symbody.expr.arrays import Array
 from symbody.expr.evaluate import transplant
@@ -29,12 +30,11 @@ from symbody.expr.parse import parse
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.forces import wrenches
-from symbody.formalisms.tree import build_tree
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import Mechanism
 from symbody.simulation.dry_friction import with_slope
+from symbody.system.names import identifier
 from symbody.system.system import System, node_array
-from symbody.verbs.assemble import identifier
 from symbody.verbs.driven_efforts import driven_efforts
 from symbody.verbs.dynamics import forward_dynamics
 from symbody.verbs.energy import OUTPUTS as ENERGIES
@@ -170,7 +170,7 @@ class Quantities:
         given = {"q": self.inputs["q"], "qd": self.inputs["qd"], "qdd": self.qdd, "tau": self.signals["tau"]}
         given = {**self.inputs, **self.signals, **given, **more}
         if "qdd_driven" in system.inputs:
-            given["qdd_driven"] = self.qdd[driven_velocities(build_tree(self.mech))]
+            given["qdd_driven"] = self.qdd[driven_velocities(derived_of(self.mech).tree())]
         found = system.apply(**{n: given[n] for n in system.inputs})
         if len(system.outputs) == 1:
             found = {next(iter(system.outputs)): found}
@@ -227,7 +227,7 @@ class Quantities:
         """What force elements observe, from a Tree of their own."""
         if not self.mech.forces:
             return {}
-        tree = build_tree(self.mech)
+        tree = derived_of(self.mech).tree()
         found = wrenches(tree)
         places: list[tuple[Any, Any]] = [
             (tree.q, self.inputs["q"]), (tree.qd, self.inputs["qd"]), (tree.qdd, self.qdd),

@@ -1,10 +1,12 @@
 """Closed loops watched during motion: another choice of dependent joints where the present one becomes singular.
 
-Near a dead point the loops cannot be solved for the dependent joints, although the mechanism moves on. The states q and
-qd have their full size, so a run may go on with the equations of another partition from any state. Measures of the
-loops (determinants or pivots) are looked at after every step (`lookout`), never at samples: where one has fallen below
-a share of its size, J tells whether another partition is better by a margin, here and ahead along the present velocity.
-Where the mechanism itself is singular, no partition helps; there the motion is continued by its inertia (`passing`).
+Near a dead point the loops cannot be solved for the dependent joints, although the mechanism moves on; and where some
+constraints are redundant, those that are kept may lose rank where all together do not. The states q and qd have their
+full size, so a run may go on with the equations of another partition, of other joints and rows, from any state; with
+multipliers for all joints, with those of other rows. Measures of the loops (determinants or pivots) are looked at after
+every step (`lookout`), never at samples: where one has fallen below a share of its size, J tells whether another
+partition is better by a margin, here and ahead along the present velocity. Where the mechanism itself is singular, no
+partition helps; there the motion is continued by its inertia (`passing`).
 """
 
 from __future__ import annotations
@@ -13,17 +15,15 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from symbody.derived.derived import derived_of, numbers_key
 from symbody.errors import ModelError, SymbodyError
-from symbody.loops.conditioning import SINGULAR, Conditioning
+from symbody.loops.conditioning import SINGULAR, Choice, Conditioning
 from symbody.loops.constraints import Constraints
-from symbody.loops.numeric import advanced
 from symbody.loops.partition import Partition
-from symbody.loops.redundancy import velocity_names
-from symbody.model.mechanism import Mechanism
+from symbody.model.coordinates import retract, velocity_labels
 from symbody.simulation.balance import Balance
 from symbody.simulation.connect import Connected
 from symbody.simulation.driver import Leg
@@ -47,24 +47,67 @@ MOST = 100.0  # times the tolerance, of energies: more is told
 TRIES = 6  # changes at one instant
 LOST = (Outcome.NOT_CONVERGED, Outcome.NOT_FINITE, Outcome.STEP_TOO_SMALL)
 
-_partitions: WeakKeyDictionary[Mechanism, dict[Any, Partition]] = WeakKeyDictionary()
-
 Remake = Callable[[Partition], tuple[Connected, Prepared | None]]
 
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """A partition with its equations of motion."""
+    """A partition with its equations of motion. whole: only its rows matter, all joints are solved for."""
 
     found: Constraints
     partition: Partition
     connected: Connected
     prepared: Prepared | None
+    whole: bool = False
 
     def say(self) -> str:
-        names = velocity_names(self.found)
+        """What distinguishes it, in words."""
+        if self.whole:
+            left = ", ".join(self.found.rows[i].name for i in self.partition.redundant)
+            return f"{left or 'no constraint'} left out as redundant"
+        return f"{self.independent()} independent"
+
+    def independent(self) -> str:
+        names = velocity_labels(self.found.tree.mechanism)
         inside = np.flatnonzero(self.found.pattern.any(axis=0))
         return ", ".join(names[k] for k in self.partition.independent if k in inside)
+
+
+@dataclass(frozen=True)
+class Passages:
+    """Singular positions that a mechanism which nothing drives was led through.
+
+    since, energy  s, J: where the first was approached
+    changed        J, of the energy since then; nan where it may change
+    kinetic        J, the largest at passages
+    told           the note about all of them, or ""
+    """
+
+    count: int = 0
+    since: float = 0.0
+    energy: float = 0.0
+    changed: float = 0.0
+    kinetic: float = 0.0
+    told: str = ""
+
+    def further(self, t: float, kinetic: np.ndarray, potential: np.ndarray, power: np.ndarray) -> Passages:
+        """With one more from t on; kinetic, potential, power: (2,) before and behind it."""
+        energies = kinetic + potential
+        since, first = (self.since, self.energy) if self.count else (t, float(energies[0]))
+        changed = np.nan if power.any() or np.isnan(self.changed) else float(energies[1]) - first
+        most = max(self.kinetic, float(kinetic.max()))
+        return Passages(self.count + 1, since, first, changed, most, self.told)
+
+    @property
+    def error(self) -> float:
+        """The change of the energy beside the kinetic one; 0 where it is not known."""
+        return 0.0 if np.isnan(self.changed) else abs(self.changed) / max(self.kinetic, 1e-300)
+
+    def say(self, t: float) -> str:
+        return (
+            f"from t = {self.since:.6g} s to {t:.6g} s, through {self.count} singular positions, the energy changed by "
+            f"{self.changed:.2g} J in all, {self.error:.1g} of the kinetic one: more than {MOST:g} times the tolerance."
+        )
 
 
 class Watch:
@@ -72,13 +115,18 @@ class Watch:
 
     balance: Balance | None = None  # of a mechanism that nothing drives
 
-    def __init__(self, way: Way, remake: Remake, parameters: Mapping[str, Any], look: Lookout) -> None:
+    def __init__(
+        self, way: Way, remake: Remake, parameters: Mapping[str, Any], look: Lookout, passes: bool = True
+    ) -> None:
+        """passes: whether singular positions are passed by inertia; not where loops are closed but for a drift."""
+        self.passes = passes
         self.way, self.ways, self.remake, self.look = way, [way], remake, look
         plain = {n: float(v) for n, v in parameters.items() if np.ndim(v) == 0}
         self.conditioning = Conditioning(way.found, len(way.partition.rows), plain, neighbours=0)
         self.regular = 1.0  # largest smallest singular value of J so far
         self._stuck = (-np.inf, 0)  # where the run could not go on, and how often
         self._entered: tuple[float, float] | None = None  # time and energy where a singular position came near
+        self._passages = Passages()
 
     def copied(self, look: Lookout) -> Watch:
         """One that may go on without changing this one."""
@@ -93,27 +141,27 @@ class Watch:
 
         given: the partition is the user's wish, which is not replaced at the start.
         """
-        if not self.way.partition.independent and not self.conditioning.moving:
+        if not self.way.whole and not self.way.partition.independent and not self.conditioning.moving:
             raise ModelError(self._locked())
         q = x[self._at]
         J = self.conditioning.jacobian(q, t)
         self.regular = self.conditioning.of_mechanism(J)
-        mine = self.conditioning.of_partition(J, self.way.partition)
+        mine = self._size(J, self.way)
         notes = []
         if self.regular < CLOSE_BY:
             meeting = self.conditioning.say_meeting(J, self.way.partition.rows)
             notes.append(f"the start is almost a singular position: {meeting}")
         if mine < SINGULAR and given:
             raise ModelError(
-                f"{self._name} cannot start with the partition {self.way.say()}: {self._singular(q, t)} Or leave "
-                "partition out, or give q0 of another position."
+                f"{self._name} cannot start with the partition {self.way.independent()}: {self._singular(q, t)} Or "
+                "leave partition out, or give q0 of another position."
             )
         if mine < 0.1 * self.regular and not given:
             better = self._better([J], mine, q)
             if better is not None:
                 self.way = better
                 self.look.take(better.connected.flow)
-                notes.append(f"the loops are solved with {better.say()} independent, which suits the start.")
+                notes.append(f"the loops are solved with {better.say()}, which suits the start.")
         self.take_up(t, x)
         return " ".join(notes)
 
@@ -122,7 +170,7 @@ class Watch:
         return f"its loops do not close from there: {self._singular(q, t)} Give q0 of another position."
 
     def _locked(self) -> str:
-        found, names = self.way.found, velocity_names(self.way.found)
+        found, names = self.way.found, velocity_labels(self.way.found.tree.mechanism)
         loops = ", ".join(map(repr, found.loops))
         return (
             f"{self._name} is locked: the {len(self.way.partition.rows)} constraints of {loops} leave its joints "
@@ -138,7 +186,14 @@ class Watch:
         return self.way.found.tree.mechanism.name
 
     def _singular(self, q: np.ndarray, t: float) -> str:
-        return self.conditioning.say(self.way.partition, q, t, MECHANISM * self.regular)
+        say = self.conditioning.say_rows if self.way.whole else self.conditioning.say
+        return say(self.way.partition, q, t, MECHANISM * self.regular)
+
+    def _size(self, J: np.ndarray, way: Way) -> float:
+        """The singular value that vanishes where the equations of a way are singular."""
+        if way.whole:
+            return self.conditioning.of_rows(J, way.partition.rows)
+        return self.conditioning.of_partition(J, way.partition)
 
     # -- levels
 
@@ -149,7 +204,7 @@ class Watch:
         """
         measure = self.look.found(t, x)[0]
         J = self.conditioning.jacobian(x[self._at], t)
-        whole, mine = self.conditioning.of_mechanism(J), self.conditioning.of_partition(J, self.way.partition)
+        whole, mine = self.conditioning.of_mechanism(J), self._size(J, self.way)
         self.regular = max(self.regular, whole)
         with np.errstate(divide="ignore"):
             inverse = np.where(measure == 0, 0.0, 1 / measure)
@@ -187,7 +242,7 @@ class Watch:
         t, x = leg.before if crossed and leg.before is not None else after
         bad = self._crossing(t, x, *after) if crossed else x[self._at]
         J = self.conditioning.jacobian(bad, t)
-        whole, mine = self.conditioning.of_mechanism(J), self.conditioning.of_partition(J, self.way.partition)
+        whole, mine = self.conditioning.of_mechanism(J), self._size(J, self.way)
         self.regular = max(self.regular, whole)
         if whole < MECHANISM * self.regular:
             # the last step may have come too near to be accurate
@@ -229,6 +284,19 @@ class Watch:
                 f"than {MOST:g} times the tolerance."
             )
 
+    def _sum_up(self, session: Session, t: float, x: np.ndarray, t_end: float, x_end: np.ndarray) -> None:
+        """What all passages so far changed of the energy together; each of them may be small."""
+        if self.balance is None:
+            return
+        states = np.array([x, x_end])
+        kinetic, potential, power = self.balance.of(self.way.connected.flow, np.array([t, t_end]), states)
+        before = self._passages
+        now = self._passages = before.further(t, kinetic, potential, power)
+        if now.count > 1 and now.error > MOST * session.settings.rtol:
+            session.notes[:] = [note for note in session.notes if note != before.told]
+            self._passages = replace(now, told=now.say(t_end))
+            session.notes.append(self._passages.told)
+
     def _enter(self, t: float, x: np.ndarray) -> None:
         """A singular position is near, and not passed through."""
         if self.balance is not None and self._entered is None:
@@ -256,7 +324,7 @@ class Watch:
             return leg
         q = x[self._at]
         J = self.conditioning.jacobian(q, t)
-        whole, mine = self.conditioning.of_mechanism(J), self.conditioning.of_partition(J, self.way.partition)
+        whole, mine = self.conditioning.of_mechanism(J), self._size(J, self.way)
         tries = self._tries_left(t)
         if tries and whole < MECHANISM * self.regular:
             passed = self._pass(session, leg, wanted, t, x)
@@ -302,13 +370,13 @@ class Watch:
         mechanism = self.way.found.tree.mechanism
         small = 1e-6 / fastest
         later = x.copy()
-        later[self._at] = advanced(mechanism, q, small * qd)
+        later[self._at] = retract(mechanism, q, small * qd)
         now, then = self.look.found(t, x)[0], self.look.found(t + small, later)[0]
         with np.errstate(divide="ignore", invalid="ignore"):
             left = np.nan_to_num(now * small / (now - then), nan=np.inf)
         left = left[left > 0]
         span = min(float(left.min(initial=np.inf)), FARTHEST / fastest / AHEAD[-1])
-        return [self.conditioning.jacobian(advanced(mechanism, q, s * span * qd), t + s * span) for s in AHEAD]
+        return [self.conditioning.jacobian(retract(mechanism, q, s * span * qd), t + s * span) for s in AHEAD]
 
     def _better(self, samples: Sequence[np.ndarray], mine: float, q: np.ndarray) -> Way | None:
         """A way that is better by a good factor at all samples of J: one that is known, else a new one.
@@ -320,35 +388,39 @@ class Watch:
         sizes = [conditioning.of_mechanism(J) for J in samples]
         regular = [(J, s) for J, s in zip(samples, sizes, strict=True) if s > MECHANISM * self.regular]
         regular = regular or [(samples[0], max(sizes[0], 1e-300))]
+        at = [J for J, _ in regular]
 
-        def score(dependent: Sequence[int]) -> float:
-            return min(conditioning.of_columns(J, dependent) / s for J, s in regular)
+        whole = self.way.whole
+
+        def score(choice: Choice) -> float:
+            sizes = (conditioning.of_rows(J, choice.rows) if whole else conditioning.of_choice(J, choice) for J in at)
+            return min(size / s for size, (_, s) in zip(sizes, regular, strict=True))
 
         limit = WORTH * mine / max(sizes[0], 1e-300)
-        choices = [conditioning.best(J)[0] for J, _ in regular]
-        scores = [score(c) if c else 0.0 for c in choices]
+        choices = [c for c in (conditioning.best(J, whole)[0] for J in at) if c is not None]
+        if not choices:
+            return None
+        scores = [score(c) for c in choices]
         best = int(np.argmax(scores))
         known = [way for way in self.ways if way is not self.way]
-        marks = [min(conditioning.of_partition(J, way.partition) / s for J, s in regular) for way in known]
+        marks = [min(self._size(J, way) / s for J, s in regular) for way in known]
         if marks and max(marks) > max(KNOWN * scores[best], limit):
             return known[int(np.argmax(marks))]
-        if scores[best] < limit or not choices[best]:
+        if scores[best] < limit:
             return None
         try:
             partition = self._partition(choices[best], q)
-            way = Way(self.way.found, partition, *self.remake(partition))
+            way = Way(self.way.found, partition, *self.remake(partition), whole=whole)
         except SymbodyError:
             return None  # no equations by these joints: the run goes on as it is
         self.ways.append(way)
         return way
 
-    def _partition(self, dependent: Sequence[int], q: np.ndarray) -> Partition:
-        """With these dependent velocities: the same record in every run, whose equations are kept with the model."""
-        kept = _partitions.setdefault(self.way.found.tree.mechanism, {})
-        key = (tuple(dependent), self.conditioning.rank, *sorted(self.conditioning.parameters.items()))
-        if key not in kept:
-            kept[key] = self.conditioning.partition(dependent, q)
-        return kept[key]
+    def _partition(self, choice: Choice, q: np.ndarray) -> Partition:
+        """With these rows and joints: the same record in every run, whose equations are kept with the model."""
+        key = (choice, numbers_key(self.conditioning.parameters))
+        derived = derived_of(self.way.found.tree.mechanism)
+        return derived.get("partition_underway", key, lambda: self.conditioning.partition(choice, q))
 
     def _changed(self, session: Session, leg: Leg, t: float, x: np.ndarray, way: Way) -> Leg:
         """Go on with another way from (t, x), the end of the stretch or the start of its last step."""
@@ -363,7 +435,7 @@ class Watch:
         adopt(session, way.connected, way.prepared)
         if pace is not None and leg.outcome.ok:
             session.driver.next = pace  # the motion is the same: so are its steps
-        session.events.append(Event(t, "partition", f"From here on {way.say()} independent: others are near singular."))
+        session.events.append(Event(t, "partition", f"From here on {way.say()}: others are near singular."))
         session.statistics["partitions"] = session.statistics.get("partitions", 0) + 1
         return kept
 
@@ -373,6 +445,8 @@ class Watch:
         """The stretch up to (t, x), and from there through a singular position of the mechanism; None if not."""
         from symbody.simulation.simulate import adopt
 
+        if not self.passes:
+            return None
         down, up = self.look.down, self.look.up
         self.look.down, self.look.up = np.zeros(len(down)), np.zeros(len(up))
         passed = pass_by_inertia(session, self.conditioning, self.regular, t, x, wanted, self.balance)
@@ -388,6 +462,7 @@ class Watch:
         text = "A singular position was passed by inertia."
         whole = self._lost(t, x, passed.end, passed.x_end)  # on the ways to it and from it too
         self._say_error(session, passed.instant, max(passed.error, whole if whole < np.inf else 0.0))
+        self._sum_up(session, t, x, passed.end, passed.x_end)
         session.events.append(Event(passed.instant, "singular position", text))
         session.statistics["passages"] = session.statistics.get("passages", 0) + 1
         adopt(session, self.way.connected, self.way.prepared)

@@ -15,6 +15,7 @@ from symbody.expr.evaluate import transplant
 from symbody.expr.functions import as_nodes
 from symbody.expr.graph import Graph, current_graph
 from symbody.expr.node import SETUP, SYMBOL, Node
+from symbody.expr.pickling import reduce_record
 from symbody.expr.walk import free_symbols, substitute
 
 Arrays = dict[str, np.ndarray]
@@ -166,6 +167,9 @@ class System:
         if array.shape != shape:
             raise ShapeError(f"default of parameter {name!r} has shape {array.shape}; expected {shape}.")
         return array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reduce_record(self)
 
     # -- access
 

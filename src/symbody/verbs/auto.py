@@ -25,7 +25,7 @@ from symbody.model.mechanism import Mechanism
 from symbody.rewrite.cost import Cost, cost
 from symbody.system.system import System
 from symbody.verbs.check import Comparison, digits_lost, first_exact, with_digits
-from symbody.verbs.dynamics import SOURCES, Problem
+from symbody.verbs.dynamics import SOURCES, problem_of
 from symbody.verbs.quick import QuickSearch
 from symbody.verbs.search import Progress, Search
 from symbody.verbs.stored import Found, keep, stored
@@ -89,7 +89,7 @@ def smallest(
     """
     check_budget(budget)
     with quiet_collector():
-        tree = Problem(mech, parameters, wrenches).tree
+        tree = problem_of(mech, parameters, wrenches).tree
         key = pattern(tree, quantity)
         known = _permitted(tree, tuned_choices().get(key, {}).get("choice")) if tuned else None
         source, tried, history = "search", 0, []
@@ -196,7 +196,7 @@ def _made(
     source: str = "search",
 ) -> Smallest:
     """The System of a Choice."""
-    problem = Problem(mech, parameters, wrenches)
+    problem = problem_of(mech, parameters, wrenches)
     outputs = equations(problem.tree, quantity, choice)
     how = STORED if source == "stored" else SOURCES["auto"]
     system = optimize_system(problem.assemble(quantity, outputs, f"{how}: {json.dumps(choice.as_dict())}"), preset)

@@ -22,7 +22,7 @@ from symbody.formalisms.units import slide_steps, unit_lengths
 from symbody.model.mechanism import Mechanism
 from symbody.rewrite.cost import cost
 from symbody.rewrite.presets import optimize
-from symbody.verbs.dynamics import Problem
+from symbody.verbs.dynamics import Problem, problem_of
 
 Rank = tuple[int, ...]  # operations, calls of functions, setup: cheaper compares less
 
@@ -50,7 +50,7 @@ class QuickSearch:
         work: int | None = None,
     ) -> None:
         self.mech, self.quantity, self.parameters, self.wrenches = mech, quantity, parameters, wrenches
-        self.problem = Problem(mech, parameters, wrenches)
+        self.problem = problem_of(mech, parameters, wrenches)
         self.left = WORK if work is None else work
         self.counted: dict[Choice, Rank | None] = {}
         self.history: list[tuple[Choice, int]] = []
@@ -137,7 +137,7 @@ class QuickSearch:
 
     def _standard(self, choice: Choice) -> Rank:
         # a Graph of its own: what was built before would change the order of terms, and with it the count
-        problem = Problem(self.mech, self.parameters, self.wrenches)
+        problem = problem_of(self.mech, self.parameters, self.wrenches)
         found = optimize(self._nodes(problem, choice), "standard", rounds=1)[1].after
         return (found.total, found.trig + found.other, found.setup)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.compile import compile_system
+from symbody.derived.kernels import kernel_of
 from symbody.errors import ShapeError
 from symbody.model.mechanism import Mechanism
 from symbody.reference.bodies import Model, coordinates
@@ -47,11 +47,11 @@ class States:
 
     def evaluate(self, system: System, target: str = "python", **given: Any) -> Any:
         """Outputs of a System at the states; `given` replaces or adds inputs."""
-        return compile_system(system, target)(**self._inputs(system, given), parameters=self.parameters(system))
+        return kernel_of(system, target)(**self._inputs(system, given), parameters=self.parameters(system))
 
     def evaluate_with_status(self, system: System, **given: Any) -> tuple[Any, np.ndarray]:
         """Outputs, and whether every implicit block says that it has converged, (states,)."""
-        kernel = compile_system(system, "python")
+        kernel = kernel_of(system, "python")
         found, status = kernel.call_with_status(**self._inputs(system, given), parameters=self.parameters(system))
         return found, np.broadcast_to(np.all(np.asarray(status) > 0, axis=-1), (len(self.q),))
 

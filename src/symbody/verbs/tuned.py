@@ -30,7 +30,8 @@ def _link(link: Link, loaded: bool) -> str:
     i = link.inertia
     parts = (link.rotation, link.offset, [i.mass], i.moment, i.tensor, [link.pitch, link.reflected])
     columns = [[(k, _mark(c)) for k, c in column] for column in link.columns]
-    return f"{link.parent} {link.kind}{link.axis} {' '.join(_sketch(p) for p in parts)} {columns} {loaded}"
+    motion = f"{link.motion.key or link.motion.name}{link.axis}"
+    return f"{link.parent} {motion} {' '.join(_sketch(p) for p in parts)} {columns} {loaded}"
 
 
 def _sketch(values: Any) -> str:

@@ -11,21 +11,22 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derived.derived import derived_of
 from symbody.errors import SymbodyError
 from symbody.expr.arrays import matmul
 from symbody.expr.evaluate import evaluate
 from symbody.formalisms.forces import wrenches
 from symbody.formalisms.kinematics import kinematic_map
 from symbody.formalisms.prescribed import prescribed
-from symbody.formalisms.tree import build_tree
 from symbody.model.mechanism import Mechanism
 from symbody.reference import frames as reference_frames
 from symbody.reference.bodies import Model
 from symbody.reference.dynamics import Motion
 from symbody.reference.energies import energies
 from symbody.reference.frames import GROUND, Frame, Seen, seen
+from symbody.system.names import identifier
 from symbody.system.system import System
-from symbody.verbs.assemble import identifier, make_system, time_input
+from symbody.verbs.assemble import make_system, time_input
 from symbody.verbs.certificate import Check, backward, output_of, worst
 from symbody.verbs.dynamics import inverse_dynamics
 from symbody.verbs.energy import energy
@@ -69,7 +70,7 @@ def frames_of(mechanism: Mechanism) -> list[tuple[str, Frame]]:
 def _rates(mechanism: Mechanism, point: States, motion: Motion) -> Iterator[Check]:
     if not point.model.nv:
         return
-    tree = build_tree(mechanism)
+    tree = derived_of(mechanism).tree()
     system = System(
         "rates", inputs={"q": tree.q, "qd": tree.qd}, outputs={"q_dot": matmul(kinematic_map(tree), tree.qd)}
     )
@@ -182,7 +183,7 @@ def _forces(mechanism: Mechanism, point: States, motion: Motion, refused: list[s
     """What force elements show, and the rates of their states."""
     if not mechanism.forces:
         return
-    tree = build_tree(mechanism)
+    tree = derived_of(mechanism).tree()
     made = wrenches(tree)
     outputs = {**made.outputs, **{f"{n}_dot": x for n, x in made.derivatives.items()}}
     loads = motion.loads

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from symbody.model.drawing.poses import Numbers, Pose, rest_coordinates
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Cut, has_coordinates
+from symbody.model.coordinates import neutral
+from symbody.model.drawing.poses import Numbers, Pose
+from symbody.model.mechanism import Cut
 
 CLOSED = 1e-6  # of m and rad: closed as far as can be seen
 STEPS, STARTS = 60, 8
@@ -34,14 +34,12 @@ def closed_coordinates(made: Numbers) -> np.ndarray:
 
 def _start(made: Numbers) -> tuple[np.ndarray, np.ndarray]:
     """(nq,) rest with driven joints where their law has them at time zero, and (nq,) 1 where a coordinate is free."""
-    q, at = rest_coordinates(made.mechanism), 0
+    q = neutral(made.mechanism)
     free = np.ones(len(q))
-    for joint in (j for j in made.mechanism.joints if has_coordinates(j)):
-        size = KINDS[joint.kind].nq(joint)
-        if joint.mode == "driven":
-            free[at : at + size] = 0
-            q[at : at + len(joint.values)] = made.of(joint.values)
-        at += size
+    for slot in made.mechanism.slots:
+        if slot.joint is not None and slot.mode == "driven":
+            free[slot.q] = 0
+            q[slot.iq : slot.iq + len(slot.joint.values)] = made.of(slot.joint.values)
     return q, free
 
 
