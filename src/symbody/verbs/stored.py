@@ -1,4 +1,4 @@
-"""What long searches have found, kept on disk: one small JSON file a model and quantity, read only when it is asked for.
+"""What long searches have found, kept on disk: a small JSON file for each model and quantity, read only on request.
 
 The default search never looks here: its choice depends on the model and the version of symbody alone.
 """
@@ -34,7 +34,7 @@ def stored(key: str, name: str, quantity: str) -> Found:
     if found is None:
         place = f"{path.parent} holds none" if path is not None else "there is no folder to keep one in"
         raise ModelError(
-            f"budget='stored' was given, but no long search for {quantity} dynamics of {name} is on this disk: {place}. "
+            f"budget='stored' was given, but no long search for {quantity} dynamics of {name} is on disk: {place}. "
             "Search first with budget='long' (or a number of candidates), or leave budget out for the quick search."
         )
     return found
