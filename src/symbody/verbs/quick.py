@@ -162,13 +162,13 @@ class QuickSearch:
             yield now.replace(unit=str(length))
 
     def _keeps(self, now: Choice) -> Iterator[Choice]:
-        links = [k.index for k in self.problem.tree.links if k.kind == "R"]
+        links = [k.index for k in self.problem.tree.links if k.motion.is_turn]
         for value in (FIRST, SECOND):
             yield now.replace(keep=tuple((index, value) for index in links))
 
     def _one_by_one(self, best: Choice) -> Choice:
         """What each joint may clear of its parent, where its origin stands, and what becomes of its inertia."""
-        links = [k for k in reversed(self.problem.tree.links) if k.kind == "R"]
+        links = [k for k in reversed(self.problem.tree.links) if k.motion.is_turn]
         for link in links:
             for which in (0, 1, 2):
                 if self.left <= 0:
