@@ -129,7 +129,7 @@ class QuickSearch:
         limit = ranks[0][0] + ranks[0][0] // NEAR
         out = [first[r] for r in ranks[:number] if r[0] <= limit]
         for choice in (*starts, *(first[r] for r in ranks)):
-            rank = self.counted[choice]
+            rank = self.counted.get(choice)
             if self.left > 0 and rank is not None and choice not in out and len(out) < MOST:
                 self.left -= REWRITTEN * rank[0]
                 out.append(choice)
