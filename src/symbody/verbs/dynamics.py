@@ -29,6 +29,8 @@ from symbody.verbs.assemble import has_loops
 
 FORMALISMS = ("auto", "newton_euler", "barycentric", "base", "order_n", "screw", "lagrange")
 
+USUAL = {"partition": "auto", "formulation": "auto"}  # options of closed loops that mean the same as none
+
 AUTO_OPTIONS = ("budget", "preset", "tuned", "finalists")
 
 MANY_LINKS = 30
@@ -133,7 +135,8 @@ def _dynamics(
     options: dict[str, Any],
 ) -> System:
     check_formalism(formalism, quantity)
-    key = (quantity, formalism, parameters, tuple(wrenches), bool(loops), options_key(options))
+    told = {n: v for n, v in options.items() if not (n in USUAL and v.__class__ is str and v == USUAL[n])}
+    key = (quantity, formalism, parameters, tuple(wrenches), bool(loops), options_key(told))
     return derived_of(mech).system(
         key, lambda: _made(mech, quantity, formalism, parameters, tuple(wrenches), loops, options)
     )
