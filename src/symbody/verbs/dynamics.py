@@ -136,8 +136,12 @@ def _dynamics(
     options: dict[str, Any],
 ) -> System:
     check_formalism(formalism, quantity)
-    usual = USUAL if loops and has_loops(mech) else ()
-    told = {n: v for n, v in options.items() if n != "progress" and not (isinstance(v, str) and (n, v) in usual)}
+    closed = loops and has_loops(mech)
+    told = dict(options)  # without what does not matter; what is refused stays
+    if closed:
+        told = {n: v for n, v in told.items() if not (isinstance(v, str) and (n, v) in USUAL)}
+    elif formalism == "auto":
+        told.pop("progress", None)
     key = (quantity, formalism, parameters, tuple(wrenches), bool(loops), options_key(told))
 
     def make() -> System:
