@@ -72,7 +72,7 @@ def make_motion(
     if not names:
         return Motion(t, names, positions, quaternions)
     # q holds all coordinates, so loops need not be solved again: the tree alone says where the bodies are
-    system = kinematics(mechanism.replace(cuts=(), couplings=()), order=0)
+    system = kinematics(mechanism, order=0, loops=False)
     values = {p: _value(system, p, parameters or {}) for p in system.parameters}
     inputs = {"q": q} if "q" in system.inputs else {}
     poses = kernel_of(system, "python")(**inputs, parameters=values)
