@@ -29,16 +29,22 @@ from symbody.rewrite.runner import Pass
 if TYPE_CHECKING:
     from symbody.codegen.passport import Kernel
     from symbody.codegen.target_row import Source, Target
+    from symbody.model.joints import Kind
+    from symbody.model.motions import Motion, Setting
 
 __all__ = [
     "AND", "ANY", "ATOM", "COMPARE", "NOT", "OR", "POWER", "PRODUCT", "SIGN", "SUM", "Function", "Instructions",
-    "Kernel", "Notation", "Pass", "Source", "Target", "add_function", "add_pass", "add_target", "functions", "passes",
-    "remove_function", "remove_pass", "remove_target", "targets",
+    "Kernel", "Kind", "Motion", "Notation", "Pass", "Setting", "Source", "Target", "add_function", "add_joint_kind",
+    "add_motion", "add_pass", "add_target", "functions", "joint_kinds", "motions", "passes", "remove_function",
+    "remove_joint_kind", "remove_motion", "remove_pass", "remove_target", "targets",
 ]  # fmt: skip
 
 # -- records that need more than expressions: found when asked for
 
 _LATER = {
+    "Kind": "symbody.model.joints",
+    "Motion": "symbody.model.motions",
+    "Setting": "symbody.model.motions",
     "Kernel": "symbody.codegen.passport",
     "Source": "symbody.codegen.target_row",
     "Target": "symbody.codegen.target_row",
@@ -129,3 +135,51 @@ def targets() -> dict[str, Target]:
     from symbody.codegen.targets import TARGETS
 
     return dict(TARGETS)
+
+
+# -- elementary motions and kinds of joints
+
+
+def add_motion(row: Motion) -> Motion:
+    """Enter an elementary motion: joint kinds may be made of it, bodies may own its coordinates.
+
+    Its twist is compared with the derivative of its pose first.
+    """
+    from symbody.model.motions import add_motion as add
+
+    return add(row)
+
+
+def remove_motion(name: str) -> None:
+    """Take an added motion away."""
+    from symbody.model.motions import remove_motion as remove
+
+    remove(name)
+
+
+def motions() -> dict[str, Motion]:
+    """All rows by name, symbody's own first."""
+    from symbody.model.motions import MOTIONS
+
+    return dict(MOTIONS)
+
+
+def add_joint_kind(name: str, text: str, *motions: tuple[Motion | str, str]) -> Kind:
+    """Enter a kind of joint: a chain of elementary motions, each with its axis (u: the joint's own, x, y, z, or "")."""
+    from symbody.model.joints import add_joint_kind as add
+
+    return add(name, text, *motions)
+
+
+def remove_joint_kind(name: str) -> None:
+    """Take an added kind away."""
+    from symbody.model.joints import remove_joint_kind as remove
+
+    remove(name)
+
+
+def joint_kinds() -> dict[str, Kind]:
+    """All rows by name, symbody's own first."""
+    from symbody.model.joints import KINDS
+
+    return dict(KINDS)
