@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -61,8 +61,6 @@ class Motion:
     apart            its inverse: the increment (nv,) from q to another; None: the difference
     key              what stands for it in keys of stored choices of programs; "": its name
     """
-
-    HOLDS_NO_NODES: ClassVar[bool] = True
 
     name: str
     text: str

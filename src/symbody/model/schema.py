@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from symbody.library.force_elements import FORCE_ELEMENTS
 from symbody.model.couplings import COUPLING_KINDS
-from symbody.model.force_kinds import FORCE_KINDS
 from symbody.model.joints import KINDS
 from symbody.model.pieces import CUT_ROWS
 from symbody.model.placing import AXES
@@ -154,10 +154,11 @@ PIECES: dict[str, Schema] = {
         "switched": _flag("as of a cut"),
     }, ("expression",)),
     "force": _some({
-        "kind": _choice(FORCE_KINDS, "; ".join(f"{name}: {kind.text}" for name, kind in FORCE_KINDS.items())),
-        "points": {"type": "array", "minItems": 1, "description": "bodies or body.frame"},
+        "kind": _choice(FORCE_ELEMENTS, "; ".join(f"{row.kind}: {row.about}" for row in FORCE_ELEMENTS.values())),
+        "points": {"type": "array", "description": "bodies or body.frame; none where a joint is named"},
+        "joint": _text("on which it acts, of elements that act on joints"),
         "values": {"type": "object", "description": "parameters of the law; they may stand beside kind too"},
-    }, ("kind", "points"), more=True),
+    }, ("kind",), more=True),
     "sensor": _some({"body": _text("that carries it"), "frame": _text("of the body")}, ("body",)),
 }  # fmt: skip
 

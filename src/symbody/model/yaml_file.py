@@ -297,7 +297,7 @@ def _force(builder: Builder, name: str, value: Any, origin: Origin) -> None:
     if inner is not None:
         file = str(origin).rpartition(":")[0]
         origin = Origin(str(origin), {**origin.fields, **_places(inner, file)})
-    builder.force(name, data["kind"], data["points"], values, origin)
+    builder.force(name, data["kind"], data.get("points") or (), values, origin)
 
 
 def _sensor(builder: Builder, name: str, value: Any, origin: Origin) -> None:

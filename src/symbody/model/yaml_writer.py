@@ -187,7 +187,8 @@ def _coupling(coupling: Coupling) -> Lines:
 
 def _force(force: Force) -> Lines:
     yield f"kind: {_text(force.kind)}"
-    yield f"points: {_value(force.points)}"
+    if force.points:
+        yield f"points: {_value(force.points)}"
     for key, value in force.values.items():
         if not isinstance(value, (Node, bool, str, tuple, type(None))):
             raise ModelError(

@@ -20,6 +20,7 @@ from symbody.formalisms.choices import Choice, added, equations, solved
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.order_n import check_order_n
 from symbody.formalisms.tree import Tree
+from symbody.library.force_element import Event
 from symbody.lower.optimize import optimize_system
 from symbody.model.coordinates import parts
 from symbody.model.mechanism import Mechanism
@@ -29,10 +30,10 @@ from symbody.verbs.assemble import has_loops
 
 FORMALISMS = ("auto", "newton_euler", "barycentric", "base", "order_n", "screw", "lagrange")
 
-AUTO_OPTIONS = ("budget", "preset", "tuned", "finalists")
+AUTO_OPTIONS = ("budget", "preset", "tuned", "finalists", "progress")
 
 MANY_LINKS = 30
-SHORT_SEARCH = 1200  # trials of the preset "full"; "auto" searches longer, and once
+SHORT_SEARCH = 1200  # trials of the preset "full" where a formalism is named
 
 CHOICES = {
     "newton_euler": Choice(),
@@ -82,7 +83,8 @@ def inverse_dynamics(
     wrenches    bodies on which a wrench acts from outside: input w_<body> (6,), moment then force, in body axes at the
                 body's origin
     loops       False: the tree that is left when loops are opened
-    options     preset of rewriting; of "auto" also budget, tuned, finalists (see `auto.smallest`)
+    options     preset of rewriting; of "auto" also budget ("quick", a number of candidates, "long" or "stored"),
+                progress, tuned, finalists (see `auto.smallest`)
 
     Closed loops: only independent joints are read in qdd, and q, qd as in `forward_dynamics`. tau is zero on passive
     joints; with more actuators than degrees of freedom it is the smallest, with fewer the outputs are Psi and G of
@@ -133,10 +135,14 @@ def _dynamics(
     options: dict[str, Any],
 ) -> System:
     check_formalism(formalism, quantity)
-    key = (quantity, formalism, parameters, tuple(wrenches), bool(loops), options_key(options))
-    return derived_of(mech).system(
-        key, lambda: _made(mech, quantity, formalism, parameters, tuple(wrenches), loops, options)
-    )
+    known = {name: value for name, value in options.items() if name != "progress"}
+    key = (quantity, formalism, parameters, tuple(wrenches), bool(loops), options_key(known))
+
+    def make() -> System:
+        return _made(mech, quantity, formalism, parameters, tuple(wrenches), loops, options)
+
+    # what is on disk may have changed since it was last asked for
+    return make() if options.get("budget") == "stored" else derived_of(mech).system(key, make)
 
 
 def _made(
@@ -186,7 +192,7 @@ def check_formalism(formalism: str, quantity: str) -> None:
 class Problem:
     """A Mechanism with what acts on it from outside, ready to be written as a System by any formalism.
 
-    The Tree stands in a Graph of its own. inputs, states, derivatives, units: as in `Loaded`.
+    The Tree stands in a Graph of its own. inputs, states, derivatives, modes, events, units: as in `Loaded`.
     """
 
     mech: Mechanism
@@ -194,6 +200,8 @@ class Problem:
     inputs: dict[str, Array]
     states: dict[str, Array]
     derivatives: dict[str, Any]
+    modes: dict[str, Array]
+    events: dict[str, Event]
     units: dict[str, str]
 
     def replace(self, **changes: Any) -> Self:
@@ -201,8 +209,12 @@ class Problem:
         return replace(self, **changes)
 
     def without_states(self, **changes: Any) -> Self:
-        """The same Problem, where states of force elements have no rates among the outputs."""
-        return replace(self, states={}, derivatives={}, **changes)
+        """The same Problem, where force elements have no states, modes and events."""
+        return replace(self, states={}, derivatives={}, modes={}, events={}, **changes)
+
+    def read_only(self) -> Self:
+        """States and modes of force elements are plain inputs: their rates and events are asked of other Systems."""
+        return self.without_states(inputs={**self.inputs, **self.states, **self.modes})
 
     # -- formalisms
 
@@ -258,9 +270,17 @@ class Problem:
                 inputs["qdd_driven"] = tree.qdd[driven]
         inputs.update(self.inputs)
         inputs.update(self.states)
+        inputs.update(self.modes)
         outputs = {**outputs, **{f"{n}_dot": x for n, x in self.derivatives.items()}}
+        guards = {name: event.guard for name, event in self.events.items()}
+        resets = {f"{name}.{n}": x for name, event in self.events.items() for n, x in event.reset.items()}
         symbols = free_symbols(
-            [x for a in outputs.values() for x in np.array(a, dtype=object).flat if isinstance(x, Node)]
+            [
+                x
+                for a in (*outputs.values(), *guards.values(), *resets.values())
+                for x in np.array(a, dtype=object).flat
+                if isinstance(x, Node)
+            ]
         )
         if any(s.data.role == "time" for s in symbols):
             inputs["t"] = next(scalar_array(s) for s in symbols if s.data.role == "time")
@@ -273,6 +293,12 @@ class Problem:
             inputs={n: a for n, a in inputs.items() if a.size},
             outputs=outputs,
             states={n: f"{n}_dot" for n in self.states},
+            guards=guards,
+            resets=resets,
+            modes={
+                **{n: s.item().data.default or 0.0 for n, s in self.modes.items()},
+                **{f"{name}.direction": event.direction for name, event in self.events.items()},
+            },
             units={n: u for n, u in units.items() if u and (n in inputs or n in outputs)},
             origins={n: f"{OUTPUTS[n]} of {self.mech.name}: {source}" for n in outputs if n in OUTPUTS},
         )
@@ -283,7 +309,7 @@ def problem_of(
 ) -> Problem:
     """The Problem of a Mechanism; kept: as in `build_tree`."""
     made = derived_of(mech).loaded(parameters, wrenches, kept)
-    return Problem(mech, made.tree, made.inputs, made.states, made.derivatives, made.units)
+    return Problem(mech, made.tree, made.inputs, made.states, made.derivatives, made.modes, made.events, made.units)
 
 
 def scalar_array(node: Node) -> Array:
