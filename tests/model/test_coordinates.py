@@ -12,8 +12,8 @@ from symbody.model.coordinates import (
     checked,
     coordinate_labels,
     coordinate_units,
+    coordinates_by_velocity,
     increment,
-    increment_from_neutral,
     neutral,
     part_of,
     parts,
@@ -97,7 +97,7 @@ def rigid(q):
 
 
 def test_a_free_joint_moves_by_the_exponential_of_its_twist(mech):
-    """0.3, 0.2, 0.1 rad and 1, 0.5, 0.2 m: a screw motion; a straight line and a turn end 22 mm away in a coordinate."""
+    """0.3, 0.2, 0.1 rad and 1, 0.5, 0.2 m: a screw motion; straight line and turn end 22 mm away in a coordinate."""
     d = np.zeros(14)
     d[:6] = 0.3, 0.2, 0.1, 1.0, 0.5, 0.2
     q = retract(mech, neutral(mech), d)
@@ -133,6 +133,6 @@ def test_a_number_for_each_velocity_says_where_a_joint_stands(mech):
     q[3:7] = np.cos(0.2), 0, np.sin(0.2), 0
     q[:3] = 1, 2, 3
     q[13] = 0.7
-    found = increment_from_neutral(mech, q)
+    found = coordinates_by_velocity(mech, q)
     assert found[:6] == pytest.approx([0, 0.4, 0, 1, 2, 3])
     assert found[11] == 0.7
