@@ -268,3 +268,42 @@ def test_the_program_text_has_states_guards_and_resets():
     values = system.with_events().compile("native")(q=[0.0], qd=[0.1], tau=[0.0], x_e_z=1e-4, m_e=0.0)
     assert values.guard_e_breaks == pytest.approx(4e4 * 1e-4 - 3.0)
     assert values.reset_e_breaks_x_e_z == pytest.approx(2.0 / 4e4)
+
+
+# -- jumps that carry guards over zero
+
+
+def test_an_impact_that_reverses_a_sliding_mass_ends_its_sliding():
+    """The velocity never is zero; without a new mode, friction would push the mass along."""
+    mech = slider("stiction", 1.0, **DRY)
+    wall = sb.When("wall", "q.x - 0.1", 1, {"qd.x": "-0.5*qd.x"})
+    run = sb.simulate(mech, 0.6, qd0={"x": 1.0}, states0={"m_e": 1.0}, events=[wall], outputs=["energy"], **TIGHT)
+    names = [e.name for e in run.events]
+    assert names[:3] == ["wall", "e_sticks", "e_breaks"]  # it sticks for the length of a bristle, and slides back
+    impact = np.sqrt(1.0 - 2 * 2.0 * 0.1)
+    back = run.t > run.events[2].t + 1e-3
+    sliding = back & (run["m_e"] == -1)
+    assert np.all(run.qd[sliding, 0] < 1e-12)
+    assert np.allclose(np.gradient(run.qd[sliding, 0], run.t[sliding])[2:-2], 2.0, rtol=1e-4)
+    assert run.qd[:, 0].min() == pytest.approx(-impact / 2, rel=1e-6)
+
+
+def test_a_start_beyond_a_guard_is_answered_at_once():
+    mech = slider("stiction", 1.0, **DRY)
+    torn = sb.simulate(mech, 0.01, states0={"x_e_z": 1.0})
+    assert [(e.name, e.t) for e in torn.events[:1]] == [("e_breaks", 0.0)]
+    assert torn["x_e_z"][0] == pytest.approx(DRY["level"] / DRY["stiffness"])
+    wrong = sb.simulate(mech, 0.01, qd0={"x": -1.0}, states0={"m_e": 1.0})
+    assert [(e.name, e.t) for e in wrong.events[:1]] == [("e_sticks", 0.0)]
+    resting = sb.simulate(mech, 0.01, states0={"m_e": 1.0})  # it would slide back by its own friction
+    assert [(e.name, e.t) for e in resting.events[:1]] == [("e_sticks", 0.0)]
+
+
+def test_friction_that_holds_no_better_at_rest_than_in_motion():
+    """level = breakaway: where sliding ends, the guard of breaking is zero but for roundings."""
+    mech = slider("stiction", 1.0, **{**DRY, "breakaway": 2.0})
+    run = sb.simulate(mech, 4.0, inputs={"x": "4*sin(2*t)"}, samples=[4.0], **TIGHT)
+    assert run.outcome.ok
+    names = [e.name for e in run.events]
+    assert names == ["e_breaks", "e_sticks"] * (len(names) // 2) + ["e_breaks"] * (len(names) % 2)
+    assert 3 <= len(names) <= 7
