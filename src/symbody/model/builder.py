@@ -140,12 +140,14 @@ class Builder:
         shapes: Sequence[Shape] = (),
         origin: str = "",
         physical: bool = True,
+        coordinates: str = "",
     ) -> Builder:
         """A rigid body: mass (kg), com (3,) m, inertia about the com in body axes (kg m^2).
 
         inertia: 0 | 3 (diagonal) | 6 [Ixx, Ixy, Iyy, Ixz, Iyz, Izz] | 3 x 3. frames: name -> position (3,), or
         {"position":, "rotation":}, or Placement. "auto" makes m_<name>, c_<name>x.., I_<name>xx.., p_<name>_<frame>x..
         With `physical=False` a published tensor that no rigid body has is taken as it is.
+        coordinates: name of a motion of the table that the body itself owns, see `Body`.
         """
         self._check_name("body", name, self._bodies, origin)
         if name == WORLD:
@@ -164,6 +166,7 @@ class Builder:
             tuple(shapes),
             origin,
             physical,
+            coordinates,
         )
         return self
 

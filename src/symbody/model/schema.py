@@ -86,6 +86,7 @@ PIECES: dict[str, Schema] = {
         "com": _vector("centre of mass in the body frame, m"),
         "inertia": {"$ref": "#/$defs/inertia"},
         "physical": _flag("false: take an inertia tensor that no rigid body has as it is"),
+        "coordinates": _text("a motion of the table that the body itself owns; see docs/extending.md"),
         "frames": _named("frame", "frames fixed to the body: a position, or position and rotation"),
         "shapes": {"type": "array", "items": {"$ref": "#/$defs/shape"}, "description": "what the body looks like"},
     }),

@@ -220,7 +220,7 @@ def _body(builder: Builder, name: str, value: Any, origin: Origin) -> None:
     shapes = data.get("shapes")
     if shapes is not None and not isinstance(shapes, List):
         raise fault(place(origin, "shapes"), f"shapes of body {name!r} are {shown(shapes)}; expected a list.")
-    given = _given(data, ("mass", "com", "inertia", "physical"))
+    given = _given(data, ("mass", "com", "inertia", "physical", "coordinates"))
     made = [_shape(builder, s, f"a shape of body {name!r}", place(origin, "shapes")) for s in shapes or ()]
     builder.body(name, **given, frames=frames, shapes=made, origin=origin)
 

@@ -84,6 +84,8 @@ def _body(body: Body) -> Lines:
         yield f"inertia: {_inertia(body.inertia)}"
     if not body.physical:
         yield "physical: false"
+    if body.coordinates:
+        yield f"coordinates: {_text(body.coordinates)}"
     if body.frames:
         yield "frames:"
         for name, frame in body.frames.items():
