@@ -136,7 +136,9 @@ def record(reference: dict[str, Any], folder: Path | None) -> int:
     """Counts of every robot there is."""
     package = robots_folder()
     every = {"urdf": {} if folder is None else {p.name: p for p in sorted(folder.glob("*.urdf"))}}
-    every["robots"] = {} if package is None else {str(p.relative_to(package)): p for p in sorted(package.rglob("*.urdf"))}
+    every["robots"] = (
+        {} if package is None else {str(p.relative_to(package)): p for p in sorted(package.rglob("*.urdf"))}
+    )
     for group, files in every.items():
         found = {name: measured(HERE.parent, ROBOT, str(path)) for name, path in files.items()}
         rows = {n: {"total": r["total"], "written": r["written"]} for n, r in found.items() if r.get("total")}

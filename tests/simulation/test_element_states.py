@@ -307,3 +307,50 @@ def test_friction_that_holds_no_better_at_rest_than_in_motion():
     names = [e.name for e in run.events]
     assert names == ["e_breaks", "e_sticks"] * (len(names) // 2) + ["e_breaks"] * (len(names) % 2)
     assert 3 <= len(names) <= 7
+
+
+# -- controllers and Systems with modes
+
+
+def thermostat(clocks=()) -> sb.System:
+    """A relay with hysteresis: the effort is +-1 by a mode that position guards turn; it counts its way, too."""
+    x, way, on = sb.symbol("q.x"), sb.symbol("way", "state"), sb.symbol("on")
+    return sb.System(
+        "relay",
+        inputs={"q.x": x, "way": way, "on": on},
+        outputs={"x": 1 - 2 * on, "way_dot": x * x},
+        states={"way": "way_dot"},
+        guards={"high": x - 0.1, "low": x + 0.1},
+        resets={"high.on": 1, "low.on": 0, "high.way": 0 * x},
+        modes={"on": 0.0, "high.direction": 1, "low.direction": -1},
+        clocks=dict(clocks),
+    )
+
+
+def test_a_controller_with_modes_and_events_joins_the_motion():
+    """A relay about a mass: between the guards parabolas, v^2 = 2 x + const."""
+    mech = (
+        Mechanism.builder("m", gravity=[0, 0, 0]).body("m", 1.0).joint("x", "prismatic", "world", "m", axis="x").done()
+    )
+    run = sb.simulate(mech, 3.0, inputs=thermostat(), samples=31, **TIGHT)
+    names = [e.name for e in run.events]
+    assert names[:2] == ["relay_high", "relay_low"]
+    first = np.sqrt(2 * 0.1)  # x = t^2 / 2; then up to rest at 0.2, and from there down to -0.1
+    assert [e.t for e in run.events[:2]] == pytest.approx([first, 2 * first + np.sqrt(2 * 0.3)], abs=1e-8)
+    assert set(run["on"]) == {0.0, 1.0}
+    assert run["way"][run.t > first][0] < 0.1**2 * first  # set back where the relay turns
+    with pytest.raises(DefinitionError, match="clock and guards"):
+        sb.simulate(mech, 1.0, inputs=thermostat({"period": 0.1}))
+
+
+def test_a_system_with_a_mode_runs_by_itself():
+    """A bouncing count: x' = 1 - 2 down, down turns at 1 and 0: a triangle wave of period 2."""
+    x, down = sb.symbol("x", "state"), sb.symbol("down")
+    wave = sb.System(
+        "wave", inputs={"x": x, "down": down}, outputs={"x_dot": 1 - 2 * down}, states={"x": "x_dot"},
+        guards={"top": x - 1, "bottom": x}, resets={"top.down": 1, "bottom.down": 0},
+        modes={"down": 1.0, "top.direction": 1, "bottom.direction": -1},
+    )  # fmt: skip
+    run = sb.simulate(wave, 3.0, states0={"x": 0.5}, samples=[3.0])
+    assert [(e.name, round(e.t, 9)) for e in run.events] == [("bottom", 0.5), ("top", 1.5), ("bottom", 2.5)]
+    assert run["x"][-1] == pytest.approx(0.5)

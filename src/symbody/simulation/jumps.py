@@ -130,11 +130,13 @@ def carried_over(
     chosen = np.array(which, dtype=int)
     ways, g = directions[chosen], bound.guards(t, after)[chosen]
     noise = CARRIED * (np.abs(_gradient(bound, t, after)[chosen]) @ np.maximum(np.abs(after), 1.0))
-    over = ways * g > noise
-    if np.any(np.abs(g) <= noise):
-        over |= (np.abs(g) <= noise) & (ways * guard_rates(bound, t, after)[chosen] > noise)
+    over, on = ways * g > noise, np.abs(g) <= noise
     if before is not None:
-        over &= ways * bound.guards(t, before)[chosen] <= noise
+        # one that was on zero before the jump is that of the event itself, or moves on by itself
+        old = ways * bound.guards(t, before)[chosen]
+        over, on = over & (old <= noise), on & (old < -noise)
+    if on.any():
+        over |= on & (ways * guard_rates(bound, t, after)[chosen] > noise)
     return [int(k) for k in chosen[over & (ways != 0)]]
 
 
