@@ -215,7 +215,7 @@ class _Connecting:
         """The events of a controller, named <controller>_<guard>."""
         for rule in system_events(system):
             name = f"{system.name}_{rule.name}"
-            nodes = {name: rule.guard, **{f"{name}.{renamed[n]}": x for n, x in rule.reset.items()}}
+            nodes: dict[str, Any] = {name: rule.guard, **{f"{name}.{renamed[n]}": x for n, x in rule.reset.items()}}
             made = System(system.name, inputs=system.inputs, outputs=nodes, defaults=system.defaults,
                           parameters=system.parameters).apply(**given)  # fmt: skip
             found = made if len(nodes) > 1 else {name: made}
