@@ -20,13 +20,13 @@ ANALYSE = "symbody.analyse"
 # title, what it is for, names
 GROUPS: list[tuple[str, str, list[str]]] = [
     ("Describe", "A model from a file, from a name, or piece by piece.", [
-        "sb.load", "sb.Mechanism", "symbody.model.builder.Builder", "symbody.model.yaml_writer.write",
+        "sb.load", "sb.save", "sb.Mechanism", "symbody.model.builder.Builder", "symbody.model.yaml_writer.write",
         "symbody.model.urdf_writer.write",
     ]),
     ("Equations", "Verbs that take a Mechanism and give an optimised System.", [
         "sb.inverse_dynamics", "sb.semi_explicit", "sb.forward_dynamics", "sb.kinematics", "sb.energy", "sb.reactions",
         "sb.driven_efforts",
-        "sb.regressor", "sb.base_parameters", "sb.closure", "symbody.loops.assembly.assemble",
+        "sb.regressor", "sb.base_parameters", "sb.closure", "sb.assemble",
     ]),
     ("Trust", "Programs against a reference written apart; energy, power, closed loops.", ["sb.verify"]),
     ("Systems and Kernels", "From expressions with names to programs that run.", [

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from symbody.derived.derived import derived_of, options_key
-from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.errors import ModelError, NameLookupError, nearest, word_argument
 from symbody.expr.arrays import Array, matmul
 from symbody.expr.derivative import jacobian
 from symbody.expr.functions import as_nodes
@@ -173,8 +173,7 @@ def rounds_for(tree: Tree) -> int:
 
 def check_formalism(formalism: str, quantity: str) -> None:
     """Refuse by name, before any symbolic work."""
-    if formalism not in FORMALISMS:
-        raise NameLookupError(f"there is no formalism {formalism!r}. {nearest(formalism, FORMALISMS)}")
+    word_argument("formalism", formalism, FORMALISMS, error=NameLookupError)
     if formalism == "order_n" and quantity == "semi_explicit":
         raise ModelError(
             "formalism 'order_n' never forms the mass matrix; it gives inverse and forward dynamics. "

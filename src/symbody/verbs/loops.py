@@ -16,7 +16,7 @@ import numpy as np
 
 from symbody.derived.derived import derived_of, options_key
 from symbody.derived.partitions import Chosen
-from symbody.errors import ModelError, NameLookupError, argument, nearest
+from symbody.errors import ModelError, NameLookupError, argument, nearest, word_argument
 from symbody.expr.arrays import Array
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import quiet_collector
@@ -109,8 +109,7 @@ def closed_dynamics(
 
 def check_formulation(formulation: Any) -> None:
     """Refuse by name."""
-    if formulation not in FORMULATIONS:
-        raise NameLookupError(f"there is no formulation {formulation!r}. {nearest(str(formulation), FORMULATIONS)}")
+    word_argument("formulation", formulation, FORMULATIONS, error=NameLookupError)
 
 
 def chosen_formulation(problem: ClosedProblem, formulation: str) -> str:
