@@ -24,6 +24,7 @@ GUIDES = [
         "analysis.md",
         "drawing.md",
         "verification.md",
+        "forces.md",
         "extending.md",
     )
 ]

@@ -33,16 +33,18 @@ if TYPE_CHECKING:
     from symbody.codegen.methods import RungeKutta, Splitting
     from symbody.codegen.passport import Kernel
     from symbody.codegen.target_row import Source, Target
+    from symbody.library.force_element import Account, Effect, Event, Field, ForceElement, Mode, Place, State
     from symbody.model.load import Format
     from symbody.simulation.implicit import Diagonal
     from symbody.simulation.makers import Method, Setup
 
 __all__ = [
-    "AND", "ANY", "ATOM", "COMPARE", "NOT", "OR", "POWER", "PRODUCT", "SIGN", "SUM", "Command", "Diagonal", "Format",
-    "Function", "Instructions", "Kernel", "Method", "Notation", "Pass", "RungeKutta", "Setup", "Source", "Splitting",
-    "Target", "add_command", "add_format", "add_function", "add_method", "add_pass", "add_target", "commands",
-    "formats", "functions", "methods", "passes", "remove_command", "remove_format", "remove_function", "remove_method",
-    "remove_pass", "remove_target", "targets",
+    "AND", "ANY", "ATOM", "COMPARE", "NOT", "OR", "POWER", "PRODUCT", "SIGN", "SUM", "Account", "Command", "Diagonal",
+    "Effect", "Event", "Field", "ForceElement", "Format", "Function", "Instructions", "Kernel", "Method", "Mode",
+    "Notation", "Pass", "Place", "RungeKutta", "Setup", "Source", "Splitting", "State", "Target", "add_command",
+    "add_force_element", "add_format", "add_function", "add_method", "add_pass", "add_target", "commands",
+    "force_elements", "formats", "functions", "methods", "passes", "remove_command", "remove_force_element",
+    "remove_format", "remove_function", "remove_method", "remove_pass", "remove_target", "targets",
 ]  # fmt: skip
 
 # -- records that need more than expressions: found when asked for
@@ -58,6 +60,10 @@ _LATER = {
     "Source": "symbody.codegen.target_row",
     "Splitting": "symbody.codegen.methods",
     "Target": "symbody.codegen.target_row",
+    **dict.fromkeys(
+        ("Account", "Effect", "Event", "Field", "ForceElement", "Mode", "Place", "State"),
+        "symbody.library.force_element",
+    ),
 }
 
 
@@ -143,6 +149,30 @@ def targets() -> dict[str, Target]:
     from symbody.codegen.targets import TARGETS
 
     return dict(TARGETS)
+
+
+# -- force elements
+
+
+def add_force_element(row: ForceElement) -> None:
+    """Enter a kind of force element: models, programs, simulation, linear models and certificate know it by its row."""
+    from symbody.library.force_elements import add_row
+
+    add_row(row)
+
+
+def remove_force_element(kind: str) -> None:
+    """Take an added kind away. Mechanisms that have such elements cannot be used any more."""
+    from symbody.library.force_elements import remove_row
+
+    remove_row(kind)
+
+
+def force_elements() -> dict[str, ForceElement]:
+    """All rows by kind, symbody's own first."""
+    from symbody.library.force_elements import FORCE_ELEMENTS
+
+    return dict(FORCE_ELEMENTS)
 
 
 # -- integration methods

@@ -189,6 +189,7 @@ class Closure:
         pairs = zip(self.blocks, self.factored, strict=True)
         return [x for b, f in pairs if id(f) not in own for x in sound_factors(self.found, b, f)]
 
+    @cached_property
     def _guarded(self) -> tuple[list[Condition], str]:
         """What must hold besides where all blocks have ended, and what to do where it does not."""
         unlocated = self._unlocated()
@@ -202,6 +203,26 @@ class Closure:
         advice = [VELOCITIES] * bool(unlocated) + [BRANCH] * bool(branch)
         return [*unlocated, *branch], " ".join(advice)
 
+    @cached_property
+    def _iterations(self) -> tuple[tuple[tuple[str, Unknowns], ...], list[Any]]:
+        """Name and unknowns of each group; of all groups residuals, steps, and value and limit of their checks.
+
+        The same for all outputs: many programs are written about one Closure before the smallest is taken.
+        """
+        owners = part_of(self.tree.mechanism)
+        solved, roots = [], []
+        for group in self.located:
+            h = [self.found.rows[r].h for r in group.rows]
+            w = cascade(self.found, group.blocks, group.factored, {r: difference(0, x) for r, x in zip(group.rows, h)})
+            mine = unknowns(self.tree, group.columns, w, owners)
+            mine.remedy = remedy(self.found, group.rows, group.columns)
+            mine.checks = [*closed_rows(self.found, group.blocks)]
+            for block, factored in zip(group.blocks, group.factored, strict=True):
+                mine.checks += sound_factors(self.found, block, factored)
+            solved.append((_block_name(self.found, group), mine))
+            roots += [*h, *mine.step, *(x for _, *pair in mine.checks for x in pair)]
+        return tuple(solved), roots
+
     # -- outputs at the solution
 
     def plan(self, outputs: Mapping[str, Any], preset: str = "standard", direct: bool = False, rounds: int = 3) -> Plan:
@@ -210,29 +231,14 @@ class Closure:
         direct: whether dependent velocities are solved for without B.
         """
         with quiet_collector():
-            graph, owners = self.tree.graph, part_of(self.tree.mechanism)
-            solved, roots = [], []
-            for group in self.located:
-                h = [self.found.rows[r].h for r in group.rows]
-                w = cascade(
-                    self.found, group.blocks, group.factored, {r: difference(0, x) for r, x in zip(group.rows, h)}
-                )
-                mine = unknowns(self.tree, group.columns, w, owners)
-                mine.remedy = remedy(self.found, group.rows, group.columns)
-                mine.checks = [*closed_rows(self.found, group.blocks)]
-                for block, factored in zip(group.blocks, group.factored, strict=True):
-                    mine.checks += sound_factors(self.found, block, factored)
-                solved.append((_block_name(self.found, group), mine))
-                roots += [*h, *mine.step, *(x for _, *pair in mine.checks for x in pair)]
-            apart, advice = self._guarded()
-            roots += [x for _, *pair in apart for x in pair]
+            solved, steps = self._iterations
+            apart, advice = self._guarded
+            roots = [*steps, *(x for _, *pair in apart for x in pair)]
             arrays = {n: np.array(a, dtype=object) for n, a in outputs.items()}
-            nodes = as_nodes([graph.zero, *roots, *(x for a in arrays.values() for x in a.flat)])[1:]
+            nodes = as_nodes([self.tree.graph.zero, *roots, *(x for a in arrays.values() for x in a.flat)])[1:]
             nodes = substitute(nodes, self.direct_rates if direct else self.rates)
             nodes, _ = optimize(nodes, preset, rounds=rounds)
-            return Plan(
-                tuple(solved), {n: a.shape for n, a in arrays.items()}, nodes, tuple(c for c, *_ in apart), advice
-            )
+            return Plan(solved, {n: a.shape for n, a in arrays.items()}, nodes, tuple(c for c, *_ in apart), advice)
 
     def bound(
         self, outputs: Mapping[str, Any], preset: str = "standard", direct: bool = False, rounds: int = 3

@@ -37,7 +37,7 @@ FAILURES = {
 
 def kernels(flow: Flow) -> dict[str, Any]:
     """Kernels of a Flow's Systems, made once: rates, project, record, guards."""
-    return {k: kernel_of(s) for k, s in flow.systems.items() if k not in ("balance", "impact", "watch")}
+    return {k: kernel_of(s) for k, s in flow.systems.items() if k not in ("balance", "events", "impact", "watch")}
 
 
 def guards_of(flow: Flow, look: Lookout | None) -> Any:

@@ -32,7 +32,7 @@ from symbody.model.mechanism import Mechanism
 from symbody.simulation.balance import Balance
 from symbody.simulation.connect import Connected, connect
 from symbody.simulation.dry_friction import SLOW
-from symbody.simulation.events import Prepared, When, prepare, system_events, with_switches
+from symbody.simulation.events import Prepared, When, element_events, prepare, system_events, with_switches
 from symbody.simulation.feed import Feed
 from symbody.simulation.field import Field
 from symbody.simulation.flow import Flow, system_flow
@@ -285,7 +285,7 @@ def prepared(
     values, batch = initial_values(flow, start)
     batch = _batch(batch, settings.parameters, flow, assignments)
     if batch is not None:
-        _check_batch(settings.method, bool(rules))
+        _check_batch(settings.method, bool(rules), [rule.name for rule in element_events(flow)])
     # the mass of what falls freely is a parameter of the model, but cancels from its motion
     settings = replace(settings, parameters={n: v for n, v in settings.parameters.items() if n in flow.parameters})
     feed = Feed(connected, t, settings.step, settings.period, batch)
@@ -308,7 +308,8 @@ def prepared(
             mech, formalism, partition, asked is not None, connected, events, settings, x, notes,
             lambda p: made(p)[:2], look,
         )  # fmt: skip
-        acted = bool(assignments) or any(rule.acts for rule in rules) or any(j.mode == "driven" for j in mech.joints)
+        happening = [*element_events(flow), *rules]
+        acted = bool(assignments) or any(r.acts for r in happening) or any(j.mode == "driven" for j in mech.joints)
         if watch is not None and not acted:
             watch.balance = Balance(mech, settings.parameters)
         if watch is not None:
@@ -334,9 +335,10 @@ def _connected(
     flow = open_flow(mech, formalism, outputs, inputs, METHODS[settings.method].unsolved, partition, settings.slow)
     if isinstance(mech, System):
         rules = [*system_events(mech), *rules]
-    flow, inputs, given = _switched(flow, rules, inputs, given)
+    flow, inputs, given = _switched(flow, [*element_events(flow), *rules], inputs, given)
     assignments = read_inputs(flow, inputs)
     connected = connect(flow, assignments, continuous=_continuous(settings, assignments))
+    rules = [*element_events(connected.flow), *rules]
     if not rules:
         return connected, None, assignments, given
     events = prepare(connected.flow, rules)
@@ -563,11 +565,16 @@ def _batch(
     return next(iter(sizes.values()), None)
 
 
-def _check_batch(method: str, events: bool) -> None:
+def _check_batch(method: str, events: bool, own: Sequence[str]) -> None:
     if not METHODS[method].batches:
         raise DefinitionError(f"method {method!r} integrates one state at a time; a batch needs steps of fixed length.")
     if events:
         raise DefinitionError("events are followed for one state at a time; simulate the members of the batch apart.")
+    if own:
+        raise DefinitionError(
+            f"force elements have events ({', '.join(own)}), which are followed for one state at a time; simulate the "
+            "members of the batch apart."
+        )
 
 
 def _consistent(
