@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, SymbodyError, whole_argument
+from symbody.errors import ModelError, SymbodyError, record_argument, whole_argument
 from symbody.loops.partition import Partition
 from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
@@ -46,8 +46,7 @@ def verify(
     partition   of closed loops: names of independent joints, "pivoting", ...; "auto": chosen
     at          positions (nq,) or (k, nq) that are judged besides; those of a closed mechanism are closed first
     """
-    if not isinstance(mechanism, Mechanism):
-        raise ModelError(f"verify() was given {mechanism!r}; expected a Mechanism, as sb.load(name_or_path) gives.")
+    record_argument("verify", mechanism, Mechanism, "a Mechanism, as sb.load(name_or_path) gives")
     whole_argument("states", states, 1, owner="verify", error=ModelError)
     whole_argument("seed", seed, 0, owner="verify", error=ModelError)
     values = given_numbers(mechanism, parameters)
