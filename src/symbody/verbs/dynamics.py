@@ -30,10 +30,10 @@ from symbody.verbs.assemble import has_loops
 
 FORMALISMS = ("auto", "newton_euler", "barycentric", "base", "order_n", "screw", "lagrange")
 
-AUTO_OPTIONS = ("budget", "preset", "tuned", "finalists")
+AUTO_OPTIONS = ("budget", "preset", "tuned", "finalists", "progress")
 
 MANY_LINKS = 30
-SHORT_SEARCH = 1200  # trials of the preset "full"; "auto" searches longer, and once
+SHORT_SEARCH = 1200  # trials of the preset "full" where a formalism is named
 
 CHOICES = {
     "newton_euler": Choice(),
@@ -83,7 +83,8 @@ def inverse_dynamics(
     wrenches    bodies on which a wrench acts from outside: input w_<body> (6,), moment then force, in body axes at the
                 body's origin
     loops       False: the tree that is left when loops are opened
-    options     preset of rewriting; of "auto" also budget, tuned, finalists (see `auto.smallest`)
+    options     preset of rewriting; of "auto" also budget ("quick", a number of candidates, "long" or "stored"),
+                progress, tuned, finalists (see `auto.smallest`)
 
     Closed loops: only independent joints are read in qdd, and q, qd as in `forward_dynamics`. tau is zero on passive
     joints; with more actuators than degrees of freedom it is the smallest, with fewer the outputs are Psi and G of
@@ -134,10 +135,14 @@ def _dynamics(
     options: dict[str, Any],
 ) -> System:
     check_formalism(formalism, quantity)
-    key = (quantity, formalism, parameters, tuple(wrenches), bool(loops), options_key(options))
-    return derived_of(mech).system(
-        key, lambda: _made(mech, quantity, formalism, parameters, tuple(wrenches), loops, options)
-    )
+    known = {name: value for name, value in options.items() if name != "progress"}
+    key = (quantity, formalism, parameters, tuple(wrenches), bool(loops), options_key(known))
+
+    def make() -> System:
+        return _made(mech, quantity, formalism, parameters, tuple(wrenches), loops, options)
+
+    # what is on disk may have changed since it was last asked for
+    return make() if options.get("budget") == "stored" else derived_of(mech).system(key, make)
 
 
 def _made(
