@@ -10,7 +10,7 @@ import numpy as np
 
 from symbody.derived.derived import derived_of, options_key
 from symbody.errors import ModelError, NameLookupError, nearest, word_argument
-from symbody.expr.arrays import Array, matmul
+from symbody.expr.arrays import Array, matmul, scalar_array
 from symbody.expr.derivative import jacobian
 from symbody.expr.functions import as_nodes
 from symbody.expr.node import Node
@@ -309,13 +309,6 @@ def problem_of(
     """The Problem of a Mechanism; kept: as in `build_tree`."""
     made = derived_of(mech).loaded(parameters, wrenches, kept)
     return Problem(mech, made.tree, made.inputs, made.states, made.derivatives, made.modes, made.events, made.units)
-
-
-def scalar_array(node: Node) -> Array:
-    """A node as an array of shape ()."""
-    out = np.empty((), dtype=object)
-    out[()] = node
-    return out
 
 
 def _units(mech: Mechanism) -> dict[str, str]:
