@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symbody.atomic_file import write_whole
-from symbody.errors import FormatError, ModelError, SymbodyError
+from symbody.errors import FormatError, ModelError, SymbodyError, record_argument
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
 from symbody.model.mechanism import Mechanism
@@ -52,8 +52,7 @@ def write_report(
     animation    whether the 3-D view is there; it needs the package meshcat
     others       further sections: title -> text or matplotlib Figure
     """
-    if not isinstance(mech, Mechanism):
-        raise ModelError(f"write_report() was given {mech!r}; expected a Mechanism, as sb.load(name_or_path) gives.")
+    record_argument("write_report", mech, Mechanism, "a Mechanism, as sb.load(name_or_path) gives")
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise FormatError(f"{path} has the suffix {Path(path).suffix!r}; expected .html.")
     given = dict(parameters or {})

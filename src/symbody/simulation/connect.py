@@ -10,13 +10,14 @@ import numpy as np
 
 from symbody.derived.memory import memory_of
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest
+from symbody.expr.arrays import scalar_array, symbols_in
 from symbody.expr.external import External
 from symbody.expr.functions import extern
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.simulation.events import system_events
-from symbody.simulation.flow import Flow, scalar
+from symbody.simulation.flow import Flow
 from symbody.simulation.inputs import Assignment, Control, Feedback, Law, OfTime, Source, checked_values, label_of
 from symbody.simulation.quantities import expression, named_nodes
 from symbody.system.system import System, node_array
@@ -104,9 +105,9 @@ class _Connecting:
         self.assignments = list(assignments)
         self.graph = Graph(flow.name)
         rates = flow.rates
-        self.states = {n: _copied(rates.inputs[n], self.graph) for n in flow.states}
-        self.t = _copied(rates.inputs["t"], self.graph)
-        self.symbols = {n: _copied(rates.inputs[n], self.graph) for n in flow.signals}
+        self.states = {n: symbols_in(self.graph, rates.inputs[n]) for n in flow.states}
+        self.t = symbols_in(self.graph, rates.inputs["t"])
+        self.symbols = {n: symbols_in(self.graph, rates.inputs[n]) for n in flow.signals}
         # values of all inputs of the original Flow, component by component
         self.values = {n: self._default(n) for n in flow.signals}
         self.kept: dict[str, dict[int, Assignment]] = {n: {} for n in flow.signals}
@@ -155,7 +156,7 @@ class _Connecting:
         found = {}
         for name, symbols in self.flow.parameters.items():
             if symbols.shape == ():
-                found[name] = _copied(symbols, self.graph).item()
+                found[name] = symbols_in(self.graph, symbols).item()
         return found
 
     def _call(self, a: Assignment, source: OfTime | Feedback) -> None:
@@ -228,7 +229,7 @@ class _Connecting:
         found: Any = arrays.get(name)
         if found is None:
             single = named_nodes(arrays, self.flow.labels)
-            found = scalar(single[name]) if name in single else None
+            found = scalar_array(single[name]) if name in single else None
         if found is None and self.flow.record is not None and name in self.flow.record.outputs:
             found = self._recorded(name, system, own)
         if found is None:
@@ -244,7 +245,7 @@ class _Connecting:
     def _recorded(self, name: str, system: System, own: Sequence[Assignment]) -> np.ndarray:
         record = self.flow.record
         assert record is not None
-        rated = {n: _copied(a, self.graph) for n, a in record.inputs.items() if n in self.flow.rated}
+        rated = {n: symbols_in(self.graph, a) for n, a in record.inputs.items() if n in self.flow.rated}
         inputs = {**self.states, "t": self.t, **self.symbols, **rated}
         one = System(
             record.name, inputs=record.inputs, outputs={name: record.outputs[name]}, parameters=record.parameters
@@ -299,7 +300,7 @@ class _Connecting:
 
     def _part(self, kind: str, system: System, inputs: Mapping[str, np.ndarray]) -> System:
         """One of the Flow's Systems over the new inputs."""
-        rated = {n: _copied(a, self.graph) for n, a in system.inputs.items() if n in self.flow.rated}
+        rated = {n: symbols_in(self.graph, a) for n, a in system.inputs.items() if n in self.flow.rated}
         given = {**self.states, "t": self.t, **self.values, **rated}
         found = system.apply(**{n: given[n] for n in system.inputs})
         if len(system.outputs) == 1:
@@ -363,18 +364,10 @@ def feedback_arguments(source: Feedback, t: float, states: Mapping[str, np.ndarr
     return q, qd
 
 
-def _copied(symbols: np.ndarray, graph: Graph) -> np.ndarray:
-    """The same symbols in another Graph."""
-    out = np.empty(symbols.shape, dtype=object)
-    for i, s in enumerate(symbols.flat):
-        out.flat[i] = graph.intern(s.op, (), s.data, s.flags)
-    return out
-
-
 def _renamed(symbols: np.ndarray, name: str, old: str, graph: Graph) -> np.ndarray:
     """Symbols of a controller's state: under another name where that one is taken."""
     if name == old:
-        return _copied(symbols, graph)
+        return symbols_in(graph, symbols)
     out = np.empty(symbols.shape, dtype=object)
     for i, s in enumerate(symbols.flat):
         out.flat[i] = graph.symbol(f"{name}_{i + 1}", "state", unit=s.data.unit)

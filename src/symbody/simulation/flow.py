@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import DefinitionError
+from symbody.expr.arrays import scalar_array
 from symbody.system.system import System
 
 
@@ -142,16 +143,9 @@ def shared_inputs(system: System) -> dict[str, np.ndarray]:
     states = {n: system.inputs[n] for n in system.states}
     time = system.inputs.get("t")
     if time is None:
-        time = scalar(system.graph.symbol("t", "time", unit="s"))
+        time = scalar_array(system.graph.symbol("t", "time", unit="s"))
     rest = {n: a for n, a in system.inputs.items() if n not in states and n != "t"}
     return {**states, "t": time, **rest}
-
-
-def scalar(node: Any) -> np.ndarray:
-    """A node as an array of shape ()."""
-    out = np.empty((), dtype=object)
-    out[()] = node
-    return out
 
 
 def components(labels: Sequence[str], size: int, part: str) -> list[int]:

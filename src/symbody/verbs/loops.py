@@ -16,8 +16,8 @@ import numpy as np
 
 from symbody.derived.derived import derived_of, options_key
 from symbody.derived.partitions import Chosen
-from symbody.errors import ModelError, NameLookupError, argument, nearest
-from symbody.expr.arrays import Array
+from symbody.errors import ModelError, NameLookupError, argument, nearest, word_argument
+from symbody.expr.arrays import Array, scalar_array
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import quiet_collector
 from symbody.formalisms.choices import Choice, equations
@@ -46,7 +46,7 @@ from symbody.verbs.closed_problem import (
     closed_problem,
     say_partition,
 )
-from symbody.verbs.dynamics import MANY_LINKS, SOURCES, rounds_for, scalar_array
+from symbody.verbs.dynamics import MANY_LINKS, SOURCES, rounds_for
 
 FORMULATIONS = ("auto", "reduced", "augmented")
 OPTIONS = ("preset", "formulation", "partition", "lam", "alpha", "beta")
@@ -109,8 +109,7 @@ def closed_dynamics(
 
 def check_formulation(formulation: Any) -> None:
     """Refuse by name."""
-    if formulation not in FORMULATIONS:
-        raise NameLookupError(f"there is no formulation {formulation!r}. {nearest(str(formulation), FORMULATIONS)}")
+    word_argument("formulation", formulation, FORMULATIONS, error=NameLookupError)
 
 
 def chosen_formulation(problem: ClosedProblem, formulation: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, SymbodyError, whole_argument
+from symbody.errors import ModelError, SymbodyError, record_argument, whole_argument
 from symbody.loops.partition import Partition
 from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
@@ -50,8 +50,7 @@ def verify(
     Motions that were added by `symbody.extend` are not transcribed in the reference: they are named, and the result
     does not pass.
     """
-    if not isinstance(mechanism, Mechanism):
-        raise ModelError(f"verify() was given {mechanism!r}; expected a Mechanism, as sb.load(name_or_path) gives.")
+    record_argument("verify", mechanism, Mechanism, "a Mechanism, as sb.load(name_or_path) gives")
     whole_argument("states", states, 1, owner="verify", error=ModelError)
     whole_argument("seed", seed, 0, owner="verify", error=ModelError)
     values = given_numbers(mechanism, parameters)
