@@ -26,11 +26,12 @@ GROUPS: list[tuple[str, str, list[str]]] = [
     ("Equations", "Verbs that take a Mechanism and give an optimised System.", [
         "sb.inverse_dynamics", "sb.semi_explicit", "sb.forward_dynamics", "sb.kinematics", "sb.energy", "sb.reactions",
         "sb.driven_efforts",
-        "sb.regressor", "sb.base_parameters", "sb.closure", "symbody.loops.assembly.assemble",
+        "sb.regressor", "sb.base_parameters", "sb.closure", "sb.assemble",
     ]),
     ("Trust", "Programs against a reference written apart; energy, power, closed loops.", ["sb.verify"]),
     ("Systems and Kernels", "From expressions with names to programs that run.", [
-        "sb.System", "symbody.codegen.callable.Kernel", "symbody.lower.count.Counts",
+        "sb.System", "symbody.codegen.passport.Kernel", "symbody.codegen.callable.NativeKernel",
+        "symbody.lower.count.Counts",
     ]),
     ("Motion", "See [simulation.md](simulation.md).", ["sb.simulate", "sb.resume", "sb.When", "sb.Trajectory"]),
     ("Analysis", "See [analysis.md](analysis.md).", [
@@ -55,6 +56,7 @@ GROUPS: list[tuple[str, str, list[str]]] = [
         "sb.asinh", "sb.acosh", "sb.atanh", "sb.exp", "sb.log", "sb.sqrt", "sb.hypot", "sb.sign", "sb.minimum",
         "sb.maximum", "sb.floor", "sb.ceil", "sb.equal",
     ]),
+    ("Extending", "See [extending.md](extending.md).", ["sb.extend"]),
     ("Errors", "See [errors.md](errors.md).", ["sb.SymbodyError"]),
 ]  # fmt: skip
 

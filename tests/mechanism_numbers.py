@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 import symbody as sb
+from symbody.model.coordinates import has_coordinates
 from symbody.model.joints import KINDS
-from symbody.model.mechanism import WORLD, Mechanism, has_coordinates
+from symbody.model.mechanism import WORLD, Mechanism
 
 AXES = {"x": np.array([1.0, 0, 0]), "y": np.array([0, 1.0, 0]), "z": np.array([0, 0, 1.0])}
 
@@ -61,7 +62,8 @@ class Numbers:
         axis = self.value(j.axis)
         moving = j.mode != "locked"
         iq, iv = self.first.get(j.name, (0, 0))
-        for k, (letter, name) in enumerate(KINDS[j.kind].motions(j)):
+        for k, (motion, name) in enumerate(KINDS[j.kind].motions(j)):
+            letter = motion.key
             if letter in "BF":
                 if letter == "F":
                     step = r @ q[iq : iq + 3]

@@ -8,11 +8,14 @@ from fractions import Fraction
 
 from symbody.errors import ExpressionError
 from symbody.expr.arithmetic import add_all, multiply_all, scale
-from symbody.expr.functions import ARITY, call, select
+from symbody.expr.function_row import FUNCTIONS
+from symbody.expr.functions import call, select
 from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, Node
 from symbody.expr.walk import rebuild, topological
 
+# functions that are nodes, with their numbers of arguments
+ARITY = {name: row.arity for name, row in FUNCTIONS.items() if not row.as_power}
 NUMBERS = (0, 1, 2, -3, Fraction(3, 2), Fraction(-1, 7), 0.5, -1e-7, True)
 EXPONENTS = (2, 3, -1, -2, Fraction(1, 2), Fraction(-1, 2), Fraction(2, 3), 0.3, -0.3, Fraction(-3, 2))
 COEFFICIENTS = (2, -3, Fraction(1, 2), Fraction(-5, 3), 0.25, -2.5)

@@ -17,7 +17,16 @@ DOCS = ROOT / "docs"
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
 GUIDES = [
     DOCS / name
-    for name in ("simulation.md", "loops.md", "kinematics.md", "analysis.md", "drawing.md", "verification.md")
+    for name in (
+        "simulation.md",
+        "loops.md",
+        "kinematics.md",
+        "analysis.md",
+        "drawing.md",
+        "verification.md",
+        "forces.md",
+        "extending.md",
+    )
 ]
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md")), *sorted((ROOT / "examples").glob("*.md"))]
 

@@ -18,13 +18,15 @@ PACKAGE = ROOT / "src" / "symbody"
 # A folder imports from lines above its own, never from below, and not from neighbours on the same line.
 LAYERS = (
     ("errors",),
+    ("atomic_file", "regular_file"),
     ("expr",),
-    ("rewrite", "spatial", "system"),
-    ("model", "library"),
+    ("rewrite", "spatial", "system", "library"),
+    ("model",),
     ("formalisms", "bondgraph", "reference"),
     ("loops", "proof"),
     ("lower",),
     ("codegen", "interop"),
+    ("derived",),
     ("verbs",),
     ("simulation",),
     ("analyse", "optimise"),
@@ -33,8 +35,8 @@ LAYERS = (
     ("cli", "studio"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS, start=1) for name in names}
-# of the package itself: they re-export, attach System's delegates, and start the command line
-EXEMPT = {"__init__.py", "__main__.py"}
+# of the package itself: they re-export, attach System's delegates, start the command line, and enter authors' rows
+EXEMPT = {"__init__.py", "__main__.py", "extend.py"}
 NOT_LOADED = ("scipy", "matplotlib", "llvmlite", "yaml", "typer", "rich", "sympy", "symengine", "casadi")
 
 

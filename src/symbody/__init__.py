@@ -60,9 +60,10 @@ if TYPE_CHECKING:
     from symbody.analyse.modes import modes
     from symbody.analyse.sensitivity import sensitivity
     from symbody.analyse.trim import trim
+    from symbody.codegen.grouped import GroupedKernel
+    from symbody.codegen.passport import Kernel
     from symbody.expr.define import define
     from symbody.expr.parse import parse
-    from symbody.loops.assembly import assemble
     from symbody.loops.cutting import recut
     from symbody.lower.count import Counts
     from symbody.model.load import load
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from symbody.simulation.events import When
     from symbody.simulation.simulate import resume, simulate
     from symbody.simulation.trajectory import Trajectory
+    from symbody.verbs.assembly import assemble
     from symbody.verbs.driven_efforts import driven_efforts
     from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
     from symbody.verbs.energy import energy
@@ -111,7 +113,7 @@ _LATER = {
     "inverse_along": "symbody.analyse.along",
     "inverse_kinematics": "symbody.analyse.inverse_kinematics",
     "sensitivity": "symbody.analyse.sensitivity",
-    "assemble": "symbody.loops.assembly",
+    "assemble": "symbody.verbs.assembly",
     "recut": "symbody.loops.cutting",
     "modes": "symbody.analyse.modes",
     "write_report": "symbody.report.report",
@@ -120,11 +122,14 @@ _LATER = {
     "mask": "symbody.rewrite.mask",
     "unmask": "symbody.rewrite.mask",
 }
+_LATER_MODULES = {"extend": "symbody.extend"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
+    if name in _LATER_MODULES:
+        return import_module(_LATER_MODULES[name])
     raise AttributeError(f"module 'symbody' has no attribute {name!r}. {nearest(name, __dir__())}")
 
 
@@ -156,7 +161,7 @@ def _count(self: System) -> Counts:
     return count_system(self)
 
 
-def _compile(self: System, target: str = "native", **options: Any) -> Any:
+def _compile(self: System, target: str = "native", **options: Any) -> Kernel | GroupedKernel:
     """A Kernel: "native" (LLVM, no compiler needed), "python" (interpreter) or "c" (system compiler)."""
     from symbody.codegen.compile import compile_system
 
@@ -230,9 +235,9 @@ for _name, _verb in {
 __all__ = [
     "External", "Graph", "Mechanism", "Node", "SymbodyError", "System", "Trajectory", "When", "acos", "acosh",
     "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "closure", "cos",
-    "cosh", "define", "driven_efforts", "energy", "equal", "equilibrium", "evaluate", "exp", "extern", "floor",
-    "forward_dynamics", "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics", "linearize",
-    "load", "log",
+    "cosh", "define", "driven_efforts", "energy", "equal", "equilibrium", "evaluate", "exp", "extend", "extern",
+    "floor", "forward_dynamics", "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics",
+    "linearize", "load", "log",
     "mask", "maximum", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor", "resume", "select",
     "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve", "sqrt", "substitute", "symbol",
     "symbols", "table", "tan", "tanh", "trim", "unmask", "verify", "write_report",

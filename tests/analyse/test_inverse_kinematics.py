@@ -136,7 +136,7 @@ def test_free_body_with_a_quaternion_goes_to_its_pose():
 def test_closed_loops_stay_closed():
     mech = sb.load("delta")
     frame = next(b.name for b in mech.bodies if "platform" in b.name)
-    from symbody.loops.assembly import assemble
+    from symbody.verbs.assembly import assemble
 
     q = assemble(mech)
     here = np.ravel(sb.kinematics(mech, [frame], quantities=["p"], loops=False).compile()(q))

@@ -9,11 +9,11 @@ import symbody as sb
 from symbody.analyse.linear_system import linear_system
 from symbody.analyse.linearize import Linearizer, linearize
 from symbody.analyse.reduction import LinearClosure, constrained, partition
-from symbody.analyse.tangent import retract, transport, velocity_labels
 from symbody.errors import ModelError, NameLookupError, ShapeError
 from symbody.expr.arrays import matmul
 from symbody.formalisms.kinematics import kinematic_map
 from symbody.formalisms.tree import build_tree
+from symbody.model.coordinates import retract, transport, velocity_labels
 from symbody.model.load import bundled_names
 from symbody.verbs.states import States
 

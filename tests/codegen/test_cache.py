@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import random
+import struct
 import warnings
 from pathlib import Path
 
@@ -10,7 +13,8 @@ import numpy as np
 import pytest
 
 from programs import CUBIC, Builder, pendulum, random_inputs, random_program
-from symbody.codegen import cache
+from symbody.atomic_file import SUFFIX
+from symbody.codegen import cache, secret
 from symbody.codegen.kernel import compile_program
 from symbody.errors import NameLookupError
 from symbody.lower.program import Program
@@ -20,7 +24,14 @@ from symbody.lower.program import Program
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "cache"
     monkeypatch.setenv("SYMBODY_CACHE", str(path))
+    monkeypatch.setenv("SYMBODY_CONFIG", str(tmp_path / "config"))
     return path
+
+
+def forget() -> None:
+    """As a new process would: folders and the secret are looked at again."""
+    cache._checked.cache_clear()
+    secret._secret_of.cache_clear()
 
 
 def never() -> Program:
@@ -79,16 +90,152 @@ def test_damaged_files_are_written_again(folder: Path, damage: str) -> None:
     assert not list(folder.glob("*.part"))
 
 
+def test_an_entry_counts_under_its_own_name_alone(folder: Path) -> None:
+    """Renamed or swapped entries are other programs' numbers: they are compiled anew."""
+    cache.store("one", {"n": 1}, [b"first"])
+    cache.store("two", {"n": 2}, [b"second"])
+    one, two = folder / "one.obj", folder / "two.obj"
+    kept = one.read_bytes()
+    one.write_bytes(two.read_bytes())
+    two.write_bytes(kept)
+    assert cache.load("one") is None
+    assert cache.load("two") is None
+    (folder / "three.obj").write_bytes(kept)
+    assert cache.load("three") is None
+    one.write_bytes(kept)
+    assert cache.load("one") == ({"n": 1}, [b"first"])
+
+
+def test_a_plain_checksum_does_not_make_an_entry(folder: Path) -> None:
+    """Whoever can write the folder knows the format, but not the secret."""
+    cache.store("one", {}, [b"code"])
+    path = folder / "one.obj"
+    rest = path.read_bytes()[len(cache.MAGIC) + cache.MAC :]
+    path.write_bytes(cache.MAGIC + hashlib.sha256(rest).digest() + rest)
+    assert cache.load("one") is None
+    path.write_bytes(cache.MAGIC + bytes(32) + rest)
+    assert cache.load("one") is None
+
+
+def test_an_entry_of_another_secret_is_not_loaded(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.store("one", {}, [b"code"])
+    assert cache.load("one") is not None
+    monkeypatch.setenv("SYMBODY_CONFIG", str(tmp_path / "other"))
+    assert cache.load("one") is None
+
+
+def test_a_forged_header_means_compile_anew(folder: Path) -> None:
+    for text in (b"[]", b"{}", b'{"header": 3, "sizes": []}', b'{"header": {}, "sizes": [1e9]}', b"[" * 2000, b"\xff"):
+        rest = struct.pack("<Q", len(text)) + text
+        cache.store("one", {}, [])
+        (folder / "one.obj").write_bytes(cache.MAGIC + cache._mac("one", rest) + rest)
+        assert cache.load("one") is None
+    rest = struct.pack("<Q", 2**63) + b"{}"
+    (folder / "one.obj").write_bytes(cache.MAGIC + cache._mac("one", rest) + rest)
+    assert cache.load("one") is None
+
+
+def test_no_damaged_entry_is_ever_loaded(folder: Path) -> None:
+    cache.store("one", {"n": 1}, [bytes(range(256)) * 4])
+    path = folder / "one.obj"
+    good = path.read_bytes()
+    rng = random.Random(3)
+    for _ in range(2000):
+        data = bytearray(good)
+        for _ in range(rng.randint(1, 3)):
+            at = rng.randrange(len(data))
+            if rng.random() < 0.5:
+                data[at] ^= 1 << rng.randrange(8)
+            else:
+                del data[at : at + rng.randint(1, 9)]
+        if bytes(data) != good:
+            path.write_bytes(bytes(data))
+            assert cache.load("one") is None
+
+
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-def test_a_directory_that_everyone_can_write_is_not_used(folder: Path) -> None:
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o775, 0o720, 0o702])
+def test_a_directory_that_others_can_write_is_not_used(folder: Path, mode: int) -> None:
     folder.mkdir()
-    folder.chmod(0o777)
-    with pytest.warns(UserWarning, match="W-cache-unused"):
+    folder.chmod(mode)
+    with pytest.warns(UserWarning, match="W-cache-unused.*written by others"):
         compile_program(pendulum())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         compile_program(pendulum())  # warned once
     assert entries(folder) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_link_and_a_parent_that_everyone_can_write_are_not_used(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = tmp_path / "real"
+    real.mkdir(mode=0o700)
+    folder.symlink_to(real)
+    with pytest.warns(UserWarning, match="is a link"):
+        assert cache.directory() is None
+    for mode, used in ((0o777, False), (0o1777, True), (0o770, True)):
+        parent = tmp_path / f"parent{mode:o}"
+        parent.mkdir()
+        parent.chmod(mode)
+        monkeypatch.setenv("SYMBODY_CACHE", str(parent / "cache"))
+        if used:
+            assert cache.directory() is not None
+        else:
+            with pytest.warns(UserWarning, match="everyone can write"):
+                assert cache.directory() is None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions, links and pipes of POSIX")
+def test_what_is_no_plain_entry_of_the_user_is_not_read(folder: Path, tmp_path: Path) -> None:
+    cache.store("one", {}, [b"code"])
+    path = folder / "one.obj"
+    for mode in (0o620, 0o602, 0o666):
+        path.chmod(mode)
+        assert cache.load("one") is None
+    path.chmod(0o600)
+    assert cache.load("one") is not None
+    moved = path.rename(tmp_path / "moved.obj")
+    path.symlink_to(moved)
+    assert cache.load("one") is None
+    path.unlink()
+    os.mkfifo(path)
+    assert cache.load("one") is None  # and does not wait for a writer
+    path.unlink()
+    path.mkdir()
+    assert cache.load("one") is None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.parametrize("fault", ["readable", "short", "link", "read-only folder"])
+def test_a_secret_that_is_none_makes_the_cache_unused(folder: Path, tmp_path: Path, fault: str) -> None:
+    cache.store("one", {}, [b"code"])
+    path = tmp_path / "config" / secret.NAME
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert len(path.read_bytes()) == secret.SIZE
+    if fault == "readable":
+        path.chmod(0o644)
+    elif fault == "short":
+        path.write_bytes(b"short")
+    elif fault == "link":
+        path.symlink_to(path.rename(tmp_path / "moved"))
+    else:
+        path.unlink()
+        path.parent.rmdir()
+        path.parent.write_text("a file where the folder should be")
+    forget()
+    with pytest.warns(UserWarning, match=r"W-cache-unused.*secret"):
+        assert cache.load("one") is None
+
+
+def test_parts_that_a_kill_left_are_removed(folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    (folder / f"abcdefgh{SUFFIX}").write_bytes(b"half")
+    assert cache.directory() == folder
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.skipif(os.name != "posix", reason="owners of POSIX")

@@ -15,12 +15,14 @@ import pytest
 
 from programs import CUBIC, Builder, arcsine, nested_roots, pendulum, random_inputs, random_program, square_root
 from symbody.codegen import partition
-from symbody.codegen.kernel import Kernel, compile_program
+from symbody.codegen.callable import NativeKernel as Kernel
+from symbody.codegen.kernel import compile_program
 from symbody.errors import CompileError, NameLookupError, ShapeError, SolveError
 from symbody.expr.external import External, Piecewise
+from symbody.expr.function_row import FUNCTIONS
 from symbody.lower.fuse import fuse_multiply_add
 from symbody.lower.interpret import interpret
-from symbody.lower.program import BINARY, UNARY, Program
+from symbody.lower.program import Program
 
 
 def native(program: Program, **options: Any) -> Kernel:
@@ -120,11 +122,8 @@ def test_the_same_sine_may_stand_twice() -> None:
 def every_function() -> Program:
     b = Builder("functions")
     (x,), (y,) = b.input("x"), b.input("y")
-    for op in UNARY:
-        b.output(f"{op} x", [b.make(op, x)], ())
-    for op in BINARY:
-        b.output(f"{op}(x, y)", [b.make(op, x, y)], ())
-    b.output("select", [b.make("select", x, y, x)], ())
+    for op, row in FUNCTIONS.items():
+        b.output(op, [b.make(op, *(x, y, x)[: row.arity])], ())
     b.output("select lt", [b.make("select", b.make("lt", x, y), y, x)], ())
     return b.program()
 

@@ -8,7 +8,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from symbody.codegen.kernel import Kernel, compile_program
+from symbody.codegen.callable import NativeKernel as Kernel
+from symbody.codegen.kernel import compile_program
 from symbody.lower.program import OutputPort, Port, Program
 
 

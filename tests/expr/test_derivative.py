@@ -8,7 +8,6 @@ from expressions import random_expressions
 from symbody.errors import ExpressionError, ShapeError
 from symbody.expr.derivative import gradient, hessian, jacobian, jvp, vjp
 from symbody.expr.evaluate import evaluate
-from symbody.expr.partials import PARTIALS
 
 
 @pytest.fixture(autouse=True)
@@ -66,22 +65,6 @@ def test_hessian_is_the_derivative_of_the_gradient_and_symmetric(seed):
             matrix[:, k], complex_step(gradient(outputs[0], xs), point, x), rtol=1e-9, atol=1e-11
         )
     np.testing.assert_array_equal(matrix, matrix.T)
-
-
-REAL_LINE = {"acosh": 1.7, "log": 0.6, "asin": 0.3, "acos": 0.3, "atanh": 0.3}
-
-
-@pytest.mark.parametrize("name", sorted(PARTIALS))
-def test_each_function_has_the_derivative_of_its_difference(name):
-    from symbody.expr.functions import ARITY, call
-
-    xs = sb.symbols("a1:4")[: ARITY[name]]
-    node = call(name, *xs)
-    point = {x: REAL_LINE.get(name, 0.45) + 0.3 * k for k, x in enumerate(xs)}
-    h = 1e-6
-    for x, d in zip(xs, jacobian([node], xs)[0], strict=True):
-        up, down = evaluate(node, {**point, x: point[x] + h}), evaluate(node, {**point, x: point[x] - h})
-        assert evaluate(d, point) == pytest.approx((up - down) / (2 * h), rel=1e-6, abs=1e-8)
 
 
 def test_table_of_symofros_examples():

@@ -9,7 +9,8 @@ import pytest
 from random_nodes import is_settled, random_nodes
 from symbody.errors import NameLookupError, ParseError
 from symbody.expr.evaluate import evaluate
-from symbody.expr.functions import ARITY, call, select, sin, sqrt, table
+from symbody.expr.function_row import FUNCTIONS
+from symbody.expr.functions import call, select, sin, sqrt, table
 from symbody.expr.graph import Graph, symbols
 from symbody.expr.parse import parse
 from symbody.expr.text import to_text
@@ -90,9 +91,9 @@ def test_functions():
     x, y = symbols("x y")
     assert parse("sqrt(x)") is sqrt(x)
     assert parse("select(x < y, x, sin(y))") is select(x < y, x, sin(y))
-    for name, arity in ARITY.items():
+    for name, row in FUNCTIONS.items():
         if name not in ("not", "and", "or"):
-            args = (x, y, x + y)[:arity]
+            args = (x, y, x + y)[: row.arity]
             assert parse(f"{name}({', '.join(to_text(a) for a in args)})") is call(name, *args)
     t = table(x, [0, 1, 3], [0, 2, -1], "cubic")
     assert parse(to_text(t)) is t

@@ -16,7 +16,7 @@ from symbody.formalisms.choices import Choice
 from symbody.model.load import FOLDER, bundled_names, load
 from symbody.verbs.auto import smallest
 from symbody.verbs.check import check_against_newton_euler
-from symbody.verbs.dynamics import FORMALISMS, Problem, forward_dynamics, inverse_dynamics, semi_explicit
+from symbody.verbs.dynamics import FORMALISMS, forward_dynamics, inverse_dynamics, problem_of, semi_explicit
 from symbody.verbs.growth import general_chain
 from symbody.verbs.tuned import pattern, tuned_choices
 
@@ -77,7 +77,9 @@ def test_plain_base_parameters_need_no_search_for_the_lower_targets(name, quanti
 @pytest.mark.parametrize("key", sorted(tuned_choices()))
 def test_choices_on_file_give_the_counts_on_file(key):
     name, quantity, _ = key.split("/")
-    mech = next(m for m in (load(n) for n in MODELS if n.endswith(name)) if pattern(Problem(m).tree, quantity) == key)
+    mech = next(
+        m for m in (load(n) for n in MODELS if n.endswith(name)) if pattern(problem_of(m).tree, quantity) == key
+    )
     found = smallest(mech, quantity)
     assert found.source == "tuned"
     assert found.cost.total <= tuned_choices()[key]["total"]
@@ -150,14 +152,14 @@ def test_time_to_generate_is_linear_in_the_number_of_bodies(formalism):
     """Nodes are counted, not seconds: a chain of twice the length may make at most 2.2 times the nodes."""
     sizes = []
     for n in (15, 30):
-        problem = Problem(general_chain(n))
+        problem = problem_of(general_chain(n))
         problem.outputs("inverse", formalism)
         sizes.append(len(problem.tree.graph))
     assert sizes[1] < 2.2 * sizes[0]
     if formalism == "order_n":
         forward = []
         for n in (15, 30):
-            problem = Problem(general_chain(n))
+            problem = problem_of(general_chain(n))
             problem.outputs("forward", formalism)
             forward.append(len(problem.tree.graph))
         assert forward[1] < 2.2 * forward[0]

@@ -20,7 +20,7 @@ from symbody.formalisms.tree import build_tree
 from symbody.model.joints import KINDS
 from symbody.model.load import load
 from symbody.model.mechanism import Mimic, Rotor
-from symbody.verbs.dynamics import FORMALISMS, Problem, forward_dynamics, inverse_dynamics, semi_explicit
+from symbody.verbs.dynamics import FORMALISMS, forward_dynamics, inverse_dynamics, problem_of, semi_explicit
 
 RECURSIONS = ("newton_euler", "barycentric", "base")
 
@@ -57,7 +57,7 @@ def test_torques_are_those_of_virtual_power(seed):
     mech, (q, qd, qdd) = moving_tree(seed, 1 + seed % 10)
     mass, bias = World(mech).equations(q, qd)
     for formalism in RECURSIONS:
-        problem = Problem(mech)
+        problem = problem_of(mech)
         agree(numbers(problem.tree, problem.outputs("inverse", formalism)["tau"], q, qd, qdd), mass @ qdd + bias)
 
 
@@ -66,7 +66,7 @@ def test_mass_matrix_and_bias_are_those_of_virtual_power(seed):
     mech, (q, qd, _) = moving_tree(seed, 1 + seed % 10)
     mass, bias = World(mech).equations(q, qd)
     for formalism in RECURSIONS:
-        problem = Problem(mech)
+        problem = problem_of(mech)
         found = problem.outputs("semi_explicit", formalism)
         agree(numbers(problem.tree, found["M"], q, qd), mass)
         agree(numbers(problem.tree, found["c"], q, qd), bias)
@@ -77,7 +77,7 @@ def test_a_large_tree_agrees_in_all_formalisms(seed, size):
     mech, (q, qd, qdd) = moving_tree(seed, size)
     mass, bias = World(mech).equations(q, qd)
     for formalism in RECURSIONS:
-        problem = Problem(mech)
+        problem = problem_of(mech)
         agree(numbers(problem.tree, problem.outputs("inverse", formalism)["tau"], q, qd, qdd), mass @ qdd + bias)
 
 
@@ -100,7 +100,7 @@ def test_wrenches_from_outside_are_felt_at_the_body_origin_in_body_axes(seed):
     wrenches = {b: rng.normal(size=6) for b in bodies}
     mass, bias = World(mech).equations(q, qd, wrenches)
     for formalism in ("newton_euler", "base"):
-        problem = Problem(mech, wrenches=bodies)
+        problem = problem_of(mech, wrenches=bodies)
         given = {s: v for b in bodies for s, v in zip(problem.inputs[f"w_{b}"], wrenches[b], strict=True)}
         tree = problem.tree
         values = {s: s.data.default for s in tree.moved.values()} | given
@@ -116,7 +116,7 @@ def test_wrenches_from_outside_are_felt_at_the_body_origin_in_body_axes(seed):
 @pytest.mark.parametrize("seed", range(8))
 def test_torques_are_those_of_pinocchio(seed):
     mech, state = moving_tree(seed + 200, 8, couplings=False, plain=True)
-    problem = Problem(mech)
+    problem = problem_of(mech)
     agree(numbers(problem.tree, problem.outputs("inverse", "base")["tau"], *state), Peer(mech).torques(*state))
 
 
@@ -126,7 +126,7 @@ def test_accelerations_undo_the_torques_of_pinocchio(seed):
     mech, (q, qd, qdd) = moving_tree(seed + 230, 6, kinds=kinds, couplings=False, plain=True, massless=False)
     tau = Peer(mech).torques(q, qd, qdd)
     for formalism in ("newton_euler", "order_n"):
-        problem = Problem(mech)
+        problem = problem_of(mech)
         agree(numbers(problem.tree, problem.outputs("forward", formalism)["qdd"], q, qd, tau=tau), qdd, 1e-8)
 
 
@@ -138,7 +138,7 @@ def test_accelerations_undo_the_torques_of_pinocchio(seed):
 def test_forward_dynamics_inverts_inverse_dynamics(seed, formalism):
     mech, (q, qd, qdd) = moving_tree(seed + 400, 8, couplings=False, massless=False)
     mass, bias = World(mech).equations(q, qd)
-    problem = Problem(mech)
+    problem = problem_of(mech)
     found = numbers(problem.tree, problem.outputs("forward", formalism)["qdd"], q, qd, tau=mass @ qdd + bias)
     # as efforts: an ill-conditioned M magnifies rounding in qdd, not in M qdd
     agree(mass @ found, mass @ qdd, 1e-9)
@@ -186,7 +186,7 @@ def test_all_formalisms_agree_on_followers_and_rotors(seed):
     mech, (q, qd, qdd), mass, bias = coupled_tree(seed + 6000, 4)
     tau = mass @ qdd + bias
     for formalism in ("newton_euler", "barycentric", "base", "order_n", "screw", "lagrange"):
-        problem = Problem(mech)
+        problem = problem_of(mech)
         found = numbers(problem.tree, problem.outputs("forward", formalism)["qdd"], q, qd, tau=tau)
         agree(mass @ found, mass @ qdd)
 
@@ -217,7 +217,7 @@ def test_all_formalisms_agree_on_gyroscopic_rotors_of_leaders_and_followers():
     q, qd, qdd = random_state(mech, 8)
     mass, bias = World(mech).equations(q, qd)
     for formalism in ("newton_euler", "barycentric", "base", "order_n", "screw", "lagrange"):
-        problem = Problem(mech)
+        problem = problem_of(mech)
         tau = numbers(problem.tree, problem.outputs("inverse", formalism)["tau"], q, qd, qdd)
         agree(tau, mass @ qdd + bias)
         agree(numbers(problem.tree, problem.outputs("forward", formalism)["qdd"], q, qd, tau=tau), qdd)
@@ -281,7 +281,7 @@ def test_order_n_stays_linear_with_couplings(kind):
                    com=(0.1, 0, 0.2), inertia=inertia, rotor=rotor)  # fmt: skip
             if kind == "mimic" and k % 2:
                 m.joints[k] = dataclasses.replace(m.joints[k], mimic=Mimic(f"j_b{k - 1}", m.node(0.5), m.node(0)))
-        problem = Problem(m.done())
+        problem = problem_of(m.done())
         problem.outputs("forward", "order_n")
         sizes.append(len(problem.tree.graph))
     assert sizes[1] < 2.2 * sizes[0]
@@ -290,7 +290,7 @@ def test_order_n_stays_linear_with_couplings(kind):
 @pytest.mark.parametrize("seed", range(6))
 def test_mass_matrix_is_symmetric_and_positive_definite(seed):
     mech, (q, qd, _) = moving_tree(seed + 500, 8, massless=False)
-    problem = Problem(mech)
+    problem = problem_of(mech)
     mass = numbers(problem.tree, problem.outputs("semi_explicit", "base")["M"], q, qd)
     np.testing.assert_array_equal(mass, mass.T)
     assert np.min(np.linalg.eigvalsh(mass)) > 0
@@ -312,7 +312,7 @@ def test_screws_and_lagrange_agree_with_newton_euler_in_all_quantities():
     q, qd, qdd = random_state(mech, 4)
     outputs = {}
     for formalism in ("newton_euler", "screw", "lagrange"):
-        problem = Problem(mech)
+        problem = problem_of(mech)
         tau = numbers(problem.tree, problem.outputs("inverse", formalism)["tau"], q, qd, qdd)
         mass = numbers(problem.tree, problem.outputs("semi_explicit", formalism)["M"], q, qd)
         found = numbers(problem.tree, problem.outputs("forward", formalism)["qdd"], q, qd, tau=tau)

@@ -8,7 +8,7 @@ from pinocchio_oracle import Peer, pin
 from symbody.errors import ModelError
 from symbody.formalisms.reactions import reaction
 from symbody.formalisms.tree import build_tree
-from symbody.verbs.assemble import identifier
+from symbody.system.names import identifier
 from symbody.verbs.loops import closure
 
 

@@ -21,7 +21,7 @@ from loops.maximal_motion import consistent, gap, integrated, jacobian, moved
 from loops.maximal_records import WIDTH_V
 from loops.random_mechanisms import CONDITION, Case, make
 from symbody.errors import SymbodyError
-from symbody.verbs.loops import ClosedProblem
+from symbody.verbs.closed_problem import closed_problem
 
 SAME = 1e-8  # relative difference that counts as none
 SENSITIVE, NUDGE = 1e-9, 1e-12  # a start moved by NUDGE that ends farther away than SENSITIVE is not compared
@@ -184,7 +184,7 @@ def judge_forces(case: Case, verdict: Verdict) -> None:
 
 def rows_of(case: Case) -> np.ndarray:
     """(m, nv) J of symbody's rows, to which its multipliers belong."""
-    problem = ClosedProblem(case.mech)
+    problem = closed_problem(case.mech)
     found, tree = problem.found, problem.tree
     values = dict(zip(tree.q, case.q, strict=True))  # no random cut depends on time
     J = np.zeros((len(found.rows), case.world.nv))

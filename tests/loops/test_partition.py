@@ -19,9 +19,10 @@ from symbody.loops.constraints import constraints
 from symbody.loops.heuristic import sparse_choice
 from symbody.loops.numeric import Numeric
 from symbody.loops.partition import choose_partition
-from symbody.loops.redundancy import singularity, velocity_names
+from symbody.loops.redundancy import singularity
 from symbody.loops.search import NEAR, SAME
 from symbody.model.builder import Builder
+from symbody.model.coordinates import velocity_labels
 
 CAR = Path(__file__).parents[3] / "shared" / "data" / "robotran_models" / "car_43.mbs"
 
@@ -31,7 +32,7 @@ def found_in(mechanism):
 
 
 def free_joints(found, partition):
-    names = velocity_names(found)
+    names = velocity_labels(found.tree.mechanism)
     in_loops = found.pattern.any(axis=0)
     return {names[i] for i in partition.independent if in_loops[i]}
 
@@ -314,7 +315,7 @@ def test_predicted_operations_rank_partitions_as_real_programs_do():
     mech = three_rrr(2)
     found = found_in(mech)
     rng = np.random.default_rng(0)
-    names = velocity_names(found)
+    names = velocity_labels(found.tree.mechanism)
     choices = list(combinations(names, 3))
     pairs = []
     for k in rng.permutation(len(choices))[:14]:

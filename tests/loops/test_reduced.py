@@ -22,8 +22,8 @@ from symbody.errors import ModelError
 from symbody.formalisms.choices import Choice
 from symbody.loops.opened import opened
 from symbody.loops.reduced import ROUTES, Route, all_accelerations, independent_accelerations, multipliers, reduce
-from symbody.verbs.closed_problem import closed_motion_equations
-from symbody.verbs.loops import ClosedProblem, closure
+from symbody.verbs.closed_problem import closed_motion_equations, closed_problem
+from symbody.verbs.loops import closure
 
 
 def forward(mech, *arguments, partition="auto", formalism="newton_euler", preset="none", **options):
@@ -146,7 +146,7 @@ def test_all_routes_of_the_reduction_agree(make):
     mech = make()
     world, q, qd, tau = closed_state(mech)
     want, _ = world.acceleration(q, qd, tau)
-    problem = ClosedProblem(mech)
+    problem = closed_problem(mech)
     made, tree = problem.closure(), problem.tree
     equations = opened(tree, Choice(grouping="base"))
     lam = []
@@ -169,7 +169,7 @@ def test_every_route_takes_driven_joints(route):
     qd = world.project(q, np.array([0.4, 1.0, -0.6, 0.3]))
     tau = np.array([0.0, 0.3, 0.0, -0.2])
     want, _ = world.acceleration(q, qd, tau, qdd_driven=[1.7])
-    problem = ClosedProblem(mech, partition=["a", "d"])
+    problem = closed_problem(mech, partition=["a", "d"])
     made = problem.closure()
     outputs = closed_motion_equations(made, "forward", opened(problem.tree, Choice()), route)
     kernel = problem.assemble("forward", made.bound(outputs, "none"), "").compile("python")

@@ -12,10 +12,11 @@ from symbody.errors import ModelError
 from symbody.expr.arrays import is_one, is_zero
 from symbody.expr.graph import Graph
 from symbody.model.builder import Builder
+from symbody.model.coordinates import neutral
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import Mechanism
 from symbody.model.numbers import number_of, numbers_of
-from symbody.model.show import body_poses, rest_coordinates, tree_text
+from symbody.model.show import body_poses, tree_text
 
 
 def single(kind: str, **details) -> Mechanism:
@@ -33,7 +34,7 @@ def test_degrees_of_freedom_are_the_rank_of_the_twist_basis(kind):
     details = {"axis": (1, 2, -1)} if KINDS[kind].needs_axis else {}
     one = single(kind, **details)
     rng = np.random.default_rng(3)
-    q = rest_coordinates(one) + 0.3 * rng.normal(size=one.nq)
+    q = neutral(one) + 0.3 * rng.normal(size=one.nq)
 
     def pose(x):
         rotation, position = body_poses(one, x)["a"]
@@ -66,7 +67,7 @@ def test_rotation_sequences_turn_about_their_axes_in_turn(kind):
     letters = "zx" if kind == "universal" else "zxz"
     one = single(kind, sequence=letters)
     angles = [0.3, -0.5, 0.7][: len(letters)]
-    q = rest_coordinates(one)
+    q = neutral(one)
     q[-len(letters) :] = angles
     expected = np.eye(3)
     for letter, angle in zip(letters, angles):

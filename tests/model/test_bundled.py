@@ -11,8 +11,9 @@ import pytest
 from pinocchio_models import numbers, to_pinocchio
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
+from symbody.model.coordinates import has_coordinates
 from symbody.model.load import FOLDER, bundled_names, load
-from symbody.model.mechanism import Mechanism, has_coordinates
+from symbody.model.mechanism import Mechanism
 from symbody.model.numbers import number_of
 from symbody.model.show import body_poses
 

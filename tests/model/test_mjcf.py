@@ -13,7 +13,7 @@ from symbody.formalisms.efforts import generalized
 from symbody.formalisms.newton_euler import newton_euler
 from symbody.formalisms.tree import build_tree
 from symbody.model import mjcf
-from symbody.model.mechanism import has_coordinates
+from symbody.model.coordinates import has_coordinates
 
 
 def saved(tmp_path, text, name="model.xml"):

@@ -9,9 +9,9 @@ import pytest
 import symbody as sb
 from loops.reference import LoopWorld
 from symbody.formalisms.tree import build_tree
-from symbody.loops.assembly import assemble
 from symbody.loops.constraints import constraints
 from symbody.loops.numeric import Numeric
+from symbody.verbs.assembly import assemble
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
 

@@ -7,7 +7,7 @@ import symbody as sb
 from robots import DESCRIPTIONS, descriptions, pinocchio_state, random_q
 from symbody.errors import ModelError
 from symbody.model import urdf
-from symbody.verbs.assemble import identifier
+from symbody.system.names import identifier
 
 TOLERANCE = 1e-10
 

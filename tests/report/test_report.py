@@ -325,11 +325,12 @@ def test_mathml_escapes_names() -> None:
 @pytest.mark.parametrize("name", ["puma560", "satellite_arm", "human"])
 def test_poses_are_those_of_the_skeleton(name: str) -> None:
     """One batch of compiled kinematics against the body-by-body walk of `model.show`."""
-    from symbody.model.show import body_poses, rest_coordinates
+    from symbody.model.coordinates import neutral
+    from symbody.model.show import body_poses
 
     mech = sb.load(name)
     rng = np.random.default_rng(2)
-    q = rest_coordinates(mech) + 0.3 * rng.normal(size=(4, mech.nq))
+    q = neutral(mech) + 0.3 * rng.normal(size=(4, mech.nq))
     free = [k for k, j in enumerate(mech.joints) if j.kind == "free"]
     if free:
         q[:, 3:7] /= np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from simulation_models import ball, chain, oscillator
+from symbody import atomic_file
 from symbody.errors import DefinitionError, FormatError, NameLookupError
 from symbody.expr.graph import symbols
-from symbody.simulation import whole_file
 from symbody.simulation.events import When
 from symbody.simulation.outcome import Outcome
 from symbody.simulation.simulate import resume, simulate
@@ -90,7 +90,7 @@ def test_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(whole_file.os, "fsync", full)
+    monkeypatch.setattr(atomic_file.os, "fsync", full)
     with pytest.raises(FormatError, match="No space left"):
         simulate(oscillator(), 1.0, 0.01, q0=[2.0], checkpoint=path)
     assert path.read_bytes() == before

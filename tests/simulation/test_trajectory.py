@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from symbody import atomic_file
 from symbody.errors import FormatError, NameLookupError, ShapeError, SymbodyError
-from symbody.simulation import trajectory_files, trajectory_record, whole_file
+from symbody.simulation import trajectory_files, trajectory_record
 from symbody.simulation.outcome import Outcome
 from symbody.simulation.trajectory import Event, Trajectory
 from symbody.simulation.trajectory_files import FORMATS, load_trajectory, save_trajectory
@@ -199,7 +200,7 @@ def test_a_write_that_fails_leaves_the_old_file(
     def fail(_: int) -> None:
         raise fault
 
-    monkeypatch.setattr(whole_file.os, "fsync", fail)
+    monkeypatch.setattr(atomic_file.os, "fsync", fail)
     expected = FormatError if isinstance(fault, OSError) else KeyboardInterrupt
     with pytest.raises(expected):
         save_trajectory(old.replace(model="new"), path)
@@ -414,7 +415,7 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
     device.symlink_to("/dev/null")
     for path in (pipe, device):
         with pytest.raises(FormatError, match="device or a pipe"):
-            whole_file.write_whole(path, b"text")
+            atomic_file.write_whole(path, b"text")
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert device.is_symlink()
     assert {p.name for p in tmp_path.iterdir()} == {"pipe", "device.csv"}
@@ -422,4 +423,4 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
     kept.write_bytes(b"old")
     link = tmp_path / "link.csv"
     link.symlink_to(kept)  # to an ordinary file
-    assert whole_file.write_whole(link, b"new").read_bytes() == b"new"
+    assert atomic_file.write_whole(link, b"new").read_bytes() == b"new"

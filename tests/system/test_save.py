@@ -140,7 +140,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr(os, "replace", full_disk)
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(sb.SymbodyError, match="no space"):
         system.save(path)
     assert path.read_text() == before
     assert list(tmp_path.iterdir()) == [path]

@@ -16,7 +16,8 @@ from loops.closed_models import (
 )
 from loops.reference import LoopWorld
 from symbody.errors import ModelError, NameLookupError
-from symbody.verbs.loops import closure, velocity_names
+from symbody.model.coordinates import velocity_labels
+from symbody.verbs.loops import closure
 
 
 def plain(system, *arguments):
@@ -188,7 +189,7 @@ def test_one_partition_serves_all_verbs():
     mech = rrr(4)
     systems = [sb.forward_dynamics(mech, "base"), sb.semi_explicit(mech, "base"), closure(mech), sb.energy(mech)]
     assert len({s.origins["partition"] for s in systems}) == 1
-    assert velocity_names(mech)[:3] == ["q1", "q2", "q3"]
+    assert velocity_labels(mech)[:3] == ("q1", "q2", "q3")
 
 
 def test_options_are_refused_by_name():

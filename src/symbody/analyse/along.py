@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from symbody.analyse.closed_samples import branch_at, closed_samples
 from symbody.analyse.sampled_motion import SampledMotion, sampled_motion
-from symbody.codegen.compile import compile_system
+from symbody.derived.kernels import kernel_of
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
@@ -20,8 +19,9 @@ from symbody.simulation.mechanism_flow import labels_of, units_of
 from symbody.simulation.outcome import Outcome
 from symbody.simulation.quantities import Quantities, recorded
 from symbody.simulation.trajectory import Trajectory
+from symbody.system.names import identifier
 from symbody.system.system import System
-from symbody.verbs.assemble import has_loops, identifier
+from symbody.verbs.assemble import has_loops
 from symbody.verbs.dynamics import inverse_dynamics
 
 FORMALISM = "base"  # small, and made without a search
@@ -99,16 +99,9 @@ def inverse_along(
     )
 
 
-_ready: WeakKeyDictionary[Mechanism, dict[Any, System]] = WeakKeyDictionary()
-
-
 def _system(mech: Mechanism, formalism: str, partition: Any) -> System:
-    """Inverse dynamics, made once for a Mechanism and a branch of it."""
-    kept = _ready.setdefault(mech, {})
-    if (formalism, partition) not in kept:
-        loops = {"partition": partition} if has_loops(mech) else {}
-        kept[formalism, partition] = inverse_dynamics(mech, formalism, **loops)
-    return kept[formalism, partition]
+    """Inverse dynamics on a branch of a Mechanism."""
+    return inverse_dynamics(mech, formalism, **({"partition": partition} if has_loops(mech) else {}))
 
 
 def _arguments(
@@ -136,12 +129,10 @@ def _arguments(
 def _called(
     system: System, given: Mapping[str, np.ndarray], parameters: Mapping[str, Any], threads: int | None
 ) -> dict[str, np.ndarray]:
-    kernel = compile_system(system)
-    options = {} if threads is None else {"threads": threads}
+    kernel = kernel_of(system)
+    options: dict[str, Any] = {} if threads is None else {"threads": threads}
     own = {n: v for n, v in parameters.items() if n in system.parameters}
-    made = kernel(**{n: given[n] for n in system.inputs}, parameters=own or None, **options)
-    results = [made] if len(system.outputs) == 1 else list(made)
-    return {n: np.asarray(x) for n, x in zip(system.outputs, results, strict=True)}
+    return kernel.call_named(*(given[n] for n in system.inputs), parameters=own or None, **options)
 
 
 def _integral(t: np.ndarray, values: np.ndarray) -> np.ndarray:

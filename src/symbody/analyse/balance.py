@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from symbody.analyse.linear_equations import Equations, linear_equations
 from symbody.analyse.operating_point import coordinates, driven_motion, effort_names, split_inputs, velocities
-from symbody.analyse.tangent import places, retract
-from symbody.codegen.compile import compile_system
+from symbody.derived.derived import derived_of
+from symbody.derived.kernels import quick_kernel
 from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.model.coordinates import retract
 from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 
@@ -39,6 +39,7 @@ class State:
     vary: np.ndarray  # parameters that may be unknown
     lam: np.ndarray
     t: float = 0.0
+    modes: tuple[float, ...] = ()  # of force elements; they are held
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,12 +98,13 @@ class Balance:
         parts = {n.partition(".")[2]: given.pop(n) for n in list(given) if n.startswith("tau.")}
         tau = velocities(mech, "tau", given.pop("tau", None), np.zeros(mech.nv))
         tau = velocities(mech, "tau", parts, tau)
-        arrays = {n: a for n, a in eq.system.inputs.items() if n not in (*STANDARD, *eq.internal)}
+        arrays = {n: a for n, a in eq.system.inputs.items() if n not in (*STANDARD, *eq.internal, *eq.modes)}
         own = split_inputs(given, arrays, "input", mech.name, effort_names(mech))
-        inner = split_inputs(states or {}, {n: np.zeros(()) for n in eq.internal}, "internal state", mech.name)
+        places_of = {n: np.zeros(()) for n in (*eq.internal, *eq.modes)}
+        inner = split_inputs({**eq.starts, **(states or {})}, places_of, "internal state", mech.name)
         q = coordinates(mech, q0, prescribed[0])
-        for p in places(mech):
-            if p.joint.mode == "driven":
+        for p in mech.slots:
+            if p.mode == "driven":
                 q[p.iq : p.iq + p.nq] = prescribed[0][p.iq : p.iq + p.nq]
         defaults = {n: s.data.default for n, s in mech.parameters.items()}
         return State(
@@ -115,6 +117,7 @@ class Balance:
             np.array([float(self.parameters.get(n, defaults[n])) for n in self.vary]),
             np.zeros(len(eq.rows)),
             t,
+            tuple(float(inner[n]) for n in eq.modes),
         )
 
     def moved(self, state: State, step: np.ndarray) -> State:
@@ -125,6 +128,10 @@ class Balance:
             q=retract(self.mech, state.q, step[c["q"]]),
             **{name: getattr(state, name) + step[c[name]] for name in c if name != "q"},
         )
+
+    def inner(self, state: State) -> dict[str, float]:
+        """States and modes of force elements, by name."""
+        return {**dict(zip(self.equations.internal, state.z.tolist())), **dict(zip(self.equations.modes, state.modes))}
 
     def numbers(self, state: State) -> dict[str, float]:
         """Inputs besides tau, by name."""
@@ -178,7 +185,7 @@ class Balance:
         eq, at = self.equations, 0
         arguments: dict[str, Any] = {
             "q": state.q, "qd": state.qd, "qdd": state.qdd, "tau": state.tau, "t": np.array(state.t),
-            "multipliers": state.lam, **dict(zip(eq.internal, state.z)),
+            "multipliers": state.lam, **dict(zip(eq.internal, state.z)), **dict(zip(eq.modes, state.modes)),
         }  # fmt: skip
         for name, array in eq.system.inputs.items():
             if name not in arguments:
@@ -216,7 +223,7 @@ class Balance:
     def velocity_places(self, names: Iterable[str], what: str) -> list[int]:
         """Velocities of joints, or of single labels <joint>.2."""
         out: list[int] = []
-        index = {p.joint.name: range(p.iv, p.iv + p.nv) for p in places(self.mech)}
+        index = {p.owner: range(p.iv, p.iv + p.nv) for p in self.mech.slots}
         index |= {label: range(k, k + 1) for k, label in enumerate(self.equations.labels)}
         for name in [names] if isinstance(names, str) else names:
             if name not in index:
@@ -225,18 +232,11 @@ class Balance:
         return out
 
 
-_ready: WeakKeyDictionary[Mechanism, dict[Any, tuple[Equations, Any]]] = WeakKeyDictionary()
-
-
 def _compiled(mech: Mechanism, outputs: tuple[str, ...], vary: tuple[str, ...], loops: Any) -> tuple[Equations, Any]:
     """Equations and their Kernel, made once for a Mechanism, which never changes."""
-    kept = _ready.setdefault(mech, {})
     key = (outputs, vary, loops if isinstance(loops, str) else tuple(loops))
-    if key not in kept:
-        equations = linear_equations(mech, outputs, vary, loops)
-        # evaluated a few dozen times: code that is quick to make, for one state at a time
-        kept[key] = equations, compile_system(equations.system, level="quick", lanes=1)
-    return kept[key]
+    equations = derived_of(mech).get("linear_equations", key, lambda: linear_equations(mech, outputs, vary, loops))
+    return equations, quick_kernel(equations.system)
 
 
 def _spans(names: Sequence[str], sizes: Sequence[int]) -> dict[str, slice]:

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from symbody.analyse.sampled_motion import SampledMotion
-from symbody.analyse.tangent import places
-from symbody.codegen.compile import compile_system
+from symbody.derived.derived import derived_of
+from symbody.derived.kernels import quick_kernel
+from symbody.derived.partitions import wanted_at
 from symbody.errors import ModelError, SolveError
-from symbody.formalisms.tree import build_tree
-from symbody.loops.assembly import assemble
-from symbody.loops.constraints import constraints
 from symbody.loops.partition import Partition
 from symbody.model.mechanism import Mechanism
-from symbody.system.system import System
 from symbody.verbs.assemble import has_loops
-from symbody.verbs.closed_problem import partition_of, wanted_at
+from symbody.verbs.assembly import assemble
 from symbody.verbs.loops import closure
-
-_ready: WeakKeyDictionary[Mechanism, dict[Any, tuple[System, Any, np.ndarray]]] = WeakKeyDictionary()
 
 
 def branch_at(mech: Mechanism, samples: SampledMotion, parameters: Mapping[str, Any]) -> Any:
@@ -41,11 +35,8 @@ def closed_samples(
 
     The first instant starts from the given q, every other one from the closed q before it: the branch does not change.
     """
-    kept = _ready.setdefault(mech, {})
-    if partition not in kept:
-        made = closure(mech, partition)
-        kept[partition] = made, compile_system(made, level="quick", lanes=1), _dependent(mech, partition)
-    system, kernel, dependent = kept[partition]
+    system = closure(mech, partition)
+    kernel, dependent = quick_kernel(system), _dependent(mech, partition)
     own = {n: v for n, v in parameters.items() if n in system.parameters}
     q, qd = samples.q.copy(), samples.qd.copy()
     for k, t in enumerate(samples.t):
@@ -61,11 +52,10 @@ def closed_samples(
 
 def _dependent(mech: Mechanism, chosen: Any) -> np.ndarray:
     """(nq,) coordinates that the loops determine."""
-    partition = chosen if isinstance(chosen, Partition) else partition_of(mech, constraints(build_tree(mech)), chosen)
+    partition = chosen if isinstance(chosen, Partition) else derived_of(mech).partition(chosen)
     velocities = np.zeros(mech.nv, dtype=bool)
     velocities[list(partition.dependent)] = True
     out = np.zeros(mech.nq, dtype=bool)
-    for p in places(mech):
-        own = velocities[p.iv : p.iv + p.nv]
-        out[p.iq : p.iq + p.nq] = own if p.nq == p.nv else own.any()
+    for p in mech.slots:
+        out[p.q] = velocities[p.v] if p.plain else velocities[p.v].any()
     return out

@@ -11,11 +11,10 @@ import numpy as np
 from symbody.analyse.balance import Balance, State, Value, check_finite
 from symbody.analyse.relaxation import eigenvalues_at_rest, relax
 from symbody.analyse.steady import Ended, Solved, Task, descend, largest_left, scales, starting_points, with_multipliers
+from symbody.derived.derived import derived_of
 from symbody.errors import ModelError
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
-from symbody.formalisms.tree import build_tree
-from symbody.loops.constraints import constraints
 from symbody.loops.singular import say_singular
 from symbody.model.mechanism import Mechanism
 from symbody.verbs.energy import energy
@@ -194,7 +193,7 @@ def _singular(balance: Balance, state: State) -> str:
     """Which loops are singular there, if any: no linear motion about such a position exists."""
     if not balance.equations.rows:
         return ""
-    found = constraints(build_tree(balance.mech))
+    found = derived_of(balance.mech).constraints()
     closed = found.select([i for i, row in enumerate(found.rows) if row.loop in balance.equations.loops])
     return say_singular(closed, state.q, balance.parameters, state.t)
 
@@ -224,7 +223,7 @@ def _record(
         residual=np.where(loose, force, 0.0),
         outcome=outcome,
         sentence=sentence,
-        states=dict(zip(balance.equations.internal, state.z.tolist())),
+        states=balance.inner(state),
         inputs=balance.numbers(state),
         parameters=balance.parameters,
         eigenvalues=np.zeros(0, dtype=complex) if found is None else found,
@@ -255,7 +254,7 @@ def _potential(balance: Balance, state: State) -> float:
     system = energy(balance.mech, preset="none", loops=False)
     node = system.outputs["potential"].item()
     given: dict[str, Any] = {"q": state.q, "t": state.t, "tau": state.tau, "qd": state.qd}
-    given |= dict(zip(balance.equations.internal, state.z))
+    given |= balance.inner(state)
     values: dict[Any, Any] = {}
     at = 0
     for name, symbols in system.inputs.items():

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from symbody.analyse.operating_point import coordinates, driven_motion
-from symbody.analyse.tangent import places, retract
-from symbody.codegen.compile import compile_system
+from symbody.derived.derived import derived_of
+from symbody.derived.kernels import quick_kernel
 from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest
 from symbody.expr.walk import free_symbols
-from symbody.formalisms.tree import build_tree
-from symbody.loops.constraints import constraints
+from symbody.model.coordinates import increment, retract
 from symbody.model.given import given_numbers
 from symbody.model.joint_limits import joint_limits
-from symbody.model.joints import KINDS
 from symbody.model.mechanism import Mechanism
 from symbody.spatial.quaternion import matrix_from_quaternion
+from symbody.system.names import identifier
 from symbody.system.system import System, node_array
-from symbody.verbs.assemble import has_loops, identifier
+from symbody.verbs.assemble import has_loops
 from symbody.verbs.kinematics import kinematics
 
 
@@ -107,8 +105,8 @@ class Reaching:
         """(nq,) where the search starts: given, or zero, moved into the limits."""
         law = driven_motion(self.mech, self.t, self.parameters)[0]
         q = coordinates(self.mech, q0, law)
-        for p in places(self.mech):
-            if p.joint.mode == "driven":
+        for p in self.mech.slots:
+            if p.mode == "driven":
                 q[p.iq : p.iq + p.nq] = law[p.iq : p.iq + p.nq]
         if q0 is None:
             outside = (q < self.lower) | (q > self.upper)
@@ -124,18 +122,18 @@ class Reaching:
     def _moving(self) -> np.ndarray:
         """(nq,) coordinates of free velocities."""
         out = np.zeros(self.mech.nq, dtype=bool)
-        for p in places(self.mech):
-            out[p.iq : p.iq + p.nq] = self.free[p.iv : p.iv + p.nv] if p.nq == p.nv else self.free[p.iv]
+        for p in self.mech.slots:
+            out[p.q] = self.free[p.v] if p.plain else self.free[p.iv]
         return out
 
     def blocked(self, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """(nv,) velocities at a limit that the direction (nv,) would leave."""
         out = np.zeros(self.mech.nv, dtype=bool)
-        for p in places(self.mech):
-            if p.nq == p.nv:
-                at, way = q[p.iq : p.iq + p.nq], direction[p.iv : p.iv + p.nv]
-                low, high = self.lower[p.iq : p.iq + p.nq], self.upper[p.iq : p.iq + p.nq]
-                out[p.iv : p.iv + p.nv] = ((at <= low) & (way < 0)) | ((at >= high) & (way > 0))
+        for p in self.mech.slots:
+            if p.plain:
+                at, way = q[p.q], direction[p.v]
+                low, high = self.lower[p.q], self.upper[p.q]
+                out[p.v] = ((at <= low) & (way < 0)) | ((at >= high) & (way > 0))
         return out
 
     def at_limit(self, q: np.ndarray) -> np.ndarray:
@@ -146,33 +144,20 @@ class Reaching:
     def random(self, q0: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """A configuration somewhere within the limits, or around q0 where there are none."""
         step = np.zeros(self.mech.nv)
-        for p in places(self.mech):
-            letters = [letter for letter, _ in KINDS[p.joint.kind].motions(p.joint)]
+        for p in self.mech.slots:
             for k in range(p.nv):
                 if not self.free[p.iv + k]:
                     continue
-                slides = (letters[0] == "F" and k >= 3) or (p.nq == p.nv and k < len(letters) and letters[k] == "T")
-                step[p.iv + k] = rng.uniform(-1, 1) * (0.5 if slides else math.pi)
-                if p.nq == p.nv:
+                step[p.iv + k] = rng.uniform(-1, 1) * (0.5 if p.rate_units[k] == "m/s" else math.pi)
+                if p.plain:
                     low, high = self.lower[p.iq + k], self.upper[p.iq + k]
                     if np.isfinite(low) and np.isfinite(high) and high - low < 2 * math.pi:
                         step[p.iv + k] = rng.uniform(low, high) - q0[p.iq + k]
         return self.clipped(retract(self.mech, q0, step))
 
     def difference(self, q: np.ndarray, goal: np.ndarray) -> np.ndarray:
-        """(nv,) increments that lead from q to goal; of quaternions the rotation vector in child axes."""
-        out = np.zeros(self.mech.nv)
-        for p in places(self.mech):
-            if p.nq == p.nv:
-                out[p.iv : p.iv + p.nv] = goal[p.iq : p.iq + p.nq] - q[p.iq : p.iq + p.nq]
-                continue
-            R, goal_R = (
-                np.asarray(matrix_from_quaternion(x[p.iq + p.nq - 4 : p.iq + p.nq]), dtype=float) for x in (q, goal)
-            )
-            out[p.iv : p.iv + 3] = rotation_vector(R.T @ goal_R)
-            if p.nv == 6:
-                out[p.iv + 3 : p.iv + 6] = R.T @ (goal[p.iq : p.iq + 3] - q[p.iq : p.iq + 3])
-        return out
+        """(nv,) increment that leads from q to goal."""
+        return increment(self.mech, q, goal)
 
     # -- errors
 
@@ -238,31 +223,21 @@ class Reaching:
         return {n: np.asarray(x) for n, x in zip(system.outputs, results, strict=True)}
 
 
-_ready: WeakKeyDictionary[Mechanism, dict[Any, tuple[System | None, Any]]] = WeakKeyDictionary()
-
-
-def _kept(mech: Mechanism, key: Any, make: Callable[[], System | None]) -> tuple[Any, Any]:
-    """A System and its Kernel, made once for a Mechanism, which never changes."""
-    known = _ready.setdefault(mech, {})
-    if key not in known:
-        system = make()
-        known[key] = system, None if system is None else compile_system(system, level="quick", lanes=1)
-    return known[key]
-
-
 def _frame_motions(mech: Mechanism, frames: tuple[str, ...]) -> tuple[System, Any]:
     """(q, qd) -> R, p, J of frames of the opened tree."""
-    return _kept(mech, frames, lambda: kinematics(mech, list(frames), quantities=("R", "p", "J"), loops=False))
+    system = kinematics(mech, list(frames), quantities=("R", "p", "J"), loops=False)
+    return system, quick_kernel(system)
 
 
 def _loop_rows(mech: Mechanism) -> tuple[System | None, Any]:
-    return _kept(mech, "loops", lambda: _loop_system(mech))
+    system = derived_of(mech).get("loop_rows", (), lambda: _loop_system(mech))
+    return system, None if system is None else quick_kernel(system)
 
 
 def _loop_system(mech: Mechanism) -> System | None:
     """(q[, t]) -> h, J of the loops that are never switched; conditions on velocities alone bind no q."""
-    tree = build_tree(mech)
-    found = constraints(tree)
+    found = derived_of(mech).own_constraints()
+    tree = found.tree
     found = found.select([i for i, row in enumerate(found.rows) if row.h is not None and row.switch is None])
     if not found.rows:
         return None
@@ -277,10 +252,10 @@ def _loop_system(mech: Mechanism) -> System | None:
 def _bounds(mech: Mechanism, limits: bool) -> tuple[np.ndarray, np.ndarray]:
     lower, upper = np.full(mech.nq, -math.inf), np.full(mech.nq, math.inf)
     known = joint_limits(mech)
-    for p in places(mech):
-        if limits and p.nq == p.nv:
+    for p in mech.slots:
+        if limits and p.joint is not None and p.plain:
             span = slice(p.iq, p.iq + p.nq - (p.joint.elastic is not None))
-            own = known[p.joint.name]
+            own = known[p.owner]
             lower[span] = -math.inf if own.lower is None else own.lower
             upper[span] = math.inf if own.upper is None else own.upper
     return lower, upper
@@ -289,13 +264,13 @@ def _bounds(mech: Mechanism, limits: bool) -> tuple[np.ndarray, np.ndarray]:
 def _free(mech: Mechanism, fixed: Any) -> np.ndarray:
     """(nv,) velocities that may move: not those of fixed and driven joints, nor deflections of elastic ones."""
     out = np.ones(mech.nv, dtype=bool)
-    known = {p.joint.name: p for p in places(mech)}
+    known = {p.owner: p for p in mech.slots}
     for name in [fixed] if isinstance(fixed, str) else fixed:
         if name not in known:
             raise NameLookupError(f"fixed of {mech.name} names {name!r}. {nearest(str(name), known)}")
         out[known[name].iv : known[name].iv + known[name].nv] = False
     for p in known.values():
-        if p.joint.mode == "driven":
+        if p.mode == "driven":
             out[p.iv : p.iv + p.nv] = False
     out[list(mech.elastic_velocities)] = False
     if not out.any():

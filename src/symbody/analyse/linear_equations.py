@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from symbody.analyse.linear_outputs import Chooser, component_names
-from symbody.analyse.tangent import places, velocity_labels
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.arrays import Array, is_zero, matmul
 from symbody.expr.derivative import Tangent, tangents
@@ -19,12 +18,14 @@ from symbody.expr.walk import free_symbols
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.kinematics import kinematic_map
 from symbody.formalisms.tree import Tree
-from symbody.loops.constraints import constraints
 from symbody.loops.row import Row
+from symbody.model.coordinates import velocity_labels
 from symbody.model.mechanism import Mechanism
+from symbody.system.names import identifier
 from symbody.system.system import System, node_array
-from symbody.verbs.assemble import identifier
-from symbody.verbs.dynamics import Problem
+from symbody.verbs.assemble import has_loops
+from symbody.verbs.closed_problem import ClosedProblem, closed_problem
+from symbody.verbs.dynamics import Problem, problem_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,8 @@ class Equations:
     rows         names of the loop constraints that are closed; the System has the input multipliers then, and
                  the outputs h, J, G = d(J^T lam)/dq, and derivatives of their rates
     actuated     indices of the velocities whose efforts are inputs; driven: of those that are prescribed
+    modes        of force elements: inputs of the System that are held, no inputs of the linear model
+    starts       initial values of internal states and modes
     """
 
     system: System
@@ -45,6 +48,8 @@ class Equations:
     inputs: tuple[str, ...]
     internal: tuple[str, ...]
     outputs: tuple[str, ...]
+    modes: tuple[str, ...] = ()
+    starts: Mapping[str, float] = field(default_factory=dict)
     rows: tuple[str, ...] = ()
     rolling: tuple[bool, ...] = ()
     loops: tuple[str, ...] = ()  # cuts and couplings that the rows belong to
@@ -73,16 +78,16 @@ def linear_equations(
     """
     if mech.nv == 0:
         raise ModelError(f"{mech.name} has no joint that moves; there are no small motions.")
-    problem = Problem(mech)
+    problem = closed_problem(mech) if has_loops(mech) else problem_of(mech)
     tree, graph = problem.tree, problem.tree.graph
     made = problem.outputs("semi_explicit", formalism)
     n = len(tree.qd)
     mass, c = node_array(made["M"], graph).reshape(n, n), node_array(made["c"], graph)
     momentum = node_array(matmul(mass, tree.qdd), graph) if n else c
     driven = driven_velocities(tree)
-    passive = {k for p in places(mech) if p.joint.mode == "passive" for k in range(p.iv, p.iv + p.nv)}
+    passive = {k for p in mech.slots if p.mode == "passive" for k in range(p.iv, p.iv + p.nv)}
     actuated = [k for k in range(n) if k not in passive and k not in driven]
-    found = closed_rows(tree, loops)
+    found = closed_rows(problem, loops)
     needed = {k: None if found else momentum[k] + c[k] for k in driven}
     chosen = Chooser(problem, needed).choose(outputs)
     labels = velocity_labels(mech)
@@ -135,14 +140,16 @@ def linear_equations(
     system = _system(problem, {name: x for name, x in matrices.items() if x.size}, lam)
     return Equations(
         system, labels, tuple(actuated), tuple(driven), tuple(inputs), tuple(internal), tuple(chosen.names),
+        tuple(problem.modes),
+        {n: a.item().data.default or 0.0 for n, a in {**problem.states, **problem.modes}.items()},
         tuple(row.name for row in found), tuple(row.h is None for row in found),
         tuple(dict.fromkeys(row.loop for row in found)),
     )  # fmt: skip
 
 
-def closed_rows(tree: Tree, loops: Any) -> list[Row]:
+def closed_rows(problem: Problem, loops: Any) -> list[Row]:
     """Constraints of the cuts and couplings that are closed."""
-    mech = tree.mechanism
+    mech = problem.mech
     everything = {c.name: c.switched for c in mech.cuts} | {c.name: c.switched for c in mech.couplings}
     if isinstance(loops, str) and loops in ("closed", "permanent", "open"):
         chosen = {
@@ -154,9 +161,9 @@ def closed_rows(tree: Tree, loops: Any) -> list[Row]:
             if name not in everything:
                 known = ["closed", "permanent", "open", *everything]
                 raise NameLookupError(f"{mech.name} has no loop {name!r}. {nearest(str(name), known)}")
-    if not chosen:
+    if not isinstance(problem, ClosedProblem):
         return []
-    return [row for row in constraints(tree).rows if row.loop in chosen]
+    return [row for row in problem.found.rows if row.loop in chosen]
 
 
 def _constraint_nodes(tree: Tree, rows: Sequence[Row], lam: Array) -> dict[str, Array]:
@@ -231,7 +238,7 @@ def _parameter(problem: Problem, name: str) -> Node:
 def _system(problem: Problem, outputs: dict[str, Array], lam: Array) -> System:
     tree = problem.tree
     inputs: dict[str, Array] = {"q": tree.q, "qd": tree.qd, "qdd": tree.qdd, "tau": tree.tau}
-    inputs |= {**problem.inputs, **problem.states, "multipliers": lam}
+    inputs |= {**problem.inputs, **problem.states, **problem.modes, "multipliers": lam}
     nodes = [x for a in outputs.values() for x in a.flat]
     time = [s for s in free_symbols(nodes) if s.data.role == "time"]
     if time:

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from symbody.analyse.tangent import coordinate_labels, places, velocity_labels
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.arrays import Array
 from symbody.expr.node import Node
@@ -25,6 +24,7 @@ from symbody.formalisms.forces import wrenches
 from symbody.formalisms.frames import frame
 from symbody.formalisms.kinematics import frame_motions
 from symbody.formalisms.tree import Tree
+from symbody.model.coordinates import coordinate_labels, velocity_labels
 from symbody.verbs.dynamics import Problem
 
 MOTIONS = {"p": "position", "v": "velocity", "a": "acceleration", "omega": "omega", "alpha": "alpha"}
@@ -57,9 +57,9 @@ class Chooser:
         self.shared = {f"tau.{labels[k]}" for k, x in needed.items() if x is None}
         self.increments = {f"q.{n}": k for k, n in enumerate(labels)}
         self.coordinates = {f"q.{n}": x for n, x in zip(coordinate_labels(tree.mechanism), tree.q)}
-        own = [p for p in places(tree.mechanism) if p.nq == p.nv]
+        own = [p for p in tree.mechanism.slots if p.plain]
         self.plain = {f"q.{labels[p.iv + k]}" for p in own for k in range(p.nv)}
-        self.signals = {n: x for given in (problem.inputs, problem.states) for n, x in _each(given)}
+        self.signals = {n: x for given in (problem.inputs, problem.states, problem.modes) for n, x in _each(given)}
         self.observed: dict[str, Any] = wrenches(tree).outputs if tree.mechanism.forces else {}
         self.found = Outputs()
 

@@ -20,18 +20,17 @@ from symbody.analyse.operating_point import (
 )
 from symbody.analyse.reduction import LinearClosure, constrained, is_well_placed, without_driven
 from symbody.analyse.state_space import indices
-from symbody.analyse.tangent import places, retract, transport
-from symbody.codegen.compile import compile_system
+from symbody.derived.derived import derived_of
+from symbody.derived.kernels import quick_kernel
 from symbody.errors import ModelError, SolveError, SymbodyError
-from symbody.formalisms.tree import build_tree
 from symbody.loops.assembly import assemble_keeping
-from symbody.loops.constraints import Constraints, constraints
+from symbody.loops.constraints import Constraints
 from symbody.loops.singular import say_singular, say_unsolved
 from symbody.lower.optimize import optimize_system
+from symbody.model.coordinates import retract, transport
 from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import System
-from symbody.verbs.closed_problem import partition_of
 
 _STANDARD = ("q", "qd", "qdd", "tau", "t", "multipliers")  # inputs that every linear model has
 DRIVEN = ("held", "input", "parts")
@@ -65,7 +64,8 @@ def linearize(
                  is not, the efforts are those that the motion needs
     outputs      texts, see `linear_outputs`: "q", "p.<sensor>", "<element>_F", expressions; None: q and qd
     parameters   values in place of the defaults
-    states       values of internal states of force elements; zero where none is given
+    states       values of internal states of force elements in place of their initial ones, and of their modes, which
+                 are held: the linear model is that of the motion between events
     vary         parameters that count as inputs too, after all others
     driven       what becomes of driven joints: "held" (they follow their laws), "input" (the position of each is one
                  input, q.<label>, whose rates act too), or "parts" (q, qd, qdd of each as if they were three inputs)
@@ -148,10 +148,10 @@ class Linearizer:
         tau, given = self._efforts(given)
         arguments: dict[str, Any] = {"q": q, "qd": qd, "qdd": np.zeros(mech.nv), "tau": np.zeros(mech.nv), "t": t}
         arguments["multipliers"] = np.zeros(len(eq.rows))
-        own = [n for n in eq.system.inputs if n not in (*arguments, *eq.internal)]
+        own = [n for n in eq.system.inputs if n not in (*arguments, *eq.internal, *eq.modes)]
         arguments |= split_inputs(given, {n: eq.system.inputs[n] for n in own}, "input", mech.name, effort_names(mech))
-        inner = {n: eq.system.inputs[n] for n in eq.internal if n in eq.system.inputs}
-        arguments |= split_inputs(states or {}, inner, "internal state", mech.name)
+        inner = {n: eq.system.inputs[n] for n in (*eq.internal, *eq.modes) if n in eq.system.inputs}
+        arguments |= split_inputs({**eq.starts, **(states or {})}, inner, "internal state", mech.name)
         notes = self._close(arguments, values, q0, qd0) if eq.rows else []
         if eq.rows:
             self._check_position(arguments, values)
@@ -177,7 +177,7 @@ class Linearizer:
         if eq.rows:
             residual = residual - found["J"].T @ arguments["multipliers"]
         u0 = [*tau[list(eq.actuated)]]
-        u0 += [x for name in eq.system.inputs if name in arguments and name not in _STANDARD + eq.internal
+        u0 += [x for name in eq.system.inputs if name in arguments and name not in (*_STANDARD, *eq.internal, *eq.modes)
                for x in np.ravel(arguments[name])]  # fmt: skip
         u0 += [float(values.get(name, mech.parameters[name].data.default)) for name in self.vary]
         linear = Linear(
@@ -205,7 +205,7 @@ class Linearizer:
                 found["acceleration_v"], self._independent(found["J"]), eq.driven, np.array(eq.rolling),
             )  # fmt: skip
             linear = constrained(linear, closure)
-        first = {p.iv + k: p.iq + k for p in places(mech) if p.nq == p.nv for k in range(p.nv)}
+        first = {p.iv + k: p.iq + k for p in mech.slots if p.plain for k in range(p.nv)}
         at = [q[first[k]] if k in first else 0.0 for k in eq.driven]
         motion = (np.array(at), qd[list(eq.driven)], qdd[list(eq.driven)])
         return without_driven(linear, [eq.labels[k] for k in eq.driven], motion, self.driven)
@@ -231,7 +231,7 @@ class Linearizer:
     def _closed_constraints(self) -> Constraints:
         """Those of the cuts and couplings that are closed."""
         if self._constraints is None:
-            self._constraints = constraints(build_tree(self.mech))
+            self._constraints = derived_of(self.mech).constraints()
         rows = self._constraints.rows
         return self._constraints.select([i for i, row in enumerate(rows) if row.loop in self.equations.loops])
 
@@ -239,9 +239,8 @@ class Linearizer:
         """Velocities that are kept: those named, else those of the other verbs if they fit here, else None."""
         if self.independent is not None or any(self.equations.rolling):
             return self.independent
-        found = constraints(build_tree(self.mech))
         try:
-            usual = partition_of(self.mech, found).independent
+            usual = derived_of(self.mech).partition().independent
         except SymbodyError:
             return None
         return usual if is_well_placed(J, usual) else None
@@ -274,10 +273,10 @@ class Linearizer:
         """Assemble q as a simulation does; (nv,) velocities along which it was not moved."""
         mech = self.mech
         if self._constraints is None:
-            self._constraints = constraints(build_tree(mech))
+            self._constraints = derived_of(mech).constraints()
         joints, fixed = [], self.held.copy()
         for p in named_joints(mech, q0):
-            joints.append(p.joint.name)
+            joints.append(p.owner)
             fixed[p.iv : p.iv + p.nv] = True
         numbers = {n: float(v) for n, v in values.items()}
         options: dict[str, Any] = dict(time=arguments["t"], loops=self.equations.loops)
@@ -315,7 +314,7 @@ class Linearizer:
         system = self.equations.system
         if self._kernel is None:
             # evaluated a few times: code that is quick to make, for one state at a time
-            self._kernel = compile_system(system, level="quick", lanes=1)
+            self._kernel = quick_kernel(system)
         chosen = {n: np.asarray(arguments[n], dtype=float) for n in system.inputs}
         made = self._kernel(**chosen, parameters={n: v for n, v in values.items() if n in system.parameters})
         results = [made] if len(system.outputs) == 1 else list(made)
@@ -391,7 +390,7 @@ class Linearizer:
             notes.append("qdd0 does not keep the loops closed; the matrices suppose that it does.")
         if np.abs(found.get("z_dot", np.zeros(1))).max(initial=0.0) > SMALL:
             notes.append("Not an equilibrium: internal states of force elements change.")
-        spans = {p.joint.name: slice(p.iv, p.iv + p.nv) for p in places(self.mech)}
+        spans = {p.owner: slice(p.iv, p.iv + p.nv) for p in self.mech.slots}
         for joint in self.mech.joints:
             moved_by = joint.name if joint.mimic is None else joint.mimic.joint
             if joint.coulomb is not None and moved_by in spans and np.any(linear.qd0[spans[moved_by]] == 0):

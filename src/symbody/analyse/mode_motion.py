@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from symbody.analyse.modes import Modes
-from symbody.analyse.tangent import coordinate_labels, retract, velocity_labels
 from symbody.errors import ModelError, ShapeError
+from symbody.model.coordinates import coordinate_labels, retract, velocity_labels
 from symbody.model.mechanism import Mechanism
 from symbody.simulation.trajectory import Trajectory
 

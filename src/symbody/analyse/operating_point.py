@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from symbody.analyse.tangent import Place, coordinate_labels, places, velocity_labels
 from symbody.errors import ModelError, NameLookupError, ShapeError, nearest
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.prescribed import prescribed
+from symbody.model.coordinates import Slot, checked, coordinate_labels, neutral, parts, velocity_labels
 from symbody.model.mechanism import Mechanism
-from symbody.model.show import rest_coordinates
 
 
 def coordinates(mech: Mechanism, given: Any, default: np.ndarray | None = None) -> np.ndarray:
@@ -21,22 +20,18 @@ def coordinates(mech: Mechanism, given: Any, default: np.ndarray | None = None) 
 
     Quaternions are scaled to unit length.
     """
-    start = rest_coordinates(mech) if default is None else default
-    spans = {p.joint.name: slice(p.iq, p.iq + p.nq) for p in places(mech)}
+    start = neutral(mech) if default is None else default
+    spans = {p.owner: slice(p.iq, p.iq + p.nq) for p in mech.slots}
     q = vector("q0", given, start, spans, coordinate_labels(mech), mech.name)
-    for p in places(mech):
-        if p.joint.kind in ("ball", "free"):
-            first = p.iq + (3 if p.joint.kind == "free" else 0)
-            size = np.linalg.norm(q[first : first + 4])
-            if size < 1e-8:
-                raise ModelError(f"the quaternion of joint {p.joint.name!r} in q0 is zero; expected unit length.")
-            q[first : first + 4] /= size
-    return q
+    for part in parts(mech):
+        if part.quaternion and np.linalg.norm(q[part.quaternion]) < 1e-8:
+            raise ModelError(f"the quaternion of joint {part.owner!r} in q0 is zero; expected unit length.")
+    return checked(mech, q)
 
 
 def velocities(mech: Mechanism, name: str, given: Any, default: np.ndarray) -> np.ndarray:
     """(nv,) likewise, for qd0, qdd0 and tau."""
-    spans = {p.joint.name: slice(p.iv, p.iv + p.nv) for p in places(mech)}
+    spans = {p.owner: slice(p.iv, p.iv + p.nv) for p in mech.slots}
     return vector(name, given, default, spans, velocity_labels(mech), mech.name)
 
 
@@ -66,12 +61,12 @@ def vector(
     return out
 
 
-def named_joints(mech: Mechanism, given: Any) -> list[Place]:
+def named_joints(mech: Mechanism, given: Any) -> list[Slot]:
     """Joints for which a mapping has values, of all or of some components; none of other ways to give them."""
     if not isinstance(given, Mapping):
         return []
     stems = {*given, *(str(key).rpartition(".")[0] for key in given)}
-    return [p for p in places(mech) if p.joint.name in stems]
+    return [p for p in mech.slots if p.owner in stems]
 
 
 def named_velocities(mech: Mechanism, given: Any) -> np.ndarray:
@@ -82,14 +77,14 @@ def named_velocities(mech: Mechanism, given: Any) -> np.ndarray:
 
 def driven_motion(mech: Mechanism, t: float, parameters: Mapping[str, Any]) -> tuple[np.ndarray, ...]:
     """(q, qd, qdd) with the laws of driven joints at time t, and zero (unit quaternions) elsewhere."""
-    q, qd, qdd = rest_coordinates(mech), np.zeros(mech.nv), np.zeros(mech.nv)
+    q, qd, qdd = neutral(mech), np.zeros(mech.nv), np.zeros(mech.nv)
     values = {n: parameters.get(n, s.data.default) for n, s in mech.parameters.items()}
-    for p in places(mech):
-        if p.joint.mode != "driven":
+    for p in mech.slots:
+        if p.joint is None or p.mode != "driven":
             continue
         motion = prescribed(p.joint)
-        time = [s for s in free_symbols(p.joint.values) if s.data.role == "time"]
-        known: dict[Any, Any] = {**{n: v for n, v in values.items() if v is not None}, **dict.fromkeys(time, t)}
+        time = [s.data.name for s in free_symbols(p.joint.values) if s.data.role == "time"]
+        known = {**{n: v for n, v in values.items() if v is not None}, **dict.fromkeys(time, t)}
         for out, at, nodes in ((q, p.iq, motion.q), (qd, p.iv, motion.qd), (qdd, p.iv, motion.qdd)):
             out[at : at + len(nodes)] = [float(x) for x in evaluate(nodes, known)]
     return q, qd, qdd

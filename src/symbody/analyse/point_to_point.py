@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from symbody.analyse.operating_point import coordinates, velocities
-from symbody.analyse.tangent import places, velocity_labels
 from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest
 from symbody.library.motions import PEAKS, Motion, bang_bang, cubic, quintic, spline, trapezoid
+from symbody.model.coordinates import velocity_labels
 from symbody.model.joint_limits import joint_limits
 from symbody.model.mechanism import Mechanism
 from symbody.simulation.mechanism_flow import labels_of, units_of
@@ -110,9 +110,9 @@ def limits(mech: Mechanism, name: str, given: Any) -> np.ndarray:
     out = np.full(mech.nv, math.inf)
     if name == "velocity":
         own = joint_limits(mech)
-        for p in places(mech):
-            if own[p.joint.name].velocity:
-                out[p.iv : p.iv + p.nv] = own[p.joint.name].velocity
+        for p in mech.slots:
+            if p.owner in own and own[p.owner].velocity:
+                out[p.v] = own[p.owner].velocity
     if given is None:
         return out
     if isinstance(given, Mapping):
@@ -142,7 +142,7 @@ def _instants(path: Motion, samples: int) -> np.ndarray:
 
 
 def _plain(mech: Mechanism) -> None:
-    turned = [p.joint.name for p in places(mech) if p.nq != p.nv]
+    turned = [p.owner for p in mech.slots if not p.plain]
     if turned:
         raise ModelError(
             f"joint {turned[0]!r} of {mech.name} has a quaternion; these laws move plain coordinates only."

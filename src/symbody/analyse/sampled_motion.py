@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from symbody.analyse.tangent import places
 from symbody.errors import DefinitionError, ModelError, ShapeError
-from symbody.model.joints import KINDS
+from symbody.model.coordinates import parts
 from symbody.model.mechanism import Mechanism
 from symbody.simulation.trajectory import Trajectory
-from symbody.spatial.quaternion import matrix_from_quaternion
 
 DEGREE = 5
 
@@ -83,16 +81,14 @@ def _differentiated(
     rate = curve.derivative()(t)
     speeds, second = np.zeros((len(t), mech.nv)), np.zeros((len(t), mech.nv))
     bends = curve.derivative(2)(t)
-    for p in places(mech):
-        letters = [letter for letter, _ in KINDS[p.joint.kind].motions(p.joint)]
-        if letters in (["B"], ["F"]):
-            speeds[:, p.iv : p.iv + p.nv] = _twists(q[:, p.iq : p.iq + p.nq], rate[:, p.iq : p.iq + p.nq], letters[0])
-            own = speeds if qd is None else qd
-            turned = make_interp_spline(t, own[:, p.iv : p.iv + p.nv], k=DEGREE, axis=0)
-            second[:, p.iv : p.iv + p.nv] = turned.derivative()(t)
-        else:
-            speeds[:, p.iv : p.iv + p.nv] = rate[:, p.iq : p.iq + p.nq]
-            second[:, p.iv : p.iv + p.nv] = bends[:, p.iq : p.iq + p.nq]
+    for p in parts(mech):
+        if p.motion.plain:
+            speeds[:, p.v], second[:, p.v] = rate[:, p.q], bends[:, p.q]
+            continue
+        pairs = zip(q[:, p.q], rate[:, p.q], strict=True)
+        speeds[:, p.v] = [np.asarray(p.motion.velocities_of(x, dx), dtype=float) for x, dx in pairs]
+        own = speeds if qd is None else qd
+        second[:, p.v] = make_interp_spline(t, own[:, p.v], k=DEGREE, axis=0).derivative()(t)
     if qd is not None:
         second = make_interp_spline(t, qd, k=DEGREE, axis=0).derivative()(t)
     return speeds, second
@@ -101,20 +97,9 @@ def _differentiated(
 def _continuous(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """Quaternions with the signs by which neighbours are near each other."""
     out = q.copy()
-    for p in places(mech):
-        if p.joint.kind in ("ball", "free"):
-            part = out[:, p.iq + p.nq - 4 : p.iq + p.nq]
+    for p in parts(mech):
+        if p.quaternion:
+            part = out[:, p.quaternion.start : p.quaternion.stop]
             flips = np.cumprod(np.where((part[1:] * part[:-1]).sum(axis=1) < 0, -1.0, 1.0))
             part[1:] *= flips[:, None]
     return out
-
-
-def _twists(q: np.ndarray, rate: np.ndarray, letter: str) -> np.ndarray:
-    """(n, 3 or 6) velocities in child axes from coordinates and their rates: omega = 2 (conjugate of e) e'."""
-    e, de = q[:, -4:], rate[:, -4:]
-    w, v = e[:, :1], e[:, 1:]
-    omega = 2 * (w * de[:, 1:] - de[:, :1] * v - np.cross(v, de[:, 1:]))
-    if letter == "B":
-        return omega
-    turned = [np.asarray(matrix_from_quaternion(x), dtype=float).T @ p for x, p in zip(e, rate[:, :3])]
-    return np.hstack([omega, np.array(turned)])

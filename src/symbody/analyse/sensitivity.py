@@ -15,8 +15,8 @@ from symbody.model.given import check_given
 from symbody.model.mechanism import Mechanism
 from symbody.simulation.flow import Flow
 from symbody.simulation.trajectory import Trajectory
+from symbody.system.names import identifier
 from symbody.system.system import System, node_array
-from symbody.verbs.assemble import identifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +36,12 @@ def sensitivity_flow(flow: Flow, parameters: Sequence[str]) -> Flow:
                  (or a label, "q.shoulder"); `sensitivity_start` gives the first values
     Recorded quantities get theirs too, d_<quantity>_<name>. Guards come along: S is right until the first event.
     """
+    if flow.events is not None:
+        names = ", ".join(n for n in flow.events.outputs if "." not in n)
+        raise ModelError(
+            f"force elements of {flow.name} have events ({names}), which sensitivities do not pass. Hold the mode: "
+            "replace the element by the law of that mode."
+        )
     chosen = directions(flow, parameters)
     new = {d.name: _symbols(flow, d.name) for d in chosen}
     rates = _augmented(flow, flow.rates, new, chosen, dict(flow.rates.states))
@@ -241,10 +247,10 @@ def sensitivity(
     Where loops are closed, the start of the independent joints of the partition is held fixed, and the others follow.
     The partition does not change on the way.
     """
+    from symbody.derived.partitions import wanted_at
     from symbody.simulation.formulation import Augmented
     from symbody.simulation.mechanism_flow import mechanism_flow
     from symbody.simulation.simulate import simulate
-    from symbody.verbs.closed_problem import wanted_at
 
     check_given(mech, values)
     pieces: tuple[Any, ...] = (*mech.cuts, *mech.couplings)

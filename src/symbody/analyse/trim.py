@@ -20,8 +20,8 @@ from symbody.analyse.steady import (
     starting_points,
     with_multipliers,
 )
-from symbody.analyse.tangent import positions
 from symbody.errors import DefinitionError, ModelError, ShapeError
+from symbody.model.coordinates import increment_from_neutral
 from symbody.model.mechanism import Mechanism
 
 
@@ -262,7 +262,9 @@ def _search(balance: Balance, task: Task, state: State, starts: int, seed: int) 
 
 def _record(balance: Balance, task: Task, ended: Ended, tried: int, columns: Mapping[int, str]) -> Trim:
     state, mech = ended.state, balance.mech
-    every = np.concatenate([positions(mech, state.q), *(getattr(state, n) for n in balance.columns if n != "q")])
+    every = np.concatenate(
+        [increment_from_neutral(mech, state.q), *(getattr(state, n) for n in balance.columns if n != "q")]
+    )
     outcome = Solved.FOUND if ended.largest < task.tolerance else Solved.NOT_FOUND
     if not outcome.ok and len(task.rows) > len(task.columns):
         outcome = Solved.LEAST_SQUARES
@@ -282,7 +284,7 @@ def _record(balance: Balance, task: Task, ended: Ended, tried: int, columns: Map
         remainder=ended.largest,
         multipliers=state.lam,
         inputs=balance.numbers(state),
-        states=dict(zip(balance.equations.internal, state.z.tolist())),
+        states=balance.inner(state),
         parameters={**balance.parameters, **dict(zip(balance.vary, state.vary.tolist()))},
         t=state.t,
         model=mech.name,

@@ -91,6 +91,13 @@ def quantities(incomplete: str) -> list[str]:
     return [n for n in ("inverse", "semi_explicit", "forward") if n.startswith(incomplete)]
 
 
+def targets(incomplete: str) -> list[tuple[str, str]]:
+    """Source targets, with what they write."""
+    from symbody.codegen.targets import TARGETS
+
+    return [(n, row.about) for n, row in TARGETS.items() if row.emit and n.startswith(incomplete)]
+
+
 def schemas(incomplete: str) -> list[str]:
     from symbody.cli.schema import names
 
@@ -104,7 +111,7 @@ def _assignments(incomplete: str, names: list[str]) -> list[str]:
 
 
 def _joint_names(ctx: typer.Context) -> list[str]:
-    from symbody.model.mechanism import has_coordinates
+    from symbody.model.coordinates import has_coordinates
 
     mechanism = _model(ctx)
     return [] if mechanism is None else [j.name for j in mechanism.joints if has_coordinates(j)]

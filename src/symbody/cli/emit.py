@@ -23,6 +23,7 @@ from symbody.cli.common import (
 from symbody.errors import ModelError
 
 if TYPE_CHECKING:
+    from symbody.codegen.target_row import Source, Target
     from symbody.model.mechanism import Mechanism
     from symbody.system.system import System
 
@@ -43,6 +44,12 @@ def emit(
         str,
         typer.Option("--formalism", "-f", autocompletion=completion.formalisms, help="auto, newton_euler, base, ..."),
     ] = "auto",
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target", "-t", autocompletion=completion.targets, help="What to write: c, c_header, llvm, text, ..."
+        ),
+    ] = "c",
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the files, made if needed.")
     ] = Path("."),
@@ -51,13 +58,14 @@ def emit(
     partition: PARTITION = None,
     as_json: AS_JSON = False,
 ) -> None:
-    """Write a model's equations as standalone C99: a header and a source file."""
+    """Write a model's equations as source files: standalone C99 (a header and a source), or another target."""
+    from symbody.atomic_file import write_whole
     from symbody.cli.assignments import partition_choice
-    from symbody.codegen.c import emit_c
+    from symbody.codegen.target_row import Source
+    from symbody.codegen.targets import target_to_emit
     from symbody.lower.count import count_program
-    from symbody.lower.lowering import lower
-    from symbody.simulation.whole_file import write_whole
 
+    row = target_to_emit(target)
     quantity(name)
     check_formalism(formalism)
     if out.exists() and not out.is_dir():
@@ -65,17 +73,29 @@ def emit(
     mechanism = load_model(model, loops)
     chosen = partition_choice(mechanism, partition) or "auto"
     system = generate(mechanism, name, formalism, chosen)
-    program = lower(system)
-    files = emit_c(program, certificate=_certificate(mechanism, name, system, chosen) if certify else None)
+    source = Source(system)
+    files = _files(row, source, _certificate(mechanism, name, system, chosen) if certify else None)
     out.mkdir(parents=True, exist_ok=True)
     paths = [str(write_whole(out / file, text.encode())) for file, text in files.items()]
-    counts = count_program(program)
+    counts = count_program(source.program)
     if as_json:
         print_json({"model": mechanism.name, "program": system.name, "files": paths, "total": counts.total})
         return
     print(f"{system.name}: {counts}")
     for p in paths:
         print(p)
+
+
+def _files(row: Target, source: Source, certificate: str | None) -> dict[str, str]:
+    """Files of the target; a certificate that they cannot carry stands beside them."""
+    from symbody.codegen.c_text import identifier
+
+    assert row.emit is not None
+    if certificate is None:
+        return row.emit(source)
+    if row.certificate:
+        return row.emit(source, certificate=certificate)
+    return {**row.emit(source), f"{identifier(source.system.name)}_certificate.txt": f"{certificate}\n"}
 
 
 def _certificate(mechanism: Mechanism, name: str, system: System, partition: Any) -> str:

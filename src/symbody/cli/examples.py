@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from symbody.cli import completion
 from symbody.cli.common import AS_JSON, counted, print_json, sentences
 from symbody.cli.files import check_overwrite, check_target
-from symbody.errors import ModelError, NameLookupError, nearest
-
-if TYPE_CHECKING:
-    from symbody.model.mechanism import Mechanism
+from symbody.errors import NameLookupError, nearest
 
 LONGEST = 90  # characters of a description in the list
 
@@ -81,19 +78,15 @@ def _print_one(row: dict[str, Any]) -> None:
 
 def example(name: str) -> dict[str, Any]:
     """A bundled model in one row."""
-    from symbody.model.load import FOLDER, load
+    from symbody.cli.bundled_facts import facts
+    from symbody.model.load import FOLDER
 
-    mechanism = load(name)
     comment = leading_comment((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
     return {
         "name": name,
-        "bodies": len(mechanism.bodies),
-        "nv": mechanism.nv,
-        "mobility": quick_mobility(mechanism),
-        "closures": len(mechanism.cuts) + len(mechanism.couplings),
+        **facts(name),
         "description": _first_sentence(comment),
         "comment": comment,
-        "source": mechanism.source,
     }
 
 
@@ -113,31 +106,13 @@ def _first_sentence(comment: str) -> str:
     return found[1] if found else flat
 
 
-def quick_mobility(mechanism: Mechanism) -> int | None:
-    """Degrees of freedom from the structure of the loops; None where it does not tell."""
-    from symbody.formalisms.explicit import driven_velocities
-    from symbody.formalisms.tree import build_tree
-
-    tree = build_tree(mechanism)
-    driven = len(driven_velocities(tree))
-    if not (mechanism.cuts or mechanism.couplings):
-        return mechanism.nv - driven
-    from symbody.loops.constraints import constraints
-    from symbody.loops.partition import choose_partition
-
-    try:
-        return len(choose_partition(constraints(tree), "heuristic").independent) - driven
-    except ModelError:
-        return None
-
-
 # -- copies
 
 
 def copy_model(name: str, target: Path, force: bool) -> list[Path]:
     """Copy a bundled file and what it includes; a target without .yaml is a folder."""
+    from symbody.atomic_file import write_whole
     from symbody.model.load import FOLDER
-    from symbody.simulation.whole_file import write_whole
 
     file = target if target.suffix.lower() in (".yaml", ".yml") and not target.is_dir() else target / f"{name}.yaml"
     pairs = [(FOLDER / f"{name}.yaml", file), *((FOLDER / part, file.parent / part) for part in _included(name))]

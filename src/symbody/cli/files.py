@@ -60,7 +60,7 @@ def save_figure(figure: Any, path: Path) -> None:
     """A matplotlib Figure as .png, .svg or .pdf."""
     import io
 
-    from symbody.simulation.whole_file import write_whole
+    from symbody.atomic_file import write_whole
 
     memory = io.BytesIO()
     figure.savefig(memory, format=path.suffix.lower().lstrip("."), dpi=150)

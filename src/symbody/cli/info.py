@@ -152,22 +152,21 @@ def describe_loops(mechanism: Mechanism, wanted: str | list[str] = "auto") -> di
     """Constraints of closed loops, mobility and partition, or why there is no partition; None for a tree."""
     if not (mechanism.cuts or mechanism.couplings):
         return None
-    from symbody.formalisms.tree import build_tree
-    from symbody.loops.constraints import constraints
-    from symbody.verbs.loops import partition_of, velocity_names
+    from symbody.derived.derived import derived_of
+    from symbody.model.coordinates import velocity_labels
 
-    found = constraints(build_tree(mechanism))
+    found = derived_of(mechanism).constraints()
     out: dict[str, Any] = {
         "constraints": len(found.rows), "redundant": [], "switched": [], "mobility": None, "independent": [],
         "blocks": [], "condition": None, "explanation": "", "problem": None,
     }  # fmt: skip
     try:
-        partition = partition_of(mechanism, found, wanted)
+        partition = derived_of(mechanism).partition(wanted)
     except (ModelError, SolveError) as error:
         if wanted != "auto" and isinstance(error, ModelError):
             raise  # joints that are no partition of this model: the mistake is not in the model
         return {**out, "problem": str(error)}
-    names = velocity_names(mechanism)
+    names = velocity_labels(mechanism)
     return out | {
         "redundant": [found.rows[i].name for i in partition.redundant],
         "switched": sorted({found.rows[i].loop for i in partition.open}),
@@ -184,14 +183,7 @@ def describe_loops(mechanism: Mechanism, wanted: str | list[str] = "auto") -> di
 
 def _driven(mechanism: Mechanism) -> list[str]:
     """Labels of velocities that laws of time prescribe."""
-    from symbody.model.joints import KINDS
-
-    out: list[str] = []
-    for joint in mechanism.joints:
-        if joint.mode == "driven" and joint.mimic is None:
-            n = KINDS[joint.kind].nv(joint)
-            out += [joint.name] if n == 1 else [f"{joint.name}.{k + 1}" for k in range(n)]
-    return out
+    return [label for slot in mechanism.slots if slot.mode == "driven" for label in slot.rate_labels]
 
 
 def _number(node: Any) -> float | None:

@@ -203,8 +203,8 @@ def _eigenvalue(value: complex) -> str:
 
 
 def _write(linear: Linear, folder: Path, names: list[str]) -> list[str]:
+    from symbody.atomic_file import write_whole
     from symbody.cli.matrices import matrix_csv
-    from symbody.simulation.whole_file import write_whole
 
     folder.mkdir(parents=True, exist_ok=True)
     return [str(write_whole(folder / f"{name}.csv", matrix_csv(*labelled(linear, name)))) for name in names]

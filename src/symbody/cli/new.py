@@ -36,7 +36,7 @@ def new(
     as_json: AS_JSON = False,
 ) -> None:
     """Write a small commented model file to start from: it loads, verifies and simulates."""
-    from symbody.simulation.whole_file import write_whole
+    from symbody.atomic_file import write_whole
 
     if kind not in kinds():
         raise NameLookupError(f"there is no starter {kind!r}. {nearest(kind, kinds())}")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from symbody.codegen.c_body import Body, restricted, write_body
 from symbody.codegen.c_header import header
 from symbody.codegen.c_module import Module, Part
-from symbody.codegen.c_text import HELPERS, Names, comment, identifier, literal, table_arrays
+from symbody.codegen.c_text import HELPERS, Names, comment, function_helpers, identifier, literal, table_arrays
 from symbody.errors import DefinitionError
 from symbody.lower.groups import Grouped
 from symbody.lower.liveness import values_of
@@ -171,6 +171,9 @@ def _text(module: Module, head: str, setup: Part, parts: Sequence[Part]) -> str:
     for k, table in enumerate(source.tables):
         if f"{name}_x{k}," in bodies:
             helpers += table_arrays(k, table, name) + "\n"
+    for called, text in function_helpers(name):
+        if f"{called}(" in bodies:
+            helpers += text + "\n"
     for helper, text in HELPERS.items():
         if f"{name}_{helper}(" in bodies:
             helpers += text.format(name) + "\n"

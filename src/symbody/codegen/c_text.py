@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from symbody.errors import CompileError
 from symbody.expr.external import External, Piecewise
-from symbody.lower.program import UNARY
+from symbody.expr.function_row import FUNCTIONS
 
 # identifiers that values may not take: keywords, what math.h declares, and our own patterns (t12, w3, k4, in5, out5)
 _TAKEN = frozenset((
@@ -30,37 +31,7 @@ _TAKEN = frozenset((
 ))  # fmt: skip
 _PATTERN = re.compile(r"(t|w|k|in|out|far)\d+")
 
-_CALLS = {
-    "abs": "fabs",
-    **{op: op for op in UNARY if op not in ("abs", "sign", "not")},
-    **{op: op for op in ("atan2", "pow", "hypot")},
-}
-_COMPARE = {"lt": "<", "le": "<=", "eq": "==", "ne": "!="}
-
 HELPERS = {
-    "min": """static double {0}_min(double a, double b) /* NaN in either operand is the result */
-{{
-    return (a < b || a != a) ? a : b;
-}}
-""",
-    "max": """static double {0}_max(double a, double b)
-{{
-    return (a > b || a != a) ? a : b;
-}}
-""",
-    "mod": """static double {0}_mod(double a, double b) /* with the sign of b */
-{{
-    const double r = fmod(a, b);
-    if (r == 0.0)
-        return copysign(0.0, b);
-    return ((r < 0.0) != (b < 0.0)) ? r + b : r;
-}}
-""",
-    "sign": """static double {0}_sign(double a)
-{{
-    return a > 0.0 ? 1.0 : (a < 0.0 ? -1.0 : a);
-}}
-""",
     "table": """static double {0}_table(const double *x, const double *c, int pieces, int terms, double at)
 {{
     /* the piece i with x[i] <= at < x[i+1]; the first and the last extend outward */
@@ -168,21 +139,17 @@ def expression(op: str, args: tuple[Any, ...], name: Callable[[int], str], prefi
     if op == "fma":
         a, b, c = (name(v) for v in args[:3])
         return f"fma({'' if args[3] > 0 else '-'}{a}, {b}, {'' if args[4] > 0 else '-'}{c})"
-    if op in _CALLS:
-        return f"{_CALLS[op]}({', '.join(name(v) for v in args)})"
-    if op in ("min", "max", "mod", "sign"):
-        return f"{prefix}_{op}({', '.join(name(v) for v in args)})"
-    if op in _COMPARE:
-        return f"(double)({name(args[0])} {_COMPARE[op]} {name(args[1])})"
-    if op == "and":
-        return f"(double)({name(args[0])} != 0.0 && {name(args[1])} != 0.0)"
-    if op == "or":
-        return f"(double)({name(args[0])} != 0.0 || {name(args[1])} != 0.0)"
-    if op == "not":
-        return f"(double)({name(args[0])} == 0.0)"
-    if op == "select":
-        return f"{name(args[0])} != 0.0 ? {name(args[1])} : {name(args[2])}"
-    raise AssertionError(f"operation {op} has no C text")
+    row = FUNCTIONS.get(op)
+    if row is not None and row.c:
+        return row.c.format(*(name(v) for v in args), p=prefix)
+    raise CompileError(f'the function {op!r} has no C text. Give its row c=..., for example c="{op}({{0}})".')
+
+
+def function_helpers(prefix: str) -> Iterator[tuple[str, str]]:
+    """(name, definition) of the static functions that functions of expressions call, those of more arguments first."""
+    for row in sorted(FUNCTIONS.values(), key=lambda row: -row.arity):
+        if row.c_helper:
+            yield f"{prefix}_{row.name}", row.c_helper.format(p=prefix)
 
 
 def table_call(index: int, table: Piecewise, x: str, prefix: str) -> str:

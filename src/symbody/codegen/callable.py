@@ -1,4 +1,4 @@
-"""Kernel: a compiled Program as a stateless callable on NumPy arrays, for one state or for batches of them."""
+"""NativeKernel: a compiled Program as a stateless callable on NumPy arrays, for one state or for batches of them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from numpy import ndarray
 
 from symbody.codegen.arguments import FLOAT, aligned, real_array, state_rows, usable_output
 from symbody.codegen.externals import ExternalTable, raise_pending
-from symbody.codegen.llvm_compile import libm_address
+from symbody.codegen.libm import libm_address
 from symbody.codegen.llvm_values import DERIVED, DERIVED_STRIDE, EXTERN_TABLE, FIRST_PORT, FRAME, LIBM_TABLE
+from symbody.codegen.passport import results_by_name
 from symbody.codegen.ranges import run_ranges
-from symbody.codegen.signature import Signature, results_type
+from symbody.codegen.signature import Result, Signature, results_type
 from symbody.codegen.tiers import Tiers
 from symbody.errors import NameLookupError, ShapeError, SolveError
 from symbody.lower.ports import check_gathered, gather, gather_parameters, loop_shape, merged
@@ -31,7 +32,7 @@ class _Scratch:
 
     __slots__ = ("address", "context", "first", "outputs", "status", "views")
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: NativeKernel) -> None:
         s = kernel.signature
         flat = aligned(sum(p.size for p in s.inputs))
         self.views = [(flat[p.start : p.start + p.size].reshape(p.shape), p.shape) for p in s.inputs]
@@ -60,8 +61,8 @@ class Entry:
     code: Any
 
 
-class Kernel:
-    """Native code with named, sized arguments.
+class NativeKernel:
+    """A Kernel of native code.
 
     `kernel(q, qd, ...)` takes arrays of shape (..., *port shape) by position or by name. Loop dimensions in front
     broadcast as those of NumPy's generalised ufuncs; the result has them too. Several outputs come as a named tuple.
@@ -109,11 +110,15 @@ class Kernel:
         return self.signature.parameters
 
     @property
+    def outputs(self) -> tuple[Result, ...]:
+        return self.signature.outputs
+
+    @property
     def tier(self) -> str:
         """ "quick" or "optimized": the code that the next call uses."""
         return self._tiers.code.tier
 
-    def wait(self) -> Kernel:
+    def wait(self) -> NativeKernel:
         """Wait until the optimised code is in place; returns the Kernel itself."""
         self._tiers.wait()
         return self
@@ -202,14 +207,18 @@ class Kernel:
         """
         return self._general(arrays, named, parameters, out, threads, lanes)
 
-    def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Kernel:
+    def call_named(self, *arrays: Any, parameters: Any = None, **named: Any) -> dict[str, np.ndarray]:
+        """Outputs by name, also where there is only one; arguments as those of a call."""
+        return results_by_name(self.outputs, self(*arrays, parameters=parameters, **named))
+
+    def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> NativeKernel:
         """A Kernel with `setup` done for these parameters (None: the defaults).
 
         They are checked, as those of a call with parameters=...: finite, and not 0 where declared nonzero.
         """
         parameters = merged(self._named, parameters)
         named = parameters if isinstance(parameters, Mapping) else None
-        return Kernel(self.signature, self._tiers, self._externals, self._setup(parameters), named)
+        return NativeKernel(self.signature, self._tiers, self._externals, self._setup(parameters), named)
 
     def time_native(self, *arrays: Any, repeat: int = 1000, rounds: int = 7, lanes: int = 1, **named: Any) -> float:
         """Seconds for one state: the best of `rounds` loops of `repeat` evaluations inside native code."""
@@ -335,7 +344,13 @@ class Kernel:
         return [real_array(a, p.name) for a, p in zip(found, self.inputs, strict=True)]
 
     def _new_outputs(self, loop: tuple[int, ...]) -> list[np.ndarray]:
-        return [np.empty(loop + o.shape) for o in self.signature.outputs]
+        try:
+            return [np.empty(loop + o.shape) for o in self.signature.outputs]
+        except (MemoryError, ValueError):
+            raise ShapeError(
+                f"A batch of shape {loop} has {math.prod(loop)} states; their results do not fit into memory. "
+                "Call it with parts of them."
+            ) from None
 
     def _targets(self, out: Any, loop: tuple[int, ...]) -> list[Any]:
         """`out=` as one array or None for each output."""

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from symbody.codegen.passport import results_by_name
 from symbody.codegen.signature import results_type
 from symbody.errors import NameLookupError, ShapeError, nearest
 from symbody.lower.interpret import raise_if_failed
@@ -90,6 +91,10 @@ class ProgramKernel(ABC):
         final = [r if r.shape or t is not None else r[()] for r, t in zip(results, targets)]
         packed = final[0] if len(final) == 1 else results_type(tuple(p.name for p in self.outputs))(final)
         return packed, outcome
+
+    def call_named(self, *args: Any, parameters: Any = None, **named: Any) -> dict[str, np.ndarray]:
+        """Outputs by name, also where there is only one; arguments as those of a call."""
+        return results_by_name(self.outputs, self(*args, parameters=parameters, **named))
 
     def __repr__(self) -> str:
         def told(ports: Sequence[Port | OutputPort]) -> str:

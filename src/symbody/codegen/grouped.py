@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from symbody.codegen.passport import Kernel
 from symbody.errors import NameLookupError, nearest
 from symbody.lower.fuse import fuse_multiply_add
 from symbody.lower.groups import group
@@ -20,10 +21,10 @@ class GroupedKernel:
     those of the Kernel of the whole System.
     """
 
-    step: Any
-    functions: dict[str, Any]
+    step: Kernel
+    functions: dict[str, Kernel]
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Kernel:
         if name not in self.functions:
             raise NameLookupError(f"there is no function {name!r} in this group. {nearest(name, self.functions)}")
         return self.functions[name]
@@ -37,7 +38,7 @@ class GroupedKernel:
 
 
 def compile_groups(
-    program: Program, groups: Mapping[str, Sequence[str]], compile_one: Callable[..., Any], fma: bool = False
+    program: Program, groups: Mapping[str, Sequence[str]], compile_one: Callable[[Program], Kernel], fma: bool = False
 ) -> GroupedKernel:
     """Kernels of a Program cut into groups: function name -> names of its outputs. Regrouping needs only the Program.
 

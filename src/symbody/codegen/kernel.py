@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from importlib import metadata
 
 import llvmlite
 
 from symbody.codegen import cache as disk
-from symbody.codegen.callable import Kernel
+from symbody.codegen.callable import NativeKernel
 from symbody.codegen.externals import ExternalTable, matched
+from symbody.codegen.libm import libm_index
 from symbody.codegen.llvm_compile import OPTIMIZED, QUICK, compile_in_processes, compile_modules, host
 from symbody.codegen.llvm_ir import Plan, modules, plan
 from symbody.codegen.signature import Signature, signature_of
 from symbody.codegen.tiers import Code, Tiers
 from symbody.errors import CompileError
 from symbody.expr.external import External
+from symbody.expr.function_row import Function, added_functions
 from symbody.lower.fuse import fuse_multiply_add
 from symbody.lower.program import Program
-
-__all__ = ["Kernel", "compile_program"]
 
 # Above this many operations "auto" answers from quickly made code first.
 AUTO_QUICK = 20_000
@@ -41,7 +42,8 @@ def compile_program(
     cache: bool = True,
     name: str | None = None,
     externals: Sequence[External] = (),
-) -> Kernel:
+    functions: Sequence[Function] = (),
+) -> NativeKernel:
     """Native code for a Program, which may be given as a function that makes it: a cache hit does not call it.
 
     key: identifies the Program in the cache (None: a hash of the Program).
@@ -50,7 +52,8 @@ def compile_program(
     lanes: states per vector, 1 for none (None: as the CPU has).
     fma: use the CPU's fused multiply-add, if it has one, in sines too.
     fuse: contract products into sums for it (not where that is already decided, as for the Programs of a group).
-    externals: needed if `program` is a function and the Program calls any.
+    externals, functions: external functions, and functions that were added, which the Program calls; needed if
+        `program` is a function.
     """
     if level not in ("auto", "quick", "optimized"):
         raise CompileError(f"level is {level!r}; expected 'auto', 'quick' or 'optimized'.")
@@ -63,16 +66,22 @@ def compile_program(
     if key is None:
         made = program() if callable(program) else program
         key = disk.program_key(made)
+    if made is not None:
+        functions = [row for row in added_functions() if row.name in made.ops]
+    # a file cannot tell apart what two Python functions write under one name
+    cache = cache and not any(callable(row.llvm) for row in functions)
+    places = [(row.name, row.llvm, row.libm, row.libm and libm_index(row.libm)) for row in functions]
     tier = "quick" if level == "quick" else "optimized"
     entry = disk.digest(
         (GENERATION, key, name, width, fma, fuse, tier, _version(), llvmlite.__version__, cpu.cpu, cpu.features)
+        + ((places,) if places else ())
     )
 
     found = disk.load(entry) if cache else None
     if found is not None:
         try:
             signature, tiers = Signature.from_json(found[0]), Tiers(Code(found[1], tier))
-        except (CompileError, KeyError, TypeError, ValueError):
+        except (CompileError, LookupError, TypeError, ValueError, AttributeError):
             found = None  # written by something else under this name: make it again
     if found is None:
         made = made or (program() if callable(program) else program)
@@ -80,7 +89,7 @@ def compile_program(
     table = ExternalTable(made.externals if made is not None else matched(signature.externals, externals))
     if wait:
         tiers.wait()
-    return Kernel(signature, tiers, table)
+    return NativeKernel(signature, tiers, table)
 
 
 def _make(
@@ -116,6 +125,7 @@ def _quick(planned: Plan, signature: Signature, entry: str | None) -> Code:
     return Code(objects, "quick")
 
 
+@functools.cache  # reading it costs more than a hit of the cache
 def _version() -> str:
     try:
         return metadata.version("symbody")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import ctypes
-import ctypes.util
 import functools
 import os
 import pickle
@@ -14,12 +12,10 @@ import sys
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import llvmlite.binding as llvm
 
 from symbody.codegen import worker
-from symbody.codegen.llvm_values import LIBM
 from symbody.errors import CompileError
 
 QUICK, OPTIMIZED = 0, 2
@@ -165,30 +161,3 @@ class Loaded:
     def address(self, name: str) -> int:
         """Address of a function, 0 if there is none."""
         return int(self.engine.get_function_address(name))
-
-
-@functools.cache
-def libm_table() -> Any:
-    """ctypes array of the addresses of the C functions `LIBM`, in order."""
-    library = _libm()
-    table = (ctypes.c_void_p * len(LIBM))()
-    for i, name in enumerate(LIBM):
-        try:
-            table[i] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
-        except AttributeError:
-            raise CompileError(f"The C library of this machine has no function '{name}'.") from None
-    return table
-
-
-def libm_address() -> int:
-    return ctypes.addressof(libm_table())
-
-
-def _libm() -> ctypes.CDLL:
-    if sys.platform == "win32":
-        return ctypes.CDLL("ucrtbase")
-    name = ctypes.util.find_library("m")
-    try:
-        return ctypes.CDLL(name)
-    except OSError:
-        return ctypes.CDLL(None)

@@ -14,11 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from symbody.codegen.ir_writer import Lanes, Writer
+from symbody.codegen.libm import libm_index
 from symbody.codegen.llvm_entry import fits_loop, write_batch, write_main
 from symbody.codegen.llvm_lanes import extern_function, lanes_function, table_function
 from symbody.codegen.llvm_rows import gather_functions, scatter_functions, small_gather, small_scatter
 from symbody.codegen.llvm_solve import write_solve
-from symbody.codegen.llvm_values import ARGUMENTS, LIBM, Scope, Section
+from symbody.codegen.llvm_values import ARGUMENTS, Scope, Section
 from symbody.codegen.partition import partition
 from symbody.codegen.sincos import sincos_function, slow_function
 from symbody.lower.program import Port, Program, operands
@@ -208,7 +209,7 @@ def _module(section: Section, writers: Sequence[Writer]) -> str:
     for need in sorted(used):
         word, _, number = need.partition(" ")
         if word == "sincos_slow":
-            parts.append(slow_function(LIBM.index("sin"), LIBM.index("cos")))
+            parts.append(slow_function(libm_index("sin"), libm_index("cos")))
         elif word == "lanes":
             parts.append(lanes_function(width, int(number)))
         elif word == "table":

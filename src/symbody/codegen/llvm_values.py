@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from symbody.codegen.ir_writer import Lanes, Writer
+from symbody.codegen.libm import libm_index
 from symbody.codegen.partition import CHUNK, Partition
 from symbody.codegen.sincos import Request, call_sincos, write_sincos
 from symbody.codegen.waves import in_waves
 from symbody.errors import CompileError
+from symbody.expr.function_row import FUNCTIONS, Function
 from symbody.lower.program import Program
-
-# C functions reached through a table of pointers that the caller passes in: no symbol has to be found at load time.
-LIBM = (
-    "sin", "cos", "exp", "log", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
-    "atan2", "pow", "hypot", "fmod", "fma",
-)  # fmt: skip
 
 # Words of the context, an array of 64-bit integers; pairs (address, stride in doubles) of inputs and outputs follow.
 FRAME, DERIVED, DERIVED_STRIDE, LIBM_TABLE, EXTERN_TABLE, FIRST_PORT = range(6)
 
 ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
-COMPARISONS = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
-INTRINSICS = {"sqrt": "sqrt", "abs": "fabs", "floor": "floor", "ceil": "ceil"}
 # Sines and cosines whose angles are known are computed together, up to this many angles, with one slow branch.
 TRIG_GROUP = 8
 ARGUMENTS = "ptr noalias %t, ptr noalias %f, ptr noalias %d, ptr %x"
@@ -106,6 +100,9 @@ class Scope:
         self.bytes = 8 * section.lanes.width
         self.align = min(self.bytes, 64)
         self.libm = ""
+        # what rows write with: see `Instructions`
+        self.double, self.boolean, self.number = section.lanes.double, section.lanes.boolean, section.lanes.number
+        self.line, self.intrinsic = writer.line, writer.intrinsic
         self.unknowns = {u for b in inside for u in section.program.blocks[b].unknowns}
 
     # -- reading
@@ -225,26 +222,31 @@ class Scope:
         if op == "table":
             w.used.add(f"table {args[0]}")
             return w.line(f"call {kind} @table{args[0]}({kind} {self.operand(args[1])})")
-        if op in COMPARISONS or op in ("and", "or", "not"):
-            self.booleans[v] = flag = self.condition(op, args)
-            return w.line(f"select {self.section.lanes.boolean} {flag}, {kind} {num(1.0)}, {kind} {num(0.0)}")
-        if op == "select":
-            flag = self.truth(args[0])
-            a, b = self.operand(args[1]), self.operand(args[2])
-            return w.line(f"select {self.section.lanes.boolean} {flag}, {kind} {a}, {kind} {b}")
-        values = [self.operand(a) for a in args]
         if op == "neg":
-            return w.line(f"fneg {kind} {values[0]}")
-        if op in INTRINSICS:
-            return w.intrinsic(INTRINSICS[op], *values)
-        if op in LIBM:
-            return self.libm_call(op, *values)
-        inline = INLINE.get(op)
-        if inline is None:
+            return w.line(f"fneg {kind} {self.operand(args[0])}")
+        row = FUNCTIONS.get(op)
+        if row is None:
             raise CompileError(
                 f"Native code does not know the operation '{op}' of Program '{self.section.program.name}'."
             )
-        return inline(self, *values)
+        if row.truth:
+            self.booleans[v] = flag = self.condition(row, args)
+            return w.line(f"select {self.boolean} {flag}, {kind} {num(1.0)}, {kind} {num(0.0)}")
+        if row.llvm == "select":
+            flag = self.truth(args[0])
+            a, b = self.operand(args[1]), self.operand(args[2])
+            return w.line(f"select {self.boolean} {flag}, {kind} {a}, {kind} {b}")
+        values = [self.operand(a) for a in args]
+        if callable(row.llvm):
+            return row.llvm(self, *values)
+        if row.llvm:
+            return w.intrinsic(row.llvm, *values)
+        if row.libm:
+            return self.libm_call(row.libm, *values)
+        raise CompileError(
+            f"Native code does not know the function '{op}' of Program '{self.section.program.name}'. Give its row "
+            "libm=..., a function of the C library, or llvm=..., which writes its instructions."
+        )
 
     def fused(self, a: int, b: int, c: int, sp: int, sc: int) -> str:
         w, kind = self.w, self.section.lanes.double
@@ -255,15 +257,15 @@ class Scope:
             z = w.line(f"fneg {kind} {z}")
         return w.intrinsic("fma", x, y, z) if w.fma else self.libm_call("fma", x, y, z)
 
-    def condition(self, op: str, args: tuple[int, ...]) -> str:
+    def condition(self, row: Function, args: tuple[int, ...]) -> str:
         w, lanes = self.w, self.section.lanes
-        if op in COMPARISONS:
+        if not row.conditions:
             a, b = self.operand(args[0]), self.operand(args[1])
-            return w.line(f"fcmp {COMPARISONS[op]} {lanes.double} {a}, {b}")
+            return w.line(f"fcmp {row.llvm} {lanes.double} {a}, {b}")
         a = self.truth(args[0])
-        if op == "not":
+        if row.llvm == "not":
             return w.line(f"xor {lanes.boolean} {a}, {lanes.truth(True)}")
-        return w.line(f"{op} {lanes.boolean} {a}, {self.truth(args[1])}")
+        return w.line(f"{row.llvm} {lanes.boolean} {a}, {self.truth(args[1])}")
 
     def truth(self, v: int) -> str:
         """Booleans: which lanes of a value are not zero."""
@@ -279,7 +281,7 @@ class Scope:
 
     def libm_call(self, name: str, *values: str) -> str:
         w, kind = self.w, self.section.lanes.double
-        function = w.load(self.libm_table(), 8 * LIBM.index(name), "ptr", 8)
+        function = w.load(self.libm_table(), 8 * libm_index(name), "ptr", 8)
         operands = ", ".join(f"{kind} {v}" for v in values)
         if self.section.lanes.width == 1:
             return w.line(f"call double {function}({operands})")
@@ -349,40 +351,3 @@ def splat(w: Writer, scalar: str) -> str:
     width, kind = w.lanes.width, w.lanes.double
     one = w.line(f"insertelement {kind} poison, double {scalar}, i64 0")
     return w.line(f"shufflevector {kind} {one}, {kind} poison, <{width} x i32> zeroinitializer")
-
-
-def _extremum(comparison: str) -> Callable[[Scope, str, str], str]:
-    def write(scope: Scope, a: str, b: str) -> str:
-        # a where it wins or is NaN, else b: NaN on either side comes through
-        w, lanes = scope.w, scope.section.lanes
-        wins = w.line(f"fcmp {comparison} {lanes.double} {a}, {b}")
-        nan = w.line(f"fcmp uno {lanes.double} {a}, {a}")
-        first = w.line(f"or {lanes.boolean} {wins}, {nan}")
-        return w.line(f"select {lanes.boolean} {first}, {lanes.double} {a}, {lanes.double} {b}")
-
-    return write
-
-
-def _sign(scope: Scope, a: str) -> str:
-    w, lanes = scope.w, scope.section.lanes
-    kind, num = lanes.double, lanes.number
-    below = w.line(f"fcmp olt {kind} {a}, {num(0.0)}")
-    rest = w.line(f"select {lanes.boolean} {below}, {kind} {num(-1.0)}, {kind} {a}")
-    above = w.line(f"fcmp ogt {kind} {a}, {num(0.0)}")
-    return w.line(f"select {lanes.boolean} {above}, {kind} {num(1.0)}, {kind} {rest}")
-
-
-def _mod(scope: Scope, a: str, b: str) -> str:
-    # the remainder takes the sign of the divisor, as in Python
-    w, lanes = scope.w, scope.section.lanes
-    kind, num = lanes.double, lanes.number
-    r = scope.libm_call("fmod", a, b)
-    below = w.line(f"fcmp olt {kind} {b}, {num(0.0)}")
-    other = w.line(f"xor {lanes.boolean} {below}, {w.line(f'fcmp olt {kind} {r}, {num(0.0)}')}")
-    shifted = w.line(f"select {lanes.boolean} {other}, {kind} {w.line(f'fadd {kind} {r}, {b}')}, {kind} {r}")
-    some = w.line(f"fcmp une {kind} {r}, {num(0.0)}")
-    zero = w.intrinsic("copysign", num(0.0), b)
-    return w.line(f"select {lanes.boolean} {some}, {kind} {shifted}, {kind} {zero}")
-
-
-INLINE: dict[str, Callable[..., str]] = {"min": _extremum("olt"), "max": _extremum("ogt"), "sign": _sign, "mod": _mod}

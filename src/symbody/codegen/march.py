@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.callable import Kernel
+from symbody.codegen.callable import NativeKernel
 from symbody.codegen.llvm_compile import host
 from symbody.codegen.march_adaptive import adaptive_module
 from symbody.codegen.march_compile import function
@@ -46,15 +46,15 @@ class March:
 
     def __init__(
         self,
-        rates: Kernel | None,
+        rates: NativeKernel | None,
         states: Mapping[str, str],
         second: Sequence[tuple[str, str]] = (),
-        project: Kernel | None = None,
-        guards: Kernel | None = None,
-        step: Kernel | None = None,
+        project: NativeKernel | None = None,
+        guards: NativeKernel | None = None,
+        step: NativeKernel | None = None,
         *,
         step_node: float = 0.0,
-        drift: Kernel | str | None = None,
+        drift: NativeKernel | str | None = None,
     ) -> None:
         self.ports = Ports(rates, states, second, project, guards, step, drift)
         self.step_node = step_node

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.callable import Entry, Kernel
+from symbody.codegen.callable import Entry, NativeKernel
 from symbody.codegen.externals import raise_pending
-from symbody.codegen.llvm_compile import libm_table
-from symbody.codegen.llvm_values import LIBM
+from symbody.codegen.libm import libm_index, libm_table
 from symbody.codegen.march_control import SMALLEST_MEMORY
 from symbody.codegen.march_job import PAUSED
 from symbody.codegen.march_ports import Ports, parameters_of
@@ -59,7 +58,7 @@ class Members:
         }
         self._read_signals(signals, batch)
 
-    def _entries(self, given: Mapping[str, Any], batch: tuple[int, ...]) -> dict[str, tuple[Kernel, Entry]]:
+    def _entries(self, given: Mapping[str, Any], batch: tuple[int, ...]) -> dict[str, tuple[NativeKernel, Entry]]:
         states = batch[0] if batch else 1
         return {kind: (k, k.entry(states, given[kind])) for kind, k in self.ports.kernels.items()}
 
@@ -222,7 +221,7 @@ def check_tolerance(rtol: float, atol: Any, nx: int) -> np.ndarray:
 
 def libm_function(name: str) -> int:
     """Address of a function of the C library."""
-    return int(libm_table()[LIBM.index(name)])
+    return int(libm_table()[libm_index(name)])
 
 
 def wanted_times(times: Any, start: np.ndarray, sign: float) -> np.ndarray:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from symbody.codegen.arguments import aligned
-from symbody.codegen.callable import Entry, Kernel
-from symbody.codegen.llvm_compile import libm_address
+from symbody.codegen.callable import Entry, NativeKernel
+from symbody.codegen.libm import libm_address
 from symbody.codegen.llvm_values import DERIVED, FIRST_PORT
 from symbody.codegen.march_compile import address_of
 from symbody.codegen.march_job import WORDS
@@ -54,7 +54,7 @@ class Workspace:
     def __init__(
         self,
         sizes: Sizes,
-        kernels: Mapping[str, tuple[Kernel, Entry]],
+        kernels: Mapping[str, tuple[NativeKernel, Entry]],
         places: Sequence[Place],
         states: Mapping[str, int],
         signals: Mapping[str, int],

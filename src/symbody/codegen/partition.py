@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from symbody.expr.function_row import FUNCTIONS
 from symbody.lower.program import Program, operands
 
 CHUNK = 500
 WHOLE = 1200
-# Rough size of a value in instructions, where it is not 1.
-WEIGHTS = {"sin": 25, "cos": 25, "table": 4, "extern": 8, "solve": 8, "mod": 6, "tan": 3, "pow": 3, "exp": 3, "log": 3}
+# Rough size of a value in instructions, where it is not 1; functions have theirs in their rows.
+WEIGHTS = {"table": 4, "extern": 8, "solve": 8}
 
 
 @dataclass(slots=True)
@@ -61,7 +62,8 @@ def partition(program: Program, values: Sequence[int], outputs: Sequence[int], w
 
 def _cut(program: Program, p: Partition, values: Sequence[int], inside: tuple[int, ...], time: int | None) -> list[int]:
     """Append the chunks of a run (and of the blocks in it); their indices in order. time: None for the run itself."""
-    limit = CHUNK if len(values) > WHOLE else len(values) * max(WEIGHTS.values()) + 1
+    weights = {**{name: row.weight for name, row in FUNCTIONS.items()}, **WEIGHTS}
+    limit = CHUNK if len(values) > WHOLE else len(values) * max(weights.values()) + 1
     ops, args, home = program.ops, program.args, p.home
     made: list[int] = []
     current: list[int] = []
@@ -76,7 +78,7 @@ def _cut(program: Program, p: Partition, values: Sequence[int], inside: tuple[in
             made.append(index)
         current.append(v)
         home[v] = index
-        weight += WEIGHTS.get(op, 1)
+        weight += weights.get(op, 1)
         if op == "solve":
             solves.append((args[v][0], index))
     if not made:

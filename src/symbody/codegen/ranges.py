@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import DefinitionError
 
 # Starting a thread's share costs some 50 us: not worth it for fewer operations times states (0.1 ms of vector code).
 SHARE = 2_000_000
@@ -16,7 +21,7 @@ _pool: ThreadPoolExecutor | None = None
 
 def run_ranges(call: Callable[[int, int], None], states: int, operations: int, threads: int | None) -> None:
     """`call(begin, end)` over ranges that cover 0 .. states, on at most `threads` threads (None: all cores)."""
-    limit = (os.cpu_count() or 1) if threads is None else max(threads, 1)
+    limit = (os.cpu_count() or 1) if threads is None else check_threads(threads)
     count = min(limit, states * max(operations, 1) // SHARE, -(-states // GRAIN)) if threads is None else limit
     if count <= 1 or states <= GRAIN:
         call(0, states)
@@ -33,6 +38,13 @@ def run_ranges(call: Callable[[int, int], None], states: int, operations: int, t
     for failure in failures:
         if failure is not None:
             raise failure
+
+
+def check_threads(threads: Any) -> int:
+    """A number of threads, a whole one from 1."""
+    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+        raise DefinitionError(f"threads={threads!r}; expected a whole number from 1, or None for all cores.")
+    return int(threads)
 
 
 def _executor() -> ThreadPoolExecutor:

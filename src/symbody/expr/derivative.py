@@ -14,8 +14,9 @@ import numpy as np
 
 from symbody.errors import ExpressionError
 from symbody.expr.arithmetic import collect, mul, scale
+from symbody.expr.function_row import FUNCTIONS
 from symbody.expr.node import ADD, AT, BOUND, CONST, EXTERN, MUL, RESULT, SCALE, SOLVE, SYMBOL, Node
-from symbody.expr.partials import CHOICES, external_partials, partials
+from symbody.expr.partials import external_partials, partials
 from symbody.expr.walk import at, quiet_collector, topological
 
 Tangent = dict[int, Node]  # direction -> derivative, zeros left out
@@ -161,10 +162,11 @@ class _Forward:
             return {k: scale(node.data, d) for k, d in below[0].items()}
         if op is MUL and len(below) == 2:
             return _product(node, below[0], below[1])
-        if op in CHOICES:
+        row = FUNCTIONS.get(op)
+        if row is not None and row.tangent is not None:
             zero = node.graph.zero
             columns = sorted({k for d in below for k in d})
-            made = {k: CHOICES[op](node, node.args, [d.get(k, zero) for d in below]) for k in columns}
+            made = {k: row.tangent(node, node.args, [d.get(k, zero) for d in below]) for k in columns}
             return {k: d for k, d in made.items() if not _is_zero(d)}
         return _combine(node, partials(node), below)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from symbody.errors import ExpressionError, NameLookupError, SolveError, nearest
 from symbody.expr.arithmetic import as_float
+from symbody.expr.function_row import FUNCTIONS, Function, row_of
 from symbody.expr.functions import as_nodes, evaluate_piecewise
 from symbody.expr.graph import Graph
 from symbody.expr.node import (
@@ -31,27 +32,6 @@ from symbody.expr.node import (
     Node,
 )  # fmt: skip
 from symbody.expr.walk import at, quiet_collector, rebuild, rename_unknowns, renewed, topological
-
-NUMPY: dict[str, Callable[..., Any]] = {
-    "exp": np.exp, "log": np.log, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
-    "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
-    "atanh": np.arctanh, "abs": np.abs, "sign": np.sign, "floor": np.floor, "ceil": np.ceil,
-    "not": lambda a: np.where(a == 0, 1.0, 0.0), "atan2": np.arctan2, "pow": np.power, "min": np.minimum,
-    "max": np.maximum, "hypot": np.hypot, "mod": np.mod,
-    "lt": lambda a, b: np.where(a < b, 1.0, 0.0), "le": lambda a, b: np.where(a <= b, 1.0, 0.0),
-    "eq": lambda a, b: np.where(a == b, 1.0, 0.0), "ne": lambda a, b: np.where(a != b, 1.0, 0.0),
-    "and": lambda a, b: np.where((a != 0) & (b != 0), 1.0, 0.0),
-    "or": lambda a, b: np.where((a != 0) | (b != 0), 1.0, 0.0),
-    "select": lambda c, a, b: np.where(c != 0, a, b),
-}  # fmt: skip
-
-EXACT: dict[str, Callable[..., Any]] = {
-    "abs": abs, "sign": lambda a: (a > 0) - (a < 0), "floor": lambda a: a.__floor__(), "ceil": lambda a: a.__ceil__(),
-    "not": lambda a: int(a == 0), "min": min, "max": max, "mod": lambda a, b: a % b, "lt": lambda a, b: int(a < b),
-    "le": lambda a, b: int(a <= b), "eq": lambda a, b: int(a == b), "ne": lambda a, b: int(a != b),
-    "and": lambda a, b: int(a != 0 and b != 0), "or": lambda a, b: int(a != 0 or b != 0),
-    "select": lambda c, a, b: a if c != 0 else b,
-}  # fmt: skip
 
 
 def evaluate(nodes: Any, values: Mapping[Any, Any], exact: bool = False) -> Any:
@@ -184,7 +164,7 @@ def _numeric(node: Node, args: list[Any]) -> Any:
         return _call_external(node, args)
     if op is RESULT:
         return args[0][node.data]
-    return NUMPY[op](*args)
+    return row_of(op).arrays(*args)
 
 
 def _float_power(x: Any, exponent: Any) -> Any:
@@ -222,9 +202,22 @@ def _exact(node: Node, args: list[Any]) -> Any:
         return total
     if op is ALIAS:
         return args[0]
-    if op in EXACT:
-        return EXACT[op](*args)
+    row = FUNCTIONS.get(op)
+    if row is not None and row.rational:
+        return exact_value(row, args)
     raise ExpressionError(f"{op} has no exact rational value; evaluate over floats instead.")
+
+
+def exact_value(row: Function, args: Sequence[Any]) -> Fraction:
+    """A rational function of exact numbers."""
+    assert row.fold is not None
+    try:
+        return Fraction(row.fold(*args))
+    except ZeroDivisionError:
+        shown = ", ".join(map(str, args))
+        raise ExpressionError(
+            f"{row.name}({shown}) divides by zero: exact numbers have no infinity; use float inputs."
+        ) from None
 
 
 def transplant(roots: Iterable[Node], given: Mapping[Node, Any], target: Graph) -> list[Node]:

@@ -4,56 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 from symbody.errors import ExpressionError, ShapeError, nearest
-from symbody.expr.arithmetic import coerce, mixed_graphs, negate, plain, power
+from symbody.expr.arithmetic import coerce, mixed_graphs, negate, plain
 from symbody.expr.external import External, Piecewise
+from symbody.expr.function_row import FUNCTIONS, Function
 from symbody.expr.node import ALIAS, CONST, EXTERN, RESULT, SCALE, TABLE, Alias, Node
-
-ODD = frozenset({"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "sign"})
-EVEN = frozenset({"cos", "cosh", "abs"})
-TRUTHS = frozenset({"lt", "le", "eq", "ne", "and", "or", "not"})  # 1 or 0, nothing else
-COMMUTATIVE = frozenset({"min", "max", "hypot", "eq", "ne", "and", "or"})
-
-# name -> number of arguments; `sqrt` and constant powers are power nodes
-ARITY = {
-    "exp": 1, "log": 1, "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "sinh": 1, "cosh": 1, "tanh": 1,
-    "asinh": 1, "acosh": 1, "atanh": 1, "abs": 1, "sign": 1, "floor": 1, "ceil": 1, "not": 1,
-    "atan2": 2, "pow": 2, "min": 2, "max": 2, "hypot": 2, "mod": 2,
-    "lt": 2, "le": 2, "eq": 2, "ne": 2, "and": 2, "or": 2, "select": 3,
-}  # fmt: skip
-
-
-def _sign(x: float) -> float:
-    return x if x != x else (x > 0) - (x < 0)
-
-
-def _least(a: float, b: float) -> float:
-    return a if a != a or a <= b else b
-
-
-def _greatest(a: float, b: float) -> float:
-    return a if a != a or a >= b else b
-
-
-FOLD: dict[str, Callable[..., Any]] = {
-    "exp": math.exp, "log": math.log, "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin,
-    "acos": math.acos, "atan": math.atan, "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh, "asinh": math.asinh,
-    "acosh": math.acosh, "atanh": math.atanh, "abs": abs, "sign": _sign, "floor": math.floor, "ceil": math.ceil,
-    "not": lambda a: not a, "atan2": math.atan2, "min": _least, "max": _greatest, "hypot": math.hypot,
-    "mod": lambda a, b: a % b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b, "and": lambda a, b: bool(a and b), "or": lambda a, b: bool(a or b),
-}  # fmt: skip
-
-# exact at these places, so that no float enters an exact expression
-EXACT = {("sin", 0): 0, ("tan", 0): 0, ("cos", 0): 1, ("exp", 0): 1, ("log", 1): 0, ("asin", 0): 0, ("atan", 0): 0,
-         ("sinh", 0): 0, ("cosh", 0): 1, ("tanh", 0): 0, ("asinh", 0): 0, ("atanh", 0): 0, ("acos", 1): 0}  # fmt: skip
-KEEPS_EXACT = frozenset(
-    {"abs", "sign", "floor", "ceil", "not", "min", "max", "mod", "lt", "le", "eq", "ne", "and", "or"}
-)
 
 
 def as_nodes(values: Sequence[Any]) -> list[Node]:
@@ -80,55 +38,47 @@ def as_nodes(values: Sequence[Any]) -> list[Node]:
 
 def call(name: str, *values: Any) -> Node:
     """The node of a function by name, with the rules that need only its direct arguments."""
-    if name == "sqrt" and len(values) == 1:
-        return power(as_nodes(values)[0], Fraction(1, 2))
-    if ARITY.get(name) != len(values):
-        if name not in ARITY:
-            raise ExpressionError(f"unknown function {name!r}. {nearest(name, [*ARITY, 'sqrt'])}")
-        raise ExpressionError(f"{name} takes {ARITY[name]} argument(s), {len(values)} given.")
+    row = FUNCTIONS.get(name)
+    if row is None:
+        raise ExpressionError(f"unknown function {name!r}. {nearest(name, FUNCTIONS)}")
+    if row.arity != len(values):
+        raise ExpressionError(f"{name} takes {row.arity} argument(s), {len(values)} given.")
     if len(values) == 1:
         x = values[0]
-        return _unary_node(name, x if x.__class__ is Node else as_nodes(values)[0])
-    args: Sequence[Node] = as_nodes(values)
-    if name == "select":
-        return _select(*args)
-    a, b = args
-    if name == "pow" and b.op is CONST:
-        return power(a, b.data)
-    if a.op is CONST and b.op is CONST:
-        folded = _fold(name, args)
+        return _unary_node(row, x if x.__class__ is Node else as_nodes(values)[0])
+    args = tuple(as_nodes(values))
+    if row.rule is not None:
+        made = row.rule(*args)
+        if made is not None:
+            return made
+    if all(a.op is CONST for a in args):
+        folded = _fold(row, args)
         if folded is not None:
             return folded
-    elif a is b:
-        if name == "min" or name == "max":
-            return a
-        if name == "lt":  # x < x is false, also for NaN; x <= x and x == x are not true for NaN
-            return a.graph.number(False)
-    if name in COMMUTATIVE and a.id > b.id:
-        args = (b, a)
-    return function_node(name, tuple(args))
+    if row.commutative and args[0].id > args[1].id:
+        args = args[::-1]
+    return function_node(name, args)
 
 
-def _unary_node(name: str, x: Node) -> Node:
+def _unary_node(row: Function, x: Node) -> Node:
+    if row.rule is not None:
+        made = row.rule(x)
+        if made is not None:
+            return made
     op = x.op
     if op is CONST:
-        folded = _fold(name, (x,))
+        folded = _fold(row, (x,))
         if folded is not None:
             return folded
-    elif op is SCALE and x.data < 0:
-        if name in ODD:
-            return negate(_unary_node(name, negate(x)))
-        if name in EVEN:
-            x = negate(x)
-    elif op == name == "abs":
-        return x
-    elif op == name == "not" and x.args[0].op in TRUTHS:
-        return x.args[0]
+    elif op is SCALE and x.data < 0 and row.parity:
+        if row.parity == "odd":
+            return negate(_unary_node(row, negate(x)))
+        x = negate(x)
     graph = x.graph
-    key = (name, x)
+    key = (row.name, x)
     node = graph.functions.get(key)
     if node is None:
-        node = graph.functions[key] = Node(graph, name, (x,), None, x.flags)
+        node = graph.functions[key] = Node(graph, row.name, (x,), None, x.flags)
     return node
 
 
@@ -145,44 +95,47 @@ def function_node(name: str, args: tuple[Node, ...]) -> Node:
     return node
 
 
-def _fold(name: str, args: Sequence[Node]) -> Node | None:
+def _fold(row: Function, args: Sequence[Node]) -> Node | None:
     values = [a.data for a in args]
     graph = args[0].graph
-    if len(values) == 1 and values[0].__class__ is not float and (name, values[0]) in EXACT:
-        return graph.number(EXACT[name, values[0]])
-    if name in KEEPS_EXACT or any(v.__class__ is float for v in values):
+    if len(values) == 1 and values[0].__class__ is not float and values[0] in row.exact_at:
+        return graph.number(row.exact_at[values[0]])
+    if row.fold is not None and (row.rational or any(v.__class__ is float for v in values)):
         try:
-            return graph.number(plain(FOLD[name](*values)))
+            return graph.number(plain(row.fold(*values)))
         except (ValueError, OverflowError, ZeroDivisionError):
             return None  # left to run time, where IEEE arithmetic answers
     return None
 
 
-def _select(condition: Node, a: Node, b: Node) -> Node:
-    if a is b:
-        return a
-    if condition.op is CONST:
-        return a if condition.data else b
-    if condition.op == "not":
-        condition, a, b = condition.args[0], b, a
-    return function_node("select", (condition, a, b))
-
-
 def _unary(name: str) -> Callable[[Any], Any]:
     def function(x: Any) -> Any:
         if x.__class__ is Node:
-            return call(name, x) if name == "sqrt" else _unary_node(name, x)
+            return _unary_node(FUNCTIONS[name], x)
         if getattr(x, "shape", ()) != () or isinstance(x, list):
             import numpy as np
 
-            array = np.asarray(x)
+            row, array = FUNCTIONS[name], np.asarray(x)
             if array.dtype == object:
                 return np.vectorize(function, otypes=[object])(array)
-            return np.vectorize(math.sqrt if name == "sqrt" else FOLD[name], otypes=[float])(array)
+            return np.vectorize(row.fold or row.run, otypes=[float])(array)
         return call(name, x)
 
     function.__name__ = name
     function.__doc__ = f"{name} of a number, an expression or an array of them."
+    return function
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    """A Python function that calls the function of this name; one of one argument takes arrays, too."""
+    row = FUNCTIONS[name]
+    if row.arity == 1:
+        return _unary(name)
+
+    def function(*values: Any) -> Node:
+        return call(name, *values)
+
+    function.__name__, function.__doc__ = name, row.about
     return function
 
 

@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 from itertools import islice
 
-from symbody.expr.functions import COMMUTATIVE
+from symbody.expr.function_row import ANY, ATOM, FUNCTIONS, POWER, PRODUCT, SIGN, SUM, Notation
 from symbody.expr.node import (
     ADD,
     ALIAS,
@@ -23,21 +23,7 @@ from symbody.expr.node import (
     Node,
     Number,
 )
-from symbody.expr.text import (
-    AND,
-    ANY,
-    ATOM,
-    COMPARE,
-    NOT,
-    OR,
-    POWER,
-    PRODUCT,
-    SIGN,
-    SUM,
-    Piece,
-    integer_text,
-    is_divisor,
-)
+from symbody.expr.text import Piece, filled, integer_text, is_divisor
 
 DOTS = r"\ldots"
 
@@ -47,13 +33,7 @@ GREEK = frozenset({
     "Pi", "Sigma", "Upsilon", "Phi", "Psi", "Omega",
 })  # fmt: skip
 SPELLED = {"lam": "lambda", "eps": "epsilon"}
-NAMED = {
-    "sin": r"\sin", "cos": r"\cos", "tan": r"\tan", "asin": r"\arcsin", "acos": r"\arccos", "atan": r"\arctan",
-    "sinh": r"\sinh", "cosh": r"\cosh", "tanh": r"\tanh", "log": r"\ln", "min": r"\min", "max": r"\max",
-}  # fmt: skip
 SPECIAL = {**{c: "\\" + c for c in "_#$%&{}"}, "\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim "}
-RELATIONS = {"lt": "<", "le": r"\le", "eq": "=", "ne": r"\ne"}
-FENCES = {"abs": ("|", "|"), "floor": (r"\lfloor ", r"\rfloor "), "ceil": (r"\lceil ", r"\rceil ")}
 
 _RATE = re.compile(r"(?P<stem>q|x|y|z|Z|[A-Za-z]{2,}?)(?P<rate>dd?)")
 _NAME = re.compile(r"(?P<stem>[A-Za-z]+?)_?(?P<index>[0-9]*(?:_[A-Za-z0-9_]+)?|_[A-Za-z0-9_]+)")
@@ -154,32 +134,20 @@ def _pieces(node: Node, limit: int) -> tuple[int, list[Piece]]:
         return PRODUCT, _product(1, args, limit)
     if op is POW:
         return (PRODUCT, _product(1, (node,), limit)) if is_divisor(node) else _power(args[0], node.data)
-    if op in RELATIONS:
-        a, b = reversed(args) if args[0].op is CONST and op in COMMUTATIVE else args
-        return COMPARE, [(a, SUM), f" {RELATIONS[op]} ", (b, SUM)]
-    if op == "and" or op == "or":
-        own, sign = (AND, r" \land ") if op == "and" else (OR, r" \lor ")
-        return own, [(args[0], own), sign, (args[1], own + 1)]
-    if op == "not":
-        return NOT, [r"\lnot ", (args[0], SUM)]
-    if op == "pow":
-        return POWER, [(args[0], ATOM), "^{", (args[1], ANY), "}"]
-    if op == "exp":
-        return POWER, ["e^{", (args[0], ANY), "}"]
-    if op == "mod":
-        return PRODUCT, [(args[0], SIGN), r" \bmod ", (args[1], SIGN)]
+    row = FUNCTIONS.get(op)
+    if row is not None and isinstance(row.latex, Notation):
+        return row.latex.strength, filled(row.latex, node)
     return ATOM, _call(node, limit)
+
+
+def _function_name(op: str) -> str:
+    """How a function is named before its parentheses, "" where LaTeX has no name of its own."""
+    row = FUNCTIONS.get(op)
+    return row.latex if row is not None and isinstance(row.latex, str) else ""
 
 
 def _call(node: Node, limit: int) -> list[Piece]:
     op, args = node.op, node.args
-    if op == "select":
-        condition, a, b = args
-        middle: list[Piece] = [r" & \text{if } ", (condition, ANY), r" \\ ", (b, ANY), r" & \text{otherwise} "]
-        return [r"\begin{cases} ", (a, ANY), *middle, r"\end{cases}"]
-    if op in FENCES:
-        left, right = FENCES[op]
-        return [rf"\left{left}", (args[0], ANY), rf"\right{right}"]
     if op is RESULT:
         return [(args[0], ANY), f"_{{{node.data}}}" if args[0].data.results > 1 else ""]
     if op is AT:
@@ -188,7 +156,7 @@ def _call(node: Node, limit: int) -> list[Piece]:
     if op is SOLVE:
         return [rf"\operatorname{{solve}}\left({latex_name(node.data.name)}\right)"]
     name = node.data.name if op is EXTERN else "table" if op is TABLE else op
-    pieces: list[Piece] = [NAMED.get(name, rf"\operatorname{{{_escape(name)}}}"), r"\left("]
+    pieces: list[Piece] = [_function_name(name) or rf"\operatorname{{{_escape(name)}}}", r"\left("]
     for k, a in enumerate(islice(args, limit)):
         if k:
             pieces.append(", ")
@@ -254,6 +222,7 @@ def _power(base: Node, exponent: Number) -> tuple[int, list[Piece]]:
         degree = exponent.denominator
         return ATOM, [r"\sqrt{" if degree == 2 else rf"\sqrt[{degree}]{{", (base, ANY), "}"]
     text = f"{exponent.numerator}/{exponent.denominator}" if exponent.__class__ is Fraction else repr(exponent)
-    if base.op in NAMED and len(base.args) == 1 and exponent.__class__ is int and exponent > 0:
-        return POWER, [f"{NAMED[base.op]}^{{{text}}}", r"\left(", (base.args[0], ANY), r"\right)"]
+    name = _function_name(base.op)
+    if name and len(base.args) == 1 and exponent.__class__ is int and exponent > 0:
+        return POWER, [f"{name}^{{{text}}}", r"\left(", (base.args[0], ANY), r"\right)"]
     return POWER, [(base, ATOM), f"^{{{text}}}"]

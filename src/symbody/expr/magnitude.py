@@ -12,6 +12,7 @@ from typing import Any
 
 from symbody.expr.arrays import sum_of_products
 from symbody.expr.evaluate import evaluate
+from symbody.expr.function_row import FUNCTIONS
 from symbody.expr.functions import call
 from symbody.expr.node import ADD, ALIAS, CONST, MUL, POW, SCALE, Node
 from symbody.expr.walk import free_symbols, topological
@@ -42,8 +43,8 @@ class Magnitude:
         below = [self._bounds[a] for a in node.args]
         if op is CONST:
             return abs(node.data)
-        if op in ("sin", "cos"):
-            return 1
+        if op in FUNCTIONS and FUNCTIONS[op].bound is not None:
+            return FUNCTIONS[op].bound
         if op is ADD:
             return sum_of_products((b, 1) for b in below)
         if op is MUL:

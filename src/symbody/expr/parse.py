@@ -16,17 +16,22 @@ from typing import Any
 from symbody.errors import ExpressionError, NameLookupError, nearest
 from symbody.expr.arithmetic import add, collect, divide, mul, multiply_all, negate, power, raise_to, scale
 from symbody.expr.external import Piecewise
-from symbody.expr.functions import ARITY, as_nodes, call, piecewise
+from symbody.expr.function_row import AND, ANY, COMPARE, FUNCTIONS, NOT, OR, POWER, PRODUCT, SIGN, SUM
+from symbody.expr.functions import as_nodes, call, piecewise
 from symbody.expr.graph import Graph, current_graph
 from symbody.expr.node import CONST, SYMBOL, Node, Symbol
-from symbody.expr.text import AND, ANY, COMPARE, NOT, OR, POWER, PRODUCT, SIGN, SUM, quote_name
+from symbody.expr.text import quote_name
 from symbody.expr.tokens import LONGEST, Token, error_at, tokens
 
 OPERATORS = {
     "or": OR, "and": AND, "<": COMPARE, "<=": COMPARE, ">": COMPARE, ">=": COMPARE, "==": COMPARE, "!=": COMPARE,
     "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "**": POWER, "^": POWER,
 }  # fmt: skip
-COMPARE_AS = {"<": "lt", "<=": "le", "==": "eq", "!=": "ne"}
+COMPARE_AS = {
+    str(row.text.pieces[1]).strip(): name
+    for name, row in FUNCTIONS.items()
+    if row.text is not None and row.text.strength == COMPARE
+}
 VALUES = {"pi": math.pi, "inf": math.inf, "nan": math.nan, "True": True, "False": False}
 LARGEST_POWER = 100_000  # bits of a number raised to a number
 
@@ -168,8 +173,8 @@ class _Reader:
                 if self.peek().text != "(" or self.peek().kind != "sign":
                     return self.lookup(token)
                 self.next()
-                if token.text not in ARITY and token.text not in ("sqrt", "piecewise"):
-                    hint = nearest(token.text, [*ARITY, "sqrt", "piecewise"])
+                if token.text not in FUNCTIONS and token.text != "piecewise":
+                    hint = nearest(token.text, [*FUNCTIONS, "piecewise"])
                     raise error_at(self.text, token.place, f"unknown function {token.text!r}. {hint}")
                 self.stack.append(_Open("call", ANY, token, []))
             elif token.text == "(":

@@ -1,65 +1,16 @@
-"""Partial derivatives of every operation with respect to its direct arguments: one row a function."""
+"""Partial derivatives of every operation with respect to its direct arguments; functions have theirs in their rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from symbody.errors import ExpressionError, ShapeError
 from symbody.expr.arithmetic import multiply_all, power, scale
-from symbody.expr.functions import call, derivative_of, piecewise
+from symbody.expr.function_row import row_of
+from symbody.expr.functions import derivative_of, piecewise
 from symbody.expr.node import ADD, ALIAS, MUL, POW, RESULT, SCALE, TABLE, Node
-
-HALF = Fraction(-1, 2)
-
-
-def _root(x: Node) -> Node:
-    """1 / sqrt(x)."""
-    return power(x, HALF)
-
-
-# name -> (node, *args) -> partials. Where a function has a corner the derivative is that of one side.
-PARTIALS: dict[str, Callable[..., tuple[Any, ...]]] = {
-    "sin": lambda n, x: (call("cos", x),),
-    "cos": lambda n, x: (-call("sin", x),),
-    "tan": lambda n, x: (1 + n**2,),
-    "asin": lambda n, x: (_root(1 - x**2),),
-    "acos": lambda n, x: (-_root(1 - x**2),),
-    "atan": lambda n, x: (1 / (1 + x**2),),
-    "sinh": lambda n, x: (call("cosh", x),),
-    "cosh": lambda n, x: (call("sinh", x),),
-    "tanh": lambda n, x: (1 - n**2,),
-    "asinh": lambda n, x: (_root(1 + x**2),),
-    "acosh": lambda n, x: (_root(x**2 - 1),),
-    "atanh": lambda n, x: (1 / (1 - x**2),),
-    "exp": lambda n, x: (n,),
-    "log": lambda n, x: (1 / x,),
-    "abs": lambda n, x: (call("sign", x),),
-    "atan2": lambda n, y, x: (x / (x**2 + y**2), -y / (x**2 + y**2)),
-    "hypot": lambda n, x, y: (x / n, y / n),
-    "pow": lambda n, x, y: (y * call("pow", x, y - 1), call("log", x) * n),
-    "mod": lambda n, x, y: (1, -call("floor", x / y)),
-    "sign": lambda n, x: (0,),
-    "floor": lambda n, x: (0,),
-    "ceil": lambda n, x: (0,),
-    "not": lambda n, x: (0,),
-    "lt": lambda n, x, y: (0, 0),
-    "le": lambda n, x, y: (0, 0),
-    "eq": lambda n, x, y: (0, 0),
-    "ne": lambda n, x, y: (0, 0),
-    "and": lambda n, x, y: (0, 0),
-    "or": lambda n, x, y: (0, 0),
-}
-
-# name -> (node, args, tangents) -> tangent. A choice between tangents, so that the branch not taken may be infinite.
-CHOICES: dict[str, Callable[..., Node]] = {
-    "select": lambda n, a, d: call("select", a[0], d[1], d[2]),
-    "min": lambda n, a, d: call("select", a[0] <= a[1], d[0], d[1]),
-    "max": lambda n, a, d: call("select", a[1] <= a[0], d[0], d[1]),
-}
 
 
 def partials(node: Node) -> list[Any]:
@@ -79,10 +30,18 @@ def partials(node: Node) -> list[Any]:
         return [piecewise(args[0], derivative_of(node.data))]
     if op is RESULT:
         raise ExpressionError("a result is differentiated through its external call")
-    if op in CHOICES:
+    row = row_of(op)
+    if row.tangent is not None:
         zero, one = node.graph.zero, node.graph.one
-        return [CHOICES[op](node, args, [one if i == k else zero for i in range(len(args))]) for k in range(len(args))]
-    return list(PARTIALS[op](node, *args))
+        return [row.tangent(node, args, [one if i == k else zero for i in range(len(args))]) for k in range(len(args))]
+    if row.partials is None:
+        raise ExpressionError(
+            f"the function {op!r} has no derivative. Give its row partials=(node, *arguments) -> one for each argument."
+        )
+    found = list(row.partials(node, *args))
+    if len(found) != len(args):
+        raise ShapeError(f"the partials of {op!r} are {len(found)}; expected one for each of {len(args)} arguments.")
+    return found
 
 
 def _product_partials(node: Node) -> list[Node]:

@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from symbody.expr.arithmetic import negate, power_node, product_node, sum_node
-from symbody.expr.functions import ARITY, function_node
+from symbody.expr.function_row import FUNCTIONS
+from symbody.expr.functions import function_node
 from symbody.expr.graph import Graph
 from symbody.expr.node import (
     ADD,
@@ -57,11 +58,16 @@ def restore(graph: Graph, op: str, args: tuple[Node, ...], data: Any) -> Node:
         if len(args) != data.arity:
             raise ValueError(f"external call of {len(args)} arguments")
         return graph.intern(EXTERN, args, data, flags)
-    if op in ARITY:
-        if len(args) != ARITY[op]:
+    row = FUNCTIONS.get(op)
+    if row is not None and not row.as_power:
+        if len(args) != row.arity:
             raise ValueError(f"{op} of {len(args)} arguments")
-        # an interned text, so that `op is ...` holds for nodes that were read from a file
-        return function_node(next(k for k in ARITY if k == op), args)
+        # the row's own text, so that `op is ...` holds for nodes that were read from a file
+        return function_node(row.name, args)
+    if op not in (SCALE, POW, RESULT, ALIAS, TABLE):
+        raise ValueError(
+            f"unknown operation {op!r}. A function that was added has to be added again: symbody.extend.add_function"
+        )
     if len(args) != 1:
         raise ValueError(f"{op} of {len(args)} operands")
     if op == SCALE:
@@ -76,9 +82,7 @@ def restore(graph: Graph, op: str, args: tuple[Node, ...], data: Any) -> Node:
         return graph.intern(RESULT, args, data, flags)
     if op == ALIAS:
         return graph.intern(ALIAS, args, data, flags)
-    if op == TABLE:
-        return graph.intern(TABLE, args, data, flags)
-    raise ValueError(f"unknown operation {op!r}")
+    return graph.intern(TABLE, args, data, flags)
 
 
 def _symbol(graph: Graph, data: Symbol) -> Node:

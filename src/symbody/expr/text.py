@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import islice
 
 from symbody.errors import ExpressionError
-from symbody.expr.functions import ARITY, COMMUTATIVE
+from symbody.expr.function_row import ANY, ATOM, COMPARE, FUNCTIONS, POWER, PRODUCT, SIGN, SUM, WORDS, Notation
 from symbody.expr.node import (
     ADD,
     ALIAS,
@@ -33,11 +33,6 @@ from symbody.expr.walk import topological
 
 LONGEST = 20_000_000  # characters; a shared graph written as a tree can grow without bound
 
-# binding strength of what stands in the text, weakest first; those of Python
-ANY, OR, AND, NOT, COMPARE, SUM, PRODUCT, SIGN, POWER, ATOM = range(10)
-
-COMPARISONS = {"lt": "<", "le": "<=", "eq": "==", "ne": "!="}
-RESERVED = frozenset({*ARITY, "sqrt", "piecewise", "pi", "inf", "nan", "True", "False"})
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 Piece = str | tuple[Node, int]  # text as it is, or a node and the strength its surroundings ask for
@@ -130,7 +125,7 @@ def write(node: Node, named: Mapping[Node, str], limit: int | None = None) -> st
 
 def quote_name(name: str) -> str:
     """A name as the parser reads it: plain, or `between backticks` if it is not a word or has another meaning."""
-    if _PLAIN_NAME.fullmatch(name) and name not in RESERVED:
+    if _PLAIN_NAME.fullmatch(name) and name not in FUNCTIONS and name not in WORDS:
         return name
     return "`" + name.replace("`", "``") + "`"
 
@@ -169,19 +164,19 @@ def _pieces(node: Node, bound: int) -> tuple[int, list[Piece]]:
         if is_divisor(node):
             return PRODUCT, _product(1, (node,), bound)
         return _power(node.args[0], node.data)
-    if op in COMPARISONS:
-        a, b = node.args
-        if a.op is CONST and op in COMMUTATIVE:
-            a, b = b, a  # x == 1 reads better than 1 == x
-        return COMPARE, [(a, SUM), f" {COMPARISONS[op]} ", (b, SUM)]
-    if op == "and" or op == "or":
-        own = AND if op == "and" else OR
-        return own, [(node.args[0], own), f" {op} ", (node.args[1], own + 1)]
-    if op == "not":
-        return NOT, ["not ", (node.args[0], NOT)]
-    if op == "pow" and node.args[1].op is not CONST:
-        return POWER, [(node.args[0], ATOM), "**", (node.args[1], POWER)]
+    row = FUNCTIONS.get(op)
+    # a call of pow with a constant exponent is not read back from x**2, which is a power
+    if row is not None and row.text is not None and not (op == "pow" and node.args[1].op is CONST):
+        return row.text.strength, filled(row.text, node)
     return ATOM, _call(node, bound)
+
+
+def filled(notation: Notation, node: Node) -> list[Piece]:
+    """The pieces of a Notation with the arguments of a node; x == 1 reads better than 1 == x."""
+    args = node.args
+    if notation.strength == COMPARE and FUNCTIONS[node.op].commutative and args[0].op is CONST:
+        args = args[::-1]
+    return [piece if isinstance(piece, str) else (args[piece[0]], piece[1]) for piece in notation.pieces]
 
 
 def _call(node: Node, bound: int) -> list[Piece]:

@@ -17,7 +17,7 @@ import numpy as np
 from symbody.expr.arrays import is_zero, reciprocal
 from symbody.expr.linear_algebra import ldlt, solve_ldlt
 from symbody.formalisms import triples as t3
-from symbody.formalisms.newton_euler import axial_effort
+from symbody.formalisms.link_motion import Twist, axial_effort, own_twists
 from symbody.formalisms.pending import NONE, Pending
 from symbody.formalisms.poses import Pose
 from symbody.formalisms.tree import Link
@@ -42,7 +42,7 @@ class Pivot:
     """What the outward sweep needs of an eliminated joint.
 
     One velocity: acceleration = (drive - moment_row . wd - force_row . a - sum_k couplings[k] x_k) * inverse, with the
-    accelerations x_k of the velocities that waited. Ball and free joints: solved, columns and waiting (J^-1 K_k).
+    accelerations x_k of the velocities that waited. Joints of several velocities: solved, columns, waiting (D^-1 K_k).
     """
 
     moment_row: Vec = t3.ZERO
@@ -120,17 +120,19 @@ def eliminate(link: Link, x: Articulated, effort: Any, wd: Vec, a: Vec, last: bo
 
     last: nothing is felt further down, only the pivot is wanted.
     """
-    if link.kind == "B":
+    if link.motion.all_turns:
         return _eliminate_ball(x, effort, a)
-    if link.kind == "F":
+    if link.motion.all_motions:
         return _eliminate_free(x, effort)
+    if not link.motion.axial:
+        return _eliminate_columns(link, x, effort, wd, a)
     out = joint_row(link, x)
     out.drive = t3.minus(effort, axial_effort(link, x.force, x.moment))
     out.couplings = {k: axial_effort(link, f, n) for k, (n, f) in x.pending.wrenches.items()}
     if last:
         return x, out
     exact = is_zero(link.reflected)  # then rows along the axis vanish, and the effort passes as it is
-    gone_n, gone_f = exact and link.kind == "R", exact and link.kind == "T"
+    gone_n, gone_f = exact and link.motion.is_turn, exact and link.motion.is_slide
     rest = carried(removed(x, out, link.axis if gone_n else None, link.axis if gone_f else None), wd, a)
     if gone_n:
         rest.moment = _with(rest.moment, link.axis, effort)
@@ -140,13 +142,13 @@ def eliminate(link: Link, x: Articulated, effort: Any, wd: Vec, a: Vec, last: bo
 
 
 def joint_row(link: Link, x: Articulated) -> Pivot:
-    """The row of an R, T or H joint in the equations of the body, and the reciprocal of its own inertia."""
+    """The row of an axial joint in the equations of the body, and the reciprocal of its own inertia."""
     k = link.axis
-    turning = 1 if link.kind in "RH" else 0
-    sliding = 0 if link.kind == "R" else link.pitch if link.kind == "H" else 1
+    turning = 1 if link.motion.turns else 0
+    sliding = link.advance
     row_n: Vec = x.j[k] if turning else t3.ZERO
     row_f: Vec = x.b[k] if turning else t3.ZERO
-    if link.kind in "TH":
+    if link.motion.slides:
         row_n = t3.add(row_n, t3.scaled(sliding, (x.b[0][k], x.b[1][k], x.b[2][k])))
         row_f = t3.add(row_f, t3.scaled(sliding, x.m[k]))
     own = t3.plus(t3.plus(t3.times(turning, row_n[k]), t3.times(sliding, row_f[k])), link.reflected)
@@ -237,14 +239,98 @@ def _eliminate_free(x: Articulated, effort: Any) -> tuple[Articulated, Pivot]:
     return rest, Pivot(solved=solved, waiting=waiting)
 
 
-# -- a velocity that moves several Links
+def _felt(x: Articulated, twist: Twist) -> tuple[Vec, Vec]:
+    """(moment, force) that a unit of a twist's acceleration takes: I S."""
+    w, v = twist
+    moment = t3.add(t3.apply(x.j, w), t3.apply(x.b, v))
+    return moment, t3.add(t3.apply_transposed(x.b, w), t3.apply(x.m, v))
+
+
+def _work(twist: Twist, wrench: tuple[Vec, Vec]) -> Any:
+    """Power of a wrench (moment, force) along a twist."""
+    return t3.plus(t3.dot(twist[0], wrench[0]), t3.dot(twist[1], wrench[1]))
+
+
+def _eliminate_columns(link: Link, x: Articulated, effort: Any, wd: Vec, a: Vec) -> tuple[Articulated, Pivot]:
+    """Any number of velocities at once, with the columns S of their twists: U = I S, D = S^T U,
+    I - U D^-1 U^T, p + U D^-1 (effort - S^T p) (Featherstone 2008, 7.3)."""
+    S = own_twists(link)
+    n = len(S)
+    U = [_felt(x, s) for s in S]
+    inertia = np.empty((n, n), dtype=object)
+    for i in range(n):
+        for k in range(i + 1):
+            inertia[i, k] = inertia[k, i] = _work(S[k], U[i])
+    factors = ldlt(inertia, order="from_last")
+    drive = np.array([t3.minus(e, _work(s, (x.moment, x.force))) for e, s in zip(effort, S)], dtype=object)
+    solved = solve_ldlt(factors, drive)
+    # D^-1 U^T: what an acceleration (wd, a) of the body takes from those of the joint
+    by = solve_ldlt(factors, np.array([[*u, *f] for u, f in U], dtype=object))
+
+    def less(i: int, k: int, left: int, right: int) -> Any:
+        return t3.total(t3.times(U[c][left][i], by[c, 3 * right + k]) for c in range(n))
+
+    def shared(vectors: Any, which: int) -> Vec:
+        out = t3.ZERO
+        for u, amount in zip(U, vectors):
+            out = t3.add(out, t3.scaled(amount, u[which]))
+        return out
+
+    felt = {k: tuple(_work(s, w) for s in S) for k, w in x.pending.wrenches.items()}
+    waiting = {k: solve_ldlt(factors, np.array(f, dtype=object)) for k, f in felt.items()}
+    left = {
+        k: (t3.add(m, t3.negative(shared(waiting[k], 0))), t3.add(f, t3.negative(shared(waiting[k], 1))))
+        for k, (m, f) in x.pending.wrenches.items()
+    }
+
+    def product(u: Any, v: Any) -> Any:
+        return t3.total(t3.times(p, q) for p, q in zip(u, v))
+
+    pending = x.pending.reduced(left, lambda i, k: product(felt[i], waiting[k]), lambda k: product(felt[k], solved))
+    rest = Articulated(
+        t3.from_upper(lambda i, k: t3.minus(x.j[i][k], less(i, k, 0, 0))),
+        t3.tensor([[t3.minus(x.b[i][k], less(i, k, 0, 1)) for k in range(3)] for i in range(3)]),
+        t3.from_upper(lambda i, k: t3.minus(x.m[i][k], less(i, k, 1, 1))),
+        t3.add(x.moment, shared(solved, 0)), t3.add(x.force, shared(solved, 1)), pending,
+    )  # fmt: skip
+    return carried(rest, wd, a), Pivot(solved=solved, columns=by, waiting=waiting)
+
+
+# -- velocities that move several Links
+
+
+def _release_columns(link: Link, x: Articulated) -> Articulated:
+    """`release` for a Link that is not axial: T_k is the twist that a unit of velocity k gives."""
+    none: Twist = (t3.ZERO, t3.ZERO)
+    twists: dict[int, Twist] = {}
+    for (w, v), column in zip(own_twists(link), link.columns):
+        for k, f in column:
+            w0, v0 = twists.get(k, none)
+            twists[k] = t3.add(w0, t3.scaled(f, w)), t3.add(v0, t3.scaled(f, v))
+    old, U = x.pending, {k: _felt(x, s) for k, s in twists.items()}
+    wrenches = dict(old.wrenches)
+    for k, (moment, force) in U.items():
+        n0, f0 = wrenches.get(k, none)
+        wrenches[k] = (t3.add(n0, moment), t3.add(f0, force))
+
+    def inertia(i: int, k: int) -> Any:
+        mixed = t3.plus(
+            _work(twists.get(i, none), old.wrenches.get(k, none)), _work(twists.get(k, none), old.wrenches.get(i, none))
+        )
+        return t3.plus(old.coupling(i, k), t3.plus(mixed, _work(twists.get(i, none), U.get(k, none))))
+
+    efforts = {k: t3.plus(old.efforts.get(k, 0), _work(twists.get(k, none), (x.moment, x.force))) for k in wrenches}
+    pairs = {(i, k): inertia(i, k) for i in wrenches for k in wrenches if i <= k}
+    return replace(x, pending=Pending(wrenches, pairs, efforts))
 
 
 def release(link: Link, x: Articulated) -> Articulated:
-    """The body before the motion of an R, T or H joint whose velocities move other Links too: they wait from here on.
+    """The body before the motion of a joint whose velocities move other Links too: they wait from here on.
 
     With a = a' + S sum_k f_k x_k: K_k + f_k I S, H_ik + f_i S.K_k + f_k S.K_i + f_i f_k S.I S, r_k + f_k S.p.
     """
+    if not link.motion.axial:
+        return _release_columns(link, x)
     row = joint_row(link, x)
     factors = {k: f for column in link.columns for k, f in column}
     old = x.pending
@@ -280,12 +366,14 @@ def settle(x: Articulated, velocity: int, effort: Any) -> tuple[Articulated, Piv
 def acceleration(link: Link, pivot: Pivot, wd: Vec, a: Vec, known: Any) -> Any:
     """Of the joint, from the acceleration (wd, a) that its Link would have without it; known: of those that waited."""
     less: tuple[Any, ...]
-    if link.kind == "B":
+    if link.motion.axial:
+        return pivot_acceleration(pivot, wd, a, known)
+    if link.motion.all_turns:
         less = t3.add(t3.apply(pivot.columns, a), wd)
-    elif link.kind == "F":
+    elif link.motion.all_motions:
         less = (*wd, *a)
     else:
-        return pivot_acceleration(pivot, wd, a, known)
+        less = tuple(t3.total(t3.times(c, y) for c, y in zip(row, (*wd, *a))) for row in pivot.columns)
     for k, column in pivot.waiting.items():
         less = tuple(t3.plus(y, t3.times(c, known[k])) for y, c in zip(less, column))
     return tuple(t3.minus(x, y) for x, y in zip(pivot.solved, less))

@@ -17,7 +17,7 @@ def barycentric(tree: Tree) -> Tree:
     """The Tree with barycentric inertias: the same efforts and the same motion."""
     inertias = [link.inertia for link in tree.links]
     for link in reversed(tree.links):
-        if link.kind not in "RB":
+        if not (link.motion.is_turn or link.motion.all_turns):
             continue
         own = inertias[link.index]
         inertias[link.index] = Inertia(0, own.moment, own.tensor)

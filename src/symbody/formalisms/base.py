@@ -63,13 +63,13 @@ def regroup(tree: Tree, choice: Regrouping = PLAIN) -> Tree:
         own = bodies[link.index]
         parent = bodies[link.parent] if link.parent >= 0 else None
         for child in carried.get(link.index, ()):
-            if child.kind == "R":
+            if child.motion.is_turn:
                 _clear_parent(bodies[child.index], own, child, link, choice.clear[child.index])
-        if link.kind == "T":
+        if link.motion.is_slide:
             _move_tensor(own, parent, link)
-        elif link.kind in "RH":
+        elif link.motion.about_axis:
             _clear_own(own, parent, link, choice.keep.get(link.index, LAMINA))
-        elif link.kind == "B":
+        elif link.motion.all_turns:
             _transfer(own, parent, link, own[3][3], 0, 0)
     named = _Names()
     links = []
@@ -170,7 +170,7 @@ def _clear_own(own: Entry, parent: Entry | None, link: Link, keep: str) -> None:
         t = t3.plus(own[a][a], own[c][c])  # J_bb = S_aa + S_cc becomes zero
     elif keep == SECOND:
         t = t3.plus(own[a][a], own[b][b])
-    helical = link.kind == "H"  # the advance makes mass and moment felt
+    helical = link.motion.slides  # the advance makes mass and moment felt
     _transfer(own, parent, link, 0 if helical else own[3][3], 0 if helical else own[a][3], t)
     if keep == FIRST:
         own[a][a] = t3.minus(0, own[c][c])
@@ -235,16 +235,16 @@ def _inverse(x: Any) -> Any:
 
 def clear_targets(tree: Tree, link: Link) -> list[list[Target]]:
     """For m, s and t of a joint: what they may clear of the parent without dividing by something that may vanish."""
-    if link.kind != "R" or link.parent < 0:
+    if not link.motion.is_turn or link.parent < 0:
         return [[], [], []]
     carrier = tree.links[link.parent]
     targets: list[Target] = []
     for i in range(4):
         for k in range(i, 4):
-            gone = carrier.kind == "R" and {i, k} <= {carrier.axis, 3}  # the parent's own joint clears it anyway
-            if not gone and not (carrier.kind == "T" and k < 3):
+            gone = carrier.motion.is_turn and {i, k} <= {carrier.axis, 3}  # the parent's own joint clears it anyway
+            if not gone and not (carrier.motion.is_slide and k < 3):
                 targets.append((i, k))
-    if carrier.kind == "R":
+    if carrier.motion.is_turn:
         targets += ["even", "axial"]
     return [[x for x in targets if divides_safely(_unit(link, carrier, x, which))] for which in range(3)]
 

@@ -17,7 +17,8 @@ from symbody.expr.node import SCALE, Node
 from symbody.formalisms import triples as t3
 from symbody.formalisms.efforts import generalized, projected
 from symbody.formalisms.joint_laws import joint_laws
-from symbody.formalisms.newton_euler import at_rest, axial_effort, newton_euler
+from symbody.formalisms.link_motion import axial_effort, own_efforts
+from symbody.formalisms.newton_euler import at_rest, newton_euler
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.sweeps import sweep_inward
 from symbody.formalisms.tree import Link, Tree
@@ -62,7 +63,7 @@ def mass_matrix(tree: Tree, frames: str = "sequential", moments: str = "tensor")
 
 
 def composite_bodies(tree: Tree, places: list[Pose], spread: bool = False) -> list[Body]:
-    """Each Link with all that it carries, about its origin: in stem axes (ball and free Links: in Link axes)."""
+    """Each Link with all that it carries, about its origin: in stem axes (Links that are not axial: in Link axes)."""
     shift = shifted_spread if spread else shifted
     out: list[Body] = [NO_BODY] * len(tree.links)
 
@@ -74,7 +75,7 @@ def composite_bodies(tree: Tree, places: list[Pose], spread: bool = False) -> li
         at_stem = (body[0], pose.to_stem(body[1]), pose.tensor_to_stem(body[2]))
         for other, stem in handed:
             at_stem = add_bodies(at_stem, other) if stem else at_stem
-        out[link.index] = body if link.kind in "BF" else at_stem
+        out[link.index] = at_stem if link.motion.axial else body
         if pose.shared:
             return shift(at_stem, pose.arm_stem), True
         mass, moment, tensor = at_stem
@@ -166,17 +167,18 @@ def named(x: Any, stem: str) -> Any:
 def unit_wrench(link: Link, component: int, body: Body) -> tuple[Vec, Vec]:
     """(force, moment) that a unit acceleration of one velocity component of the Link takes."""
     mass, s, j = body
-    axis = component % 3 if link.kind in "BF" else link.axis
+    if not link.motion.axial:
+        w, v = link.twists[component]
+        force, moment = t3.cross(w, s), t3.apply(j, w)
+        return t3.add(force, t3.scaled(mass, v)), t3.add(moment, t3.cross(s, v))
+    axis = link.axis
     e = t3.along(axis, 1)
-    turning = link.kind in "RH" or (link.kind in "BF" and component < 3)
-    sliding = link.kind in "TH" or (link.kind == "F" and component >= 3)
     force, moment = t3.ZERO, t3.ZERO
-    if turning:
+    if link.motion.turns:
         force, moment = t3.cross(e, s), j[axis]
-    if sliding:
-        pitch = link.pitch if link.kind == "H" else 1
-        force = t3.add(force, t3.scaled(pitch, t3.along(axis, mass)))
-        moment = t3.add(moment, t3.scaled(pitch, t3.cross(s, e)))
+    if link.motion.slides:
+        force = t3.add(force, t3.scaled(link.advance, t3.along(axis, mass)))
+        moment = t3.add(moment, t3.scaled(link.advance, t3.cross(s, e)))
     return force, moment
 
 
@@ -186,9 +188,9 @@ def _hand_down(
     """Fill in the entries of M of component a of a Link with itself and with all Links that carry it."""
     force, moment = unit_wrench(link, a, body)
     at, pose = link, places[link.index]
-    if link.kind in "BF":
-        for b in range(a + 1):
-            entries[link.index, a, link.index, b] = (*moment, *force)[b]
+    if not link.motion.axial:
+        for b, effort in enumerate(own_efforts(link, force, moment)[: a + 1]):
+            entries[link.index, a, link.index, b] = effort
         force, moment = pose.to_stem(force), pose.to_stem(moment)
     else:
         entries[link.index, a, link.index, 0] = axial_effort(link, force, moment)
@@ -202,10 +204,10 @@ def _hand_down(
         else:
             force, moment = pose.stem_to_parent(force), pose.stem_to_parent(moment)
             moment = t3.add(moment, t3.cross(pose.arm, force))
-            if carrier.kind in "BF":
-                for b in range(len(carrier.columns)):
-                    entries[link.index, a, carrier.index, b] = (*moment, *force)[b]
+            if not carrier.motion.axial:
+                for b, effort in enumerate(own_efforts(carrier, force, moment)):
+                    entries[link.index, a, carrier.index, b] = effort
             force, moment = below.to_stem(force), below.to_stem(moment)
-        if carrier.kind not in "BF":
+        if carrier.motion.axial:
             entries[link.index, a, carrier.index, 0] = axial_effort(carrier, force, moment)
         at, pose = carrier, below

@@ -10,6 +10,7 @@ from symbody.expr.functions import call
 from symbody.formalisms import triples as t3
 from symbody.formalisms.joint_laws import coordinates_with_laws
 from symbody.formalisms.kinematics import link_motions
+from symbody.formalisms.link_motion import Twist, own_twist
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.sweeps import sweep_outward
 from symbody.formalisms.tree import Link, Tree
@@ -17,7 +18,6 @@ from symbody.formalisms.triples import Vec
 from symbody.spatial.inertia import Inertia
 
 HALF = Fraction(1, 2)
-Twist = tuple[Vec, Vec]  # angular velocity and velocity of the origin, in Link axes
 
 
 def kinetic(tree: Tree) -> Any:
@@ -42,16 +42,6 @@ def _twist(link: Link, pose: Pose, parent: Twist) -> Twist:
     w, v = turn(w), turn(t3.add(v, t3.cross(w, pose.arm)))
     spin, slide = own_twist(link, link.qd)
     return t3.add(w, spin), t3.add(v, slide)
-
-
-def own_twist(link: Link, rates: Any) -> Twist:
-    """Twist of a Link relative to its parent for given rates, in Link axes: constant directions times rates."""
-    if link.kind in "BF":
-        return t3.triple(rates[:3]), t3.triple(rates[3:]) if link.kind == "F" else t3.ZERO
-    spin = t3.along(link.axis, rates) if link.kind in "RH" else t3.ZERO
-    if link.kind == "R":
-        return spin, t3.ZERO
-    return spin, t3.along(link.axis, t3.times(link.pitch, rates) if link.kind == "H" else rates)
 
 
 def twice_kinetic(inertia: Inertia, w: Vec, v: Vec) -> Any:

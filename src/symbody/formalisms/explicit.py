@@ -11,21 +11,12 @@ from symbody.expr.arrays import Array, is_zero
 from symbody.expr.linear_algebra import solve_ldlt
 from symbody.formalisms import triples as t3
 from symbody.formalisms.tree import Tree
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import has_coordinates
+from symbody.model.coordinates import with_mode
 
 
 def driven_velocities(tree: Tree) -> list[int]:
     """Indices of the velocities whose motion is prescribed."""
-    out: list[int] = []
-    iv = 0
-    for joint in tree.mechanism.joints:
-        if has_coordinates(joint):
-            n = KINDS[joint.kind].nv(joint)
-            if joint.mode == "driven":
-                out += range(iv, iv + n)
-            iv += n
-    return out
+    return with_mode(tree.mechanism, "driven")
 
 
 def accelerations(mass: Array, bias: Array, tau: Array, driven: Sequence[int], given: Array) -> Array:

@@ -25,6 +25,8 @@ class Frame:
 def frame(tree: Tree, name: str) -> Frame:
     """A frame by name: "world", a body, "body.frame", a sensor, or the name of a frame that only one body has."""
     body, fixed = _owner(tree, name)
+    if (body, fixed) in tree.frame_links:
+        return Frame(name, tree.frame_links[body, fixed], None, t3.ZERO)
     link, rotation, origin = tree.places[body]
     turn = None if rotation is None else t3.tensor(rotation)
     position = t3.triple(origin)

@@ -69,16 +69,21 @@ def own_columns(tree: Tree, link: Link, moves: dict[int, Motion]) -> Columns:
         turn = carrier.omega  # what carries the direction turns it
         out[link.index, component] = Column(angular, linear, t3.cross(turn, angular), t3.cross(turn, linear))
 
-    if link.kind in "BF":
-        for k in range(3):
-            put(k, column(here.rotation, k), t3.ZERO, here)
-            if link.kind == "F":
-                put(3 + k, t3.ZERO, column(here.rotation, k), here)
+    def outward(v: Vec) -> Vec:
+        return v if here.rotation is None else t3.apply(here.rotation, v)
+
+    if not link.motion.axial:
+        for k, (angular, linear) in enumerate(link.twists):
+            put(k, outward(angular), outward(linear), here)
+        for k, (angular, linear) in enumerate(link.twist_rates):
+            c = out[link.index, k]
+            rates = t3.add(c.angular_rate, outward(angular)), t3.add(c.linear_rate, outward(linear))
+            out[link.index, k] = Column(c.angular, c.linear, *rates)
         return out
     stem = product(parent.rotation, None if link.rotation is None else t3.tensor(link.rotation))
     axis = column(stem, link.axis)
-    linear = t3.ZERO if link.kind == "R" else axis if link.kind == "T" else t3.scaled(link.pitch, axis)
-    put(0, t3.ZERO if link.kind == "T" else axis, linear, parent)
+    linear = t3.scaled(link.advance, axis)
+    put(0, axis if link.motion.turns else t3.ZERO, linear, parent)
     return out
 
 

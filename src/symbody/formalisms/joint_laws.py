@@ -11,8 +11,7 @@ from symbody.expr.arrays import Array, zeros
 from symbody.expr.functions import call
 from symbody.formalisms import triples as t3
 from symbody.formalisms.tree import Tree, first_places
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Joint, has_coordinates
+from symbody.model.mechanism import Joint
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +47,15 @@ def coordinates_with_laws(tree: Tree) -> Iterator[JointLaw]:
 
     A joint that follows another has its law at its own coordinate, wherever its leader stands among the joints.
     """
+    slots = {s.owner: s for s in tree.mechanism.slots if s.joint is not None}
     first = first_places(tree.mechanism)
     for joint in tree.mechanism.joints:
-        if has_coordinates(joint):
-            kind = KINDS[joint.kind]
-            nq, nv = kind.nq(joint), kind.nv(joint)
-            iq, iv = first[joint.name]
+        if joint.name in slots:
+            slot = slots[joint.name]
+            iq, nq, iv, nv = slot.iq, slot.nq, slot.iv, slot.nv
             for k in range(nv - (joint.elastic is not None)):
                 # a quaternion has no component for each velocity; stiffness there is refused below
-                yield _law(tree, joint, tree.q[iq + k] if nq == nv else None, tree.qd[iv + k], iv + k)
+                yield _law(tree, joint, tree.q[iq + k] if slot.plain else None, tree.qd[iv + k], iv + k)
             if joint.elastic is not None:
                 stiffness, damping = (tree.node(x) for x in joint.elastic)
                 yield JointLaw(tree.q[iq + nq - 1], tree.qd[iv + nv - 1], stiffness, 0, damping, 0, iv + nv - 1)

@@ -22,7 +22,8 @@ import numpy as np
 
 from symbody.expr.evaluate import evaluate
 from symbody.expr.node import CONST, Node
-from symbody.formalisms.regressor import columns, own_twists
+from symbody.formalisms.link_motion import own_twists
+from symbody.formalisms.regressor import columns
 from symbody.formalisms.rigid_maps import (
     Twist,
     Vector,

@@ -15,12 +15,11 @@ from symbody.errors import ModelError
 from symbody.expr.arrays import Array, zeros
 from symbody.formalisms import triples as t3
 from symbody.formalisms.frames import Frame, common_ancestor, path, product
+from symbody.formalisms.link_motion import own_acceleration, own_twist
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.tree import Link, Tree
 from symbody.formalisms.triples import Mat, Vec
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import has_coordinates
-from symbody.spatial import quaternion
+from symbody.model.coordinates import parts
 
 SCHEMES = ("progressive", "regressive")
 
@@ -100,25 +99,41 @@ def _outward(link: Link, pose: Pose, h: Motion, order: int) -> Motion:
     velocity = t3.add(t3.add(h.velocity, lift), slide)
     if order == 1:
         return Motion(rotation, position, omega, velocity)
-    spin2, slide2 = own_velocity(link, stem, rotation, link.qdd)
+    spin2, slide2 = own_rate(link, stem, rotation)
     alpha = t3.add(t3.add(h.alpha, t3.cross(h.omega, spin)), spin2)
     drag = t3.add(t3.cross(h.alpha, arm), t3.cross(h.omega, lift))
-    # a direction that the parent carries turns with it; the axes of a free Link turn with the Link
-    sweep = t3.add(h.omega, omega) if link.kind == "F" else t3.scaled(2, h.omega)
+    # a direction that the parent carries turns with it; what is written in Link axes turns with the Link
+    sweep = t3.add(h.omega, omega) if _slides_in_own_axes(link) else t3.scaled(2, h.omega)
     acceleration = t3.add(t3.add(h.acceleration, drag), t3.add(t3.cross(sweep, slide), slide2))
     return Motion(rotation, position, omega, velocity, alpha, acceleration)
 
 
 def own_velocity(link: Link, stem: Mat | None, rotation: Mat | None, rates: Any) -> tuple[Vec, Vec]:
     """(angular, linear) velocity of a Link relative to its parent for given rates; stem: the joint's axes."""
-    if link.kind in "BF":
-        linear = _rotated(rotation, t3.triple(rates[3:])) if link.kind == "F" else t3.ZERO
-        return _rotated(rotation, t3.triple(rates[:3])), linear
+    if not link.motion.axial:
+        return _turned_out(rotation, own_twist(link, rates))
     axis = column(stem, link.axis)
-    spin = t3.scaled(rates, axis) if link.kind in "RH" else t3.ZERO
-    if link.kind == "R":
+    spin = t3.scaled(rates, axis) if link.motion.turns else t3.ZERO
+    if link.motion.is_turn:
         return spin, t3.ZERO
-    return spin, t3.scaled(t3.times(link.pitch, rates) if link.kind == "H" else rates, axis)
+    return spin, t3.scaled(t3.times(link.advance, rates), axis)
+
+
+def own_rate(link: Link, stem: Mat | None, rotation: Mat | None) -> tuple[Vec, Vec]:
+    """Rates of these velocities as the axes see them in which they are written: those of the joint, or of the Link."""
+    if link.motion.axial:
+        return own_velocity(link, stem, rotation, link.qdd)
+    return _turned_out(rotation, own_acceleration(link, link.qd, link.qdd))
+
+
+def _turned_out(rotation: Mat | None, twist: tuple[Vec, Vec]) -> tuple[Vec, Vec]:
+    # the linear part first, as it has always been: equal input gives byte-identical text
+    linear = _rotated(rotation, twist[1])
+    return _rotated(rotation, twist[0]), linear
+
+
+def _slides_in_own_axes(link: Link) -> bool:
+    return link.motion.slides and not link.motion.axial
 
 
 def attached(m: Motion, f: Frame, order: int = 2) -> Motion:
@@ -169,8 +184,8 @@ def _inward(link: Link, pose: Pose, m: Motion, order: int) -> Motion:
     omega, velocity = t3.add(w, spin), t3.add(t3.add(v, lift), slide)
     if order == 1:
         return Motion(rotation, position, out(omega), out(velocity))
-    spin2, slide2 = own_velocity(link, None, own, link.qdd)
-    if link.kind == "F":
+    spin2, slide2 = own_rate(link, None, own)
+    if _slides_in_own_axes(link):
         slide2 = t3.add(slide2, t3.cross(spin, slide))
     alpha = t3.add(t3.add(turn(m.alpha), t3.cross(spin, w)), spin2)
     drag = t3.add(t3.cross(spin2, arm), t3.cross(spin, t3.add(lift, t3.scaled(2, v))))
@@ -209,41 +224,17 @@ def relative(m: Motion, r: Motion, order: int = 2) -> Motion:
 def kinematic_map(tree: Tree) -> Array:
     """N (nq, nv) with q_dot = N(q) qd: the identity but for quaternions, and for the position of free joints."""
     out = zeros(len(tree.q), len(tree.qd))
-    iq = iv = 0
-    for kind in _motions(tree):
-        if kind not in "BF":
-            out[iq, iv] = 1
-            iq, iv = iq + 1, iv + 1
-            continue
-        if kind == "F":
-            out[iq : iq + 3, iv + 3 : iv + 6] = quaternion.matrix_from_quaternion(tree.q[iq + 3 : iq + 7])
-            iq += 3
-        out[iq : iq + 4, iv : iv + 3] = quaternion.rate_map(tree.q[iq : iq + 4])
-        iq, iv = iq + 4, iv + (3 if kind == "B" else 6)
+    for part in parts(tree.mechanism):
+        out[part.q, part.v] = part.motion.map_of_rates(tree.q[part.q])
     return out
 
 
 def normalised(tree: Tree, q: Any) -> Array:
     """Coordinates q (nq,), numbers or nodes, with every quaternion scaled to unit length."""
-    out, iq = zeros(len(tree.q)), 0
-    for kind in _motions(tree):
-        plain = {"B": 0, "F": 3}.get(kind, 1)
-        out[iq : iq + plain] = q[iq : iq + plain]
-        iq += plain
-        if kind in "BF":
-            out[iq : iq + 4] = quaternion.normalise(q[iq : iq + 4])
-            iq += 4
+    out = zeros(len(tree.q))
+    for part in parts(tree.mechanism):
+        out[part.q] = part.motion.normalise(q[part.q])
     return out
-
-
-def _motions(tree: Tree) -> Iterable[str]:
-    """Letters of the motions that own coordinates, in the order of q."""
-    for joint in tree.mechanism.joints:
-        if has_coordinates(joint):
-            motions = KINDS[joint.kind].motions(joint)
-            yield from (kind for kind, _ in motions)
-            if joint.elastic is not None:
-                yield motions[-1][0]
 
 
 # -- rotations that may be the identity

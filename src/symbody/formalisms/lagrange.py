@@ -69,12 +69,12 @@ def _turning(tree: Tree, momentum: list[Node]) -> Array:
     """Hamel's terms of quaternion joints: the momenta stand in axes that turn."""
     out = zeros(len(tree.qd))
     for link in tree.links:
-        if link.kind not in "BF":
+        if not link.motion.body_axes:
             continue
         at = [column[0][0] for column in link.columns]
         w, pi = t3.triple(link.qd[:3]), t3.triple([momentum[i] for i in at[:3]])
         terms: tuple[Any, ...] = t3.cross(w, pi)
-        if link.kind == "F":
+        if link.motion.all_motions:
             p = t3.triple([momentum[i] for i in at[3:]])
             terms = (*t3.add(t3.triple(terms), t3.cross(t3.triple(link.qd[3:]), p)), *t3.cross(w, p))
         for i, value in zip(at, terms, strict=True):

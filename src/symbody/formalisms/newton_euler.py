@@ -14,6 +14,7 @@ from symbody.errors import ModelError
 from symbody.expr.arrays import is_zero
 from symbody.expr.node import Node
 from symbody.formalisms import triples as t3
+from symbody.formalisms.link_motion import axial_effort, own_acceleration, own_efforts, own_twist
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.sweeps import sweep_inward, sweep_outward
 from symbody.formalisms.tree import Link, Tree
@@ -102,12 +103,12 @@ def at_rest(tree: Tree) -> list[Any]:
 
 
 def _none(link: Link) -> Any:
-    return (0,) * len(link.columns) if link.kind in "BF" else 0
+    return 0 if link.motion.axial else (0,) * len(link.columns)
 
 
 def step(link: Link, pose: Pose, parent: Motion, qd: Any, qdd: Any, in_stem: bool = False) -> Motion:
     """Motion of a Link from that of its parent. in_stem: with a shared stem, U times the arm is formed in stem axes."""
-    kind, axis = link.kind, link.axis
+    motion, axis = link.motion, link.axis
     m = Motion()
     if pose.shared:
         m.stem_w, m.stem_wd = parent.stem_w, parent.stem_wd
@@ -121,25 +122,23 @@ def step(link: Link, pose: Pose, parent: Motion, qd: Any, qdd: Any, in_stem: boo
     else:
         m.stem_w, m.stem_wd = pose.parent_to_stem(parent.w), pose.parent_to_stem(parent.wd)
         m.stem_a = pose.parent_to_stem(t3.add(parent.a, t3.apply(parent.u, pose.arm)))
-        if kind in "RH":
+        if motion.about_axis:
             m.rate, m.rate2 = qd, qdd
-        if kind in "TH":
-            pitch = link.pitch if kind == "H" else 1
-            slide = t3.along(axis, t3.times(pitch, qd))
+        if motion.along_axis:
+            slide = t3.along(axis, t3.times(link.advance, qd))
             m.stem_a = t3.add(m.stem_a, t3.cross(m.stem_w, t3.scaled(2, slide)))
-            m.stem_a = t3.add(m.stem_a, t3.along(axis, t3.times(pitch, qdd)))
+            m.stem_a = t3.add(m.stem_a, t3.along(axis, t3.times(link.advance, qdd)))
     w = pose.from_stem(m.stem_w)
     wd = pose.from_stem(m.stem_wd)
     m.a = pose.from_stem(m.stem_a)
-    if kind in "BF":
-        spin, spin2 = t3.triple(qd[:3]), t3.triple(qdd[:3])
+    if not motion.axial:
+        (spin, v), (spin2, v2) = own_twist(link, qd), own_acceleration(link, qd, qdd)
         m.w = t3.add(w, spin)
         m.wd = t3.add(wd, t3.add(t3.cross(w, spin), spin2))
-        if kind == "F":
-            v = t3.triple(qd[3:])  # of the origin relative to the parent, in Link axes
+        if motion.slides:  # v: of the origin relative to the parent, in Link axes
             drag = t3.cross(t3.add(t3.scaled(2, w), spin), v)
-            m.a = t3.add(m.a, t3.add(drag, t3.triple(qdd[3:])))
-    elif kind == "T":
+            m.a = t3.add(m.a, t3.add(drag, v2))
+    elif motion.is_slide:
         m.w, m.wd = w, wd
     else:
         m.w = t3.add(w, t3.along(axis, m.rate))
@@ -227,8 +226,8 @@ def collect(link: Link, pose: Pose, own: Wrench, handed: list[Wrench]) -> tuple[
         else:
             force, moment = t3.add(force, h.force), t3.add(moment, h.moment)
     efforts: tuple[Any, ...] = ()
-    if link.kind in "BF":
-        efforts = moment if link.kind == "B" else (*moment, *force)
+    if not link.motion.axial:
+        efforts = own_efforts(link, force, moment)
     force = t3.add(stem_force, pose.to_stem(force))
     moment = t3.add(stem_moment, pose.to_stem(moment))
     if not efforts:
@@ -237,12 +236,3 @@ def collect(link: Link, pose: Pose, own: Wrench, handed: list[Wrench]) -> tuple[
         return efforts, Wrench(force, t3.add(moment, t3.cross(pose.arm_stem, force)), True)
     force, moment = pose.stem_to_parent(force), pose.stem_to_parent(moment)
     return efforts, Wrench(force, t3.add(moment, t3.cross(pose.arm, force)))
-
-
-def axial_effort(link: Link, force: Vec, moment: Vec) -> Any:
-    """Component of a wrench along the motion of an R, T or H Link."""
-    if link.kind == "R":
-        return moment[link.axis]
-    if link.kind == "T":
-        return force[link.axis]
-    return t3.plus(moment[link.axis], t3.times(link.pitch, force[link.axis]))

@@ -39,9 +39,9 @@ def random_state(tree: Tree, states: int, rng: np.random.Generator) -> dict[Node
     out = {s: rng.uniform(-np.pi, np.pi, states) for s in tree.q}
     out.update({s: rng.uniform(-1, 1, states) for s in (*tree.qd, *tree.qdd)})
     for link in tree.links:
-        if link.kind in "BF":
+        if len(link.quaternion):
             quaternion = rng.normal(size=(4, states))
-            out.update(zip(link.q[-4:], quaternion / np.linalg.norm(quaternion, axis=0)))
+            out.update(zip(link.quaternion, quaternion / np.linalg.norm(quaternion, axis=0)))
     return out
 
 

@@ -31,6 +31,7 @@ from symbody.formalisms.articulated import (
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.frames import common_ancestor
 from symbody.formalisms.joint_laws import joint_laws
+from symbody.formalisms.link_motion import own_twist
 from symbody.formalisms.newton_euler import Motion, at_rest, link_wrench, motions, rate_matrix, step
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.sweeps import sweep_inward, sweep_outward
@@ -218,13 +219,8 @@ def _reach(tree: Tree, places: list[Pose], link: Link, parent: Acceleration) -> 
 
 def _moved(link: Link, wd: Vec, a: Vec, x: Any) -> Acceleration:
     """With the joint's own acceleration."""
-    if link.kind in "BF":
-        return t3.add(wd, t3.triple(x[:3])), (t3.add(a, t3.triple(x[3:])) if link.kind == "F" else a)
-    if link.kind in "RH":
-        wd = t3.add(wd, t3.along(link.axis, x))
-    if link.kind in "TH":
-        a = t3.add(a, t3.along(link.axis, t3.times(link.pitch if link.kind == "H" else 1, x)))
-    return wd, a
+    spin, slide = own_twist(link, x)
+    return t3.add(wd, spin), t3.add(a, slide)
 
 
 def _check_inertia(link: Link, x: Articulated) -> None:
@@ -236,7 +232,7 @@ def _check_inertia(link: Link, x: Articulated) -> None:
 def _link_effort(link: Link, efforts: list[Any]) -> Any:
     """Effort that drives a Link, from those on the velocities: tau less the laws of joints."""
     parts = [_over(efforts[index], factor) for ((index, factor),) in link.columns]
-    return parts if link.kind in "BF" else parts[0]
+    return parts[0] if link.motion.axial else parts
 
 
 def _over(x: Any, factor: Any) -> Any:
@@ -249,11 +245,11 @@ def _over(x: Any, factor: Any) -> Any:
 
 def _of_link(link: Link, values: Array) -> Any:
     parts = [t3.total(t3.times(factor, values[index]) for index, factor in column) for column in link.columns]
-    return parts if link.kind in "BF" else parts[0]
+    return parts[0] if link.motion.axial else parts
 
 
 def _write(link: Link, x: Any, out: Array) -> None:
-    parts = x if link.kind in "BF" else (x,)
+    parts = (x,) if link.motion.axial else x
     for column, value in zip(link.columns, parts):
         index, factor = column[0]
         out[index] = _over(value, factor)

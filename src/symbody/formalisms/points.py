@@ -68,7 +68,7 @@ def world_motions(tree: Tree, frames: Sequence[Frame], order: int = 1) -> list[M
 
 def _spins_little(tree: Tree, hub: int) -> bool:
     """Whether world axes are as sparse as hub axes: the hub turns about one axis at most."""
-    return sum({"R": 1, "H": 1, "B": 3, "F": 3}.get(tree.links[k].kind, 0) for k in tree.ancestors(hub)) < 2
+    return sum(tree.links[k].motion.turning_axes for k in tree.ancestors(hub)) < 2
 
 
 def _through_hub(tree: Tree, frames: Sequence[Frame], hub: int, turn: Mat | None, order: int) -> list[Motion]:

@@ -26,7 +26,7 @@ class Pose:
 
     fixed    stem axes to parent axes, None is the identity; planar: the same as an elementary rotation, where it is one
     turn     Link axes to stem axes: elementary (axis, c, s), or None
-    matrix   Link axes to stem axes of a ball or free Link
+    matrix   Link axes to stem axes of a Link that is not axial; None is the identity
     shared   whether the stem is the parent's stem
     stem     whether a child shares this Link's stem
     carrier  turn of the parent, where the stem is shared
@@ -87,7 +87,7 @@ def poses(tree: Tree, frames: str = "sequential") -> list[Pose]:
     for link in tree.links:
         parent = tree.links[link.parent] if link.parent >= 0 else None
         shared = (
-            frames != "sequential" and parent is not None and link.kind == parent.kind == "R"
+            frames != "sequential" and parent is not None and link.motion.is_turn and parent.motion.is_turn
             and link.axis == parent.axis and link.rotation is None
         )  # fmt: skip
         pose = _pose(link)
@@ -106,17 +106,13 @@ def _pose(link: Link) -> Pose:
     planar = None if link.rotation is None else planar_rotation(link.rotation)
     arm, turn, matrix, angle = t3.triple(link.offset), None, None, 0
     move: Vec | None = None
-    if link.kind in "RH":
+    if link.motion.about_axis:
         angle = link.q
         turn = (link.axis, *cos_sin(link.q))
-    if link.kind == "T":
-        move = t3.along(link.axis, link.q)
-    elif link.kind == "H":
-        move = t3.along(link.axis, t3.times(link.pitch, link.q))
-    elif link.kind == "F":
-        move = t3.triple(link.q[:3])
-    if link.kind in "BF":
-        matrix = quaternion_matrix(link.q[-4:])
+    if link.motion.along_axis:
+        move = t3.along(link.axis, t3.times(link.advance, link.q))
+    if not link.motion.axial:
+        matrix, move = link.displacement
     if move is not None:
         arm = t3.add(arm, move if fixed is None else t3.apply(fixed, move))
     return Pose(arm, fixed, planar, turn, matrix, angle=angle)
@@ -127,16 +123,6 @@ def axis_in_parent(link: Link) -> Vec:
     if link.rotation is None:
         return t3.along(link.axis, 1)
     return t3.triple(link.rotation[:, link.axis])
-
-
-def quaternion_matrix(q: Any) -> Mat:
-    """Rotation matrix of a unit quaternion (w, x, y, z): child coordinates to parent coordinates."""
-    w, x, y, z = q
-    return (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
 
 
 def planar_rotation(r: Array) -> Planar | None:

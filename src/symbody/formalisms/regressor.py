@@ -17,12 +17,12 @@ from symbody.errors import ModelError
 from symbody.expr.arrays import Array, zeros
 from symbody.expr.functions import call
 from symbody.formalisms import triples as t3
+from symbody.formalisms.link_motion import Twist, own_twists
 from symbody.formalisms.newton_euler import Motion, motions, rate_matrix
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.sweeps import sweep_outward
-from symbody.formalisms.tree import Link, Tree, first_places
+from symbody.formalisms.tree import Link, Tree
 from symbody.formalisms.triples import Mat, Vec
-from symbody.model.joints import KINDS
 from symbody.model.mechanism import Joint, Mechanism
 from symbody.spatial.inertia import from_com
 
@@ -33,8 +33,7 @@ INERTIAL = {
 }  # fmt: skip
 TENSOR = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # entries of the tensor, in the same order
 
-Twist = tuple[Vec, Vec]  # angular and linear velocity of a frame, in its axes, for a unit of one velocity
-Twists = dict[int, Twist]  # velocity of the Mechanism -> Twist, for those that move the frame
+Twists = dict[int, Twist]  # velocity of the Mechanism -> twist of a frame for a unit of it, for those that move it
 
 
 @dataclass(frozen=True)
@@ -170,18 +169,6 @@ def link_twists(tree: Tree, places: list[Pose]) -> list[Twists]:
     return sweep_outward(tree, outward, {})
 
 
-def own_twists(link: Link) -> list[Twist]:
-    """Twists that the Link's own velocities give it relative to its parent, in Link axes: constants."""
-    if link.kind == "R":
-        return [(t3.along(link.axis, 1), t3.ZERO)]
-    if link.kind == "T":
-        return [(t3.ZERO, t3.along(link.axis, 1))]
-    if link.kind == "H":
-        return [(t3.along(link.axis, 1), t3.along(link.axis, link.pitch))]
-    turning: list[Twist] = [(t3.along(k, 1), t3.ZERO) for k in range(3)]
-    return turning if link.kind == "B" else [*turning, *((t3.ZERO, t3.along(k, 1)) for k in range(3))]
-
-
 def _at(m: Motion, twists: Twists, rotation: Mat | None, origin: Vec) -> tuple[Motion, Twists]:
     """Motion and twists of a frame on the Link: rotation takes its coordinates to the Link's, origin in Link axes."""
     if rotation is None and t3.no_motion(origin):
@@ -207,7 +194,7 @@ class _Laws:
 
     def __init__(self, tree: Tree, moves: list[Motion], twists: list[Twists]) -> None:
         self.tree, self.moves, self.twists = tree, moves, twists
-        self.places = first_places(tree.mechanism)
+        self.slots = {s.owner: s for s in tree.mechanism.slots}
         self.first: dict[str, Link] = {}
         for link in tree.links:
             self.first.setdefault(link.joint, link)
@@ -216,10 +203,10 @@ class _Laws:
         if name == "rotor":
             return self._rotor(joint)
         if name.startswith("elastic"):
-            iq, iv = self.places[joint.name]
-            nq, nv = KINDS[joint.kind].nq(joint), KINDS[joint.kind].nv(joint)
-            last = iv + nv - 1
-            return [(last, self.tree.q[iq + nq - 1] if name == "elastic_stiffness" else self.tree.qd[last])]
+            slot = self.slots[joint.name]
+            last = slot.iv + slot.nv - 1
+            deflection = self.tree.q[slot.iq + slot.nq - 1]
+            return [(last, deflection if name == "elastic_stiffness" else self.tree.qd[last])]
         out = []
         for velocity, factor, q, qd in self._coordinates(joint):
             if name == "stiffness":
@@ -239,13 +226,14 @@ class _Laws:
         """(velocity of the Mechanism, its factor, coordinate, speed) of each motion, elastic deflection excluded."""
         tree = self.tree
         if joint.mimic is not None:
-            iq, iv = self.places[joint.mimic.joint]
+            leader = self.slots[joint.mimic.joint]
+            iq, iv = leader.iq, leader.iv
             ratio, shift = tree.node(joint.mimic.ratio), tree.node(joint.mimic.offset)
             return [(iv, ratio, ratio * tree.q[iq] + shift, ratio * tree.qd[iv])]
-        iq, iv = self.places[joint.name]
-        own = KINDS[joint.kind].nv(joint) - (joint.elastic is not None)
-        same = KINDS[joint.kind].nq(joint) == KINDS[joint.kind].nv(joint)
-        return [(iv + k, 1, tree.q[iq + k] if same else None, tree.qd[iv + k]) for k in range(own)]
+        slot = self.slots[joint.name]
+        iq, iv = slot.iq, slot.iv
+        own = range(slot.nv - (joint.elastic is not None))
+        return [(iv + k, 1, tree.q[iq + k] if slot.plain else None, tree.qd[iv + k]) for k in own]
 
     def _rotor(self, joint: Joint) -> list[tuple[int, Any]]:
         """Reflected: ratio^2 qdd. Gyroscopic: spinning on the parent, less the same rotor at rest, as in `tree.py`."""

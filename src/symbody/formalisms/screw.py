@@ -3,7 +3,7 @@
 A Link has the body twist V = omega + eps v and its derivative in its own axes, the pseudo-acceleration V'; in dual form
 
     V  = D*^-1 V_parent  + S qd
-    V' = D*^-1 V'_parent + [V, S qd] + S qdd          S: the joint's constant screw
+    V' = D*^-1 V'_parent + [V, S qd] + S qdd + S' qd  S: the joint's screws, constant in most joints
     F  = H(V') + [V, H(V)]                            H: inertia operator, a twist to a momentum (4.41, 4.53)
     T  = F + sum over the children of D* T            moments by rho x f, not f x rho (E2)
     effort = {T / S}, dual part
@@ -19,8 +19,8 @@ from typing import Any
 
 from symbody.formalisms import triples as t3
 from symbody.formalisms.efforts import generalized
-from symbody.formalisms.energy import own_twist
 from symbody.formalisms.joint_laws import joint_laws
+from symbody.formalisms.link_motion import own_drift, own_efforts, own_twist
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.sweeps import sweep_inward, sweep_outward
 from symbody.formalisms.tree import Link, Tree
@@ -60,7 +60,7 @@ def inverse(tree: Tree, wrenches: Mapping[int, tuple[Any, Any]] | None = None) -
             total = add(total, Screw(t3.negative(t3.triple(force)), t3.negative(t3.triple(moment))))
         for wrench in handed:
             total = add(total, wrench)
-        efforts[link.index] = effort(link, total)
+        efforts[link.index] = own_efforts(link, total.re, total.du)
         return to_parent(places[link.index], total)
 
     sweep_inward(tree, inward)
@@ -72,6 +72,8 @@ def step(link: Link, pose: Pose, twist: Screw, rate: Screw) -> tuple[Screw, Scre
     own = Screw(*own_twist(link, link.qd))
     velocity = add(from_parent(pose, twist), own)
     change = add(bracket(velocity, own), Screw(*own_twist(link, link.qdd)))
+    if link.twist_rates:
+        change = add(change, Screw(*own_drift(link, link.qd)))
     return velocity, add(from_parent(pose, rate), change)
 
 
@@ -89,18 +91,6 @@ def dynamic_wrench(inertia: Inertia, velocity: Screw, rate: Screw) -> Screw:
     force = t3.add(t3.scaled(inertia.mass, a), t3.add(t3.cross(wd, s), t3.cross(w, t3.cross(w, s))))
     spin = t3.add(t3.apply(tensor, wd), t3.cross(w, t3.apply(tensor, w)))
     return Screw(force, t3.add(spin, t3.cross(s, a)))
-
-
-def effort(link: Link, wrench: Screw) -> tuple[Any, ...]:
-    """Component of a wrench along each velocity of the Link: force and torque of a screw joint add by its pitch."""
-    force, moment = wrench.re, wrench.du
-    if link.kind in "BF":
-        return moment if link.kind == "B" else (*moment, *force)
-    if link.kind == "R":
-        return (moment[link.axis],)
-    if link.kind == "T":
-        return (force[link.axis],)
-    return (t3.plus(moment[link.axis], t3.times(link.pitch, force[link.axis])),)
 
 
 # -- dual algebra on triples

@@ -1,10 +1,7 @@
 """Mechanism -> Tree: bodies that move by one elementary motion each, in a Graph of their own, ready for recursions.
 
 Fixed and locked joints are merged into the bodies that carry them (unless they are to be kept). Every remaining Link
-moves relative to its parent by
-
-    R  rotation about a coordinate axis     T  translation along one     H  screw about one
-    B  ball (quaternion)                    F  free (position and quaternion)
+moves relative to its parent by one row of the table of motions (`model/motions.py`).
 
 A joint with several motions is a chain of Links, all but the last of them without inertia. A Link's coordinate is an
 expression of the Mechanism's coordinates: a joint that mimics another, or turns about a negative axis, is no special
@@ -14,7 +11,7 @@ case.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isqrt
 from typing import Any
@@ -23,12 +20,17 @@ import numpy as np
 
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array, as_array, is_one, is_zero, matmul, transpose, zeros
+from symbody.expr.derivative import jvp
 from symbody.expr.evaluate import transplant
-from symbody.expr.functions import call
+from symbody.expr.functions import as_nodes, call
 from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, Node
+from symbody.formalisms import triples as t3
+from symbody.formalisms.triples import Mat, Vec
+from symbody.model.coordinates import Part
 from symbody.model.joints import KINDS
-from symbody.model.mechanism import WORLD, Joint, Mechanism, Placement, has_coordinates
+from symbody.model.mechanism import WORLD, Body, Joint, Mechanism, Placement
+from symbody.model.motions import SLIDE, TURN, Motion, Setting
 from symbody.model.numbers import plain
 from symbody.model.pose import from_quaternion, rounded
 from symbody.spatial.inertia import Inertia, add, from_com, moved, no_inertia, rotated
@@ -41,11 +43,13 @@ class Link:
     """One body of the Tree; its frame is the joint frame after the motion.
 
     index, parent   place in `Tree.links`, -1 is the world
-    kind, axis      letter of the motion, and 0, 1, 2 for the axes x, y, z of R, T, H
+    motion, axis    row of the table of motions, and 0, 1, 2 for the axes x, y, z of one that has an axis
     rotation        (3, 3) takes joint coordinates (before the motion) to parent coordinates; None is the identity
     offset          (3,) origin of the joint frame in the parent frame, m
-    q               node; for B the quaternion (4,), for F position and quaternion (7,)
-    qd, qdd         node; for B (3,), for F (6,): angular first, in Link axes
+    q, qd, qdd      node of an axial motion; of others (nq,), (nv,) and (nv,)
+    twist_rates     rates of the columns `twists` in Link axes; empty where they are constant
+    frame           name of the frame that a body's own coordinates move; "" is the body's own
+    unit            the length that counts as 1, m
     columns         for each velocity component: which velocities of the Mechanism it is made of
     inertia         about the Link's origin, in Link axes
     bodies          what it is made of: (mass, centre of mass (3,), tensor about it (3, 3)) of each body, in Link axes
@@ -57,7 +61,7 @@ class Link:
 
     index: int
     parent: int
-    kind: str
+    motion: Motion
     axis: int
     rotation: Array | None
     offset: Array
@@ -74,14 +78,46 @@ class Link:
     body: str = ""
     body_rotation: Array | None = None
     elastic: bool = False
+    twist_rates: tuple[tuple[Vec, Vec], ...] = ()
+    frame: str = ""
+    unit: Any = 1
+
+    @property
+    def advance(self) -> Any:
+        """By how much an axial Link slides along its axis for a unit of q: 0, 1, or the pitch of a screw."""
+        return 0 if not self.motion.slides else self.pitch if self.motion.turns else 1
+
+    @property
+    def displacement(self) -> tuple[Mat | None, Vec]:
+        """Of a motion that is not axial: rotation from Link to stem axes, None where it never turns, and shift."""
+        rotation, shift = self.motion.pose(self.q, Setting(self.axis, self.pitch, self.frame))
+        return None if rotation is None else t3.tensor(rotation), self._short(t3.triple(shift))
+
+    @property
+    def twists(self) -> tuple[tuple[Vec, Vec], ...]:
+        """Of a motion that is not axial: what a unit of each velocity gives, (angular, linear) in Link axes."""
+        columns = self.motion.twist(self.q, Setting(self.axis, self.pitch, self.frame))
+        return tuple((t3.triple(w), self._short(t3.triple(v))) for w, v in columns)
+
+    def _short(self, v: Vec) -> Vec:
+        """A length in units; a motion in body axes has them in its coordinates."""
+        if t3.is_one(self.unit) or self.motion.body_axes:
+            return v
+        return t3.triple([t3.times(1 / self.unit, x) for x in v])
+
+    @property
+    def quaternion(self) -> Any:
+        """(4,) its quaternion; () without one."""
+        return () if self.motion.turned_by is None else self.q[self.motion.turned_by]
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Tree:
     """Links in an order in which parents come first, over one Graph.
 
     q, qd, qdd, tau   arrays of symbols of sizes nq, nv, nv, nv
     places            body name -> (Link index, rotation from body to Link axes or None, body origin in the Link frame)
+    frame_links       (body, frame) -> Link of a frame that the coordinates of its body move
     gravity           (3,) in world axes
     wrenches          Link index -> (force (3,), moment about the Link's origin (3,)) from outside, in Link axes
     efforts           (nv,) efforts of force elements that act on joints, added to tau; None: there are none
@@ -101,6 +137,7 @@ class Tree:
     runtime: bool = False
     wrenches: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     efforts: Array | None = None
+    frame_links: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def node(self, value: Any) -> Any:
         """A node of the Mechanism (or an array of them) in this Graph."""
@@ -141,23 +178,18 @@ def build_tree(mechanism: Mechanism, parameters: str = "setup", kept: Sequence[s
         mechanism, graph, [], symbols("q", "coordinate", nq), symbols("qd", "velocity", nv),
         symbols("qdd", "acceleration", nv), symbols("tau", "input", nv), zeros(3), {}, {}, parameters == "runtime",
     )  # fmt: skip
-    tree.gravity = tree.node(mechanism.gravity)
+    tree = replace(tree, gravity=tree.node(mechanism.gravity))
     tree.places[WORLD] = (-1, None, zeros(3))
     coordinates = first_places(mechanism)
     for joint in mechanism.joints:
         _add_joint(tree, joint, coordinates, joint.name in kept)
+    _add_twist_rates(tree)
     return tree
 
 
 def first_places(mechanism: Mechanism) -> dict[str, tuple[int, int]]:
     """First coordinate and first velocity of each joint that has any."""
-    out, nq, nv = {}, 0, 0
-    for joint in mechanism.joints:
-        if has_coordinates(joint):
-            out[joint.name] = (nq, nv)
-            nq += KINDS[joint.kind].nq(joint)
-            nv += KINDS[joint.kind].nv(joint)
-    return out
+    return {s.owner: (s.iq, s.iv) for s in mechanism.slots if s.joint is not None}
 
 
 def _add_joint(tree: Tree, joint: Joint, coordinates: dict[str, tuple[int, int]], kept: bool) -> None:
@@ -174,25 +206,31 @@ def _add_joint(tree: Tree, joint: Joint, coordinates: dict[str, tuple[int, int]]
         rotation, offset = _locked(tree, joint, rotation, offset)
         motions = []
     start = len(tree.links)
-    for k, (kind, letter) in enumerate(motions):
+    own = {s.owner: s.parts for s in tree.mechanism.slots if s.joint is joint}.get(joint.name, ())
+    for k, (motion, letter) in enumerate(motions):
         align, axis, sign = _axis(tree, joint, letter) if letter else (None, 0, 1)
+        if not motion.axial and sign < 0:
+            align, axis, sign = _align_z([-float(i == axis) for i in range(3)], tree.graph), 2, 1
         if align is not None:
             # the Link frame is turned so that its z axis is the joint's; the body keeps its own frame
             rotation = _compose(_compose(rotation, body_rotation), align)
             body_rotation = transpose(align)
         elif body_rotation is not None:
             rotation, body_rotation = _compose(rotation, body_rotation), None
-        link = Link(len(tree.links), parent, kind, axis, rotation, offset, None, None, None, (), joint.name)
-        _coordinates(tree, link, joint, coordinates, k, sign)
-        if kind == "H" and joint.pitch is not None:
+        link = Link(len(tree.links), parent, motion, axis, rotation, offset, None, None, None, (), joint.name)
+        if motion.pitched and joint.pitch is not None:
             link.pitch = tree.node(joint.pitch)
+        if joint.mimic is not None:
+            _following(tree, link, joint, coordinates, sign)
+        else:
+            _coordinates(tree, link, own[k], sign)
         link.elastic = joint.elastic is not None and k == len(motions) - 1
         tree.links.append(link)
         parent, rotation, offset = link.index, None, zeros(3)
     if kept and not motions:
         still = tree.graph.zero
         tree.links.append(
-            Link(start, parent, "T", 0, rotation, offset, still, still, still, ((),), joint.name, body=joint.child)
+            Link(start, parent, SLIDE, 0, rotation, offset, still, still, still, ((),), joint.name, body=joint.child)
         )
         parent, rotation, offset = start, None, zeros(3)
     if joint.rotor is not None and motions:
@@ -202,15 +240,44 @@ def _add_joint(tree: Tree, joint: Joint, coordinates: dict[str, tuple[int, int]]
         tree.links[parent].body, tree.links[parent].body_rotation = joint.child, body_rotation
     else:
         body_place = (parent, rotation, offset)
+    body = tree.mechanism.body(joint.child)
+    if body.coordinates:
+        body_place = _add_body_motion(tree, body, joint, body_place)
     tree.places[joint.child] = body_place
-    _add_body(tree, joint.child, body_place)
+    _add_body(tree, body, body_place)
 
 
-def _add_body(tree: Tree, name: str, place: tuple[int, Array | None, Array]) -> None:
+def _add_body_motion(
+    tree: Tree, body: Body, joint: Joint, place: tuple[int, Array | None, Array]
+) -> tuple[int, Array | None, Array]:
+    """Links that a body's own coordinates move: one for the body, where its mass is, and one for each named frame.
+
+    All stand on the joint frame and share the velocities. Result: where the body is.
+    """
+    (part,) = next(s.parts for s in tree.mechanism.slots if s.joint is None and s.owner == body.name)
+    base, to_link, origin = place
+    if base >= 0 and tree.links[base].body == body.name:
+        tree.links[base].body = ""  # the Link of the joint carries nothing itself
+    found = len(tree.links)
+    for name in ("", *body.frames):
+        rotation, offset = to_link, origin
+        if name:
+            placed = tree.node(body.frames[name])
+            rotation = _compose(to_link, _identity_or(placed.rotation))
+            offset = origin + _turn(to_link, placed.position)
+        link = Link(len(tree.links), base, part.motion, 0, rotation, offset, None, None, None, (), joint.name)
+        link.body, link.frame = "" if name else body.name, name
+        _coordinates(tree, link, part, 1)
+        tree.links.append(link)
+        if name:
+            tree.frame_links[body.name, name] = link.index
+    return found, None, zeros(3)
+
+
+def _add_body(tree: Tree, body: Body, place: tuple[int, Array | None, Array]) -> None:
     index, rotation, origin = place
     if index < 0:
         return  # fixed to the world: it never moves
-    body = tree.mechanism.body(name)
     inertia = from_com(tree.node(body.mass), tree.node(body.com), tree.node(body.inertia))
     link = tree.links[index]
     link.inertia = add(link.inertia, moved(rotated(inertia, rotation), origin))
@@ -229,7 +296,7 @@ def _add_rotor(tree: Tree, joint: Joint, link: Link, coordinates: dict[str, tupl
         return
     # its angle does not matter: inertia about the axis alone is the same in all axes that turn about it
     spin = Link(
-        len(tree.links), link.parent, "R", link.axis, link.rotation, link.offset, tree.graph.zero, ratio * link.qd,
+        len(tree.links), link.parent, TURN, link.axis, link.rotation, link.offset, tree.graph.zero, ratio * link.qd,
         ratio * link.qdd, tuple(tuple((i, ratio * c) for i, c in col) for col in link.columns), f"{joint.name}.rotor",
     )  # fmt: skip
     tensor = zeros(3, 3)
@@ -243,27 +310,47 @@ def _add_rotor(tree: Tree, joint: Joint, link: Link, coordinates: dict[str, tupl
     carrier.bodies = (*carrier.bodies, (0, zeros(3), at_rest.tensor))
 
 
-def _coordinates(
-    tree: Tree, link: Link, joint: Joint, coordinates: dict[str, tuple[int, int]], k: int, sign: int
-) -> None:
-    """q, qd, qdd and columns of the k-th motion of a joint."""
-    if joint.mimic is not None:
-        other = tree.mechanism.joint(joint.mimic.joint)
-        if other.name not in coordinates or KINDS[other.kind].nv(other) != 1:
-            raise ModelError(f"joint {joint.name!r} mimics {other.name!r}, which has not one coordinate of its own.")
-        iq, iv = coordinates[other.name]
-        ratio, shift = sign * tree.node(joint.mimic.ratio), sign * tree.node(joint.mimic.offset)
-        link.q, link.qd, link.qdd = ratio * tree.q[iq] + shift, ratio * tree.qd[iv], ratio * tree.qdd[iv]
-        link.columns = (((iv, ratio),),)
+def _following(tree: Tree, link: Link, joint: Joint, coordinates: dict[str, tuple[int, int]], sign: int) -> None:
+    """q, qd, qdd and columns of a joint that follows another."""
+    assert joint.mimic is not None
+    other = tree.mechanism.joint(joint.mimic.joint)
+    if other.name not in coordinates or KINDS[other.kind].nv(other) != 1:
+        raise ModelError(f"joint {joint.name!r} mimics {other.name!r}, which has not one coordinate of its own.")
+    iq, iv = coordinates[other.name]
+    ratio, shift = sign * tree.node(joint.mimic.ratio), sign * tree.node(joint.mimic.offset)
+    link.q, link.qd, link.qdd = ratio * tree.q[iq] + shift, ratio * tree.qd[iv], ratio * tree.qdd[iv]
+    link.columns = (((iv, ratio),),)
+
+
+def _coordinates(tree: Tree, link: Link, part: Part, sign: int) -> None:
+    """q, qd, qdd and columns of a motion that owns coordinates."""
+    if link.motion.axial:
+        link.q, link.qd, link.qdd = sign * tree.q[part.iq], sign * tree.qd[part.iv], sign * tree.qdd[part.iv]
+        link.columns = (((part.iv, sign),),)
         return
-    iq, iv = coordinates[joint.name]
-    if link.kind in "BF":
-        n_q, n_v = (4, 3) if link.kind == "B" else (7, 6)
-        link.q, link.qd, link.qdd = tree.q[iq : iq + n_q], tree.qd[iv : iv + n_v], tree.qdd[iv : iv + n_v]
-        link.columns = tuple(((iv + c, 1),) for c in range(n_v))
+    link.q, link.qd, link.qdd = tree.q[part.q], tree.qd[part.v], tree.qdd[part.v]
+    link.columns = tuple(((k, 1),) for k in part.velocities)
+
+
+def _add_twist_rates(tree: Tree) -> None:
+    """Rates of the columns that depend on coordinates, along q_dot = N(q) qd."""
+    curved = [link for link in tree.links if not link.motion.axial and not link.motion.body_axes]
+    if not curved:
         return
-    link.q, link.qd, link.qdd = (sign * a[i + k] for a, i in ((tree.q, iq), (tree.qd, iv), (tree.qdd, iv)))
-    link.columns = (((iv + k, sign),),)
+    rates = np.array(tree.qd, dtype=object)  # of all coordinates
+    whole = np.empty(len(tree.q), dtype=object)
+    for slot in tree.mechanism.slots:
+        for part in slot.parts:
+            own = rates[part.v]
+            whole[part.q] = own if part.motion.plain else matmul(part.motion.map_of_rates(tree.q[part.q]), own)
+    for link in curved:
+        entries = [x for w, v in link.twists for x in (*w, *v)]
+        slopes = jvp(as_nodes([tree.graph.zero, *entries])[1:], list(tree.q), as_nodes([tree.graph.zero, *whole])[1:])
+        found = [0 if is_zero(x) else x for x in slopes]
+        link.twist_rates = tuple(
+            (t3.triple(found[6 * k : 6 * k + 3]), t3.triple(found[6 * k + 3 : 6 * k + 6]))
+            for k in range(link.motion.nv)
+        )
 
 
 def _axis(tree: Tree, joint: Joint, letter: str) -> tuple[Array | None, int, int]:
@@ -322,24 +409,34 @@ def _constants(matrix: Array, graph: Graph) -> Array:
 def _locked(tree: Tree, joint: Joint, rotation: Array | None, offset: Array) -> tuple[Array | None, Array]:
     """Pose of the child frame of a joint that stays at `value`; one without is at its coordinates' zero."""
     entries = [tree.node(x) for x in joint.values]
-    for kind, letter in KINDS[joint.kind].motions(joint) if entries else ():
-        if kind == "F":
-            step, entries = as_array(entries[:3]), entries[3:]
-            offset = offset + _turn(rotation, step)
-        if kind in "BF":
-            quaternion, entries = [float(x.data) for x in entries[:4]], entries[4:]  # validated: numbers
+    for motion, letter in KINDS[joint.kind].motions(joint) if entries else ():
+        own, entries = entries[: motion.nq], entries[motion.nq :]
+        if motion.body_axes:
+            if motion.slides:
+                offset = offset + _turn(rotation, as_array([own[k] for k in motion.places]))
+            quaternion = [float(x.data) for x in own[-4:]]  # validated: numbers
             rotation = _compose(rotation, _identity_or(_constants(from_quaternion(quaternion), tree.graph)))
             continue
-        value, entries = entries[0], entries[1:]
-        if is_zero(value):
+        if all(is_zero(x) for x in own) and motion.axial:
             continue
-        align, axis, sign = _axis(tree, joint, letter)
+        align, axis, sign = _axis(tree, joint, letter) if letter else (None, 0, 1)
         turned = _compose(rotation, align)
-        if kind in "TH":
-            step = zeros(3)
-            step[axis] = sign * value * (tree.node(joint.pitch) if kind == "H" else 1)
+        pitch = tree.node(joint.pitch) if motion.pitched else 1
+        if not motion.axial:
+            if sign < 0:
+                align = _align_z([-float(i == axis) for i in range(3)], tree.graph)
+                turned, axis = _compose(rotation, align), 2
+            turn, step = motion.pose(own, Setting(axis, pitch if motion.pitched else 0))
             offset = offset + _turn(turned, step)
-        if kind in "RH":
+            rotation = turned if turn is None else _compose(turned, turn)
+            rotation = _compose(rotation, None if align is None else transpose(align))
+            continue
+        value = own[0]
+        if motion.slides:
+            step = zeros(3)
+            step[axis] = sign * value * pitch
+            offset = offset + _turn(turned, step)
+        if motion.turns:
             rotation = _compose(turned, elementary_rotation(axis, sign * value))
             rotation = _compose(rotation, None if align is None else transpose(align))
     return rotation, offset

@@ -40,17 +40,22 @@ def in_units_of(tree: Tree, length: Any) -> Tree:
         inertia = Inertia(t3.times(t3.times(i.mass, length), length), vector(i.moment), i.tensor)
         changes: dict[str, Any] = dict(offset=over(link.offset), inertia=inertia)
         changes["bodies"] = tuple((t3.times(t3.times(m, length), length), over(c), j) for m, c, j in link.bodies)
-        if link.kind == "T":
+        if link.motion.is_slide:
             changes.update({x: _over(getattr(link, x), length) for x in ("q", "qd", "qdd")})
             changes["columns"] = _columns(link.columns, length)
             changes["reflected"] = t3.times(t3.times(link.reflected, length), length)
-        elif link.kind == "H":
+        elif link.motion.along_axis:
             changes["pitch"] = _over(link.pitch, length)
-        elif link.kind == "F":
-            changes["q"] = np.concatenate([over(link.q[:3]), link.q[3:]])
+        elif link.motion.all_motions:
+            places = list(link.motion.places)
+            changes["q"] = np.array(link.q, dtype=object)
+            changes["q"][places] = over(link.q[places])
             for x in ("qd", "qdd"):
                 changes[x] = np.concatenate([getattr(link, x)[:3], over(getattr(link, x)[3:])])
             changes["columns"] = (*link.columns[:3], *_columns(link.columns[3:], length))
+        elif not link.motion.axial:
+            changes["unit"] = t3.times(link.unit, length)
+            changes["twist_rates"] = tuple((w, t3.triple(over(v))) for w, v in link.twist_rates)
         return replace(link, **changes)
 
     wrenches = {k: (vector(f), n) for k, (f, n) in tree.wrenches.items()}
@@ -66,7 +71,7 @@ def unit_lengths(tree: Tree) -> list[Any]:
     """What may serve as the unit: lengths of offsets, pitches, and the components of gravity."""
     found: dict[Any, None] = {}
     for link in tree.links:
-        for x in (*link.offset, link.pitch if link.kind == "H" else 0):
+        for x in (*link.offset, link.pitch if link.motion.axial and link.motion.pitched else 0):
             _add_length(found, x)
     for x in tree.gravity:
         _add_length(found, x)
@@ -85,12 +90,12 @@ def _add_length(found: dict[Any, None], x: Any) -> None:
 
 
 def slide_origins(tree: Tree, steps: Mapping[int, Any]) -> Tree:
-    """The Tree with the origin of some R and T Links moved along their axes, by steps[index] (m)."""
+    """The Tree with the origin of some turning or sliding Links moved along their axes, by steps[index] (m)."""
     links = list(tree.links)
     wrenches = dict(tree.wrenches)
     for index, step in steps.items():
         link = links[index]
-        if link.kind not in "RT" or t3.is_zero(step):
+        if not (link.motion.is_turn or link.motion.is_slide) or t3.is_zero(step):
             continue
         u, e = axis_in_parent(link), np.array(t3.along(link.axis, step), dtype=object)
         offset = np.array(t3.add(t3.triple(link.offset), t3.scaled(step, u)), dtype=object)
@@ -109,7 +114,7 @@ def slide_steps(tree: Tree) -> dict[int, list[Any]]:
     """Per Link, steps along its axis that clear a component of its own offset, or of a child's."""
     out: dict[int, list[Any]] = {}
     for link in tree.links:
-        if link.kind not in "RT" or link.parent < 0:
+        if not (link.motion.is_turn or link.motion.is_slide) or link.parent < 0:
             continue
         u = axis_in_parent(link)
         found: dict[Any, None] = {}

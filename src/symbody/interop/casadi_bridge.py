@@ -8,23 +8,13 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ExpressionError, ShapeError
+from symbody.expr.function_row import FUNCTIONS, row_of
 from symbody.expr.functions import as_nodes, call
 from symbody.expr.graph import Graph, current_graph
 from symbody.expr.node import ADD, ALIAS, AT, CONST, EXTERN, MUL, POW, RESULT, SCALE, SOLVE, SYMBOL, TABLE, Node
 from symbody.expr.parse import symbol_named
 from symbody.expr.walk import topological
 from symbody.interop.peers import peer
-
-# the same function under the same meaning
-EQUAL_NAMES = (
-    "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
-    "atanh", "sign", "floor", "atan2", "ceil", "hypot", "lt", "le", "eq", "ne",
-)  # fmt: skip
-SAME = {
-    **{name: name for name in EQUAL_NAMES},
-    "abs": "fabs", "not": "logic_not", "pow": "power", "min": "fmin", "max": "fmax", "and": "logic_and",
-    "or": "logic_or", "select": "if_else",
-}  # fmt: skip
 
 
 def to_casadi(nodes: Any, symbols: Mapping[Node, Any] | None = None) -> Any:
@@ -85,10 +75,10 @@ def _expression(node: Node, values: list[Any], casadi: Any) -> Any:
         return 1 / values[0] if data == -1 else casadi.power(values[0], float(data))
     if op is ALIAS:
         return values[0]
-    if op == "mod":  # the sign of the divisor, while fmod has that of the dividend
-        a, b = values
-        return a - b * casadi.floor(a / b)
-    return getattr(casadi, SAME[op])(*values)
+    row = row_of(op)
+    if not row.casadi:
+        raise ExpressionError(f"CasADi has no counterpart of the function {op!r}. Give its row casadi=...")
+    return row.casadi(casadi, *values) if callable(row.casadi) else getattr(casadi, row.casadi)(*values)
 
 
 # -- from CasADi
@@ -183,13 +173,6 @@ def _operations(casadi: Any) -> dict[int, Callable[..., Any]]:
     def named(name: str) -> Callable[..., Any]:
         return lambda *values: call(name, *values)
 
-    names = {
-        "EXP": "exp", "LOG": "log", "SQRT": "sqrt", "SIN": "sin", "COS": "cos", "TAN": "tan", "ASIN": "asin",
-        "ACOS": "acos", "ATAN": "atan", "LT": "lt", "LE": "le", "EQ": "eq", "NE": "ne", "NOT": "not", "AND": "and",
-        "OR": "or", "FLOOR": "floor", "CEIL": "ceil", "FABS": "abs", "SIGN": "sign", "FMIN": "min", "FMAX": "max",
-        "SINH": "sinh", "COSH": "cosh", "TANH": "tanh", "ASINH": "asinh", "ACOSH": "acosh", "ATANH": "atanh",
-        "ATAN2": "atan2", "HYPOT": "hypot",
-    }  # fmt: skip
     table: dict[str, Callable[..., Any]] = {
         "ASSIGN": lambda a: a,
         "ADD": lambda a, b: a + b,
@@ -208,5 +191,8 @@ def _operations(casadi: Any) -> dict[int, Callable[..., Any]]:
         "LOG1P": lambda a: call("log", 1 + a),
         "EXPM1": lambda a: call("exp", a) - 1,
     }
-    table |= {theirs: named(ours) for theirs, ours in names.items()}
+    # OP_FABS, OP_NOT, ...: the names of the functions in capitals
+    for row in FUNCTIONS.values():
+        if isinstance(row.casadi, str) and row.casadi:
+            table.setdefault(row.casadi.removeprefix("logic_").upper(), named(row.name))
     return {getattr(casadi, f"OP_{name}"): f for name, f in table.items() if hasattr(casadi, f"OP_{name}")}

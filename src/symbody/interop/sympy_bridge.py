@@ -10,24 +10,13 @@ import numpy as np
 
 from symbody.errors import ExpressionError
 from symbody.expr.arithmetic import add, collect, mul, multiply_all, raise_to
+from symbody.expr.function_row import FUNCTIONS, is_truth
 from symbody.expr.functions import as_nodes, call
 from symbody.expr.graph import Graph, current_graph
 from symbody.expr.node import ADD, ALIAS, AT, CONST, EXTERN, MUL, POW, RESULT, SCALE, SOLVE, SYMBOL, TABLE, Node, Number
 from symbody.expr.parse import symbol_named
 from symbody.expr.walk import topological
 from symbody.interop.peers import peer
-
-# the same function under the same meaning; others are written out below
-EQUAL_NAMES = (
-    "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
-    "atanh", "sign", "floor", "atan2",
-)  # fmt: skip
-SAME = {
-    **{name: name for name in EQUAL_NAMES},
-    "abs": "Abs", "ceil": "ceiling", "mod": "Mod", "pow": "Pow", "min": "Min", "max": "Max", "lt": "StrictLessThan",
-    "le": "LessThan", "eq": "Equality", "ne": "Unequality",
-}  # fmt: skip
-CONDITIONS = frozenset({"lt", "le", "eq", "ne", "and", "or", "not"})
 
 
 def to_sympy(value: Any, symbols: Mapping[Node, Any] | None = None) -> Any:
@@ -68,7 +57,7 @@ def _to_sympy(roots: list[Node], symbols: Mapping[Node, Any], sympy: Any) -> lis
 
 
 def _is_condition(node: Node) -> bool:
-    return node.op in CONDITIONS or (node.op is CONST and node.data.__class__ is bool)
+    return is_truth(node.op) or (node.op is CONST and node.data.__class__ is bool)
 
 
 def _expression(node: Node, number: Callable[[Node], Any], condition: Callable[[Node], Any], sympy: Any) -> Any:
@@ -77,10 +66,12 @@ def _expression(node: Node, number: Callable[[Node], Any], condition: Callable[[
         return sympy.Symbol(data.name)
     if op is CONST:
         return _to_number(data, sympy)
-    if op in ("and", "or", "not"):
-        return {"and": sympy.And, "or": sympy.Or, "not": sympy.Not}[op](*map(condition, args))
-    if op == "select":
-        return sympy.Piecewise((number(args[1]), condition(args[0])), (number(args[2]), True))
+    if op in FUNCTIONS:
+        row = FUNCTIONS[op]
+        if not row.sympy:
+            raise ExpressionError(f"SymPy has no counterpart of the function {op!r}. Give its row sympy=...")
+        values = [condition(a) if k < row.conditions else number(a) for k, a in enumerate(args)]
+        return row.sympy(sympy, *values) if callable(row.sympy) else getattr(sympy, row.sympy)(*values)
     if op is AT and not args[0].data.unknowns:
         return number(args[1])  # behind a check, of which no status is left there
     if op is SOLVE and not data.unknowns:
@@ -100,9 +91,7 @@ def _expression(node: Node, number: Callable[[Node], Any], condition: Callable[[
         return values[0]
     if op is TABLE:
         return _to_pieces(data, values[0], sympy)
-    if op == "hypot":
-        return sympy.sqrt(values[0] ** 2 + values[1] ** 2)
-    return getattr(sympy, SAME[op])(*values)
+    raise ExpressionError(f"SymPy has no counterpart of the node {op!r} ({node}). Give symbols={{node: ...}}.")
 
 
 def _to_number(value: Number, sympy: Any) -> Any:
@@ -206,13 +195,14 @@ def _node(e: Any, made: dict[Any, Node], graph: Graph, sympy: Any) -> Node:
     if isinstance(e, (sympy.GreaterThan, sympy.StrictGreaterThan)):
         return call("le" if isinstance(e, sympy.GreaterThan) else "lt", args[1], args[0])
     name = _name(e)
-    if name in BACK:
-        return call(BACK[name], *args)
-    if name in CHAINS:
+    ours = next((row for row in FUNCTIONS.values() if row.sympy == name), None)
+    if ours is not None and ours.arity == 2 and len(args) > 2:  # Min, Max, And, Or take any number
         total = args[0]
         for a in args[1:]:
-            total = call(CHAINS[name], total, a)
+            total = call(ours.name, total, a)
         return total
+    if ours is not None:
+        return call(ours.name, *args)
     if name in RECIPROCALS:
         return 1 / call(RECIPROCALS[name], args[0])
     if name == "Heaviside" and e.args[1] == sympy.Rational(1, 2):
@@ -220,8 +210,6 @@ def _node(e: Any, made: dict[Any, Node], graph: Graph, sympy: Any) -> Node:
     raise _no_counterpart(e)
 
 
-BACK = {theirs: ours for ours, theirs in SAME.items() if ours not in ("pow", "min", "max")} | {"Not": "not"}
-CHAINS = {"Min": "min", "Max": "max", "And": "and", "Or": "or"}
 RECIPROCALS = {"cot": "tan", "sec": "cos", "csc": "sin", "coth": "tanh", "sech": "cosh", "csch": "sinh"}
 
 

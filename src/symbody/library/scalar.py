@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.expr.evaluate import NUMPY
+from symbody.expr.function_row import FUNCTIONS
 from symbody.expr.functions import call, evaluate_piecewise, interpolate
 from symbody.expr.functions import table as table_node
 from symbody.expr.node import Node
@@ -18,7 +18,7 @@ def apply(name: str, *values: Any) -> Any:
         return call(name, *values)
     if any(isinstance(v, np.ndarray) and v.dtype == object for v in values):
         return np.frompyfunc(lambda *v: apply(name, *v), len(values), 1)(*values)
-    result = np.sqrt(*values) if name == "sqrt" else NUMPY[name](*values)
+    result = FUNCTIONS[name].arrays(*values)
     return result[()] if isinstance(result, np.ndarray) else result
 
 

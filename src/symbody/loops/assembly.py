@@ -1,13 +1,13 @@
 """Assembly: coordinates that close all loops, from a rough guess.
 
-Levenberg-Marquardt with the squared residual as damping: it converges quadratically even where constraints are
-redundant and J has no full rank (Yamashita and Fukushima 2001). If the guess leads nowhere, others around it are tried.
+Damped least squares (`model/least_squares.py`), which converges quadratically even where constraints are redundant and
+J has no full rank. If the guess leads nowhere, others around it are tried.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,21 +17,19 @@ from symbody.expr.evaluate import evaluate
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.prescribed import prescribed
-from symbody.formalisms.tree import build_tree
-from symbody.loops.constraints import Constraints, constraints
+from symbody.loops.constraints import Constraints
 from symbody.loops.guess import guessed
-from symbody.loops.numeric import Numeric, advanced, motions, sliding, velocity_owners
+from symbody.loops.numeric import Numeric
 from symbody.loops.open_loops import say_open
-from symbody.model.given import given_numbers
+from symbody.model.coordinates import parts, retract, sliding, velocity_owners, with_mode
 from symbody.model.joint_limits import joint_limits
+from symbody.model.least_squares import Point, Problem, Rules, least_squares
 from symbody.model.mechanism import Mechanism
 
-MOST_STEPS = 60
-LARGEST_TURN = 0.7  # rad in one step
+RULES = Rules(steps=60, damping=1.0, longest=0.7, stalled=1e-3, near=1e-8)
 NEAR = 0.3  # rad: how far from the assembled configuration samples start
 FARTHEST, AWAY = 1.5, 1e-4  # rad: where they start at most, and how far from it they must end
 STRIDE, WALK = 0.15, 6  # rad of the fastest joint in one step of a walk, and how many
-STALLED = 1e-3  # relative decrease below which a start is given up
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,29 +40,6 @@ class Attempt:
     h: np.ndarray
     closed: bool
     flipped: tuple[int, ...] = ()  # rows that are closed the wrong way round
-
-
-def assemble(
-    mechanism: Mechanism,
-    q: Any = None,
-    parameters: Mapping[str, float] | None = None,
-    fixed: Collection[str] = (),
-    tolerance: float = 1e-12,
-    seed: int = 0,
-    starts: int = 40,
-    time: float = 0.0,
-    loops: Collection[str] | None = None,
-) -> np.ndarray:
-    """(nq,) closed coordinates near the guess q (zero and unit quaternions if it is not given).
-
-    q: (nq,) numbers, or {joint: numbers}; joints that it names keep their values where that is possible. fixed: joints
-    that keep the coordinates of the guess in any case; driven joints stand where their law says at `time`. loops:
-    cuts and couplings to be closed; by default those that are not switched. SolveError names what cannot close.
-    """
-    found = constraints(build_tree(mechanism))
-    return assemble_constraints(
-        found, q, given_numbers(mechanism, parameters), fixed, tolerance, seed, starts, time, loops
-    )
 
 
 def assemble_constraints(
@@ -78,7 +53,7 @@ def assemble_constraints(
     time: float = 0.0,
     loops: Collection[str] | None = None,
 ) -> np.ndarray:
-    """`assemble` for constraints that exist already."""
+    """(nq,) closed coordinates near the guess q; arguments as in `sb.assemble`."""
     mechanism = found.tree.mechanism
     guess, named = guessed(mechanism, q)
     if named:
@@ -122,41 +97,17 @@ def assemble_keeping(
 
 
 def close(numeric: Numeric, q: np.ndarray, free: Sequence[int], tolerance: float = 1e-12) -> Attempt:
-    """Levenberg-Marquardt from one start, over the velocities in `free`."""
+    """Damped least squares from one start, over the velocities in `free`."""
     mechanism, columns = numeric.tree.mechanism, list(free)
-    turning = np.array([letter not in "T" for _, letter in velocity_owners(mechanism)])[columns]
-    h = numeric.h(q)
-    damping = 1.0
-    for _ in range(MOST_STEPS):
-        if np.abs(h).max(initial=0.0) < tolerance:
-            break
-        J = numeric.J(q)[:, columns]
-        cost = float(h @ h)
-        for _ in range(12):
-            step = _damped_step(J, h, damping * cost, turning)
-            trial = advanced(mechanism, q, _spread(step, columns, mechanism.nv))
-            h_trial = numeric.h(trial)
-            if float(h_trial @ h_trial) < cost:
-                damping = max(damping / 10, 1e-12)
-                break
-            damping *= 10
-        else:
-            break  # no descent: a minimum that is not zero
-        stalled = float(h_trial @ h_trial) > (1 - STALLED) * cost
-        q, h = trial, h_trial
-        if stalled and cost > 1e-16:
-            break
-    flipped = tuple(int(i) for i in np.flatnonzero(numeric.sides(q) < 0))
-    return Attempt(q, h, bool(np.abs(h).max(initial=0.0) < tolerance) and not flipped, flipped)
-
-
-def _damped_step(J: np.ndarray, h: np.ndarray, damping: float, turning: np.ndarray) -> np.ndarray:
-    """Minimiser of |J s + h|^2 + damping |s|^2, shortened so that no joint turns far."""
-    n = J.shape[1]
-    stacked = np.vstack([J, np.sqrt(damping) * np.eye(n)])
-    step: np.ndarray = np.linalg.lstsq(stacked, np.concatenate([-h, np.zeros(n)]), rcond=None)[0]
-    largest = float(np.abs(step[turning]).max(initial=0.0))
-    return step if largest <= LARGEST_TURN else step * (LARGEST_TURN / largest)
+    turning = np.array([not p.motion.is_slide for p in parts(mechanism) for _ in p.velocities], dtype=bool)[columns]
+    problem: Problem[np.ndarray] = Problem(
+        lambda at: Point(numeric.h(at), lambda: numeric.J(at)[:, columns]),
+        lambda at, step: retract(mechanism, at, _spread(step, columns, mechanism.nv)),
+        turning,
+    )
+    found = least_squares(problem, q, replace(RULES, tolerance=tolerance))
+    flipped = tuple(int(i) for i in np.flatnonzero(numeric.sides(found.x) < 0))
+    return Attempt(found.x, found.point.residual, found.point.largest < tolerance and not flipped, flipped)
 
 
 def _spread(step: np.ndarray, columns: list[int], nv: int) -> np.ndarray:
@@ -183,13 +134,10 @@ def perturbed(
 ) -> np.ndarray:
     """q after random turns of about `size` rad and slides of about size * length in the velocities `free`."""
     step = np.zeros(mechanism.nv)
-    owners = velocity_owners(mechanism)
+    slides = sliding(mechanism)
     for i in free:
-        step[i] = size * rng.normal() * (length if owners[i][1] == "T" else 1.0)
-    for letter, _, iv, _ in motions(mechanism):
-        if letter == "F":
-            step[iv + 3 : iv + 6] *= length
-    return advanced(mechanism, q, step)
+        step[i] = size * rng.normal() * (length if slides[i] else 1.0)
+    return retract(mechanism, q, step)
 
 
 def length_scale(numeric: Numeric) -> float:
@@ -265,7 +213,7 @@ def _walk(
         heading = tangent.T @ (tangent @ heading)
         heading /= max(float(np.abs(heading).max()), 1e-300)
         move = STRIDE * heading * unit
-        attempt = close(numeric, advanced(mechanism, q, _spread(move, columns, mechanism.nv)), free)
+        attempt = close(numeric, retract(mechanism, q, _spread(move, columns, mechanism.nv)), free)
         if not attempt.closed or np.abs(attempt.q - q).max() > 3 * STRIDE * max(1.0, length):
             return  # a lock, or a jump to another branch
         q = attempt.q
@@ -276,10 +224,12 @@ def _walk(
 def beyond_limits(mechanism: Mechanism, q: np.ndarray) -> set[str]:
     """Joints of one coordinate that are outside their limits."""
     out, limits = set(), joint_limits(mechanism)
-    for letter, iq, _, name in motions(mechanism):
-        low, high = limits[name].lower, limits[name].upper
-        if letter not in "BF" and ((low is not None and q[iq] < low) or (high is not None and q[iq] > high)):
-            out.add(name)
+    for slot in mechanism.slots:
+        if slot.joint is None or not slot.plain:
+            continue
+        low, high = limits[slot.owner].lower, limits[slot.owner].upper
+        if (low is not None and (q[slot.q] < low).any()) or (high is not None and (q[slot.q] > high).any()):
+            out.add(slot.owner)
     return out
 
 
@@ -299,9 +249,8 @@ def _free(mechanism: Mechanism, fixed: Collection[str]) -> list[int]:
     """Velocities along which assembly may move."""
     for name in fixed:
         mechanism.joint(name)
-    driven = {j.name for j in mechanism.joints if j.mode == "driven"}
-    owners = velocity_owners(mechanism)
-    return [i for i, (joint, _) in enumerate(owners) if joint not in fixed and joint not in driven]
+    driven = with_mode(mechanism, "driven")
+    return [i for i, owner in enumerate(velocity_owners(mechanism)) if owner not in fixed and i not in driven]
 
 
 def driven_coordinates(
@@ -309,18 +258,16 @@ def driven_coordinates(
 ) -> np.ndarray:
     """q with driven joints where their laws put them at `time`."""
     out = q.copy()
-    places = {joint: iq for _, iq, _, joint in reversed(list(motions(mechanism)))}
-    for joint in mechanism.joints:
-        if joint.mode != "driven" or joint.name not in places:
+    for slot in mechanism.slots:
+        if slot.joint is None or slot.mode != "driven":
             continue
-        laws = prescribed(joint).q
+        laws = prescribed(slot.joint).q
         values = {
             s: time if s.data.role == "time" else (parameters or {}).get(s.data.name, s.data.default)
             for s in free_symbols(laws)
         }
         if all(v is not None for v in values.values()):
-            at = places[joint.name]
-            out[at : at + len(laws)] = [float(x) for x in evaluate(laws, values)]
+            out[slot.q] = [float(x) for x in evaluate(laws, values)]
     return out
 
 

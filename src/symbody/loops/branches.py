@@ -16,8 +16,9 @@ import numpy as np
 from symbody.errors import SymbodyError
 from symbody.loops.assembly import assemble_constraints, beyond_limits, length_scale
 from symbody.loops.constraints import Constraints
-from symbody.loops.numeric import Numeric, advanced, motions, sliding, velocity_owners
+from symbody.loops.numeric import Numeric
 from symbody.loops.redundancy import independent_set, scaled
+from symbody.model.coordinates import coordinate_units, retract, sliding, with_mode
 
 WALKS, STEPS = 30, 4  # walks on a branch, and positions of each
 STRIDE = 0.15  # rad of the fastest joint in one step
@@ -141,7 +142,7 @@ class _Space:
 
     def move(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Positions (k, nq) after steps (k, nv), in units of `unit`."""
-        return advanced(self.mechanism, q, step * self.unit)
+        return retract(self.mechanism, q, step * self.unit)
 
     def allowed(self, q: np.ndarray) -> np.ndarray:
         """(k,) bool: closed the right way round, and not beyond a limit that the home position keeps."""
@@ -296,11 +297,7 @@ def _same_side(space: _Space, q: np.ndarray, u: np.ndarray, s: np.ndarray, vh: n
 def _apart(space: _Space, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(k, nq) differences of coordinates, slides in units of the mechanism's length."""
     out = a - b
-    for letter, iq, _, _ in motions(space.mechanism):
-        if letter == "T":
-            out[:, iq] /= space.length
-        elif letter == "F":
-            out[:, iq : iq + 3] /= space.length
+    out[:, [unit == "m" for unit in coordinate_units(space.mechanism)]] /= space.length
     return out
 
 
@@ -390,11 +387,10 @@ def _say_others(space: _Space, branch: Branch) -> list[str]:
 
 def _elsewhere(space: _Space) -> np.ndarray:
     """(k, nq) closed regular positions from random starts; driven joints stay. A singular one is left by a step."""
-    owners = velocity_owners(space.mechanism)
-    driven = {j.name for j in space.mechanism.joints if j.mode == "driven"}
-    free = [k for k, (joint, _) in enumerate(owners) if joint not in driven]
-    step = space.rng.uniform(-np.pi, np.pi, size=(STARTS, len(owners)))
-    step[:, [k for k in range(len(owners)) if k not in free]] = 0
+    nv, driven = space.mechanism.nv, with_mode(space.mechanism, "driven")
+    free = [k for k in range(nv) if k not in driven]
+    step = space.rng.uniform(-np.pi, np.pi, size=(STARTS, nv))
+    step[:, driven] = 0
     step[:, sliding(space.mechanism)] *= 0.5
     q = _closed(space, space.move(np.tile(space.home, (STARTS, 1)), step), free)
     q = q[np.isfinite(q).all(axis=1)]

@@ -14,7 +14,7 @@ from typing import Any
 from symbody.expr.arrays import cos_sin
 from symbody.formalisms import triples as t3
 from symbody.formalisms.frames import Frame, path
-from symbody.formalisms.poses import quaternion_matrix
+from symbody.formalisms.link_motion import own_drift, own_twist
 from symbody.formalisms.tree import Link, Tree
 from symbody.formalisms.triples import Mat, Vec
 
@@ -69,8 +69,8 @@ def _runs(tree: Tree, links: list[int]) -> Iterator[_Run]:
     axis: int | None = None
     for k in links:
         link = tree.links[k]
-        own = link.axis if link.kind in "RH" else None  # a slide fits any run
-        joins = bool(run) and link.rotation is None and link.kind in "RHT" and run[-1].kind in "RHT"
+        own = link.axis if link.motion.about_axis else None  # a slide fits any run
+        joins = bool(run) and link.rotation is None and link.motion.axial and run[-1].motion.axial
         if joins and (own is None or axis is None or own == axis):
             run.append(link)
             axis = own if axis is None else axis
@@ -93,9 +93,9 @@ def _run(links: list[Link]) -> _Run:
 def _carry(tree: Tree, link: int, base: int, v: Vec, is_point: bool, rate: bool) -> Carried:
     out = Carried(v)
     for run in reversed(list(_runs(tree, path(tree, link, base)))):
-        ball = run.links[0].kind in "BF"
+        axial = run.links[0].motion.axial
         ends = run.links[0].parent == base and not rate
-        out = _through_ball(run.links[0], out, is_point) if ball else _through(run, out, is_point, ends)
+        out = _through(run, out, is_point, ends) if axial else _through_columns(run.links[0], out, is_point)
         out = _turned(out, _matrix(run.fixed))
         if is_point:
             out = Carried(t3.add(t3.triple(run.links[0].offset), out.value), out.columns, out.rate, out.bias)
@@ -106,7 +106,7 @@ def _through(run: _Run, m: Carried, is_point: bool, ends: bool) -> Carried:
     """From the axes of the last Link of a run to the stem's; the origin becomes that of the first joint frame."""
     axis, angles, rates = _axis(run), [t3.ZERO[0]], [t3.ZERO[0]]
     for link in run.links:
-        turns = link.kind in "RH"
+        turns = link.motion.turns
         angles.append(t3.plus(angles[-1], link.q) if turns else angles[-1])
         rates.append(t3.plus(rates[-1], link.qd) if turns else rates[-1])
     m = _turned(m, _rotation(axis, angles[-1]))
@@ -115,15 +115,15 @@ def _through(run: _Run, m: Carried, is_point: bool, ends: bool) -> Carried:
     rate, bias = _spun(axis, rates[-1], value, rate, bias, ends)
     for k in reversed(range(len(run.links))):
         link, before = run.links[k], _rotation(axis, angles[k])
-        if link.kind in "RH":
+        if link.motion.turns:
             _add_column(columns, link, 0, t3.cross(t3.along(axis, 1), value))
-        if is_point and link.kind in "TH":
+        if is_point and link.motion.slides:
             along = before(t3.along(link.axis, 1))
-            pitch = link.pitch if link.kind == "H" else 1
+            pitch = link.advance
             _add_column(columns, link, 0, t3.scaled(pitch, along))
             slide, speed = t3.scaled(t3.times(pitch, link.q), along), t3.scaled(t3.times(pitch, link.qd), along)
             value = t3.add(value, slide)
-            if link.kind == "T":
+            if link.motion.is_slide:
                 turned = _spun(axis, rates[k], slide, speed, t3.ZERO, ends)
                 rate, bias = t3.add(rate, turned[0]), t3.add(bias, turned[1])
             else:
@@ -149,34 +149,36 @@ def _spun(axis: int, omega: Any, value: Vec, rate: Vec, bias: Vec, ends: bool) -
     return outside, t3.add(bias, t3.cross(t3.along(axis, omega), t3.add(outside, rate)))
 
 
-def _through_ball(link: Link, m: Carried, is_point: bool) -> Carried:
-    """From the axes of a ball or free Link, in which its own velocities have one component each, to the stem's."""
-    columns, omega = dict(m.columns), t3.triple(link.qd[:3])
-    for k in range(3):
-        _add_column(columns, link, k, t3.cross(t3.along(k, 1), m.value))
+def _through_columns(link: Link, m: Carried, is_point: bool) -> Carried:
+    """From the axes of a Link that is not axial, in which the columns of its twist are written, to the stem's."""
+    columns, (omega, speed) = dict(m.columns), own_twist(link, link.qd)
+    for k, (angular, linear) in enumerate(link.twists):
+        across = t3.cross(angular, m.value)
+        _add_column(columns, link, k, t3.add(across, linear) if is_point else across)
     lift = t3.cross(omega, m.value)
     rate, bias = t3.add(m.rate, lift), t3.add(m.bias, t3.cross(omega, t3.add(lift, t3.scaled(2, m.rate))))
-    if is_point and link.kind == "F":
-        speed = t3.triple(link.qd[3:])
-        for k in range(3):
-            _add_column(columns, link, 3 + k, t3.along(k, 1))
-        rate, bias = t3.add(rate, speed), t3.add(bias, t3.cross(omega, speed))
-    out = _turned(Carried(m.value, columns, rate, bias), _matrix(quaternion_matrix(link.q[-4:])))
-    if not is_point or link.kind == "B":
+    drift = own_drift(link, link.qd)
+    bias = t3.add(bias, t3.cross(drift[0], m.value))
+    if is_point and link.motion.slides:
+        rate, bias = t3.add(rate, speed), t3.add(bias, t3.add(t3.cross(omega, speed), drift[1]))
+    rotation, shift = link.displacement
+    out = _turned(Carried(m.value, columns, rate, bias), _matrix(rotation))
+    if not is_point or not link.motion.slides:
         return out
-    return Carried(t3.add(t3.triple(link.q[:3]), out.value), out.columns, out.rate, out.bias)
+    return Carried(t3.add(shift, out.value), out.columns, out.rate, out.bias)
 
 
 def _spin_through(run: _Run, m: Carried) -> Carried:
     """Angular velocity and its bias, from the axes of a run's last Link to those of its parent."""
     first, columns = run.links[0], dict(m.columns)
-    if first.kind in "BF":
-        omega, turn = t3.triple(first.qd[:3]), _matrix(quaternion_matrix(first.q[-4:]))
-        for k in range(3):
-            _add_column(columns, first, k, t3.along(k, 1))
-        m = Carried(t3.ZERO, columns, t3.add(m.rate, omega), t3.add(m.bias, t3.cross(omega, m.rate)))
+    if not first.motion.axial:
+        (omega, _), turn = own_twist(first, first.qd), _matrix(first.displacement[0])
+        for k, (angular, _) in enumerate(first.twists):
+            _add_column(columns, first, k, angular)
+        bias = t3.add(t3.add(m.bias, t3.cross(omega, m.rate)), own_drift(first, first.qd)[0])
+        m = Carried(t3.ZERO, columns, t3.add(m.rate, omega), bias)
         return _turned(_turned(m, turn), _matrix(run.fixed))
-    turning = [k for k in run.links if k.kind in "RH"]
+    turning = [k for k in run.links if k.motion.turns]
     if not turning:
         return _turned(m, _matrix(run.fixed))
     axis = _axis(run)
@@ -192,7 +194,7 @@ def _spin_through(run: _Run, m: Carried) -> Carried:
 
 
 def _axis(run: _Run) -> int:
-    return next((k.axis for k in run.links if k.kind in "RH"), 0)
+    return next((k.axis for k in run.links if k.motion.about_axis), 0)
 
 
 def _rotation(axis: int, angle: Any) -> Turn:

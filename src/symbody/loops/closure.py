@@ -42,7 +42,8 @@ from symbody.loops.soundness import (
     sound_factors,
 )
 from symbody.loops.structure import Block, strong_order
-from symbody.loops.unknowns import Unknowns, part_of, unknowns
+from symbody.loops.unknowns import Unknowns, unknowns
+from symbody.model.coordinates import part_of
 from symbody.rewrite.presets import optimize
 
 
@@ -188,6 +189,7 @@ class Closure:
         pairs = zip(self.blocks, self.factored, strict=True)
         return [x for b, f in pairs if id(f) not in own for x in sound_factors(self.found, b, f)]
 
+    @cached_property
     def _guarded(self) -> tuple[list[Condition], str]:
         """What must hold besides where all blocks have ended, and what to do where it does not."""
         unlocated = self._unlocated()
@@ -201,6 +203,26 @@ class Closure:
         advice = [VELOCITIES] * bool(unlocated) + [BRANCH] * bool(branch)
         return [*unlocated, *branch], " ".join(advice)
 
+    @cached_property
+    def _iterations(self) -> tuple[tuple[tuple[str, Unknowns], ...], list[Any]]:
+        """Name and unknowns of each group; of all groups residuals, steps, and value and limit of their checks.
+
+        The same for all outputs: many programs are written about one Closure before the smallest is taken.
+        """
+        owners = part_of(self.tree.mechanism)
+        solved, roots = [], []
+        for group in self.located:
+            h = [self.found.rows[r].h for r in group.rows]
+            w = cascade(self.found, group.blocks, group.factored, {r: difference(0, x) for r, x in zip(group.rows, h)})
+            mine = unknowns(self.tree, group.columns, w, owners)
+            mine.remedy = remedy(self.found, group.rows, group.columns)
+            mine.checks = [*closed_rows(self.found, group.blocks)]
+            for block, factored in zip(group.blocks, group.factored, strict=True):
+                mine.checks += sound_factors(self.found, block, factored)
+            solved.append((_block_name(self.found, group), mine))
+            roots += [*h, *mine.step, *(x for _, *pair in mine.checks for x in pair)]
+        return tuple(solved), roots
+
     # -- outputs at the solution
 
     def plan(self, outputs: Mapping[str, Any], preset: str = "standard", direct: bool = False, rounds: int = 3) -> Plan:
@@ -209,29 +231,14 @@ class Closure:
         direct: whether dependent velocities are solved for without B.
         """
         with quiet_collector():
-            graph, owners = self.tree.graph, part_of(self.tree)
-            solved, roots = [], []
-            for group in self.located:
-                h = [self.found.rows[r].h for r in group.rows]
-                w = cascade(
-                    self.found, group.blocks, group.factored, {r: difference(0, x) for r, x in zip(group.rows, h)}
-                )
-                mine = unknowns(self.tree, group.columns, w, owners)
-                mine.remedy = remedy(self.found, group.rows, group.columns)
-                mine.checks = [*closed_rows(self.found, group.blocks)]
-                for block, factored in zip(group.blocks, group.factored, strict=True):
-                    mine.checks += sound_factors(self.found, block, factored)
-                solved.append((_block_name(self.found, group), mine))
-                roots += [*h, *mine.step, *(x for _, *pair in mine.checks for x in pair)]
-            apart, advice = self._guarded()
-            roots += [x for _, *pair in apart for x in pair]
+            solved, steps = self._iterations
+            apart, advice = self._guarded
+            roots = [*steps, *(x for _, *pair in apart for x in pair)]
             arrays = {n: np.array(a, dtype=object) for n, a in outputs.items()}
-            nodes = as_nodes([graph.zero, *roots, *(x for a in arrays.values() for x in a.flat)])[1:]
+            nodes = as_nodes([self.tree.graph.zero, *roots, *(x for a in arrays.values() for x in a.flat)])[1:]
             nodes = substitute(nodes, self.direct_rates if direct else self.rates)
             nodes, _ = optimize(nodes, preset, rounds=rounds)
-            return Plan(
-                tuple(solved), {n: a.shape for n, a in arrays.items()}, nodes, tuple(c for c, *_ in apart), advice
-            )
+            return Plan(solved, {n: a.shape for n, a in arrays.items()}, nodes, tuple(c for c, *_ in apart), advice)
 
     def bound(
         self, outputs: Mapping[str, Any], preset: str = "standard", direct: bool = False, rounds: int = 3
@@ -308,9 +315,9 @@ def _groups(found: Constraints, located: Sequence[tuple[Block, Factors]]) -> tup
             row = found.rows[r]
             for c in {*row.J, *_read(found.tree, row.h)} & owner.keys():
                 needs[k, owner[c]] = True
-    owners = part_of(found.tree)
+    owners = part_of(found.tree.mechanism)
     for c, k in owner.items():
-        if owners[c].kind in "BF":
+        if not owners[c].motion.plain:
             needs[k, [owner[j] for j in owners[c].velocities if j in owner]] = True
     return tuple(
         Group(tuple(located[k][0] for k in members), tuple(located[k][1] for k in members))
@@ -323,7 +330,7 @@ def _read(tree: Tree, h: Any) -> set[int]:
     inside = free_symbols([h]) if isinstance(h, Node) else []
     places = {s: k for k, s in enumerate(tree.q)}
     read = {places[s] for s in inside if s in places}
-    return {k for k, part in part_of(tree).items() if not read.isdisjoint(part.coordinates(k))}
+    return {k for k, part in part_of(tree.mechanism).items() if not read.isdisjoint(part.coordinates(k))}
 
 
 def _factored(

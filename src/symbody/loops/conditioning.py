@@ -22,12 +22,13 @@ from symbody.loops.assembly import close, length_scale, perturbed
 from symbody.loops.augmented import switches
 from symbody.loops.constraints import Constraints
 from symbody.loops.factors import Spare, factors
-from symbody.loops.numeric import Numeric, checked, sliding, velocity_owners
+from symbody.loops.numeric import Numeric
 from symbody.loops.partition import Partition, choose_partition
 from symbody.loops.pivoting import numeric_choice, pivots_of
 from symbody.loops.projection import gaps
-from symbody.loops.redundancy import independent_set, velocity_names
+from symbody.loops.redundancy import independent_set
 from symbody.loops.structure import Block
+from symbody.model.coordinates import checked, sliding, velocity_labels, with_mode
 from symbody.system.system import System, node_array
 
 SINGULAR = 1e-7  # smallest singular value of J_v, without units, that counts as zero
@@ -58,10 +59,8 @@ class Conditioning:
         self.found, self.rank, self.parameters = found, rank, dict(parameters or {})
         self.neighbours = neighbours
         mechanism = found.tree.mechanism
-        driven = {j.name for j in mechanism.joints if j.mode == "driven"}
-        owners = velocity_owners(mechanism)
-        self.free = [k for k, (joint, _) in enumerate(owners) if joint not in driven]
-        self._fixed = [k for k, (joint, _) in enumerate(owners) if joint in driven]
+        self._fixed = with_mode(mechanism, "driven")
+        self.free = [k for k in range(mechanism.nv) if k not in self._fixed]
         self._slides = sliding(mechanism)
         self._scales: tuple[np.ndarray, np.ndarray] | None = None
         self._numeric: Numeric | None = None
@@ -174,7 +173,7 @@ class Conditioning:
 
     def partition(self, choice: Choice, q: np.ndarray) -> Partition:
         """A Partition with these rows and dependent velocities; its pivots are good at q."""
-        names, pattern = velocity_names(self.found), self.found.pattern
+        names, pattern = velocity_labels(self.found.tree.mechanism), self.found.pattern
         rows = list(choice.rows)
         independent = [names[k] for k in self.free if k not in choice.dependent and pattern[rows, k].any()]
         return choose_partition(
@@ -191,7 +190,7 @@ class Conditioning:
             return self.say_meeting(J, partition.rows)
         if mine < self._last(J[np.ix_(partition.rows, partition.dependent)]):
             size, row, velocity = min(_given_pivots(J, partition))
-            joint = velocity_names(self.found)[velocity]
+            joint = velocity_labels(self.found.tree.mechanism)[velocity]
             return (
                 f"the pivot of row {self.found.rows[row].name} and joint {joint}, which was given by hand, is "
                 f"{size:.1e} there: give another order of pivots, or leave them to be chosen."
@@ -216,7 +215,7 @@ class Conditioning:
     def say_meeting(self, J: np.ndarray, rows: Sequence[int]) -> str:
         """Which of the rows of J (as `jacobian` gives it; those that are redundant left out) the mechanism loses."""
         loops, inside, count = self._weakest(J[list(rows)], rows)
-        names = velocity_names(self.found)
+        names = velocity_labels(self.found.tree.mechanism)
         if count > 1:
             lost = f"the constraints of {loops} depend on each other there"
         else:
@@ -230,7 +229,7 @@ class Conditioning:
         """The beginning of a sentence: which loops cannot be solved for which of the dependent velocities."""
         part = J[np.ix_(rows, dependent)]
         loops, inside, _ = self._weakest(part, rows)
-        names = velocity_names(self.found)
+        names = velocity_labels(self.found.tree.mechanism)
         joints = ", ".join(names[c] for c in sorted(inside & set(dependent)))
         return f"the loops {loops} cannot be solved for {joints} there (smallest singular value {self._last(part):.1e})"
 
@@ -290,8 +289,7 @@ def watched(found: Constraints, partition: Partition | None, kept: Sequence[int]
 
 def row_measure(found: Constraints, rows: Sequence[int]) -> Any:
     """The product of the singular values of these rows of J, in the free velocities: 0 where they depend on others."""
-    driven = {j.name for j in found.tree.mechanism.joints if j.mode == "driven"}
-    held = {k for k, (joint, _) in enumerate(velocity_owners(found.tree.mechanism)) if joint in driven}
+    held = set(with_mode(found.tree.mechanism, "driven"))
     own = [{k: e for k, e in found.rows[r].J.items() if k not in held} for r in rows]
     matrix = zeros(len(own), len(own))
     for i, a in enumerate(own):

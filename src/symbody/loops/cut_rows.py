@@ -8,7 +8,7 @@ rod              ((p2 - p1)^2 - l^2) / 2 = 0; l may depend on time
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from symbody.formalisms.frames import Frame
 from symbody.formalisms.tree import Tree
 from symbody.formalisms.triples import OTHERS, Vec
 from symbody.loops.chains import Carried, Columns, direction, point, spin
-from symbody.loops.row import Row
+from symbody.loops.row import Row, UnitWrench
 from symbody.model.mechanism import Cut
 
 XYZ = "xyz"
@@ -82,7 +82,7 @@ class _Writer:
         gap = self.gap(rate=False)
         for k, name in enumerate(XYZ):
             text = f"force on {self.bodies[1]!r} at {self.cut.name!r}, component {name} in {self.axes}, N"
-            yield self.row(name, gap.value[k], _component(gap.columns, k), gap.bias[k], "m", text, force=_axis(k))
+            yield self.row(name, gap.value[k], _component(gap.columns, k), gap.bias[k], "m", text, force=t3.along(k, 1))
 
     def along(self, axes: list[int], f: Frame) -> Iterator[Row]:
         """Components of p2 - p1 along axes of a frame of the cut, as that frame sees them: exact derivatives.
@@ -97,7 +97,7 @@ class _Writer:
             for name, k in zip(axes, sorted(OTHERS[normal]), strict=True):
                 text = f"force on {self.bodies[1]!r} at {self.cut.name!r}, component {XYZ[k]} in {self.axes}, N"
                 slopes = _component(gap.columns, k)
-                yield self.row(XYZ[name], gap.value[k], slopes, gap.bias[k], "m", text, force=_axis(k))
+                yield self.row(XYZ[name], gap.value[k], slopes, gap.bias[k], "m", text, force=t3.along(k, 1))
             return
         for k in axes:
             e = direction(self.tree, f, self.base, t3.along(k, 1))
@@ -106,12 +106,9 @@ class _Writer:
             text = f"force on {self.bodies[1]!r} at {self.cut.name!r} along {XYZ[k]} of its {which} frame, N"
             yield self.row(XYZ[k], h, slopes, bias, "m", text, **self.push(e, gap, f))
 
-    def push(self, e: Carried, gap: Carried, f: Frame) -> dict[str, Callable[[], Vec]]:
+    def push(self, e: Carried, gap: Carried, f: Frame) -> dict[str, Any]:
         """Force along an axis e of the frame f; an axis of the second turns with it: it acts where the first is."""
-        found: dict[str, Callable[[], Vec]] = {"force": lambda: e.value}
-        if f is not self.first:
-            found["torque"] = lambda: t3.cross(e.value, gap.value)
-        return found
+        return {"force": e.value} if f is self.first else {"force": e.value, "crossed": (e.value, gap.value)}
 
     def constant_axis(self, f: Frame, k: int) -> int | None:
         """Number of the ancestor's axis that axis k of a frame always lies along, by structure; None: it moves."""
@@ -130,7 +127,7 @@ class _Writer:
         rate, second = _time_derivatives(length)
         bias = t3.minus(bias, t3.plus(t3.times(rate, rate), t3.times(length, second)))
         text = f"thrust of rod {self.cut.name!r} divided by its length, N/m: positive pushes its ends apart"
-        row = self.row("rod", h, slopes, bias, "m^2", text, force=lambda: gap.value)
+        row = self.row("rod", h, slopes, bias, "m^2", text, force=gap.value)
         return replace(row, ht=t3.minus(0, t3.times(length, rate)))
 
     # -- rotations
@@ -149,7 +146,7 @@ class _Writer:
             slopes = _component(turn.columns, k)
             # half a turn about axis k, at which h vanishes too, turns the other axes over
             side = entry((k + 1) % 3, (k + 1) % 3)
-            yield self.row("r" + XYZ[k], h, slopes, turn.bias[k], "rad", text, side, torque=_axis(k))
+            yield self.row("r" + XYZ[k], h, slopes, turn.bias[k], "rad", text, side, torque=t3.along(k, 1))
 
     def matrix(self, f: Frame) -> t3.Mat:
         """Frame axes to ancestor axes."""
@@ -184,23 +181,16 @@ class _Writer:
         if parallel is not None:
             along = direction(self.tree, self.first, self.base, t3.along(parallel, 1))
             side = t3.dot(along.value, b.value)
-        return self.row(name, h, slopes, bias, "rad", text, side, torque=lambda: t3.cross(b.value, a.value))
+        return self.row(name, h, slopes, bias, "rad", text, side, crossed=(b.value, a.value))
 
     def row(
         self, name: str, h: Any, slopes: dict[int, Any], bias: Any, unit: str, meaning: str, side: Any = None,
-        force: Callable[[], Vec] | None = None, torque: Callable[[], Vec] | None = None,
+        force: Vec = t3.ZERO, torque: Vec = t3.ZERO, crossed: tuple[Vec, Vec] | None = None,
     ) -> Row:  # fmt: skip
         cut = self.cut
         switch = f"s_{cut.name}" if cut.switched else None
-
-        def wrench() -> tuple[Vec, Vec]:
-            return force() if force is not None else t3.ZERO, torque() if torque is not None else t3.ZERO
-
+        wrench = UnitWrench(force, torque, crossed)
         return Row(f"{cut.name}.{name}", cut.name, h, slopes, 0, bias, switch, unit, meaning, side, wrench)
-
-
-def _axis(k: int) -> Callable[[], Vec]:
-    return lambda: t3.along(k, 1)
 
 
 def _time_derivatives(x: Any) -> tuple[Any, Any]:

@@ -18,10 +18,10 @@ from symbody.loops.constraints import Constraints, constraints
 from symbody.loops.counted import FEW_LINKS, cheapest_partition, counted_operations, plain_equations
 from symbody.loops.heuristic import sparse_choice
 from symbody.loops.joint_graph import Edge, JointGraph, joint_graph, spanning
-from symbody.loops.numeric import velocity_owners
 from symbody.loops.predicted import predicted_cost
 from symbody.loops.search import kinds_of, mass_pattern
 from symbody.loops.structure import Block, block_triangular, match
+from symbody.model.coordinates import with_mode
 from symbody.model.mechanism import Mechanism
 from symbody.rewrite.cost import cost as cost_of
 
@@ -175,8 +175,7 @@ def predicted_operations(mechanism: Mechanism) -> int:
 def _reduction(found: Constraints, tree: Tree) -> int:
     if not found.rows:
         return 0
-    driven = {j.name for j in tree.mechanism.joints if j.mode == "driven"}
-    barred = [i for i, (joint, _) in enumerate(velocity_owners(tree.mechanism)) if joint in driven]
+    barred = with_mode(tree.mechanism, "driven")
     dependent = sorted(sparse_choice(found.pattern, barred))
     if -1 in dependent or (match(found.pattern[:, dependent]) < 0).any():
         raise ModelError(f"{tree.mechanism.name} has more constraints than joints that could satisfy them.")

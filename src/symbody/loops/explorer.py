@@ -13,8 +13,9 @@ import numpy as np
 
 from symbody.loops.assembly import length_scale
 from symbody.loops.constraints import Constraints
-from symbody.loops.numeric import Numeric, advanced, motions, sliding, velocity_owners
-from symbody.model.mechanism import Mechanism
+from symbody.loops.numeric import Numeric
+from symbody.model.coordinates import retract, sliding, with_mode
+from symbody.model.mechanism import Limits, Mechanism
 
 WALKERS = 32
 ROUNDS = 6  # of random steps
@@ -72,10 +73,9 @@ class Walkers:
         self._numeric = Numeric(found.select(rows), parameters, time)
         self._mechanism, self._rows, self._size = mechanism, list(rows), len(found.rows)
         self._start = np.resize(positions, (max(WALKERS, len(positions)), positions.shape[1]))
-        driven = {j.name for j in mechanism.joints if j.mode == "driven"}
-        owners = velocity_owners(mechanism)
+        driven = with_mode(mechanism, "driven")
         used = np.asarray(found.pattern[self._rows].any(axis=0))
-        self._columns = [k for k, (joint, _) in enumerate(owners) if used[k] and joint not in driven]
+        self._columns = [k for k in range(mechanism.nv) if used[k] and k not in driven]
         length = length_scale(self._numeric)
         self._unit = np.where(sliding(mechanism)[self._columns], length, 1.0)
         scales = {"m": length, "m^2": length**2}
@@ -156,24 +156,29 @@ class Walkers:
     def _moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
         full = np.zeros((len(q), self._mechanism.nv))
         full[:, self._columns] = np.clip(step, -1.0, 1.0) * self._unit
-        return advanced(self._mechanism, q, full)
+        return retract(self._mechanism, q, full)
 
 
 def _limits(mechanism: Mechanism, positions: np.ndarray, length: float) -> list[tuple[int, float, float]]:
     """(coordinate, lower, upper): within reach of the given positions, and within limits that hold at all of them."""
     out = []
-    for letter, iq, _, name in motions(mechanism):
-        if letter in "BF":
+    for slot in mechanism.slots:
+        if not slot.plain:
             continue
-        limits, own = mechanism.joint(name).limits, positions[:, iq]
-        reach = REACH * length if letter == "T" else REACH
-        low, high = float(own.min()) - reach, float(own.max()) + reach
-        if limits.lower is not None and (own >= limits.lower).all():
-            low = max(low, float(limits.lower))
-        if limits.upper is not None and (own <= limits.upper).all():
-            high = min(high, float(limits.upper))
-        out.append((iq, low, high))
+        limits = Limits() if slot.joint is None else slot.joint.limits
+        for iq, unit in enumerate(slot.units, start=slot.iq):
+            out.append((iq, *_reach(positions[:, iq], REACH * length if unit == "m" else REACH, limits)))
     return out
+
+
+def _reach(own: np.ndarray, reach: float, limits: Limits) -> tuple[float, float]:
+    """(lower, upper) of a coordinate whose given positions are `own`."""
+    low, high = float(own.min()) - reach, float(own.max()) + reach
+    if limits.lower is not None and (own >= limits.lower).all():
+        low = max(low, float(limits.lower))
+    if limits.upper is not None and (own <= limits.upper).all():
+        high = min(high, float(limits.upper))
+    return low, high
 
 
 def _finite(values: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ModelError, NameLookupError, ShapeError, nearest
-from symbody.loops.numeric import SIZES, checked, motions, neutral
+from symbody.model.coordinates import checked, neutral
 from symbody.model.mechanism import Mechanism
 
 
@@ -39,11 +39,8 @@ def guessed(mechanism: Mechanism, q: Any) -> tuple[np.ndarray, list[str]]:
 
 
 def _spans(mechanism: Mechanism) -> dict[str, list[int]]:
-    """Joint -> places of its coordinates in q."""
-    out: dict[str, list[int]] = {}
-    for letter, iq, _, joint in motions(mechanism):
-        out.setdefault(joint, []).extend(range(iq, iq + SIZES.get(letter, (1, 1))[0]))
-    return out
+    """Owner, a joint or a body -> places of its coordinates in q."""
+    return {s.owner: list(range(s.iq, s.iq + s.nq)) for s in mechanism.slots}
 
 
 def _numbers(value: Any, what: str) -> np.ndarray:

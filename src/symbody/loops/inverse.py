@@ -19,22 +19,14 @@ from symbody.expr.walk import substitute
 from symbody.loops.closure import Closure
 from symbody.loops.factors import factors
 from symbody.loops.reduced import accelerations_for, add, product
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Mechanism, has_coordinates
+from symbody.model.coordinates import with_mode
+from symbody.model.mechanism import Mechanism
 
 
 def actuated_velocities(mechanism: Mechanism) -> list[int]:
     """Indices of the velocities on which an effort may act: of joints that are actuated, or driven by some effort."""
-    out: list[int] = []
-    at = 0
-    for joint in mechanism.joints:
-        if has_coordinates(joint):
-            n = KINDS[joint.kind].nv(joint)
-            own = n - (joint.elastic is not None)
-            if joint.mode in ("actuated", "driven"):
-                out += range(at, at + own)
-            at += n
-    return out
+    deflections = set(mechanism.elastic_velocities)
+    return [k for k in with_mode(mechanism, "actuated", "driven") if k not in deflections]
 
 
 def balance(closure: Closure, efforts: Array, actuated: Sequence[int]) -> tuple[Array, Array]:

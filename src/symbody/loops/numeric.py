@@ -1,21 +1,17 @@
-"""Numbers of symbolic constraints: h, J and bias at configurations, and steps of coordinates along velocities."""
+"""Numbers of symbolic constraints: h, J and bias at configurations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, ShapeError
+from symbody.errors import ModelError
 from symbody.expr.evaluate import evaluate
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.loops.constraints import Constraints
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Mechanism, has_coordinates
-
-SIZES = {"B": (4, 3), "F": (7, 6)}  # coordinates and velocities of motions; all others have one of each
 
 
 class Numeric:
@@ -93,79 +89,3 @@ class Numeric:
         for k, x in zip(real, found, strict=True):
             out[..., k] = x
         return out
-
-
-# -- coordinates
-
-
-def motions(mechanism: Mechanism) -> Iterator[tuple[str, int, int, str]]:
-    """(letter, place in q, place in qd, joint) of every elementary motion that owns coordinates."""
-    iq = iv = 0
-    for joint in mechanism.joints:
-        if not has_coordinates(joint):
-            continue
-        letters = [kind for kind, _ in KINDS[joint.kind].motions(joint)]
-        for letter in [*letters, *(letters[-1:] if joint.elastic is not None else ())]:
-            yield letter, iq, iv, joint.name
-            nq, nv = SIZES.get(letter, (1, 1))
-            iq, iv = iq + nq, iv + nv
-
-
-def velocity_owners(mechanism: Mechanism) -> list[tuple[str, str]]:
-    """(joint, letter of the motion) of each velocity."""
-    return [(joint, letter) for letter, _, _, joint in motions(mechanism) for _ in range(SIZES.get(letter, (1, 1))[1])]
-
-
-def sliding(mechanism: Mechanism) -> np.ndarray:
-    """(nv,) bool: velocities in m/s, not rad/s."""
-    out = np.zeros(mechanism.nv, dtype=bool)
-    for letter, _, iv, _ in motions(mechanism):
-        if letter == "T":
-            out[iv] = True
-        elif letter == "F":
-            out[iv + 3 : iv + 6] = True
-    return out
-
-
-def neutral(mechanism: Mechanism) -> np.ndarray:
-    """(nq,) zeros, and unit quaternions."""
-    q = np.zeros(mechanism.nq)
-    for letter, iq, _, _ in motions(mechanism):
-        if letter in "BF":
-            q[iq + (3 if letter == "F" else 0)] = 1
-    return q
-
-
-def checked(mechanism: Mechanism, q: Any) -> np.ndarray:
-    """(nq,) coordinates, with quaternions of unit length."""
-    out = np.array(q, dtype=float)
-    if out.shape != (mechanism.nq,):
-        raise ShapeError(f"q has shape {out.shape}; {mechanism.name} has nq = {mechanism.nq} coordinates.")
-    for letter, iq, _, _ in motions(mechanism):
-        if letter in "BF":
-            part = slice(iq + (3 if letter == "F" else 0), iq + (7 if letter == "F" else 4))
-            out[part] /= np.linalg.norm(out[part])
-    return out
-
-
-def advanced(mechanism: Mechanism, q: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """(..., nq) coordinates after tangent increments (..., nv): quaternions turn by a rotation vector, child axes."""
-    out = np.array(q, dtype=float)
-    plain = [(iq, iv) for letter, iq, iv, _ in motions(mechanism) if letter not in "BF"]
-    if plain:
-        at, by = (list(x) for x in zip(*plain))
-        out[..., at] += step[..., by]
-    for letter, iq, iv, _ in motions(mechanism):
-        if letter not in "BF":
-            continue
-        k = iq + (3 if letter == "F" else 0)
-        w, u = out[..., k : k + 1].copy(), out[..., k + 1 : k + 4].copy()
-        turn = step[..., iv : iv + 3]
-        angle = np.linalg.norm(turn, axis=-1, keepdims=True)
-        c, s = np.cos(angle / 2), (np.sinc(angle / 2 / np.pi) / 2) * turn
-        if letter == "F":
-            move = step[..., iv + 3 : iv + 6]
-            out[..., iq : iq + 3] += move + 2 * w * np.cross(u, move) + 2 * np.cross(u, np.cross(u, move))
-        turned = np.concatenate([w * c - (u * s).sum(axis=-1, keepdims=True), w * s + c * u + np.cross(u, s)], axis=-1)
-        out[..., k : k + 4] = turned / np.linalg.norm(turned, axis=-1, keepdims=True)
-    return out

@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from symbody.expr.evaluate import evaluate
-from symbody.loops.numeric import Numeric, velocity_owners
+from symbody.loops.numeric import Numeric
+from symbody.model.coordinates import velocity_owners
 
 
 def say_open(
@@ -37,7 +38,7 @@ def say_open(
 def loop_joints(numeric: Numeric, loop: str) -> list[str]:
     """Joints whose velocities the constraints of a loop contain."""
     columns = {k for row in numeric.found.rows if row.loop == loop for k in row.J}
-    return list(dict.fromkeys(j for k, (j, _) in enumerate(velocity_owners(numeric.tree.mechanism)) if k in columns))
+    return list(dict.fromkeys(j for k, j in enumerate(velocity_owners(numeric.tree.mechanism)) if k in columns))
 
 
 def loop_gap(numeric: Numeric, h: np.ndarray, loop: str) -> str:

@@ -16,8 +16,8 @@ from symbody.errors import ModelError, NameLookupError, SymbodyError, nearest
 from symbody.loops.constraints import Constraints
 from symbody.loops.factors import CLOSED, factors
 from symbody.loops.partition import Partition
-from symbody.loops.redundancy import velocity_names
 from symbody.loops.structure import Block, match
+from symbody.model.coordinates import velocity_labels
 
 Pair = tuple[int, int]  # row of the Constraints, velocity
 
@@ -64,7 +64,7 @@ def ordered(
 
 def check_partition(found: Constraints, partition: Partition) -> None:
     """A Partition belongs to these Constraints, solves each row once, and its given pivots are there."""
-    mine = (found.names, tuple(velocity_names(found)))
+    mine = (found.names, velocity_labels(found.tree.mechanism))
     if partition.names != mine:
         other = ", ".join(partition.names[0]) or "none"
         raise ModelError(
@@ -102,7 +102,7 @@ def _line(found: Constraints, partition: Partition, name: str) -> int:
 
 def _velocity(found: Constraints, partition: Partition, name: str) -> int:
     """A dependent velocity by name."""
-    names = velocity_names(found)
+    names = velocity_labels(found.tree.mechanism)
     if name not in names:
         raise NameLookupError(f"the order names {name!r}, which is no velocity of a joint. {nearest(str(name), names)}")
     c = names.index(name)
@@ -125,12 +125,12 @@ def _row(found: Constraints, r: int) -> str:
 
 
 def _column(found: Constraints, c: int) -> str:
-    return velocity_names(found)[c]
+    return velocity_labels(found.tree.mechanism)[c]
 
 
 def _say(found: Constraints, partition: Partition, k: int) -> str:
     block = partition.blocks[k]
-    names = velocity_names(found)
+    names = velocity_labels(found.tree.mechanism)
     rows, columns = ", ".join(_row(found, r) for r in block.rows), ", ".join(names[c] for c in block.columns)
     return f"block {k} (rows {rows} for {columns})"
 

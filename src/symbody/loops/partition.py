@@ -21,12 +21,13 @@ from symbody.loops.elimination import Elimination, elimination
 from symbody.loops.explorer import Explorer
 from symbody.loops.factors import CLOSED, TAIL, Spare
 from symbody.loops.heuristic import sparse_choice
-from symbody.loops.numeric import Numeric, sliding, velocity_owners
+from symbody.loops.numeric import Numeric
 from symbody.loops.pivoting import numeric_choice
 from symbody.loops.predicted import predicted_cost
-from symbody.loops.redundancy import independent_set, regular_samples, scaled, velocity_names
+from symbody.loops.redundancy import independent_set, regular_samples, scaled
 from symbody.loops.search import Problem, kinds_of, mass_pattern, ranked_choices
 from symbody.loops.structure import Block, block_triangular, match, unmatched
+from symbody.model.coordinates import part_of, sliding, velocity_labels, velocity_owners, with_mode
 
 METHODS = ("auto", "heuristic", "pivoting")
 CONDITION = 1e3  # of J_v, scaled, at the worst sample: above it another choice is preferred
@@ -232,7 +233,7 @@ def _made(
         worst,
         " ".join([*words, _summary(found, problem, independent, blocks, worst)]),
         least=float(conditions.min()),
-        names=(found.names, tuple(velocity_names(found))),
+        names=(found.names, velocity_labels(found.tree.mechanism)),
         spare={k: e.spare for k, e in order.items() if any(e.spare)},
         position_spare={k: e.spare for k, e in located.items() if any(e.spare)},
     )
@@ -298,10 +299,8 @@ def _sampled(
 
 def _problem(found: Constraints, rows: list[int], numbers: np.ndarray, condition: float) -> Problem:
     mechanism = found.tree.mechanism
-    driven = {j.name for j in mechanism.joints if j.mode == "driven"}
-    owners = velocity_owners(mechanism)
     pattern = found.pattern[rows]
-    barred = [i for i, (joint, _) in enumerate(owners) if joint in driven]
+    barred = with_mode(mechanism, "driven")
     candidates = [i for i in range(pattern.shape[1]) if i not in barred and pattern[:, i].any()]
     short = unmatched(pattern[:, candidates])
     if short:
@@ -318,9 +317,9 @@ def _problem(found: Constraints, rows: list[int], numbers: np.ndarray, condition
         mass_pattern(found.tree),
         numbers,
         condition,
-        frozenset(i for i, (_, letter) in enumerate(owners) if letter in "BF"),
+        frozenset(i for i, part in part_of(mechanism).items() if not part.motion.plain),
         tuple(k for k, i in enumerate(rows) if found.rows[i].h is None),
-        frozenset(i for i, (joint, _) in enumerate(owners) if mechanism.joint(joint).mode == "actuated"),
+        frozenset(with_mode(mechanism, "actuated")),
     )
 
 
@@ -346,9 +345,9 @@ def _dependent(found: Constraints, p: Problem, method: str | Sequence[str], word
 
 def _given(found: Constraints, p: Problem, joints: Sequence[str]) -> list[int]:
     """Dependent velocities: all that constraints contain but those of the joints named."""
-    names = velocity_names(found)
+    names = velocity_labels(found.tree.mechanism)
     wholes: dict[str, list[int]] = {}
-    for i, (joint, _) in enumerate(velocity_owners(found.tree.mechanism)):
+    for i, joint in enumerate(velocity_owners(found.tree.mechanism)):
         wholes.setdefault(joint, []).append(i)
         wholes.setdefault(names[i], [i])
     free: set[int] = set()
@@ -370,7 +369,7 @@ def _blocks(found: Constraints, p: Problem, dependent: list[int]) -> tuple[Block
     pattern = p.pattern[:, dependent]
     short = unmatched(pattern)
     if short:
-        names = velocity_names(found)
+        names = velocity_labels(found.tree.mechanism)
         rows = ", ".join(found.rows[p.rows[i]].name for i in short)
         raise ModelError(
             f"the constraints {rows} cannot be solved for the dependent joints "
@@ -413,7 +412,7 @@ def _pivots(
 
 
 def _summary(found: Constraints, p: Problem, independent: Sequence[int], blocks: Sequence[Block], worst: float) -> str:
-    names = velocity_names(found)
+    names = velocity_labels(found.tree.mechanism)
     chosen = [names[i] for i in independent if i in p.candidates]
     sizes = ", ".join(str(b.size) for b in blocks) or "none"
     cost = predicted_cost(_full_rows(p, len(found.rows)), p.mass, list(independent), blocks)

@@ -28,7 +28,8 @@ from symbody.loops.binding import Binder
 from symbody.loops.constraints import Constraints
 from symbody.loops.numeric import Numeric
 from symbody.loops.soundness import MEETING, OPEN, bounds, gap, guard, sound_rows
-from symbody.loops.unknowns import part_of, unknowns
+from symbody.loops.unknowns import unknowns
+from symbody.model.coordinates import Part, part_of
 from symbody.rewrite.presets import optimize
 
 DEPENDENT = 1e-8  # of the largest singular value of J: below, rows count as dependent
@@ -52,7 +53,7 @@ def projected(
     qd = np.array([difference(v, slowed.get(k, 0)) for k, v in enumerate(tree.qd)], dtype=object)
     if not moved:
         return np.array(tree.q, dtype=object), _tied(qd, sound_rates)
-    owners = part_of(tree)
+    owners = part_of(tree.mechanism)
     # the three increments of a quaternion turn it together
     columns = sorted({j for k in moved for j in _whole(owners[k], k)} - held)
     w = {k: difference(0, moved.get(k, 0)) for k in columns}
@@ -80,8 +81,9 @@ def projected(
     found_q, found_qd = out[2 * len(later) :][: len(tree.q)], out[2 * len(later) + len(tree.q) :]
     q, qd = np.array(found_q, dtype=object), _tied(np.array(found_qd, dtype=object), later)
     for k, x in zip(columns, last, strict=True):
-        if owners[k].kind not in "BF":
-            q[owners[k].iq] += x  # the iteration stops at its last step without taking it
+        if owners[k].motion.plain:
+            (at_q,) = owners[k].coordinates(k)
+            q[at_q] += x  # the iteration stops at its last step without taking it
     return q, qd
 
 
@@ -91,11 +93,14 @@ def _tied(qd: Array, conditions: Sequence[Condition]) -> Array:
     return qd if block is None else np.array([at(block, x) for x in qd], dtype=object)
 
 
-def _whole(part: Any, k: int) -> Sequence[int]:
-    if part.kind not in "BF":
+def _whole(part: Part, k: int) -> Sequence[int]:
+    """Velocities that must change together with k."""
+    if part.motion.plain:
         return (k,)
+    if not part.motion.body_axes:
+        return part.velocities
     turn = range(part.iv, part.iv + 3)
-    return turn if part.kind == "B" or k in turn else range(part.iv + 3, part.iv + 6)
+    return turn if k in turn else range(part.iv + 3, part.iv + 6)
 
 
 def _change(

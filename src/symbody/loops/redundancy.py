@@ -10,7 +10,7 @@ from scipy.linalg import qr
 
 from symbody.errors import ModelError
 from symbody.loops.constraints import Constraints
-from symbody.loops.numeric import sliding, velocity_owners
+from symbody.model.coordinates import sliding, velocity_labels
 
 if TYPE_CHECKING:
     from symbody.loops.partition import Partition
@@ -116,7 +116,7 @@ def singularity(found: Constraints, partition: Partition, J: np.ndarray, bound: 
         return Singularity("none", -1, min(sizes, default=1.0), "J_v is regular here.")
     worst = int(np.argmin(sizes))
     block = partition.blocks[worst]
-    joints = ", ".join(velocity_names(found)[c] for c in block.columns)
+    joints = ", ".join(velocity_labels(found.tree.mechanism)[c] for c in block.columns)
     loops = ", ".join(repr(x) for x in dict.fromkeys(found.rows[r].loop for r in block.rows))
     kept = [r for b in partition.blocks for r in b.rows]
     free = [c for c in range(J.shape[1]) if c in partition.independent or c in partition.dependent]
@@ -129,13 +129,3 @@ def singularity(found: Constraints, partition: Partition, J: np.ndarray, bound: 
         return Singularity("partition", worst, sizes[worst], text)
     text = f"a singular configuration: the constraints of {loops} are dependent here (branches of motion meet)."
     return Singularity("mechanism", worst, sizes[worst], text)
-
-
-def velocity_names(found: Constraints) -> list[str]:
-    """A name for each velocity: the joint, or joint.k where it has several."""
-    owners = [joint for joint, _ in velocity_owners(found.tree.mechanism)]
-    out = []
-    for i, joint in enumerate(owners):
-        first = owners.index(joint)
-        out.append(f"{joint}.{i - first + 1}" if owners.count(joint) > 1 else joint)
-    return out

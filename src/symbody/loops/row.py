@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from symbody.formalisms import triples as t3
+from symbody.formalisms.triples import Vec
+
+
+@dataclass(frozen=True, eq=False)
+class UnitWrench:
+    """What a multiplier of 1 does to the second body at the origin of the second frame, in the axes of the rows.
+
+    force (3,) and torque (3,); crossed: two vectors whose product is the torque instead, formed only when it is asked
+    """
+
+    force: Vec = t3.ZERO
+    torque: Vec = t3.ZERO
+    crossed: tuple[Vec, Vec] | None = None
+
+    def __call__(self) -> tuple[Vec, Vec]:
+        """(force, torque)"""
+        return self.force, self.torque if self.crossed is None else t3.cross(*self.crossed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,8 +40,7 @@ class Row:
     unit      of h
     meaning   of the multiplier
     side      node that is positive when the loop is closed, negative when it is closed the wrong way round; or None
-    wrench    gives (force, torque) on the second body at the origin of the second frame for a multiplier of 1, in the
-              axes of the rows; None for a coupling, which acts on joints
+    wrench    of a multiplier of 1 on the second body; None for a coupling, which acts on joints
     """
 
     name: str
@@ -36,4 +53,4 @@ class Row:
     unit: str
     meaning: str = ""
     side: Any = None
-    wrench: Callable[[], tuple[Any, Any]] | None = None
+    wrench: UnitWrench | None = None

@@ -17,11 +17,9 @@ from symbody.expr.node import CONST, Check, Node
 from symbody.formalisms import triples as t3
 from symbody.loops.constraints import Constraints, cut_frames
 from symbody.loops.factors import CLOSED, Factors
-from symbody.loops.numeric import sliding
-from symbody.loops.redundancy import velocity_names
 from symbody.loops.row import Row
 from symbody.loops.structure import Block
-from symbody.loops.unknowns import part_of
+from symbody.model.coordinates import parts, sliding, velocity_labels
 from symbody.model.mechanism import Cut
 
 OPEN = 1e-9  # m or rad: a row that is farther from 0 is not closed
@@ -43,10 +41,8 @@ def bounds(found: Constraints, switches: Iterable[Node] = ()) -> Magnitude:
     all links together. What a chain of rotations multiplies out to is no measure of them.
     """
     tree, quaternions = found.tree, list(switches)
-    for part in set(part_of(tree).values()):
-        if part.kind in "BF":
-            first = part.iq + (3 if part.kind == "F" else 0)
-            quaternions += [tree.q[k] for k in range(first, first + 4)]
+    for part in parts(tree.mechanism):
+        quaternions += [tree.q[k] for k in part.quaternion]
     size = Magnitude(quaternions)
     slides = sliding(tree.mechanism)
     for cut in tree.mechanism.cuts:
@@ -74,11 +70,9 @@ def _reach(found: Constraints, cut: Cut, size: Magnitude) -> Any:
             if any(len(parts) != 1 or parts[0][1] != 1 for parts in link.columns):
                 return None
             lengths += [size(x) for x in link.offset]
-            if link.kind in "THF":
-                moved = (
-                    list(link.q[:3]) if link.kind == "F" else [t3.times(link.q, link.pitch if link.kind == "H" else 1)]
-                )
-                lengths += [size(x) for x in moved]
+            if link.motion.slides:
+                moved = [t3.times(link.q, link.advance)] if link.motion.axial else link.displacement[1]
+                lengths += [size(x) for x in moved if not t3.is_zero(x)]
     return sum_of_products((x, 1) for x in lengths)
 
 
@@ -154,7 +148,7 @@ def gap(found: Constraints, row: Row) -> tuple[Any, Any]:
 
 def sound_factors(found: Constraints, block: Block, factors: Factors) -> list[Condition]:
     """Every pivot and determinant that the solution divides by is more than rounding."""
-    names = velocity_names(found)
+    names = velocity_labels(found.tree.mechanism)
     loops = ", ".join(repr(x) for x in dict.fromkeys(found.rows[r].loop for r in block.rows))
     words = f"a pivot vanishes: {loops} cannot be solved for {', '.join(names[c] for c in block.columns)} here"
     return [(Check("above", words), d.value, t3.times(VANISHING, d.scale)) for d in factors.divisors]
@@ -162,7 +156,7 @@ def sound_factors(found: Constraints, block: Block, factors: Factors) -> list[Co
 
 def remedy(found: Constraints, rows: Sequence[int], columns: Sequence[int]) -> str:
     """What is said where Newton's iteration of a block ends without a solution."""
-    names = velocity_names(found)
+    names = velocity_labels(found.tree.mechanism)
     loops = ", ".join(repr(x) for x in dict.fromkeys(found.rows[r].loop for r in rows))
     joints = ", ".join(names[c] for c in columns)
     return (

@@ -17,35 +17,8 @@ from symbody.expr.arrays import cross, dot, matmul
 from symbody.expr.implicit import Condition
 from symbody.expr.node import Node
 from symbody.formalisms.tree import Tree
-from symbody.loops.numeric import motions
+from symbody.model.coordinates import Part
 from symbody.spatial import quaternion
-
-
-@dataclass(frozen=True)
-class Part:
-    """One elementary motion: its letter, first coordinate and first velocity."""
-
-    kind: str
-    iq: int
-    iv: int
-
-    @property
-    def velocities(self) -> range:
-        return range(self.iv, self.iv + {"B": 3, "F": 6}.get(self.kind, 1))
-
-    def coordinates(self, k: int) -> range:
-        """Coordinates that move with the velocity k: a quaternion, a place, or the one there is."""
-        if self.kind == "B":
-            return range(self.iq, self.iq + 4)
-        if self.kind == "F":
-            return range(self.iq + 3, self.iq + 7) if k < self.iv + 3 else range(self.iq, self.iq + 3)
-        return range(self.iq, self.iq + 1)
-
-
-def part_of(tree: Tree) -> dict[int, Part]:
-    """Velocity index -> the motion it belongs to."""
-    found = (Part(letter, iq, iv) for letter, iq, iv, _ in motions(tree.mechanism))
-    return {k: p for p in found for k in p.velocities}
 
 
 @dataclass(eq=False)
@@ -74,14 +47,15 @@ def unknowns(tree: Tree, columns: Sequence[int], w: Mapping[int, Any], owners: M
     increments: dict[Part, dict[int, Node]] = {}
     for k in columns:
         part = owners[k]
-        if part.kind in "BF":
+        if not part.motion.plain:
             d = tree.graph.symbol(f"increment{k + 1}", "coordinate", scope="loops")
             increments.setdefault(part, {})[k] = d
             out.symbols.append(d)
             out.guess.append(0)
         else:
-            out.symbols.append(tree.q[part.iq])
-            out.guess.append(tree.q[part.iq])
+            (at,) = part.coordinates(k)
+            out.symbols.append(tree.q[at])
+            out.guess.append(tree.q[at])
     steps: dict[int, Any] = dict(w)
     for part, mine in increments.items():
         out.values.update(_moved(tree, part, mine))
@@ -96,15 +70,18 @@ def _components(part: Part, mine: Mapping[int, Any], first: int) -> list[Any]:
 
 
 def _moved(tree: Tree, part: Part, mine: Mapping[int, Node]) -> Iterable[tuple[Node, Any]]:
-    """Coordinates of a ball or free joint after the increment, as (symbol, value)."""
-    first = part.iq + (3 if part.kind == "F" else 0)
-    start = tree.q[first : first + 4]
+    """Coordinates of a motion that is not plain after the increment, as (symbol, value)."""
+    if not part.motion.body_axes:
+        start, d = tree.q[part.q], np.array([mine.get(k, 0) for k in part.velocities], dtype=object)
+        yield from zip(start, part.motion.normalise(start + matmul(part.motion.map_of_rates(start), d)), strict=True)
+        return
+    start = tree.q[list(part.quaternion)]
     turn, slide = _components(part, mine, 0), _components(part, mine, 3)
     if any(isinstance(d, Node) for d in turn):
         moved = start + matmul(quaternion.rate_map(start), np.array(turn, dtype=object))
         yield from zip(start, quaternion.normalise(moved), strict=True)
-    if part.kind == "F" and any(isinstance(d, Node) for d in slide):
-        place = tree.q[part.iq : part.iq + 3]
+    if part.motion.slides and any(isinstance(d, Node) for d in slide):
+        place = tree.q[[part.iq + k for k in part.motion.places]]
         rotation = quaternion.matrix_from_quaternion(start)
         yield from zip(place, place + matmul(rotation, np.array(slide, dtype=object)), strict=True)
 
@@ -113,13 +90,15 @@ def _increment_steps(tree: Tree, part: Part, mine: Mapping[int, Node], w: Mappin
     """Steps of the increments. Where only some components are unknown, w itself: the iteration is then not quite
     Newton's, and converges as fast as the increment is small."""
     out = {k: w[k] for k in mine}
+    if not part.motion.body_axes:
+        return out
     turn, slide = range(part.iv, part.iv + 3), range(part.iv + 3, part.iv + 6)
     a = np.array([d / 2 for d in _components(part, mine, 0) if isinstance(d, Node)], dtype=object)
     if len(a) != 3:
         return out
     turned = np.array([w[k] for k in turn], dtype=object)
     out.update(zip(turn, turned + a * dot(a, turned) + cross(a, turned), strict=True))
-    if part.kind == "F" and all(k in mine for k in slide):
+    if part.motion.slides and all(k in mine for k in slide):
         # the slide is measured in the axes of the guess: from the present ones by the rotation of (1, a)
         relative = quaternion.matrix_from_quaternion(quaternion.normalise(np.array([1, *a], dtype=object)))
         out.update(zip(slide, matmul(relative, np.array([w[k] for k in slide], dtype=object)), strict=True))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from symbody.expr.function_row import FUNCTIONS
 from symbody.lower.program import Program, operands
 
-TRIG = frozenset(("sin", "cos", "tan", "asin", "acos", "atan", "atan2"))
 FREE = frozenset(("neg", "result", "solve", "input", "parameter", "const", "unknown"))
 
 
@@ -107,6 +107,6 @@ def _tally(program: Program, order: Iterable[int], apart: set[int]) -> tuple[int
     mul = number.pop("mul", 0) + fused
     add = number.pop("add", 0) + number.pop("sub", 0) + fused
     div = number.pop("div", 0)
-    trig = sum(number.pop(op, 0) for op in TRIG)
-    other = sum(n for op, n in number.items() if op not in FREE)
+    trig = sum(n for op, n in number.items() if op in FUNCTIONS and FUNCTIONS[op].trig)
+    other = sum(n for op, n in number.items() if op not in FREE) - trig
     return mul, add, div, trig, other, checks

@@ -17,7 +17,7 @@ import numpy as np
 from symbody.errors import ExpressionError, SolveError
 from symbody.expr.evaluate import holds
 from symbody.expr.node import REACH
-from symbody.lower.functions import EXACT, FLOATS, call_external, table_value
+from symbody.lower.functions import call_external, operation, table_value
 from symbody.lower.ports import Values, gather, gather_parameters, loop_of, loop_shape
 from symbody.lower.program import Port, Program, SolveBlock, operands, say_unsolved
 
@@ -89,7 +89,7 @@ def prepare(program: Program, parameters: Sequence[Any], exact: bool = False) ->
             values[v] = Fraction(number) if exact else float(number)
         elif op == "parameter":
             values[v] = parameters[program.args[v][0]]
-    machine = _Machine(program, values, [0] * len(program.blocks), EXACT if exact else FLOATS)
+    machine = _Machine(program, values, [0] * len(program.blocks), exact)
     with np.errstate(all="ignore"):
         machine.execute(program.setup)
     return Prepared(program, exact, values, machine.status, reads)
@@ -103,7 +103,7 @@ def run_prepared(
     values = prepared.values.copy()
     for v, k in prepared.reads:
         values[v] = inputs[k]
-    machine = _Machine(program, values, prepared.status.copy(), EXACT if prepared.exact else FLOATS)
+    machine = _Machine(program, values, prepared.status.copy(), prepared.exact)
     with np.errstate(all="ignore"):
         machine.execute(program.step)
         machine.execute(program.call)
@@ -187,10 +187,9 @@ def _lanes(value: Any) -> tuple[int, ...]:
 class _Machine:
     """The values of one evaluation and the outcome of its blocks."""
 
-    def __init__(
-        self, program: Program, values: list[Any], status: list[Any], functions: Mapping[str, Callable[..., Any]]
-    ) -> None:
-        self.program, self.values, self.status, self.functions = program, values, status, functions
+    def __init__(self, program: Program, values: list[Any], status: list[Any], exact: bool) -> None:
+        self.program, self.values, self.status, self.exact = program, values, status, exact
+        self.functions: dict[str, Callable[..., Any]] = {}
 
     def execute(self, order: Iterable[int]) -> None:
         ops, args, values = self.program.ops, self.program.args, self.values
@@ -203,7 +202,7 @@ class _Machine:
             elif op == "sub":
                 values[i] = values[a[0]] - values[a[1]]
             elif op == "fma":
-                values[i] = self.functions["fma"](values[a[0]], values[a[1]], values[a[2]], a[3], a[4])
+                values[i] = self.function("fma")(values[a[0]], values[a[1]], values[a[2]], a[3], a[4])
             elif op == "table":
                 values[i] = table_value(self.program.tables[a[0]], values[a[1]])
             elif op == "extern":
@@ -212,12 +211,18 @@ class _Machine:
                 values[i] = values[a[0]][a[1]]
             elif op == "solve":
                 self.solve(a[0])
-            elif op in self.functions:
-                values[i] = self.functions[op](*[values[k] for k in a])
-            elif op in FLOATS:
-                raise ExpressionError(f"'{op}' of an exact number is not rational; use float inputs.")
             else:
-                raise ExpressionError(f"Value {i} of Program '{self.program.name}' has the unknown operation '{op}'.")
+                function = self.functions.get(op) or self.function(op)
+                values[i] = function(*[values[k] for k in a])
+
+    def function(self, op: str) -> Callable[..., Any]:
+        """What an operation does to numbers, looked up once."""
+        if op not in self.functions:
+            try:
+                self.functions[op] = operation(op, self.exact)
+            except ExpressionError as error:
+                raise ExpressionError(f"Program '{self.program.name}': {error}") from None
+        return self.functions[op]
 
     def solve(self, index: int) -> None:
         """Runs one block, for one state or for all lanes; a failed one leaves NaN in its unknowns."""

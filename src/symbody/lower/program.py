@@ -10,9 +10,7 @@ A value is a number 0 .. n-1. `ops[v]` says how it is made and `args[v]` from wh
     add sub mul div   (a, b)              binary arithmetic
     neg         (a,)                      change of sign, free in every count
     fma         (a, b, c, sp, sc)         sp*a*b + sc*c rounded once, sp and sc are +1 or -1
-    UNARY       (a,)                      sqrt exp log sin cos ...
-    BINARY      (a, b)                    atan2 pow min max and the comparisons, which give 1.0 or 0.0
-    select      (c, a, b)                 a where c is not zero, else b
+    functions   (a, ...)                  sqrt sin atan2 select ...: rows of `expr/ops.py`; comparisons give 1.0 or 0.0
     table       (t, x)                    piecewise polynomial `tables[t]` at x
     extern      (f, a, b, ...)            call of `externals[f]`; its value is not a number: read it with `result`
     result      (call, k)                 result k of an extern value
@@ -37,11 +35,6 @@ from symbody.expr.node import Check
 Number = int | float | Fraction
 
 ARITHMETIC = ("add", "sub", "mul", "div")
-UNARY = (
-    "sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan",
-    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "abs", "sign", "floor", "ceil", "not",
-)  # fmt: skip
-BINARY = ("atan2", "pow", "min", "max", "hypot", "mod", "lt", "le", "eq", "ne", "and", "or")
 LEAVES = ("input", "parameter", "const", "unknown")
 
 

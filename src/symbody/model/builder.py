@@ -140,12 +140,14 @@ class Builder:
         shapes: Sequence[Shape] = (),
         origin: str = "",
         physical: bool = True,
+        coordinates: str = "",
     ) -> Builder:
         """A rigid body: mass (kg), com (3,) m, inertia about the com in body axes (kg m^2).
 
         inertia: 0 | 3 (diagonal) | 6 [Ixx, Ixy, Iyy, Ixz, Iyz, Izz] | 3 x 3. frames: name -> position (3,), or
         {"position":, "rotation":}, or Placement. "auto" makes m_<name>, c_<name>x.., I_<name>xx.., p_<name>_<frame>x..
         With `physical=False` a published tensor that no rigid body has is taken as it is.
+        coordinates: name of a motion of the table that the body itself owns, see `Body`.
         """
         self._check_name("body", name, self._bodies, origin)
         if name == WORLD:
@@ -164,6 +166,7 @@ class Builder:
             tuple(shapes),
             origin,
             physical,
+            coordinates,
         )
         return self
 
@@ -297,24 +300,25 @@ class Builder:
         self,
         name: str,
         kind: str,
-        points: Sequence[Any],
+        points: Sequence[Any] = (),
         values: Mapping[str, Any] | None = None,
         origin: str = "",
         **more: Any,
     ) -> Builder:
-        """A force element: `kind` names a law of the library, points are bodies or (body, frame).
+        """A force element: `kind` names a row of the library, points are bodies or (body, frame).
 
-        values (and further named arguments): parameters of the law. Numbers, expressions and lists of them become
-        nodes; "auto" makes <key>_<name>; a name that is no parameter stays a text.
+        On a joint: joint=its name, and no points. values (and further named arguments): parameters of the law. Numbers,
+        expressions and lists of them become nodes; "auto" makes <key>_<name>; a name that is no parameter stays a text.
         """
         self._check_name("force", name, self._forces, origin)
         owner, tag = f"force {name!r}", identifier(name)
-        if not isinstance(points, (list, tuple)) or not points:
+        named = {**(values or {}), **more}
+        if not isinstance(points, (list, tuple)) or not (points or named.get("joint")):
             raise fault(place(origin, "points"), f"{owner} has points {shown(points)}; expected a list of them.")
         given = {}
-        for key, value in {**(values or {}), **more}.items():
-            if key == "function" and isinstance(value, str):
-                given[key] = value  # its names are those of the law: Z, Zd, t
+        for key, value in named.items():
+            if key in ("function", "joint") and isinstance(value, str):
+                given[key] = value  # the names in a function are those of the law: Z, Zd, t
                 continue
             number = self._numbers(place(origin, key))
             given[key] = pieces.force_value(value, number, self.names, f"{key} of {owner}", f"{key}_{tag}")
@@ -346,7 +350,7 @@ class Builder:
         mechanism = Mechanism(
             self.name,
             tuple(self._bodies.values()),
-            tuple(map(self._led, self._joints.values())),
+            self._led(),
             gravity,
             self.graph,
             tuple(self._cuts.values()),
@@ -358,18 +362,30 @@ class Builder:
         )
         return validate(mechanism)
 
-    def _led(self, joint: Joint) -> Joint:
-        """The joint; one that follows a follower follows the joint that leads them all instead."""
-        mimic, seen = joint.mimic, {joint.name}
-        while mimic is not None and mimic.joint in self._joints:
-            other = self._joints[mimic.joint].mimic
-            if other is None:
-                break
-            if mimic.joint in seen:
-                return joint  # a circle, which is refused later
-            seen.add(mimic.joint)
-            mimic = Mimic(other.joint, mimic.ratio * other.ratio, mimic.ratio * other.offset + mimic.offset)
-        return joint if mimic is None or mimic is joint.mimic else replace(joint, mimic=mimic)
+    def _led(self) -> tuple[Joint, ...]:
+        """The joints; one that follows a follower follows the joint that leads them all instead."""
+        led: dict[str, Mimic | None] = {}
+        for name in self._joints:
+            path: dict[str, Mimic] = {}
+            at = name
+            while at in self._joints and at not in led and at not in path:
+                mimic = self._joints[at].mimic
+                if mimic is None:
+                    led[at] = None
+                    break
+                path[at] = mimic
+                at = mimic.joint
+            if at in path:  # a circle, which is refused later
+                led.update(path)
+                continue
+            for follower, mimic in reversed(path.items()):
+                top = led.get(mimic.joint)
+                led[follower] = (
+                    mimic
+                    if top is None
+                    else Mimic(top.joint, mimic.ratio * top.ratio, mimic.ratio * top.offset + mimic.offset)
+                )
+        return tuple(j if led[n] is j.mimic else replace(j, mimic=led[n]) for n, j in self._joints.items())
 
     def _check_name(self, what: str, name: Any, taken: Mapping[str, Any], origin: str) -> None:
         if not isinstance(name, str) or not name.strip():

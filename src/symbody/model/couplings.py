@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from symbody.errors import nearest
 from symbody.expr.derivative import jacobian
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Coupling, Joint, Mechanism, has_coordinates
+from symbody.model.coordinates import coordinate_labels, velocity_labels
+from symbody.model.mechanism import Coupling, Mechanism
 from symbody.model.origin import fault, place, shown
 
 COUPLING_KINDS = ("position", "velocity")
@@ -38,20 +37,8 @@ def quote_coordinates(text: str) -> tuple[str, list[str]]:
 
 def coordinate_names(mechanism: Mechanism) -> tuple[dict[str, int], dict[str, int]]:
     """(q.<joint> or q.<joint>.<k> -> place in q, qd.<joint>... -> place in qd) of joints with own coordinates."""
-    q: dict[str, int] = {}
-    qd: dict[str, int] = {}
-    for joint in mechanism.joints:
-        if has_coordinates(joint):
-            q |= {name: len(q) + k for k, name in enumerate(_numbered("q", joint, KINDS[joint.kind].nq(joint)))}
-            qd |= {name: len(qd) + k for k, name in enumerate(_numbered("qd", joint, KINDS[joint.kind].nv(joint)))}
-    return q, qd
-
-
-def _numbered(stem: str, joint: Joint, size: int) -> Iterator[str]:
-    if size == 1:
-        yield f"{stem}.{joint.name}"
-    else:
-        yield from (f"{stem}.{joint.name}.{k + 1}" for k in range(size))
+    q = {f"q.{label}": k for k, label in enumerate(coordinate_labels(mechanism))}
+    return q, {f"qd.{label}": k for k, label in enumerate(velocity_labels(mechanism))}
 
 
 def check_coupling(coupling: Coupling, mechanism: Mechanism) -> None:

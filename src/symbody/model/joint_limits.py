@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from symbody.model.mechanism import Limits, Mechanism, has_coordinates
+from symbody.model.coordinates import has_coordinates
+from symbody.model.mechanism import Limits, Mechanism
 from symbody.model.numbers import number_of
 
 

@@ -70,6 +70,8 @@ def _no_file(path: Path) -> ModelError:
     said = f"there is no file {str(path)!r}"
     if path.is_dir():
         return ModelError(f"{path} is a folder; expected a model file, such as one in it.")
+    if path.exists():
+        return ModelError(f"{path} is no regular file, but a pipe or a device; expected a model file.")
     if not path.parent.is_dir():
         return ModelError(f"{said}, because there is no folder {str(path.parent)!r}. Correct the path.")
     if path.stem in bundled_names():

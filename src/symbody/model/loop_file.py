@@ -18,6 +18,7 @@ from symbody.errors import nearest
 from symbody.model.mechanism import Cut, Mechanism
 from symbody.model.origin import fault, shown
 from symbody.model.yaml_data import LONGEST, List, Map, read_yaml
+from symbody.regular_file import TooLarge, read_regular
 
 TYPES = {"6d": "solid", "3d": "ball"}
 KEYS = ("closed_loop", "type", "name_mot")
@@ -52,9 +53,9 @@ def close_loops(mechanism: Mechanism, path: str | Path) -> Mechanism:
 
 def _read(path: Path) -> Map:
     try:
-        if path.stat().st_size > 4 * LONGEST:
-            raise fault(path.name, f"the file has {path.stat().st_size} bytes; at most {4 * LONGEST} are read.")
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path, 4 * LONGEST).decode()
+    except TooLarge as error:
+        raise fault(path.name, f"the file has {error.size} bytes; at most {4 * LONGEST} are read.") from None
     except UnicodeDecodeError as error:
         raise fault(path.name, f"this is not a text in UTF-8: {error.reason} at byte {error.start}.") from None
     except (OSError, ValueError) as error:

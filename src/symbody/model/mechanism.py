@@ -6,9 +6,10 @@ an expression of parameters. Zeros and ones are exact constants, so that they va
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as _replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +17,10 @@ import numpy as np
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
+from symbody.expr.pickling import reduce_record
 from symbody.expr.walk import free_symbols
+from symbody.model.coordinates import Slot, layout
 from symbody.model.frozen import freeze
-from symbody.model.joints import KINDS
 
 if TYPE_CHECKING:
     from symbody.model.builder import Builder
@@ -56,6 +58,8 @@ class Body:
     com      (3,) centre of mass in the body frame, m
     inertia  (3, 3) inertia tensor about the centre of mass, in body axes, kg m^2
     frames   named frames fixed to the body (anchor points, sensors, tools)
+    coordinates   name of a row of `motions.MOTIONS`: generalised coordinates that the body itself owns. They move its
+             frame, with mass and all that it carries, on the joint frame, and each named frame by its own pose
     """
 
     name: str
@@ -66,6 +70,7 @@ class Body:
     shapes: tuple[Shape, ...] = ()
     origin: str = ""
     physical: bool = True  # False: a published tensor that no rigid body has, taken as it is
+    coordinates: str = ""
 
     def __post_init__(self) -> None:
         freeze(self, "com", "inertia", "frames")
@@ -106,7 +111,7 @@ class Limits:
 class Joint:
     """A joint from `parent` to `child`. At q = 0 the child's frame coincides with the joint frame `placement`.
 
-    kind       a name of `joints.KINDS`
+    kind       a name of `joints.KINDS`: a chain of elementary motions
     axis       (3,) direction in the joint frame, of unit length; for one-axis kinds
     pitch      m/rad, helical kinds
     sequence   order of elementary rotations of kinds that have several, such as "xyz"
@@ -233,15 +238,23 @@ class Mechanism:
     def __post_init__(self) -> None:
         freeze(self, "gravity")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reduce_record(self)
+
+    @cached_property
+    def slots(self) -> tuple[Slot, ...]:
+        """Who owns which coordinates: joints and bodies, in the order of q."""
+        return layout(self)
+
     @property
     def nq(self) -> int:
         """Number of coordinates q."""
-        return sum(KINDS[j.kind].nq(j) for j in self.joints if has_coordinates(j))
+        return sum(s.nq for s in self.slots)
 
     @property
     def nv(self) -> int:
         """Number of velocities qd."""
-        return sum(KINDS[j.kind].nv(j) for j in self.joints if has_coordinates(j))
+        return sum(s.nv for s in self.slots)
 
     @property
     def parameters(self) -> dict[str, Node]:
@@ -339,25 +352,9 @@ class Mechanism:
     @property
     def elastic_coordinates(self) -> tuple[int, ...]:
         """Places in q of the deflections of elastic joints, so that they can be zeroed together."""
-        return _elastic(self, lambda j: KINDS[j.kind].nq(j))
+        return tuple(s.iq + s.nq - 1 for s in self.slots if s.joint is not None and s.joint.elastic is not None)
 
     @property
     def elastic_velocities(self) -> tuple[int, ...]:
         """Places in qd of the deflection rates of elastic joints."""
-        return _elastic(self, lambda j: KINDS[j.kind].nv(j))
-
-
-def _elastic(mechanism: Mechanism, size: Callable[[Joint], int]) -> tuple[int, ...]:
-    """The last coordinate of each elastic joint is its deflection."""
-    out, at = [], 0
-    for joint in mechanism.joints:
-        if has_coordinates(joint):
-            at += size(joint)
-            if joint.elastic is not None:
-                out.append(at - 1)
-    return tuple(out)
-
-
-def has_coordinates(joint: Joint) -> bool:
-    """Whether a joint has coordinates of its own: not if it is locked, fixed or follows another joint."""
-    return joint.mode != "locked" and joint.mimic is None and joint.kind != "fixed"
+        return tuple(s.iv + s.nv - 1 for s in self.slots if s.joint is not None and s.joint.elastic is not None)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from symbody.errors import nearest
 from symbody.model.xml_file import MAX_DEPTH, Element, inside, read_xml
+from symbody.regular_file import is_file
 
 MAIN = "main"
 ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
@@ -35,7 +36,7 @@ def expand_includes(top: Element, path: Path) -> Element:
             if len(seen) > MAX_INCLUDES:
                 raise child.error(f"more than {MAX_INCLUDES} files are included; expected fewer.")
             seen.add(target)
-            if not target.is_file():
+            if not is_file(target):
                 raise child.error(f"include {name!r}: there is no such file in the model's folder.")
             root = read_xml(target)
             if root.tag not in ("mujoco", "mujocoinclude"):

@@ -13,6 +13,7 @@ import numpy as np
 from symbody.errors import nearest
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
+from symbody.model.joints import KINDS
 from symbody.model.mechanism import Limits, Mimic, Rotor
 from symbody.model.numbers import AUTO, frozen_array, number_of, sequence_of
 from symbody.model.origin import fault, shown
@@ -20,7 +21,6 @@ from symbody.model.origin import fault, shown
 Number = Callable[[Any, str, str], Node]  # a value, the name of the symbol if it is "auto", what it is -> Node
 INERTIA_ENTRIES = ("xx", "xy", "yy", "xz", "yz", "zz")
 CUT_ROWS = ("x", "y", "z", "rx", "ry", "rz")
-SEQUENCES = {"universal": 2, "spherical": 3, "floating": 3}  # kinds with a choice of rotation axes, and how many
 
 
 def is_auto(value: Any) -> bool:
@@ -164,10 +164,10 @@ def sequence(value: Any, kind: str, owner: str, origin: str) -> str:
     """The rotation axes of kinds that have several, checked: neighbours differ."""
     if value is None or value == "":
         return ""
-    if kind not in SEQUENCES:
-        kinds = ", ".join(SEQUENCES)
+    if not KINDS[kind].angles:
+        kinds = ", ".join(name for name, row in KINDS.items() if row.angles)
         raise fault(origin, f"{owner} has a sequence, which kind {kind!r} does not use; expected one of {kinds}.")
-    text, size = str(value), SEQUENCES[kind]
+    text, size = str(value), KINDS[kind].angles
     if len(text) != size or any(c not in "xyz" for c in text) or any(a == b for a, b in pairwise(text)):
         raise fault(
             origin, f"{owner} has sequence {shown(value)}; expected {size} letters x, y, z, neighbours not equal."

@@ -11,14 +11,14 @@ from symbody.expr.text import to_text
 from symbody.expr.walk import free_symbols
 from symbody.model.drawing.closed import closed_coordinates
 from symbody.model.drawing.planar import draw_planar, plane_of
-from symbody.model.drawing.poses import body_poses, checked, numbers, rest_coordinates
+from symbody.model.drawing.poses import body_poses, checked, numbers
 from symbody.model.drawing.skeleton import skeleton
 from symbody.model.drawing.spatial import draw_spatial
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import WORLD, Joint, Mechanism
 from symbody.model.numbers import number_of
 
-__all__ = ["body_poses", "rest_coordinates", "show", "tree_text"]
+__all__ = ["body_poses", "show", "tree_text"]
 
 
 # -- as text

@@ -87,6 +87,7 @@ class _Reader:
         self.materials = read_materials(top)
         self.links = _by_name(top, "link")
         self.joints = _by_name(top, "joint")
+        self.led: dict[str, tuple[str, float, float]] = {}  # followers traced so far
         self.ends = {name: self._ends(name, j) for name, j in self.joints.items()}
 
     def read(self, root: str) -> Mechanism:
@@ -306,27 +307,36 @@ class _Reader:
             raise element.error(
                 f"joint {name!r} of kind {kind} has <mimic>; expected it on a joint with one coordinate."
             )
-        ratio, offset, leader, seen = 1.0, 0.0, name, [name]
-        while True:
-            mimic = self.joints[leader].find("mimic")
-            if mimic is None:
-                break
-            leader = mimic.name("joint")
-            if leader not in self.joints:
-                raise mimic.error(
-                    f"joint {seen[-1]!r} mimics {leader!r}, which is no joint. {nearest(leader, self.joints)}"
-                )
-            if leader in seen:
-                raise mimic.error(f"joints {', '.join(seen)} mimic each other in a circle; expected one that leads.")
-            seen.append(leader)
-            offset += ratio * mimic.number("offset", 0.0)
-            ratio *= mimic.number("multiplier", 1.0)
+        leader, ratio, offset = self._led(name)
         if self.joints[leader].get("type") not in ("revolute", "continuous", "prismatic"):
             raise element.error(
                 f"joint {name!r} mimics {leader!r}, which is {self.joints[leader].get('type')!r}; "
                 "expected revolute, continuous or prismatic."
             )
         return leader, ratio, offset
+
+    def _led(self, name: str) -> tuple[str, float, float]:
+        """(joint that leads, ratio, offset); what is known of joints on the way is used, so that chains cost once."""
+        path: dict[str, Element] = {}
+        at = name
+        while at not in self.led:
+            mimic = self.joints[at].find("mimic")
+            if mimic is None:
+                self.led[at] = at, 1.0, 0.0
+                break
+            path[at] = mimic
+            at = mimic.name("joint")
+            if at not in self.joints:
+                raise mimic.error(
+                    f"joint {list(path)[-1]!r} mimics {at!r}, which is no joint. {nearest(at, self.joints)}"
+                )
+            if at in path:
+                raise mimic.error(f"joints {', '.join(path)} mimic each other in a circle; expected one that leads.")
+        for joint, mimic in reversed(path.items()):
+            leader, ratio, offset = self.led[mimic.name("joint")]
+            own = mimic.number("multiplier", 1.0)
+            self.led[joint] = leader, own * ratio, own * offset + mimic.number("offset", 0.0)
+        return self.led[name]
 
     # -- what was left out
 

@@ -15,24 +15,22 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from symbody.atomic_file import write_whole
 from symbody.errors import ModelError
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import WORLD, Body, Joint, Mechanism, Placement, Shape
+from symbody.model.motions import BALL, FREE, SLIDE, TURN, pose_along
 from symbody.model.numbers import number_of
-from symbody.model.pose import IDENTITY, Pose, from_axis_angle, from_quaternion, to_rpy
+from symbody.model.pose import IDENTITY, Pose, rounded, to_rpy
 from symbody.model.snapping import snapped
 
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
-PLAIN = {"R": "revolute", "T": "prismatic", "F": "floating"}
+PLAIN = {TURN: "revolute", SLIDE: "prismatic", FREE: "floating"}
 
 
 def write(mechanism: Mechanism, path: str | Path) -> None:
     """Writes a Mechanism as a URDF file; nothing is written if it cannot be expressed."""
-    text = to_urdf(mechanism)
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except (OSError, ValueError) as problem:
-        raise ModelError(f"{str(path)!r} cannot be written ({problem}).") from None
+    write_whole(path, to_urdf(mechanism).encode())
 
 
 def to_urdf(mechanism: Mechanism) -> str:
@@ -135,23 +133,27 @@ class _Writer:
             self._urdf_joint(joint.name, "fixed", joint.parent, joint.child, self._locked(joint, pose, axis))
             return
         motions = KINDS[joint.kind].motions(joint)
-        for letter, _ in motions:
-            if letter not in PLAIN:
+        for motion, _ in motions:
+            if motion not in PLAIN:
                 raise ModelError(
                     f"{owner} of kind {joint.kind!r} cannot be written as URDF; expected hinges, slides, free joints. "
-                    + ("Use the kind 'spherical', three hinges in turn." if letter == "B" else "URDF has no screws.")
+                    + (
+                        "Use the kind 'spherical', three hinges in turn."
+                        if motion is BALL
+                        else f"URDF has no {motion.name} motions."
+                    )
                 )
         if not motions:
             self._urdf_joint(joint.name, "fixed", joint.parent, joint.child, pose)
         parent = joint.parent
-        for k, (letter, name) in enumerate(motions):
+        for k, (motion, name) in enumerate(motions):
             last = k == len(motions) - 1
             child = joint.child if last else self._free(f"{joint.name}_{k + 1}", self.links)
             if not last:
                 self._element("link", child, [])
             title = joint.name if k == 0 else self._free(f"{joint.name}_{k + 1}", self.joints)
-            kind, details = PLAIN[letter], []
-            if letter != "F":
+            kind, details = PLAIN[motion], []
+            if motion.axial:
                 details.append(f'    <axis xyz="{_vector(axis if name == "u" else AXES[name])}"/>')
                 kind, limit = self._limit(joint, kind)
                 details += limit + self._laws(joint)
@@ -185,18 +187,11 @@ class _Writer:
         """The pose of the child of a joint that stays at its value."""
         owner = f"joint {joint.name!r}"
         entries = [self._number(x, owner) for x in joint.values]
-        for letter, name in KINDS[joint.kind].motions(joint) if entries else ():
-            if letter == "F":
-                pose, entries = pose @ Pose(np.eye(3), np.array(entries[:3])), entries[3:]
-            if letter in "BF":
-                pose, entries = pose @ Pose(from_quaternion(entries[:4]), np.zeros(3)), entries[4:]
-                continue
-            u, value = np.array(axis if name == "u" else AXES[name]), entries.pop(0)
-            if letter in "TH":
-                pitch = 1.0 if letter == "T" or joint.pitch is None else self._number(joint.pitch, owner)
-                pose = pose @ Pose(np.eye(3), u * pitch * value)
-            if letter in "RH":
-                pose = pose @ Pose(from_axis_angle(list(u), value), np.zeros(3))
+        for motion, name in KINDS[joint.kind].motions(joint) if entries else ():
+            own, entries = entries[: motion.nq], entries[motion.nq :]
+            pitch = 0.0 if joint.pitch is None else self._number(joint.pitch, owner)
+            turn, shift = pose_along(motion, axis if name == "u" else AXES.get(name), pitch, own)
+            pose = pose @ Pose(rounded(turn), shift)
         return pose
 
     def _urdf_joint(

@@ -19,6 +19,7 @@ from symbody.errors import ModelError, nearest
 from symbody.expr.arrays import is_zero
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
+from symbody.model.coordinates import has_coordinates
 from symbody.model.couplings import check_coupling
 from symbody.model.force_kinds import check_force
 from symbody.model.joint_value import check_value
@@ -33,8 +34,8 @@ from symbody.model.mechanism import (
     Mechanism,
     Placement,
     Sensor,
-    has_coordinates,
 )
+from symbody.model.motions import MOTIONS
 from symbody.model.numbers import numbers_of, value_of
 from symbody.model.origin import fault, place, shown
 
@@ -44,7 +45,6 @@ CUT_KINDS = {  # and how many equations they are
 }  # fmt: skip
 INERTIA_SLACK = 1e-6  # relative to the largest moment: published tables are rounded
 ROTATION_SLACK = 1e-6  # of R R^T - 1
-SCREWS = ("helical", "y")
 MODES = ("actuated", "passive", "locked", "driven")
 PIECES = {"bodies": Body, "joints": Joint, "cuts": Cut, "couplings": Coupling, "forces": Force, "sensors": Sensor}
 
@@ -126,6 +126,14 @@ def _collections(mechanism: Mechanism) -> None:
 
 
 def _distinct(mechanism: Mechanism) -> None:
+    joints = {j.name for j in mechanism.joints}
+    for body in mechanism.bodies:
+        if body.coordinates and body.name in joints:
+            raise fault(
+                body.origin,
+                f"body {body.name!r} owns coordinates, and a joint has the same name, which their labels would share; "
+                "expected another name of one of them.",
+            )
     for what in PIECES:
         pieces = getattr(mechanism, what)
         for name, count in Counter(p.name for p in pieces).items():
@@ -212,6 +220,11 @@ def _body(body: Body, given: Given = DEFAULTS) -> None:
     tensor = numbers_of(body.inertia, given)
     if tensor is not None:
         _inertia(tensor.reshape(-1, 3, 3), body.physical, owner, place(at, "inertia"))
+    if body.coordinates and body.coordinates not in MOTIONS:
+        raise fault(
+            place(at, "coordinates"),
+            f"{owner} has coordinates {shown(body.coordinates)}; expected a motion: {', '.join(MOTIONS)}.",
+        )
     for name, frame in body.frames.items():
         if not isinstance(name, str) or not name or "." in name:
             raise fault(place(at, "frames"), f"{owner} has a frame called {name!r}; expected a text without a dot.")
@@ -281,15 +294,15 @@ def _joint(joint: Joint) -> None:
             found = shown(getattr(joint, what))
             raise fault(place(at, what), f"{owner} has {what} {found}; expected one of {', '.join(known)}.")
     _joint_numbers(joint)
-    if (joint.kind in SCREWS) != (joint.pitch is not None):
+    if KINDS[joint.kind].pitched != (joint.pitch is not None):
         found = "no pitch" if joint.pitch is None else "a pitch"
-        screws = " and ".join(SCREWS)
+        screws = " and ".join(name for name, kind in KINDS.items() if kind.pitched)
         raise fault(
             place(at, "pitch"), f"{owner} of kind {joint.kind!r} has {found}; expected one (m/rad) for {screws}."
         )
     check_value(joint)
     motions = KINDS[joint.kind].motions(joint)
-    single = len(motions) == 1 and motions[0][0] in "RTH"
+    single = len(motions) == 1 and motions[0][0].axial
     for what in ("mimic", "rotor", "elastic"):
         if getattr(joint, what) is not None and not single:
             raise fault(

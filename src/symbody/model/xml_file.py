@@ -14,6 +14,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from symbody.errors import ModelError, nearest
+from symbody.regular_file import TooLarge, read_regular
 
 MAX_BYTES = 32 * 2**20
 MAX_DEPTH = 200
@@ -137,10 +138,9 @@ def read_xml(path: str | Path) -> Element:
     try:
         if not path.is_file():
             raise ModelError(f"{path}: there is no such file; expected the path of a model file.")
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise ModelError(f"{path.name}: the file has {size} bytes; expected {MAX_BYTES} at most.")
-        data = path.read_bytes()
+        data = read_regular(path, MAX_BYTES)
+    except TooLarge as error:
+        raise ModelError(f"{path.name}: the file has {error.size} bytes; expected {MAX_BYTES} at most.") from None
     except (OSError, ValueError) as problem:
         raise ModelError(f"{str(path)!r} cannot be read ({problem}); expected the path of a model file.") from None
     return parse_xml(data, path.name)

@@ -16,6 +16,7 @@ from symbody.model.pieces import default_value
 from symbody.model.schema import PIECES, VERSION
 from symbody.model.xml_file import inside
 from symbody.model.yaml_data import LONGEST, List, Map, read_yaml
+from symbody.regular_file import TooLarge, read_regular
 
 MOST_INCLUDES = 50
 DEEPEST_INCLUDE = 8
@@ -38,9 +39,9 @@ def read_text(text: str, file: str = "text") -> Mechanism:
 def _text_of(path: Path, name: str, origin: str = "") -> str:
     """The text of a file; `origin` is where it was asked for."""
     try:
-        if path.stat().st_size > 4 * LONGEST:
-            raise fault(origin or name, f"{name} has {path.stat().st_size} bytes; at most {4 * LONGEST} are read.")
-        return path.read_text(encoding="utf-8")
+        return read_regular(path, 4 * LONGEST).decode()
+    except TooLarge as error:
+        raise fault(origin or name, f"{name} has {error.size} bytes; at most {4 * LONGEST} are read.") from None
     except UnicodeDecodeError as error:
         raise fault(origin or name, f"{name} is not a text in UTF-8: {error.reason} at byte {error.start}.") from None
     except (OSError, ValueError) as error:
@@ -219,7 +220,7 @@ def _body(builder: Builder, name: str, value: Any, origin: Origin) -> None:
     shapes = data.get("shapes")
     if shapes is not None and not isinstance(shapes, List):
         raise fault(place(origin, "shapes"), f"shapes of body {name!r} are {shown(shapes)}; expected a list.")
-    given = _given(data, ("mass", "com", "inertia", "physical"))
+    given = _given(data, ("mass", "com", "inertia", "physical", "coordinates"))
     made = [_shape(builder, s, f"a shape of body {name!r}", place(origin, "shapes")) for s in shapes or ()]
     builder.body(name, **given, frames=frames, shapes=made, origin=origin)
 
@@ -296,7 +297,7 @@ def _force(builder: Builder, name: str, value: Any, origin: Origin) -> None:
     if inner is not None:
         file = str(origin).rpartition(":")[0]
         origin = Origin(str(origin), {**origin.fields, **_places(inner, file)})
-    builder.force(name, data["kind"], data["points"], values, origin)
+    builder.force(name, data["kind"], data.get("points") or (), values, origin)
 
 
 def _sensor(builder: Builder, name: str, value: Any, origin: Origin) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.atomic_file import write_whole
 from symbody.errors import ModelError
 from symbody.expr.arrays import is_zero, rotation_x, rotation_y, rotation_z
 from symbody.expr.node import CONST, Node
@@ -27,12 +28,7 @@ _WORDS = ("null", "true", "false")
 
 def write(mechanism: Mechanism, path: str | Path) -> Path:
     """Write the model file of a Mechanism."""
-    path = Path(path)
-    try:
-        path.write_text(to_yaml(mechanism), encoding="utf-8")
-    except OSError as error:
-        raise ModelError(f"{path.name} cannot be written: {error.strerror}.") from None
-    return path
+    return write_whole(path, to_yaml(mechanism).encode())
 
 
 def to_yaml(mechanism: Mechanism) -> str:
@@ -88,6 +84,8 @@ def _body(body: Body) -> Lines:
         yield f"inertia: {_inertia(body.inertia)}"
     if not body.physical:
         yield "physical: false"
+    if body.coordinates:
+        yield f"coordinates: {_text(body.coordinates)}"
     if body.frames:
         yield "frames:"
         for name, frame in body.frames.items():
@@ -189,7 +187,8 @@ def _coupling(coupling: Coupling) -> Lines:
 
 def _force(force: Force) -> Lines:
     yield f"kind: {_text(force.kind)}"
-    yield f"points: {_value(force.points)}"
+    if force.points:
+        yield f"points: {_value(force.points)}"
     for key, value in force.values.items():
         if not isinstance(value, (Node, bool, str, tuple, type(None))):
             raise ModelError(

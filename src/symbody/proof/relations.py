@@ -5,23 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from symbody.expr.node import SCALE, SYMBOL, Node
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Mechanism, has_coordinates
+from symbody.model.coordinates import parts
+from symbody.model.mechanism import Mechanism
 from symbody.proof.points import Key, Relations
 
 
 def relations_of(mechanism: Mechanism) -> Relations:
     """Unit quaternions of ball and free joints; cosines, sines and entries of rotations that are parameters."""
-    quaternions = []
-    at = 0
-    for joint in mechanism.joints:
-        if not has_coordinates(joint):
-            continue
-        for letter, _ in KINDS[joint.kind].motions(joint):
-            if letter in "BF":
-                first = at + (3 if letter == "F" else 0)
-                quaternions.append(tuple(("q", first + k) for k in range(4)))
-        at += KINDS[joint.kind].nq(joint)
+    quaternions = [tuple(("q", k) for k in part.quaternion) for part in parts(mechanism) if part.quaternion]
     taken: dict[Key, tuple[Key, ...]] = {}
     for matrix in _rotations(mechanism):
         group = _circle(matrix) or _whole(matrix)

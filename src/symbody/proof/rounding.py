@@ -13,6 +13,7 @@ from decimal import Context, Decimal, InvalidOperation, getcontext, localcontext
 from fractions import Fraction
 from typing import Any
 
+from symbody.expr.function_row import FUNCTIONS
 from symbody.proof.field import P, draw
 from symbody.proof.points import Key, Relations
 from symbody.proof.tape import (
@@ -36,13 +37,11 @@ from symbody.proof.tape import (
 DIGITS = 40
 ZERO, ONE = Decimal(0), Decimal(1)
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "sign": lambda x: Decimal((x > 0) - (x < 0)), "floor": lambda x: Decimal(math.floor(x)),
-    "ceil": lambda x: Decimal(math.ceil(x)), "lt": lambda x: ONE if x > 0 else ZERO,
-    "eq": lambda x: ONE if x == 0 else ZERO, "exp": lambda x: x.exp(), "log": lambda x: x.ln(),
-    "hypot": lambda x, y: (x * x + y * y).sqrt(), "pow": lambda x, y: x**y,
-    "mod": lambda x, y: x - y * Decimal(math.floor(x / y)),
-}  # fmt: skip
+# comparisons of a Tape are functions of one difference
+COMPARED: dict[str, Callable[[Decimal], Decimal]] = {
+    "lt": lambda x: ONE if x > 0 else ZERO,
+    "eq": lambda x: ONE if x == 0 else ZERO,
+}
 
 
 class NoNumber(ArithmeticError):
@@ -163,12 +162,14 @@ def _base(base: Any, v: list[Any], state: State) -> Decimal:
 def _function(name: tuple[Any, ...], args: list[Decimal]) -> Decimal:
     if name[0] == "pow" and len(name) == 2:
         return args[0] ** Decimal(name[1])
-    if name[0] in FUNCTIONS and len(name) == 1:
-        return Decimal(FUNCTIONS[name[0]](*args))
-    plain = getattr(math, name[0], None)
-    if plain is None or len(name) != 1:
+    if name[0] in COMPARED and len(name) == 1:
+        return COMPARED[name[0]](*args)
+    row = FUNCTIONS.get(name[0]) if len(name) == 1 else None
+    if row is None:
         raise NoNumber(str(name[0]))
-    return Decimal(plain(*map(float, args)))
+    if row.decimal is not None:
+        return Decimal(row.decimal(*args))
+    return Decimal(float(row.run(*map(float, args))))
 
 
 def _decimal(value: Any) -> Decimal:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from symbody.expr.functions import EVEN, ODD, TRUTHS
+from symbody.expr.function_row import is_truth, row_of
 from symbody.expr.node import (
     ADD,
     ALIAS,
@@ -240,8 +240,9 @@ class _Writer:
             return self.extreme(op, args[0], args[1], flags)
         if op == "abs":
             return self.size(args[0], flags)
-        if op in EVEN or op in ODD:
-            return self.put(EVEN_FUNCTION if op in EVEN else ODD_FUNCTION, args[0], (op,), flags)
+        parity = row_of(op).parity
+        if parity:
+            return self.put(EVEN_FUNCTION if parity == "even" else ODD_FUNCTION, args[0], (op,), flags)
         return self.put(FUNCTION, tuple(args), (op,), flags)
 
     def size(self, a: int, flags: int) -> int:
@@ -266,7 +267,7 @@ class _Writer:
 
     def truth(self, node: Node, slot: int, flags: int) -> int:
         """1 where a value is not zero: the value itself, if it is 1 or 0."""
-        if node.op in TRUTHS or (node.op is CONST and node.data.__class__ is bool):
+        if is_truth(node.op) or (node.op is CONST and node.data.__class__ is bool):
             return slot
         return self.one_minus(self.put(EVEN_FUNCTION, slot, ("eq",), flags), flags)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from symbody.errors import ModelError
 from symbody.expr.external import External, Piecewise
+from symbody.expr.function_row import FUNCTIONS
 from symbody.expr.node import ADD, ALIAS, CONST, EXTERN, MUL, POW, RESULT, SCALE, SYMBOL, TABLE, Node
 from symbody.reference.jets import Array, Jet, compose, constant, where
 
@@ -113,6 +114,11 @@ def function(name: str, args: list[Jet], like: Jet) -> Jet:
         return constant(np.where(TRUTHS[name](args[0].x, args[1].x), 1.0, 0.0), like)
     if name == "select":
         return where(args[0].x != 0, args[1], args[2], like)
+    row = FUNCTIONS.get(name)
+    if row is not None and row.curve is not None:
+        return compose(args[0], *row.curve(args[0].x))
+    if len(args) != 2:
+        raise ModelError(f"the reference does not know the function {name!r}. Give its row curve=...")
     a, b = args
     if name in ("min", "max"):
         first = a.x <= b.x if name == "min" else a.x >= b.x

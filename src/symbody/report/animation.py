@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.compile import compile_system
+from symbody.derived.kernels import kernel_of
 from symbody.errors import ShapeError, SymbodyError
-from symbody.loops.assembly import assemble
-from symbody.model.drawing.poses import rest_coordinates
+from symbody.model.coordinates import neutral
 from symbody.model.mechanism import WORLD, Mechanism
 from symbody.report.scene import Link, Part, Scene, make_scene, part_corners
 from symbody.simulation.trajectory import Trajectory
 from symbody.simulation.trajectory_columns import batch_shape
-from symbody.verbs.assemble import identifier
+from symbody.system.names import identifier
+from symbody.verbs.assembly import assemble
 from symbody.verbs.kinematics import kinematics
 
 MAX_FRAMES = 600
@@ -75,7 +75,7 @@ def make_motion(
     system = kinematics(mechanism.replace(cuts=(), couplings=()), order=0)
     values = {p: _value(system, p, parameters or {}) for p in system.parameters}
     inputs = {"q": q} if "q" in system.inputs else {}
-    poses = compile_system(system, "python")(**inputs, parameters=values)
+    poses = kernel_of(system, "python")(**inputs, parameters=values)
     found = dict(zip(system.outputs, poses))
     for k, name in enumerate(names):
         positions[:, k] = found[f"p_{identifier(name)}"]
@@ -120,7 +120,7 @@ def _samples(
 
 def _rest(mechanism: Mechanism, parameters: Mapping[str, float] | None) -> tuple[np.ndarray, str]:
     """(nq,) zero coordinates, assembled where there are loops, and a remark where that fails."""
-    rest = rest_coordinates(mechanism)
+    rest = neutral(mechanism)
     if not mechanism.cuts and not mechanism.couplings:
         return rest, ""
     try:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from symbody.expr.arithmetic import collect, multiply_all
-from symbody.expr.functions import ARITY, TRUTHS
+from symbody.expr.function_row import FUNCTIONS, is_truth
 from symbody.expr.latex import latex_name, to_latex
 from symbody.expr.node import ADD, ALIAS, AT, CONST, MUL, POW, SCALE, SOLVE, SYMBOL, Node
 from symbody.expr.walk import free_symbols, rebuild, topological, transform
@@ -136,7 +136,7 @@ def _is_worth_a_name(node: Node) -> bool:
         return True
     if node.op is POW:
         return any(a.op not in (SYMBOL, CONST, ALIAS) for a in node.args)
-    return node.op in ARITY and node.op not in TRUTHS and len(to_latex(node, 4 * FUNCTION)) > FUNCTION
+    return node.op in FUNCTIONS and not is_truth(node.op) and len(to_latex(node, 4 * FUNCTION)) > FUNCTION
 
 
 def _free_letter(system: System) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from symbody.analyse.modes import Modes
+from symbody.atomic_file import write_whole
 from symbody.errors import FormatError, ModelError, SymbodyError
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
@@ -16,11 +17,9 @@ from symbody.report import sections as make
 from symbody.report.animation import MISSING, Animation, make_animation
 from symbody.report.page import Section, facts, page, sentences, text
 from symbody.simulation.trajectory import Trajectory
-from symbody.simulation.whole_file import write_whole
 from symbody.verbs.dynamics import semi_explicit
+from symbody.verbs.tuned import is_tuned
 from symbody.verbs.verify import Certificate, verify
-
-QUICK_SEARCH = 10  # bodies up to which "auto" is among the formalisms that are counted: its search takes a second
 
 
 def write_report(
@@ -45,7 +44,8 @@ def write_report(
     linear       of `sb.linearize`, or any record with matrices M, B, K, A, ...
     modes        of `sb.modes`: frequencies, damping, who moves
     parameters   values in place of the defaults, for the picture and the table
-    formalisms   counted for each quantity; () leaves the counts out
+    formalisms   counted for each quantity; () leaves the counts out. None: "newton_euler", "base", and "auto" where a
+                 choice is on file for the model: a report does not search, unless "auto" is among those asked for
     equations    the formalism whose M and c are shown; None leaves them out
     animation    whether the 3-D view is there; it needs the package meshcat
     others       further sections: title -> text or matplotlib Figure
@@ -69,7 +69,7 @@ def write_report(
     if equations is not None:
         parts.append(_equations(mech, equations))
     if formalisms is None:
-        formalisms = ("newton_euler", "base", *(("auto",) if len(mech.bodies) <= QUICK_SEARCH else ()))
+        formalisms = ("newton_euler", "base", *(("auto",) if is_tuned(mech) else ()))
     if formalisms:
         parts.append(make.counts_section(mech, formalisms))
     if certificate is not None and certificate is not False:

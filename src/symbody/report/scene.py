@@ -15,11 +15,13 @@ import numpy as np
 from symbody.expr.evaluate import evaluate
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
+from symbody.library.force_elements import FORCE_ELEMENTS
+from symbody.model.coordinates import has_coordinates
 from symbody.model.drawing.curves import outline
 from symbody.model.drawing.poses import body_poses
 from symbody.model.drawing.skeleton import bond_kind
 from symbody.model.joints import KINDS
-from symbody.model.mechanism import WORLD, Body, Joint, Mechanism, Placement, has_coordinates
+from symbody.model.mechanism import WORLD, Body, Joint, Mechanism, Placement
 from symbody.report.meshes import Meshes
 
 # soft tones of a palette for any colour vision (Okabe and Ito 2008)
@@ -254,7 +256,11 @@ def _shifted(point: np.ndarray) -> np.ndarray:
 def _wheel_radius(mechanism: Mechanism, body: Body, values: Mapping[Node, float]) -> float:
     """Radius of the tyre that the body carries, m; 0 if it has none."""
     for force in mechanism.forces:
-        if force.kind == "tyre" and force.points[0][0] == body.name and "radius" in force.values:
+        if (
+            FORCE_ELEMENTS[force.kind].drawing == "wheel"
+            and force.points[0][0] == body.name
+            and "radius" in force.values
+        ):
             return float(_numbers(force.values["radius"], values))
     return 0.0
 
@@ -292,7 +298,7 @@ def _hub(joint: Joint, values: Mapping[Node, float], radius: float, moves: bool)
         return [Part("sphere", (radius,), np.eye(4), METAL)]
     if KINDS[joint.kind].needs_axis:
         turn = _turned_to(_numbers(joint.axis, values))
-        if motions[0][0] == "T":
+        if motions[0][0].is_slide:
             return [Part("box", (2.4 * radius, 2.4 * radius, 3.2 * radius), turn, METAL)]
         return [Part("cylinder", (1.35 * radius, 2.8 * radius), turn, METAL)]
     return [Part("sphere", (1.35 * radius,), np.eye(4), METAL)]

@@ -12,8 +12,9 @@ from symbody.analyse.modes import Modes
 from symbody.errors import SymbodyError
 from symbody.expr.text import to_text
 from symbody.lower.optimize import count_system
+from symbody.model.coordinates import has_coordinates
 from symbody.model.joints import KINDS
-from symbody.model.mechanism import Mechanism, has_coordinates
+from symbody.model.mechanism import Mechanism
 from symbody.model.numbers import number_of
 from symbody.model.show import tree_text
 from symbody.report.equations import Equation, equations

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from symbody.expr.function_row import FUNCTIONS
 from symbody.expr.node import ADD, ALIAS, AT, BOUND, CONST, MUL, POW, RESULT, SCALE, SOLVE, SYMBOL, Node
 
-TRIG = frozenset(("sin", "cos", "tan", "asin", "acos", "atan", "atan2"))
 FREE = frozenset((CONST, SYMBOL, RESULT, ALIAS, SOLVE, AT))
 
 
@@ -125,7 +125,8 @@ def cost(roots: Iterable[Node]) -> Cost:
             elif place == 0:
                 other += 1
         elif op not in FREE and place == 0:
-            if op in TRIG:
+            row = FUNCTIONS.get(op)
+            if row is not None and row.trig:
                 trig += 1
             else:
                 other += 1

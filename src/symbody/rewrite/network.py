@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from symbody.expr.arithmetic import collect, multiply_all, negate, power
-from symbody.expr.functions import EVEN, ODD
+from symbody.expr.function_row import FUNCTIONS
 from symbody.expr.node import CONST, SCALE, Node, Number
 from symbody.rewrite.ledger import CALL, DEAD, INVERSE, LEAF, PRODUCT, ROOT, SETUP, SUM, Ledger, vertex_key
 
@@ -96,9 +96,11 @@ class Network(Ledger):
     def call_of(self, like: Node, args: tuple[int, ...]) -> int:
         """The operation of `like` over other arguments."""
         sign = 1
-        if len(args) == 1 and args[0] < 0 and (like.op in ODD or like.op in EVEN):
-            sign = -1 if like.op in ODD else 1
-            args = (-args[0],)
+        if len(args) == 1 and args[0] < 0:
+            row = FUNCTIONS.get(like.op)
+            if row is not None and row.parity:
+                sign = -1 if row.parity == "odd" else 1
+                args = (-args[0],)
         return sign * self._make(CALL, args, like)
 
     def coefficient(self, v: int) -> Number:

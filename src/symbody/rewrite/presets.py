@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from symbody.errors import NameLookupError, nearest
+from symbody.errors import DefinitionError, NameLookupError, nearest
 from symbody.expr.node import Node
 from symbody.rewrite.expand import expand_where_cheaper
 from symbody.rewrite.factor import factor
@@ -32,6 +32,7 @@ EXPAND = Pass("expand", "expand and open where that is cheaper", expand_where_ch
 SETUP = Pass("setup", "tidy the setup run", on_nodes=tidy_setup)
 
 PASSES = {p.name: p for p in (RULES, FLATTEN, PARAMETERS, TRIGONOMETRY, KERNELS, FACTOR, PAIRS, POWERS, EXPAND, SETUP)}
+OWN = frozenset(PASSES)
 
 CHAIN = (FLATTEN, PARAMETERS, TRIGONOMETRY, FLATTEN, FACTOR, FLATTEN, PARAMETERS, PAIRS, POWERS)
 KERNELS_FIRST = (FLATTEN, PARAMETERS, TRIGONOMETRY, FLATTEN, KERNELS, *CHAIN)
@@ -56,14 +57,22 @@ def optimize(
     accept: str = "cheaper",
     call_weight: int = 0,
     longest: int | None = None,
+    also: Iterable[str] = (),
 ) -> tuple[list[Node], Report]:
     """Rewrite expressions into cheaper ones of the same value.
 
     preset: "none", "standard" (a chain of passes, repeated while it gains, at most `rounds` times) or "full" (two such
     chains with expansion, the better one followed by a random search of `trials` trials with `seed`; None: as many as
     the size deserves, at most `longest`, fewer if nothing is found). call_weight: operations that a new sine or cosine
-    must save (the addition theorems trade products for functions of angle sums; with 0 any saving counts).
+    must save (the addition theorems trade products for functions of angle sums; with 0 any saving counts). also: names
+    of passes to run at the end, such as added ones.
     """
+    extra = [_pass(name) for name in also]
+    if extra:
+        best, report = optimize(roots, preset, rounds, seed, trials, accept, call_weight, longest)
+        best, last = run(best, extra, accept, call_weight=call_weight)
+        report.extend(last)
+        return best, report
     if preset not in PRESETS:
         raise NameLookupError(f"unknown preset {preset!r} of rewriting. {nearest(preset, PRESETS)}")
     roots = list(roots)
@@ -87,6 +96,30 @@ def optimize(
     best, last = run(best, end, accept, call_weight=call_weight, known=known_best)
     report.extend(last)
     return best, report
+
+
+def _pass(name: str) -> Pass:
+    if name not in PASSES:
+        raise NameLookupError(f"unknown pass {name!r} of rewriting. {nearest(name, PASSES)}")
+    return PASSES[name]
+
+
+def add_pass_row(row: Pass) -> None:
+    """Enter an author's pass."""
+    if row.name in PASSES:
+        raise DefinitionError(f"there is a pass {row.name!r} already. Choose another name, or remove it first.")
+    if (row.on_nodes is None) == (row.on_network is None):
+        raise DefinitionError(f"pass {row.name!r} works on nodes or on their Network; expected one of the two.")
+    PASSES[row.name] = row
+
+
+def remove_pass_row(name: str) -> None:
+    """Take an author's pass away."""
+    if name in OWN:
+        raise DefinitionError(f"pass {name!r} is symbody's own and cannot be removed.")
+    if name not in PASSES:
+        raise NameLookupError(f"there is no added pass {name!r}. {nearest(name, [n for n in PASSES if n not in OWN])}")
+    del PASSES[name]
 
 
 def searching(trials: int | None = None, seed: int = 0, longest: int = LONGEST_SEARCH) -> Pass:

@@ -11,7 +11,8 @@ from fractions import Fraction
 from functools import cache
 from itertools import permutations
 
-from symbody.expr.functions import ARITY, call
+from symbody.expr.function_row import FUNCTIONS
+from symbody.expr.functions import call
 from symbody.expr.graph import Graph
 from symbody.expr.node import ADD, CONST, MUL, SYMBOL, Node
 from symbody.expr.walk import below, rebuild, topological, transform
@@ -114,7 +115,7 @@ def apply_rules(roots: Sequence[Node], rules: Iterable[Rule] = RULES) -> list[No
 @cache
 def _functions(pattern: Node) -> frozenset[str]:
     """Functions that an expression must hold for the pattern to match."""
-    return frozenset(node.op for node in below([pattern]) if node.op in ARITY)
+    return frozenset(node.op for node in below([pattern]) if node.op in FUNCTIONS)
 
 
 @cache
@@ -140,7 +141,7 @@ def match(pattern: Node, node: Node, found: Bindings | None = None) -> Bindings 
     if not _heads(pattern) <= {a.op for a in node.args}:
         return None
     orders: Iterable[tuple[Node, ...]] = (node.args,)
-    if pattern.op is ADD or pattern.op is MUL or pattern.op in ("max", "min", "hypot"):
+    if pattern.op is ADD or pattern.op is MUL or (pattern.op in FUNCTIONS and FUNCTIONS[pattern.op].commutative):
         orders = permutations(node.args)
     for args in orders:
         trial: Bindings | None = found

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.compile import compile_system
+from symbody.derived.derived import derived_of
+from symbody.derived.kernels import kernel_of
 from symbody.model.mechanism import Mechanism
 from symbody.simulation.flow import Flow
 from symbody.verbs.energy import energy
@@ -27,7 +28,10 @@ class Balance:
         if self._kernel is None:
             system = energy(self.mech, loops=False)
             names = ("kinetic", "potential", "power", "dissipated")
-            self._kernel = compile_system(system.replace(outputs={n: system.outputs[n] for n in names}))
+            chosen = derived_of(self.mech).system(
+                "energy_balance", lambda: system.replace(outputs={n: system.outputs[n] for n in names})
+            )
+            self._kernel = kernel_of(chosen)
         states = {**flow.split(x), "t": np.asarray(t, dtype=float)}
         given = {p.name: states.get(p.name, np.zeros(p.shape)) for p in self._kernel.inputs}
         known = {p.name for p in self._kernel.parameters}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
+import math
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError, FormatError, NameLookupError, nearest
+from symbody.atomic_file import write_whole
+from symbody.errors import DefinitionError, FormatError, NameLookupError, SymbodyError, nearest
 from symbody.expr.external import External
+from symbody.simulation.array_file import checksum, npz_bytes, read_arrays
 from symbody.simulation.connect import Connected, Inside, Line, numeric_function
-from symbody.simulation.events import Prepared, When
+from symbody.simulation.events import Prepared, When, element_events
 from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
 from symbody.simulation.inputs import Constant, Control, Feedback, OfTime, Source, Table, function_source
@@ -23,13 +25,24 @@ from symbody.simulation.outcome import Outcome
 from symbody.simulation.sampling import Sampling
 from symbody.simulation.session import Anchor, Segment, Session, Settings
 from symbody.simulation.trajectory import Event
-from symbody.simulation.whole_file import write_whole
 from symbody.system.save import from_record, record
 from symbody.system.system import System
 
 FORMAT = "symbody-checkpoint"
-VERSION = 1
+VERSION = 2
 MAX_BYTES = 1 << 33
+# what reading wrong values raises
+FAULTS = (
+    ArithmeticError,
+    AssertionError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+)
+SLACK = 1e-9  # of an instant, for roundings
 FLOW_TEXTS = ("second", "labels", "units", "rated", "prescribed", "name")
 SETTINGS = ("method", "start", "step", "rtol", "atol", "max_steps", "period", "threads", "automatic")
 
@@ -41,10 +54,15 @@ def save_checkpoint(session: Session, path: str | Path) -> Path:
     """Write a Session; a file that stands there is replaced only when the new one is complete."""
     arrays: dict[str, np.ndarray] = {}
     meta = {"format": FORMAT, "version": VERSION, **_meta(session, arrays)}
+    meta["checksum"] = _checksum(meta, arrays)
     arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]  # numpy reads the names as options
-    return write_whole(path, buffer.getbuffer())
+    return write_whole(path, npz_bytes(arrays))
+
+
+def _checksum(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
+    """Over everything but itself."""
+    text = json.dumps({n: v for n, v in meta.items() if n != "checksum"})
+    return checksum(text, sorted(arrays.items()))
 
 
 def _meta(session: Session, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -74,7 +92,7 @@ def _meta(session: Session, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         "spacing": sampling.spacing,
         "lines": [_line(line, i, arrays) for i, line in enumerate(session.connected.lines)],
         "inside": [_inside(one) for one in session.connected.inside],
-        "events": None if prepared is None else [_rule(rule) for rule in prepared.events],
+        "events": None if prepared is None else [_rule(rule, flow) for rule in prepared.events],
         "switches": [] if prepared is None else list(prepared.switches),
         "happened": [[e.t, e.name, e.text] for e in session.events],
         "t": session.t,
@@ -120,8 +138,10 @@ def _inside(one: Inside) -> dict[str, Any]:
     }
 
 
-def _rule(rule: When) -> dict[str, Any]:
-    """An event as texts and numbers."""
+def _rule(rule: When, flow: Flow) -> dict[str, Any]:
+    """An event as texts and numbers; one of a force element is part of the Flow, and named only."""
+    if flow.events is not None and rule.name in flow.events.outputs:
+        return {"element": rule.name}
     return {
         "name": rule.name,
         "guard": _text(rule.guard, rule.name),
@@ -155,12 +175,62 @@ def load_checkpoint(path: str | Path, inputs: Any = None) -> Session:
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise FormatError(f"{path} is not a checkpoint: it does not say format {FORMAT!r}.")
     if meta.get("version") != VERSION:
-        raise FormatError(f"{path} has format version {meta.get('version')!r}; this symbody reads version {VERSION}.")
-    functions = _functions(meta, inputs)
+        raise FormatError(
+            f"{path} has format version {meta.get('version')!r}; this symbody reads version {VERSION}. "
+            "Checkpoints of another version cannot be continued: run the simulation again."
+        )
     try:
+        if meta.get("checksum") != _checksum(meta, arrays):
+            raise FormatError(f"{path} is damaged: its checksum does not match.")
+        _check_fields(meta, arrays)
+        functions = _functions(meta, inputs)
         return _session(meta, arrays, functions, str(path))
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    except SymbodyError:
+        raise
+    except FAULTS as error:
         raise FormatError(f"{path} is damaged: {type(error).__name__}: {error}.") from None
+
+
+def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """ValueError where numbers of a run are not ones that a run can have: files are not only damaged but also made."""
+    settings = meta["settings"]
+    for name, lowest in (("step", 0.0), ("period", 0.0), ("rtol", 0.0), ("atol", -1.0)):
+        value = settings[name]
+        if value is not None and not (_is_number(value) and value > lowest):
+            raise ValueError(f"{name} is {value!r}")
+    for name in ("max_steps", "threads"):
+        value = settings[name]
+        if not (name == "threads" and value is None) and (value.__class__ is not int or value < 1):
+            raise ValueError(f"{name} is {value!r}")
+    t, x, now = arrays["t"], arrays["x"], meta["t"]
+    if t.ndim != 1 or x.ndim not in (2, 3) or x.shape[-2] != len(t) or arrays["x_now"].shape != _without(x.shape, -2):
+        raise ValueError(f"samples of shapes {t.shape} and {x.shape}, a state of shape {arrays['x_now'].shape}")
+    start, end = settings["start"], meta["end"]
+    if not all(_is_number(v) for v in (start, end, now)) or not (np.isfinite(t).all() and (np.diff(t) >= 0).all()):
+        raise ValueError("instants that do not ascend")
+    if len(t) and (t[0] < start - SLACK * abs(start) or t[-1] > now + SLACK * max(1.0, abs(now))):
+        raise ValueError(f"samples from {t[0]:g} to {t[-1]:g} s in a run from {start:g} to {now:g} s")
+    at, samples, events = meta["anchor"][:3]
+    if samples.__class__ is not int or not 0 <= samples <= len(t) or not _is_number(at) or not start <= at <= end:
+        raise ValueError(f"it goes on at {at!r} s after {samples!r} of {len(t)} samples")
+    if events.__class__ is not int or not 0 <= events <= len(meta["happened"]):
+        raise ValueError(f"it goes on after {events!r} of {len(meta['happened'])} events")
+    if not all(isinstance(n, str) and _is_number(v) for n, v in meta["statistics"].items()):
+        raise ValueError(f"statistics {meta['statistics']}")
+    if not all(isinstance(note, str) for note in meta["notes"]):
+        raise ValueError("notes that are no texts")
+    # what is recorded up to the anchor is what the sampling asks for
+    due = Sampling(meta["spacing"], arrays.get("instants")).times(start, at, settings["step"])
+    if abs(len(due) - samples) > 1 + len(meta["happened"]):
+        raise ValueError(f"{samples} samples up to {at:g} s, where the sampling asks for {len(due)}")
+
+
+def _is_number(value: Any) -> bool:
+    return value.__class__ in (int, float) and math.isfinite(value)
+
+
+def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return shape[:axis] + shape[axis + 1 :] if axis != -1 else shape[:-1]
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
@@ -169,9 +239,19 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     if path.stat().st_size > MAX_BYTES:
         raise FormatError(f"{path} has {path.stat().st_size} bytes; expected at most {MAX_BYTES}.")
     try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            return {n: file[n] for n in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError):
+        return read_arrays(path, MAX_BYTES)
+    except FormatError:
+        raise
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        zipfile.BadZipFile,
+        AttributeError,
+        TypeError,
+        NotImplementedError,
+        RuntimeError,
+    ):
         raise FormatError(f"{path} is not a checkpoint of a simulation; expected a file that simulate wrote.") from None
 
 
@@ -208,6 +288,7 @@ def _session(
     flow = Flow(**systems, **texts, start=_part(arrays, "start"))
     lines = tuple(_line_again(data, i, arrays, functions, where) for i, data in enumerate(meta["lines"]))
     connected = Connected(flow, lines, np.array(arrays["defaults"]), inside)
+    _check_shapes(flow, connected, arrays)
     sampling = Sampling(meta["spacing"], arrays.get("instants"))
     parameters = {n: a if a.ndim else float(a) for n, a in _part(arrays, "parameter").items()}
     settings = Settings(**meta["settings"], sampling=sampling, parameters=parameters)
@@ -233,9 +314,48 @@ def _session(
         look.down, look.up = np.array(arrays["look.down"]), np.array(arrays["look.up"])
         session.lookout = look
     rules = meta["events"]
-    prepared = None if rules is None else Prepared(flow, tuple(When(**r) for r in rules), tuple(meta["switches"]))
+    prepared = None
+    if rules is not None:
+        own = {rule.name: rule for rule in element_events(flow)}
+        made = tuple(own[r["element"]] if "element" in r else When(**r) for r in rules)
+        prepared = Prepared(flow, made, tuple(meta["switches"]))
     finish(session, prepared)
     return session
+
+
+def _check_shapes(flow: Flow, connected: Connected, arrays: Mapping[str, np.ndarray]) -> None:
+    """ValueError where the numbers of a run do not have the sizes of its equations."""
+    size = sum(flow.rates.inputs[n].size for n in flow.states)
+    now, log = arrays["x_now"], arrays["log_u"]
+    batch = now.shape[:-1]
+    signals = sum(len(line.columns) for line in connected.lines)
+    expected = {
+        "x_now": (*batch, size),
+        "anchor_x": (*batch, size),
+        "x": (*batch, len(arrays["t"]), size),
+        "defaults": arrays["defaults"].shape[:1],
+        "log_t": log.shape[:1],
+        "feed.log": (),
+        "feed.held": log.shape[1:],
+    }
+    for name, shape in expected.items():
+        if arrays[name].shape != shape:
+            raise ValueError(f"{name} has the shape {arrays[name].shape}; expected {shape}")
+    if (
+        len(log) < 1
+        or log.ndim not in (2, 3)
+        or log.shape[-1] != len(arrays["defaults"])
+        or len(arrays["defaults"]) < signals
+    ):
+        raise ValueError(f"signals of shape {log.shape}")
+    if not 1 <= int(arrays["feed.log"]) <= len(log):
+        raise ValueError(f"a place {int(arrays['feed.log'])} among {len(log)} signals")
+    for name, start in flow.start.items():
+        if name in flow.rates.inputs and np.shape(start) not in ((), flow.rates.inputs[name].shape):
+            raise ValueError(f"start.{name} has the shape {np.shape(start)}")
+    for name, rate in flow.rated.items():
+        if not isinstance(name, str) or rate not in flow.rates.outputs:
+            raise ValueError(f"{name!r} is the rate {rate!r}")
 
 
 def _segment_again(

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derived.derived import derived_of
 from symbody.errors import ModelError
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.prescribed import prescribed
-from symbody.formalisms.tree import build_tree
 from symbody.loops.assembly import assemble_keeping
-from symbody.loops.constraints import Constraints, constraints
+from symbody.loops.constraints import Constraints
 from symbody.loops.numeric import Numeric
 from symbody.loops.singular import say_singular
-from symbody.model.mechanism import Mechanism, has_coordinates
+from symbody.model.coordinates import has_coordinates
+from symbody.model.mechanism import Mechanism
 from symbody.simulation.flow import Flow, components
 
 SMALL = 1e-9  # relative change of a start that needs no note
@@ -30,7 +31,7 @@ def closed_start(
 
     closed: switched loops that start closed, for each member of the batch.
     """
-    found = constraints(build_tree(mech))
+    found = derived_of(mech).constraints()
     always = {row.loop for row in found.rows if row.switch is None}
     at_q, at_qd = flow.slices["q"], flow.slices["qd"]
     out = np.array(x)

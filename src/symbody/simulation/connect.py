@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from symbody.derived.memory import memory_of
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest
 from symbody.expr.external import External
 from symbody.expr.functions import extern
@@ -59,20 +59,14 @@ def connect(flow: Flow, assignments: Sequence[Assignment], continuous: bool = Fa
     continuous  whether Python functions are called inside the equations, at every evaluation, instead of from outside
     """
     key = (continuous, *(_key(a, continuous) for a in assignments))
-    kept = _ready.setdefault(flow, {})
-    if key not in kept:
-        if len(kept) >= MOST_KEPT:
-            kept.clear()
-        kept[key] = _Connecting(flow, assignments, continuous).done()
-    found = kept[key]
+    # what was connected in the same way is connected once: the numbers stay outside
+    found = memory_of(flow).get("connected", key, lambda: _Connecting(flow, assignments, continuous).done(), MOST_KEPT)
     outside = [a for a in assignments if stays_outside(a.source, continuous)]
     lines = tuple(replace(line, source=a.source, text=a.key) for line, a in zip(found.lines, outside))
     return replace(found, lines=lines)
 
 
-# A Flow never changes, so what was connected to it in the same way is connected once: the numbers stay outside.
 MOST_KEPT = 32
-_ready: WeakKeyDictionary[Flow, dict[Any, Connected]] = WeakKeyDictionary()
 
 
 def _key(a: Assignment, continuous: bool) -> Any:
@@ -282,7 +276,7 @@ class _Connecting:
             outputs = {n: outputs.get(n, a) for n, a in {**self.states, **self.extra_states}.items()}
         return System(
             system.name, inputs={**inputs, **rated}, outputs=outputs, states=states,
-            units={n: u for n, u in system.units.items() if n in outputs or n in inputs},
+            units={n: u for n, u in system.units.items() if n in outputs or n in inputs}, modes=system.modes,
         )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.compile import compile_system
+from symbody.derived.kernels import kernel_of
 from symbody.errors import DefinitionError, NameLookupError, nearest
 from symbody.simulation.connect import Connected, Line, feedback_arguments, is_sampled
 from symbody.simulation.flow import Flow, components
@@ -196,7 +196,7 @@ class _Sampled:
         self.clock = Clock(start, period, step)
         self.memory: dict[str, np.ndarray] = {}
         if isinstance(source, Control):
-            self.kernel = compile_system(source.system)
+            self.kernel = kernel_of(source.system)
             self.memory = {n: np.zeros(source.system.inputs[n].shape) for n in source.system.states}
 
     def copied(self) -> _Sampled:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.compile import compile_system
+from symbody.derived.kernels import kernel_of
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, SolveError, nearest
 from symbody.expr.derivative import jacobian
 from symbody.expr.node import CONST, Node
@@ -99,7 +99,7 @@ class Field:
 
     def function(self, system: System, target: str = "native") -> Callable[[float, np.ndarray, np.ndarray], Any]:
         """A System over the Flow's states, t and signals as a function of (t, x, u)."""
-        kernel = compile_system(system, target)
+        kernel = kernel_of(system, target)
         given = {n: v for n, v in self._parameters.items() if n in system.parameters}
         if system.parameters:
             kernel = kernel.bind(given)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from symbody.codegen.compile import compile_system
 from symbody.codegen.march import March
+from symbody.derived.kernels import kernel_of
+from symbody.derived.memory import memory_of
 from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
 from symbody.simulation.implicit import Residual, start_system, step_system
@@ -21,8 +21,6 @@ from symbody.system.system import System
 
 ITERATIONS = 4  # of Newton's method in a step, as a guess of its cost
 KEPT = 6  # states whose memory is known
-
-_steps: WeakKeyDictionary[Flow, dict[Any, tuple[Any, ...]]] = WeakKeyDictionary()
 
 
 class StepMarch:
@@ -35,13 +33,13 @@ class StepMarch:
     def __init__(
         self, flow: Flow, method: str, residual: Residual | None = None, look: Lookout | None = None, **options: Any
     ) -> None:
-        kept = _steps.setdefault(flow, {})
-        key = (method, residual, *sorted(options.items()))
-        if key not in kept:
-            step = step_system(flow, method, residual, **options)
-            start = start_system(flow, method, residual)
-            kept[key] = (step, compile_system(step), start, None if start is None else compile_system(start))
-        step, native, start, self._start = kept[key]
+        step, start = memory_of(flow).get(
+            "step",
+            (method, residual, *sorted(options.items())),
+            lambda: (step_system(flow, method, residual, **options), start_system(flow, method, residual)),
+        )
+        native = kernel_of(step)
+        self._start: Any = None if start is None else kernel_of(start)
         made = kernels(flow)
         memory = {} if start is None else {n: a.size for n, a in start.outputs.items()}
         names = [*flow.states, *memory]

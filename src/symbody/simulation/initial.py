@@ -42,6 +42,10 @@ def _value(flow: Flow, name: str, given: Any) -> np.ndarray:
         array = np.array(given, dtype=float)
     except (TypeError, ValueError):
         raise ModelError(f"{what} is {given!r}; expected numbers, or a mapping of names to numbers.") from None
+    except MemoryError:
+        raise ShapeError(
+            f"{what} has shape {np.shape(given)}, which does not fit into memory; run it in parts."
+        ) from None
     if array.shape == () and shape == (1,):
         array = array.reshape(1)
     if array.ndim not in (len(shape), len(shape) + 1) or array.shape[array.ndim - len(shape) :] != shape:

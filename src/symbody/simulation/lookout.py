@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from symbody.codegen.compile import compile_system
+from symbody.derived.kernels import kernel_of
 from symbody.expr.graph import Graph
 from symbody.simulation.flow import Flow, scalar, shared_inputs
 from symbody.system.system import System, node_array
@@ -24,9 +23,6 @@ OPEN = 1e-6  # of the mechanism's length (m), and rad: a loop that is farther fr
 LOOSELY = 1e-3  # the same where only Baumgarte's terms, or accelerations, hold the loops
 TURN = 0.5  # rad, m: of the fastest joint in one step
 NAME = "watch_level"  # of the guards' parameters
-
-
-_kernels: WeakKeyDictionary[Flow, Any] = WeakKeyDictionary()
 
 
 class Lookout:
@@ -56,9 +52,7 @@ class Lookout:
         self.units = flow.units["watch"]
         size = flow.watch.outputs["measure"].size
         self.down, self.up = np.zeros(size), np.zeros(size)
-        if flow not in _kernels:
-            _kernels[flow] = compile_system(flow.watch)
-        self._kernel = _kernels[flow]
+        self._kernel = kernel_of(flow.watch)
 
     def copied(self) -> Lookout:
         """One that may go on without changing this one."""

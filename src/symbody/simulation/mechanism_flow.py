@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from symbody.derived.derived import derived_of
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array, matmul
 from symbody.expr.evaluate import transplant
@@ -17,24 +17,21 @@ from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.kinematics import kinematic_map, normalised
 from symbody.formalisms.prescribed import prescribed
-from symbody.formalisms.tree import Tree, build_tree
+from symbody.formalisms.tree import Tree
 from symbody.loops.conditioning import watched
-from symbody.loops.constraints import Constraints, constraints
 from symbody.lower.optimize import count_system
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Mechanism, has_coordinates
+from symbody.model.coordinates import coordinate_labels, coordinate_units, neutral, velocity_labels, velocity_units
+from symbody.model.mechanism import Mechanism
 from symbody.simulation.dry_friction import SLOW, with_slope
 from symbody.simulation.flow import Flow, scalar
 from symbody.simulation.formulation import Augmented
 from symbody.simulation.quantities import Quantities, recorded
+from symbody.system.names import identifier
 from symbody.system.system import System
-from symbody.verbs.assemble import identifier
-from symbody.verbs.dynamics import Problem, forward_dynamics, inverse_dynamics
+from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, problem_of
 from symbody.verbs.tuned import pattern, tuned_choices
 
 MANY = 20  # velocities beyond which only the order-N recursion is tried
-
-_ready: WeakKeyDictionary[Mechanism, dict[Any, Any]] = WeakKeyDictionary()
 
 
 def mechanism_flow(
@@ -60,9 +57,8 @@ def mechanism_flow(
         raise ModelError(f"{mech.name} has no joint that moves; there is nothing to simulate.")
     dynamics = _dynamics(mech, formalism, partition)
     balance = balance and not (mech.cuts or mech.couplings)
-    key = ("flow", formalism, _key(outputs), balance, _partition_key(partition), slow)
-    flow: Flow = _remember(mech, key, lambda: _Building(mech, dynamics, partition, slow).flow(outputs, balance))
-    return flow
+    key = (formalism, _key(outputs), balance, _partition_key(partition), slow)
+    return derived_of(mech).get("flow", key, lambda: _Building(mech, dynamics, partition, slow).flow(outputs, balance))
 
 
 def is_reduced(mech: Mechanism, formalism: str | None, partition: Any) -> bool:
@@ -70,30 +66,13 @@ def is_reduced(mech: Mechanism, formalism: str | None, partition: Any) -> bool:
     return "partition" in _dynamics(mech, formalism, partition).origins
 
 
-def constraints_of(mech: Mechanism) -> Constraints:
-    """All rows of its loops, made once."""
-    from symbody.verbs.closed_problem import ClosedProblem
-
-    found: Constraints = _remember(mech, "constraints", lambda: ClosedProblem(mech).found)
-    return found
-
-
 def _dynamics(mech: Mechanism, formalism: str | None, partition: Any) -> System:
-    key = ("dynamics", formalism, _partition_key(partition))
-    system: System = _remember(mech, key, lambda: chosen_dynamics(mech, formalism, partition))
-    return system
+    key = ("chosen_dynamics", formalism, _partition_key(partition))
+    return derived_of(mech).system(key, lambda: chosen_dynamics(mech, formalism, partition))
 
 
 def _partition_key(partition: Any) -> Any:
     return tuple(map(str, partition)) if isinstance(partition, (list, tuple)) else partition
-
-
-def _remember(mech: Mechanism, key: Any, make: Any) -> Any:
-    """A Mechanism never changes, so what was derived from it is kept as long as it lives."""
-    kept = _ready.setdefault(mech, {})
-    if key not in kept:
-        kept[key] = make()
-    return kept[key]
 
 
 def _key(outputs: Any) -> Any:
@@ -116,7 +95,7 @@ def chosen_dynamics(mech: Mechanism, formalism: str | None, partition: Any = "au
             return forward_dynamics(mech, "base", formulation="augmented")
     if formalism is not None:
         return forward_dynamics(mech, formalism)
-    if pattern(Problem(mech).tree, "forward") in tuned_choices():
+    if pattern(problem_of(mech).tree, "forward") in tuned_choices():
         return forward_dynamics(mech, "auto", preset="standard")
     if mech.nv > MANY:
         try:
@@ -158,12 +137,9 @@ class _Building:
         positions: dict[int, Node] = {}
         speeds: dict[int, Node] = {}
         accelerations: list[Node] = []
-        iq = iv = 0
-        for joint in self.mech.joints:
-            if not has_coordinates(joint):
-                continue
-            kind = KINDS[joint.kind]
-            if joint.mode == "driven":
+        for slot in self.mech.slots:
+            joint, iq, iv = slot.joint, slot.iq, slot.iv
+            if joint is not None and joint.mode == "driven":
                 time = {s: self.t.item() for s in _time_symbols(joint.values)}
                 motion = prescribed(joint, transplant(joint.values, time, self.graph))
                 for k, law in enumerate(motion.q):
@@ -171,7 +147,6 @@ class _Building:
                 for k, rate in enumerate(motion.qd):
                     self.qd[iv + k] = speeds[iv + k] = rate
                 accelerations += motion.qdd
-            iq, iv = iq + kind.nq(joint), iv + kind.nv(joint)
         return positions, speeds, accelerations
 
     # -- the parts
@@ -196,6 +171,7 @@ class _Building:
             units.setdefault(n, quantity.unit)
         units.update({n: u for n, u in dynamics.units.items() if n not in units})
         project = self._project()
+        happens, directions = known.events()
         return Flow(
             System(f"{name}_rates", inputs=self.inputs, outputs=rates, states=states),
             project=System(f"{name}_project", inputs=self.inputs, outputs=project) if project else None,
@@ -206,17 +182,31 @@ class _Building:
             )
             if record.found
             else None,
+            events=System(
+                f"{name}_events",
+                inputs=self.inputs,
+                outputs=happens,
+                modes={f"{n}.direction": way for n, way in directions.items()},
+            )
+            if happens
+            else None,
             second=(("q", "qd"),),
             labels=labels,
             units=units,
             rated={"qdd": "qd_dot"},
-            start={"q": rest_coordinates(mech), **_closed_switches(mech)},
+            start={"q": neutral(mech), **_closed_switches(mech), **self._element_starts()},
             prescribed={"q": tuple(self.driven_q), "qd": tuple(self.driven_qd)} if self.driven_q else {},
             balance=self._balance(known) if balance else None,
             impact=self._impact(labels, units) if self.whole else None,
             watch=self._watch(labels, units) if mech.cuts or mech.couplings else None,
             name=mech.name,
         )
+
+    def _element_starts(self) -> dict[str, np.ndarray]:
+        """Initial values of states and modes of force elements that do not start at zero."""
+        names = [*self.dynamics.states, *(n for n in self.dynamics.modes if n in self.dynamics.inputs)]
+        starts = {n: self.dynamics.inputs[n].item().data.default for n in names}
+        return {n: np.array(float(x)) for n, x in starts.items() if x}
 
     def _balance(self, known: Quantities) -> System:
         """M qdd + c - tau, by inverse dynamics."""
@@ -229,7 +219,7 @@ class _Building:
 
     def _rate_of_q(self) -> Array:
         """N(q) qd, with what is driven by its law."""
-        tree = build_tree(self.mech)
+        tree = derived_of(self.mech).tree()
         n = _carried(kinematic_map(tree), tree, self.q, self.graph)
         return matmul(n, self.qd)
 
@@ -239,7 +229,7 @@ class _Building:
         q, qd = self.states["q"], self.states["qd"]
         out: dict[str, Array] = {}
         if mech.nq != mech.nv:
-            tree = build_tree(mech)
+            tree = derived_of(mech).tree()
             q = out["q"] = _carried(normalised(tree, tree.q), tree, q, self.graph)
         if self.driven_q:
             q, qd = q.copy(), qd.copy()
@@ -269,15 +259,15 @@ class _Building:
     def _watch(self, labels: dict[str, Any], units: dict[str, Any]) -> System:
         """What closed loops are watched by; labels and units of its rows are added."""
         from symbody.loops.partition import Partition
-        from symbody.verbs.closed_problem import partition_of, rows_without_redundant
 
-        found = constraints_of(self.mech)
+        derived = derived_of(self.mech)
+        found = derived.own_constraints()
         chosen = kept = None
         if not self.whole:
             wanted: Any = self.partition
-            chosen = wanted if isinstance(wanted, Partition) else partition_of(self.mech, found, wanted)
+            chosen = wanted if isinstance(wanted, Partition) else derived.partition(wanted)
         elif not any(row.switch is not None for row in found.rows):
-            kept = rows_without_redundant(found, self.partition.branch)
+            kept = derived.independent_rows(self.partition.branch)
         system = watched(found, chosen, kept)
         given = {**self.inputs, "q": self.q, "qd": self.qd}
         outputs = _outputs(system, {n: given[n] for n in system.inputs})
@@ -292,7 +282,7 @@ class _Building:
         system = impact(self.mech)
         given = {**self.inputs, "q": self.q, "qd": self.qd}
         outputs = _outputs(system, {n: given[n] for n in system.inputs})
-        rows = constraints(build_tree(self.mech)).rows
+        rows = derived_of(self.mech).constraints().rows
         labels["gap"] = tuple(row.loop for row in rows)
         units["gap"] = tuple("m" if row.unit == "m^2" else row.unit for row in rows)
         return System(f"{identifier(self.mech.name)}_impact", inputs=self.inputs, outputs=outputs)
@@ -331,55 +321,19 @@ def _time_symbols(nodes: Sequence[Node]) -> list[Node]:
 
 
 def labels_of(mech: Mechanism) -> dict[str, tuple[str, ...]]:
-    """Joint names for q, qd, qdd and tau; of joints with several components <joint>.1, <joint>.2 ..."""
-    q: list[str] = []
-    qd: list[str] = []
-    for joint in mech.joints:
-        if has_coordinates(joint):
-            kind = KINDS[joint.kind]
-            q += _numbered(joint.name, kind.nq(joint))
-            qd += _numbered(joint.name, kind.nv(joint))
-    return {"q": tuple(q), "qd": tuple(qd), "qdd": tuple(qd), "tau": tuple(qd)}
+    """Labels of the components of q, qd, qdd and tau."""
+    qd = velocity_labels(mech)
+    return {"q": coordinate_labels(mech), "qd": qd, "qdd": qd, "tau": qd}
 
 
-def _numbered(name: str, n: int) -> list[str]:
-    return [name] if n == 1 else [f"{name}.{k + 1}" for k in range(n)]
-
-
-_UNITS = {  # letter of a motion -> units of its coordinates and of its velocities
-    "R": (("rad",), ("rad/s",)),
-    "H": (("rad",), ("rad/s",)),
-    "T": (("m",), ("m/s",)),
-    "B": (("",) * 4, ("rad/s",) * 3),
-    "F": (("m",) * 3 + ("",) * 4, ("rad/s",) * 3 + ("m/s",) * 3),
-}
+EFFORTS = {"rad/s": "N m", "m/s": "N", "1/s": "J"}  # unit of a velocity -> of the effort whose power it gives
 
 
 def units_of(mech: Mechanism) -> dict[str, str | tuple[str, ...]]:
     """Units of each component of q, qd, qdd and tau."""
-    q: list[str] = []
-    qd: list[str] = []
-    for joint in mech.joints:
-        if not has_coordinates(joint):
-            continue
-        letters = [letter for letter, _ in KINDS[joint.kind].motions(joint)]
-        for letter in letters if joint.elastic is None else [*letters, letters[-1]]:
-            q += _UNITS[letter][0]
-            qd += _UNITS[letter][1]
-    efforts = tuple("N m" if u == "rad/s" else "N" for u in qd)
-    return {"t": "s", "q": tuple(q), "qd": tuple(qd), "qdd": tuple(f"{u}^2" for u in qd), "tau": efforts}
-
-
-def rest_coordinates(mech: Mechanism) -> np.ndarray:
-    """q (nq,) of zeros and unit quaternions."""
-    values: list[float] = []
-    for joint in mech.joints:
-        if not has_coordinates(joint):
-            continue
-        for letter, _ in KINDS[joint.kind].motions(joint):
-            values += {"B": [1.0, 0.0, 0.0, 0.0], "F": [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]}.get(letter, [0.0])
-        values += [0.0] if joint.elastic is not None else []
-    return np.array(values)
+    qd = velocity_units(mech)
+    rates, efforts = tuple(f"{u}^2" for u in qd), tuple(EFFORTS.get(u, "") for u in qd)
+    return {"t": "s", "q": coordinate_units(mech), "qd": qd, "qdd": rates, "tau": efforts}
 
 
 def _closed_switches(mech: Mechanism) -> dict[str, np.ndarray]:

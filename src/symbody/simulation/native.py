@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from symbody.codegen.compile import compile_system
 from symbody.codegen.march import March
 from symbody.codegen.march_run import Signals
 from symbody.codegen.methods import METHODS, Method, RungeKutta, Splitting
+from symbody.derived.kernels import kernel_of
+from symbody.derived.memory import memory_of
 from symbody.simulation.brief import Brief
 from symbody.simulation.driver import Leg
 from symbody.simulation.feed import Feed
@@ -34,28 +34,17 @@ FAILURES = {
     1: Outcome.LOOP_OPENED,  # of a batch, which has no events
 }
 
-_kernels: WeakKeyDictionary[Flow, dict[str, Any]] = WeakKeyDictionary()
-
 
 def kernels(flow: Flow) -> dict[str, Any]:
     """Kernels of a Flow's Systems, made once: rates, project, record, guards."""
-    if flow not in _kernels:
-        _kernels[flow] = {}
-    made = _kernels[flow]
-    for kind, system in flow.systems.items():
-        if kind not in made and kind not in ("balance", "impact", "watch"):
-            made[kind] = compile_system(system)
-    return made
+    return {k: kernel_of(s) for k, s in flow.systems.items() if k not in ("balance", "events", "impact", "watch")}
 
 
 def guards_of(flow: Flow, look: Lookout | None) -> Any:
     """The Kernel of a Flow's guards: of its events, and with a lookout those of its loops after them; or None."""
-    made = kernels(flow)
-    if look is None:
-        return made.get("guards")
-    if "guarded" not in made:
-        made["guarded"] = compile_system(guarded(flow))
-    return made["guarded"]
+    if look is not None:
+        return kernel_of(memory_of(flow).get("guarded", (), lambda: guarded(flow)))
+    return None if flow.guards is None else kernel_of(flow.guards)
 
 
 def drift_of(flow: Flow) -> Any:
@@ -69,13 +58,12 @@ def drift_of(flow: Flow) -> Any:
     )
     if plain:
         return "velocities"
-    made = _kernels.setdefault(flow, {})
-    if "drift" not in made:
-        outputs = {n: rates.outputs[n] for n in names}
-        made["drift"] = compile_system(
-            System(f"{rates.name}_drift", inputs=rates.inputs, outputs=outputs, parameters=rates.parameters)
-        )
-    return made["drift"]
+    outputs = {n: rates.outputs[n] for n in names}
+
+    def make() -> System:
+        return System(f"{rates.name}_drift", inputs=rates.inputs, outputs=outputs, parameters=rates.parameters)
+
+    return kernel_of(memory_of(flow).get("drift", (), make))
 
 
 class Native:

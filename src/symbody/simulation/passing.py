@@ -12,17 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
+from symbody.derived.memory import memory_of
 from symbody.loops.conditioning import Conditioning
-from symbody.loops.numeric import advanced, checked
+from symbody.model.coordinates import checked, retract
 from symbody.simulation.balance import Balance
 from symbody.simulation.driver import Leg
-from symbody.simulation.feed import Feed
-from symbody.simulation.flow import Flow
 from symbody.simulation.locate import Crossing, Path, crossed, locate_each
 from symbody.simulation.native import NativeAdaptive
 from symbody.simulation.session import Session
@@ -232,24 +230,22 @@ class _Sides:
         return (times, rates) if np.isfinite(rates).all() else None
 
 
-_helpers: WeakKeyDictionary[Flow, tuple[Feed, NativeAdaptive]] = WeakKeyDictionary()
-
-
 def _helper(session: Session) -> NativeAdaptive:
     """The Flow by a method of high order, without events that act."""
-    feed, helper = _helpers.get(session.flow, (None, None))
-    if helper is not None:
-        helper.next = None  # nothing is left of an earlier passage
-    if helper is None or feed is not session.feed:
-        flow = session.flow.replace(guards=None)
-        options: dict[str, Any] = {}
-        if session.happenings is not None and not _acts(session):
-            events = session.happenings.prepared
-            flow, options = session.flow, {"directions": events.directions, "passive": events.passive}
-        parameters = session.settings.parameters
-        helper = NativeAdaptive(flow, "dopri8", session.feed, TIGHT, TIGHT, parameters=parameters, **options)
-        _helpers[session.flow] = (session.feed, helper)
+    # of one run alone, the latest: an integrator remembers where it is
+    helper = memory_of(session.flow).get("passing", session.feed, lambda: _made(session), most=1)
+    helper.next = None  # nothing is left of an earlier passage
     return helper
+
+
+def _made(session: Session) -> NativeAdaptive:
+    flow = session.flow.replace(guards=None)
+    options: dict[str, Any] = {}
+    if session.happenings is not None and not _acts(session):
+        events = session.happenings.prepared
+        flow, options = session.flow, {"directions": events.directions, "passive": events.passive}
+    parameters = session.settings.parameters
+    return NativeAdaptive(flow, "dopri8", session.feed, TIGHT, TIGHT, parameters=parameters, **options)
 
 
 def _acts(session: Session) -> bool:
@@ -370,7 +366,7 @@ def _closed(conditioning: Conditioning, session: Session, t: float, x: np.ndarra
         best, gap = q, float(np.abs(h).max(initial=0.0))
         step = np.zeros(len(x[at_qd]))
         step[free] = np.linalg.lstsq(numeric.J(q)[:, free], -h, rcond=1e-8)[0]
-        q = advanced(mechanism, q, step)
+        q = retract(mechanism, q, step)
     if not gap < CLOSED:
         return None
     out = x.copy()

@@ -51,6 +51,8 @@ def read_samples(samples: Any, start: float, duration: float, step: float | None
             )
         return Sampling() if step is not None else Sampling(spacing=duration / (MANY - 1))
     if isinstance(samples, (int, np.integer)) and not isinstance(samples, bool):
+        if samples > MOST:
+            raise DefinitionError(f"samples={samples}; expected at most {MOST:g}.")
         if samples < 2:
             raise DefinitionError(f"samples={samples}; expected at least 2: the beginning and the end.")
         return Sampling(spacing=duration / (int(samples) - 1))

@@ -9,17 +9,19 @@ from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from symbody.codegen.ranges import check_threads
+from symbody.derived.derived import derived_of
+from symbody.derived.memory import memory_of
 from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest
 from symbody.model.given import check_given, massless
 from symbody.model.mechanism import Mechanism
 from symbody.simulation.balance import Balance
 from symbody.simulation.connect import Connected, connect
 from symbody.simulation.dry_friction import SLOW
-from symbody.simulation.events import Prepared, When, prepare, system_events, with_switches
+from symbody.simulation.events import Prepared, When, element_events, prepare, system_events, with_switches
 from symbody.simulation.feed import Feed
 from symbody.simulation.field import Field
 from symbody.simulation.flow import Flow, system_flow
@@ -30,7 +32,7 @@ from symbody.simulation.initial import check_prescribed, initial_values, state_v
 from symbody.simulation.inputs import Assignment, Constant, Feedback, OfTime, read_inputs
 from symbody.simulation.lookout import Lookout, bounds_of
 from symbody.simulation.makers import EMBEDDED, IMPLICIT, STIFF, choose_method, make_driver
-from symbody.simulation.mechanism_flow import constraints_of, is_reduced, mechanism_flow
+from symbody.simulation.mechanism_flow import is_reduced, mechanism_flow
 from symbody.simulation.progress import progress_bar
 from symbody.simulation.recording import trajectory
 from symbody.simulation.sampling import read_samples
@@ -97,6 +99,8 @@ def simulate(
     """
     check_numbers(duration, step, t0, rtol, atol)
     _check_limits(max_steps, slow)
+    if threads is not None:
+        check_threads(threads)
     settings = Settings(
         choose_method(method, step, rtol), float(t0), step, rtol, rtol if atol is None else atol, max_steps,
         read_samples(samples, t0, duration, step), period, threads, dict(parameters or {}),
@@ -218,9 +222,6 @@ def _check_limits(max_steps: Any, slow: Any) -> None:
         raise DefinitionError(f"slow={slow!r}; expected a speed in rad/s or m/s, or 0.")
 
 
-_flows: WeakKeyDictionary[System, Flow] = WeakKeyDictionary()
-
-
 def open_flow(
     mech: Any, formalism: str | None, outputs: Any, inputs: Any, balance: bool = False, partition: Any = None,
     slow: float = SLOW,
@@ -239,9 +240,8 @@ def open_flow(
         chosen = "auto" if partition is None else partition
         return mechanism_flow(mech, formalism, _measured(mech, outputs, inputs), balance, chosen, slow)
     if isinstance(mech, System):
-        if mech not in _flows:
-            _flows[mech] = system_flow(mech).replace(guards=None)  # `system_events` makes events of them
-        return _flows[mech]
+        # `system_events` makes events of its guards
+        return memory_of(mech).get("flow", (), lambda: system_flow(mech).replace(guards=None))
     raise ModelError(f"simulate was given {mech!r}; expected a Mechanism (sb.load), a System with states, or a Flow.")
 
 
@@ -278,7 +278,7 @@ def prepared(
     values, batch = initial_values(flow, start)
     batch = _batch(batch, settings.parameters, flow, assignments)
     if batch is not None:
-        _check_batch(settings.method, bool(rules))
+        _check_batch(settings.method, bool(rules), [rule.name for rule in element_events(flow)])
     # the mass of what falls freely is a parameter of the model, but cancels from its motion
     settings = replace(settings, parameters={n: v for n, v in settings.parameters.items() if n in flow.parameters})
     feed = Feed(connected, t, settings.step, settings.period, batch)
@@ -301,7 +301,8 @@ def prepared(
             mech, formalism, partition, asked is not None, connected, events, settings, x, notes,
             lambda p: made(p)[:2], look,
         )  # fmt: skip
-        acted = bool(assignments) or any(rule.acts for rule in rules) or any(j.mode == "driven" for j in mech.joints)
+        happening = [*element_events(flow), *rules]
+        acted = bool(assignments) or any(r.acts for r in happening) or any(j.mode == "driven" for j in mech.joints)
         if watch is not None and not acted:
             watch.balance = Balance(mech, settings.parameters)
         if watch is not None:
@@ -327,9 +328,10 @@ def _connected(
     flow = open_flow(mech, formalism, outputs, inputs, settings.method in (*IMPLICIT, "ida"), partition, settings.slow)
     if isinstance(mech, System):
         rules = [*system_events(mech), *rules]
-    flow, inputs, given = _switched(flow, rules, inputs, given)
+    flow, inputs, given = _switched(flow, [*element_events(flow), *rules], inputs, given)
     assignments = read_inputs(flow, inputs)
     connected = connect(flow, assignments, continuous=_continuous(settings, assignments))
+    rules = [*element_events(connected.flow), *rules]
     if not rules:
         return connected, None, assignments, given
     events = prepare(connected.flow, rules)
@@ -357,11 +359,9 @@ def _for_branch(mech: Mechanism, formalism: str | None, partition: Any, settings
 
     Which constraints are redundant depends on the branch, and on the parameters.
     """
-    from symbody.formalisms.tree import build_tree
+    from symbody.derived.partitions import partition_at, wanted_at
     from symbody.loops.branches import holding
-    from symbody.loops.constraints import constraints
     from symbody.loops.partition import Partition
-    from symbody.verbs.closed_problem import partition_at, wanted_at
 
     if any(c.switched for c in mech.cuts) or any(c.switched for c in mech.couplings):
         return partition  # which constraints are redundant changes with what is closed
@@ -380,7 +380,7 @@ def _for_branch(mech: Mechanism, formalism: str | None, partition: Any, settings
         if reduced:
             raise
         return partition  # no joints can be solved for at all
-    others = ~holding(constraints(build_tree(mech)), rows, q, given, settings.start)
+    others = ~holding(derived_of(mech).constraints(), rows, q, given, settings.start)
     for k in np.flatnonzero(others[1:]) + 1:
         theirs = partition_at(mech, q[k], wanted, member(int(k)), settings.start).rows
         if set(theirs) != set(rows):
@@ -402,20 +402,19 @@ def _watch(
     """Who looks after closed loops during the motion; None where loops open and close, or no partition exists."""
     from symbody.loops.partition import Partition
     from symbody.simulation.switching import Watch, Way
-    from symbody.verbs.closed_problem import partition_of
 
     wanted: Any = "auto" if partition is None else partition
-    found = constraints_of(mech)
+    found = derived_of(mech).constraints()
     first = np.atleast_2d(x)[0]  # of a batch
     if is_reduced(mech, formalism, wanted):
-        chosen = wanted if isinstance(wanted, Partition) else partition_of(mech, found, wanted)
+        chosen = wanted if isinstance(wanted, Partition) else derived_of(mech).partition(wanted)
         watch = Watch(Way(found, chosen, connected, events), remake, settings.parameters, look)
     else:
         if any(row.switch is not None for row in found.rows):
             return None
         whole = wanted if isinstance(wanted, Augmented) else Augmented()
         try:
-            chosen = whole.branch or partition_of(mech, found)
+            chosen = whole.branch or derived_of(mech).partition()
         except ModelError:
             return None
         way = Way(found, chosen, connected, events, whole=True)
@@ -433,7 +432,7 @@ def _lookout(mech: Mechanism, partition: Any, flow: Flow, settings: Settings, fe
     from symbody.loops.numeric import Numeric
 
     plain = {n: float(v) for n, v in settings.parameters.items() if np.ndim(v) == 0}
-    length = length_scale(Numeric(constraints_of(mech), plain, settings.start))
+    length = length_scale(Numeric(derived_of(mech).constraints(), plain, settings.start))
     loosely = isinstance(partition, Augmented) and not partition.projects
     return Lookout(flow, settings.parameters, bounds_of(flow.units["watch"], length, loosely), feed.at)
 
@@ -559,11 +558,16 @@ def _batch(
     return next(iter(sizes.values()), None)
 
 
-def _check_batch(method: str, events: bool) -> None:
+def _check_batch(method: str, events: bool, own: Sequence[str]) -> None:
     if method in STIFF:
         raise DefinitionError(f"method {method!r} integrates one state at a time; a batch needs steps of fixed length.")
     if events:
         raise DefinitionError("events are followed for one state at a time; simulate the members of the batch apart.")
+    if own:
+        raise DefinitionError(
+            f"force elements have events ({', '.join(own)}), which are followed for one state at a time; simulate the "
+            "members of the batch apart."
+        )
 
 
 def _consistent(

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from symbody.derived.memory import memory_of
 from symbody.simulation.flow import Flow
 from symbody.simulation.implicit import Residual
 from symbody.simulation.implicit_driver import ImplicitFixed
 
-_residuals: WeakKeyDictionary[Flow, Residual] = WeakKeyDictionary()
-
 
 def balance_of(flow: Flow) -> Residual | None:
     """The Flow's equations of motion in their unsolved form, made once: programs are kept by it."""
-    if flow.balance is None:
+    balance = flow.balance
+    if balance is None:
         return None
-    if flow not in _residuals:
-        _residuals[flow] = Residual(flow.balance, explicit=tuple(flow.prescribed.get("qd", ())))
-    return _residuals[flow]
+    explicit = tuple(flow.prescribed.get("qd", ()))
+    return memory_of(flow).get("balance", (), lambda: Residual(balance, explicit=explicit))
 
 
 class Stepped(ImplicitFixed):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.compile import compile_system
+from symbody.derived.kernels import kernel_of
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, SolveError, SymbodyError, nearest
 from symbody.expr.derivative import jacobian
 from symbody.expr.walk import free_symbols
@@ -148,7 +148,7 @@ class IdaDriver:
         self._layout(system)
         made = _implicit_systems(system, self._symbols, self._rate_symbols)
         given = dict(parameters or {})
-        kernels = [compile_system(s) for s in made]
+        kernels = [kernel_of(s) for s in made]
         known = [{n: v for n, v in given.items() if n in s.parameters} for s in made]
         self._kernels = [k.bind(p) if s.parameters else k for k, p, s in zip(kernels, known, made)]
         self._signals = signals if callable(signals) else (lambda t, x, held=signals: held)

@@ -15,17 +15,15 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from symbody.derived.derived import derived_of, numbers_key
 from symbody.errors import ModelError, SymbodyError
 from symbody.loops.conditioning import SINGULAR, Choice, Conditioning
 from symbody.loops.constraints import Constraints
-from symbody.loops.numeric import advanced
 from symbody.loops.partition import Partition
-from symbody.loops.redundancy import velocity_names
-from symbody.model.mechanism import Mechanism
+from symbody.model.coordinates import retract, velocity_labels
 from symbody.simulation.balance import Balance
 from symbody.simulation.connect import Connected
 from symbody.simulation.driver import Leg
@@ -49,8 +47,6 @@ MOST = 100.0  # times the tolerance, of energies: more is told
 TRIES = 6  # changes at one instant
 LOST = (Outcome.NOT_CONVERGED, Outcome.NOT_FINITE, Outcome.STEP_TOO_SMALL)
 
-_partitions: WeakKeyDictionary[Mechanism, dict[Any, Partition]] = WeakKeyDictionary()
-
 Remake = Callable[[Partition], tuple[Connected, Prepared | None]]
 
 
@@ -72,7 +68,7 @@ class Way:
         return f"{self.independent()} independent"
 
     def independent(self) -> str:
-        names = velocity_names(self.found)
+        names = velocity_labels(self.found.tree.mechanism)
         inside = np.flatnonzero(self.found.pattern.any(axis=0))
         return ", ".join(names[k] for k in self.partition.independent if k in inside)
 
@@ -174,7 +170,7 @@ class Watch:
         return f"its loops do not close from there: {self._singular(q, t)} Give q0 of another position."
 
     def _locked(self) -> str:
-        found, names = self.way.found, velocity_names(self.way.found)
+        found, names = self.way.found, velocity_labels(self.way.found.tree.mechanism)
         loops = ", ".join(map(repr, found.loops))
         return (
             f"{self._name} is locked: the {len(self.way.partition.rows)} constraints of {loops} leave its joints "
@@ -374,13 +370,13 @@ class Watch:
         mechanism = self.way.found.tree.mechanism
         small = 1e-6 / fastest
         later = x.copy()
-        later[self._at] = advanced(mechanism, q, small * qd)
+        later[self._at] = retract(mechanism, q, small * qd)
         now, then = self.look.found(t, x)[0], self.look.found(t + small, later)[0]
         with np.errstate(divide="ignore", invalid="ignore"):
             left = np.nan_to_num(now * small / (now - then), nan=np.inf)
         left = left[left > 0]
         span = min(float(left.min(initial=np.inf)), FARTHEST / fastest / AHEAD[-1])
-        return [self.conditioning.jacobian(advanced(mechanism, q, s * span * qd), t + s * span) for s in AHEAD]
+        return [self.conditioning.jacobian(retract(mechanism, q, s * span * qd), t + s * span) for s in AHEAD]
 
     def _better(self, samples: Sequence[np.ndarray], mine: float, q: np.ndarray) -> Way | None:
         """A way that is better by a good factor at all samples of J: one that is known, else a new one.
@@ -422,11 +418,9 @@ class Watch:
 
     def _partition(self, choice: Choice, q: np.ndarray) -> Partition:
         """With these rows and joints: the same record in every run, whose equations are kept with the model."""
-        kept = _partitions.setdefault(self.way.found.tree.mechanism, {})
-        key = (choice, *sorted(self.conditioning.parameters.items()))
-        if key not in kept:
-            kept[key] = self.conditioning.partition(choice, q)
-        return kept[key]
+        key = (choice, numbers_key(self.conditioning.parameters))
+        derived = derived_of(self.way.found.tree.mechanism)
+        return derived.get("partition_underway", key, lambda: self.conditioning.partition(choice, q))
 
     def _changed(self, session: Session, leg: Leg, t: float, x: np.ndarray, way: Way) -> Leg:
         """Go on with another way from (t, x), the end of the stretch or the start of its last step."""

@@ -85,6 +85,13 @@ class Trajectory:
     def __len__(self) -> int:
         return len(self.t)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: all but the memory of the run, which holds loaded code and stays in its process."""
+        return {**self.__dict__, "session": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
     def replace(self, **changes: Any) -> Trajectory:
         """The same Trajectory with some fields changed."""
         return _replace(self, **changes)

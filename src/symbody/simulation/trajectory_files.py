@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,13 @@ from urllib.parse import quote
 
 import numpy as np
 
+from symbody.atomic_file import write_whole
 from symbody.errors import FormatError, SymbodyError
+from symbody.simulation.array_file import npz_bytes, read_arrays
 from symbody.simulation.extras import extra
 from symbody.simulation.trajectory import Trajectory
 from symbody.simulation.trajectory_columns import MEMBER, TIME, batch_shape, column_values, columns
 from symbody.simulation.trajectory_record import MAX_VALUES, Record, record_text
-from symbody.simulation.whole_file import write_whole
 
 MAX_BYTES = 8 * MAX_VALUES
 MAX_HEADER = 64 * 2**20  # the description of a file: names, labels, events
@@ -193,21 +193,15 @@ def _read_hdf5(path: Path) -> Trajectory:
 def _npz_bytes(traj: Trajectory) -> bytes:
     description = np.frombuffer(record_text(traj).encode(), dtype=np.uint8)
     arrays = {f"values/{quote(n, safe=' ')}": np.asarray(a) for n, a in traj.values.items()}
-    memory = io.BytesIO()
-    np.savez_compressed(memory, description=description, t=np.asarray(traj.t, dtype=float), **arrays)  # type: ignore[arg-type]
-    return memory.getvalue()
+    return npz_bytes({"description": description, "t": np.asarray(traj.t, dtype=float), **arrays}, compressed=True)
 
 
 def _read_npz(path: Path) -> Trajectory:
-    with zipfile.ZipFile(path) as archive:
-        if sum(entry.file_size for entry in archive.infolist()) > MAX_BYTES + MAX_HEADER:
-            raise FormatError(f"{path} would unfold to more than {MAX_BYTES} bytes.")
-    with np.load(path, allow_pickle=False) as file:
-        if "description" not in file or "t" not in file:
-            raise FormatError(f"{path} is not a saved Trajectory: it has no array 'description'.")
-        record = Record(file["description"].tobytes(), str(path))
-        values = {n: file[f"values/{quote(n, safe=' ')}"] for n in record.shapes}
-        return record.trajectory(file["t"], values)
+    arrays = read_arrays(path, MAX_BYTES + MAX_HEADER)
+    if "description" not in arrays or "t" not in arrays:
+        raise FormatError(f"{path} is not a saved Trajectory: it has no array 'description'.")
+    record = Record(arrays["description"].tobytes(), str(path))
+    return record.trajectory(arrays["t"], {n: arrays[f"values/{quote(n, safe=' ')}"] for n in record.shapes})
 
 
 FORMATS: dict[str, tuple[Callable[[Trajectory], Any], Callable[[Path], Trajectory]]] = {

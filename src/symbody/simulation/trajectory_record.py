@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from symbody.errors import FormatError
+from symbody.simulation.array_file import KINDS, checksum
 from symbody.simulation.outcome import Outcome
 from symbody.simulation.trajectory import Event, Trajectory
 from symbody.simulation.trajectory_columns import batch_shape, core_shape
 
 FORMAT = "symbody-trajectory"
-VERSION = 1
+VERSION = 2  # 1 had no checksum
 MAX_VALUES = 2**28  # numbers in one file: 2 GiB of doubles
-KINDS = "fiub"  # real numbers, integers, truth values
 
 
 def record_text(traj: Trajectory) -> str:
@@ -36,7 +37,17 @@ def record_text(traj: Trajectory) -> str:
         "events": [[_plain(e.t), e.name, e.text] for e in traj.events],
         "notes": list(traj.notes),
     }
+    return _canonical({"checksum": _checksum_of(_canonical(record), traj), **record})
+
+
+def _canonical(record: Mapping[str, Any]) -> str:
+    """The one text of a record: entries in the order of writing, no spaces."""
     return json.dumps(record, allow_nan=False, separators=(",", ":"))
+
+
+def _checksum_of(text: str, traj: Trajectory) -> str:
+    """Over the description without it and all numbers: the same for every format."""
+    return checksum(text, (("t", np.asarray(traj.t, dtype=float)), *traj.values.items()))
 
 
 def _quantity(traj: Trajectory, name: str) -> dict[str, Any]:
@@ -85,12 +96,20 @@ class Record:
             raise FormatError(f"{where} is damaged: its description cannot be read ({error}).") from None
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise FormatError(f"{where} is not a saved Trajectory: it does not say format {FORMAT!r}.")
-        if data.get("version") != VERSION:
-            raise FormatError(f"{where} has format version {data.get('version')!r}; this symbody reads {VERSION}.")
         self.where = where
+        self.checksum = data.pop("checksum", None)
+        version = data.get("version")
+        if version == 1 and self.checksum is None:
+            warnings.warn(
+                f"W-no-checksum: {where} was saved without a checksum, so damage cannot be noticed. Save it again.",
+                stacklevel=2,
+            )
+        elif version != VERSION or not isinstance(self.checksum, str):
+            raise FormatError(f"{where} has format version {version!r}; this symbody reads {VERSION}.")
         try:
+            self.text = _canonical(data)
             self._read(data)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise FormatError(f"{where} is damaged: {type(error).__name__}: {error}.") from None
 
     def _read(self, data: Mapping[str, Any]) -> None:
@@ -142,7 +161,10 @@ class Record:
             if given.get(name) != shape:
                 raise FormatError(f"{self.where} is damaged: {name} has the shape {given.get(name)}, said is {shape}.")
         arrays = {n: np.ascontiguousarray(values[n], dtype=self.types[n]) for n in self.shapes}
-        return Trajectory(np.ascontiguousarray(t, dtype=float), arrays, **self.fields)
+        traj = Trajectory(np.ascontiguousarray(t, dtype=float), arrays, **self.fields)
+        if self.checksum is not None and self.checksum != _checksum_of(self.text, traj):
+            raise FormatError(f"{self.where} is damaged: its checksum does not match.")
+        return traj
 
     def from_columns(self, t: np.ndarray, parts: list[np.ndarray]) -> Trajectory:
         """The Trajectory of a table: its times (rows,) and its columns in order."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
+import math
+import warnings
 from array import array
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import FormatError
+from symbody.atomic_file import write_whole
+from symbody.errors import FormatError, SymbodyError
 from symbody.expr.external import External, Piecewise
 from symbody.expr.graph import Graph
 from symbody.expr.node import (
@@ -39,44 +40,40 @@ from symbody.expr.node import (
 )  # fmt: skip
 from symbody.expr.restore import restore
 from symbody.expr.walk import quiet_collector, topological
+from symbody.regular_file import is_file, read_regular
 from symbody.system.system import DIGITS_LOST, NOTE, System
 
 FORMAT = "symbody-system"
-VERSION = 1
+VERSION = 2  # 1 had no checksum
 MAX_BYTES = 1 << 30
+MAX_ENTRIES = 1 << 26  # of one array
 ARRAYS = ("inputs", "parameters", "outputs", "guards", "resets", "residuals")
 
 
 def save_system(system: System, path: str | Path) -> Path:
     """Write a System; an existing file is replaced only when the new one is complete."""
-    path = Path(path)
-    text = json.dumps(record(system), separators=(",", ":"), allow_nan=False)
-    if not path.parent.is_dir():
-        raise FormatError(f"{path} cannot be written: there is no folder {str(path.parent)!r}.")
-    handle, temporary = tempfile.mkstemp(dir=path.parent or ".", prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return path
+    return write_whole(path, _canonical(record(system)).encode())
 
 
 def load_system(path: str | Path, externals: Iterable[External] = ()) -> System:
     """Read a System. `externals` gives the external functions that it calls, found by name."""
     path = Path(path)
-    if not path.is_file():
+    if not is_file(path):
         raise FormatError(f"there is no file {str(path)!r}.")
-    size = path.stat().st_size
-    if size > MAX_BYTES:
-        raise FormatError(f"{path} has {size} bytes; expected at most {MAX_BYTES}.")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        data = json.loads(read_regular(path, MAX_BYTES))
+    except (OSError, ValueError, RecursionError) as error:
         raise FormatError(f"{path} is not a saved System: {error}.") from None
     return from_record(data, {e.name: e for e in externals}, str(path))
+
+
+def _canonical(data: dict[str, Any]) -> str:
+    """The one text of a record: entries in the order of writing, no spaces."""
+    return json.dumps(data, separators=(",", ":"), allow_nan=False)
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def fingerprint(system: System) -> str:
@@ -95,9 +92,10 @@ def fingerprint(system: System) -> str:
 
 
 def record(system: System) -> dict[str, Any]:
-    """The System as lists and numbers."""
+    """The System as lists and numbers, with the checksum of the rest."""
     groups, nodes, index = _table(system)
-    return {**_frame(system, groups, index), "nodes": [_row(n, index) for n in nodes]}
+    rest = {**_frame(system, groups, index), "nodes": [_row(n, index) for n in nodes]}
+    return {"checksum": _checksum(_canonical(rest)), **rest}
 
 
 def _table(system: System) -> tuple[dict[str, dict[str, np.ndarray]], list[Node], dict[Node, int]]:
@@ -184,28 +182,75 @@ def from_record(data: Any, externals: Mapping[str, External], where: str) -> Sys
     """The System of a record; FormatError says what is wrong with a damaged one."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise FormatError(f"{where} is not a saved System: it does not say format {FORMAT!r}.")
-    if data.get("version") != VERSION:
-        raise FormatError(f"{where} has format version {data.get('version')!r}; this symbody reads version {VERSION}.")
+    _check_whole(data, where)
     graph = Graph(str(data.get("name", "")))
     nodes: list[Node] = []
     number = 0
     try:
         with quiet_collector():
-            for number, row in enumerate(data["nodes"]):  # noqa: B007  used in the message
+            for number, row in enumerate(_of_kind(data["nodes"], list)):  # noqa: B007  used in the message
                 nodes.append(_restore_row(row, nodes, graph, externals))
         arrays: dict[str, Any] = {
-            kind: {str(n): _restore_array(v, nodes) for n, v in data[kind].items()} for kind in ARRAYS
+            kind: {str(n): _restore_array(v, nodes) for n, v in _of_kind(data[kind], dict).items()} for kind in ARRAYS
         }
-        defaults = {
-            n: np.array([float.fromhex(x) for x in v[1]]).reshape([int(k) for k in v[0]])
-            for n, v in data["defaults"].items()
-        }
-        plain: dict[str, Any] = {k: dict(data[k]) for k in ("states", "modes", "clocks", "units", "origins")}
-        return System(str(data["name"]), **arrays, **plain, defaults=defaults)
+        defaults = {str(n): _restore_default(v) for n, v in _of_kind(data["defaults"], dict).items()}
+        texts: dict[str, Any] = {k: _texts(data[k]) for k in ("states", "units", "origins")}
+        plain: dict[str, Any] = {k: dict(_of_kind(data[k], dict)) for k in ("modes", "clocks")}
+        system = System(_of_kind(data["name"], str), **arrays, **texts, **plain, defaults=defaults)
+        if set(system.parameters) != set(arrays["parameters"]):
+            free = ", ".join(repr(n) for n in system.parameters if n not in arrays["parameters"])
+            raise ValueError(f"its nodes contain symbols that are no inputs or parameters: {free}")
+        return system
     except FormatError:
         raise
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
+    except SymbodyError as error:
+        raise FormatError(f"{where} is damaged: {error}") from None
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError, MemoryError) as error:
         raise FormatError(f"{where} is damaged near node {number}: {type(error).__name__}: {error}.") from None
+
+
+def _check_whole(data: dict[str, Any], where: str) -> None:
+    """Compare version and checksum; a file of the version before checksums is read, with a warning."""
+    version = data.get("version")
+    if version == 1 and "checksum" not in data:
+        warnings.warn(
+            f"W-no-checksum: {where} was saved without a checksum, so damage cannot be noticed. Save it again.",
+            stacklevel=4,
+        )
+        return
+    if version != VERSION:
+        raise FormatError(f"{where} has format version {version!r}; this symbody reads version {VERSION}.")
+    try:
+        text = _canonical({k: v for k, v in data.items() if k != "checksum"})
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{where} is damaged: {error}.") from None
+    if data.get("checksum") != _checksum(text):
+        raise FormatError(f"{where} is damaged: its checksum does not match. Save the System again.")
+
+
+def _of_kind(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"{kind.__name__} expected, not {value!r:.60}")
+    return value
+
+
+def _texts(value: Any) -> dict[str, str]:
+    return {_of_kind(n, str): _of_kind(v, str) for n, v in _of_kind(value, dict).items()}
+
+
+def _shape(value: Any, entries: Any) -> list[int]:
+    """A shape that holds just these entries: known before memory is asked for."""
+    shape = [_of_kind(k, int) for k in _of_kind(value, list)]
+    if min(shape, default=0) < 0 or len(shape) > 8 or math.prod(shape) != len(_of_kind(entries, list)):
+        raise ValueError(f"array of shape {shape} with {len(entries)} entries")
+    if len(entries) > MAX_ENTRIES:
+        raise ValueError(f"array of {len(entries)} entries, more than {MAX_ENTRIES}")
+    return shape
+
+
+def _restore_default(value: Any) -> np.ndarray:
+    shape, entries = _of_kind(value, list)
+    return np.array([float.fromhex(x) for x in entries], dtype=float).reshape(_shape(shape, entries))
 
 
 def _restore_row(row: list[Any], nodes: list[Node], graph: Graph, externals: Mapping[str, External]) -> Node:
@@ -262,13 +307,11 @@ def _kind(text: Any) -> str:
     return str(text)
 
 
-def _restore_array(value: list[Any], nodes: list[Node]) -> np.ndarray:
-    shape = [int(k) for k in value[0]]
-    out = np.empty(shape, dtype=object)
-    if out.size != len(value[1]):
-        raise ValueError(f"array of shape {shape} with {len(value[1])} entries")
-    for i, k in enumerate(value[1]):
-        if k < 0:
+def _restore_array(value: Any, nodes: list[Node]) -> np.ndarray:
+    shape, entries = _of_kind(value, list)
+    out = np.empty(_shape(shape, entries), dtype=object)
+    for i, k in enumerate(entries):
+        if _of_kind(k, int) < 0:
             raise ValueError(f"array refers to node {k}")
         out.flat[i] = nodes[k]
     return out

@@ -15,6 +15,7 @@ from symbody.expr.evaluate import transplant
 from symbody.expr.functions import as_nodes
 from symbody.expr.graph import Graph, current_graph
 from symbody.expr.node import SETUP, SYMBOL, Node
+from symbody.expr.pickling import reduce_record
 from symbody.expr.walk import free_symbols, substitute
 
 Arrays = dict[str, np.ndarray]
@@ -167,6 +168,9 @@ class System:
             raise ShapeError(f"default of parameter {name!r} has shape {array.shape}; expected {shape}.")
         return array
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reduce_record(self)
+
     # -- access
 
     def default(self, name: str) -> tuple[float, ...] | None:
@@ -201,6 +205,16 @@ class System:
         for kind in ("outputs", "guards", "resets", "residuals"):
             changed[kind] = {n: _refill(a.shape, rest) for n, a in getattr(self, kind).items()}
         return _replace(self, **changed)  # type: ignore[arg-type]
+
+    def with_events(self) -> System:
+        """The same System with its guards and resets as further outputs, so that targets write them out too.
+
+        guard_<event>: an event happens where it crosses zero, in the direction modes["<event>.direction"] (0: either);
+        reset_<event>_<state>: the value of a state or mode after it.
+        """
+        found = {f"guard_{n}": a for n, a in self.guards.items()}
+        found |= {f"reset_{n.replace('.', '_')}": a for n, a in self.resets.items()}
+        return _replace(self, outputs={**self.outputs, **found})
 
     def expressions(self) -> list[Node]:
         """All outputs, guards, resets and residuals, in order."""

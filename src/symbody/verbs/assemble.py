@@ -12,6 +12,7 @@ from symbody.expr.walk import free_symbols
 from symbody.formalisms.tree import Tree
 from symbody.formalisms.wrenches import scalar
 from symbody.model.mechanism import Mechanism
+from symbody.system.names import identifier
 from symbody.system.system import System, node_array
 
 
@@ -43,12 +44,6 @@ def time_input(outputs: Iterable[Any]) -> dict[str, Any]:
     """The input t, where outputs depend on time: by laws of joints and forces, or by constraints."""
     nodes = [x for value in outputs for x in np.array(value, dtype=object).flat if isinstance(x, Node)]
     return {s.data.name: scalar(s) for s in free_symbols(nodes) if s.data.role == "time"}
-
-
-def identifier(name: str) -> str:
-    """A name with letters, digits and _ only, a letter or _ first."""
-    text = "".join(c if c.isalnum() else "_" for c in name)
-    return text if text[:1].isalpha() or text[:1] == "_" else f"_{text}"
 
 
 def has_loops(mech: Mechanism) -> bool:

@@ -15,7 +15,7 @@ from symbody.model.mechanism import Mechanism
 from symbody.rewrite.cost import Cost, cost
 from symbody.system.system import System
 from symbody.verbs.check import Comparison, digits_lost, first_exact, with_digits
-from symbody.verbs.dynamics import SOURCES, Problem
+from symbody.verbs.dynamics import SOURCES, problem_of
 from symbody.verbs.search import BUDGET, Search
 from symbody.verbs.tuned import pattern, tuned_choices
 
@@ -69,7 +69,7 @@ def smallest(
     tuned       whether a Choice on file for this model is taken without a search
     finalists   number of best candidates that are rewritten by the preset
     """
-    tree = Problem(mech, parameters, wrenches).tree
+    tree = problem_of(mech, parameters, wrenches).tree
     known = tuned_choices().get(pattern(tree, quantity)) if tuned else None
     search = Search(mech, quantity, parameters, wrenches, budget_for(tree, budget))
     source = "search"
@@ -120,7 +120,7 @@ def _made(
     mech: Mechanism, quantity: str, parameters: str, wrenches: tuple[str, ...], choice: Choice, preset: str
 ) -> Smallest:
     """The System of a Choice."""
-    problem = Problem(mech, parameters, wrenches)
+    problem = problem_of(mech, parameters, wrenches)
     outputs = equations(problem.tree, quantity, choice)
     source = f"{SOURCES['auto']}: {json.dumps(choice.as_dict())}"
     system = optimize_system(problem.assemble(quantity, outputs, source), preset)

@@ -23,7 +23,7 @@ from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.tree import Tree
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import DIGITS_LOST, NOTE, System
-from symbody.verbs.dynamics import Problem
+from symbody.verbs.dynamics import problem_of
 
 T = TypeVar("T")
 
@@ -98,7 +98,7 @@ class Comparison:
         self, mech: Mechanism, quantity: str, parameters: str, wrenches: tuple[str, ...], states: int = 2
     ) -> None:
         self.quantity = quantity
-        problem = Problem(mech, parameters, wrenches)
+        problem = problem_of(mech, parameters, wrenches)
         self.tree = problem.tree
         tau = equations(self.tree, "inverse", Choice())["tau"]
         self.tau = as_nodes([self.tree.graph.zero, *tau])[1:]
@@ -226,7 +226,7 @@ def random_values(roots: list[Node], tree: Tree, seed: int) -> dict[Node, float]
         default = s.data.default
         out[s] = default if default is not None else (0.5 + draw if s.data.role == "parameter" else 2 * draw - 1)
     for link in tree.links:
-        if link.kind in "BF":
-            size = float(np.sqrt(sum(out[s] ** 2 for s in link.q[-4:])))
-            out.update({s: out[s] / size for s in link.q[-4:]})
+        if len(link.quaternion):
+            size = float(np.sqrt(sum(out[s] ** 2 for s in link.quaternion)))
+            out.update({s: out[s] / size for s in link.quaternion})
     return out

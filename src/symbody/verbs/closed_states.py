@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derived.derived import derived_of
+from symbody.derived.partitions import Chosen, wanted_at
 from symbody.errors import ModelError
-from symbody.formalisms.tree import build_tree
-from symbody.loops.constraints import constraints
 from symbody.loops.partition import Partition
 from symbody.model.mechanism import Mechanism
 from symbody.reference import assembly
 from symbody.reference.closures import Closures
 from symbody.reference.dynamics import Motion
-from symbody.verbs.closed_problem import Chosen, partition_of, wanted_at
 from symbody.verbs.states import States, given_positions
 
 STARTS = (16, 64)  # random positions from which the reference closes the loops: fewest, most
@@ -156,4 +155,4 @@ class ClosedStates(States):
 
 
 def _chosen(mechanism: Mechanism, partition: Any) -> Partition:
-    return partition_of(mechanism, constraints(build_tree(mechanism)), partition)
+    return derived_of(mechanism).partition(partition)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derived.derived import derived_of, options_key
 from symbody.expr.arrays import Array, is_zero
 from symbody.expr.walk import quiet_collector
 from symbody.formalisms import triples as t3
@@ -23,10 +24,11 @@ from symbody.formalisms.explicit import driven_velocities
 from symbody.loops.closure import Closure
 from symbody.lower.optimize import optimize_system
 from symbody.model.mechanism import Mechanism
+from symbody.system.names import identifier
 from symbody.system.system import System
-from symbody.verbs.assemble import has_loops, identifier
-from symbody.verbs.closed_problem import ClosedProblem
-from symbody.verbs.dynamics import Problem
+from symbody.verbs.assemble import has_loops
+from symbody.verbs.closed_problem import closed_problem
+from symbody.verbs.dynamics import Problem, problem_of
 
 
 def driven_efforts(
@@ -45,9 +47,16 @@ def driven_efforts(
     are those of the closed mechanism, and loop_power (W) is what loops that depend on time bring beside tau.
     partition, formulation, alpha, beta: as in `forward_dynamics`.
     """
-    if has_loops(mech):
-        return _closed(mech, parameters, preset, partition, formulation, alpha, beta)
-    problem = Problem(mech, parameters)
+    options = options_key({"partition": partition, "formulation": formulation, "alpha": alpha, "beta": beta})
+    make = _closed if has_loops(mech) else _open
+    return derived_of(mech).system(
+        ("driven_efforts", parameters, preset, options),
+        lambda: make(mech, parameters, preset, partition, formulation, alpha, beta),
+    )
+
+
+def _open(mech: Mechanism, parameters: str, preset: str, *_: Any) -> System:
+    problem = problem_of(mech, parameters)
     phi = problem.outputs("inverse", "base" if parameters == "setup" else "newton_euler")["tau"]
     tau = _replaced(problem.tree.tau, driven_velocities(problem.tree), phi)
     return optimize_system(_system(problem, {"tau": tau}), preset)
@@ -56,9 +65,11 @@ def driven_efforts(
 def _closed(
     mech: Mechanism, parameters: str, preset: str, partition: Any, formulation: str, alpha: Any, beta: Any
 ) -> System:
-    from symbody.verbs.loops import augmented_motion, chosen_formulation
+    from symbody.verbs.loops import augmented_motion, chosen_formulation, with_switches
 
-    problem = ClosedProblem(mech, parameters, (), partition)
+    problem = closed_problem(mech, parameters, (), partition)
+    if chosen_formulation(problem, formulation) == "augmented":
+        problem = with_switches(problem)
     tree, found = problem.tree, problem.found
     driven = driven_velocities(tree)
     whole = chosen_formulation(problem, formulation) == "augmented"
@@ -101,9 +112,7 @@ def _system(problem: Problem, outputs: dict[str, Any]) -> System:
     """Inputs q, qd, qdd, tau, and those of force elements, switches and time."""
     tree = problem.tree
     mech = tree.mechanism
-    # states of force elements are read like inputs: their rates are asked of forward dynamics
-    problem.inputs = {"tau": tree.tau, **problem.inputs, **problem.states}
-    problem.states, problem.derivatives = {}, {}
+    problem = problem.replace(inputs={"tau": tree.tau, **problem.inputs}).read_only()
     base = problem.assemble("inverse", outputs, "virtual power")
     return base.replace(
         name=f"{identifier(mech.name)}_driven_efforts",

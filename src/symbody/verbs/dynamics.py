@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
+from symbody.derived.derived import derived_of, options_key
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.arrays import Array, matmul
 from symbody.expr.derivative import jacobian
@@ -17,12 +19,14 @@ from symbody.formalisms import triples as t3
 from symbody.formalisms.choices import Choice, added, equations, solved
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.order_n import check_order_n
-from symbody.formalisms.tree import Tree, build_tree
+from symbody.formalisms.tree import Tree
+from symbody.library.force_element import Event
 from symbody.lower.optimize import optimize_system
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Mechanism, has_coordinates
+from symbody.model.coordinates import parts
+from symbody.model.mechanism import Mechanism
+from symbody.system.names import identifier
 from symbody.system.system import System
-from symbody.verbs.assemble import has_loops, identifier
+from symbody.verbs.assemble import has_loops
 
 FORMALISMS = ("auto", "newton_euler", "barycentric", "base", "order_n", "screw", "lagrange")
 
@@ -130,6 +134,21 @@ def _dynamics(
     options: dict[str, Any],
 ) -> System:
     check_formalism(formalism, quantity)
+    key = (quantity, formalism, parameters, tuple(wrenches), bool(loops), options_key(options))
+    return derived_of(mech).system(
+        key, lambda: _made(mech, quantity, formalism, parameters, tuple(wrenches), loops, options)
+    )
+
+
+def _made(
+    mech: Mechanism,
+    quantity: str,
+    formalism: str,
+    parameters: str,
+    wrenches: tuple[str, ...],
+    loops: bool,
+    options: dict[str, Any],
+) -> System:
     if loops and has_loops(mech):
         from symbody.verbs.loops import closed_dynamics
 
@@ -141,9 +160,9 @@ def _dynamics(
     if formalism == "auto":
         from symbody.verbs.auto import smallest
 
-        return smallest(mech, quantity, parameters, tuple(wrenches), **options).system
+        return smallest(mech, quantity, parameters, wrenches, **options).system
     preset = options.get("preset", "standard")
-    problem = Problem(mech, parameters, tuple(wrenches))
+    problem = problem_of(mech, parameters, wrenches)
     rounds = rounds_for(problem.tree)
     return optimize_system(problem.system(quantity, formalism), preset, rounds=rounds, longest=SHORT_SEARCH)
 
@@ -164,55 +183,33 @@ def check_formalism(formalism: str, quantity: str) -> None:
         )
 
 
+@dataclass(frozen=True, eq=False)
 class Problem:
     """A Mechanism with what acts on it from outside, ready to be written as a System by any formalism.
 
-    kept: as in `build_tree`
+    The Tree stands in a Graph of its own. inputs, states, derivatives, modes, events, units: as in `Loaded`.
     """
 
-    def __init__(
-        self, mech: Mechanism, parameters: str = "setup", wrenches: Sequence[str] = (), kept: Sequence[str] = ()
-    ) -> None:
-        self.mech = mech
-        with quiet_collector():
-            self.tree = build_tree(mech, parameters, kept)
-        self.inputs: dict[str, Array] = {}
-        self.states: dict[str, Array] = {}
-        self.derivatives: dict[str, Any] = {}
-        self.units: dict[str, str] = {}
-        if mech.forces:
-            self._add_forces()
-        for body in wrenches:
-            self._add_wrench(body)
+    mech: Mechanism
+    tree: Tree
+    inputs: dict[str, Array]
+    states: dict[str, Array]
+    derivatives: dict[str, Any]
+    modes: dict[str, Array]
+    events: dict[str, Event]
+    units: dict[str, str]
 
-    def _add_forces(self) -> None:
-        from symbody.formalisms.forces import wrenches
+    def replace(self, **changes: Any) -> Self:
+        """The same Problem with some fields changed."""
+        return replace(self, **changes)
 
-        found = wrenches(self.tree)
-        self.tree.wrenches = dict(found.links)
-        self.tree.efforts = found.efforts
-        self.inputs.update(found.inputs)
-        self.states.update(found.states)
-        self.derivatives.update(found.derivatives)
-        self.units.update({n: u for n, u in found.units.items() if n not in found.outputs})
+    def without_states(self, **changes: Any) -> Self:
+        """The same Problem, where force elements have no states, modes and events."""
+        return replace(self, states={}, derivatives={}, modes={}, events={}, **changes)
 
-    def _add_wrench(self, body: str) -> None:
-        """A wrench from outside as an input: moment then force, in body axes at the body's origin."""
-        tree = self.tree
-        if body not in tree.places:
-            raise NameLookupError(f"{self.mech.name} has no body {body!r} for a wrench. {nearest(body, tree.places)}")
-        name = f"w_{identifier(body)}"
-        symbols = np.array([tree.graph.symbol(f"{name}_{k + 1}", "input") for k in range(6)], dtype=object)
-        self.inputs[name] = symbols
-        index, rotation, origin = tree.places[body]
-        if index < 0:
-            return  # the body does not move
-        moment, force = t3.triple(symbols[:3]), t3.triple(symbols[3:])
-        if rotation is not None:
-            moment, force = t3.apply(t3.tensor(rotation), moment), t3.apply(t3.tensor(rotation), force)
-        moment = t3.add(moment, t3.cross(t3.triple(origin), force))
-        old_force, old_moment = tree.wrenches.get(index, (t3.ZERO, t3.ZERO))
-        tree.wrenches[index] = (t3.add(t3.triple(old_force), force), t3.add(t3.triple(old_moment), moment))
+    def read_only(self) -> Self:
+        """States and modes of force elements are plain inputs: their rates and events are asked of other Systems."""
+        return self.without_states(inputs={**self.inputs, **self.states, **self.modes})
 
     # -- formalisms
 
@@ -268,9 +265,17 @@ class Problem:
                 inputs["qdd_driven"] = tree.qdd[driven]
         inputs.update(self.inputs)
         inputs.update(self.states)
+        inputs.update(self.modes)
         outputs = {**outputs, **{f"{n}_dot": x for n, x in self.derivatives.items()}}
+        guards = {name: event.guard for name, event in self.events.items()}
+        resets = {f"{name}.{n}": x for name, event in self.events.items() for n, x in event.reset.items()}
         symbols = free_symbols(
-            [x for a in outputs.values() for x in np.array(a, dtype=object).flat if isinstance(x, Node)]
+            [
+                x
+                for a in (*outputs.values(), *guards.values(), *resets.values())
+                for x in np.array(a, dtype=object).flat
+                if isinstance(x, Node)
+            ]
         )
         if any(s.data.role == "time" for s in symbols):
             inputs["t"] = next(scalar_array(s) for s in symbols if s.data.role == "time")
@@ -283,9 +288,23 @@ class Problem:
             inputs={n: a for n, a in inputs.items() if a.size},
             outputs=outputs,
             states={n: f"{n}_dot" for n in self.states},
+            guards=guards,
+            resets=resets,
+            modes={
+                **{n: s.item().data.default or 0.0 for n, s in self.modes.items()},
+                **{f"{name}.direction": event.direction for name, event in self.events.items()},
+            },
             units={n: u for n, u in units.items() if u and (n in inputs or n in outputs)},
             origins={n: f"{OUTPUTS[n]} of {self.mech.name}: {source}" for n in outputs if n in OUTPUTS},
         )
+
+
+def problem_of(
+    mech: Mechanism, parameters: str = "setup", wrenches: Sequence[str] = (), kept: Sequence[str] = ()
+) -> Problem:
+    """The Problem of a Mechanism; kept: as in `build_tree`."""
+    made = derived_of(mech).loaded(parameters, wrenches, kept)
+    return Problem(mech, made.tree, made.inputs, made.states, made.derivatives, made.modes, made.events, made.units)
 
 
 def scalar_array(node: Node) -> Array:
@@ -297,12 +316,9 @@ def scalar_array(node: Node) -> Array:
 
 def _units(mech: Mechanism) -> dict[str, str]:
     """Units of q, qd, qdd, tau where all components share one."""
-    kinds = set()
-    for joint in mech.joints:
-        if has_coordinates(joint):
-            kinds |= {"RTHBF".index(letter) for letter, _ in KINDS[joint.kind].motions(joint)}
-    if kinds == {0}:
+    motions = [p.motion for p in parts(mech)]
+    if motions and all(m.is_turn for m in motions):
         return {"q": "rad", "qd": "rad/s", "qdd": "rad/s^2", "tau": "N m", "c": "N m", "M": "kg m^2", "t": "s"}
-    if kinds == {1}:
+    if motions and all(m.is_slide for m in motions):
         return {"q": "m", "qd": "m/s", "qdd": "m/s^2", "tau": "N", "c": "N", "M": "kg", "t": "s"}
     return {"t": "s"}

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derived.derived import derived_of, options_key
 from symbody.formalisms import energy as formulas
 from symbody.formalisms.forces import wrenches
-from symbody.formalisms.tree import Tree, build_tree
+from symbody.formalisms.tree import Tree
 from symbody.lower.optimize import optimize_system
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import System
@@ -42,15 +43,22 @@ def energy(
     with the dependent parts of q and qd as in `forward_dynamics`; forces of loops do no work. Where a loop opens and
     closes, q and qd are taken as they are.
     """
+    options = options_key({"partition": partition} if loops and has_loops(mech) else {})
+    return derived_of(mech).system(
+        ("energy", parameters, preset, bool(loops), options), lambda: _made(mech, parameters, preset, loops, partition)
+    )
+
+
+def _made(mech: Mechanism, parameters: str, preset: str, loops: bool, partition: Any) -> System:
     if loops and has_loops(mech):
         pieces: tuple[Any, ...] = (*mech.cuts, *mech.couplings)
         if any(p.switched for p in pieces):
             # whatever is closed, energies are those of the bodies at q and qd
-            return optimize_system(_system(build_tree(mech, parameters)), preset)
+            return optimize_system(_system(derived_of(mech).tree(parameters)), preset)
         from symbody.verbs.loops import at_closed_state
 
         return at_closed_state(mech, lambda problem, _: _system(problem.tree), partition, parameters, preset)
-    return optimize_system(_system(build_tree(mech, parameters)), preset)
+    return optimize_system(_system(derived_of(mech).tree(parameters)), preset)
 
 
 def _system(tree: Tree) -> System:
@@ -64,7 +72,7 @@ def _system(tree: Tree) -> System:
         account = found.account()
         for name, share in SHARES.items():
             outputs[name] = formulas.t3.plus(outputs[name], getattr(account, share))
-        inputs.update({**found.inputs, **found.states, **time_input(outputs.values())})
+        inputs.update({**found.inputs, **found.states, **found.modes, **time_input(outputs.values())})
         units.update({name: unit for name, unit in found.units.items() if name in inputs})
     origins = {name: row[2] for name, row in chosen.items()}
     system = make_system(

@@ -7,17 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derived.derived import derived_of, options_key
 from symbody.errors import ModelError, nearest
 from symbody.formalisms.frames import Frame, frame
 from symbody.formalisms.jacobians import frame_jacobians
 from symbody.formalisms.kinematics import Motion, choose_scheme, frame_motions
-from symbody.formalisms.tree import Tree, build_tree
+from symbody.formalisms.tree import Tree
 from symbody.loops.closure import Closure
 from symbody.loops.reduced import closed_motion
 from symbody.lower.optimize import count_system, optimize_system
 from symbody.model.mechanism import WORLD, Mechanism
+from symbody.system.names import identifier
 from symbody.system.system import System
-from symbody.verbs.assemble import has_loops, identifier, make_system, time_input
+from symbody.verbs.assemble import has_loops, make_system, time_input
 
 # quantity -> (order of derivatives, field of Motion, unit, meaning); J and Jd are no fields
 QUANTITIES = {
@@ -57,11 +59,30 @@ def kinematics(
                 independent velocities, and Jd_ is not given. False: of the opened tree
     partition   of a closed mechanism, as in `forward_dynamics`
     """
-    if loops and has_loops(mech):
-        return _closed(mech, frames, order, reference, jacobians, quantities, scheme, parameters, preset, partition)
-    wanted = _quantities(order, jacobians, quantities)
-    tree = build_tree(mech, parameters)
-    found = [frame(tree, name) for name in _names(mech, frames)]
+    derived, wanted = derived_of(mech), _quantities(order, jacobians, quantities)
+    names, closed = _names(mech, frames), loops and has_loops(mech)
+    if closed and "Jd" in wanted:
+        if quantities is not None:
+            raise ModelError(
+                f"Jd was asked of {mech.name}, which has closed loops; expected J and a, which hold all of it, or "
+                "loops=False."
+            )
+        wanted.remove("Jd")
+    make = _closed if closed else _open
+    options = options_key({"partition": partition} if closed else {})
+    return derived.system(
+        ("kinematics", tuple(names), tuple(wanted), reference, scheme, parameters, preset, closed, options),
+        lambda: make(mech, names, wanted, reference, scheme, parameters, preset, partition),
+    )
+
+
+def _open(
+    mech: Mechanism, names: list[str], wanted: list[str], reference: str, scheme: str, parameters: str, preset: str,
+    partition: Any,
+) -> System:  # fmt: skip
+    """The System of a tree."""
+    tree = derived_of(mech).tree(parameters)
+    found = [frame(tree, name) for name in names]
     seen_from = None if reference == WORLD else frame(tree, reference)
     moving = [k for k in wanted if QUANTITIES[k][1]]
     if scheme != "auto" or len(found) != 1:
@@ -74,31 +95,15 @@ def kinematics(
 
 
 def _closed(
-    mech: Mechanism,
-    frames: str | Sequence[str] | None,
-    order: int,
-    reference: str,
-    jacobians: bool,
-    quantities: Iterable[str] | None,
-    scheme: str,
-    parameters: str,
-    preset: str,
+    mech: Mechanism, names: list[str], wanted: list[str], reference: str, scheme: str, parameters: str, preset: str,
     partition: Any,
-) -> System:
+) -> System:  # fmt: skip
     """The System of the closed mechanism: dependent accelerations put in, Jacobians by independent velocities."""
     from symbody.verbs.loops import ClosedProblem, at_closed_state
 
-    wanted = _quantities(order, jacobians, quantities)
-    if quantities is not None and "Jd" in wanted:
-        raise ModelError(
-            f"Jd was asked of {mech.name}, which has closed loops; expected J and a, which hold all of it, or "
-            "loops=False."
-        )
-    wanted = [k for k in wanted if k != "Jd"]
-
     def make(problem: ClosedProblem, closure: Closure) -> System:
         tree = problem.tree
-        found = [frame(tree, name) for name in _names(mech, frames)]
+        found = [frame(tree, name) for name in names]
         seen_from = None if reference == WORLD else frame(tree, reference)
         moving = [k for k in wanted if QUANTITIES[k][1]]
         chosen = choose_scheme(len(found), moving) if scheme == "auto" else scheme

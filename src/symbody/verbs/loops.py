@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derived.derived import derived_of, options_key
+from symbody.derived.partitions import Chosen
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.arrays import Array
 from symbody.expr.evaluate import evaluate
@@ -26,27 +28,25 @@ from symbody.loops.constraints import Constraints
 from symbody.loops.counted import FEW_LINKS
 from symbody.loops.inverse import actuated_velocities
 from symbody.loops.opened import Opened, opened
+from symbody.loops.partition import Partition
 from symbody.loops.projection import gaps, projected, softness
 from symbody.loops.reduced import PLAIN, PRODUCTS, ROUTES, USUAL, Route
 from symbody.lower.optimize import optimize_system
+from symbody.model.coordinates import velocity_labels
 from symbody.model.mechanism import Mechanism
 from symbody.rewrite.cost import cost
+from symbody.system.names import identifier
 from symbody.system.system import System
-from symbody.verbs.assemble import identifier, time_input
+from symbody.verbs.assemble import time_input
 from symbody.verbs.check import AGREE, first_exact, random_values, with_digits
 from symbody.verbs.closed_problem import (
-    Chosen,
     ClosedProblem,
     closed_efforts,
     closed_motion_equations,
-    partition_of,
-    rows_without_redundant,
+    closed_problem,
     say_partition,
-    velocity_names,
 )
 from symbody.verbs.dynamics import MANY_LINKS, SOURCES, rounds_for, scalar_array
-
-__all__ = ["ClosedProblem", "at_closed_state", "closed_dynamics", "closure", "partition_of", "velocity_names"]
 
 FORMULATIONS = ("auto", "reduced", "augmented")
 OPTIONS = ("preset", "formulation", "partition", "lam", "alpha", "beta")
@@ -94,7 +94,7 @@ def closed_dynamics(
             "formalism 'order_n' never forms the mass matrix, which closed loops are reduced by. Use 'base', 'auto', "
             "or loops=False for the opened tree."
         )
-    problem = ClosedProblem(mech, parameters, wrenches, options.get("partition", "auto"))
+    problem = closed_problem(mech, parameters, wrenches, options.get("partition", "auto"))
     formulation = options.get("formulation", "auto")
     if quantity == "forward":
         formulation = chosen_formulation(problem, formulation)
@@ -170,10 +170,9 @@ def _reduced(problem: ClosedProblem, quantity: str, formalism: str, options: dic
             problem.mech.name,
         )
     source = f"{SOURCES['auto']}: {best.say()}" if auto else SOURCES[formalism]
-    made_outputs = problem.bind(plan)
-    system = problem.closed_system(
-        quantity, made_outputs, f"reduced, {source}", _labels(problem.mech, closure, made_outputs)
-    )
+    solved, made_outputs = problem.bind(plan)
+    labels = _labels(problem.mech, closure, made_outputs)
+    system = solved.closed_system(quantity, made_outputs, f"reduced, {source}", labels, closure)
     return with_digits(system, error, notes) if auto else system
 
 
@@ -220,7 +219,7 @@ def _error(problem: ClosedProblem, plan: Plan, plain: Plan) -> float:
 
 def _labels(mech: Mechanism, closure: Closure, outputs: Iterable[str]) -> dict[str, str]:
     """Which independent velocity a row of M, c, Psi and G stands for, and which constraint an entry of lam."""
-    names = velocity_names(mech)
+    names = velocity_labels(mech)
     out = {f"{n}[{i}]": names[k] for n in outputs if n in ("M", "c", "Psi", "G") for i, k in enumerate(closure.u)}
     if "G" in outputs:
         out.update({f"G[:, {j}]": names[k] for j, k in enumerate(actuated_velocities(mech))})
@@ -239,6 +238,7 @@ def _augmented(problem: ClosedProblem, quantity: str, formalism: str, options: d
     tree = problem.tree
     if formalism == "auto":
         formalism = "newton_euler" if tree.runtime else "base"
+    problem = with_switches(problem)
     qdd, lam = augmented_motion(problem, formalism, options.get("alpha", 0), options.get("beta", 0))
     outputs = {"qdd": qdd, **({"lam": lam} if options.get("lam", False) else {})}
     labels = _multiplier_labels(problem.found) if "lam" in outputs else {}
@@ -249,21 +249,31 @@ def _augmented(problem: ClosedProblem, quantity: str, formalism: str, options: d
 def augmented_motion(
     problem: ClosedProblem, formalism: str = "newton_euler", alpha: Any = 0, beta: Any = 0
 ) -> tuple[Array, Array]:
-    """(qdd (nv,), lam (m,)) with multipliers; switches become inputs of the problem."""
+    """(qdd (nv,), lam (m,)) with multipliers."""
     tree, found = problem.tree, problem.found
     m_c = problem.outputs("semi_explicit", formalism)
     rows = independent_rows(problem)
     soft = softness(found, rows)
-    problem.inputs.update({name: scalar_array(s) for name, s in switches(found).items()})
     with quiet_collector():
         return augmented(
             found, m_c["M"], m_c["c"], tree.tau, driven_velocities(tree), tree.qdd, rows, alpha, beta, soft
         )
 
 
+def with_switches(problem: ClosedProblem) -> ClosedProblem:
+    """The problem with the switches of its loops among the inputs."""
+    return problem.replace(inputs={**problem.inputs, **switch_inputs(problem.found)})
+
+
+def switch_inputs(found: Constraints) -> dict[str, Array]:
+    """s_<loop> -> its symbol, of loops that open and close."""
+    return {name: scalar_array(s) for name, s in switches(found).items()}
+
+
 def independent_rows(problem: ClosedProblem) -> list[int]:
     """Rows without the redundant ones among those that always hold, on the branch of the problem's Partition."""
-    return rows_without_redundant(problem.found, problem.wanted)
+    chosen = problem.wanted
+    return derived_of(problem.mech).independent_rows(chosen if isinstance(chosen, Partition) else None)
 
 
 # -- states
@@ -280,16 +290,22 @@ def closure(
 
     velocities: also output B (nv, u) with qd = B qd_u, where no constraint depends on time.
     """
-    problem = ClosedProblem(mech, parameters, (), partition)
+    key = ("closure", options_key({"partition": partition}), parameters, preset, velocities)
+    return derived_of(mech).system(key, lambda: _closure(mech, partition, parameters, preset, velocities))
+
+
+def _closure(mech: Mechanism, partition: Chosen, parameters: str, preset: str, velocities: bool) -> System:
+    problem = closed_problem(mech, parameters, (), partition)
     made = problem.closure()
     tree = problem.tree
     outputs: dict[str, Any] = {"q": tree.q, "qd": tree.qd}
     if velocities:
         outputs["B"] = velocity_map(made)
-    problem.inputs, problem.states, problem.derivatives = {}, {}, {}
+    problem = problem.without_states(inputs={})
     bound = made.plan(outputs, preset, direct=not velocities).bound()
-    system = problem.closed_system("closure", bound, "Newton's iteration block by block (robotran 3.13)")
-    names = velocity_names(mech)
+    source = "Newton's iteration block by block (robotran 3.13)"
+    system = problem.closed_system("closure", bound, source, closure=made)
+    names = velocity_labels(mech)
     labels = {f"B[:, {j}]": names[k] for j, k in enumerate(made.u)} if velocities else {}
     return system.replace(origins={**system.origins, "q": "closed coordinates", "qd": "closed velocities", **labels})
 
@@ -299,13 +315,17 @@ def projection(mech: Mechanism, preset: str = "standard", partition: Chosen = "a
 
     partition: only the branch of a Partition matters, by the constraints that it leaves out.
     """
-    problem = ClosedProblem(mech, partition=partition)
+    key = ("projection", preset, options_key({"partition": partition}))
+    return derived_of(mech).system(key, lambda: _projection(mech, preset, partition))
+
+
+def _projection(mech: Mechanism, preset: str, partition: Chosen) -> System:
+    problem = closed_problem(mech, partition=partition)
     found = problem.found
     rows = independent_rows(problem)
     with quiet_collector():
         q, qd = projected(found, rows, driven_velocities(problem.tree), softness(found, rows), preset)
-    problem.inputs = {name: scalar_array(s) for name, s in switches(found).items()}
-    problem.states, problem.derivatives = {}, {}
+    problem = problem.without_states(inputs=switch_inputs(found))
     return problem.closed_system("projection", {"q": q, "qd": qd}, "least change, Newton's iteration")
 
 
@@ -314,7 +334,11 @@ def impact(mech: Mechanism) -> System:
 
     gap (m,) m or rad; J (m, nv); ht (m,); s (m,) whether it is closed; M (nv, nv) of the opened tree
     """
-    problem = ClosedProblem(mech)
+    return derived_of(mech).system("impact", lambda: _impact(mech))
+
+
+def _impact(mech: Mechanism) -> System:
+    problem = closed_problem(mech)
     found, on = problem.found, switches(problem.found)
     outputs = {
         "gap": np.array(gaps(found), dtype=object),
@@ -323,8 +347,7 @@ def impact(mech: Mechanism) -> System:
         "s": np.array([1 if row.switch is None else on[row.switch] for row in found.rows], dtype=object),
         "M": problem.outputs("semi_explicit", "newton_euler")["M"],
     }
-    problem.inputs = {name: scalar_array(s) for name, s in on.items()}
-    problem.states, problem.derivatives = {}, {}
+    problem = problem.without_states(inputs=switch_inputs(found))
     return optimize_system(problem.closed_system("impact", outputs, ""), "standard")
 
 
@@ -339,10 +362,10 @@ def velocity_map(made: Closure) -> Array:
 
 def at_closed_state(mech: Mechanism, tree_system: Any, partition: Chosen, parameters: str, preset: str) -> System:
     """A System of the tree, made by `tree_system(problem, closure)`, at the closed position and velocity."""
-    problem = ClosedProblem(mech, parameters, (), partition)
+    problem = closed_problem(mech, parameters, (), partition)
     made = problem.closure()
     system: System = tree_system(problem, made)
     bound = made.plan(system.outputs, preset).bound()
-    origins = {**system.origins, "partition": say_partition(mech, problem.wanted)}  # type: ignore[arg-type]
+    origins = {**system.origins, "partition": say_partition(mech, made.partition)}
     inputs = {**system.inputs, **time_input(bound.values())}
     return system.replace(inputs=inputs, outputs=bound, origins=origins, name=identifier(system.name))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derived.derived import derived_of
 from symbody.errors import ModelError
 from symbody.expr.evaluate import evaluate
 from symbody.expr.functions import as_nodes
@@ -15,13 +16,13 @@ from symbody.formalisms.base_parameters import TOLERANCE, BaseParameters, find_b
 from symbody.formalisms.regressor import columns as column_list
 from symbody.formalisms.regressor import known_efforts, parameters
 from symbody.formalisms.regressor import regressor as regressor_matrix
-from symbody.formalisms.tree import build_tree
 from symbody.lower.optimize import optimize_system
 from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
+from symbody.system.names import identifier
 from symbody.system.system import System
-from symbody.verbs.assemble import has_loops, identifier
-from symbody.verbs.dynamics import Problem, rounds_for
+from symbody.verbs.assemble import has_loops
+from symbody.verbs.dynamics import problem_of, rounds_for
 
 SOURCE = "virtual power of the wrenches of unit parameters (Newton-Euler)"
 
@@ -41,7 +42,7 @@ def regressor(
     columns     of Y to keep, such as `base_parameters(mech).columns`; None: all
     parameters  "setup", or "runtime": lengths and gravity are inputs of every call
     """
-    problem = Problem(mech, parameters)
+    problem = problem_of(mech, parameters)
     names = column_list(mech)
     chosen = _checked(columns, len(names), mech)
     with quiet_collector():
@@ -75,7 +76,7 @@ def parameter_names(mech: Mechanism) -> list[str]:
 
 def parameter_values(mech: Mechanism, values: Mapping[str, float] | None = None) -> np.ndarray:
     """pi (p,) in numbers: parameters at their defaults, or as `values` gives them by name."""
-    tree = build_tree(mech)
+    tree = derived_of(mech).tree()
     nodes = as_nodes([tree.graph.zero, *parameters(tree)])[1:]
     given = given_numbers(mech, values)
     at: dict[Any, float] = {}

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from symbody.derived.derived import derived_of
+from symbody.derived.partitions import Chosen, partition_at
 from symbody.errors import ModelError
 from symbody.loops.assembly import assemble_constraints
 from symbody.loops.branches import holding
-from symbody.loops.counted import cheapest_partition
 from symbody.loops.ordered import check_partition, ordered
-from symbody.loops.partition import Partition, choose_partition
+from symbody.loops.partition import Partition
 from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 from symbody.verbs.assemble import has_loops
-from symbody.verbs.closed_problem import Chosen, ClosedProblem, partition_at, partition_of
 
 
 def partition(
@@ -39,18 +39,19 @@ def partition(
     """
     if not has_loops(mech):
         raise ModelError(f"{mech.name} has no loops: all its joints are independent.")
-    found = ClosedProblem(mech).found
+    derived = derived_of(mech)
+    found = derived.constraints()
     if isinstance(choice, Partition):
         check_partition(found, choice)
     elif q is None and not parameters:
-        choice = partition_of(mech, found, choice)
+        choice = derived.partition(choice)
     else:
         values = given_numbers(mech, parameters)
         at = assemble_constraints(found, q, values)
         if choice != "auto":  # with pivots that are good at q
-            return ordered(found, choose_partition(found, choice, q=at, parameters=values), rows, columns, pivots)
+            return ordered(found, derived.partition_from(at, choice, values), rows, columns, pivots)
         known = partition_at(mech, at, choice, values)
         regular = holding(found, known.rows, at[None], values, columns=known.dependent).all()
         # at a dead point of that of the mechanism another one is chosen, which holds there
-        choice = known if regular else cheapest_partition(found, q=at, parameters=values)
+        choice = known if regular else derived.partition_from(at, choice, values)
     return ordered(found, choice, rows, columns, pivots)

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derived.derived import derived_of, options_key
+from symbody.derived.loaded import pushed
 from symbody.expr.functions import as_nodes
 from symbody.expr.walk import quiet_collector, substitute
-from symbody.formalisms import triples as t3
 from symbody.formalisms.choices import Choice
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.reactions import reaction
@@ -19,9 +20,11 @@ from symbody.loops.wrenches import cut_wrenches
 from symbody.lower.optimize import optimize_system
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import Joint, Mechanism
+from symbody.system.names import identifier
 from symbody.system.system import System
-from symbody.verbs.assemble import has_loops, identifier
-from symbody.verbs.dynamics import Problem
+from symbody.verbs.assemble import has_loops
+from symbody.verbs.closed_problem import closed_problem
+from symbody.verbs.dynamics import problem_of
 
 
 def reactions(
@@ -46,9 +49,19 @@ def reactions(
     """
     if joints is None:
         joints = [j.name for j in mech.joints if _moves(j)]
-    if loops and has_loops(mech):
-        return _closed(mech, joints, parameters, tuple(wrenches), preset, partition, formulation)
-    problem = Problem(mech, parameters, tuple(wrenches), _still(mech, joints))
+    joints, wrenches, closed = tuple(joints), tuple(wrenches), loops and has_loops(mech)
+    make = _closed if closed else _open
+    options = options_key({"partition": partition, "formulation": formulation} if closed else {})
+    return derived_of(mech).system(
+        ("reactions", joints, parameters, wrenches, preset, closed, options),
+        lambda: make(mech, joints, parameters, wrenches, preset, partition, formulation),
+    )
+
+
+def _open(
+    mech: Mechanism, joints: Sequence[str], parameters: str, wrenches: tuple[str, ...], preset: str, *_: Any
+) -> System:
+    problem = problem_of(mech, parameters, wrenches, _still(mech, joints))
     found = reaction(problem.tree, list(joints))
     outputs = {f"reaction_{identifier(name)}": x for name, x in zip(joints, found, strict=True)}
     return optimize_system(_named(problem.assemble("inverse", outputs, ""), mech, joints), preset)
@@ -84,11 +97,13 @@ def _closed(
     formulation: str,
 ) -> System:  # fmt: skip
     """Reactions of the tree at the closed motion, with the forces of the loops as wrenches from outside."""
-    from symbody.verbs.loops import ClosedProblem, augmented_motion, chosen_formulation
+    from symbody.verbs.loops import augmented_motion, chosen_formulation, with_switches
 
-    problem = ClosedProblem(mech, parameters, wrenches, partition, _still(mech, joints))
+    problem = closed_problem(mech, parameters, wrenches, partition, _still(mech, joints))
     tree = problem.tree
     whole = chosen_formulation(problem, formulation) == "augmented"
+    if whole:
+        problem = with_switches(problem)
     closure = None if whole else problem.closure()
     with quiet_collector():
         if closure is None:
@@ -99,10 +114,7 @@ def _closed(
             motion, lam = all_accelerations(reduced, qdd_u), multipliers(reduced, qdd_u)
         qdd = as_nodes([tree.graph.zero, *motion])[1:]
         by_link, by_cut = cut_wrenches(problem.found, lam)
-        for index, (force, moment) in by_link.items():
-            old_force, old_moment = tree.wrenches.get(index, (t3.ZERO, t3.ZERO))
-            tree.wrenches[index] = (t3.add(t3.triple(old_force), force), t3.add(t3.triple(old_moment), moment))
-        found = np.array(reaction(tree, list(joints)), dtype=object)
+        found = np.array(reaction(pushed(tree, by_link), list(joints)), dtype=object)
         # the forces of the loops hold no qdd: only the inertia forces of the tree do
         driven = set(driven_velocities(tree))
         moved = {s: x for k, (s, x) in enumerate(zip(tree.qdd, qdd, strict=True)) if k not in driven}
@@ -112,8 +124,8 @@ def _closed(
     }
     for name, (force, moment) in by_cut.items():
         outputs[cut_output(name, joints)] = [*moment, *force]
-    problem.states, problem.derivatives = {}, {}
+    problem = problem.read_only()
     if closure is None:
         return optimize_system(_named(problem.closed_system("forward", outputs, ""), mech, joints), preset)
     bound = closure.plan(outputs, preset).bound()
-    return _named(problem.closed_system("forward", bound, ""), mech, joints)
+    return _named(problem.closed_system("forward", bound, "", closure=closure), mech, joints)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derived.partitions import Chosen
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array, is_zero, transpose, zeros
 from symbody.expr.graph import Graph
@@ -24,7 +25,7 @@ from symbody.lower.optimize import optimize_system
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import System
 from symbody.verbs.assemble import has_loops
-from symbody.verbs.closed_problem import Chosen, ClosedProblem
+from symbody.verbs.closed_problem import closed_problem
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def reduction(mech: Mechanism, partition: Chosen = "auto", preset: str = "full")
     """
     if not has_loops(mech):
         raise ModelError(f"{mech.name} has no loops: there is nothing to reduce.")
-    problem = ClosedProblem(mech, partition=partition)
+    problem = closed_problem(mech, partition=partition)
     closure, tree = problem.closure(), problem.tree
     u, v = list(closure.u), list(closure.v)
     equations = opened(tree, Choice(grouping="base"))

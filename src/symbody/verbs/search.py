@@ -18,7 +18,7 @@ from symbody.formalisms.units import slide_steps, unit_lengths
 from symbody.model.mechanism import Mechanism
 from symbody.rewrite.cost import cost
 from symbody.rewrite.presets import optimize
-from symbody.verbs.dynamics import Problem
+from symbody.verbs.dynamics import problem_of
 
 Rank = tuple[int, ...]  # operations, calls of functions, setup: cheaper compares less
 Neighbours = Callable[[Choice], Iterator[Choice]]
@@ -111,12 +111,12 @@ class Search:
         """Rank of the program of a Choice; None if it is not permitted, or far from `best` before it is rewritten."""
         if choice in self.seen:
             return self.seen[choice]
-        problem = Problem(self.mech, self.parameters, self.wrenches)
+        problem = problem_of(self.mech, self.parameters, self.wrenches)
         self.seen[choice] = None
         if not permitted(problem.tree, choice):
             return None
         # a Graph of its own: what was built before would change the order of terms, and with it the count
-        problem = Problem(self.mech, self.parameters, self.wrenches)
+        problem = problem_of(self.mech, self.parameters, self.wrenches)
         try:
             outputs = equations(problem.tree, self.quantity, choice)
         except SymbodyError:
@@ -138,7 +138,7 @@ class Search:
     # -- what may be chosen, most rewarding first; each is a function from the present Choice to its neighbours
 
     def options(self) -> list[Neighbours]:
-        tree = Problem(self.mech, self.parameters, self.wrenches).tree
+        tree = problem_of(self.mech, self.parameters, self.wrenches).tree
         out: list[Neighbours] = [self._frames]
         if self.quantity == "forward":
             out.append(_values("solver", ("ldlt", "local", "textbook")))
@@ -147,12 +147,12 @@ class Search:
         out.append(_values("unit", ("", *(str(x) for x in unit_lengths(tree)))))
         out.append(self._keep_all)
         for link in reversed(tree.links):
-            if link.kind == "R" and link.parent >= 0:
+            if link.motion.is_turn and link.parent >= 0:
                 out += [self._clear(link.index, which) for which in (2, 0, 1)]
         for index, steps in slide_steps(tree).items():
             out.append(_entries("slide", index, (None, *range(len(steps)))))
         for link in reversed(tree.links):
-            if link.kind == "R":
+            if link.motion.is_turn:
                 out.append(_entries("keep", link.index, (LAMINA, FIRST, SECOND)))
         if self.quantity != "inverse":
             out.append(_values("moments", ("tensor", "spread")))
@@ -166,16 +166,16 @@ class Search:
             yield from (now.replace(frames=f, mass_frames=FRAMES[1]) for f in FRAMES[1:])
 
     def _keep_all(self, now: Choice) -> Iterator[Choice]:
-        tree = Problem(self.mech, self.parameters, self.wrenches).tree
+        tree = problem_of(self.mech, self.parameters, self.wrenches).tree
         for value in (None, FIRST, SECOND):
-            entries = ((k.index, value) for k in tree.links if k.kind == "R")
+            entries = ((k.index, value) for k in tree.links if k.motion.is_turn)
             yield now.replace(keep=tuple(entries) if value else ())
 
     def _clear(self, index: int, which: int) -> Neighbours:
         """What m, s or t (which = 0, 1, 2) of a joint may clear of its parent."""
 
         def neighbours(now: Choice) -> Iterator[Choice]:
-            tree = placed(Problem(self.mech, self.parameters, self.wrenches).tree, now)
+            tree = placed(problem_of(self.mech, self.parameters, self.wrenches).tree, now)
             present = dict(now.clear).get(index, (None, None, None))
             for target in (None, *clear_targets(tree, tree.links[index])[which]):
                 entry = tuple(target if k == which else present[k] for k in range(3))

@@ -6,17 +6,18 @@ import argparse
 import json
 import sys
 
+from symbody.atomic_file import write_whole
 from symbody.formalisms.choices import QUANTITIES
 from symbody.model.load import load
 from symbody.verbs.auto import smallest
-from symbody.verbs.dynamics import Problem
+from symbody.verbs.dynamics import problem_of
 from symbody.verbs.tuned import TUNED, pattern
 
 
 def tune(name: str, quantity: str, budget: int, finalists: int = 12) -> str:
     """Search, keep the Choice if it beats the one on file, and say what was reached."""
     mech = load(name)
-    key = pattern(Problem(mech).tree, quantity)
+    key = pattern(problem_of(mech).tree, quantity)
     rows = json.loads(TUNED.read_text(encoding="utf-8")) if TUNED.is_file() else {}
     found = smallest(mech, quantity, budget=budget, tuned=False, finalists=finalists)
     total, old = found.cost.total, rows.get(key, {}).get("total")
@@ -25,7 +26,7 @@ def tune(name: str, quantity: str, budget: int, finalists: int = 12) -> str:
         rows = json.loads(TUNED.read_text(encoding="utf-8")) if TUNED.is_file() else {}
         rows[key] = {"total": total, "choice": found.choice.as_dict()}
         lines = [f"{json.dumps(k)}: {json.dumps(v)}" for k, v in sorted(rows.items())]
-        TUNED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+        write_whole(TUNED, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
     return f"{name} {quantity}: {found.cost} after {found.candidates} candidates (on file: {old})"
 
 

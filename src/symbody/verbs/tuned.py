@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derived.derived import derived_of
 from symbody.expr.arrays import is_zero
 from symbody.expr.evaluate import evaluate
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
+from symbody.formalisms.choices import QUANTITIES
 from symbody.formalisms.tree import Link, Tree
+from symbody.model.mechanism import Mechanism
 
 TUNED = Path(__file__).with_name("tuned.json")
 
@@ -30,7 +33,8 @@ def _link(link: Link, loaded: bool) -> str:
     i = link.inertia
     parts = (link.rotation, link.offset, [i.mass], i.moment, i.tensor, [link.pitch, link.reflected])
     columns = [[(k, _mark(c)) for k, c in column] for column in link.columns]
-    return f"{link.parent} {link.kind}{link.axis} {' '.join(_sketch(p) for p in parts)} {columns} {loaded}"
+    motion = f"{link.motion.key or link.motion.name}{link.axis}"
+    return f"{link.parent} {motion} {' '.join(_sketch(p) for p in parts)} {columns} {loaded}"
 
 
 def _sketch(values: Any) -> str:
@@ -53,3 +57,11 @@ def tuned_choices() -> dict[str, dict[str, Any]]:
         return {}
     rows: dict[str, dict[str, Any]] = json.loads(TUNED.read_text(encoding="utf-8"))
     return rows
+
+
+def is_tuned(mech: Mechanism) -> bool:
+    """Whether there is a choice on file for all of inverse, semi-explicit and forward dynamics of a tree."""
+    if mech.cuts or mech.couplings:
+        return False
+    tree = derived_of(mech).loaded().tree
+    return all(pattern(tree, quantity) in tuned_choices() for quantity in QUANTITIES)

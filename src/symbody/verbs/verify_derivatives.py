@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derived.derived import derived_of
 from symbody.errors import SymbodyError
-from symbody.formalisms.tree import build_tree
 from symbody.model.mechanism import Mechanism
 from symbody.system.differentiate import jacobian_system, jvp_system
+from symbody.system.names import identifier
 from symbody.system.system import System
-from symbody.verbs.assemble import identifier
 from symbody.verbs.certificate import Check, difference, output_of
 from symbody.verbs.kinematics import kinematics
 from symbody.verbs.states import States
@@ -75,7 +75,7 @@ def _both(point: States, system: System, output: str, variable: str, **given: An
 
 def _frame(mechanism: Mechanism, point: States) -> Iterator[Check]:
     """Of the last body of the longest chain: J against differences of its pose, Jd against those of J."""
-    tree = build_tree(mechanism)
+    tree = derived_of(mechanism).tree()
     name = max((link for link in tree.links if link.body), key=lambda link: len(tree.ancestors(link.index))).body
     system = kinematics(mechanism, [name], quantities=("R", "p", "J", "Jd"), scheme="progressive", loops=False)
     own = {key: f"{key}_{identifier(name)}" for key in ("R", "p", "J", "Jd")}

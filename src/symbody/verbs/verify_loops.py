@@ -11,19 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derived.derived import derived_of
+from symbody.derived.partitions import Chosen
 from symbody.errors import SymbodyError
-from symbody.formalisms.tree import build_tree
-from symbody.loops.constraints import constraints
 from symbody.loops.inverse import actuated_velocities
 from symbody.loops.numeric import Numeric
 from symbody.model.mechanism import Mechanism
 from symbody.reference import assembly
 from symbody.reference.dynamics import Motion
 from symbody.reference.frames import seen
+from symbody.system.names import identifier
 from symbody.system.system import System
-from symbody.verbs.assemble import identifier
 from symbody.verbs.certificate import Check, backward, output_of, worst
-from symbody.verbs.closed_problem import Chosen
 from symbody.verbs.closed_states import ClosedStates
 from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
 from symbody.verbs.energy import energy
@@ -138,7 +137,7 @@ def _freedom(point: ClosedStates, said: str, refused: list[str]) -> Iterator[Che
 
 def _constraints(mechanism: Mechanism, point: ClosedStates) -> Iterator[Check]:
     """The rows of the program: closed where the frames meet, and blind to the same motions."""
-    found = constraints(build_tree(mechanism))
+    found = derived_of(mechanism).constraints()
     numeric = Numeric(found, {n: point.model.number(s) for n, s in mechanism.parameters.items()})
     gap = np.abs(numeric.h(point.q)).max(initial=0.0)
     yield Check("constraints hold where the frames of cuts meet (m, rad)", float(gap), CLOSED)
@@ -231,7 +230,7 @@ def accelerations_error(
     Both are residuals in the reference's equations relative to their terms, so that no condition magnifies them.
     """
     q, qd = point.q if q is None else q, point.qd if qd is None else qd
-    motion = Motion(point.model, q, qd, qdd, point.t, point.number)
+    motion = point.motion(q=q, qd=qd, qdd=qdd)
     slopes, rows = point.closures.jacobian(q, point.t, qd), point.closures.rows(motion).hdd
     push = np.einsum("nij,nj->ni", np.abs(slopes), np.abs(qdd))
     bias = rows - np.einsum("nij,nj->ni", slopes, qdd)
@@ -253,7 +252,7 @@ def multiplier_checks(
     """J^T lam with the rows of the program: what the efforts of the joints leave for the loops to carry."""
     qdd, lam = np.asarray(found.qdd), np.asarray(found.lam)
     motion = point.motion(qdd=qdd)
-    rows = constraints(build_tree(mechanism))
+    rows = derived_of(mechanism).constraints()
     numeric = Numeric(rows, {n: point.model.number(s) for n, s in mechanism.parameters.items()})
     slopes = numeric.J(point.q)
     wanted = motion.efforts() - given["tau"]

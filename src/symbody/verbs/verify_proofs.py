@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from symbody.derived.derived import derived_of
 from symbody.errors import SymbodyError
 from symbody.expr.arrays import matmul, transpose
 from symbody.formalisms.choices import Choice
 from symbody.formalisms.explicit import driven_velocities
-from symbody.formalisms.tree import build_tree
 from symbody.formalisms.units import unit_lengths
 from symbody.model.mechanism import Mechanism
 from symbody.proof.exact import exact_twin, has_floats
@@ -197,7 +197,7 @@ class _Prover:
             return Formulas(_only(inverse, tau=inverse.outputs["tau"])), Formulas(
                 _only(inverse, tau=matmul(there["M"], qdd) + there["c"])
             )
-        free = [i for i in range(mechanism.nv) if i not in set(driven_velocities(build_tree(mechanism)))]
+        free = [i for i in range(mechanism.nv) if i not in set(driven_velocities(derived_of(mechanism).tree()))]
         given = {n: system.inputs[n] for n in inverse.inputs if n != "qdd"}
         back = inverse.apply(**given, qdd=system.outputs["qdd"])
         tau = back["tau"] if isinstance(back, dict) else back
@@ -223,7 +223,7 @@ def made_again(mechanism: Mechanism, twin: Mechanism, made: Made) -> System:
 
     choice = choice_of(made.system)
     if choice.unit:  # a unit is named by its text, which is another one where it is a number
-        units, twins = (unit_lengths(build_tree(m)) for m in (mechanism, twin))
+        units, twins = (unit_lengths(derived_of(m).tree()) for m in (mechanism, twin))
         choice = choice.replace(unit=next(str(b) for a, b in zip(units, twins) if str(a) == choice.unit))
     return program(twin, made.quantity, choice, made.preset)
 

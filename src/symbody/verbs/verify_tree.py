@@ -11,21 +11,22 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derived.derived import derived_of
 from symbody.errors import SymbodyError
 from symbody.expr.arrays import matmul
 from symbody.expr.evaluate import evaluate
 from symbody.formalisms.forces import wrenches
 from symbody.formalisms.kinematics import kinematic_map
 from symbody.formalisms.prescribed import prescribed
-from symbody.formalisms.tree import build_tree
 from symbody.model.mechanism import Mechanism
 from symbody.reference import frames as reference_frames
 from symbody.reference.bodies import Model
 from symbody.reference.dynamics import Motion
 from symbody.reference.energies import energies
 from symbody.reference.frames import GROUND, Frame, Seen, seen
+from symbody.system.names import identifier
 from symbody.system.system import System
-from symbody.verbs.assemble import identifier, make_system, time_input
+from symbody.verbs.assemble import make_system, time_input
 from symbody.verbs.certificate import Check, backward, output_of, worst
 from symbody.verbs.dynamics import inverse_dynamics
 from symbody.verbs.energy import energy
@@ -69,7 +70,7 @@ def frames_of(mechanism: Mechanism) -> list[tuple[str, Frame]]:
 def _rates(mechanism: Mechanism, point: States, motion: Motion) -> Iterator[Check]:
     if not point.model.nv:
         return
-    tree = build_tree(mechanism)
+    tree = derived_of(mechanism).tree()
     system = System(
         "rates", inputs={"q": tree.q, "qd": tree.qd}, outputs={"q_dot": matmul(kinematic_map(tree), tree.qd)}
     )
@@ -179,23 +180,26 @@ def energy_error(found: Any, motion: Motion, tau: np.ndarray) -> float:
 
 
 def _forces(mechanism: Mechanism, point: States, motion: Motion, refused: list[str]) -> Iterator[Check]:
-    """What force elements show, and the rates of their states."""
+    """What force elements show, the rates of their states, their guards and resets."""
     if not mechanism.forces:
         return
-    tree = build_tree(mechanism)
+    tree = derived_of(mechanism).tree()
     made = wrenches(tree)
     outputs = {**made.outputs, **{f"{n}_dot": x for n, x in made.derivatives.items()}}
+    outputs |= {f"guard_{name}": event.guard for name, event in made.events.items()}
+    outputs |= {f"reset_{name}_{n}": x for name, event in made.events.items() for n, x in event.reset.items()}
     loads = motion.loads
     if loads.foreign:
         names = ", ".join(sorted(set(loads.foreign)))
         refused.append(f"not transcribed, taken as the user gives them: laws of {names}")
     if not outputs:
         return
-    inputs: dict[str, Any] = {"q": tree.q, "qd": tree.qd, **made.inputs, **made.states, **time_input(outputs.values())}
+    inputs: dict[str, Any] = {"q": tree.q, "qd": tree.qd, **made.inputs, **made.states, **made.modes}
+    inputs |= time_input(outputs.values())
     system = make_system(tree, "forces", {n: np.ravel(a) for n, a in inputs.items()}, outputs, {}, {})
     system = system.replace(inputs={n: inputs.get(n, a) for n, a in system.inputs.items()})
     found = point.evaluate(system)
-    wanted = {**loads.observed, **{f"{n}_dot": x for n, x in loads.rates.items()}}
+    wanted = {**loads.observed, **{f"{n}_dot": x for n, x in loads.rates.items()}, **loads.events}
     largest = float(np.max(loads.sizes, initial=0.0))
     errors = []
     for name in outputs:

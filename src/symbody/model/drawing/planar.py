@@ -21,8 +21,8 @@ PARALLEL = 1e-6
 def plane_of(body: Skeleton) -> np.ndarray | None:
     """(2, 3) directions to the right and up of the plane in which all motion stays; None for a spatial mechanism."""
     motions = [m for pivot in body.pivots for m in pivot.motions]
-    turns = [axis for letter, axis in motions if letter == "R" and axis is not None]
-    slides = [axis for letter, axis in motions if letter == "T" and axis is not None]
+    turns = [axis for motion, axis in motions if motion.is_turn and axis is not None]
+    slides = [axis for motion, axis in motions if motion.is_slide and axis is not None]
     if not turns or len(turns) + len(slides) < len(motions):
         return None
     normal = turns[0]

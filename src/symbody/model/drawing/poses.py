@@ -12,12 +12,13 @@ from symbody.errors import ModelError, ShapeError
 from symbody.expr.evaluate import evaluate
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
+from symbody.model.coordinates import neutral
 from symbody.model.given import given_numbers
 from symbody.model.joints import KINDS
-from symbody.model.mechanism import WORLD, Joint, Mechanism, has_coordinates
+from symbody.model.mechanism import WORLD, Joint, Mechanism
+from symbody.model.motions import MOTIONS, Motion, pose_along
 
 Pose = tuple[np.ndarray, np.ndarray]  # rotation (3, 3) and position (3,) in the world
-NEUTRAL: dict[str, list[float]] = {"B": [1, 0, 0, 0], "F": [0, 0, 0, 1, 0, 0, 0]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +27,7 @@ class Numbers:
 
     values      value of every symbol of the description
     placements  rotation and position of each joint's frame in its parent
-    axes        direction of each elementary motion of a joint, None for balls and free bodies
+    axes        direction of each elementary motion of a joint, None of one that has none
     """
 
     mechanism: Mechanism
@@ -54,35 +55,28 @@ class Numbers:
             rotation, position = poses[joint.parent]
             turn, shift = self.placements[joint.name]
             poses[joint.child] = self._moved((rotation @ turn, position + rotation @ shift), joint, own)
+            if self.mechanism.body(joint.child).coordinates:
+                motion = MOTIONS[self.mechanism.body(joint.child).coordinates]
+                poses[joint.child] = _after(poses[joint.child], motion, None, 0.0, own[joint.child, "body"])
         return poses
 
-    def _moved(self, pose: Pose, joint: Joint, own: Mapping[str, np.ndarray]) -> Pose:
+    def _moved(self, pose: Pose, joint: Joint, own: Mapping[tuple[str, str], np.ndarray]) -> Pose:
         """A joint's frame after the joint's motions, each in the frame that the one before has moved."""
         q, at = self._coordinates(joint, own), 0
-        rotation, position = pose
         for (motion, _), axis in zip(KINDS[joint.kind].motions(joint), self.axes[joint.name]):
-            if axis is None:
-                if motion == "F":
-                    position, at = position + rotation @ q[at : at + 3], at + 3
-                rotation, at = rotation @ _from_quaternion(q[at : at + 4]), at + 4
-                continue
-            if motion in "TH":
-                pitch = 1.0 if motion == "T" or joint.pitch is None else float(self.of([joint.pitch])[0])
-                position = position + rotation @ axis * pitch * q[at]
-            if motion in "RH":
-                rotation = rotation @ _about(axis, float(q[at]))
-            at += 1
-        return rotation, position
+            pitch = 0.0 if joint.pitch is None else float(self.of([joint.pitch])[0])
+            pose, at = _after(pose, motion, axis, pitch, q[at : at + motion.nq]), at + motion.nq
+        return pose
 
-    def _coordinates(self, joint: Joint, own: Mapping[str, np.ndarray]) -> np.ndarray:
-        """One number for each elementary motion of a joint (four and seven for balls and free bodies)."""
-        if joint.name in own:
-            q = own[joint.name]
+    def _coordinates(self, joint: Joint, own: Mapping[tuple[str, str], np.ndarray]) -> np.ndarray:
+        """The coordinates of a joint's elementary motions, whether it owns them, follows another or is locked."""
+        if (joint.name, "joint") in own:
+            q = own[joint.name, "joint"]
             return np.array([q[0] + q[1]]) if joint.elastic is not None else q
-        if joint.mimic is not None and joint.mimic.joint in own:
+        if joint.mimic is not None and (joint.mimic.joint, "joint") in own:
             ratio, offset = self.of([joint.mimic.ratio, joint.mimic.offset])
-            return np.array([ratio * own[joint.mimic.joint][0] + offset])
-        neutral = [x for motion, _ in KINDS[joint.kind].motions(joint) for x in NEUTRAL.get(motion, [0.0])]
+            return np.array([ratio * own[joint.mimic.joint, "joint"][0] + offset])
+        neutral = [x for motion, _ in KINDS[joint.kind].motions(joint) for x in motion.neutral]
         return self.of(joint.values) if len(joint.values) == len(neutral) else np.array(neutral)
 
 
@@ -105,53 +99,22 @@ def body_poses(mechanism: Mechanism, q: Any = None, parameters: Mapping[str, flo
 
 def checked(mechanism: Mechanism, q: Any) -> np.ndarray:
     """(nq,) the given coordinates, or those of rest."""
-    given = rest_coordinates(mechanism) if q is None else np.asarray(q, dtype=float).ravel()
+    given = neutral(mechanism) if q is None else np.asarray(q, dtype=float).ravel()
     if len(given) != mechanism.nq:
         raise ShapeError(f"show was given {len(given)} coordinates; {mechanism.name} has nq {mechanism.nq}.")
     return given
 
 
-def rest_coordinates(mechanism: Mechanism) -> np.ndarray:
-    """(nq,) zeros, with the quaternion (1, 0, 0, 0) for balls and free bodies."""
-    out: list[float] = []
-    for joint in mechanism.joints:
-        if has_coordinates(joint):
-            for motion, _ in KINDS[joint.kind].motions(joint):
-                out += NEUTRAL.get(motion, [0])
-            out += [0] * (joint.elastic is not None)
-    return np.array(out, dtype=float)
+def split(mechanism: Mechanism, q: np.ndarray) -> dict[tuple[str, str], np.ndarray]:
+    """(owner, "joint" or "body") -> its part of q (nq,)."""
+    return {(s.owner, "body" if s.joint is None else "joint"): q[s.q] for s in mechanism.slots}
 
 
-def split(mechanism: Mechanism, q: np.ndarray) -> dict[str, np.ndarray]:
-    """The part of q (nq,) of each joint that has coordinates."""
-    own: dict[str, np.ndarray] = {}
-    at = 0
-    for joint in mechanism.joints:
-        if has_coordinates(joint):
-            size = KINDS[joint.kind].nq(joint)
-            own[joint.name] = q[at : at + size]
-            at += size
-    return own
-
-
-def _about(axis: np.ndarray, angle: float) -> np.ndarray:
-    """Rodrigues: 1 + sin(a) K + (1 - cos(a)) K K."""
-    cross = _cross(axis)
-    out: np.ndarray = np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * (cross @ cross)
-    return out
-
-
-def _from_quaternion(p: np.ndarray) -> np.ndarray:
-    """1 + 2 w K + 2 K K of the unit quaternion (w, x, y, z), with K the cross product matrix of (x, y, z)."""
-    w, *xyz = p / np.linalg.norm(p)
-    cross = _cross(xyz)
-    out: np.ndarray = np.eye(3) + 2 * w * cross + 2 * (cross @ cross)
-    return out
-
-
-def _cross(v: Any) -> np.ndarray:
-    x, y, z = v
-    return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+def _after(pose: Pose, motion: Motion, axis: np.ndarray | None, pitch: float, q: np.ndarray) -> Pose:
+    """A frame after an elementary motion about or along a direction (3,) of it, None for one that has none."""
+    rotation, position = pose
+    turn, shift = pose_along(motion, axis, pitch, q)
+    return rotation @ turn, position + rotation @ shift
 
 
 def _values(mechanism: Mechanism, parameters: Mapping[str, float]) -> dict[Node, float]:

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from symbody.expr.node import Node
+from symbody.library.force_elements import FORCE_ELEMENTS
+from symbody.model.coordinates import has_coordinates
 from symbody.model.drawing.curves import circle
 from symbody.model.drawing.poses import Numbers, Pose
 from symbody.model.joints import KINDS
-from symbody.model.mechanism import WORLD, Body, Force, Joint, Mechanism, has_coordinates
+from symbody.model.mechanism import WORLD, Body, Force, Joint, Mechanism
+from symbody.model.motions import Motion
 
 FLOATING = ("free", "floating", "planar", "translation2", "translation3", "schoenflies", "y")
 
@@ -34,7 +37,7 @@ class Piece:
 class Pivot:
     """A joint at `point` (3,), the origin of the child; `start` (3,) is its place on the parent.
 
-    motions   letters of its elementary motions and their directions (3,) at zero, None for balls and free bodies
+    motions   its elementary motions and their directions (3,) at zero, None of those that have none
     floats    whether it lets the child move away, so that nothing is seen of it
     grounded  whether it stands on the world itself, or on a body without mass that is welded to it
     """
@@ -43,14 +46,14 @@ class Pivot:
     child: str
     point: np.ndarray
     start: np.ndarray
-    motions: tuple[tuple[str, np.ndarray | None], ...]
+    motions: tuple[tuple[Motion, np.ndarray | None], ...]
     floats: bool
     grounded: bool
 
     @property
     def slide(self) -> np.ndarray | None:
         """(3,) direction of a joint that only slides."""
-        return self.motions[0][1] if [m for m, _ in self.motions] == ["T"] else None
+        return self.motions[0][1] if len(self.motions) == 1 and self.motions[0][0].is_slide else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,8 +162,8 @@ def _pivot(made: Numbers, joint: Joint, poses: dict[str, Pose], ground: set[str]
     rotation, position = poses[joint.parent]
     turn, shift = made.placements[joint.name]
     motions = tuple(
-        (letter, None if axis is None else rotation @ turn @ axis)
-        for (letter, _), axis in zip(KINDS[joint.kind].motions(joint), made.axes[joint.name])
+        (motion, None if axis is None else rotation @ turn @ axis)
+        for (motion, _), axis in zip(KINDS[joint.kind].motions(joint), made.axes[joint.name])
     )
     floats = joint.kind in FLOATING
     grounded = joint.parent in ground and not floats
@@ -187,9 +190,10 @@ def _forces(made: Numbers, poses: dict[str, Pose], ground: set[str]) -> list[Bon
 
 
 def bond_kind(force: Force) -> str:
-    """What a force between two points looks like: "spring", "damper", "strut" or, for all others, "link"."""
-    if force.kind != "spring_damper":
-        return "link"
+    """What a force between two points looks like, by its row: "spring", "damper", "strut" or "link"."""
+    drawing = FORCE_ELEMENTS[force.kind].drawing
+    if drawing != "strut":
+        return drawing if drawing in ("spring", "damper") else "link"
     stiff, damped = (not _is_zero(force.values.get(name)) for name in ("stiffness", "damping"))
     return "strut" if stiff and damped else "damper" if damped else "spring"
 
@@ -204,7 +208,7 @@ def _wheels(made: Numbers, poses: dict[str, Pose]) -> list[Wheel]:
     """Bodies that carry a tyre and turn about one axis."""
     out = []
     for force in made.mechanism.forces:
-        if force.kind not in ("tyre", "wheel") or "radius" not in force.values:
+        if FORCE_ELEMENTS[force.kind].drawing != "wheel" or "radius" not in force.values:
             continue
         body = force.points[0][0]
         joint = next((j for j in made.mechanism.joints if j.child == body), None)

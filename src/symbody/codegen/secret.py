@@ -1,0 +1,113 @@
+"""A secret of the user, under which cached object code is authenticated, and what makes a folder safe for code.
+
+The secret is 32 random bytes in the user's configuration folder (`SYMBODY_CONFIG`, else the system's usual place),
+readable by its owner alone. Whoever can write into the cache folder but not read this file cannot make an entry
+that is loaded.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import secrets
+import stat
+import sys
+from pathlib import Path
+
+from symbody.atomic_file import open_part
+
+SIZE = 32  # bytes
+NAME = "cache_secret"
+
+
+class Unsafe(Exception):
+    """Why a folder or the secret is not to be trusted, as the end of a sentence about the cache folder."""
+
+
+def check_folder(path: Path) -> None:
+    """Raise Unsafe where others could put files into a folder, or another folder into its place."""
+    if path.is_symlink():
+        raise Unsafe("is a link; give the folder itself")
+    status = path.stat()
+    if not stat.S_ISDIR(status.st_mode):
+        raise Unsafe("is no folder")
+    if not hasattr(os, "getuid"):
+        return  # Windows: the user's profile is protected by its access lists
+    if status.st_uid != os.getuid():
+        raise Unsafe("belongs to another user")
+    if status.st_mode & 0o022:
+        raise Unsafe(
+            f"can be written by others (mode {stat.S_IMODE(status.st_mode):04o}); remove that permission: chmod 700"
+        )
+    for parent in path.resolve().parents:
+        mode = parent.stat().st_mode
+        # what a group may exchange is still authenticated; where everyone may, even the owner's check means little
+        if mode & 0o002 and not mode & stat.S_ISVTX:
+            raise Unsafe(f"lies in {parent}, which everyone can write; remove that permission")
+
+
+def user_secret() -> bytes:
+    """The secret of this user, made on first use and kept for the process; Unsafe where there can be none."""
+    return _secret_of(_config_folder())
+
+
+@functools.cache
+def _secret_of(folder: Path) -> bytes:
+    path = folder / NAME
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            _make(path)
+        return _read(path)
+    except OSError as error:
+        raise Unsafe(
+            f"needs a secret in {folder}, which cannot be kept there ({error.strerror or error}); "
+            "name a folder of yours in SYMBODY_CONFIG"
+        ) from None
+
+
+def _make(path: Path) -> None:
+    """Write a new secret; where two processes do it at once, the first one's stays."""
+    handle, temporary = open_part(path.parent, "")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_bytes(SIZE))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(temporary, path)  # fails where it exists, unlike a renaming
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without hard links
+            os.replace(temporary, path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _read(path: Path) -> bytes:
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    with open(handle, "rb") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise Unsafe(f"needs the secret {path}, which is no regular file; remove it")
+        if hasattr(os, "getuid"):
+            if status.st_uid != os.getuid():
+                raise Unsafe(f"needs the secret {path}, which belongs to another user; remove it")
+            if status.st_mode & 0o077:
+                raise Unsafe(f"needs the secret {path}, which others can read or write; remove it, a new one is made")
+        data = file.read(SIZE + 1)
+    if len(data) != SIZE:
+        raise Unsafe(f"needs the secret {path}, which is damaged; remove it, a new one is made")
+    return data
+
+
+def _config_folder() -> Path:
+    given = os.environ.get("SYMBODY_CONFIG")
+    if given:
+        return Path(given)
+    home = Path.home()
+    if sys.platform == "win32":
+        return Path(os.environ.get("APPDATA", home / "AppData" / "Roaming")) / "symbody"
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support" / "symbody"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "symbody"

@@ -1,0 +1,68 @@
+"""Target: one way to run a System or to write it down, in one row. `codegen/targets.py` lists the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from symbody.codegen.grouped import GroupedKernel
+from symbody.codegen.passport import Kernel
+from symbody.lower.groups import Grouped, group
+from symbody.lower.lowering import lower
+from symbody.lower.program import Program
+from symbody.system.save import fingerprint
+from symbody.system.system import System
+
+
+class Source:
+    """What a target is given: a System, its Program, and how its functions are grouped. Made when first asked for."""
+
+    def __init__(self, system: System, groups: Mapping[str, Sequence[str]] | None = None) -> None:
+        """groups: function -> names of its outputs; None: one function."""
+        self.system = system
+        self.groups = groups
+
+    @cached_property
+    def program(self) -> Program:
+        return lower(self.system)
+
+    @cached_property
+    def parts(self) -> Program | Grouped:
+        """The Program, cut into the functions where there are groups."""
+        return self.program if self.groups is None else group(self.program, self.groups)
+
+    @cached_property
+    def key(self) -> str:
+        """Identifies all that the System computes, in any process."""
+        return fingerprint(self.system)
+
+
+def always() -> str:
+    """Of a target that needs nothing besides symbody."""
+    return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """One row. A source target has `emit`, a loaded one `build`; one may have both.
+
+    emit          (source, **options) -> file name -> text; the same texts for the same System, in any process
+    shown         ending of the file whose text `system.emit` returns; "" where there is one file
+    certificate   `emit` takes certificate=..., a text for the head of its files
+    build         (source, **options) -> Kernel
+    build_groups  (source, **options) -> GroupedKernel, for sources with groups
+    lacks         () -> what this machine lacks to build it, "" if nothing
+    bits          its Kernels agree with the interpreter to the last bit, but for what `build` options such as fused
+                  multiply-add change; False: to rounding
+    """
+
+    name: str
+    about: str
+    emit: Callable[..., dict[str, str]] | None = None
+    shown: str = ""
+    certificate: bool = False
+    build: Callable[..., Kernel] | None = None
+    build_groups: Callable[..., GroupedKernel] | None = None
+    lacks: Callable[[], str] = always
+    bits: bool = False

@@ -1,0 +1,55 @@
+"""The targets, one row each: `compile`, `emit` and the command line read this list. Authors add to it."""
+
+from __future__ import annotations
+
+from symbody.codegen.target_c import C_HEADER, C
+from symbody.codegen.target_native import LLVM, NATIVE
+from symbody.codegen.target_python import PYTHON
+from symbody.codegen.target_row import Target
+from symbody.codegen.target_text import TEXT
+from symbody.errors import CompileError, DefinitionError, NameLookupError, nearest
+
+OWN = {row.name: row for row in (NATIVE, PYTHON, C, C_HEADER, LLVM, TEXT)}
+TARGETS: dict[str, Target] = dict(OWN)
+
+
+def target_to_build(name: str) -> Target:
+    """The row of a target that makes Kernels."""
+    known = [row.name for row in TARGETS.values() if row.build]
+    return _found(name, known, "to compile for", "It is source text alone: use emit")
+
+
+def target_to_emit(name: str) -> Target:
+    """The row of a target that writes source text."""
+    known = [row.name for row in TARGETS.values() if row.emit]
+    return _found(name, known, "to emit", "It has no source text: use compile")
+
+
+def _found(name: str, known: list[str], what: str, other: str) -> Target:
+    if name in known:
+        return TARGETS[name]
+    if name in TARGETS:
+        raise CompileError(f"there is no target {name!r} {what}. {other}, or one of {', '.join(known)}.")
+    raise NameLookupError(f"unknown target {name!r} {what}. {nearest(name, known)}")
+
+
+def add_target_row(row: Target) -> None:
+    """Enter an author's row; DefinitionError says what is wrong with it."""
+    if row.name in TARGETS:
+        raise DefinitionError(f"there is a target {row.name!r} already. Choose another name, or remove it first.")
+    if row.emit is None and row.build is None:
+        raise DefinitionError(f"target {row.name!r} has neither emit nor build; expected one of them, or both.")
+    if row.build_groups is not None and row.build is None:
+        raise DefinitionError(f"target {row.name!r} builds groups but no System; expected build, too.")
+    TARGETS[row.name] = row
+
+
+def remove_target_row(name: str) -> None:
+    """Take an author's row away."""
+    if name in OWN:
+        raise DefinitionError(f"target {name!r} is symbody's own and cannot be removed.")
+    if name not in TARGETS:
+        raise NameLookupError(
+            f"there is no added target {name!r}. {nearest(name, [n for n in TARGETS if n not in OWN])}"
+        )
+    del TARGETS[name]

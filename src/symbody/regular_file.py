@@ -1,0 +1,44 @@
+"""Reading a file that a user or another file named: a regular file of bounded size, or an OSError with the reason."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+
+class TooLarge(OSError):
+    """The file has more bytes than are read; `size` says how many."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(f"it has {size} bytes; at most {limit} are read")
+        self.size = size
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a regular file; False for a name that no file can have."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """The bytes of a regular file. A pipe or a device is refused without waiting for it, a larger file unread.
+
+    The file is looked at after it is opened, so that what was checked is what is read.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except ValueError as error:  # a NUL in the name
+        raise OSError(str(error)) from None
+    with open(handle, "rb") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("it is no regular file, but a folder, a pipe or a device")
+        if status.st_size > limit:
+            raise TooLarge(status.st_size, limit)
+        data = file.read(limit + 1)
+    if len(data) > limit:  # it grew meanwhile
+        raise TooLarge(len(data), limit)
+    return data

@@ -1,0 +1,69 @@
+"""Arrays in one file (npz), read with bounds: an entry says how large it is before memory is asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+from symbody.errors import FormatError
+
+KINDS = "fiub"  # real numbers, integers, truth values
+MAX_NAMES = 100_000
+
+
+def read_arrays(path: Path, max_bytes: int) -> dict[str, np.ndarray]:
+    """name -> array of an npz file whose arrays together hold at most `max_bytes`. ValueError where it is damaged."""
+    with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
+        entries = archive.infolist()
+        if len(entries) > MAX_NAMES or sum(e.file_size for e in entries) > max_bytes:
+            raise FormatError(f"{path} would unfold to more than {max_bytes} bytes.")
+        out = {}
+        for entry in entries:
+            name = entry.filename.removesuffix(".npy")
+            if name in out or entry.filename == name:
+                raise ValueError(f"an entry {entry.filename!r}")
+            with archive.open(entry) as file:
+                out[name] = _read_array(file, entry.file_size)
+        return out
+
+
+def _read_array(file: Any, size: int) -> np.ndarray:
+    """One array; its header must describe just the bytes that follow it."""
+    version = npy.read_magic(file)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"an array of version {version}")
+    read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, fortran, dtype = read_header(file)
+    if dtype.kind not in KINDS or min(shape, default=0) < 0 or len(shape) > 16:
+        raise ValueError(f"an array of type {dtype} and shape {shape}")
+    if math.prod(shape) * dtype.itemsize != size - file.tell():
+        raise ValueError(f"an array of shape {shape} in {size} bytes")
+    data = file.read()
+    return np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if fortran else "C").copy()
+
+
+def npz_bytes(arrays: Mapping[str, np.ndarray], compressed: bool = False) -> bytes:
+    """The npz file of these arrays."""
+    memory = io.BytesIO()
+    (np.savez_compressed if compressed else np.savez)(memory, **arrays)  # type: ignore[arg-type]  # names as options
+    return memory.getvalue()
+
+
+def checksum(text: str, arrays: Iterable[tuple[str, np.ndarray]]) -> str:
+    """SHA-256 of a text and of arrays by name, type, shape and bytes; every NaN counts as the same."""
+    digest = hashlib.sha256(text.encode())
+    for name, array in arrays:
+        array = np.asarray(array)
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            array = np.where(np.isnan(array), np.nan, array).astype(array.dtype)
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

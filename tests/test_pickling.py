@@ -1,0 +1,92 @@
+"""Mechanisms, Systems and results travel to workers of the same version, and do there what they do here."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pytest
+
+import symbody as sb
+from symbody.system.save import fingerprint
+
+MODELS = ["puma560", "ur5", "four_bar", "whipple_bicycle", "motorcycle"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_programs_of_a_copy_are_the_same(name: str) -> None:
+    mech = sb.load(name)
+    there = pickle.loads(pickle.dumps(mech))
+    assert there.graph is not mech.graph
+    assert repr(there) == repr(mech)
+    assert list(there.parameters) == list(mech.parameters)
+    assert not there.gravity.flags.writeable
+    assert not there.bodies[0].com.flags.writeable
+    for verb in (sb.inverse_dynamics, sb.energy, sb.kinematics):
+        options = {"formalism": "newton_euler"} if verb is sb.inverse_dynamics else {}
+        assert fingerprint(verb(there, **options)) == fingerprint(verb(mech, **options))
+
+
+def test_a_system_with_blocks_and_tables_travels() -> None:
+    with sb.Graph():
+        x, y = sb.symbols("x y")
+        block = sb.solve([y**3 + y - x], [y], [0.5], name="cubic")
+        system = sb.System("s", inputs={"x": x}, outputs={"f": [block.x[0], sb.table(x, [0, 1, 2], [0, 1, 0]) / 3]})
+    for back in (pickle.loads(pickle.dumps(system)), copy.deepcopy(system)):
+        assert fingerprint(back) == fingerprint(system)
+        assert np.array_equal(back.compile()(0.7), system.compile()(0.7))
+
+
+def cube(x: float) -> float:
+    return x**3
+
+
+def test_external_functions_travel_by_import_name() -> None:
+    with sb.Graph():
+        x = sb.symbols("x")
+        y = sb.extern(sb.External("cube", 1, 1, function=cube), x)
+        system = sb.System("s", inputs={"x": x}, outputs={"f": y})
+        z = sb.extern(sb.External("other", 1, 1, function=lambda a: a), x)
+        local = sb.System("s", inputs={"x": x}, outputs={"f": z})
+    assert pickle.loads(pickle.dumps(system)).compile(target="python")(2.0) == 8.0
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(local)
+
+
+def test_deep_expressions_travel() -> None:
+    """Nodes are not walked by pickle, whose recursion would end at a thousand."""
+    with sb.Graph():
+        x = sb.symbols("x")
+        y = x
+        for _ in range(5000):
+            y = sb.sin(y)
+        system = sb.System("deep", inputs={"x": x}, outputs={"f": y})
+    assert fingerprint(pickle.loads(pickle.dumps(system))) == fingerprint(system)
+
+
+def test_results_travel_without_the_memory_of_the_run() -> None:
+    motion = sb.simulate(sb.load("pendulum2"), 0.1, 0.01, q0=[0.3, 0.2])
+    for back in (pickle.loads(pickle.dumps(motion)), copy.deepcopy(motion)):
+        assert np.array_equal(back.q, motion.q)
+        assert back.outcome is motion.outcome
+        with pytest.raises(sb.SymbodyError, match="simulate"):
+            sb.resume(back, 0.1)
+    certificate = sb.verify(sb.load("pendulum2"))
+    assert str(pickle.loads(pickle.dumps(certificate))) == str(certificate)
+
+
+def end_of_run(task: tuple[sb.Mechanism, float]) -> np.ndarray:
+    mech, angle = task
+    return np.asarray(sb.simulate(mech, 0.2, 0.01, q0=[angle, 0.1]).q[-1])
+
+
+def test_spawned_workers_run_the_same_study_bit_for_bit() -> None:
+    mech = sb.load("pendulum2")
+    angles = np.linspace(0.1, 1.0, 6)
+    here = [end_of_run((mech, a)) for a in angles]
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        there = list(pool.map(end_of_run, [(mech, a) for a in angles]))
+    assert all(np.array_equal(a, b) for a, b in zip(here, there))
