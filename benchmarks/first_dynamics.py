@@ -2,11 +2,11 @@
 
     python benchmarks/first_dynamics.py --urdf FOLDER                    robots of a folder, and as many by the seed
     python benchmarks/first_dynamics.py --urdf FOLDER --other CHECKOUT   both checkouts in one run, and the car
-    python benchmarks/first_dynamics.py --record                         the counts of this checkout become the reference
+    python benchmarks/first_dynamics.py --record                         this checkout becomes the reference
 
-Every robot runs in a process of its own, with an empty folder of caches. `first_dynamics.json` holds the operations that
-commit 15b2bca reached, the seed by which robots of the extra `[robots]` are picked, and what that commit could not do
-is left out. Read times as ratios within a run. `read otherwise`: the equations of the named formalism "base" differ as
+Every robot runs in a process of its own, with an empty folder of caches. `first_dynamics.json` holds the operations
+that commit 15b2bca reached, without robots that it refused, and the seed by which some of the extra `[robots]` are
+picked. Read times as ratios within a run. `read otherwise`: the equations of the named formalism "base" differ as
 they are written, so the file was read as another model, and the counts do not compare.
 """
 
@@ -136,7 +136,9 @@ def record(reference: dict[str, Any], folder: Path | None) -> int:
     """Counts of every robot there is."""
     package = robots_folder()
     every = {"urdf": {} if folder is None else {p.name: p for p in sorted(folder.glob("*.urdf"))}}
-    every["robots"] = {} if package is None else {str(p.relative_to(package)): p for p in sorted(package.rglob("*.urdf"))}
+    every["robots"] = (
+        {} if package is None else {str(p.relative_to(package)): p for p in sorted(package.rglob("*.urdf"))}
+    )
     for group, files in every.items():
         found = {name: measured(HERE.parent, ROBOT, str(path)) for name, path in files.items()}
         rows = {n: {"total": r["total"], "written": r["written"]} for n, r in found.items() if r.get("total")}
