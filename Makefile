@@ -14,7 +14,7 @@ $(shell rm -f $(VENV)/base $(VENV)/dev)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-slow mutants lint bench clean
+.PHONY: help env demo test test-slow mutants fuzz lint bench clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -32,6 +32,9 @@ test-slow: $(VENV)/dev ## run the slow tests
 
 mutants: $(VENV)/dev ## change the sources at random and count what sb.verify refuses; ARGS=--help says more
 	@PYTHONPATH=tests $(BIN)/python -m mutants $(ARGS)
+
+fuzz: $(VENV)/dev ## damaged input for everything that reads; ARGS=--help says more
+	@PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)
 
 lint: $(VENV)/dev ## check style, format and types
 	@$(BIN)/python -m ruff check .

@@ -62,7 +62,8 @@ class Numbers:
         axis = self.value(j.axis)
         moving = j.mode != "locked"
         iq, iv = self.first.get(j.name, (0, 0))
-        for k, (letter, name) in enumerate(KINDS[j.kind].motions(j)):
+        for k, (motion, name) in enumerate(KINDS[j.kind].motions(j)):
+            letter = motion.key
             if letter in "BF":
                 if letter == "F":
                     step = r @ q[iq : iq + 3]

@@ -37,7 +37,8 @@ class Peer:
             index, pose = place[joint.parent]
             pose = pose * pin.SE3(self.array(joint.placement.rotation), self.array(joint.placement.position))
             axis = self.array(joint.axis)
-            for k, (letter, name) in enumerate(KINDS[joint.kind].motions(joint)):
+            for k, (motion, name) in enumerate(KINDS[joint.kind].motions(joint)):
+                letter = motion.key
                 u = axis if name == "u" else AXES.get(name)
                 pitch = self.number(joint.pitch) if joint.pitch is not None else 0.0
                 index = self.model.addJoint(index, _joint(letter, u, pitch), pose, f"{joint.name}.{k}")

@@ -7,8 +7,10 @@ removed again; what is symbody's own cannot. Nothing here is loaded by `import s
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from symbody.errors import nearest
 from symbody.expr.function_row import (
     AND,
     ANY,
@@ -27,30 +29,48 @@ from symbody.expr.function_row import (
 from symbody.rewrite.runner import Pass
 
 if TYPE_CHECKING:
+    from symbody.cli.app import Command
+    from symbody.codegen.methods import RungeKutta, Splitting
     from symbody.codegen.passport import Kernel
     from symbody.codegen.target_row import Source, Target
+    from symbody.library.force_element import Account, Effect, Event, Field, ForceElement, Mode, Place, State
+    from symbody.model.load import Format
+    from symbody.simulation.implicit import Diagonal
+    from symbody.simulation.makers import Method, Setup
 
 __all__ = [
-    "AND", "ANY", "ATOM", "COMPARE", "NOT", "OR", "POWER", "PRODUCT", "SIGN", "SUM", "Function", "Instructions",
-    "Kernel", "Notation", "Pass", "Source", "Target", "add_function", "add_pass", "add_target", "functions", "passes",
-    "remove_function", "remove_pass", "remove_target", "targets",
+    "AND", "ANY", "ATOM", "COMPARE", "NOT", "OR", "POWER", "PRODUCT", "SIGN", "SUM", "Account", "Command", "Diagonal",
+    "Effect", "Event", "Field", "ForceElement", "Format", "Function", "Instructions", "Kernel", "Method", "Mode",
+    "Notation", "Pass", "Place", "RungeKutta", "Setup", "Source", "Splitting", "State", "Target", "add_command",
+    "add_force_element", "add_format", "add_function", "add_method", "add_pass", "add_target", "commands",
+    "force_elements", "formats", "functions", "methods", "passes", "remove_command", "remove_force_element",
+    "remove_format", "remove_function", "remove_method", "remove_pass", "remove_target", "targets",
 ]  # fmt: skip
 
 # -- records that need more than expressions: found when asked for
 
 _LATER = {
+    "Command": "symbody.cli.app",
+    "Diagonal": "symbody.simulation.implicit",
+    "Format": "symbody.model.load",
     "Kernel": "symbody.codegen.passport",
+    "Method": "symbody.simulation.makers",
+    "RungeKutta": "symbody.codegen.methods",
+    "Setup": "symbody.simulation.makers",
     "Source": "symbody.codegen.target_row",
+    "Splitting": "symbody.codegen.methods",
     "Target": "symbody.codegen.target_row",
+    **dict.fromkeys(
+        ("Account", "Effect", "Event", "Field", "ForceElement", "Mode", "Place", "State"),
+        "symbody.library.force_element",
+    ),
 }
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'symbody.extend' has no attribute {name!r}.")
+    raise AttributeError(f"module 'symbody.extend' has no attribute {name!r}. {nearest(name, __all__)}")
 
 
 # -- functions
@@ -129,3 +149,99 @@ def targets() -> dict[str, Target]:
     from symbody.codegen.targets import TARGETS
 
     return dict(TARGETS)
+
+
+# -- force elements
+
+
+def add_force_element(row: ForceElement) -> None:
+    """Enter a kind of force element: models, programs, simulation, linear models and certificate know it by its row."""
+    from symbody.library.force_elements import add_row
+
+    add_row(row)
+
+
+def remove_force_element(kind: str) -> None:
+    """Take an added kind away. Mechanisms that have such elements cannot be used any more."""
+    from symbody.library.force_elements import remove_row
+
+    remove_row(kind)
+
+
+def force_elements() -> dict[str, ForceElement]:
+    """All rows by kind, symbody's own first."""
+    from symbody.library.force_elements import FORCE_ELEMENTS
+
+    return dict(FORCE_ELEMENTS)
+
+
+# -- integration methods
+
+
+def add_method(row: Method | RungeKutta | Splitting | Diagonal) -> Method:
+    """Enter an integration method: a table of coefficients, which runs natively, or a Method with its own Driver."""
+    from symbody.simulation.makers import add_method
+
+    return add_method(row)
+
+
+def remove_method(name: str) -> None:
+    """Take an added method away."""
+    from symbody.simulation.makers import remove_method
+
+    remove_method(name)
+
+
+def methods() -> dict[str, Method]:
+    """All rows by name, symbody's own first."""
+    from symbody.simulation.makers import METHODS
+
+    return dict(METHODS)
+
+
+# -- readers and writers of model files
+
+
+def add_format(row: Format) -> Format:
+    """Enter a kind of model file: `sb.load`, `sb.save` and the command line know its suffixes."""
+    from symbody.model.load import add_format
+
+    return add_format(row)
+
+
+def remove_format(name: str) -> None:
+    """Take an added format away."""
+    from symbody.model.load import remove_format
+
+    remove_format(name)
+
+
+def formats() -> dict[str, Format]:
+    """All rows by name, symbody's own first."""
+    from symbody.model.load import FORMATS
+
+    return dict(FORMATS)
+
+
+# -- commands
+
+
+def add_command(row: Command) -> Command:
+    """Enter a command; `symbody.cli.app.main()` runs it with the others."""
+    from symbody.cli.app import add_command
+
+    return add_command(row)
+
+
+def remove_command(name: str) -> None:
+    """Take an added command away."""
+    from symbody.cli.app import remove_command
+
+    remove_command(name)
+
+
+def commands() -> dict[str, Command]:
+    """All rows by name, symbody's own first."""
+    from symbody.cli.app import COMMANDS
+
+    return dict(COMMANDS)

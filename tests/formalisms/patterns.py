@@ -277,7 +277,7 @@ def random_state(mech: Mechanism, seed: int = 0) -> tuple[np.ndarray, np.ndarray
     for j in mech.joints:
         if j.mode == "locked" or j.mimic is not None:
             continue
-        for letter, _ in KINDS[j.kind].motions(j):
+        for letter in (motion.key for motion, _ in KINDS[j.kind].motions(j)):
             if letter == "F":
                 q += list(rng.normal(size=3))
             if letter in "BF":

@@ -57,7 +57,7 @@ class World:
         for j in mech.joints:
             u = numbers(j.axis, self.values)
             pitch = number(j.pitch, self.values) if j.pitch is not None else 0.0
-            motions = [(k, u if a == "u" else AXES.get(a), pitch) for k, a in KINDS[j.kind].motions(j)]
+            motions = [(m.key, u if a == "u" else AXES.get(a), pitch) for m, a in KINDS[j.kind].motions(j)]
             if j.elastic is not None:
                 motions.append(motions[-1])
             own = j.kind != "fixed" and j.mode != "locked" and j.mimic is None

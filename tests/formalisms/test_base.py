@@ -29,7 +29,7 @@ def expected(mech, state):
 def test_any_share_of_the_transverse_inertia_may_move_to_the_parent(keep):
     mech = random_tree(12, 10)
     state = random_state(mech, 1)
-    revolute = [k.index for k in build_tree(mech).links if k.kind == "R"]
+    revolute = [k.index for k in build_tree(mech).links if k.motion.is_turn]
     choice = Choice(grouping="base", keep=tuple((k, keep) for k in revolute))
     agree(torques(mech, choice, state), expected(mech, state))
 

@@ -150,7 +150,7 @@ def rate_of_energy(mech, count=3, seed=0, near=1.0, h=1e-5, loops=False):
 
 def in_quaternion(mech):
     tree = build_tree(mech)
-    inside = {s for link in tree.links if link.kind in "BF" for s in link.q[-4:]}
+    inside = {s for link in tree.links for s in link.quaternion}
     return [s in inside for s in tree.q]
 
 

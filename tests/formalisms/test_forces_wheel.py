@@ -203,7 +203,7 @@ def run(force, q, qd, inputs=()):
     mech = buggy()
     tree = build_tree(mech)
     found = wrenches(tree, [force])
-    tree.wrenches = found.links
+    tree = replace(tree, wrenches=found.links)
     Q = -generalized(tree, newton_euler(tree, qdd=at_rest(tree), still=True), accelerating=False)
     index = tree.places["wheel"][0]
     outputs = {"Q": Q, "force": list(found.links[index][0]), **found.outputs}

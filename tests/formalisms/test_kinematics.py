@@ -236,7 +236,7 @@ def test_normalisation_touches_quaternions_only():
     stretched = q.copy()
     first = {s: k for k, s in enumerate(tree.q)}
     for link in tree.links:
-        if link.kind in "BF":
+        if link.motion.quaternion is not None:
             k = first[link.q[-4]]
             stretched[k : k + 4] *= 1.7
     np.testing.assert_allclose(np.asarray(normalised(tree, stretched), float), q, atol=1e-14)

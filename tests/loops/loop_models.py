@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from symbody.loops.numeric import checked
 from symbody.model.builder import Builder
+from symbody.model.coordinates import checked
 from symbody.model.mechanism import Mechanism
 
 BASES = ((0.0, 0.0), (3.0, 0.2), (1.3, 2.6))  # of the arms of the 3-RRR, m

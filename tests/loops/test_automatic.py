@@ -21,8 +21,8 @@ from symbody.loops.counted import cheapest_partition, counted_operations, plain_
 from symbody.loops.cutting import recut
 from symbody.loops.joint_graph import joint_graph, spanning
 from symbody.loops.partition import CONDITION, choose_partition
-from symbody.loops.redundancy import velocity_names
 from symbody.model.builder import Builder
+from symbody.model.coordinates import velocity_labels
 
 LIMIT = 1.05  # of the best count
 PROGRAMS = 4  # of the best by the rough count, whose programs are made
@@ -39,7 +39,7 @@ def admissible(mech, drawn=None):
     tree = build_tree(mech)
     found, m_c = constraints(tree), plain_equations(tree)
     samples = closed_samples(found)
-    names = velocity_names(found)
+    names = velocity_labels(found.tree.mechanism)
     columns = [names[k] for k in np.flatnonzero(found.pattern.any(axis=0))]
     free = len(columns) - len(found.rows)
     if drawn is None or comb(len(columns), free) <= drawn:

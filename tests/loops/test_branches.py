@@ -7,7 +7,8 @@ import symbody as sb
 from symbody.formalisms.tree import build_tree
 from symbody.loops.branches import branch_of
 from symbody.loops.constraints import constraints
-from symbody.loops.numeric import Numeric, advanced
+from symbody.loops.numeric import Numeric
+from symbody.model.coordinates import retract
 
 L = 0.4
 
@@ -187,4 +188,4 @@ def test_steps_of_a_batch_are_those_of_its_members():
     q = rng.normal(size=(4, mech.nq))
     q[:, 3:7] /= np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)
     step = rng.normal(size=(4, mech.nv))
-    assert advanced(mech, q, step) == pytest.approx(np.array([advanced(mech, *x) for x in zip(q, step)]), abs=1e-15)
+    assert retract(mech, q, step) == pytest.approx(np.array([retract(mech, *x) for x in zip(q, step)]), abs=1e-15)

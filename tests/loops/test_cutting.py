@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -17,8 +16,9 @@ from symbody.loops.assembly import closed_samples
 from symbody.loops.constraints import constraints
 from symbody.loops.cutting import predicted_operations, recut
 from symbody.loops.joint_graph import joint_graph, spanning
-from symbody.loops.numeric import Numeric, motions, neutral
+from symbody.loops.numeric import Numeric
 from symbody.model.builder import Builder
+from symbody.model.coordinates import neutral
 from symbody.model.yaml_file import read_text
 from symbody.model.yaml_writer import to_yaml
 from symbody.verbs.assembly import assemble
@@ -36,11 +36,7 @@ def freedom(mech):
 
 def coordinates(mech, q):
     """joint -> its coordinates."""
-    out = {}
-    places = [*motions(mech), ("", mech.nq, 0, "")]
-    for (_, iq, _, joint), (_, end, _, _) in itertools.pairwise(places):
-        out.setdefault(joint, []).extend(q[iq:end])
-    return out
+    return {slot.owner: list(q[slot.q]) for slot in mech.slots}
 
 
 def poses(mech, q):
@@ -52,10 +48,10 @@ def assert_same_motion(old, new, q_old, but=()):
     known = {joint: x for joint, x in coordinates(old, q_old).items() if joint not in but}
     q = neutral(new)
     shared = []
-    for _, iq, _, joint in motions(new):
-        if joint in known and joint not in shared:
-            q[iq : iq + len(known[joint])] = known[joint]
-            shared.append(joint)
+    for slot in new.slots:
+        if slot.owner in known:
+            q[slot.q] = known[slot.owner]
+            shared.append(slot.owner)
     q = assemble(new, q, fixed=shared)
     before, after = poses(old, q_old), poses(new, q)
     for body in before:

@@ -43,7 +43,7 @@ def test_a_locked_joint_stands_like_a_chain_of_locked_joints_of_one_axis(kind):
     """Slides and hinges in turn; a screw is a slide by pitch * angle and a hinge."""
     axis = (0.6, 0, 0.8)
     details = {"axis": axis} if KINDS[kind].needs_axis else {}
-    motions = KINDS[kind].motions(SimpleNamespace(sequence=""))
+    motions = [(m.key, axis) for m, axis in KINDS[kind].motions(SimpleNamespace(sequence=""))]
     values = VALUES[: len(motions)]
     steps = []  # (kind, axis, value) of one-axis joints
     for (letter, name), value in zip(motions, values):

@@ -10,8 +10,8 @@ import pytest
 
 from bad_model_files import BAD, GOOD
 from symbody.errors import ModelError
+from symbody.library.force_elements import FORCE_ELEMENTS
 from symbody.model.builder import Builder
-from symbody.model.force_kinds import FORCE_KINDS
 from symbody.model.joints import KINDS
 from symbody.model.load import FOLDER, bundled_names, load
 from symbody.model.mechanism import Mechanism, Shape
@@ -174,10 +174,11 @@ def test_the_example_of_the_manual_is_read():
     assert all(f"`{name}`" in manual for name in bundled_names() if not name.startswith("pendulum"))
     assert all(f"`{kind}`" in manual for kind in KINDS)
     assert all(f"`{key}`" in manual for key in PIECES["joint"]["properties"])
-    assert all(f"`{kind}`" in manual for kind in FORCE_KINDS)
-    for kind in FORCE_KINDS.values():
-        words = [w for choices in kind.variants.values() for w in choices.values()]
-        assert all(f"`{key}`" in manual for values in (kind.values, *words) for key in values)
+    assert all(f"`{kind}`" in manual for kind in FORCE_ELEMENTS)
+    for row in FORCE_ELEMENTS.values():
+        words = [w for choices in row.variants.values() for w in choices.values()]
+        keys = {key for values in (row.fields, *words) for key in values if not key.isupper()}
+        assert not [key for key in keys if f"`{key}`" not in manual]
 
 
 def test_the_values_of_joints_in_the_manual_are_read():

@@ -50,7 +50,7 @@ def make_point(mech: Any) -> Point:
     import symbody as sb
     from symbody.formalisms.explicit import driven_velocities
     from symbody.formalisms.tree import build_tree
-    from symbody.loops.numeric import checked
+    from symbody.model.coordinates import checked
 
     rng = np.random.default_rng(5)
     q = np.array([checked(mech, row) for row in rng.uniform(-1, 1, (STATES, mech.nq))])

@@ -203,6 +203,23 @@ def joint_laws() -> Any:
     return b.done()
 
 
+def memories() -> Any:
+    """Force elements with states and modes, on joints and between points."""
+    b = _builder("memories")
+    _body(b, 0, "cart", eye=dict(position=(0.3, 0.1, 0.2)))
+    b.joint("go", "prismatic", "world", "cart", (0.1, 0.2, 0.3), [("y", 0.3)], axis="x")
+    _body(b, 1, "arm", tip=dict(position=(0.2, 0.3, -0.1)))
+    b.joint("turn", "revolute", "cart", "arm", (0.2, 0, 0.1), [("x", 0.4)], axis="y")
+    b.body("ground", frames={"pin": [1.4, 0.8, -0.6]}).joint("ground", "fixed", "world", "ground")
+    b.force("brush", "lugre", joint="turn", stiffness=3.0, level=1.2, breakaway=1.9, speed=0.6, damping=0.4,
+            coefficient=0.2, damping_speed=1.3)  # fmt: skip
+    b.force("felt", "dahl", ["arm.tip", "ground.pin"], stiffness=2.5, level=1.1)
+    b.force("dry", "stiction", joint="go", level=1.3, breakaway=2.1, stiffness=7.0, damping=0.8, coefficient=0.3)
+    b.force("grip", "stiction", ["cart.eye", "ground.pin"], level=0.9, breakaway=1.4, stiffness=5.0)
+    b.force("gum", "maxwell", ["cart.eye", "ground.pin"], stiffness=11.0, damping=2.3, length=0.8, parallel=1.7)
+    return b.done()
+
+
 def wheel() -> Any:
     """A wheel with a linear tyre on a slope, and one on a wave that a function of the road gives; contacts."""
     b = _builder("wheel", gravity=(0.1, 0.2, -9.7))
@@ -338,6 +355,7 @@ PANEL: dict[str, Callable[[], Any]] = {
     "plates": plates,
     "joint_laws": joint_laws,
     "springs": springs,
+    "memories": memories,
     "wheel": wheel,
     "random_tree_1": lambda: random_tree(1),
     "random_tree_2": lambda: random_tree(2),

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "symbody"
 
 # what computes motion from a Mechanism: judged by the certificate
-MECHANICS = ("formalisms", "loops", "spatial", "library")
+MECHANICS = ("formalisms", "loops", "spatial", "library", "derived")
 # of model: what is used after the Mechanism exists
 RECORDS = ("mechanism", "joints", "couplings", "given", "joint_value", "frozen", "numbers")
 # what makes Mechanisms: judged by other programs that read the same files

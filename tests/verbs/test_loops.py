@@ -16,7 +16,8 @@ from loops.closed_models import (
 )
 from loops.reference import LoopWorld
 from symbody.errors import ModelError, NameLookupError
-from symbody.verbs.loops import closure, velocity_names
+from symbody.model.coordinates import velocity_labels
+from symbody.verbs.loops import closure
 
 
 def plain(system, *arguments):
@@ -188,7 +189,7 @@ def test_one_partition_serves_all_verbs():
     mech = rrr(4)
     systems = [sb.forward_dynamics(mech, "base"), sb.semi_explicit(mech, "base"), closure(mech), sb.energy(mech)]
     assert len({s.origins["partition"] for s in systems}) == 1
-    assert velocity_names(mech)[:3] == ["q1", "q2", "q3"]
+    assert velocity_labels(mech)[:3] == ("q1", "q2", "q3")
 
 
 def test_options_are_refused_by_name():
@@ -267,3 +268,44 @@ def test_loops_that_hold_by_themselves_change_nothing():
     mech = b.cut("pin", "ball", "a", "g").done()
     closed, tree = (plain(sb.forward_dynamics(mech, "base", loops=x), [0.3], [0.2], [0.5]) for x in (True, False))
     np.testing.assert_allclose(closed, tree, rtol=1e-14)
+
+
+# -- loops that open and close
+
+
+def two_hands():
+    """A slider and a rod that may hold a bar in a plane, both at the same time, too."""
+    make = sb.Mechanism.builder("two_hands", gravity=(0, -9.81, 0))
+    make.body("bar", mass=1.0, inertia=(0.1, 0.2, 0.15), frames={"left": (-0.5, 0, 0), "right": (0.5, 0, 0)})
+    make.joint("bar", "planar", "world", "bar")
+    make.body("slider", mass=0.5, inertia=(0.1, 0.1, 0.1)).joint("slide", "prismatic", "world", "slider", axis="x")
+    make.cut("first", "ball", "slider", "bar.left", switched=True)
+    make.cut("second", "rod", "world", "bar.right", length=0.8, switched=True)
+    return make.done()
+
+
+def test_loops_that_open_and_close_are_judged_open_and_closed():
+    certificate = sb.verify(two_hands(), states=2)
+    assert certificate.passed, str(certificate)
+    texts = [c.text for c in certificate.checks]
+    for setting in ("all switched loops open", "'first' closed", "'second' closed", "'first', 'second' closed"):
+        assert f"{setting}: accelerations (native) equal the reference" in texts
+        assert f"{setting}: projected velocities keep the loops closed" in texts
+    assert "'first' closed: open loops carry nothing" in texts
+
+
+@pytest.mark.parametrize("stuck", [True, False])
+def test_a_switch_that_does_nothing_is_refused(monkeypatch, stuck):
+    """A rod that never opens, and one that never closes."""
+    from symbody.verbs import verify_loops
+
+    honest = verify_loops.forward_dynamics
+
+    def wrong(mech, *arguments, **options):
+        held = mech.with_loops(second=stuck)
+        return honest(held, *arguments, formulation="augmented", **options)
+
+    monkeypatch.setattr(verify_loops, "forward_dynamics", wrong)
+    failed = [c.text for c in sb.verify(two_hands(), states=2).checks if not c.passed]
+    wrong_setting = "'first' closed" if stuck else "'second' closed"
+    assert any(text.startswith(wrong_setting) for text in failed), failed

@@ -39,6 +39,7 @@ class State:
     vary: np.ndarray  # parameters that may be unknown
     lam: np.ndarray
     t: float = 0.0
+    modes: tuple[float, ...] = ()  # of force elements; they are held
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +98,10 @@ class Balance:
         parts = {n.partition(".")[2]: given.pop(n) for n in list(given) if n.startswith("tau.")}
         tau = velocities(mech, "tau", given.pop("tau", None), np.zeros(mech.nv))
         tau = velocities(mech, "tau", parts, tau)
-        arrays = {n: a for n, a in eq.system.inputs.items() if n not in (*STANDARD, *eq.internal)}
+        arrays = {n: a for n, a in eq.system.inputs.items() if n not in (*STANDARD, *eq.internal, *eq.modes)}
         own = split_inputs(given, arrays, "input", mech.name, effort_names(mech))
-        inner = split_inputs(states or {}, {n: np.zeros(()) for n in eq.internal}, "internal state", mech.name)
+        places_of = {n: np.zeros(()) for n in (*eq.internal, *eq.modes)}
+        inner = split_inputs({**eq.starts, **(states or {})}, places_of, "internal state", mech.name)
         q = coordinates(mech, q0, prescribed[0])
         for p in mech.slots:
             if p.mode == "driven":
@@ -115,6 +117,7 @@ class Balance:
             np.array([float(self.parameters.get(n, defaults[n])) for n in self.vary]),
             np.zeros(len(eq.rows)),
             t,
+            tuple(float(inner[n]) for n in eq.modes),
         )
 
     def moved(self, state: State, step: np.ndarray) -> State:
@@ -125,6 +128,10 @@ class Balance:
             q=retract(self.mech, state.q, step[c["q"]]),
             **{name: getattr(state, name) + step[c[name]] for name in c if name != "q"},
         )
+
+    def inner(self, state: State) -> dict[str, float]:
+        """States and modes of force elements, by name."""
+        return {**dict(zip(self.equations.internal, state.z.tolist())), **dict(zip(self.equations.modes, state.modes))}
 
     def numbers(self, state: State) -> dict[str, float]:
         """Inputs besides tau, by name."""
@@ -178,7 +185,7 @@ class Balance:
         eq, at = self.equations, 0
         arguments: dict[str, Any] = {
             "q": state.q, "qd": state.qd, "qdd": state.qdd, "tau": state.tau, "t": np.array(state.t),
-            "multipliers": state.lam, **dict(zip(eq.internal, state.z)),
+            "multipliers": state.lam, **dict(zip(eq.internal, state.z)), **dict(zip(eq.modes, state.modes)),
         }  # fmt: skip
         for name, array in eq.system.inputs.items():
             if name not in arguments:

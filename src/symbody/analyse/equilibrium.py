@@ -223,7 +223,7 @@ def _record(
         residual=np.where(loose, force, 0.0),
         outcome=outcome,
         sentence=sentence,
-        states=dict(zip(balance.equations.internal, state.z.tolist())),
+        states=balance.inner(state),
         inputs=balance.numbers(state),
         parameters=balance.parameters,
         eigenvalues=np.zeros(0, dtype=complex) if found is None else found,
@@ -254,7 +254,7 @@ def _potential(balance: Balance, state: State) -> float:
     system = energy(balance.mech, preset="none", loops=False)
     node = system.outputs["potential"].item()
     given: dict[str, Any] = {"q": state.q, "t": state.t, "tau": state.tau, "qd": state.qd}
-    given |= dict(zip(balance.equations.internal, state.z))
+    given |= balance.inner(state)
     values: dict[Any, Any] = {}
     at = 0
     for name, symbols in system.inputs.items():

@@ -1,6 +1,6 @@
 """sb.inverse_kinematics: coordinates by which frames reach wanted places, within joint limits and with closed loops.
 
-Levenberg-Marquardt with generated frame Jacobians; damping by the squared error (Sugihara 2011) keeps it steady at
+Damped least squares with generated frame Jacobians; damping by the squared error (Sugihara 2011) keeps it steady at
 singular configurations and out of reach. Joint limits: coordinates at a bound leave the step (projected steps).
 Redundancy: afterwards q moves in the null space to the place nearest to q0.
 """
@@ -8,7 +8,7 @@ Redundancy: afterwards q moves in the null space to the place nearest to q0.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -19,12 +19,13 @@ from symbody.analyse.point_to_point import as_trajectory
 from symbody.analyse.sampled_motion import sampled_motion
 from symbody.errors import DefinitionError
 from symbody.model.coordinates import coordinate_labels, retract
+from symbody.model.least_squares import Directions, Point, Problem, Rules, least_squares
 from symbody.model.mechanism import Mechanism
 from symbody.simulation.outcome import Outcome
 from symbody.simulation.trajectory import Trajectory
 
-MOST_STEPS = 200
 LARGEST_TURN = 0.5  # rad or m in one step
+RULES = Rules(steps=200, damping=1e-2, least=1e-8, longest=LARGEST_TURN, stalled=1e-5)
 NEAREST_STEPS = 60  # of approaching q0 in the null space
 
 
@@ -183,47 +184,22 @@ def solve(
 def _descend(
     problem: Reaching, poses: Mapping[str, Pose], scale: np.ndarray, q: np.ndarray, tolerance: float
 ) -> tuple[np.ndarray, float, int]:
-    """(q, largest error, steps) of Levenberg-Marquardt with projected steps."""
-    damping, steps = 1e-2, 0
-    e, J = problem.errors(poses, q)
-    while steps < MOST_STEPS:
-        steps += 1
-        largest = float(np.abs(e).max(initial=0.0))
-        if largest < 0.01 * tolerance:
-            break
-        we, wJ = scale * e, scale[:, None] * J
-        cost = float(we @ we)
-        free = problem.free & ~problem.blocked(q, -wJ.T @ we)
-        for _ in range(12):
-            step = _step(wJ, we, free, damping * cost)
-            far = float(np.abs(step).max(initial=0.0))
-            step *= min(1.0, LARGEST_TURN / far) if far > 0 else 1.0
-            trial = problem.clipped(retract(problem.mech, q, step))
-            e_new, J_new = problem.errors(poses, trial)
-            cost_new = float((scale * e_new) @ (scale * e_new))
-            if cost_new < cost:
-                damping = max(damping / 10, 1e-8)
-                break
-            damping *= 10
-        else:
-            break
-        q, e, J = trial, e_new, J_new
-        if cost_new > (1 - 1e-5) * cost and largest > tolerance:
-            break  # a minimum that is not zero
-    return q, float(np.abs(e).max(initial=0.0)), steps
+    """(q, largest error, steps) of damped least squares; coordinates at a limit leave the steps."""
 
+    def at(q: np.ndarray) -> Point:
+        e, J = problem.errors(poses, q)
+        return Point(scale * e, lambda: scale[:, None] * J, e)
 
-def _step(J: np.ndarray, e: np.ndarray, free: np.ndarray, damping: float) -> np.ndarray:
-    """Minimiser of |J s + e|^2 + damping |s|^2 over the free velocities."""
-    out = np.zeros(J.shape[1])
-    A = J[:, free]
-    m, n = A.shape
-    tiny = damping + 1e-14 * float(np.abs(A).max(initial=0.0)) ** 2
-    if m <= n:
-        out[free] = -A.T @ np.linalg.solve(A @ A.T + tiny * np.eye(m), e)
-    else:
-        out[free] = -np.linalg.solve(A.T @ A + tiny * np.eye(n), A.T @ e)
-    return out
+    def directions(q: np.ndarray, point: Point) -> Directions:
+        free = problem.free & ~problem.blocked(q, -point.jacobian().T @ point.residual)
+        return Directions(np.eye(len(free))[:, free])
+
+    ways: Problem[np.ndarray] = Problem(
+        at, lambda q, step: problem.clipped(retract(problem.mech, q, step)), None, directions
+    )
+    least = float(scale.min(initial=1.0))
+    found = least_squares(ways, q, replace(RULES, tolerance=0.01 * tolerance * least, near=tolerance))
+    return found.x, float(np.abs(found.point.value).max(initial=0.0)), found.steps
 
 
 def _approach(

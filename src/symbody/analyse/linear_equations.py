@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,8 @@ class Equations:
     rows         names of the loop constraints that are closed; the System has the input multipliers then, and
                  the outputs h, J, G = d(J^T lam)/dq, and derivatives of their rates
     actuated     indices of the velocities whose efforts are inputs; driven: of those that are prescribed
+    modes        of force elements: inputs of the System that are held, no inputs of the linear model
+    starts       initial values of internal states and modes
     """
 
     system: System
@@ -46,6 +48,8 @@ class Equations:
     inputs: tuple[str, ...]
     internal: tuple[str, ...]
     outputs: tuple[str, ...]
+    modes: tuple[str, ...] = ()
+    starts: Mapping[str, float] = field(default_factory=dict)
     rows: tuple[str, ...] = ()
     rolling: tuple[bool, ...] = ()
     loops: tuple[str, ...] = ()  # cuts and couplings that the rows belong to
@@ -136,6 +140,8 @@ def linear_equations(
     system = _system(problem, {name: x for name, x in matrices.items() if x.size}, lam)
     return Equations(
         system, labels, tuple(actuated), tuple(driven), tuple(inputs), tuple(internal), tuple(chosen.names),
+        tuple(problem.modes),
+        {n: a.item().data.default or 0.0 for n, a in {**problem.states, **problem.modes}.items()},
         tuple(row.name for row in found), tuple(row.h is None for row in found),
         tuple(dict.fromkeys(row.loop for row in found)),
     )  # fmt: skip
@@ -232,7 +238,7 @@ def _parameter(problem: Problem, name: str) -> Node:
 def _system(problem: Problem, outputs: dict[str, Array], lam: Array) -> System:
     tree = problem.tree
     inputs: dict[str, Array] = {"q": tree.q, "qd": tree.qd, "qdd": tree.qdd, "tau": tree.tau}
-    inputs |= {**problem.inputs, **problem.states, "multipliers": lam}
+    inputs |= {**problem.inputs, **problem.states, **problem.modes, "multipliers": lam}
     nodes = [x for a in outputs.values() for x in a.flat]
     time = [s for s in free_symbols(nodes) if s.data.role == "time"]
     if time:

@@ -59,7 +59,7 @@ class Chooser:
         self.coordinates = {f"q.{n}": x for n, x in zip(coordinate_labels(tree.mechanism), tree.q)}
         own = [p for p in tree.mechanism.slots if p.plain]
         self.plain = {f"q.{labels[p.iv + k]}" for p in own for k in range(p.nv)}
-        self.signals = {n: x for given in (problem.inputs, problem.states) for n, x in _each(given)}
+        self.signals = {n: x for given in (problem.inputs, problem.states, problem.modes) for n, x in _each(given)}
         self.observed: dict[str, Any] = wrenches(tree).outputs if tree.mechanism.forces else {}
         self.found = Outputs()
 

@@ -22,7 +22,7 @@ from symbody.analyse.reduction import LinearClosure, constrained, is_well_placed
 from symbody.analyse.state_space import indices
 from symbody.derived.derived import derived_of
 from symbody.derived.kernels import quick_kernel
-from symbody.errors import ModelError, SolveError, SymbodyError
+from symbody.errors import ModelError, SolveError, SymbodyError, argument, word_argument
 from symbody.loops.assembly import assemble_keeping
 from symbody.loops.constraints import Constraints
 from symbody.loops.singular import say_singular, say_unsolved
@@ -64,7 +64,8 @@ def linearize(
                  is not, the efforts are those that the motion needs
     outputs      texts, see `linear_outputs`: "q", "p.<sensor>", "<element>_F", expressions; None: q and qd
     parameters   values in place of the defaults
-    states       values of internal states of force elements; zero where none is given
+    states       values of internal states of force elements in place of their initial ones, and of their modes, which
+                 are held: the linear model is that of the motion between events
     vary         parameters that count as inputs too, after all others
     driven       what becomes of driven joints: "held" (they follow their laws), "input" (the position of each is one
                  input, q.<label>, whose rates act too), or "parts" (q, qd, qdd of each as if they were three inputs)
@@ -91,7 +92,8 @@ def _switched(mech: Mechanism, inputs: Mapping[str, Any] | None, loops: Any) -> 
         if np.ndim(value) or float(value) not in (0.0, 1.0):
             raise ModelError(f"input 's_{name}' is {value!r}; expected 1 (the loop is closed) or 0 (open).")
     if loops != "closed":
-        raise ModelError(f"loops={loops!r} and inputs both say whether {', '.join(given)} is closed; leave one out.")
+        told = f" and inputs both say whether {', '.join(given)} is closed; leave one out."
+        raise ModelError(argument("loops", loops), told)
     rest = {n: v for n, v in (inputs or {}).items() if n not in named}
     return rest, [p.name for p in pieces if given.get(p.name, 1)]
 
@@ -108,8 +110,7 @@ class Linearizer:
         loops: Any = "closed",
         independent: Sequence[str] | None = None,
     ) -> None:
-        if driven not in DRIVEN:
-            raise ModelError(f"driven={driven!r}; expected one of {', '.join(map(repr, DRIVEN))}.")
+        word_argument("driven", driven, DRIVEN, error=ModelError)
         self.mech, self.driven = mech, driven
         self.equations = linear_equations(mech, outputs, vary, loops)
         self.vary = tuple(vary)
@@ -147,10 +148,10 @@ class Linearizer:
         tau, given = self._efforts(given)
         arguments: dict[str, Any] = {"q": q, "qd": qd, "qdd": np.zeros(mech.nv), "tau": np.zeros(mech.nv), "t": t}
         arguments["multipliers"] = np.zeros(len(eq.rows))
-        own = [n for n in eq.system.inputs if n not in (*arguments, *eq.internal)]
+        own = [n for n in eq.system.inputs if n not in (*arguments, *eq.internal, *eq.modes)]
         arguments |= split_inputs(given, {n: eq.system.inputs[n] for n in own}, "input", mech.name, effort_names(mech))
-        inner = {n: eq.system.inputs[n] for n in eq.internal if n in eq.system.inputs}
-        arguments |= split_inputs(states or {}, inner, "internal state", mech.name)
+        inner = {n: eq.system.inputs[n] for n in (*eq.internal, *eq.modes) if n in eq.system.inputs}
+        arguments |= split_inputs({**eq.starts, **(states or {})}, inner, "internal state", mech.name)
         notes = self._close(arguments, values, q0, qd0) if eq.rows else []
         if eq.rows:
             self._check_position(arguments, values)
@@ -176,7 +177,7 @@ class Linearizer:
         if eq.rows:
             residual = residual - found["J"].T @ arguments["multipliers"]
         u0 = [*tau[list(eq.actuated)]]
-        u0 += [x for name in eq.system.inputs if name in arguments and name not in _STANDARD + eq.internal
+        u0 += [x for name in eq.system.inputs if name in arguments and name not in (*_STANDARD, *eq.internal, *eq.modes)
                for x in np.ravel(arguments[name])]  # fmt: skip
         u0 += [float(values.get(name, mech.parameters[name].data.default)) for name in self.vary]
         linear = Linear(

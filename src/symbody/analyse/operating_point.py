@@ -83,8 +83,8 @@ def driven_motion(mech: Mechanism, t: float, parameters: Mapping[str, Any]) -> t
         if p.joint is None or p.mode != "driven":
             continue
         motion = prescribed(p.joint)
-        time = [s for s in free_symbols(p.joint.values) if s.data.role == "time"]
-        known: dict[Any, Any] = {**{n: v for n, v in values.items() if v is not None}, **dict.fromkeys(time, t)}
+        time = [s.data.name for s in free_symbols(p.joint.values) if s.data.role == "time"]
+        known = {**{n: v for n, v in values.items() if v is not None}, **dict.fromkeys(time, t)}
         for out, at, nodes in ((q, p.iq, motion.q), (qd, p.iv, motion.qd), (qdd, p.iv, motion.qdd)):
             out[at : at + len(nodes)] = [float(x) for x in evaluate(nodes, known)]
     return q, qd, qdd

@@ -36,6 +36,12 @@ def sensitivity_flow(flow: Flow, parameters: Sequence[str]) -> Flow:
                  (or a label, "q.shoulder"); `sensitivity_start` gives the first values
     Recorded quantities get theirs too, d_<quantity>_<name>. Guards come along: S is right until the first event.
     """
+    if flow.events is not None:
+        names = ", ".join(n for n in flow.events.outputs if "." not in n)
+        raise ModelError(
+            f"force elements of {flow.name} have events ({names}), which sensitivities do not pass. Hold the mode: "
+            "replace the element by the law of that mode."
+        )
     chosen = directions(flow, parameters)
     new = {d.name: _symbols(flow, d.name) for d in chosen}
     rates = _augmented(flow, flow.rates, new, chosen, dict(flow.rates.states))

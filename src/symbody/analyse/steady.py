@@ -1,4 +1,4 @@
-"""Solving chosen rows of a Balance for chosen columns: damped least squares, with names for what is left over."""
+"""Solving chosen rows of a Balance for chosen columns by least squares, with names for what is left over."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ import numpy as np
 from symbody.analyse.balance import Balance, State, Value
 from symbody.expr.evaluate import evaluate
 from symbody.model.coordinates import sliding
+from symbody.model.least_squares import Directions, Found, Point, Problem, Rules, least_squares, newton
 
-MOST_STEPS = 100
 LARGEST_TURN = 0.3  # rad, or m, that a coordinate moves in one step
 SLIGHT = 1e-3  # rad or m: springs count with the effort of so small a displacement
 SLIDE = 0.2  # m, where others turn by 1 rad
 # relative size of singular values that count as zero: nothing acts in those directions, so that they shall not move.
 # The second is for stiff mechanisms, where the first leaves a remainder
 FLAT = (1e-8, 1e-13)
+NEWTON = Rules(steps=100, trials=8, longest=LARGEST_TURN, flat=FLAT[0])
+DAMPED = Rules(
+    steps=100, trials=14, damping=1e-3, least=1e-9, most=1.0, longest=LARGEST_TURN, stalled=1e-6, flat=FLAT[0]
+)
 
 
 class Solved(Enum):
@@ -95,94 +99,34 @@ def _weights(balance: Balance, value: Value) -> np.ndarray:
 
 
 def descend(balance: Balance, task: Task, state: State) -> Ended:
-    """From one State by Newton's method; where that fails, by Levenberg-Marquardt."""
-    ended = _newton(balance, task, state, FLAT[0])
+    """From one State by Newton's method; where that fails, by damped least squares."""
+    problem = _problem(balance, task)
+    ended = _ended(newton(problem, state, replace(NEWTON, tolerance=1e-3 * task.tolerance)))
     if ended.largest < task.tolerance:
         return ended
-    ended = _descend(balance, task, state, FLAT[0])
-    return ended if ended.largest < task.tolerance else _descend(balance, task, ended.state, FLAT[1])
+    rules = replace(DAMPED, rounding=task.tolerance)
+    ended = _ended(least_squares(problem, state, rules))
+    if ended.largest < task.tolerance:
+        return ended
+    return _ended(least_squares(problem, ended.state, replace(rules, flat=FLAT[1])))
 
 
-def _newton(balance: Balance, task: Task, state: State, flat: float) -> Ended:
-    """Newton's method, shortened until the next correction is smaller: a test that no scaling of rows changes.
-
-    The natural monotonicity test of Deuflhard 2004, section 3.3. Directions in which nothing acts do not move.
-    """
-    value, steps = balance.at(state), 0
-    r = scaled(task, value)
-    turning = _coordinates(balance, task.columns)
-    while steps < MOST_STEPS and np.abs(r).max(initial=0.0) > 1e-3 * task.tolerance:
-        steps += 1
-        basis, groups = directions(balance, task, value)
-        J = value.jacobian[np.ix_(task.rows, task.columns)] / task.scale[:, None] @ basis
-        size = _sizes(J, groups)
-        inverse = np.linalg.pinv(J / size, rcond=flat)
-        correction = -inverse @ r
-        full = basis @ (correction / size)
-        far = np.abs(full[turning]).max(initial=0.0)
-        share = min(1.0, LARGEST_TURN / far) if far > 0 else 1.0
-        for _ in range(8):
-            trial = balance.moved(state, spread(balance, task.columns, share * full))
-            new = balance.at(trial)
-            r_new = scaled(task, new)
-            finite = bool(np.isfinite(r_new).all() and np.isfinite(new.jacobian).all())
-            if finite and np.linalg.norm(inverse @ r_new) <= (1 - share / 4) * np.linalg.norm(correction):
-                break
-            share /= 2
-        else:
-            break
-        state, value, r = trial, new, r_new
-    return Ended(state, value, r, steps)
-
-
-def _descend(balance: Balance, task: Task, state: State, flat: float) -> Ended:
-    """Levenberg-Marquardt with the squared residual as damping (Yamashita and Fukushima 2001)."""
-    value = balance.at(state)
-    r = scaled(task, value)
-    damping, steps = 1e-3, 0
-    turning = _coordinates(balance, task.columns)
-    while steps < MOST_STEPS:
-        steps += 1
+def _problem(balance: Balance, task: Task) -> Problem[State]:
+    def at(state: State) -> Point:
+        value = balance.at(state)
         J = value.jacobian[np.ix_(task.rows, task.columns)] / task.scale[:, None]
-        basis, groups = directions(balance, task, value)
-        cost = float(r @ r)
-        if cost == 0.0:
-            break
-        for _ in range(14):
-            step = basis @ damped_step(J @ basis, r, damping * min(cost, 1.0), groups, flat)
-            far = np.abs(step[turning]).max(initial=0.0)
-            step *= min(1.0, LARGEST_TURN / far) if far > 0 else 1.0
-            trial = balance.moved(state, spread(balance, task.columns, step))
-            new = balance.at(trial)
-            r_new = scaled(task, new)
-            if np.isfinite(r_new).all() and np.isfinite(new.jacobian).all() and float(r_new @ r_new) < cost:
-                damping = max(damping / 10, 1e-9)
-                break
-            damping *= 10
-        else:
-            break
-        state, value, r = trial, new, r_new
-        if np.abs(r).max() < task.tolerance and float(r @ r) > 0.01 * cost:
-            break  # rounding
-        if float(r @ r) > (1 - 1e-6) * cost:
-            break  # a minimum that is not zero
-    return Ended(state, value, r, steps)
+        return Point(scaled(task, value), lambda: J, value, bool(np.isfinite(value.jacobian).all()))
+
+    return Problem(
+        at,
+        lambda state, step: balance.moved(state, spread(balance, task.columns, step)),
+        _coordinates(balance, task.columns),
+        lambda state, point: Directions(*directions(balance, task, point.value)),
+    )
 
 
-def damped_step(J: np.ndarray, r: np.ndarray, damping: float, groups: np.ndarray, flat: float) -> np.ndarray:
-    """Minimiser of |J s + r|^2 + damping |D s|^2; of several the shortest. D: the largest column of each group."""
-    n, size = J.shape[1], _sizes(J, groups)
-    stacked = np.vstack([J / size, np.sqrt(damping) * np.eye(n)])
-    step: np.ndarray = np.linalg.lstsq(stacked, np.concatenate([-r, np.zeros(n)]), rcond=flat)[0] / size
-    return step
-
-
-def _sizes(J: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """(columns,) the largest column of each group."""
-    norms = np.linalg.norm(J, axis=0)
-    out = np.array([norms[groups == g].max() for g in groups])
-    out[out == 0] = 1.0
-    return out
+def _ended(found: Found[State]) -> Ended:
+    return Ended(found.x, found.point.value, found.point.residual, found.steps)
 
 
 def scaled(task: Task, value: Value) -> np.ndarray:

@@ -284,7 +284,7 @@ def _record(balance: Balance, task: Task, ended: Ended, tried: int, columns: Map
         remainder=ended.largest,
         multipliers=state.lam,
         inputs=balance.numbers(state),
-        states=dict(zip(balance.equations.internal, state.z.tolist())),
+        states=balance.inner(state),
         parameters={**balance.parameters, **dict(zip(balance.vary, state.vary.tolist()))},
         t=state.t,
         model=mech.name,

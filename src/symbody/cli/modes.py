@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from symbody.cli.common import AS_JSON, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0, load_model, print_json, sentences
+from symbody.cli.common import load_model, print_json
 from symbody.cli.files import PAGES, check_target
-from symbody.cli.linearize import EQUILIBRIUM, INPUT, linear_model
+from symbody.cli.linearize import linear_model
+from symbody.cli.options import AS_JSON, EQUILIBRIUM, INPUT, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0
 from symbody.errors import ModelError, NameLookupError, nearest
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 KINDS = ("auto", "undamped", "damped")
 
 
-@sentences
 def modes(
     model: MODEL,
     q0: Q0 = None,

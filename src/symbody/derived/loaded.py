@@ -16,6 +16,7 @@ from symbody.expr.walk import quiet_collector
 from symbody.formalisms import triples as t3
 from symbody.formalisms.forces import wrenches as act
 from symbody.formalisms.tree import Tree
+from symbody.library.force_element import Event
 from symbody.loops.constraints import Constraints, constraints
 from symbody.system.names import identifier
 
@@ -25,6 +26,7 @@ class Loaded:
     """A Tree whose Links carry the forces of all elements.
 
     inputs, states   of force elements and of wrenches from outside: name -> symbols; derivatives: of the states
+    modes, events    of force elements, see `Wrenches`
     units            name of an input or state -> unit
     found            constraints of the loops, in the same Graph; None: they were not asked for
     """
@@ -33,6 +35,8 @@ class Loaded:
     inputs: dict[str, Array] = field(default_factory=dict)
     states: dict[str, Array] = field(default_factory=dict)
     derivatives: dict[str, Any] = field(default_factory=dict)
+    modes: dict[str, Array] = field(default_factory=dict)
+    events: dict[str, Event] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
     found: Constraints | None = None
 
@@ -58,6 +62,8 @@ def loaded(tree: Tree, wrenches: Sequence[str] = ()) -> Loaded:
             dict(found.inputs),
             dict(found.states),
             dict(found.derivatives),
+            dict(found.modes),
+            dict(found.events),
             {n: u for n, u in found.units.items() if n not in found.outputs},
         )
     for body in wrenches:

@@ -87,18 +87,40 @@ def carried(value: Any, made: Mapping[Node, Node], known: dict[int, Any]) -> Any
         new = {carried(k, made, known): carried(x, made, known) for k, x in value.items()}
     elif is_dataclass(value) and not isinstance(value, type):
         new = _record(value, made, known)
-    elif isinstance(value, FunctionType) and value.__closure__:
-        raise ExpressionError(f"{value.__qualname__} may hide nodes of a Graph that is copied; expected a record.")
+    elif isinstance(value, FunctionType) and _holds(value, known):
+        raise ExpressionError(f"{value.__qualname__} hides nodes of a Graph that is copied; expected a record.")
     known[id(value)] = new
     return new
 
 
+def _holds(value: Any, known: Mapping[int, Any]) -> bool:
+    """Whether a value holds a node, or an object that something else stands for."""
+    kind = value.__class__
+    if kind is Node:
+        return True
+    if id(value) in known:
+        return known[id(value)] is not value
+    if isinstance(value, (tuple, list)):
+        return any(_holds(x, known) for x in value)
+    if kind is dict:
+        return any(_holds(x, known) for pair in value.items() for x in pair)
+    if isinstance(value, np.ndarray):
+        return value.dtype == object and any(_holds(x, known) for x in value.flat)
+    if isinstance(value, FunctionType):
+        return any(
+            _holds(cell.cell_contents, known) for cell in value.__closure__ or () if cell.cell_contents is not value
+        )
+    return is_dataclass(value) and any(_holds(getattr(value, f.name), known) for f in fields(value))
+
+
 def _record(value: Any, made: Mapping[Node, Node], known: dict[int, Any]) -> Any:
-    """A dataclass of the same fields; values that were computed from them later are left behind."""
-    parts = {f.name: carried(getattr(value, f.name), made, known) for f in fields(value)}
-    if all(parts[name] is getattr(value, name) for name in parts):
+    """A dataclass of the same fields; values that were computed from them later are left behind.
+
+    One that holds no node, such as the row of a table, stays the object that it is.
+    """
+    if not _holds(value, known):
         return value
     new = object.__new__(value.__class__)
-    for name, part in parts.items():
-        object.__setattr__(new, name, part)
+    for f in fields(value):
+        object.__setattr__(new, f.name, carried(getattr(value, f.name), made, known))
     return new

@@ -64,6 +64,10 @@ def restore(graph: Graph, op: str, args: tuple[Node, ...], data: Any) -> Node:
             raise ValueError(f"{op} of {len(args)} arguments")
         # the row's own text, so that `op is ...` holds for nodes that were read from a file
         return function_node(row.name, args)
+    if op not in (SCALE, POW, RESULT, ALIAS, TABLE):
+        raise ValueError(
+            f"unknown operation {op!r}. A function that was added has to be added again: symbody.extend.add_function"
+        )
     if len(args) != 1:
         raise ValueError(f"{op} of {len(args)} operands")
     if op == SCALE:
@@ -78,11 +82,7 @@ def restore(graph: Graph, op: str, args: tuple[Node, ...], data: Any) -> Node:
         return graph.intern(RESULT, args, data, flags)
     if op == ALIAS:
         return graph.intern(ALIAS, args, data, flags)
-    if op == TABLE:
-        return graph.intern(TABLE, args, data, flags)
-    raise ValueError(
-        f"unknown operation {op!r}. If it is a function that was added, add its row first: symbody.extend.add_function"
-    )
+    return graph.intern(TABLE, args, data, flags)
 
 
 def _symbol(graph: Graph, data: Symbol) -> Node:

@@ -11,7 +11,6 @@ elastic part of a contact or tyre; inputs, given forces and functions of the use
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from symbody.expr.arrays import is_zero, matmul
@@ -21,33 +20,15 @@ from symbody.formalisms import triples as t3
 from symbody.formalisms.kinematics import kinematic_map
 from symbody.formalisms.tree import Tree
 from symbody.library import contact
-from symbody.library.scalar import apply, maximum, smooth_positive, sqrt
-
-
-@dataclass(frozen=True, eq=False)
-class Account:
-    """Energy stored (J), power given by sources and power lost (W)."""
-
-    stored: Any = 0
-    given: Any = 0
-    lost: Any = 0
+from symbody.library.force_element import Account
+from symbody.library.scalar import smooth_positive
+from symbody.library.springs import ramp_energy
 
 
 def total(accounts: Iterable[Account]) -> Account:
     """The sum of Accounts."""
     rows = list(accounts)
     return Account(*(t3.total(getattr(a, name) for a in rows) for name in ("stored", "given", "lost")))
-
-
-def ramp_energy(x: Any, width: Any = 0) -> Any:
-    """Integral of max(x, 0), or with a width of `smooth_positive`: (x^2 + x s + width^2 asinh(x / width)) / 4.
-
-    s = sqrt(x^2 + width^2). The slope in x is the ramp itself, so this is the energy of a one-sided unit spring.
-    """
-    if is_zero(width):
-        return maximum(x, 0) ** 2 / 2
-    s = sqrt(x * x + width * width)
-    return (x * x + x * s + width * width * apply("asinh", x / width)) / 4
 
 
 def contact_energy(depth: Any, stiffness: Any, width: Any = 0) -> Any:

@@ -3,54 +3,96 @@
     found = wrenches(tree)
     tree.wrenches = found.links        for Newton-Euler and the formalisms built on it
 
-`ELEMENTS` has the function of each kind of `model.force_kinds`. Signs: link forces push their points apart when
-positive; tyre forces stand in ISO axes.
+Kinds are the rows of `library.force_elements`. Signs: link forces push their points apart when positive; tyre forces
+stand in ISO axes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
 
 from symbody.expr.arrays import zeros
-from symbody.formalisms import link_forces, point_forces, tyres
+from symbody.formalisms import triples as t3
+from symbody.formalisms.link_forces import measure, push_apart
 from symbody.formalisms.tree import Tree
 from symbody.formalisms.wrenches import Element, Wrenches, elements
-from symbody.model.force_kinds import check_force
+from symbody.library.force_element import Effect, ForceElement
+from symbody.model.force_kinds import carrying_joint, check_force
 from symbody.model.mechanism import Force
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of force element: what it does, and whether it needs the world motion of its points."""
-
-    act: Callable[[Element], None]
-    moving: bool = False
-
-
-ELEMENTS: dict[str, Kind] = {
-    "spring_damper": Kind(link_forces.spring_damper),
-    "actuator": Kind(link_forces.actuator),
-    "link": Kind(link_forces.link_input),
-    "point_force": Kind(point_forces.point_force, True),
-    "wrench": Kind(point_forces.wrench, True),
-    "contact": Kind(point_forces.contact_point, True),
-    "tyre": Kind(tyres.tyre, True),
-    "wheel": Kind(tyres.wheel_input, True),
-    "external": Kind(point_forces.external, True),
-    "joint": Kind(point_forces.joint),
-}
-
-
 def wrenches(tree: Tree, forces: Sequence[Force] | None = None) -> Wrenches:
-    """What the force elements of the Tree's Mechanism (or those given) do to its Links."""
-    forces = tree.mechanism.forces if forces is None else forces
-    for f in forces:
+    """What the force elements of the Tree's Mechanism (or those given, which are checked) do to its Links."""
+    for f in forces or ():
         check_force(f, tree.mechanism)
     out = Wrenches(tree, efforts=zeros(len(tree.qd)))
-    # an external link (two points) needs no world motion
-    moving = {f.name for f in forces if ELEMENTS[f.kind].moving and len(f.points) == 1}
     with tree.graph:
-        for element in elements(tree, forces, moving, out):
-            ELEMENTS[element.force.kind].act(element)
+        for element in elements(tree, tree.mechanism.forces if forces is None else forces, out):
+            _act(element)
     return out
+
+
+@cache
+def law_of(row: ForceElement) -> Callable[[Any], Effect | None]:
+    """The law of a row; one that is named as module:function is imported."""
+    if not isinstance(row.law, str):
+        return row.law
+    module, _, name = row.law.partition(":")
+    found: Callable[[Any], Effect | None] = getattr(import_module(module), name)
+    return found
+
+
+def _act(element: Element) -> None:
+    """Measure the place of an element, ask its law, and put the effect on the Links."""
+    law, act = law_of(element.row), _PLACES[element.where]
+    if isinstance(element.row.law, str):
+        law(element)  # it acts by itself
+    else:
+        act(element, law)
+
+
+def _on_joint(element: Element, law: Callable[[Any], Any]) -> None:
+    tree = element.tree
+    joint = carrying_joint(element.force, tree.mechanism)
+    slot = next(s for s in tree.mechanism.slots if s.joint is joint)
+    element.x, element.v, element.length_unit = tree.q[slot.iq], tree.qd[slot.iv], slot.units[0]
+    effect: Effect = law(element)
+    _keep(element, effect)
+    element.observe("F", effect.force)
+    element.wrenches.efforts[slot.iv] = t3.plus(element.wrenches.efforts[slot.iv], effect.force)
+
+
+def _on_link(element: Element, law: Callable[[Any], Any]) -> None:
+    line = measure(element)
+    element.x, element.v = line.Z, line.Zd
+    effect: Effect = law(element)
+    element.observe("F", effect.force, "N")
+    push_apart(element, line, effect.force)
+    _keep(element, effect)
+
+
+def _at_point(element: Element, law: Callable[[Any], Any]) -> None:
+    effect: Effect = law(element)
+    force, moment = t3.triple(effect.force), t3.triple(effect.moment)
+    for axis, value in zip("xyz", force):
+        element.observe(f"F{axis}", value, "N")
+    element.push_world(force, moment)
+    _keep(element, effect)
+
+
+def _keep(element: Element, effect: Effect) -> None:
+    """What an effect adds besides its force."""
+    element.rates(effect.rates)
+    element.happens(effect.events)
+    element.account(effect.account)
+
+
+_PLACES: dict[str, Callable[[Element, Callable[[Any], Any]], None]] = {
+    "joint": _on_joint,
+    "link": _on_link,
+    "point": _at_point,
+    "wheel": _at_point,
+}

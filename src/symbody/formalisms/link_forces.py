@@ -16,15 +16,12 @@ from typing import Any
 
 from symbody.expr.functions import call
 from symbody.formalisms import triples as t3
-from symbody.formalisms.accounts import Account
 from symbody.formalisms.frames import Frame, common_ancestor, path
 from symbody.formalisms.link_motion import own_twist
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.tree import Link, Tree
 from symbody.formalisms.triples import Vec
 from symbody.formalisms.wrenches import Element
-from symbody.library import actuators, springs
-from symbody.library.scalar import maximum, minimum
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,68 +127,3 @@ def measure(element: Element) -> Distance:
     element.observe("Z", line.Z, "m")
     element.observe("Zd", line.Zd, "m/s")
     return line
-
-
-def finish(element: Element, line: Distance, force: Any) -> None:
-    element.observe("F", force, "N")
-    push_apart(element, line, force)
-
-
-def finish_source(element: Element, line: Distance, force: Any) -> None:
-    """The same of a force that comes from outside: its power is given."""
-    finish(element, line, force)
-    element.account(lambda: Account(given=t3.times(force, line.Zd)))
-
-
-def spring_damper(element: Element) -> None:
-    """stiffness (N/m), damping (N s/m), length (free, m); law: linear, cubic (stiffness3, N/m^3), pull, push.
-
-    Observed: Z, Zd, F, and the stored energy E.
-    """
-    line = measure(element)
-    law = element.option("law", tuple(springs.LAWS))
-    numbers = {"stiffness": element.value("stiffness", 0), "length": element.value("length", 0)}
-    if law == "cubic":
-        numbers["cubic"] = element.value("stiffness3")
-    # a rope stores nothing while it is slack, a buffer nothing while it is free
-    bounded = {"pull": maximum, "push": minimum}.get(law, lambda Z, _: Z)
-    energy = springs.energy(bounded(line.Z, numbers["length"]), **numbers)
-    element.observe("E", energy, "J")
-    force = springs.LAWS[law](line.Z, line.Zd, damping=element.value("damping", 0), **numbers)
-    finish(element, line, force)
-
-    def account() -> Account:
-        spring = springs.LAWS[law](line.Z, line.Zd, damping=0, **numbers)
-        return Account(stored=energy, lost=t3.times(t3.minus(spring, force), line.Zd))
-
-    element.account(account)
-
-
-def actuator(element: Element) -> None:
-    """An input u_<name>: the force gain * u, through a first-order lag where a time_constant (s) is given.
-
-    limit (N) bounds the force softly: limit * tanh(F / limit).
-    """
-    line = measure(element)
-    finish_source(element, line, driven(element))
-
-
-def driven(element: Element) -> Any:
-    """Effort of an actuator from its input, with the internal state x_<name> of a lag."""
-    u = element.wrenches.input(f"u_{element.name}")
-    effort = element.value("gain", 1) * u
-    if element.given("time_constant"):
-        x = element.wrenches.state(f"x_{element.name}", "N")
-        element.wrenches.derivatives[f"x_{element.name}"] = actuators.first_order(
-            x, effort, element.value("time_constant")
-        )
-        effort = x
-    if element.given("limit"):
-        effort = actuators.soft_limit(effort, element.value("limit"))
-    return effort
-
-
-def link_input(element: Element) -> None:
-    """A link whose force is the input F_<name>: a law that somebody else computes from Z and Zd."""
-    line = measure(element)
-    finish_source(element, line, element.wrenches.input(f"F_{element.name}", unit="N"))

@@ -8,6 +8,8 @@ from typing import Any
 
 from symbody.expr.arrays import matmul, norm_squared, transpose
 from symbody.expr.derivative import jacobian
+from symbody.expr.evaluate import transplant
+from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.model.joints import has_quaternion
@@ -25,11 +27,12 @@ class Prescribed:
 
 
 def prescribed(joint: Joint, laws: Sequence[Node] | None = None) -> Prescribed:
-    """The motion of a driven joint by its `values`, or by these laws instead of them (the same in another Graph).
+    """The motion of a driven joint by these laws: its `values` in the Graph that is meant; None: in one of its own.
 
     The laws of a quaternion may have any length but zero: it is scaled to 1.
     """
-    laws = list(joint.values if laws is None else laws)
+    # nothing is written into the Graph of the Mechanism: later programs would depend on it
+    laws = list(transplant(joint.values, {}, Graph(joint.name)) if laws is None else laws)
     with laws[0].graph:
         if not has_quaternion(joint):
             q, qd = laws, rates(laws)

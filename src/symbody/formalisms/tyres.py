@@ -6,23 +6,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from symbody.errors import nearest
 from symbody.expr.functions import call
 from symbody.formalisms import triples as t3
-from symbody.formalisms.accounts import Account, contact_account, rate_along_motion
+from symbody.formalisms.accounts import contact_account, rate_along_motion
 from symbody.formalisms.kinematics import column
 from symbody.formalisms.wheel import Contact, Sliding, on_ground, sliding
 from symbody.formalisms.wrenches import Element
 from symbody.library import contact, grounds
 from symbody.library.actuators import first_order
+from symbody.library.force_element import Account
 from symbody.library.linear_tyre import linear_tyre
 from symbody.library.magic_formula import magic_formula
 from symbody.library.magic_formula_data import CAR_TYRE, NAMES, SYMMETRIC_TYRE, MagicFormula
+from symbody.library.point_elements import LINEAR_TYRE
 
-LINEAR = ("slip_stiffness", "cornering_stiffness", "camber_stiffness", "trail", "rolling_resistance", "friction")
 SETS = {"car": CAR_TYRE, "symmetric": SYMMETRIC_TYRE}
-SLOWEST = 0.1  # m/s: below it slips fade, as the quotient of two small speeds means nothing
-GROUNDS = ("flat", "slope", "sinusoid", "profile")
 
 
 def tyre(element: Element) -> None:
@@ -35,7 +33,7 @@ def tyre(element: Element) -> None:
     external        (Fx, Fy, Fz, Mx, My, Mz) = function(penetration, slip angle, camber, slip, penetration rate, t)
     relaxation_x, relaxation_y (m): the slips follow over these lengths of travel; states x_<name>_slip, x_<name>_side.
     """
-    law = element.option("law", ("linear", "magic_formula", "external"))
+    law = element.option("law")
     record = _record(element) if law == "magic_formula" else None
     place, slide = wheel_contact(element)
     kappa = _relaxed(element, slide, "x", "slip", slide.kappa)
@@ -48,7 +46,7 @@ def tyre(element: Element) -> None:
     else:
         Fz = _load(element, depth, slide, record)
         if record is None:
-            numbers = element.coefficients(LINEAR)
+            numbers = element.coefficients(LINEAR_TYRE)
             Fx, Fy, Mx, My, Mz = linear_tyre(
                 Fz, kappa, call("atan", alpha), place.camber, radius=place.radius, **numbers
             )
@@ -64,7 +62,7 @@ def tyre(element: Element) -> None:
         if law == "external":
             return Account(given=power)
         rate = _penetration_rate(element, place, slide, depth, record)
-        return contact_account(depth, rate, _stiffness(element, record), element.value("width", 0), power)
+        return contact_account(depth, rate, _stiffness(element, record), element.value("width"), power)
 
     element.account(account)
 
@@ -73,9 +71,8 @@ def _relaxed(element: Element, slide: Sliding, axis: str, name: str, slip: Any) 
     """A slip, or the state that follows it: x' = |v_x| / length (slip - x) (Pacejka 2012, section 7.2)."""
     if not element.given(f"relaxation_{axis}"):
         return slip
-    state = f"x_{element.name}_{name}"
-    x = element.wrenches.state(state)
-    element.wrenches.derivatives[state] = first_order(x, slip, element.value(f"relaxation_{axis}") / slide.travel)
+    x = element.state(name)
+    element.rates({name: first_order(x, slip, element.value(f"relaxation_{axis}") / slide.travel)})
     return x
 
 
@@ -90,10 +87,10 @@ def wheel_input(element: Element) -> None:
 def wheel_contact(element: Element) -> tuple[Contact, Sliding]:
     """Geometry and sliding of the wheel, observed: slip, slip angle, camber, radius, velocities."""
     m = element.motions[0]
-    axis = element.option("axle", ("y", "x", "z"))
+    axis = element.option("axle")
     axle = column(m.rotation, "xyz".index(axis))
     place = on_ground(m.position, axle, ground_of(element), element.tree.graph, element.name)
-    slide = sliding(place, m.velocity, m.omega, element.value("slowest", SLOWEST))
+    slide = sliding(place, m.velocity, m.omega, element.value("slowest"))
     for name, value, unit in (
         ("slip", slide.kappa, ""), ("slip_angle", slide.slip_angle, "rad"), ("camber", place.camber, "rad"),
         ("radius", place.radius, "m"), ("sliding_x", slide.along, "m/s"), ("sliding_y", slide.across, "m/s"),
@@ -150,17 +147,14 @@ def _stiffness(element: Element, record: MagicFormula | None) -> Any:
 def _load(element: Element, depth: Any, slide: Sliding, record: MagicFormula | None) -> Any:
     """Normal force of the road, N."""
     damping = element.value("damping", 0 if record is None else record.VERTICAL_DAMPING)
-    return contact.normal_force(depth, -slide.lift, _stiffness(element, record), damping, element.value("width", 0))
+    return contact.normal_force(depth, -slide.lift, _stiffness(element, record), damping, element.value("width"))
 
 
 def _record(element: Element) -> MagicFormula:
     given = element.force.values.get("tyre", "car")
     if not isinstance(given, MagicFormula):
-        given = SETS[element.option("tyre", tuple(SETS))]
+        given = SETS[element.option("tyre")]
     own = element.coefficients(NAMES)
-    for name in element.force.values:
-        if name.isupper() and name not in NAMES:
-            raise element.fault(f"has no use for {name!r}. {nearest(name, NAMES)}")
     if element.given("radius"):
         own.setdefault("UNLOADED_RADIUS", element.value("radius"))
     return replace(given, **own)
@@ -177,19 +171,16 @@ def ground_of(element: Element) -> grounds.Ground:
         return given
     if callable(given):
         return grounds.Ground(given)
-    kind = element.option("ground", GROUNDS)
+    kind = element.option("ground")
     v = element.value
     if kind == "flat":
-        return grounds.flat(v("height", 0))
+        return grounds.flat(v("height"))
     if kind == "slope":
-        return grounds.slope(v("slope_x", 0), v("slope_y", 0), v("height", 0))
+        return grounds.slope(v("slope_x"), v("slope_y"), v("height"))
     if kind == "sinusoid":
-        return grounds.sinusoid(v("amplitude"), v("wavelength"), v("phase", 0), v("heading", 0), v("height", 0))
+        return grounds.sinusoid(v("amplitude"), v("wavelength"), v("phase"), v("heading"), v("height"))
     return grounds.profile(_numbers(element, "positions"), _numbers(element, "heights"))
 
 
 def _numbers(element: Element, name: str) -> list[float]:
-    given = element.force.values.get(name)
-    if given is None or isinstance(given, str):
-        raise element.fault(f"has {name} {given!r}; expected a list of numbers.")
-    return [float(getattr(v, "data", v)) for v in given]
+    return [float(getattr(v, "data", v)) for v in element.force.values.get(name, ())]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, nearest
+from symbody.errors import ModelError
 from symbody.expr.arrays import Array, zeros
 from symbody.expr.external import External
 from symbody.expr.functions import extern
@@ -23,6 +23,8 @@ from symbody.formalisms.points import frame_of, to_frame, world_motions
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.tree import Tree
 from symbody.formalisms.triples import Vec
+from symbody.library.force_element import Event, ForceElement
+from symbody.library.force_elements import FORCE_ELEMENTS
 from symbody.model.mechanism import Force
 from symbody.model.pieces import identifier
 
@@ -35,6 +37,8 @@ class Wrenches:
     efforts      (nv,) efforts of elements that act on joints, N m or N; they add to tau
     inputs       name -> symbols of role input
     states       name -> symbols of role state; derivatives: name -> their time derivatives
+    modes        name -> symbols of role input, numbers that only events change; a symbol's default is its initial value
+    events       name -> what happens where a guard crosses zero; resets by the names of states and modes
     outputs      name -> observed nodes: <element>_Z, <element>_F ...; units: name -> unit
     accounts     energies and powers of the elements, made when `account` asks for them
     """
@@ -45,6 +49,8 @@ class Wrenches:
     inputs: dict[str, Array] = field(default_factory=dict)
     states: dict[str, Array] = field(default_factory=dict)
     derivatives: dict[str, Array] = field(default_factory=dict)
+    modes: dict[str, Array] = field(default_factory=dict)
+    events: dict[str, Event] = field(default_factory=dict)
     outputs: dict[str, Any] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
     accounts: list[Callable[[], Account]] = field(default_factory=list)
@@ -75,10 +81,18 @@ class Wrenches:
         self.units[name] = unit
         return made[0] if size is None else tuple(made)
 
-    def state(self, name: str, unit: str = "") -> Node:
+    def state(self, name: str, unit: str = "", start: float = 0.0) -> Node:
         """A new internal state; its derivative goes to `derivatives`."""
-        symbol = self.tree.graph.symbol(name, "state", unit=unit)
-        self.states[name] = scalar(symbol)
+        return self._held(self.states, name, "state", unit, start)
+
+    def mode(self, name: str, start: float = 0.0) -> Node:
+        """A new mode."""
+        return self._held(self.modes, name, "input", "", start)
+
+    def _held(self, group: dict[str, Array], name: str, role: str, unit: str, start: float) -> Node:
+        more = {"default": start} if start else {}  # zero is what is meant where there is none
+        symbol = self.tree.graph.symbol(name, role, unit=unit, **more)
+        group[name] = scalar(symbol)
         self.units[name] = unit
         return symbol
 
@@ -101,12 +115,33 @@ def scalar(node: Any) -> Array:
 
 @dataclass(eq=False)
 class Element:
-    """A Force record on its Tree: values as nodes of the Tree's Graph, points as Frames."""
+    """A Force record on its Tree: values as nodes of the Tree's Graph, points as Frames; the Place that laws see.
+
+    Values were checked when the Mechanism was made; here they are read.
+
+    where    joint, link, point or wheel
+    x, v     of a joint or link: displacement and its rate
+    """
 
     force: Force
     wrenches: Wrenches
     frames: tuple[Frame, ...]
     motions: tuple[Motion, ...] = ()  # world motions of the frames, for elements that ask for them
+    x: Any = None
+    v: Any = None
+    length_unit: str = "m"
+
+    @cached_property
+    def row(self) -> ForceElement:
+        return FORCE_ELEMENTS[self.force.kind]
+
+    @cached_property
+    def where(self) -> str:
+        return self.row.place_of(self.force.points, self.force.values)
+
+    @cached_property
+    def _fields(self) -> dict[str, Any]:
+        return self.row.fields_for(self.force.values)
 
     @property
     def name(self) -> str:
@@ -121,33 +156,83 @@ class Element:
     def time(self) -> Node:
         return self.tree.graph.symbol("t", "time")
 
+    @property
+    def position(self) -> Vec:
+        return self.motions[0].position
+
+    @property
+    def velocity(self) -> Vec:
+        return self.motions[0].velocity
+
+    @property
+    def omega(self) -> Vec:
+        return self.motions[0].omega
+
+    @property
+    def rotation(self) -> t3.Mat:
+        turn = self.motions[0].rotation
+        return turn if turn is not None else t3.tensor([t3.along(k, 1) for k in range(3)])
+
+    def unit(self, text: str) -> str:
+        """A unit of the row at this place."""
+        return text.format(x=self.length_unit, F="N" if self.length_unit == "m" else "N m")
+
     def value(self, name: str, default: Any = None) -> Any:
-        """A number of the element as a node; the default where it is not given, an error if there is none."""
+        """A number of the element as a node; where it is not given, the default here or that of the row."""
         given = self.force.values.get(name)
-        if given is None:
-            if default is None:
-                raise self.fault(f"has no {name!r}. {nearest(name, self.force.values)}")
-            return default
-        if not isinstance(given, (Node, int, float)) or isinstance(given, bool):
-            raise self.fault(f"has {name} {given!r}; expected a number or an expression.")
-        return self.tree.node(given)
+        if given is not None:
+            return self.tree.node(given)
+        return self._fields[name].default if default is None else default
 
     def given(self, name: str) -> bool:
         return self.force.values.get(name) is not None
 
-    def values(self, name: str, size: int) -> tuple[Any, ...]:
+    def values(self, name: str) -> tuple[Any, ...]:
         """Several numbers of the element as nodes."""
-        given = self.force.values.get(name)
-        if not isinstance(given, (Sequence, np.ndarray)) or isinstance(given, str) or len(given) != size:
-            raise self.fault(f"has {name} {given!r}; expected a list of {size} numbers.")
-        return tuple(self.tree.node(v) for v in given)
+        return tuple(self.tree.node(v) for v in self.force.values.get(name, ()))
 
-    def option(self, name: str, choices: Sequence[str]) -> str:
-        """A text among the choices; the first is the default."""
-        given = self.force.values.get(name, choices[0])
-        if given not in choices:
-            raise self.fault(f"has {name} {given!r}; expected one of {', '.join(choices)}.")
-        return str(given)
+    def option(self, name: str) -> str:
+        """A word of the element; the first one that its row lists where none is given."""
+        given = self.force.values.get(name)
+        return str(self._fields[name].words[0] if given is None else given)
+
+    def state(self, name: str = "") -> Node:
+        """A state that the row declares; its rate is part of the Effect."""
+        declared = self.row.states[name]
+        return self.wrenches.state(self.full("x", name), self.unit(declared.unit), declared.start)
+
+    def mode(self, name: str = "") -> Node:
+        """A mode that the row declares."""
+        return self.wrenches.mode(self.full("m", name), self.row.modes[name].start)
+
+    def input(self, letter: str, unit: str = "") -> Node:
+        """A new input <letter>_<element>."""
+        node: Node = self.wrenches.input(self.full(letter), unit=unit)
+        return node
+
+    def full(self, letter: str, name: str = "") -> str:
+        """Name of an input, state or mode of the element among those of the System."""
+        return f"{letter}_{self.name}_{name}" if name else f"{letter}_{self.name}"
+
+    def happens(self, events: Mapping[str, Event]) -> None:
+        """Events of the element, with the names of its states and modes in full."""
+        if set(events) != set(self.row.events):
+            raise self.fault(f"has the events {sorted(events)}; its row declares {sorted(self.row.events)}.")
+        for name, event in events.items():
+            reset = {self.full("x" if n in self.row.states else "m", n): x for n, x in event.reset.items()}
+            unknown = [n for n in reset if n not in self.wrenches.states and n not in self.wrenches.modes]
+            if unknown:
+                raise self.fault(f"has the event {name!r} that sets {', '.join(unknown)}, no state or mode of its own.")
+            self.wrenches.events[f"{self.name}_{name}"] = replace(event, reset=reset)
+
+    def rates(self, rates: Mapping[str, Any]) -> None:
+        """Rates of the states that the law asked for."""
+        for name, rate in rates.items():
+            self.wrenches.derivatives[self.full("x", name)] = rate
+        own = [self.full("x", n) for n in self.row.states]
+        missing = [n for n in own if n in self.wrenches.states and n not in self.wrenches.derivatives]
+        if missing:
+            raise self.fault(f"has a law without rates for {', '.join(missing)}; expected one for every state.")
 
     def coefficients(self, names: Iterable[str]) -> dict[str, Any]:
         """Those of the named numbers that the element gives."""
@@ -160,10 +245,8 @@ class Element:
             result = extern(function, *arguments)
         elif isinstance(function, str):
             result = parse(function, dict(names), self.tree.graph, strict=True)
-        elif callable(function):
-            result = function(*arguments)
         else:
-            raise self.fault(f"has function {function!r}; expected an External, a Python function or a text.")
+            result = function(*arguments)
         values = list(result) if isinstance(result, (list, tuple)) else [result]
         if len(values) not in sizes:
             expected = " or ".join(map(str, sizes))
@@ -201,10 +284,10 @@ class Element:
         )
 
 
-def elements(tree: Tree, forces: Sequence[Force], moving: Collection[str], into: Wrenches) -> list[Element]:
-    """The Elements of Force records; those whose names are in `moving` get world motions, found in one pass for all."""
+def elements(tree: Tree, forces: Sequence[Force], into: Wrenches) -> list[Element]:
+    """The Elements of Force records; those at points and wheels get world motions, found in one pass for all."""
     made = [Element(f, into, tuple(frame_of(tree, p) for p in f.points)) for f in forces]
-    movers = [e for e in made if e.force.name in moving]
+    movers = [e for e in made if e.where in ("point", "wheel")]
     found = iter(world_motions(tree, [f for e in movers for f in e.frames], order=1))
     for e in movers:
         e.motions = tuple(next(found) for _ in e.frames)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from symbody.expr.arrays import is_zero
-from symbody.library.scalar import maximum, minimum, select, smooth_positive
+from symbody.library.scalar import apply, maximum, minimum, select, smooth_positive, sqrt
 
 
 def spring_damper(Z: Any, Zd: Any, stiffness: Any, damping: Any = 0, length: Any = 0) -> Any:
@@ -49,6 +49,17 @@ def energy(Z: Any, stiffness: Any, length: Any = 0, cubic: Any = 0) -> Any:
     """Energy stored in the spring, J: stiffness d^2/2 + cubic d^4/4, d = Z - length."""
     d2 = (Z - length) ** 2
     return (stiffness / 2 + cubic / 4 * d2) * d2
+
+
+def ramp_energy(x: Any, width: Any = 0) -> Any:
+    """Integral of max(x, 0), or with a width of `smooth_positive`: (x^2 + x s + width^2 asinh(x / width)) / 4.
+
+    s = sqrt(x^2 + width^2). The slope in x is the ramp itself, so this is the energy of a one-sided unit spring.
+    """
+    if is_zero(width):
+        return maximum(x, 0) ** 2 / 2
+    s = sqrt(x * x + width * width)
+    return (x * x + x * s + width * width * apply("asinh", x / width)) / 4
 
 
 LAWS: dict[str, Callable[..., Any]] = {"linear": spring_damper, "cubic": cubic_spring, "pull": rope, "push": buffer}

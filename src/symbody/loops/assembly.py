@@ -1,13 +1,13 @@
 """Assembly: coordinates that close all loops, from a rough guess.
 
-Levenberg-Marquardt with the squared residual as damping: it converges quadratically even where constraints are
-redundant and J has no full rank (Yamashita and Fukushima 2001). If the guess leads nowhere, others around it are tried.
+Damped least squares (`model/least_squares.py`), which converges quadratically even where constraints are redundant and
+J has no full rank. If the guess leads nowhere, others around it are tried.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,14 +23,13 @@ from symbody.loops.numeric import Numeric
 from symbody.loops.open_loops import say_open
 from symbody.model.coordinates import parts, retract, sliding, velocity_owners, with_mode
 from symbody.model.joint_limits import joint_limits
+from symbody.model.least_squares import Point, Problem, Rules, least_squares
 from symbody.model.mechanism import Mechanism
 
-MOST_STEPS = 60
-LARGEST_TURN = 0.7  # rad in one step
+RULES = Rules(steps=60, damping=1.0, longest=0.7, stalled=1e-3, near=1e-8)
 NEAR = 0.3  # rad: how far from the assembled configuration samples start
 FARTHEST, AWAY = 1.5, 1e-4  # rad: where they start at most, and how far from it they must end
 STRIDE, WALK = 0.15, 6  # rad of the fastest joint in one step of a walk, and how many
-STALLED = 1e-3  # relative decrease below which a start is given up
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,41 +97,17 @@ def assemble_keeping(
 
 
 def close(numeric: Numeric, q: np.ndarray, free: Sequence[int], tolerance: float = 1e-12) -> Attempt:
-    """Levenberg-Marquardt from one start, over the velocities in `free`."""
+    """Damped least squares from one start, over the velocities in `free`."""
     mechanism, columns = numeric.tree.mechanism, list(free)
-    turning = np.array([not p.motion.is_slide for p in parts(mechanism) for _ in p.velocities])[columns]
-    h = numeric.h(q)
-    damping = 1.0
-    for _ in range(MOST_STEPS):
-        if np.abs(h).max(initial=0.0) < tolerance:
-            break
-        J = numeric.J(q)[:, columns]
-        cost = float(h @ h)
-        for _ in range(12):
-            step = _damped_step(J, h, damping * cost, turning)
-            trial = retract(mechanism, q, _spread(step, columns, mechanism.nv))
-            h_trial = numeric.h(trial)
-            if float(h_trial @ h_trial) < cost:
-                damping = max(damping / 10, 1e-12)
-                break
-            damping *= 10
-        else:
-            break  # no descent: a minimum that is not zero
-        stalled = float(h_trial @ h_trial) > (1 - STALLED) * cost
-        q, h = trial, h_trial
-        if stalled and cost > 1e-16:
-            break
-    flipped = tuple(int(i) for i in np.flatnonzero(numeric.sides(q) < 0))
-    return Attempt(q, h, bool(np.abs(h).max(initial=0.0) < tolerance) and not flipped, flipped)
-
-
-def _damped_step(J: np.ndarray, h: np.ndarray, damping: float, turning: np.ndarray) -> np.ndarray:
-    """Minimiser of |J s + h|^2 + damping |s|^2, shortened so that no joint turns far."""
-    n = J.shape[1]
-    stacked = np.vstack([J, np.sqrt(damping) * np.eye(n)])
-    step: np.ndarray = np.linalg.lstsq(stacked, np.concatenate([-h, np.zeros(n)]), rcond=None)[0]
-    largest = float(np.abs(step[turning]).max(initial=0.0))
-    return step if largest <= LARGEST_TURN else step * (LARGEST_TURN / largest)
+    turning = np.array([not p.motion.is_slide for p in parts(mechanism) for _ in p.velocities], dtype=bool)[columns]
+    problem: Problem[np.ndarray] = Problem(
+        lambda at: Point(numeric.h(at), lambda: numeric.J(at)[:, columns]),
+        lambda at, step: retract(mechanism, at, _spread(step, columns, mechanism.nv)),
+        turning,
+    )
+    found = least_squares(problem, q, replace(RULES, tolerance=tolerance))
+    flipped = tuple(int(i) for i in np.flatnonzero(numeric.sides(found.x) < 0))
+    return Attempt(found.x, found.point.residual, found.point.largest < tolerance and not flipped, flipped)
 
 
 def _spread(step: np.ndarray, columns: list[int], nv: int) -> np.ndarray:

@@ -140,12 +140,14 @@ class Builder:
         shapes: Sequence[Shape] = (),
         origin: str = "",
         physical: bool = True,
+        coordinates: str = "",
     ) -> Builder:
         """A rigid body: mass (kg), com (3,) m, inertia about the com in body axes (kg m^2).
 
         inertia: 0 | 3 (diagonal) | 6 [Ixx, Ixy, Iyy, Ixz, Iyz, Izz] | 3 x 3. frames: name -> position (3,), or
         {"position":, "rotation":}, or Placement. "auto" makes m_<name>, c_<name>x.., I_<name>xx.., p_<name>_<frame>x..
         With `physical=False` a published tensor that no rigid body has is taken as it is.
+        coordinates: name of a motion of the table that the body itself owns, see `Body`.
         """
         self._check_name("body", name, self._bodies, origin)
         if name == WORLD:
@@ -164,6 +166,7 @@ class Builder:
             tuple(shapes),
             origin,
             physical,
+            coordinates,
         )
         return self
 
@@ -297,24 +300,25 @@ class Builder:
         self,
         name: str,
         kind: str,
-        points: Sequence[Any],
+        points: Sequence[Any] = (),
         values: Mapping[str, Any] | None = None,
         origin: str = "",
         **more: Any,
     ) -> Builder:
-        """A force element: `kind` names a law of the library, points are bodies or (body, frame).
+        """A force element: `kind` names a row of the library, points are bodies or (body, frame).
 
-        values (and further named arguments): parameters of the law. Numbers, expressions and lists of them become
-        nodes; "auto" makes <key>_<name>; a name that is no parameter stays a text.
+        On a joint: joint=its name, and no points. values (and further named arguments): parameters of the law. Numbers,
+        expressions and lists of them become nodes; "auto" makes <key>_<name>; a name that is no parameter stays a text.
         """
         self._check_name("force", name, self._forces, origin)
         owner, tag = f"force {name!r}", identifier(name)
-        if not isinstance(points, (list, tuple)) or not points:
+        named = {**(values or {}), **more}
+        if not isinstance(points, (list, tuple)) or not (points or named.get("joint")):
             raise fault(place(origin, "points"), f"{owner} has points {shown(points)}; expected a list of them.")
         given = {}
-        for key, value in {**(values or {}), **more}.items():
-            if key == "function" and isinstance(value, str):
-                given[key] = value  # its names are those of the law: Z, Zd, t
+        for key, value in named.items():
+            if key in ("function", "joint") and isinstance(value, str):
+                given[key] = value  # the names in a function are those of the law: Z, Zd, t
                 continue
             number = self._numbers(place(origin, key))
             given[key] = pieces.force_value(value, number, self.names, f"{key} of {owner}", f"{key}_{tag}")

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError
+from symbody.errors import DefinitionError, NameLookupError, nearest
 from symbody.expr.arrays import Array, identity, matmul, skew, transpose, zeros
 from symbody.model.pose import from_z
 from symbody.spatial.quaternion import conjugate, matrix_from_quaternion, multiply, normalise, rate_map, velocity_map
@@ -80,6 +80,10 @@ class Motion:
     retracted: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
     apart: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
     key: str = ""
+
+    def __reduce__(self) -> Any:
+        """Travels by its name: the same row is there, or must be added there."""
+        return motion_named, (self.name,)
 
     # -- sizes and questions
 
@@ -200,7 +204,7 @@ def pose_along(motion: Motion, direction: Any, pitch: float, q: Any) -> tuple[np
     unit length; None for a motion that has none."""
     align = np.eye(3) if direction is None else from_z(np.asarray(direction, dtype=float))
     assert align is not None  # unit length
-    turn, shift = motion.pose(motion.normalise(q), Setting(2, pitch))
+    turn, shift = motion.pose(motion.normalise(q), Setting(0 if direction is None else 2, pitch))
     rotation = np.eye(3) if turn is None else align @ np.asarray(turn, dtype=float) @ align.T
     return rotation, align @ np.asarray(shift, dtype=float)
 
@@ -357,6 +361,16 @@ FREE = Motion(
 
 _table: dict[str, Motion] = {row.name: row for row in (TURN, SLIDE, SCREW, BALL, FREE)}
 MOTIONS: Mapping[str, Motion] = MappingProxyType(_table)
+
+
+def motion_named(name: str) -> Motion:
+    """The row of a name."""
+    if name not in _table:
+        raise NameLookupError(
+            f"there is no motion {name!r} here. {nearest(name, _table)} One that was added in another process must be "
+            "added in this one too: symbody.extend.add_motion."
+        )
+    return _table[name]
 
 
 def add_motion(row: Motion) -> Motion:

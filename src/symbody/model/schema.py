@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from symbody.library.force_elements import FORCE_ELEMENTS
 from symbody.model.couplings import COUPLING_KINDS
-from symbody.model.force_kinds import FORCE_KINDS
 from symbody.model.joints import KINDS
 from symbody.model.pieces import CUT_ROWS
 from symbody.model.placing import AXES
@@ -86,6 +86,7 @@ PIECES: dict[str, Schema] = {
         "com": _vector("centre of mass in the body frame, m"),
         "inertia": {"$ref": "#/$defs/inertia"},
         "physical": _flag("false: take an inertia tensor that no rigid body has as it is"),
+        "coordinates": _text("a motion of the table that the body itself owns; see docs/extending.md"),
         "frames": _named("frame", "frames fixed to the body: a position, or position and rotation"),
         "shapes": {"type": "array", "items": {"$ref": "#/$defs/shape"}, "description": "what the body looks like"},
     }),
@@ -153,10 +154,11 @@ PIECES: dict[str, Schema] = {
         "switched": _flag("as of a cut"),
     }, ("expression",)),
     "force": _some({
-        "kind": _choice(FORCE_KINDS, "; ".join(f"{name}: {kind.text}" for name, kind in FORCE_KINDS.items())),
-        "points": {"type": "array", "minItems": 1, "description": "bodies or body.frame"},
+        "kind": _choice(FORCE_ELEMENTS, "; ".join(f"{row.kind}: {row.about}" for row in FORCE_ELEMENTS.values())),
+        "points": {"type": "array", "description": "bodies or body.frame; none where a joint is named"},
+        "joint": _text("on which it acts, of elements that act on joints"),
         "values": {"type": "object", "description": "parameters of the law; they may stand beside kind too"},
-    }, ("kind", "points"), more=True),
+    }, ("kind",), more=True),
     "sensor": _some({"body": _text("that carries it"), "frame": _text("of the body")}, ("body",)),
 }  # fmt: skip
 

@@ -35,6 +35,7 @@ from symbody.model.mechanism import (
     Placement,
     Sensor,
 )
+from symbody.model.motions import MOTIONS
 from symbody.model.numbers import numbers_of, value_of
 from symbody.model.origin import fault, place, shown
 
@@ -125,6 +126,14 @@ def _collections(mechanism: Mechanism) -> None:
 
 
 def _distinct(mechanism: Mechanism) -> None:
+    joints = {j.name for j in mechanism.joints}
+    for body in mechanism.bodies:
+        if body.coordinates and body.name in joints:
+            raise fault(
+                body.origin,
+                f"body {body.name!r} owns coordinates, and a joint has the same name, which their labels would share; "
+                "expected another name of one of them.",
+            )
     for what in PIECES:
         pieces = getattr(mechanism, what)
         for name, count in Counter(p.name for p in pieces).items():
@@ -211,6 +220,11 @@ def _body(body: Body, given: Given = DEFAULTS) -> None:
     tensor = numbers_of(body.inertia, given)
     if tensor is not None:
         _inertia(tensor.reshape(-1, 3, 3), body.physical, owner, place(at, "inertia"))
+    if body.coordinates and body.coordinates not in MOTIONS:
+        raise fault(
+            place(at, "coordinates"),
+            f"{owner} has coordinates {shown(body.coordinates)}; expected a motion: {', '.join(MOTIONS)}.",
+        )
     for name, frame in body.frames.items():
         if not isinstance(name, str) or not name or "." in name:
             raise fault(place(at, "frames"), f"{owner} has a frame called {name!r}; expected a text without a dot.")

@@ -220,7 +220,7 @@ def _body(builder: Builder, name: str, value: Any, origin: Origin) -> None:
     shapes = data.get("shapes")
     if shapes is not None and not isinstance(shapes, List):
         raise fault(place(origin, "shapes"), f"shapes of body {name!r} are {shown(shapes)}; expected a list.")
-    given = _given(data, ("mass", "com", "inertia", "physical"))
+    given = _given(data, ("mass", "com", "inertia", "physical", "coordinates"))
     made = [_shape(builder, s, f"a shape of body {name!r}", place(origin, "shapes")) for s in shapes or ()]
     builder.body(name, **given, frames=frames, shapes=made, origin=origin)
 
@@ -297,7 +297,7 @@ def _force(builder: Builder, name: str, value: Any, origin: Origin) -> None:
     if inner is not None:
         file = str(origin).rpartition(":")[0]
         origin = Origin(str(origin), {**origin.fields, **_places(inner, file)})
-    builder.force(name, data["kind"], data["points"], values, origin)
+    builder.force(name, data["kind"], data.get("points") or (), values, origin)
 
 
 def _sensor(builder: Builder, name: str, value: Any, origin: Origin) -> None:

@@ -84,6 +84,8 @@ def _body(body: Body) -> Lines:
         yield f"inertia: {_inertia(body.inertia)}"
     if not body.physical:
         yield "physical: false"
+    if body.coordinates:
+        yield f"coordinates: {_text(body.coordinates)}"
     if body.frames:
         yield "frames:"
         for name, frame in body.frames.items():
@@ -185,7 +187,8 @@ def _coupling(coupling: Coupling) -> Lines:
 
 def _force(force: Force) -> Lines:
     yield f"kind: {_text(force.kind)}"
-    yield f"points: {_value(force.points)}"
+    if force.points:
+        yield f"points: {_value(force.points)}"
     for key, value in force.values.items():
         if not isinstance(value, (Node, bool, str, tuple, type(None))):
             raise ModelError(

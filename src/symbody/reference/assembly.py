@@ -75,6 +75,8 @@ def described(closures: Closures, q: Array, t: float = 0.0) -> Positions:
     if not len(q):
         return Positions(q, np.zeros(0, dtype=int), np.zeros(0))
     values = singular_values(closures, q, t)
+    if not values.shape[1]:  # all loops are open
+        return Positions(q, np.zeros(len(q), dtype=int), np.ones(len(q)))
     share = values / np.maximum(values[:, :1], 1e-300)
     rank = np.sum(share > NONZERO, axis=-1)
     undecided = np.any((share > ZERO) & (share <= NONZERO), axis=-1)

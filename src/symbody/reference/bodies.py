@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -43,10 +44,18 @@ class Part:
 
 
 class Model:
-    """A Mechanism with numbers for its parameters: Parts in the order of the joints, parents first."""
+    """A Mechanism with numbers for its parameters: Parts in the order of the joints, parents first.
 
-    def __init__(self, mechanism: Mechanism, values: Mapping[str, float] | None = None) -> None:
-        self.mechanism = mechanism
+    foreign: rows of force elements by kind that are not transcribed here; their laws are called as they are
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        values: Mapping[str, float] | None = None,
+        foreign: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.mechanism, self.foreign = mechanism, dict(foreign or {})
         self.number = Numbers(values or {})
         self.places: Places = places_of(mechanism)
         self.nq, self.nv = self.places.nq, self.places.nv

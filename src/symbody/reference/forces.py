@@ -11,7 +11,7 @@ from symbody.errors import ModelError
 from symbody.reference import jets
 from symbody.reference.expressions import power
 from symbody.reference.jets import Array, Jet, dot
-from symbody.reference.loads import Element, Loads
+from symbody.reference.loads import Element, ForeignPlace, Loads
 from symbody.reference.wheels import contact, ramp, tyre, wheel
 
 if TYPE_CHECKING:
@@ -27,9 +27,13 @@ def loads(motion: Motion) -> Loads:
 
     out = Loads(zero(bodies, 6), zero(bodies), zero(bodies), zero(motion.model.nv), zero(), zero(), zero(), zero())
     for force in motion.model.mechanism.forces:
-        if force.kind not in KINDS:
+        element = Element(motion, force, out)
+        if force.kind in KINDS:
+            KINDS[force.kind](element)
+        elif force.kind in motion.model.foreign:
+            foreign(element)
+        else:
             raise ModelError(f"the reference does not know the kind {force.kind!r} of force {force.name!r}.")
-        KINDS[force.kind](Element(motion, force, out))
     return out
 
 
@@ -141,6 +145,114 @@ def outside(element: Element) -> None:
     element.give(element.push(0, values[:, :3], moment))
 
 
+# -- with memory, on a joint or between two points
+
+
+def along_a_line(element: Element) -> tuple[Jet, Callable[[Array], None]]:
+    """(displacement with its rate, what puts a force there)."""
+    if len(element.force.points) == 2 and not element.has("joint"):
+        z, direction = distance(element)
+        return z, lambda force: along(element, direction, force)
+    iq, iv = _coordinate(element)
+
+    def act(effort: Array) -> None:
+        element.show("F", effort)
+        element.effort(iv, effort)
+
+    return Jet(element.motion.q[:, iq], element.motion.qd[:, iv]), act
+
+
+def bristles(element: Element) -> None:
+    """Dahl's friction and LuGre: the share 1 - sigma z sign(v) / limit of the motion bends them."""
+    x, act = along_a_line(element)
+    v, z = x.x1, element.input(f"x_{element.name}_z")
+    sigma, level, viscous = element.number("stiffness"), element.number("level"), 0.0
+    limit, damping = np.full_like(v, level), np.zeros_like(v)
+    if element.force.kind == "lugre":
+        top, speed = element.number("breakaway"), element.number("speed")
+        limit = level * (1 - np.exp(-((v / speed) ** 2))) + top * np.exp(-((v / speed) ** 2))
+        damping = damping + element.number("damping", 0.0)
+        viscous = element.number("coefficient", 0.0)
+        if element.has("damping_speed"):
+            damping = damping / np.exp((v / element.number("damping_speed")) ** 2)
+    bend = v * (1 - np.sign(v) * sigma * z / limit)
+    element.into.rates[f"x_{element.name}_z"] = bend
+    element.store(Jet(0.5 * sigma * z**2, sigma * z * bend))
+    act(-sigma * z - damping * bend - viscous * v)
+
+
+def stiction(element: Element) -> None:
+    x, act = along_a_line(element)
+    v, z, way = x.x1, element.input(f"x_{element.name}_z"), element.input(f"m_{element.name}")
+    sigma, held = element.number("stiffness"), np.round(way) == 0
+    bend = np.where(held, v, 0.0)
+    element.into.rates[f"x_{element.name}_z"] = bend
+    element.store(Jet(0.5 * sigma * z**2, sigma * z * bend))
+    level, top = element.number("level"), element.number("breakaway")
+    name, to = element.name, np.sign(z)
+    # a guard that its mode has no use for is held off zero
+    element.into.events |= {
+        f"guard_{name}_breaks": np.where(held, np.abs(sigma * z) - top, -top),
+        f"reset_{name}_breaks_m_{name}": to,
+        f"reset_{name}_breaks_x_{name}_z": to * (level / sigma),
+        f"guard_{name}_sticks": np.where(held, 1.0, v * way),
+        f"reset_{name}_sticks_m_{name}": 0 * v,
+    }  # fmt: skip
+    sliding = level * way + element.number("coefficient", 0.0) * v
+    act(-np.where(held, sigma * z + element.number("damping", 0.0) * v, sliding))
+
+
+def maxwell(element: Element) -> None:
+    x, act = along_a_line(element)
+    k, c, beside = element.number("stiffness"), element.number("damping"), element.number("parallel", 0.0)
+    z = element.input(f"x_{element.name}_z")
+    stretch = x - element.number("length", 0.0)
+    creep = k / c * (stretch.x - z)
+    element.into.rates[f"x_{element.name}_z"] = creep
+    energy = power(stretch - Jet(z, creep), 2) * (k / 2) + power(stretch, 2) * (beside / 2)
+    element.store(energy)
+    element.show("E", energy.x)
+    act(-k * (stretch.x - z) - beside * stretch.x)
+
+
+# -- kinds without a transcription
+
+
+def foreign(element: Element) -> None:
+    """A law that is called as it is, at a place of the reference's own kinematics; its account of energy is believed.
+
+    The certificate names it, and judges its account by the power balance.
+    """
+    place, n = ForeignPlace(element), element.motion.count
+    if place.where == "point":
+        effect = place.row.law(place)
+        force, moment = (
+            np.stack([np.broadcast_to(x, (n,)) for x in v], axis=-1) for v in (effect.force, effect.moment)
+        )
+        for axis, k in zip("xyz", range(3)):
+            element.show(f"F{axis}", force[:, k])
+        done = element.push(0, force, moment)
+    else:
+        place.displacement, act = along_a_line(element)
+        effect = place.row.law(place)
+        force = np.broadcast_to(effect.force, (n,))
+        act(force)
+        done = force * place.v
+    for name, rate in effect.rates.items():
+        element.into.rates[place.full("x", name)] = np.broadcast_to(rate, (n,))
+    for name, event in effect.events.items():
+        own = f"{element.name}_{name}"
+        element.into.events[f"guard_{own}"] = np.broadcast_to(event.guard, (n,))
+        for target, value in event.reset.items():
+            letter = "x" if target in place.row.states else "m"
+            element.into.events[f"reset_{own}_{place.full(letter, target)}"] = np.broadcast_to(value, (n,))
+    account = effect.account()
+    element.into.stored += account.stored
+    element.into.storing += account.given - account.lost - done
+    element.give(account.given)
+    element.into.foreign.append(element.force.name)
+
+
 # -- on joints
 
 
@@ -206,4 +318,8 @@ KINDS: dict[str, Callable[[Element], Any]] = {
     "wheel": wheel,
     "external": outside,
     "joint": joint,
+    "dahl": bristles,
+    "lugre": bristles,
+    "stiction": stiction,
+    "maxwell": maxwell,
 }

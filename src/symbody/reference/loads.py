@@ -30,6 +30,7 @@ class Loads:
     efforts    (n, nv) on joints
     stored, storing   energy J and its rate W; given: power of sources, W; throughput: all powers, unsigned
     rates      time derivatives of states; observed: what elements show, by name
+    events     guard_<event> of elements, and what states and modes become: reset_<event>_<state>
     foreign    laws of the user, which are taken as they are
     """
 
@@ -43,6 +44,7 @@ class Loads:
     throughput: Array
     rates: dict[str, Array] = field(default_factory=dict)
     observed: dict[str, Array] = field(default_factory=dict)
+    events: dict[str, Array] = field(default_factory=dict)
     foreign: list[str] = field(default_factory=list)
 
 
@@ -153,3 +155,68 @@ class Element:
             jet = self.motion.model.number.jet(x, values) if isinstance(x, Node) else constant(float(x), self.zero)
             out.append(np.broadcast_to(jet.x, (n,)))
         return out
+
+
+class ForeignPlace:
+    """What a law without a transcription sees: numbers of its element and motions, as arrays (n,) over the states."""
+
+    def __init__(self, element: Element) -> None:
+        self.element, self.displacement = element, element.zero
+        self.row = element.motion.model.foreign[element.force.kind]
+        self.where: str = self.row.place_of(element.force.points, element.force.values)
+
+    @property
+    def x(self) -> Array:
+        return self.displacement.x
+
+    @property
+    def v(self) -> Array:
+        return self.displacement.x1
+
+    @property
+    def position(self) -> list[Array]:
+        return list(self.element.points[0].position.x.T)
+
+    @property
+    def velocity(self) -> list[Array]:
+        return list(self.element.points[0].position.x1.T)
+
+    @property
+    def omega(self) -> list[Array]:
+        return list(self.element.points[0].omega.T)
+
+    @property
+    def rotation(self) -> list[list[Array]]:
+        turn = self.element.points[0].rotation.x
+        return [[turn[:, i, j] for j in range(3)] for i in range(3)]
+
+    @property
+    def time(self) -> float:
+        return float(np.asarray(self.element.motion.t))
+
+    def value(self, name: str) -> Any:
+        return self.element.number(name) if self.element.has(name) else self._field(name).default
+
+    def given(self, name: str) -> bool:
+        return self.element.has(name)
+
+    def option(self, name: str) -> str:
+        return self.element.word(name, self._field(name).words[0])
+
+    def _field(self, name: str) -> Any:
+        return self.row.fields_for(self.element.force.values)[name]
+
+    def full(self, letter: str, name: str = "") -> str:
+        return f"{letter}_{self.element.name}_{name}" if name else f"{letter}_{self.element.name}"
+
+    def state(self, name: str = "") -> Array:
+        return self.element.input(self.full("x", name))
+
+    def mode(self, name: str = "") -> Array:
+        return self.element.input(self.full("m", name))
+
+    def input(self, letter: str, unit: str = "") -> Array:
+        return self.element.input(self.full(letter))
+
+    def observe(self, name: str, value: Array, unit: str = "") -> None:
+        self.element.show(name, value)

@@ -15,6 +15,7 @@ import numpy as np
 from symbody.expr.evaluate import evaluate
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
+from symbody.library.force_elements import FORCE_ELEMENTS
 from symbody.model.coordinates import has_coordinates
 from symbody.model.drawing.curves import outline
 from symbody.model.drawing.poses import body_poses
@@ -255,7 +256,11 @@ def _shifted(point: np.ndarray) -> np.ndarray:
 def _wheel_radius(mechanism: Mechanism, body: Body, values: Mapping[Node, float]) -> float:
     """Radius of the tyre that the body carries, m; 0 if it has none."""
     for force in mechanism.forces:
-        if force.kind == "tyre" and force.points[0][0] == body.name and "radius" in force.values:
+        if (
+            FORCE_ELEMENTS[force.kind].drawing == "wheel"
+            and force.points[0][0] == body.name
+            and "radius" in force.values
+        ):
             return float(_numbers(force.values["radius"], values))
     return 0.0
 

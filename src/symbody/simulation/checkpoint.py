@@ -16,7 +16,7 @@ from symbody.errors import DefinitionError, FormatError, NameLookupError, Symbod
 from symbody.expr.external import External
 from symbody.simulation.array_file import checksum, npz_bytes, read_arrays
 from symbody.simulation.connect import Connected, Inside, Line, numeric_function
-from symbody.simulation.events import Prepared, When
+from symbody.simulation.events import Prepared, When, element_events
 from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
 from symbody.simulation.inputs import Constant, Control, Feedback, OfTime, Source, Table, function_source
@@ -92,7 +92,7 @@ def _meta(session: Session, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         "spacing": sampling.spacing,
         "lines": [_line(line, i, arrays) for i, line in enumerate(session.connected.lines)],
         "inside": [_inside(one) for one in session.connected.inside],
-        "events": None if prepared is None else [_rule(rule) for rule in prepared.events],
+        "events": None if prepared is None else [_rule(rule, flow) for rule in prepared.events],
         "switches": [] if prepared is None else list(prepared.switches),
         "happened": [[e.t, e.name, e.text] for e in session.events],
         "t": session.t,
@@ -138,8 +138,10 @@ def _inside(one: Inside) -> dict[str, Any]:
     }
 
 
-def _rule(rule: When) -> dict[str, Any]:
-    """An event as texts and numbers."""
+def _rule(rule: When, flow: Flow) -> dict[str, Any]:
+    """An event as texts and numbers; one of a force element is part of the Flow, and named only."""
+    if flow.events is not None and rule.name in flow.events.outputs:
+        return {"element": rule.name}
     return {
         "name": rule.name,
         "guard": _text(rule.guard, rule.name),
@@ -213,6 +215,10 @@ def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
         raise ValueError(f"it goes on at {at!r} s after {samples!r} of {len(t)} samples")
     if events.__class__ is not int or not 0 <= events <= len(meta["happened"]):
         raise ValueError(f"it goes on after {events!r} of {len(meta['happened'])} events")
+    if not all(isinstance(n, str) and _is_number(v) for n, v in meta["statistics"].items()):
+        raise ValueError(f"statistics {meta['statistics']}")
+    if not all(isinstance(note, str) for note in meta["notes"]):
+        raise ValueError("notes that are no texts")
     # what is recorded up to the anchor is what the sampling asks for
     due = Sampling(meta["spacing"], arrays.get("instants")).times(start, at, settings["step"])
     if abs(len(due) - samples) > 1 + len(meta["happened"]):
@@ -282,6 +288,7 @@ def _session(
     flow = Flow(**systems, **texts, start=_part(arrays, "start"))
     lines = tuple(_line_again(data, i, arrays, functions, where) for i, data in enumerate(meta["lines"]))
     connected = Connected(flow, lines, np.array(arrays["defaults"]), inside)
+    _check_shapes(flow, connected, arrays)
     sampling = Sampling(meta["spacing"], arrays.get("instants"))
     parameters = {n: a if a.ndim else float(a) for n, a in _part(arrays, "parameter").items()}
     settings = Settings(**meta["settings"], sampling=sampling, parameters=parameters)
@@ -307,9 +314,48 @@ def _session(
         look.down, look.up = np.array(arrays["look.down"]), np.array(arrays["look.up"])
         session.lookout = look
     rules = meta["events"]
-    prepared = None if rules is None else Prepared(flow, tuple(When(**r) for r in rules), tuple(meta["switches"]))
+    prepared = None
+    if rules is not None:
+        own = {rule.name: rule for rule in element_events(flow)}
+        made = tuple(own[r["element"]] if "element" in r else When(**r) for r in rules)
+        prepared = Prepared(flow, made, tuple(meta["switches"]))
     finish(session, prepared)
     return session
+
+
+def _check_shapes(flow: Flow, connected: Connected, arrays: Mapping[str, np.ndarray]) -> None:
+    """ValueError where the numbers of a run do not have the sizes of its equations."""
+    size = sum(flow.rates.inputs[n].size for n in flow.states)
+    now, log = arrays["x_now"], arrays["log_u"]
+    batch = now.shape[:-1]
+    signals = sum(len(line.columns) for line in connected.lines)
+    expected = {
+        "x_now": (*batch, size),
+        "anchor_x": (*batch, size),
+        "x": (*batch, len(arrays["t"]), size),
+        "defaults": arrays["defaults"].shape[:1],
+        "log_t": log.shape[:1],
+        "feed.log": (),
+        "feed.held": log.shape[1:],
+    }
+    for name, shape in expected.items():
+        if arrays[name].shape != shape:
+            raise ValueError(f"{name} has the shape {arrays[name].shape}; expected {shape}")
+    if (
+        len(log) < 1
+        or log.ndim not in (2, 3)
+        or log.shape[-1] != len(arrays["defaults"])
+        or len(arrays["defaults"]) < signals
+    ):
+        raise ValueError(f"signals of shape {log.shape}")
+    if not 1 <= int(arrays["feed.log"]) <= len(log):
+        raise ValueError(f"a place {int(arrays['feed.log'])} among {len(log)} signals")
+    for name, start in flow.start.items():
+        if name in flow.rates.inputs and np.shape(start) not in ((), flow.rates.inputs[name].shape):
+            raise ValueError(f"start.{name} has the shape {np.shape(start)}")
+    for name, rate in flow.rated.items():
+        if not isinstance(name, str) or rate not in flow.rates.outputs:
+            raise ValueError(f"{name!r} is the rate {rate!r}")
 
 
 def _segment_again(

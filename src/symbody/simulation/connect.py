@@ -276,7 +276,7 @@ class _Connecting:
             outputs = {n: outputs.get(n, a) for n, a in {**self.states, **self.extra_states}.items()}
         return System(
             system.name, inputs={**inputs, **rated}, outputs=outputs, states=states,
-            units={n: u for n, u in system.units.items() if n in outputs or n in inputs},
+            units={n: u for n, u in system.units.items() if n in outputs or n in inputs}, modes=system.modes,
         )  # fmt: skip
 
 

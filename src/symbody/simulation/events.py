@@ -142,6 +142,21 @@ def system_events(system: System) -> list[When]:
     return out
 
 
+def element_events(flow: Flow) -> list[When]:
+    """The events of a Flow's force elements, over the symbols of its rates."""
+    if flow.events is None:
+        return []
+    resets: dict[str, dict[str, Any]] = {n: {} for n in flow.events.outputs if "." not in n}
+    for key, value in flow.events.outputs.items():
+        name, dot, target = key.partition(".")
+        if dot:
+            resets[name][target] = value.item()
+    return [
+        When(name, flow.events.outputs[name].item(), int(flow.events.modes[f"{name}.direction"]), reset)
+        for name, reset in resets.items()
+    ]
+
+
 def with_switches(flow: Flow, names: Sequence[str]) -> Flow:
     """The Flow with some signals as states of rate zero, after its own states."""
     rates = flow.rates

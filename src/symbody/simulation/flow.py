@@ -24,6 +24,8 @@ class Flow:
     second      pairs (positions, velocities) of state names, for methods that treat the two differently;
                 the rate of the positions depends on time and on these two states alone
     guards      System of one output "guard" (ng,), same inputs: an event happens where an element crosses zero; or None
+    events      same inputs -> guards <event> and values <event>.<state> that states or signals take there, of force
+                elements; directions stand in its modes as <event>.direction; or None
     labels      name of a state, signal or recorded quantity -> one label for each of its components
     units       likewise -> one unit for each component, or a single one for all
     rated       name under which a rate is recorded (qdd) -> the rate; `record` may read them as further inputs
@@ -41,6 +43,7 @@ class Flow:
     project: System | None = None
     record: System | None = None
     guards: System | None = None
+    events: System | None = None
     second: tuple[tuple[str, str], ...] = ()
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     units: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
@@ -79,8 +82,9 @@ class Flow:
 
     @property
     def systems(self) -> dict[str, System]:
-        """Those of rates, project, record, guards, balance, impact and watch that there are."""
-        found = {k: getattr(self, k) for k in ("rates", "project", "record", "guards", "balance", "impact", "watch")}
+        """Those of rates, project, record, guards, events, balance, impact and watch that there are."""
+        kinds = ("rates", "project", "record", "guards", "events", "balance", "impact", "watch")
+        found = {k: getattr(self, k) for k in kinds}
         return {k: s for k, s in found.items() if s is not None}
 
     @property

@@ -171,6 +171,7 @@ class _Building:
             units.setdefault(n, quantity.unit)
         units.update({n: u for n, u in dynamics.units.items() if n not in units})
         project = self._project()
+        happens, directions = known.events()
         return Flow(
             System(f"{name}_rates", inputs=self.inputs, outputs=rates, states=states),
             project=System(f"{name}_project", inputs=self.inputs, outputs=project) if project else None,
@@ -181,17 +182,31 @@ class _Building:
             )
             if record.found
             else None,
+            events=System(
+                f"{name}_events",
+                inputs=self.inputs,
+                outputs=happens,
+                modes={f"{n}.direction": way for n, way in directions.items()},
+            )
+            if happens
+            else None,
             second=(("q", "qd"),),
             labels=labels,
             units=units,
             rated={"qdd": "qd_dot"},
-            start={"q": neutral(mech), **_closed_switches(mech)},
+            start={"q": neutral(mech), **_closed_switches(mech), **self._element_starts()},
             prescribed={"q": tuple(self.driven_q), "qd": tuple(self.driven_qd)} if self.driven_q else {},
             balance=self._balance(known) if balance else None,
             impact=self._impact(labels, units) if self.whole else None,
             watch=self._watch(labels, units) if mech.cuts or mech.couplings else None,
             name=mech.name,
         )
+
+    def _element_starts(self) -> dict[str, np.ndarray]:
+        """Initial values of states and modes of force elements that do not start at zero."""
+        names = [*self.dynamics.states, *(n for n in self.dynamics.modes if n in self.dynamics.inputs)]
+        starts = {n: self.dynamics.inputs[n].item().data.default for n in names}
+        return {n: np.array(float(x)) for n, x in starts.items() if x}
 
     def _balance(self, known: Quantities) -> System:
         """M qdd + c - tau, by inverse dynamics."""

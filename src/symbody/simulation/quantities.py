@@ -30,6 +30,7 @@ from symbody.expr.parse import parse
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.forces import wrenches
+from symbody.formalisms.wrenches import Wrenches
 from symbody.model.joints import KINDS
 from symbody.model.mechanism import Mechanism
 from symbody.simulation.dry_friction import with_slope
@@ -223,26 +224,43 @@ class Quantities:
         return Quantity(found[f"reaction_{identifier(joint)}"], WRENCH, ("N m",) * 3 + ("N",) * 3)
 
     @cached_property
-    def _observed(self) -> dict[str, Quantity]:
-        """What force elements observe, from a Tree of their own."""
-        if not self.mech.forces:
-            return {}
+    def _elements(self) -> tuple[Wrenches, Callable[[Any], Array]]:
+        """Force elements on a Tree of their own, and how their nodes are carried into this Flow."""
         tree = derived_of(self.mech).tree()
         found = wrenches(tree)
+        groups = (found.inputs, found.states, found.modes)
         places: list[tuple[Any, Any]] = [
             (tree.q, self.inputs["q"]), (tree.qd, self.inputs["qd"]), (tree.qdd, self.qdd),
-            *((a, self.inputs[n]) for n, a in (*found.inputs.items(), *found.states.items()) if n in self.inputs),
+            *((a, self.inputs[n]) for group in groups for n, a in group.items() if n in self.inputs),
         ]  # fmt: skip
         own = {s: v for symbols, values in places for s, v in zip(symbols.flat, values.flat)}
         own.update({s: self.inputs["t"].item() for s in tree.graph.others.values() if _is_time(s)})
-        out = {}
-        for name, value in found.outputs.items():
+
+        def carried(value: Any) -> Array:
             nodes = node_array(value, tree.graph)
-            carried = node_array(np.empty(nodes.shape), self.graph)
+            out = node_array(np.empty(nodes.shape), self.graph)
             for i, x in enumerate(transplant(nodes.flat, own, self.graph)):
-                carried.flat[i] = x
-            out[name] = Quantity(carried, unit=found.units.get(name, ""))
-        return out
+                out.flat[i] = x
+            return out
+
+        return found, carried
+
+    @cached_property
+    def _observed(self) -> dict[str, Quantity]:
+        """What force elements observe."""
+        if not self.mech.forces:
+            return {}
+        found, carried = self._elements
+        return {name: Quantity(carried(x), unit=found.units.get(name, "")) for name, x in found.outputs.items()}
+
+    def events(self) -> tuple[dict[str, Array], dict[str, int]]:
+        """Guards <event> and resets <event>.<state> of force elements at q and qd as they are; directions by event."""
+        if not self.mech.forces:
+            return {}, {}
+        found, carried = self._elements
+        nodes = {name: carried(event.guard) for name, event in found.events.items()}
+        resets = {f"{e}.{n}": carried(x) for e, event in found.events.items() for n, x in event.reset.items()}
+        return {**nodes, **resets}, {name: event.direction for name, event in found.events.items()}
 
     def _multipliers(self) -> Quantity:
         system = forward_dynamics(self.mech, "base", lam=True, **self._loops("formulation", "alpha", "beta"))

@@ -206,6 +206,16 @@ class System:
             changed[kind] = {n: _refill(a.shape, rest) for n, a in getattr(self, kind).items()}
         return _replace(self, **changed)  # type: ignore[arg-type]
 
+    def with_events(self) -> System:
+        """The same System with its guards and resets as further outputs, so that targets write them out too.
+
+        guard_<event>: an event happens where it crosses zero, in the direction modes["<event>.direction"] (0: either);
+        reset_<event>_<state>: the value of a state or mode after it.
+        """
+        found = {f"guard_{n}": a for n, a in self.guards.items()}
+        found |= {f"reset_{n.replace('.', '_')}": a for n, a in self.resets.items()}
+        return _replace(self, outputs={**self.outputs, **found})
+
     def expressions(self) -> list[Node]:
         """All outputs, guards, resets and residuals, in order."""
         return list(self._expressions())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -97,13 +97,26 @@ class ClosedProblem(Problem):
         return system.replace(origins=origins)
 
     def bind(self, plan: Plan) -> tuple[Self, dict[str, Array]]:
-        """Outputs of a plan at the solution, and the problem with the rates of force states there."""
+        """Outputs of a plan at the solution, and the problem with the rates and events of force elements there."""
         found = plan.bound()
-        return self.replace(derivatives={n: found.pop(f"{n}_dot") for n in list(self.derivatives)}), found
+        rates = {n: found.pop(f"{n}_dot") for n in list(self.derivatives)}
+        events = {
+            name: replace(
+                event,
+                guard=found.pop(f"{name} guard"),
+                reset={n: found.pop(f"{name} {n}") for n in event.reset},
+            )
+            for name, event in self.events.items()
+        }
+        return self.replace(derivatives=rates, events=events), found
 
     def with_derivatives(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Rates of force states are expressions of q and qd too."""
-        return {**outputs, **{f"{n}_dot": x for n, x in self.derivatives.items()}}
+        """Rates of force states, guards and resets are expressions of q and qd too."""
+        out = {**outputs, **{f"{n}_dot": x for n, x in self.derivatives.items()}}
+        for name, event in self.events.items():
+            out[f"{name} guard"] = event.guard
+            out |= {f"{name} {n}": x for n, x in event.reset.items()}
+        return out
 
 
 def closed_problem(
@@ -117,7 +130,17 @@ def closed_problem(
     made = derived_of(mech).closed(parameters, wrenches, kept)
     assert made.found is not None
     return ClosedProblem(
-        mech, made.tree, made.inputs, made.states, made.derivatives, made.units, made.found, partition, tuple(kept)
+        mech,
+        made.tree,
+        made.inputs,
+        made.states,
+        made.derivatives,
+        made.modes,
+        made.events,
+        made.units,
+        made.found,
+        partition,
+        tuple(kept),
     )
 
 

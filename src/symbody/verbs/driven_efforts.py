@@ -112,8 +112,7 @@ def _system(problem: Problem, outputs: dict[str, Any]) -> System:
     """Inputs q, qd, qdd, tau, and those of force elements, switches and time."""
     tree = problem.tree
     mech = tree.mechanism
-    # states of force elements are read like inputs: their rates are asked of forward dynamics
-    problem = problem.without_states(inputs={"tau": tree.tau, **problem.inputs, **problem.states})
+    problem = problem.replace(inputs={"tau": tree.tau, **problem.inputs}).read_only()
     base = problem.assemble("inverse", outputs, "virtual power")
     return base.replace(
         name=f"{identifier(mech.name)}_driven_efforts",

@@ -20,6 +20,7 @@ from symbody.formalisms.choices import Choice, added, equations, solved
 from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.order_n import check_order_n
 from symbody.formalisms.tree import Tree
+from symbody.library.force_element import Event
 from symbody.lower.optimize import optimize_system
 from symbody.model.coordinates import parts
 from symbody.model.mechanism import Mechanism
@@ -191,7 +192,7 @@ def check_formalism(formalism: str, quantity: str) -> None:
 class Problem:
     """A Mechanism with what acts on it from outside, ready to be written as a System by any formalism.
 
-    The Tree stands in a Graph of its own. inputs, states, derivatives, units: as in `Loaded`.
+    The Tree stands in a Graph of its own. inputs, states, derivatives, modes, events, units: as in `Loaded`.
     """
 
     mech: Mechanism
@@ -199,6 +200,8 @@ class Problem:
     inputs: dict[str, Array]
     states: dict[str, Array]
     derivatives: dict[str, Any]
+    modes: dict[str, Array]
+    events: dict[str, Event]
     units: dict[str, str]
 
     def replace(self, **changes: Any) -> Self:
@@ -206,8 +209,12 @@ class Problem:
         return replace(self, **changes)
 
     def without_states(self, **changes: Any) -> Self:
-        """The same Problem, where states of force elements have no rates among the outputs."""
-        return replace(self, states={}, derivatives={}, **changes)
+        """The same Problem, where force elements have no states, modes and events."""
+        return replace(self, states={}, derivatives={}, modes={}, events={}, **changes)
+
+    def read_only(self) -> Self:
+        """States and modes of force elements are plain inputs: their rates and events are asked of other Systems."""
+        return self.without_states(inputs={**self.inputs, **self.states, **self.modes})
 
     # -- formalisms
 
@@ -263,9 +270,17 @@ class Problem:
                 inputs["qdd_driven"] = tree.qdd[driven]
         inputs.update(self.inputs)
         inputs.update(self.states)
+        inputs.update(self.modes)
         outputs = {**outputs, **{f"{n}_dot": x for n, x in self.derivatives.items()}}
+        guards = {name: event.guard for name, event in self.events.items()}
+        resets = {f"{name}.{n}": x for name, event in self.events.items() for n, x in event.reset.items()}
         symbols = free_symbols(
-            [x for a in outputs.values() for x in np.array(a, dtype=object).flat if isinstance(x, Node)]
+            [
+                x
+                for a in (*outputs.values(), *guards.values(), *resets.values())
+                for x in np.array(a, dtype=object).flat
+                if isinstance(x, Node)
+            ]
         )
         if any(s.data.role == "time" for s in symbols):
             inputs["t"] = next(scalar_array(s) for s in symbols if s.data.role == "time")
@@ -278,6 +293,12 @@ class Problem:
             inputs={n: a for n, a in inputs.items() if a.size},
             outputs=outputs,
             states={n: f"{n}_dot" for n in self.states},
+            guards=guards,
+            resets=resets,
+            modes={
+                **{n: s.item().data.default or 0.0 for n, s in self.modes.items()},
+                **{f"{name}.direction": event.direction for name, event in self.events.items()},
+            },
             units={n: u for n, u in units.items() if u and (n in inputs or n in outputs)},
             origins={n: f"{OUTPUTS[n]} of {self.mech.name}: {source}" for n in outputs if n in OUTPUTS},
         )
@@ -288,7 +309,7 @@ def problem_of(
 ) -> Problem:
     """The Problem of a Mechanism; kept: as in `build_tree`."""
     made = derived_of(mech).loaded(parameters, wrenches, kept)
-    return Problem(mech, made.tree, made.inputs, made.states, made.derivatives, made.units)
+    return Problem(mech, made.tree, made.inputs, made.states, made.derivatives, made.modes, made.events, made.units)
 
 
 def scalar_array(node: Node) -> Array:

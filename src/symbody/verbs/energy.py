@@ -72,7 +72,7 @@ def _system(tree: Tree) -> System:
         account = found.account()
         for name, share in SHARES.items():
             outputs[name] = formulas.t3.plus(outputs[name], getattr(account, share))
-        inputs.update({**found.inputs, **found.states, **time_input(outputs.values())})
+        inputs.update({**found.inputs, **found.states, **found.modes, **time_input(outputs.values())})
         units.update({name: unit for name, unit in found.units.items() if name in inputs})
     origins = {name: row[2] for name, row in chosen.items()}
     system = make_system(

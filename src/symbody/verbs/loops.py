@@ -16,7 +16,7 @@ import numpy as np
 
 from symbody.derived.derived import derived_of, options_key
 from symbody.derived.partitions import Chosen
-from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.errors import ModelError, NameLookupError, argument, nearest
 from symbody.expr.arrays import Array
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import quiet_collector
@@ -105,7 +105,8 @@ def closed_dynamics(
         return _augmented(problem, quantity, formalism, options)
     for name in ("alpha", "beta"):
         if name in options:
-            raise ModelError(f"{name} belongs to formulation='augmented'; the reduced one closes the loops exactly.")
+            told = "; the reduced one closes the loops exactly."
+            raise ModelError(f"{name} belongs to ", argument("formulation", "augmented"), told)
     return _reduced(problem, quantity, formalism, options)
 
 

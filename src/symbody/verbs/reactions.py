@@ -124,7 +124,7 @@ def _closed(
     }
     for name, (force, moment) in by_cut.items():
         outputs[cut_output(name, joints)] = [*moment, *force]
-    problem = problem.without_states()
+    problem = problem.read_only()
     if closure is None:
         return optimize_system(_named(problem.closed_system("forward", outputs, ""), mech, joints), preset)
     bound = closure.plan(outputs, preset).bound()

@@ -10,10 +10,12 @@ import numpy as np
 
 from symbody.derived.kernels import kernel_of
 from symbody.errors import ShapeError
+from symbody.library.force_elements import FORCE_ELEMENTS
 from symbody.model.mechanism import Mechanism
 from symbody.reference.bodies import Model, coordinates
 from symbody.reference.dynamics import Motion
 from symbody.system.system import System
+from symbody.verbs.assemble import identifier
 
 
 class States:
@@ -33,7 +35,13 @@ class States:
         self.mechanism, self.seed, self.values = mechanism, seed, dict(values or {})
         known = {n: self.values.get(n, s.data.default) for n, s in mechanism.parameters.items()}
         numbers = {n: float(self._number(n, (), 1.0)) if v is None else float(v) for n, v in known.items()}
-        self.model = Model(mechanism, numbers)
+        rows = {f.kind: FORCE_ELEMENTS[f.kind] for f in mechanism.forces}
+        self.model = Model(mechanism, numbers, {kind: row for kind, row in rows.items() if callable(row.law)})
+        self.modes = {
+            f"m_{identifier(f.name)}{f'_{n}' if n else ''}": tuple(mode.values)
+            for f in mechanism.forces
+            for n, mode in rows[f.kind].modes.items()
+        }
         self.t = float(self.number("t", ()))
         self.given = given_positions(self.model, at)
         self.q = np.concatenate([self.given, random_positions(self.model, count, rng)])
@@ -43,7 +51,12 @@ class States:
     def motion(self, **changed: Any) -> Motion:
         """The states for the reference; q, qd, qdd in place of those here."""
         known = {"q": self.q, "qd": self.qd, "qdd": self.qdd, **changed}
-        return Motion(self.model, known["q"], known["qd"], known["qdd"], self.t, self.number)
+        count = len(np.atleast_2d(known["q"]))
+
+        def inputs(name: str, shape: tuple[int, ...]) -> np.ndarray:
+            return self._mode(name, count) if name in self.modes else self.number(name, shape)
+
+        return Motion(self.model, known["q"], known["qd"], known["qdd"], self.t, inputs)
 
     def evaluate(self, system: System, target: str = "python", **given: Any) -> Any:
         """Outputs of a System at the states; `given` replaces or adds inputs."""
@@ -57,7 +70,13 @@ class States:
 
     def _inputs(self, system: System, given: Mapping[str, Any]) -> dict[str, Any]:
         known = {"q": self.q, "qd": self.qd, "qdd": self.qdd, "t": self.t, **given}
+        count = len(np.atleast_2d(known["q"]))
+        known |= {n: self._mode(n, count) for n in self.modes if n not in known}
         return {n: known[n] if n in known else self._number(n, a.shape, 0.0) for n, a in system.inputs.items()}
+
+    def _mode(self, name: str, count: int) -> np.ndarray:
+        """(count,) all values of a mode in turn, so that each is judged."""
+        return np.resize(np.array(self.modes[name], dtype=float), count)
 
     def parameters(self, system: System) -> dict[str, Any]:
         """Values of all parameters: given, the default, or a number in [0.5, 1.5]."""

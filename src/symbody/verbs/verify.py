@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, SymbodyError
+from symbody.errors import ModelError, SymbodyError, whole_argument
 from symbody.loops.partition import Partition
 from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
@@ -48,8 +48,8 @@ def verify(
     """
     if not isinstance(mechanism, Mechanism):
         raise ModelError(f"verify() was given {mechanism!r}; expected a Mechanism, as sb.load(name_or_path) gives.")
-    if not isinstance(states, int) or states < 1 or not isinstance(seed, int) or seed < 0:
-        raise ModelError(f"verify() was given states={states!r}, seed={seed!r}; expected states >= 1 and seed >= 0.")
+    whole_argument("states", states, 1, owner="verify", error=ModelError)
+    whole_argument("seed", seed, 0, owner="verify", error=ModelError)
     values = given_numbers(mechanism, parameters)
     start = time.perf_counter()
     point = States(mechanism, states, seed, values, at)

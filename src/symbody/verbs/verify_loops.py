@@ -27,7 +27,7 @@ from symbody.verbs.closed_states import ClosedStates
 from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
 from symbody.verbs.energy import energy
 from symbody.verbs.kinematics import kinematics
-from symbody.verbs.loops import closure
+from symbody.verbs.loops import closure, projection
 from symbody.verbs.reactions import cut_output, reactions
 from symbody.verbs.verify import indefiniteness, states_after
 from symbody.verbs.verify_derivatives import STEP, closed_derivatives
@@ -40,7 +40,7 @@ GUESS = 1e-2  # by which the guess of dependent coordinates is moved
 RETURNED = 1e-7  # relative, where an iteration came back: it leaves 1e-12, which the condition magnifies twice
 FEW_FRAMES = 40  # frames whose closed motion is compared
 
-__all__ = ["ClosedStates", "closed_checks"]
+__all__ = ["ClosedStates", "accelerations_error", "closed_checks", "multiplier_checks", "reaction_checks"]
 
 
 def closed_checks(
@@ -55,8 +55,10 @@ def closed_checks(
     """Checks of the closed mechanism, the smallest program for its forward dynamics, and the partition of it."""
     pieces: tuple[Any, ...] = (*mechanism.cuts, *mechanism.couplings)
     if any(piece.switched for piece in pieces):
-        refused.append("loops that open and close: only the tree is certified")
-        return [], forward_dynamics(mechanism, partition=partition), partition
+        from symbody.verbs.verify_switched import switched_checks
+
+        smallest = forward_dynamics(mechanism, partition=partition)
+        return list(switched_checks(mechanism, smallest, states, seed, refused, values, at)), smallest, partition
     point = ClosedStates(mechanism, states, seed, values, partition, at)
     smallest = forward_dynamics(mechanism, partition=point.wanted)
     return list(_checks(mechanism, point, smallest, refused)), smallest, point.wanted
@@ -81,20 +83,24 @@ def _checks(mechanism: Mechanism, point: ClosedStates, smallest: System, refused
     found = point.evaluate(plain, **given)
     distance = accelerations_error(point, np.asarray(found.qdd), given)
     yield Check("closed loops: accelerations by newton_euler equal the reference", distance, DYNAMIC)
-    yield from _multipliers(mechanism, point, found, "reduced", given)
+    yield from multiplier_checks(mechanism, point, found, "reduced", given)
     try:
         full = point.evaluate(forward_dynamics(mechanism, formulation="augmented", lam=True, **way), **given)
         distance = accelerations_error(point, np.asarray(full.qdd), given)
         yield Check("augmented equations equal the reference", distance, 1e-8)
-        yield from _multipliers(mechanism, point, full, "augmented", given)
+        yield from multiplier_checks(mechanism, point, full, "augmented", given)
     except SymbodyError as error:
         refused.append(f"augmented equations: {error}")
     yield from _reduced(mechanism, point, refused)
     yield from _frames(mechanism, point, refused)
     yield from _energy(mechanism, point)
-    yield from _reactions(mechanism, point, given, np.asarray(found.qdd), refused)
+    try:
+        wrenches = reactions(mechanism, [j.name for j in mechanism.joints], partition=point.partition)
+        yield from reaction_checks(mechanism, point, wrenches, given, np.asarray(found.qdd))
+    except SymbodyError as error:
+        refused.append(f"reactions of the closed mechanism: {error}")
     yield from _moved_guess(point, made, smallest, given, refused)
-    yield from projection_checks(mechanism, point, refused)
+    yield from projection_checks(projection(mechanism, partition=point.partition), point, refused)
     yield from closed_derivatives(point, smallest, given, refused)
     if point.model.driven or np.any(point.closures.rows(point.motion(qd=0 * point.qd)).hd):
         refused.append("closed loops: driven joints or laws of time bring power, hence no power balance")
@@ -224,7 +230,7 @@ def accelerations_error(
     Both are residuals in the reference's equations relative to their terms, so that no condition magnifies them.
     """
     q, qd = point.q if q is None else q, point.qd if qd is None else qd
-    motion = Motion(point.model, q, qd, qdd, point.t, point.number)
+    motion = point.motion(q=q, qd=qd, qdd=qdd)
     slopes, rows = point.closures.jacobian(q, point.t, qd), point.closures.rows(motion).hdd
     push = np.einsum("nij,nj->ni", np.abs(slopes), np.abs(qdd))
     bias = rows - np.einsum("nij,nj->ni", slopes, qdd)
@@ -240,7 +246,7 @@ def accelerations_error(
     return worst(np.array(errors))
 
 
-def _multipliers(
+def multiplier_checks(
     mechanism: Mechanism, point: ClosedStates, found: Any, name: str, given: Mapping[str, Any]
 ) -> Iterator[Check]:
     """J^T lam with the rows of the program: what the efforts of the joints leave for the loops to carry."""
@@ -333,16 +339,14 @@ def _energy(mechanism: Mechanism, point: ClosedStates) -> Iterator[Check]:
     yield Check("closed loops: energies and powers equal the reference", error, DYNAMIC)
 
 
-def _reactions(
-    mechanism: Mechanism, point: ClosedStates, given: Mapping[str, Any], qdd: np.ndarray, refused: list[str]
+def reaction_checks(
+    mechanism: Mechanism, point: ClosedStates, system: System, given: Mapping[str, Any], qdd: np.ndarray
 ) -> Iterator[Check]:
-    """Wrenches of cuts do no work on the motions that they leave free, and with them every body is in balance."""
+    """Wrenches of cuts do no work on the motions that they leave free, and with them every body is in balance.
+
+    system: `sb.reactions` of all joints
+    """
     names = [j.name for j in mechanism.joints]
-    try:
-        system = reactions(mechanism, names, partition=point.partition)
-    except SymbodyError as error:
-        refused.append(f"reactions of the closed mechanism: {error}")
-        return
     found = point.evaluate(system, **given)
     motion = point.motion(qdd=qdd)
     more = np.zeros((motion.count, len(point.model.parts), 6))

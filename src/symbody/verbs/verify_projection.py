@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from symbody.model.mechanism import Mechanism
 from symbody.reference import assembly
 from symbody.reference.dynamics import Motion
+from symbody.system.system import System
 from symbody.verbs.certificate import Check, backward, worst
 from symbody.verbs.closed_states import ClosedStates
-from symbody.verbs.loops import projection
 
 CLOSED = 1e-10  # m or rad: what is left open
 DYNAMIC = 1e-9  # backward error of velocities
 OFF = 1e-4  # rad, m and their rates: how far states are moved off the loops; small enough for the tangent to count
 
 
-def projection_checks(mechanism: Mechanism, point: ClosedStates, refused: list[str]) -> Iterator[Check]:
-    """States moved off the loops come back; driven joints stay, the others change along J^T alone."""
+def projection_checks(system: System, point: ClosedStates, refused: list[str], **given: Any) -> Iterator[Check]:
+    """States moved off the loops come back; driven joints stay, the others change along J^T alone.
+
+    system: `verbs.loops.projection`; given: its inputs besides
+    """
     rng = np.random.default_rng(point.seed + 2)
     model, count = point.model, len(point.q)
     free = [k for k in range(model.nv) if k not in model.driven]
     step, push = rng.uniform(-OFF, OFF, (2, count, model.nv))
     step[:, model.driven] = push[:, model.driven] = 0.0
     off, speed = assembly.advanced(model, point.q, step), point.qd + push
-    found, good = point.evaluate_with_status(projection(mechanism, partition=point.partition), q=off, qd=speed)
+    found, good = point.evaluate_with_status(system, q=off, qd=speed, **given)
     if not good.all():
         refused.append(f"projection: {int(np.sum(~good))} of {count} states are refused by its status")
     if not good.any():

@@ -180,23 +180,26 @@ def energy_error(found: Any, motion: Motion, tau: np.ndarray) -> float:
 
 
 def _forces(mechanism: Mechanism, point: States, motion: Motion, refused: list[str]) -> Iterator[Check]:
-    """What force elements show, and the rates of their states."""
+    """What force elements show, the rates of their states, their guards and resets."""
     if not mechanism.forces:
         return
     tree = derived_of(mechanism).tree()
     made = wrenches(tree)
     outputs = {**made.outputs, **{f"{n}_dot": x for n, x in made.derivatives.items()}}
+    outputs |= {f"guard_{name}": event.guard for name, event in made.events.items()}
+    outputs |= {f"reset_{name}_{n}": x for name, event in made.events.items() for n, x in event.reset.items()}
     loads = motion.loads
     if loads.foreign:
         names = ", ".join(sorted(set(loads.foreign)))
         refused.append(f"not transcribed, taken as the user gives them: laws of {names}")
     if not outputs:
         return
-    inputs: dict[str, Any] = {"q": tree.q, "qd": tree.qd, **made.inputs, **made.states, **time_input(outputs.values())}
+    inputs: dict[str, Any] = {"q": tree.q, "qd": tree.qd, **made.inputs, **made.states, **made.modes}
+    inputs |= time_input(outputs.values())
     system = make_system(tree, "forces", {n: np.ravel(a) for n, a in inputs.items()}, outputs, {}, {})
     system = system.replace(inputs={n: inputs.get(n, a) for n, a in system.inputs.items()})
     found = point.evaluate(system)
-    wanted = {**loads.observed, **{f"{n}_dot": x for n, x in loads.rates.items()}}
+    wanted = {**loads.observed, **{f"{n}_dot": x for n, x in loads.rates.items()}, **loads.events}
     largest = float(np.max(loads.sizes, initial=0.0))
     errors = []
     for name in outputs:

@@ -6,66 +6,63 @@ checked and failures explained.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from symbody.model.coordinates import neutral
+from symbody.model.coordinates import checked, neutral, retract, with_mode
 from symbody.model.drawing.poses import Numbers, Pose
+from symbody.model.least_squares import Point, Problem, Rules, least_squares
 from symbody.model.mechanism import Cut
 
 CLOSED = 1e-6  # of m and rad: closed as far as can be seen
-STEPS, STARTS = 60, 8
-LARGEST = 0.5  # rad or m that a coordinate moves in one step
+STARTS = 8
+TINY = 1e-7  # rad or m, of differences
+RULES = Rules(tolerance=CLOSED / 10, steps=60, trials=8, damping=1.0, least=1e-9, longest=0.5)
 
 
 def closed_coordinates(made: Numbers) -> np.ndarray:
     """(nq,) rest, moved as little as it takes to close the cuts; rest itself where that is not found."""
     mechanism = made.mechanism
-    start, free = _start(made)
+    start = _start(made)
+    driven = with_mode(mechanism, "driven")
+    free = [k for k in range(mechanism.nv) if k not in driven]
     if not any(not cut.switched for cut in mechanism.cuts):
         return start
     rng = np.random.default_rng(0)
     for k in range(STARTS):
         # rest may be a dead centre, or the end of the wrong valley: then from ever further around it
-        q = _descend(made, start + (0.15 * k * rng.normal(size=len(start)) if k else 0.0) * free, free)
+        away = np.zeros(mechanism.nv)
+        away[free] = 0.15 * k * rng.normal(size=len(free)) if k else 0.0
+        q = _descend(made, retract(mechanism, start, away), free)
         if np.abs(_gaps(made, q)).max() < CLOSED:
             return q
     return start
 
 
-def _start(made: Numbers) -> tuple[np.ndarray, np.ndarray]:
-    """(nq,) rest with driven joints where their law has them at time zero, and (nq,) 1 where a coordinate is free."""
+def _start(made: Numbers) -> np.ndarray:
+    """(nq,) rest with driven joints where their law has them at time zero."""
     q = neutral(made.mechanism)
-    free = np.ones(len(q))
     for slot in made.mechanism.slots:
         if slot.joint is not None and slot.mode == "driven":
-            free[slot.q] = 0
             q[slot.iq : slot.iq + len(slot.joint.values)] = made.of(slot.joint.values)
-    return q, free
+    return checked(made.mechanism, q)
 
 
-def _descend(made: Numbers, q: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Levenberg-Marquardt with slopes by differences."""
-    gaps, damping = _gaps(made, q), 1.0
-    columns = np.flatnonzero(free)
-    for _ in range(STEPS):
-        cost = float(gaps @ gaps)
-        if np.abs(gaps).max() < CLOSED / 10:
-            break
-        slopes = np.stack([(_gaps(made, q + 1e-7 * e) - gaps) / 1e-7 for e in np.eye(len(q))[columns]], axis=1)
-        for _ in range(8):
-            # |slopes s + gaps|^2 + damping cost |s|^2: close to a solution it is Newton's step
-            stacked = np.vstack([slopes, np.sqrt(damping * cost) * np.eye(len(columns))])
-            step = np.linalg.lstsq(stacked, np.concatenate([-gaps, np.zeros(len(columns))]), rcond=None)[0]
-            trial = q.copy()
-            trial[columns] += step * min(1.0, LARGEST / max(float(np.abs(step).max()), 1e-300))
-            found = _gaps(made, trial)
-            if float(found @ found) < cost:
-                q, gaps, damping = trial, found, max(damping / 10, 1e-9)
-                break
-            damping *= 10
-        else:
-            break
-    return q
+def _descend(made: Numbers, q: np.ndarray, free: Sequence[int]) -> np.ndarray:
+    """Damped least squares over the velocities in `free`, with slopes by differences."""
+    mechanism, steps = made.mechanism, np.eye(made.mechanism.nv)[list(free)]
+
+    def at(q: np.ndarray) -> Point:
+        gaps = _gaps(made, q)
+
+        def slopes() -> np.ndarray:
+            return np.stack([(_gaps(made, retract(mechanism, q, TINY * e)) - gaps) / TINY for e in steps], axis=1)
+
+        return Point(gaps, slopes)
+
+    problem: Problem[np.ndarray] = Problem(at, lambda q, step: retract(mechanism, q, step @ steps))
+    return least_squares(problem, q, RULES).x
 
 
 def _gaps(made: Numbers, q: np.ndarray) -> np.ndarray:

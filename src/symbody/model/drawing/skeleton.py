@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from symbody.expr.node import Node
+from symbody.library.force_elements import FORCE_ELEMENTS
 from symbody.model.coordinates import has_coordinates
 from symbody.model.drawing.curves import circle
 from symbody.model.drawing.poses import Numbers, Pose
@@ -189,9 +190,10 @@ def _forces(made: Numbers, poses: dict[str, Pose], ground: set[str]) -> list[Bon
 
 
 def bond_kind(force: Force) -> str:
-    """What a force between two points looks like: "spring", "damper", "strut" or, for all others, "link"."""
-    if force.kind != "spring_damper":
-        return "link"
+    """What a force between two points looks like, by its row: "spring", "damper", "strut" or "link"."""
+    drawing = FORCE_ELEMENTS[force.kind].drawing
+    if drawing != "strut":
+        return drawing if drawing in ("spring", "damper") else "link"
     stiff, damped = (not _is_zero(force.values.get(name)) for name in ("stiffness", "damping"))
     return "strut" if stiff and damped else "damper" if damped else "spring"
 
@@ -206,7 +208,7 @@ def _wheels(made: Numbers, poses: dict[str, Pose]) -> list[Wheel]:
     """Bodies that carry a tyre and turn about one axis."""
     out = []
     for force in made.mechanism.forces:
-        if force.kind not in ("tyre", "wheel") or "radius" not in force.values:
+        if FORCE_ELEMENTS[force.kind].drawing != "wheel" or "radius" not in force.values:
             continue
         body = force.points[0][0]
         joint = next((j for j in made.mechanism.joints if j.child == body), None)

@@ -1,0 +1,135 @@
+"""Force elements along the line of two points, or on the coordinate of a joint, whose laws have no memory but a lag."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from symbody.library import friction, springs
+from symbody.library.actuators import first_order, soft_limit
+from symbody.library.force_element import Account, Effect, Field, ForceElement, Place, State, numbers
+from symbody.library.scalar import maximum, minimum
+
+MOTOR = {"gain": Field(default=1), "time_constant": Field(unit="s"), "limit": Field(unit="{F}")}
+LAG = {"": State("effort behind the lag", "N", when="time_constant")}
+
+
+def spring_damper(place: Place) -> Effect:
+    """stiffness (N/m), damping (N s/m), length (free, m); law: linear, cubic (stiffness3, N/m^3), pull, push.
+
+    Observed: Z, Zd, F, and the stored energy E.
+    """
+    law = place.option("law")
+    values = {"stiffness": place.value("stiffness"), "length": place.value("length")}
+    if law == "cubic":
+        values["cubic"] = place.value("stiffness3")
+    # a rope stores nothing while it is slack, a buffer nothing while it is free
+    bounded = {"pull": maximum, "push": minimum}.get(law, lambda Z, _: Z)
+    energy = springs.energy(bounded(place.x, values["length"]), **values)
+    place.observe("E", energy, "J")
+    force = springs.LAWS[law](place.x, place.v, damping=place.value("damping"), **values)
+
+    def account() -> Account:
+        spring = springs.LAWS[law](place.x, place.v, damping=0, **values)
+        return Account(stored=energy, lost=(spring - force) * place.v)
+
+    return Effect(force, account=account)
+
+
+def actuator(place: Place) -> Effect:
+    """An input u_<name>: the effort gain * u, through a first-order lag where a time_constant (s) is given.
+
+    limit bounds the effort softly: limit * tanh(effort / limit).
+    """
+    effort = place.value("gain") * place.input("u")
+    rates = {}
+    if place.given("time_constant"):
+        lagging = place.state()
+        rates[""] = first_order(lagging, effort, place.value("time_constant"))
+        effort = lagging
+    if place.given("limit"):
+        effort = soft_limit(effort, place.value("limit"))
+    return Effect(effort, rates=rates, account=lambda: Account(given=effort * place.v))
+
+
+def link_input(place: Place) -> Effect:
+    """A link whose force is the input F_<name>: a law that somebody else computes from Z and Zd."""
+    force = place.input("F", unit="N")
+    return Effect(force, account=lambda: Account(given=force * place.v))
+
+
+# -- joints
+
+JOINT_LAWS: dict[str, tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]] = {
+    # law -> (function, what it is a function of, numbers it takes)
+    "viscous": (friction.viscous, ("v",), ("coefficient",)),
+    "coulomb": (friction.coulomb, ("v",), ("level", "width")),
+    "stribeck": (friction.stribeck, ("v",), ("level", "breakaway", "speed", "coefficient", "width")),
+    "bump_stop": (springs.bump_stop, ("x",), ("lower", "upper", "stiffness", "width")),
+    "spring": (springs.spring_damper, ("x", "v"), ("stiffness", "damping", "length")),
+}
+
+
+def joint(place: Place) -> Effect:
+    """A law on the coordinate of `joint`, or of the joint that carries the body given as point; the effort adds to tau.
+
+    law: actuator, viscous, coulomb, stribeck, bump_stop, spring, with the numbers of the library.
+    """
+    law = place.option("law")
+    if law == "actuator":
+        return actuator(place)
+    function, arguments, names = JOINT_LAWS[law]
+    given = {n: place.value(n) for n in names if place.given(n)}
+    effort = function(*({"x": place.x, "v": place.v}[a] for a in arguments), **given)
+    return Effect(effort, account=lambda: _joint_account(law, place.x, place.v, effort, given))
+
+
+def _joint_account(law: str, q: Any, qd: Any, effort: Any, values: dict[str, Any]) -> Account:
+    """Springs and stops store; what dampers and friction take is lost."""
+    if law == "bump_stop":
+        width = values.get("width", 0)
+        below, above = springs.ramp_energy(values["lower"] - q, width), springs.ramp_energy(q - values["upper"], width)
+        return Account(stored=values["stiffness"] * (below + above))
+    if law == "spring":
+        spring = {n: x for n, x in values.items() if n != "damping"}
+        slack = springs.spring_damper(q, qd, **spring) - effort
+        return Account(stored=springs.energy(q, **spring), lost=slack * qd)
+    return Account(lost=-(effort * qd))
+
+
+ROWS = (
+    ForceElement(
+        "spring_damper",
+        "spring and damper between two points",
+        ("link",),
+        spring_damper,
+        numbers(stiffness=0, damping=0, length=0),
+        {"law": {"linear": {}, "cubic": numbers("stiffness3"), "pull": {}, "push": {}}},
+        drawing="strut",
+        example={"stiffness": 300.0, "damping": 4.0, "length": 0.7},
+    ),
+    ForceElement(
+        "actuator", "force between two points from an input", ("link",), actuator, MOTOR, states=LAG,
+        example={"gain": 2.0, "time_constant": 0.1, "limit": 50.0},
+    ),
+    ForceElement("link", "force between two points that is an input", ("link",), link_input),
+    ForceElement(
+        "joint",
+        "a law on the coordinate of a joint",
+        ("joint",),
+        joint,
+        variants={
+            "law": {
+                "actuator": MOTOR,
+                "viscous": numbers("coefficient"),
+                "coulomb": numbers("level", "width"),
+                "stribeck": numbers("level breakaway speed", "coefficient width"),
+                "bump_stop": numbers("lower upper stiffness", "width"),
+                "spring": numbers("stiffness", "damping length"),
+            }
+        },
+        states=LAG,
+        drawing="",
+        example={"law": "stribeck", "level": 3.0, "breakaway": 4.0, "speed": 0.1, "width": 0.05},
+    ),
+)  # fmt: skip

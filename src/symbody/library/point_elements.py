@@ -1,0 +1,90 @@
+"""Force elements at a point or a wheel. Their laws are made of vectors, and stand in `formalisms` with the geometry."""
+
+from __future__ import annotations
+
+from symbody.library.force_element import Field, Fields, ForceElement, State, numbers
+from symbody.library.magic_formula_data import NAMES
+
+_AXES = Field("word", words=("world", "body"))
+_WRENCH = {"force": Field("vector", unit="N"), "moment": Field("vector", unit="N m"), "axes": _AXES}
+_GROUND: dict[str, Fields] = {
+    "flat": numbers(height=0),
+    "slope": numbers(slope_x=0, slope_y=0, height=0),
+    "sinusoid": numbers("amplitude wavelength", phase=0, heading=0, height=0),
+    "profile": {"positions": Field("numbers", needed=True), "heights": Field("numbers", needed=True)},
+}
+SLOWEST = 0.1  # m/s: below it slips fade, as the quotient of two small speeds means nothing
+_WHEEL = {"axle": Field("word", words=("y", "x", "z")), "slowest": Field(default=SLOWEST, unit="m/s")}
+LINEAR_TYRE = ("slip_stiffness", "cornering_stiffness", "camber_stiffness", "trail", "rolling_resistance", "friction")
+
+ROWS = (
+    ForceElement(
+        "point_force",
+        "given force at a point",
+        ("point",),
+        "symbody.formalisms.point_forces:point_force",
+        {"force": _WRENCH["force"], "axes": _AXES},
+        example={"force": [1.0, 2.0, 3.0]},
+    ),
+    ForceElement(
+        "wrench",
+        "given force and moment at a point",
+        ("point",),
+        "symbody.formalisms.point_forces:wrench",
+        _WRENCH,
+        example={"force": [1.0, 2.0, 3.0], "moment": [0.3, 0.2, 0.1], "axes": "body"},
+    ),
+    ForceElement(
+        "contact",
+        "a point that the ground pushes out",
+        ("point",),
+        "symbody.formalisms.point_forces:contact_point",
+        numbers("stiffness", "friction", damping=0, slowest=0.01, width=0),
+        {"ground": _GROUND},
+        ("ground",),
+        example={"stiffness": 2000.0, "damping": 20.0, "friction": 0.4, "width": 0.05, "height": 0.2},
+    ),
+    ForceElement(
+        "tyre",
+        "a wheel on the ground",
+        ("wheel",),
+        "symbody.formalisms.tyres:tyre",
+        {**_WHEEL, "relaxation_x": Field(unit="m"), "relaxation_y": Field(unit="m")},
+        {
+            "law": {
+                "linear": {**numbers("radius stiffness", " ".join(LINEAR_TYRE), damping=0, width=0)},
+                "magic_formula": {
+                    "tyre": Field("word", words=("car", "symmetric"), open=True),
+                    **numbers("", "radius stiffness damping", width=0),
+                    **{name: Field(about="coefficient of tyre files") for name in NAMES},
+                },
+                "external": {"function": Field("function", needed=True), **numbers("radius")},
+            },
+            "ground": _GROUND,
+        },
+        ("ground",),
+        states={
+            "slip": State("slip that the tyre has built up", when="relaxation_x"),
+            "side": State("side slip that the tyre has built up", when="relaxation_y"),
+        },
+        drawing="wheel",
+        example={"radius": 1.2, "stiffness": 2e4, "cornering_stiffness": 3e3, "relaxation_x": 0.3, "relaxation_y": 0.2},
+    ),
+    ForceElement(
+        "wheel",
+        "a wheel whose contact wrench is an input",
+        ("wheel",),
+        "symbody.formalisms.tyres:wheel_input",
+        _WHEEL,
+        {"ground": _GROUND},
+        ("ground",),
+        drawing="wheel",
+    ),
+    ForceElement(
+        "external",
+        "a user's function, or inputs",
+        ("point", "link"),
+        "symbody.formalisms.point_forces:external",
+        {"function": Field("function"), **_WRENCH},
+    ),
+)

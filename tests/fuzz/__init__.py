@@ -1,0 +1,1 @@
+"""Damaged input for everything that reads: `make fuzz` (docs/security.md)."""

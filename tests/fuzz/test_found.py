@@ -1,0 +1,25 @@
+"""Inputs that once did harm, read again; and a short attack on every kind with seeds of its own."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from fuzz.attack import FOUND, attempt
+from fuzz.kinds import KINDS
+from symbody.errors import SymbodyError
+
+
+@pytest.mark.parametrize("path", sorted(FOUND.glob("*")) if FOUND.is_dir() else [], ids=lambda p: p.name)
+def test_inputs_that_did_harm_are_read_or_refused(path: Path) -> None:
+    """Any exception but a SymbodyError fails the test."""
+    with contextlib.suppress(SymbodyError):
+        KINDS[path.name.split("-")[0]].read(path)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_damaged_inputs_are_read_or_refused(name: str, tmp_path: Path) -> None:
+    for seed in range(10**6, 10**6 + 40):
+        assert attempt(name, seed, tmp_path, limit=0.0) == "", f"make fuzz ARGS='--kind {name} --seed {seed}'"
