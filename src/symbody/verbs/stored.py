@@ -16,6 +16,7 @@ from symbody.codegen import cache
 from symbody.errors import ModelError
 
 FORMAT = 1  # of the files
+STORED = "smallest of the programs that a stored search has tried"
 
 
 @dataclass(frozen=True)
