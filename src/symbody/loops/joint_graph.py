@@ -75,7 +75,7 @@ def joint_graph(
     owners = [b.name for b in mechanism.bodies if b.coordinates]
     if owners:
         raise ModelError(
-            f"{mechanism.name}: {', '.join(owners)} own coordinates, which stand between the joints on both sides; which "
+            f"{mechanism.name}: {', '.join(owners)} own coordinates, which stand between joints on both sides; which "
             "joints are cut cannot be chosen anew then. Give the cuts as they shall be."
         )
     used = _used(mechanism)
