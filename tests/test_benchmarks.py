@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import construction, peers, run, simulation, simulation_peers
+from benchmarks import construction, peers, run, same_results, simulation, simulation_peers
 from benchmarks.record import Claim, Missing, Section, shown
 from benchmarks.simulation_models import GRAVITY, ROD_LENGTH, ROD_MASS, ROD_RADIUS, rods
 from benchmarks.tally import TreeTally
@@ -185,3 +185,28 @@ def test_quick_simulation_writes_its_figures(tmp_path, monkeypatch):
     assert len(found) >= 2
     np.testing.assert_allclose(found, rk4["symbody"], rtol=1e-2)
     assert all(row["as one by one"] for row in batch["rows"])
+
+
+# -- recorded results
+
+
+def test_recorded_results_are_the_same_until_one_is_changed(tmp_path, capsys):
+    """One bit of a run with fixed steps, one word or one operation more is told; an adaptive run has its tolerance."""
+    names = ("bouncing ball by rk4", "bouncing ball, words", "operations of pendulum2", "bouncing ball by dopri8")
+    chosen = [r for r in same_results.results() if r.name in names]
+    assert len(same_results.results()) > 100
+    paths = [tmp_path / f"{k}.npz" for k in range(3)]
+    same_results.write(paths[0], chosen)
+    same_results.write(paths[1], chosen)
+    assert same_results.compare(*paths[:2]) == 0
+
+    def off(r):
+        value = r.make() if r.kind == "words" else np.asarray(r.make(), dtype=float)
+        change = {"words": "?", "count": 1, "bits": 1e-15, "tolerance": 1e-3 * r.rtol}[r.kind]
+        return same_results.Result(r.name, r.kind, lambda: value + change, r.rtol)
+
+    same_results.write(paths[2], [off(r) for r in chosen])
+    assert same_results.compare(paths[0], paths[2]) == 3
+    said = capsys.readouterr().out
+    assert "dopri8" not in said
+    assert same_results.compare(paths[2], paths[0]) == 2  # fewer operations are no fault

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from symbody.expr.parse import parse
     from symbody.loops.cutting import recut
     from symbody.lower.count import Counts
-    from symbody.model.load import load
+    from symbody.model.load import load, save
     from symbody.model.mechanism import Mechanism
     from symbody.report.report import write_report
     from symbody.rewrite.mask import mask, unmask
@@ -90,6 +90,7 @@ __version__ = "0.1.0"
 # Found only when asked for, so that `import symbody` stays quick.
 _LATER = {
     "load": "symbody.model.load",
+    "save": "symbody.model.load",
     "Mechanism": "symbody.model.mechanism",
     "inverse_dynamics": "symbody.verbs.dynamics",
     "semi_explicit": "symbody.verbs.dynamics",
@@ -238,7 +239,8 @@ __all__ = [
     "cosh", "define", "driven_efforts", "energy", "equal", "equilibrium", "evaluate", "exp", "extend", "extern",
     "floor", "forward_dynamics", "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics",
     "linearize", "load", "log",
-    "mask", "maximum", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor", "resume", "select",
+    "mask", "maximum", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor", "resume", "save",
+    "select",
     "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve", "sqrt", "substitute", "symbol",
     "symbols", "table", "tan", "tanh", "trim", "unmask", "verify", "write_report",
 ]  # fmt: skip

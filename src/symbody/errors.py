@@ -1,13 +1,50 @@
-"""Every exception of symbody. Each message says what was given, what was expected and what to do."""
+"""Every exception of symbody. Each message says what was given, what was expected and what to do.
+
+An error about an argument is made of parts: `DefinitionError(argument("step", -1.0), "; expected ...")` reads
+"step=-1.0; expected ..." in Python and "--step -1.0; expected ..." on the command line. `real_argument`,
+`whole_argument`, `word_argument` and `wrong_argument` word the usual ones.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import math
+import re
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Named:
+    """An argument in a sentence: its name in Python and, unless only the name is meant, the value as text."""
+
+    name: str
+    value: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value}" if self.value else self.name
+
+
+def argument(name: str, value: Any) -> Named:
+    """An argument with the value that it was given."""
+    return Named(name, repr(value))
 
 
 class SymbodyError(Exception):
-    """Base of all errors that symbody raises on purpose."""
+    """Base of all errors that symbody raises on purpose; its arguments are the parts of one sentence."""
+
+    def __str__(self) -> str:
+        return "".join(map(str, self.args))
+
+    def said(self, option: Callable[[Named], str]) -> str:
+        """The sentence with its arguments in other words, such as those of the command line."""
+        return "".join(option(part) if isinstance(part, Named) else str(part) for part in self.args)
 
 
 class ExpressionError(SymbodyError):
@@ -60,3 +97,75 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if not known:
         return "There are no names to choose from."
     return "Known: " + ", ".join(repr(k) for k in known[:SHOWN]) + f" and {len(known) - SHOWN} more."
+
+
+# -- the validator: arguments that are checked in the same words everywhere
+
+
+def record_argument(owner: str, value: Any, kind: type, expected: str) -> None:
+    """A record of this kind, such as a Mechanism, as the subject of a verb."""
+    if not isinstance(value, kind):
+        raise ModelError(f"{owner} was given {value!r}; expected {expected}.")
+
+
+def wrong_argument(
+    name: str,
+    value: Any,
+    expected: str,
+    *hint: str | Named,
+    owner: str = "",
+    error: type[SymbodyError] = DefinitionError,
+) -> SymbodyError:
+    """The error about an argument: "simulate: step=-1; expected a positive number of seconds." and what to do."""
+    head: list[str | Named] = [f"{owner}: "] if owner else []
+    tail = [" ", *hint] if hint else []
+    return error(*head, argument(name, value), f"; expected {expected}.", *tail)
+
+
+def real_argument(
+    name: str, value: Any, expected: str, above: float = -math.inf, least: float = -math.inf, **words: Any
+) -> float:
+    """A finite number > above and >= least, as it was given; `expected` says so in words, with the unit."""
+    real = hasattr(value, "__float__") and not isinstance(value, bool | np.bool_ | np.ndarray)
+    if not real or not math.isfinite(value) or value <= above or value < least:
+        raise wrong_argument(name, value, expected, **words)
+    return value
+
+
+def whole_argument(name: str, value: Any, least: int, also: str = "", **words: Any) -> int:
+    """A whole number from `least` on; `also` says what else is taken."""
+    if not hasattr(value, "__index__") or isinstance(value, bool | np.bool_ | np.ndarray) or value < least:
+        raise wrong_argument(name, value, f"a whole number from {least}{also}", **words)
+    return int(value)
+
+
+def word_argument(name: str, value: Any, known: Iterable[str], also: str = "", **words: Any) -> str:
+    """A word among those known, with the nearest where it is none of them; `also` says what else is taken."""
+    known = list(known)
+    if not isinstance(value, str) or value not in known:
+        close = difflib.get_close_matches(value, known, n=1, cutoff=0.5) if isinstance(value, str) else []
+        hint = (f"Did you mean {close[0]!r}?",) if close else ()
+        raise wrong_argument(name, value, f"one of {', '.join(known)}{also}", *hint, **words)
+    return value
+
+
+# -- registries
+
+
+def add_row(table: dict[str, T], name: str, row: T, what: str, taken: Iterable[str] = ()) -> T:
+    """Put a row into a registry under a name that is free there: rows that others rely on are never replaced."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise DefinitionError(f"the {what} has the name {name!r}; expected letters, digits and _.")
+    if name in table or name in taken:
+        raise DefinitionError(f"there is a {what} {name!r} already; expected another name.")
+    table[name] = row
+    return row
+
+
+def remove_row(table: dict[str, Any], name: str, own: Collection[str], what: str) -> None:
+    """Take a row out that was added; symbody's own stay."""
+    if name in own:
+        raise DefinitionError(f"{what} {name!r} is one of symbody's own; expected one that was added.")
+    if name not in table:
+        raise NameLookupError(f"there is no {what} {name!r}. {nearest(str(name), [n for n in table if n not in own])}")
+    del table[name]

@@ -7,8 +7,10 @@ removed again; what is symbody's own cannot. Nothing here is loaded by `import s
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from symbody.errors import nearest
 from symbody.expr.function_row import (
     AND,
     ANY,
@@ -27,22 +29,42 @@ from symbody.expr.function_row import (
 from symbody.rewrite.runner import Pass
 
 if TYPE_CHECKING:
+    from symbody.cli.app import Command
+    from symbody.codegen.methods import RungeKutta, Splitting
     from symbody.codegen.passport import Kernel
     from symbody.codegen.target_row import Source, Target
     from symbody.library.force_element import Account, Effect, Event, Field, ForceElement, Mode, Place, State
+    from symbody.model.joints import Kind
+    from symbody.model.load import Format
+    from symbody.model.motions import Motion, Setting
+    from symbody.simulation.implicit import Diagonal
+    from symbody.simulation.makers import Method, Setup
 
 __all__ = [
-    "AND", "ANY", "ATOM", "COMPARE", "NOT", "OR", "POWER", "PRODUCT", "SIGN", "SUM", "Account", "Effect", "Event",
-    "Field", "ForceElement", "Function", "Instructions", "Kernel", "Mode", "Notation", "Pass", "Place", "Source",
-    "State", "Target", "add_force_element", "add_function", "add_pass", "add_target", "force_elements", "functions",
-    "passes", "remove_force_element", "remove_function", "remove_pass", "remove_target", "targets",
+    "AND", "ANY", "ATOM", "COMPARE", "NOT", "OR", "POWER", "PRODUCT", "SIGN", "SUM", "Account", "Command", "Diagonal",
+    "Effect", "Event", "Field", "ForceElement", "Format", "Function", "Instructions", "Kernel", "Kind", "Method",
+    "Mode", "Motion", "Notation", "Pass", "Place", "RungeKutta", "Setting", "Setup", "Source", "Splitting", "State",
+    "Target", "add_command", "add_force_element", "add_format", "add_function", "add_joint_kind", "add_method",
+    "add_motion", "add_pass", "add_target", "commands", "force_elements", "formats", "functions", "joint_kinds",
+    "methods", "motions", "passes", "remove_command", "remove_force_element", "remove_format", "remove_function",
+    "remove_joint_kind", "remove_method", "remove_motion", "remove_pass", "remove_target", "targets",
 ]  # fmt: skip
 
 # -- records that need more than expressions: found when asked for
 
 _LATER = {
+    "Command": "symbody.cli.app",
+    "Diagonal": "symbody.simulation.implicit",
+    "Format": "symbody.model.load",
+    "Kind": "symbody.model.joints",
+    "Motion": "symbody.model.motions",
+    "Setting": "symbody.model.motions",
     "Kernel": "symbody.codegen.passport",
+    "Method": "symbody.simulation.makers",
+    "RungeKutta": "symbody.codegen.methods",
+    "Setup": "symbody.simulation.makers",
     "Source": "symbody.codegen.target_row",
+    "Splitting": "symbody.codegen.methods",
     "Target": "symbody.codegen.target_row",
     **dict.fromkeys(
         ("Account", "Effect", "Event", "Field", "ForceElement", "Mode", "Place", "State"),
@@ -52,11 +74,9 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'symbody.extend' has no attribute {name!r}.")
+    raise AttributeError(f"module 'symbody.extend' has no attribute {name!r}. {nearest(name, __all__)}")
 
 
 # -- functions
@@ -159,3 +179,123 @@ def force_elements() -> dict[str, ForceElement]:
     from symbody.library.force_elements import FORCE_ELEMENTS
 
     return dict(FORCE_ELEMENTS)
+
+
+# -- integration methods
+
+
+def add_method(row: Method | RungeKutta | Splitting | Diagonal) -> Method:
+    """Enter an integration method: a table of coefficients, which runs natively, or a Method with its own Driver."""
+    from symbody.simulation.makers import add_method
+
+    return add_method(row)
+
+
+def remove_method(name: str) -> None:
+    """Take an added method away."""
+    from symbody.simulation.makers import remove_method
+
+    remove_method(name)
+
+
+def methods() -> dict[str, Method]:
+    """All rows by name, symbody's own first."""
+    from symbody.simulation.makers import METHODS
+
+    return dict(METHODS)
+
+
+# -- readers and writers of model files
+
+
+def add_format(row: Format) -> Format:
+    """Enter a kind of model file: `sb.load`, `sb.save` and the command line know its suffixes."""
+    from symbody.model.load import add_format
+
+    return add_format(row)
+
+
+def remove_format(name: str) -> None:
+    """Take an added format away."""
+    from symbody.model.load import remove_format
+
+    remove_format(name)
+
+
+def formats() -> dict[str, Format]:
+    """All rows by name, symbody's own first."""
+    from symbody.model.load import FORMATS
+
+    return dict(FORMATS)
+
+
+# -- commands
+
+
+def add_command(row: Command) -> Command:
+    """Enter a command; `symbody.cli.app.main()` runs it with the others."""
+    from symbody.cli.app import add_command
+
+    return add_command(row)
+
+
+def remove_command(name: str) -> None:
+    """Take an added command away."""
+    from symbody.cli.app import remove_command
+
+    remove_command(name)
+
+
+def commands() -> dict[str, Command]:
+    """All rows by name, symbody's own first."""
+    from symbody.cli.app import COMMANDS
+
+    return dict(COMMANDS)
+
+
+# -- elementary motions and kinds of joints
+
+
+def add_motion(row: Motion) -> Motion:
+    """Enter an elementary motion: joint kinds may be made of it, bodies may own its coordinates.
+
+    Its twist is compared with the derivative of its pose first.
+    """
+    from symbody.model.motions import add_motion as add
+
+    return add(row)
+
+
+def remove_motion(name: str) -> None:
+    """Take an added motion away."""
+    from symbody.model.motions import remove_motion as remove
+
+    remove(name)
+
+
+def motions() -> dict[str, Motion]:
+    """All rows by name, symbody's own first."""
+    from symbody.model.motions import MOTIONS
+
+    return dict(MOTIONS)
+
+
+def add_joint_kind(name: str, text: str, *motions: tuple[Motion | str, str]) -> Kind:
+    """Enter a kind of joint: a chain of elementary motions, each with its axis (u: the joint's own, x, y, z, or "")."""
+    from symbody.model.joints import add_joint_kind as add
+
+    return add(name, text, *motions)
+
+
+def remove_joint_kind(name: str) -> None:
+    """Take an added kind away."""
+    from symbody.model.joints import remove_joint_kind as remove
+
+    remove(name)
+
+
+def joint_kinds() -> dict[str, Kind]:
+    """All rows by name, symbody's own first."""
+    from symbody.model.joints import KINDS
+
+    return dict(KINDS)

@@ -90,7 +90,7 @@ def test_schemas_are_schemas_and_are_printed(call, name):
 def test_every_command_with_json_has_a_schema(call):
     from symbody.cli.app import COMMANDS
 
-    with_json = [name for name, _, _ in COMMANDS if "--json" in call(name, "--help").stdout and name != "schema"]
+    with_json = [name for name in COMMANDS if "--json" in call(name, "--help").stdout and name != "schema"]
     assert sorted(with_json) == [n for n in names() if n != "model_file"]
 
 

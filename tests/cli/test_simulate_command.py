@@ -378,7 +378,7 @@ WRONG = [
     ((*RUN, "--output", "a=2+"), 1, "expected"),
     ((*RUN, "--method", "rk5"), 1, "'rk4'"),
     ((*RUN, "--method", "rk4"), 1, "give --step"),
-    ((*RUN, "--method", "radau", "--step", "1ms"), 1, "leave step out"),
+    ((*RUN, "--method", "radau", "--step", "1ms"), 1, "leave --step out"),
     ((*RUN, "--step", "2"), 1, "--step 2 is longer than --duration 1"),
     ((*RUN, "--step", "-1ms"), 1, "positive"),
     ((*RUN, "--rtol", "0"), 2, "--rtol"),

@@ -17,8 +17,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import symbody as sb
+from codegen.plain_march import PlainMarch
 from symbody.codegen.march import March, Run, Signals
-from symbody.codegen.march_plain import PlainMarch
 from symbody.codegen.march_run import LogStep
 from symbody.codegen.methods import METHODS, RungeKutta, Splitting
 from symbody.errors import NameLookupError, ShapeError

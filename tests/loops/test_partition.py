@@ -19,7 +19,6 @@ from symbody.loops.constraints import constraints
 from symbody.loops.heuristic import sparse_choice
 from symbody.loops.numeric import Numeric
 from symbody.loops.partition import choose_partition
-from symbody.loops.redundancy import singularity
 from symbody.loops.search import NEAR, SAME
 from symbody.model.builder import Builder
 from symbody.model.coordinates import velocity_labels
@@ -215,33 +214,6 @@ def test_more_constraints_than_joints():
     mech = b.cut("pin", "ball", "a.tip", "b.tip").coupling("more", "q.ja - 1.0471975511965976").done()
     with pytest.raises(ModelError, match="nothing is left for more"):
         choose_partition(found_in(mech), samples=())
-
-
-def test_singular_configurations_are_told_apart():
-    """A parallelogram: at the dead point of the crank another partition helps; when it is flat nothing does."""
-    b = Builder("four_bar")
-    b.body("crank", frames={"tip": (1, 0, 0)}).joint("crank", "revolute", "world", "crank")
-    b.body("coupler", frames={"tip": (2, 0, 0)}).joint("coupler", "revolute", "crank", "coupler", position=(1, 0, 0))
-    b.body("rocker", frames={"tip": (1.5, 0, 0)}).joint("rocker", "revolute", "world", "rocker", position=(2.2, 0, 0))
-    found = found_in(b.cut("pin", "ball", "coupler.tip", "rocker.tip").done())
-    p = choose_partition(found, ["rocker"])
-    numeric = Numeric(found)
-    # crank and coupler in line: 3 = |rocker tip|, the rocker stands at the end of its travel
-    x = (3**2 + 2.2**2 - 1.5**2) / (2 * 2.2)
-    y = np.sqrt(9 - x**2)
-    q = np.array([np.arctan2(y, x), 0.0, np.arctan2(y, x - 2.2)])
-    assert numeric.h(q) == pytest.approx(0, abs=1e-12)
-    assert singularity(found, p, numeric.J(q)).kind == "partition"
-    assert singularity(found, choose_partition(found, ["crank"]), numeric.J(q)).kind == "none"
-    flat = Builder("flat")
-    flat.body("crank", frames={"tip": (1, 0, 0)}).joint("crank", "revolute", "world", "crank")
-    flat.body("coupler", frames={"tip": (2, 0, 0)}).joint("coupler", "revolute", "crank", "coupler", position=(1, 0, 0))
-    flat.body("rocker", frames={"tip": (1, 0, 0)}).joint("rocker", "revolute", "world", "rocker", position=(2, 0, 0))
-    par = found_in(flat.cut("pin", "ball", "coupler.tip", "rocker.tip").done())
-    assert (
-        singularity(par, choose_partition(par, ["crank"], q=[1, -1, 1]), Numeric(par).J(np.zeros(3))).kind
-        == "mechanism"
-    )
 
 
 def test_rolling_leaves_coordinates_that_no_equation_finds():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symbody.analyse.state_space import StateSpace, as_state_space
-from symbody.errors import ModelError
+from symbody.errors import ModelError, word_argument
 
 TOLERANCE = 1e-9  # relative size below which a block of the staircase counts as zero
 
@@ -144,8 +144,7 @@ def gramian(model: Any, kind: str = "controllability") -> np.ndarray:
     from scipy.linalg import solve_continuous_lyapunov, solve_discrete_lyapunov
 
     ss = as_state_space(model)
-    if kind not in ("controllability", "observability"):
-        raise ModelError(f"kind={kind!r}; expected 'controllability' or 'observability'.")
+    word_argument("kind", kind, ("controllability", "observability"), error=ModelError)
     if not ss.stable:
         raise ModelError(
             f"a Gramian needs a stable model; the pole {_number(max(ss.poles, key=lambda p: p.real))} is not."

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from symbody.analyse.state_space import StateSpace, as_state_space
-from symbody.errors import DefinitionError, ModelError
+from symbody.errors import DefinitionError, ModelError, real_argument, word_argument, wrong_argument
 
 METHODS = ("zoh", "tustin")
 
@@ -18,16 +18,14 @@ def discretize(model: Any, dt: float, method: str = "zoh", prewarp: float | None
     zoh      inputs are held between instants: exact, by the matrix exponential of [[A, B], [0, 0]] (Van Loan 1978)
     tustin   s = 2 (z - 1) / (dt (z + 1)); prewarp (rad/s): the frequency at which both responses agree exactly
     """
+    word_argument("method", method, METHODS)
     ss = as_state_space(model).proper("discrete time")
     if ss.dt is not None:
         raise DefinitionError(f"the model is discrete already, with dt {ss.dt:g} s.")
-    if not dt > 0:
-        raise DefinitionError(f"dt={dt!r} s; expected a positive sampling period.")
+    real_argument("dt", dt, "a positive sampling period in s", above=0.0)
     if method == "zoh":
         Ad, Bd = hold(ss, dt)
         return ss.replace(A=Ad, B=Bd, dt=dt)
-    if method != "tustin":
-        raise DefinitionError(f"method={method!r}; expected one of {', '.join(METHODS)}.")
     return ss.replace(**_tustin(ss, _tustin_step(dt, prewarp)), dt=dt)
 
 
@@ -35,6 +33,7 @@ def continuous(model: Any, method: str = "zoh", prewarp: float | None = None) ->
     """The continuous model whose discretisation a discrete one is. zoh needs a matrix logarithm: no poles at z <= 0."""
     from scipy.linalg import logm
 
+    word_argument("method", method, METHODS)
     ss = as_state_space(model)
     if ss.dt is None:
         raise DefinitionError("the model is continuous already.")
@@ -45,8 +44,6 @@ def continuous(model: Any, method: str = "zoh", prewarp: float | None = None) ->
             raise ModelError("a pole at z <= 0 comes from no continuous model of this order under a zero-order hold.")
         rate = np.real(logm(whole)) / ss.dt
         return ss.replace(A=rate[:n, :n], B=rate[:n, n:], dt=None)
-    if method != "tustin":
-        raise DefinitionError(f"method={method!r}; expected one of {', '.join(METHODS)}.")
     h = _tustin_step(ss.dt, prewarp)
     back = np.linalg.inv(np.eye(n) + ss.A)
     A = 2 / h * back @ (ss.A - np.eye(n))
@@ -84,7 +81,7 @@ def _tustin_step(dt: float, prewarp: float | None) -> float:
     if prewarp is None:
         return dt
     if not 0 < prewarp < np.pi / dt:
-        raise DefinitionError(f"prewarp={prewarp!r} rad/s; expected one between 0 and half of the sampling rate.")
+        raise wrong_argument("prewarp", prewarp, "a frequency between 0 and half of the sampling rate, rad/s")
     return float(2 * np.tan(prewarp * dt / 2) / prewarp)
 
 

@@ -22,7 +22,7 @@ from symbody.analyse.reduction import LinearClosure, constrained, is_well_placed
 from symbody.analyse.state_space import indices
 from symbody.derived.derived import derived_of
 from symbody.derived.kernels import quick_kernel
-from symbody.errors import ModelError, SolveError, SymbodyError
+from symbody.errors import ModelError, SolveError, SymbodyError, argument, word_argument
 from symbody.loops.assembly import assemble_keeping
 from symbody.loops.constraints import Constraints
 from symbody.loops.singular import say_singular, say_unsolved
@@ -92,7 +92,8 @@ def _switched(mech: Mechanism, inputs: Mapping[str, Any] | None, loops: Any) -> 
         if np.ndim(value) or float(value) not in (0.0, 1.0):
             raise ModelError(f"input 's_{name}' is {value!r}; expected 1 (the loop is closed) or 0 (open).")
     if loops != "closed":
-        raise ModelError(f"loops={loops!r} and inputs both say whether {', '.join(given)} is closed; leave one out.")
+        told = f" and inputs both say whether {', '.join(given)} is closed; leave one out."
+        raise ModelError(argument("loops", loops), told)
     rest = {n: v for n, v in (inputs or {}).items() if n not in named}
     return rest, [p.name for p in pieces if given.get(p.name, 1)]
 
@@ -109,8 +110,7 @@ class Linearizer:
         loops: Any = "closed",
         independent: Sequence[str] | None = None,
     ) -> None:
-        if driven not in DRIVEN:
-            raise ModelError(f"driven={driven!r}; expected one of {', '.join(map(repr, DRIVEN))}.")
+        word_argument("driven", driven, DRIVEN, error=ModelError)
         self.mech, self.driven = mech, driven
         self.equations = linear_equations(mech, outputs, vary, loops)
         self.vary = tuple(vary)

@@ -9,7 +9,7 @@ import numpy as np
 
 from symbody.analyse.linear import Linear
 from symbody.analyse.rigid_modes import resting_states, rigid_basis
-from symbody.errors import ModelError
+from symbody.errors import ModelError, word_argument
 
 RIGID = 1e-6  # modes slower than this share of the fastest one count as rigid
 ZERO = 1e-7  # double eigenvalues zero of a state matrix spread that far, by the root of the rounding
@@ -98,16 +98,14 @@ def modes(model: Any, kind: str = "auto", normalise: str = "largest", **point: A
                 no damping, no internal state and nothing moves
     normalise   "largest": the largest entry of a shape is 1; "mass": shape^T M shape = 1 (undamped)
     """
+    word_argument("kind", kind, ("auto", "undamped", "damped"), error=ModelError)
+    word_argument("normalise", normalise, ("largest", "mass"), error=ModelError)
     linear = model if isinstance(model, Linear) else _linearized(model, point)
     if kind == "auto":
         scale = 1e-12 * (1.0 + np.abs(linear.K).max(initial=0.0))
         conservative = np.abs(linear.B).max(initial=0.0) <= scale and not linear.internal and not linear.T.any()
         conservative = conservative and linear.speeds == linear.coordinates
         kind = "undamped" if conservative else "damped"
-    if kind not in ("undamped", "damped") or normalise not in ("largest", "mass"):
-        raise ModelError(
-            f"kind={kind!r}, normalise={normalise!r}; expected 'auto', 'undamped' or 'damped', and 'largest' or 'mass'."
-        )
     return undamped(linear, normalise) if kind == "undamped" else damped(linear)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symbody.analyse.operating_point import coordinates, velocities
-from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest
+from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest, whole_argument
 from symbody.library.motions import PEAKS, Motion, bang_bang, cubic, quintic, spline, trapezoid
 from symbody.model.coordinates import velocity_labels
 from symbody.model.joint_limits import joint_limits
@@ -136,8 +136,7 @@ def as_trajectory(
 
 
 def _instants(path: Motion, samples: int) -> np.ndarray:
-    if samples < 2:
-        raise DefinitionError(f"samples={samples!r}; expected 2 or more.")
+    whole_argument("samples", samples, 2)
     return np.linspace(path.start, path.end, samples)
 
 

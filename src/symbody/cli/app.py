@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -22,6 +24,8 @@ from symbody.cli import (
     simulate,
     verify,
 )
+from symbody.cli.common import sentences
+from symbody.errors import DefinitionError, add_row, remove_row
 
 app = typer.Typer(
     name="symbody",
@@ -31,22 +35,62 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-COMMANDS = (
-    ("examples", examples.examples, "symbody examples four_bar --copy my_linkage.yaml"),
-    ("new", new.new, "symbody new my_robot --kind arm"),
-    ("info", info.info, "symbody info puma560"),
-    ("verify", verify.verify, "symbody verify puma560"),
-    ("count", count.count, "symbody count puma560 --formalism newton_euler"),
-    ("emit", emit.emit, "symbody emit puma560 --quantity inverse --out generated"),
-    ("simulate", simulate.simulate, "symbody simulate pendulum2 --duration 5 --q0 joint1=30deg --out motion.csv"),
-    ("equilibrium", equilibrium.equilibrium, "symbody equilibrium car"),
-    ("linearize", linearize.linearize, "symbody linearize four_bar --matrices A"),
-    ("modes", modes.modes, "symbody modes multi_link_suspension"),
-    ("report", report.report, "symbody report four_bar --simulate 2"),
-    ("schema", schema.schema, "symbody schema simulate"),
-)
-for _name, _command, _example in COMMANDS:
-    app.command(_name, epilog=f"Example: {_example}")(_command)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: its name, its function, whose signature declares the options, and a line to try.
+
+    Options that other commands have too are those of `cli.options`. Errors of symbody become sentences.
+    """
+
+    name: str
+    run: Callable[..., None]
+    example: str
+
+
+COMMANDS: dict[str, Command] = {}
+
+
+def add_command(row: Command) -> Command:
+    """One more command, under a name that is free."""
+    if not isinstance(row, Command):
+        raise DefinitionError(f"add_command was given {row!r}; expected a Command(name, run, example).")
+    if not (row.run.__doc__ or "").strip():
+        raise DefinitionError(f"command {row.name!r} has a function without a docstring; expected what --help says.")
+    if not row.example.startswith(f"symbody {row.name}"):
+        raise DefinitionError(f"command {row.name!r} has the example {row.example!r}; expected symbody {row.name} ...")
+    add_row(COMMANDS, row.name, row, "command")
+    app.command(row.name, epilog=f"Example: {row.example}")(sentences(row.run))
+    return row
+
+
+def remove_command(name: str) -> None:
+    """Take an added command out again."""
+    remove_row(COMMANDS, name, OWN, "command")
+    app.registered_commands[:] = [c for c in app.registered_commands if c.name != name]
+
+
+for _row in (
+    Command("examples", examples.examples, "symbody examples four_bar --copy my_linkage.yaml"),
+    Command("new", new.new, "symbody new my_robot --kind arm"),
+    Command("info", info.info, "symbody info puma560"),
+    Command("verify", verify.verify, "symbody verify puma560"),
+    Command("count", count.count, "symbody count puma560 --formalism newton_euler"),
+    Command("emit", emit.emit, "symbody emit puma560 --quantity inverse --out generated"),
+    Command(
+        "simulate",
+        simulate.simulate,
+        "symbody simulate pendulum2 --duration 5 --q0 joint1=30deg --out motion.csv",
+    ),
+    Command("equilibrium", equilibrium.equilibrium, "symbody equilibrium car"),
+    Command("linearize", linearize.linearize, "symbody linearize four_bar --matrices A"),
+    Command("modes", modes.modes, "symbody modes multi_link_suspension"),
+    Command("report", report.report, "symbody report four_bar --simulate 2"),
+    Command("schema", schema.schema, "symbody schema simulate"),
+):
+    add_command(_row)
+OWN = frozenset(COMMANDS)
 
 
 @app.callback(invoke_without_command=True)

@@ -1,20 +1,19 @@
-"""What all commands share: options, loading a model, output for people or machines, and errors as sentences."""
+"""What all commands share: loading a model, output for people or machines, and errors as sentences."""
 
 from __future__ import annotations
 
 import functools
 import json
 import math
-import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
-from symbody.cli import completion
-from symbody.errors import NameLookupError, SymbodyError, nearest
+from symbody.cli.options import option_for
+from symbody.errors import Named, NameLookupError, SymbodyError, word_argument
 
 if TYPE_CHECKING:
     from symbody.model.mechanism import Mechanism
@@ -23,73 +22,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_MODEL_HELP = "A bundled model's name (see `symbody examples`), or a .yaml, .urdf, .xml (MJCF) or .mbs file."
-MODEL = Annotated[str, typer.Argument(metavar="MODEL", help=_MODEL_HELP, autocompletion=completion.models)]
-OPTIONAL_MODEL = Annotated[
-    str, typer.Argument(metavar="MODEL", help=_MODEL_HELP, show_default=False, autocompletion=completion.models)
-]
-LOOPS = Annotated[
-    Path | None,
-    typer.Option(
-        "--loops",
-        metavar="FILE",
-        autocompletion=completion.loop_files,
-        help="A YAML side file that closes the loops of a model that is a tree, such as a .urdf.",
-    ),
-]
-AS_JSON = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text; see `symbody schema`.")]
-
-# the operating point of several commands
-Q0 = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--q0",
-        metavar="JOINT=VALUE",
-        autocompletion=completion.joints,
-        help="Coordinates, such as elbow=30deg,slide=5mm; others are zero. May be repeated.",
-    ),
-]
-QD0 = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--qd0", metavar="JOINT=VALUE", autocompletion=completion.joints, help="Velocities, such as elbow=2rad/s."
-    ),
-]
-PARAMETER = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--parameter",
-        "-p",
-        metavar="NAME=VALUE",
-        autocompletion=completion.parameters,
-        help="A parameter of the model in place of its default. May be repeated.",
-    ),
-]
-PARTITION = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--partition",
-        "--independent",
-        metavar="JOINTS",
-        autocompletion=completion.several_joints,
-        help="Independent joints of closed loops, such as crank or a,b.2; also heuristic or pivoting. May be repeated.",
-    ),
-]
-FORMALISM = Annotated[
-    str | None,
-    typer.Option("--formalism", "-f", autocompletion=completion.formalisms, help="auto, newton_euler, base, ..."),
-]
-
-# arguments of the library that have the same name as an option
-_KEYWORD = re.compile(
-    r"(?<![\w.-])(duration|step|samples|rtol|atol|method|formalism|states|seed|q0|qd0|partition)=(?!=)"
-)
-_PHRASES = {
-    "parameters={...}": "--parameter NAME=VALUE",
-    "parameters=...": "--parameter NAME=VALUE",
-    "resume(...)": "--resume",
-    "max_steps": "--max-steps",
-}
+# what an Outcome advises, in the words of the command line
+_ADVICE = {"resume(...)": "--resume", "max_steps": "--max-steps"}
 
 QUANTITIES = {
     "inverse": "inverse_dynamics",
@@ -106,7 +40,7 @@ def sentences(command: Callable[P, T]) -> Callable[P, T]:
         try:
             return command(*args, **kwargs)
         except SymbodyError as error:
-            fail(in_options(str(error)))
+            fail(in_options(error, command))
         except BrokenPipeError:
             raise  # the reader has seen enough: `main` ends quietly
         except OSError as error:
@@ -125,11 +59,24 @@ def fail(sentence: str) -> NoReturn:
     raise typer.Exit(1)
 
 
-def in_options(sentence: str) -> str:
-    """A sentence of the library, which says step=0.1, in the words of the command line: --step 0.1."""
-    for words, option in _PHRASES.items():
-        sentence = sentence.replace(words, option)
-    return _KEYWORD.sub(r"--\1 ", sentence)
+def in_options(error: SymbodyError, command: Callable[..., Any]) -> str:
+    """An error of the library, which says step=0.1, in the words of a command that has the option: --step 0.1."""
+
+    def said(argument: Named) -> str:
+        option = option_for(command, argument.name)
+        if option is None:
+            return str(argument)
+        value = "NAME=VALUE" if argument.name == "parameters" else argument.value
+        return f"{option} {value}".rstrip()
+
+    return error.said(said)
+
+
+def advice(outcome: str) -> str:
+    """What an Outcome says, in the words of the command line."""
+    for words, option in _ADVICE.items():
+        outcome = outcome.replace(words, option)
+    return outcome
 
 
 def complain(sentence: str) -> None:
@@ -170,17 +117,14 @@ def plain(data: Any) -> Any:
 
 def quantity(name: str) -> str:
     """The verb of a quantity: inverse, semi_explicit, forward."""
-    if name not in QUANTITIES:
-        raise NameLookupError(f"unknown quantity {name!r}. {nearest(name, QUANTITIES)}")
-    return QUANTITIES[name]
+    return QUANTITIES[word_argument("quantity", name, QUANTITIES, error=NameLookupError)]
 
 
 def check_formalism(name: str) -> None:
     """Refuse an unknown formalism before anything is computed."""
     from symbody.verbs.dynamics import FORMALISMS
 
-    if name not in FORMALISMS:
-        raise NameLookupError(f"unknown formalism {name!r}. {nearest(name, FORMALISMS)}")
+    word_argument("formalism", name, FORMALISMS, error=NameLookupError)
 
 
 def generate(model: Any, name: str, formalism: str, partition: Any = "auto") -> System:

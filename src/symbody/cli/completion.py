@@ -11,9 +11,9 @@ import typer
 
 def models(incomplete: str) -> list[str]:
     """Bundled names, then model files and folders that begin so."""
-    from symbody.model.load import READERS, bundled_names
+    from symbody.model.load import bundled_names, suffixes
 
-    return [n for n in bundled_names() if n.startswith(incomplete)] + _files(incomplete, tuple(READERS))
+    return [n for n in bundled_names() if n.startswith(incomplete)] + _files(incomplete, tuple(suffixes()))
 
 
 def loop_files(incomplete: str) -> list[str]:
@@ -81,9 +81,9 @@ def formalisms(incomplete: str) -> list[str]:
 
 def methods(incomplete: str) -> list[tuple[str, str]]:
     """Integrators, each with what it is."""
-    from symbody.simulation.makers import ALL
+    from symbody.simulation.makers import METHODS
 
-    known = {"auto": "chosen by step and tolerances", **ALL}
+    known = {"auto": "chosen by step and tolerances", **{n: row.about for n, row in METHODS.items()}}
     return [(n, text) for n, text in known.items() if n.startswith(incomplete)]
 
 
@@ -120,7 +120,7 @@ def _joint_names(ctx: typer.Context) -> list[str]:
 def _model(ctx: typer.Context) -> Any:
     """The model on the line; None if there is none, or if it cannot be read."""
     from symbody.errors import SymbodyError
-    from symbody.model.load import READERS, bundled_names, load
+    from symbody.model.load import bundled_names, load, suffixes
 
     # a line that ends in an option without its value is not parsed: then its words are looked through
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
@@ -128,7 +128,7 @@ def _model(ctx: typer.Context) -> Any:
     words = [(ctx.params or {}).get("model")]
     words += [w for before, w in zip(["", *typed], typed, strict=False) if before != "--loops"]
     known = set(bundled_names())
-    name = next((w for w in words if w and (w in known or Path(w).suffix.lower() in READERS)), None)
+    name = next((w for w in words if w and (w in known or Path(w).suffix.lower() in suffixes())), None)
     try:
         return load(name) if name else None
     except (SymbodyError, OSError):

@@ -6,20 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from symbody.cli import completion
-from symbody.cli.common import (
-    AS_JSON,
-    LOOPS,
-    OPTIONAL_MODEL,
-    PARTITION,
-    QUANTITIES,
-    check_formalism,
-    generate,
-    load_model,
-    print_json,
-    quantity,
-    sentences,
-)
+from symbody.cli import options
+from symbody.cli.common import QUANTITIES, check_formalism, generate, load_model, print_json, quantity
+from symbody.cli.options import AS_JSON, LOOPS, OPTIONAL_MODEL, PARTITION
 from symbody.errors import ModelError
 
 if TYPE_CHECKING:
@@ -30,27 +19,10 @@ if TYPE_CHECKING:
 NAMES = ("mul", "add", "div", "total", "trig", "other", "setup", "checks")
 
 
-@sentences
 def count(
     model: OPTIONAL_MODEL = "",
-    quantities: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--quantity",
-            "-q",
-            autocompletion=completion.quantities,
-            help="inverse, semi_explicit or forward; may be repeated.",
-        ),
-    ] = None,
-    formalisms: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--formalism",
-            "-f",
-            autocompletion=completion.formalisms,
-            help="auto, newton_euler, base, ...; may be repeated.",
-        ),
-    ] = None,
+    quantities: options.QUANTITIES = None,
+    formalisms: options.FORMALISMS = None,
     growth: Annotated[
         bool,
         typer.Option("--growth", help="Fit a N - b for N general revolute joints, beside published ones."),

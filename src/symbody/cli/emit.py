@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symbody.cli import completion
-from symbody.cli.common import (
-    AS_JSON,
-    LOOPS,
-    MODEL,
-    PARTITION,
-    check_formalism,
-    generate,
-    load_model,
-    print_json,
-    quantity,
-    sentences,
-)
+from symbody.cli.common import check_formalism, generate, load_model, print_json, quantity
+from symbody.cli.options import AS_JSON, FORMALISM, LOOPS, MODEL, PARTITION, QUANTITY
 from symbody.errors import ModelError
 
 if TYPE_CHECKING:
@@ -31,19 +21,10 @@ STATES = 5  # closed states at which a program for closed loops is compared with
 ALLOWED = 1e-8
 
 
-@sentences
 def emit(
     model: MODEL,
-    name: Annotated[
-        str,
-        typer.Option(
-            "--quantity", "-q", autocompletion=completion.quantities, help="inverse, semi_explicit or forward."
-        ),
-    ] = "inverse",
-    formalism: Annotated[
-        str,
-        typer.Option("--formalism", "-f", autocompletion=completion.formalisms, help="auto, newton_euler, base, ..."),
-    ] = "auto",
+    name: QUANTITY = "inverse",
+    formalism: FORMALISM = "auto",
     target: Annotated[
         str,
         typer.Option(
@@ -67,6 +48,7 @@ def emit(
 
     row = target_to_emit(target)
     quantity(name)
+    formalism = formalism or "auto"
     check_formalism(formalism)
     if out.exists() and not out.is_dir():
         raise ModelError(f"{out} is a file; expected a folder for the emitted files.")

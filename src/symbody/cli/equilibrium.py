@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symbody.cli import completion
-from symbody.cli.common import AS_JSON, LOOPS, MODEL, PARAMETER, Q0, complain, load_model, print_json, sentences
-from symbody.cli.linearize import INPUT
+from symbody.cli.common import complain, load_model, print_json
+from symbody.cli.options import AS_JSON, INPUT, LOOPS, MODEL, PARAMETER, Q0
 
 if TYPE_CHECKING:
     from symbody.analyse.equilibrium import Equilibrium
     from symbody.model.mechanism import Mechanism
 
 
-@sentences
 def equilibrium(
     model: MODEL,
     q0: Q0 = None,

@@ -9,14 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from symbody.cli import completion
-from symbody.cli.common import AS_JSON, counted, print_json, sentences
+from symbody.cli.common import counted, print_json
 from symbody.cli.files import check_overwrite, check_target
+from symbody.cli.options import AS_JSON, FORCE
 from symbody.errors import NameLookupError, nearest
 
 LONGEST = 90  # characters of a description in the list
 
 
-@sentences
 def examples(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="One of them; all if not given.", autocompletion=completion.bundled)
@@ -25,7 +25,7 @@ def examples(
         Path | None, typer.Argument(metavar="PATH", help="With --copy: the file or folder to copy to.")
     ] = None,
     copy: Annotated[bool, typer.Option("--copy", help="Copy its file, with the parts it includes.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: FORCE = False,
     as_json: AS_JSON = False,
 ) -> None:
     """List the bundled models, or copy one to change it: symbody examples four_bar --copy my_linkage.yaml"""

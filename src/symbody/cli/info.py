@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from symbody.cli.common import (
-    AS_JSON,
-    LOOPS,
-    MODEL,
-    PARTITION,
-    complain,
-    counted,
-    in_options,
-    load_model,
-    print_json,
-    sentences,
-)
+from symbody.cli.common import complain, counted, in_options, load_model, print_json
+from symbody.cli.options import AS_JSON, LOOPS, MODEL, PARTITION
 from symbody.errors import ModelError, SolveError
 
 if TYPE_CHECKING:
@@ -28,7 +18,6 @@ if TYPE_CHECKING:
 MANY = 12  # more names than this are counted, not listed
 
 
-@sentences
 def info(model: MODEL, loops: LOOPS = None, partition: PARTITION = None, as_json: AS_JSON = False) -> None:
     """Show a model: its tree, joints, closed loops, parameters and what its reader noted.
 
@@ -44,7 +33,7 @@ def info(model: MODEL, loops: LOOPS = None, partition: PARTITION = None, as_json
         _print(mechanism, facts)
     if facts["loops"] is not None and facts["loops"]["problem"]:
         sys.stdout.flush()  # the sentence comes last, on a terminal and in a file
-        complain(in_options(facts["loops"]["problem"]))
+        complain(facts["loops"]["problem"])
         raise typer.Exit(1)
 
 
@@ -165,7 +154,7 @@ def describe_loops(mechanism: Mechanism, wanted: str | list[str] = "auto") -> di
     except (ModelError, SolveError) as error:
         if wanted != "auto" and isinstance(error, ModelError):
             raise  # joints that are no partition of this model: the mistake is not in the model
-        return {**out, "problem": str(error)}
+        return {**out, "problem": in_options(error, info)}
     names = velocity_labels(mechanism)
     return out | {
         "redundant": [found.rows[i].name for i in partition.redundant],

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from symbody.cli import completion
-from symbody.cli.common import AS_JSON, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0, load_model, print_json, sentences
+from symbody.cli.common import load_model, print_json
+from symbody.cli.options import AS_JSON, EQUILIBRIUM, INPUT, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0
 from symbody.errors import FormatError, ModelError, NameLookupError, nearest
 
 if TYPE_CHECKING:
@@ -16,21 +16,6 @@ if TYPE_CHECKING:
 
     from symbody.analyse.linear import Linear
     from symbody.model.mechanism import Mechanism
-
-INPUT = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--input",
-        "-i",
-        metavar="NAME=VALUE",
-        autocompletion=completion.inputs,
-        help="Operating value of an effort (elbow=3Nm), another input, or the time t. May be repeated.",
-    ),
-]
-
-EQUILIBRIUM = Annotated[
-    bool, typer.Option("--equilibrium", help="Take the equilibrium near q0; see `symbody equilibrium`.")
-]
 
 SHOWN = ("M", "B", "K", "U")
 # name -> what its rows and columns are
@@ -42,7 +27,6 @@ MATRICES = {
 }  # fmt: skip
 
 
-@sentences
 def linearize(
     model: MODEL,
     q0: Q0 = None,

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from symbody.cli.common import AS_JSON, print_json, sentences
+from symbody.cli.common import print_json
 from symbody.cli.files import check_overwrite, check_target
+from symbody.cli.options import AS_JSON, FORCE
 from symbody.errors import ModelError, NameLookupError, nearest
 
 FOLDER = Path(__file__).parent / "starters"
@@ -25,14 +26,13 @@ def _complete(incomplete: str) -> list[str]:
     return [n for n in kinds() if n.startswith(incomplete)]
 
 
-@sentences
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Of the model; the file is NAME.yaml.")],
     kind: Annotated[
         str,
         typer.Option("--kind", "-k", autocompletion=_complete, help="pendulum, slider, arm, four_bar or vehicle."),
     ] = "pendulum",
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: FORCE = False,
     as_json: AS_JSON = False,
 ) -> None:
     """Write a small commented model file to start from: it loads, verifies and simulates."""

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from symbody.cli.common import AS_JSON, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0, load_model, print_json, sentences
+from symbody.cli.common import load_model, print_json
 from symbody.cli.files import PAGES, check_target
+from symbody.cli.options import AS_JSON, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0
 
 
-@sentences
 def report(
     model: MODEL,
     out: Annotated[

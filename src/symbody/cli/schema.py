@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from symbody.cli import completion
-from symbody.cli.common import sentences
 from symbody.errors import NameLookupError, nearest
 
 FOLDER = Path(__file__).parent / "schemas"
@@ -20,7 +19,6 @@ def names() -> list[str]:
     return [*sorted(p.stem for p in FOLDER.glob("*.json")), MODEL_FILE]
 
 
-@sentences
 def schema(
     command: Annotated[
         str,

@@ -12,22 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symbody.cli import completion
-from symbody.cli.common import (
-    AS_JSON,
-    FORMALISM,
-    LOOPS,
-    OPTIONAL_MODEL,
-    PARAMETER,
-    PARTITION,
-    Q0,
-    QD0,
-    complain,
-    in_options,
-    load_model,
-    print_json,
-    sentences,
-)
+from symbody.cli.common import advice, complain, load_model, print_json
 from symbody.cli.files import PAGES, PICTURES, TABLES, check_target, save_figure, write_all
+from symbody.cli.options import AS_JSON, FORMALISM, LOOPS, OPTIONAL_MODEL, PARAMETER, PARTITION, Q0, QD0
 
 if TYPE_CHECKING:
     from symbody.model.mechanism import Mechanism
@@ -37,7 +24,6 @@ if TYPE_CHECKING:
 _COMPARED = re.compile(r"([^<>=]+)(<=|>=|==|<|>)([^<>=]+)")
 
 
-@sentences
 def simulate(
     model: OPTIONAL_MODEL = "",
     duration: Annotated[
@@ -205,7 +191,7 @@ def _leave(traj: Trajectory, failed: int, checkpoint: Path | None, silent: bool)
         print(f"interrupted at t = {traj.t[-1] if len(traj.t) else 0.0:.6g} s.{further}", file=sys.stderr)
         raise typer.Exit(130)
     if not traj.outcome.ok and silent:
-        complain(in_options(traj.outcome.value))
+        complain(advice(traj.outcome.value))
     if failed or not traj.outcome.ok:
         raise typer.Exit(1)
 

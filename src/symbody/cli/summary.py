@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symbody.cli.common import counted, in_options
+from symbody.cli.common import advice, counted
 
 if TYPE_CHECKING:
     from symbody.simulation.trajectory import Trajectory
@@ -83,7 +83,7 @@ def energy_drift(traj: Trajectory) -> dict[str, float | None] | None:
 
 def trajectory_text(facts: dict[str, Any], asked: list[str]) -> str:
     """The same for people. asked: quantities whose values are shown besides coordinates and velocities."""
-    lines = [f"{facts['model']}: {in_options(facts['outcome']['text'])}"]
+    lines = [f"{facts['model']}: {advice(facts['outcome']['text'])}"]
     lines += [f"note: {note}" for note in facts["notes"]]
     lines.append(_how(facts))
     lines += _table(facts, asked)

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from symbody.cli.common import AS_JSON, LOOPS, MODEL, PARAMETER, PARTITION, load_model, print_json, sentences
+from symbody.cli.common import load_model, print_json
+from symbody.cli.options import AS_JSON, LOOPS, MODEL, PARAMETER, PARTITION
 
 
-@sentences
 def verify(
     model: MODEL,
     states: Annotated[int, typer.Option("--states", min=1, max=10_000, help="Number of random states.")] = 20,

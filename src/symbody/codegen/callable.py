@@ -19,7 +19,7 @@ from symbody.codegen.passport import results_by_name
 from symbody.codegen.ranges import run_ranges
 from symbody.codegen.signature import Result, Signature, results_type
 from symbody.codegen.tiers import Tiers
-from symbody.errors import NameLookupError, ShapeError, SolveError
+from symbody.errors import Named, NameLookupError, ShapeError, SolveError
 from symbody.lower.ports import check_gathered, gather, gather_parameters, loop_shape, merged
 from symbody.lower.program import Port, say_unsolved
 
@@ -375,9 +375,8 @@ class NativeKernel:
         if parameters is None or isinstance(parameters, Mapping):
             missing = [p.name for p in ports if p.default is None and p.name not in (parameters or {})]
             if missing:
-                raise NameLookupError(
-                    f"No value for parameter {', '.join(missing)} of '{self.name}', and no default. Give parameters=..."
-                )
+                told = f"No value for parameter {', '.join(missing)} of '{self.name}', and no default. Give "
+                raise NameLookupError(told, Named("parameters", "..."))
         given = [real_array(a, p.name) for a, p in zip(gather_parameters(ports, parameters), ports, strict=True)]
         if parameters is not None:
             check_gathered(ports, given, parameters)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction as F
 
 from symbody.codegen import methods_dop853 as dop
+from symbody.errors import DefinitionError, ShapeError
 
 Row = tuple[float, ...]
 
@@ -23,6 +24,7 @@ class RungeKutta:
     dense_order the largest error of the continuous extension within one step is h^(dense_order + 1)
     extra_a,    rows and nodes of the stages s+1, s+2, ... that only the continuous extension needs
     extra_c
+    about       what it is, for lists
     """
 
     name: str
@@ -36,6 +38,7 @@ class RungeKutta:
     dense_order: int = 0
     extra_a: tuple[Row, ...] = ()
     extra_c: Row = ()
+    about: str = ""
 
     @property
     def stages(self) -> int:
@@ -52,6 +55,7 @@ class Splitting:
                 changes: these are first predicted with the old forces, then corrected; so many evaluations in all.
                 The last one serves the next step too.
     drift       order of the Runge-Kutta method for a drift x' = N(x, t) v at constant v; it is exact where x' = v.
+    about       what it is, for lists
     """
 
     name: str
@@ -59,6 +63,7 @@ class Splitting:
     substeps: Row
     evaluations: int
     drift: int
+    about: str = ""
 
     def spans(self) -> list[tuple[float, float, float]]:
         """(start, w, end) of the Verlet steps, as fractions of h; the last one ends at 1 exactly."""
@@ -70,6 +75,31 @@ class Splitting:
 
 
 Method = RungeKutta | Splitting
+CONSISTENT = 1e-12  # how far sums of a table may be off
+
+
+def check_table(table: RungeKutta) -> None:
+    """Refuse a Butcher table whose sizes do not fit, or that is not consistent: its order is for tests to measure."""
+    s, owner = table.stages, f"the table of method {table.name!r}"
+    sizes = [len(row) for row in table.a]
+    if s < 1 or sizes != list(range(s)) or len(table.c) != s:
+        raise ShapeError(
+            f"{owner} has rows of {sizes} numbers in a, {s} weights and {len(table.c)} nodes; expected rows of "
+            "0, 1, 2, ... numbers, as many as weights and nodes."
+        )
+    for i, (row, node) in enumerate(zip(table.a, table.c)):
+        if abs(sum(row) - node) > CONSISTENT:
+            raise DefinitionError(f"{owner} has node c[{i}] = {node}; expected {sum(row)}, the sum of row {i} of a.")
+    if abs(sum(table.b) - 1) > CONSISTENT:
+        raise DefinitionError(f"{owner} has weights whose sum is {sum(table.b)}; expected 1.")
+    if any(len(row) != s + 1 or abs(sum(row)) > CONSISTENT for row in table.error):
+        raise DefinitionError(f"{owner} has error weights {table.error}; expected {s + 1} in each row, of sum 0.")
+    stages = s + 1 + len(table.extra_a)
+    if table.error and (table.error_order < 1 or len(table.dense) != stages):
+        raise DefinitionError(
+            f"{owner} has an error estimate with error_order={table.error_order} and {len(table.dense)} rows of dense; "
+            f"expected an order from 1 and {stages} rows: adaptive runs are sampled by the continuous extension."
+        )
 
 
 def _floats(rows: Sequence[Sequence[F | float | int]]) -> tuple[Row, ...]:
@@ -77,13 +107,14 @@ def _floats(rows: Sequence[Sequence[F | float | int]]) -> tuple[Row, ...]:
 
 
 # Euler 1768
-EULER = RungeKutta("euler", 1, a=((),), b=(1.0,), c=(0.0,))
+EULER = RungeKutta("euler", 1, a=((),), b=(1.0,), c=(0.0,), about="explicit Euler, order 1")
 # Heun 1900: the explicit trapezoidal rule
-HEUN = RungeKutta("heun", 2, a=((), (1.0,)), b=(0.5, 0.5), c=(0.0, 1.0))
+HEUN = RungeKutta("heun", 2, a=((), (1.0,)), b=(0.5, 0.5), c=(0.0, 1.0), about="explicit trapezoidal rule, order 2")
 # Kutta 1901
 RK4 = RungeKutta(
-    "rk4", 4, a=((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), b=(1 / 6, 1 / 3, 1 / 3, 1 / 6), c=(0.0, 0.5, 0.5, 1.0)
-)
+    "rk4", 4, a=((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), b=(1 / 6, 1 / 3, 1 / 3, 1 / 6), c=(0.0, 0.5, 0.5, 1.0),
+    about="classical Runge-Kutta, order 4",
+)  # fmt: skip
 # Bogacki, Shampine 1989, Appl. Math. Lett. 2(4); cubic Hermite interpolation
 BOGACKI_SHAMPINE = RungeKutta(
     "bogacki_shampine",
@@ -95,6 +126,7 @@ BOGACKI_SHAMPINE = RungeKutta(
     error_order=3,
     dense=_floats([(1, F(-4, 3), F(5, 9)), (0, 1, F(-2, 3)), (0, F(4, 3), F(-8, 9)), (0, -1, 1)]),
     dense_order=3,
+    about="Runge-Kutta of order 3 with error estimate",
 )
 
 
@@ -155,6 +187,7 @@ DOPRI5 = RungeKutta(
     error_order=5,
     dense=_dopri5_dense(),
     dense_order=4,
+    about="Dormand-Prince, order 5",
 )
 
 
@@ -183,26 +216,18 @@ DOP853 = RungeKutta(
     dense_order=7,
     extra_a=dop.A[13:],
     extra_c=dop.C[13:],
+    about="Dormand-Prince, order 8",
 )
 
 _W1 = 1 / (2 - 2 ** (1 / 3))
-SEMI_IMPLICIT_EULER = Splitting("semi_implicit_euler", 1, (), 1, 1)
+SEMI_IMPLICIT_EULER = Splitting("semi_implicit_euler", 1, (), 1, 1, "velocities first, order 1")
 # Verlet 1967, in the velocity form of Swope et al. 1982
-VERLET = Splitting("verlet", 2, (1.0,), 1, 2)
+VERLET = Splitting("verlet", 2, (1.0,), 1, 2, "velocity Verlet, order 2, symplectic where forces depend on positions")
 # Forest, Ruth 1990; Yoshida 1990, Phys. Lett. A 150: three Verlet steps
-SYMPLECTIC4 = Splitting("symplectic4", 4, (_W1, 1 - 2 * _W1, _W1), 3, 4)
+SYMPLECTIC4 = Splitting("symplectic4", 4, (_W1, 1 - 2 * _W1, _W1), 3, 4, "three Verlet steps, order 4")
 
-METHODS: dict[str, Method] = {
-    m.name: m
-    for m in (
-        EULER,
-        HEUN,
-        BOGACKI_SHAMPINE,
-        RK4,
-        DOPRI5,
-        DOP853,
-        SEMI_IMPLICIT_EULER,
-        VERLET,
-        SYMPLECTIC4,
-    )
-}
+# the tables that the native march runs, in the order of lists; `simulation.makers` makes a method of each
+TABLES: tuple[Method, ...] = (
+    EULER, SEMI_IMPLICIT_EULER, HEUN, RK4, VERLET, SYMPLECTIC4, BOGACKI_SHAMPINE, DOPRI5, DOP853,
+)  # fmt: skip
+METHODS: dict[str, Method] = {table.name: table for table in TABLES}

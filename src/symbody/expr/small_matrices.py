@@ -43,15 +43,6 @@ def inverse_3x3(a: Any) -> Array:
     return as_array([[_times(cofactors[j][i], inverse) for j in range(3)] for i in range(3)])
 
 
-def inverse_symmetric_3x3(a: Any) -> Array:
-    """The inverse of a symmetric matrix, of which the upper half is read; 21 m + 8 a + 1 d."""
-    a = _mirrored(a, "inverse_symmetric_3x3")
-    cofactors = _symmetric_cofactors(a)
-    inverse = _reciprocal(sum_of_products(zip(a[0], cofactors[0])), "inverse_symmetric_3x3")
-    half = {(i, j): _times(cofactors[i][j], inverse) for i in range(3) for j in range(i, 3)}
-    return as_array([[half[min(i, j), max(i, j)] for j in range(3)] for i in range(3)])
-
-
 def solve_3x3(a: Any, b: Any) -> Array:
     """x of A x = b with the columns a1, a2, a3 of A; 27 m + 14 a + 1 d. b of shape (3,).
 
@@ -71,25 +62,9 @@ def solve_3x3(a: Any, b: Any) -> Array:
     )
 
 
-def solve_symmetric_3x3(a: Any, b: Any) -> Array:
-    """x of A x = b for a symmetric matrix (upper half read), cofactors shared; 27 m + 14 a + 1 d. b of shape (3,)."""
-    a, b = _mirrored(a, "solve_symmetric_3x3"), _right_side(b, 3, "solve_symmetric_3x3")
-    cofactors = _symmetric_cofactors(a)
-    inverse = _reciprocal(sum_of_products(zip(a[0], cofactors[0])), "solve_symmetric_3x3")
-    return as_array([_times(sum_of_products(zip(row, b)), inverse) for row in cofactors])
-
-
 def _cofactor_row(a: Array, i: int) -> list[Any]:
     p, q = (i + 1) % 3, (i + 2) % 3
     return [_minor(a[p, (j + 1) % 3], a[p, (j + 2) % 3], a[q, (j + 1) % 3], a[q, (j + 2) % 3]) for j in range(3)]
-
-
-def _symmetric_cofactors(a: Array) -> list[list[Any]]:
-    xx, xy, xz = _cofactor_row(a, 0)
-    yy = _minor(a[0, 0], a[0, 2], a[0, 2], a[2, 2])
-    yz = _minor(a[0, 2], a[0, 0], a[1, 2], a[0, 1])
-    zz = _minor(a[0, 0], a[0, 1], a[0, 1], a[1, 1])
-    return [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
 
 
 def _cross(a: Array, b: Array) -> list[Any]:
@@ -116,11 +91,6 @@ def _square(a: Any, n: int, what: str) -> Array:
     if a.shape != (n, n):
         raise ShapeError(f"{what} was given an array of shape {a.shape}; expected ({n}, {n}).")
     return a
-
-
-def _mirrored(a: Any, what: str) -> Array:
-    a = _square(a, 3, what)
-    return as_array([[a[min(i, j), max(i, j)] for j in range(3)] for i in range(3)])
 
 
 def _right_side(b: Any, n: int, what: str) -> Array:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError
+from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import Array
 from symbody.formalisms import triples as t3
 from symbody.formalisms.barycentric import barycentric
@@ -155,7 +155,7 @@ def prepared(tree: Tree, choice: Choice) -> Tree:
     if choice.grouping == "base":
         return regroup(tree, Regrouping(dict(choice.keep), dict(choice.clear)))
     if choice.grouping != "none":
-        raise ModelError(f"grouping={choice.grouping!r}; expected one of {', '.join(_GROUPINGS)}.")
+        word_argument("grouping", choice.grouping, _GROUPINGS, error=ModelError)
     return tree
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from symbody.errors import ModelError
+from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import Array, zeros
 from symbody.formalisms import triples as t3
 from symbody.formalisms.frames import Frame, common_ancestor, path, product
@@ -41,8 +41,7 @@ def frame_jacobians(
     J qd is (omega, v), J qdd + Jd qd is (alpha, a), as the reference sees them, in its axes. Without `rates` Jd is 0.
     scheme: progressive, hybrid, or auto: hybrid for a single frame.
     """
-    if scheme not in SCHEMES:
-        raise ModelError(f"scheme={scheme!r}; expected one of {', '.join(SCHEMES)}.")
+    word_argument("scheme", scheme, SCHEMES, error=ModelError)
     everything = [*frames] if reference is None else [*frames, reference]
     base = -1 if reference is None else common_ancestor(tree, [f.link for f in everything])
     order = 1 if rates else 0

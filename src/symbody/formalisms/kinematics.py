@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from symbody.errors import ModelError
+from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import Array, zeros
 from symbody.formalisms import triples as t3
 from symbody.formalisms.frames import Frame, common_ancestor, path, product
@@ -50,8 +50,7 @@ def frame_motions(
 
     The recursion starts at the last common ancestor: Links that move the frames and the reference alike do not matter.
     """
-    if scheme not in SCHEMES:
-        raise ModelError(f"scheme={scheme!r}; expected 'progressive' or 'regressive'.")
+    word_argument("scheme", scheme, SCHEMES, error=ModelError)
     everything = [*frames] if reference is None else [*frames, reference]
     base = -1 if reference is None else common_ancestor(tree, [f.link for f in everything])
     if scheme == "progressive":

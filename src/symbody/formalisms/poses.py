@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from symbody.errors import ModelError
+from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import Array, cos_sin, is_one, is_zero
 from symbody.expr.node import CONST, Node
 from symbody.formalisms import triples as t3
@@ -81,8 +81,7 @@ class Pose:
 
 def poses(tree: Tree, frames: str = "sequential") -> list[Pose]:
     """Of all Links. frames: "sequential", or "group" / "group_body" to share stems among parallel revolute axes."""
-    if frames not in FRAMES:
-        raise ModelError(f"frames={frames!r}; expected one of {', '.join(FRAMES)}.")
+    word_argument("frames", frames, FRAMES, error=ModelError)
     out: list[Pose] = []
     for link in tree.links:
         parent = tree.links[link.parent] if link.parent >= 0 else None

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError
+from symbody.errors import ModelError, wrong_argument
 from symbody.expr.arrays import Array, as_array, is_one, is_zero, matmul, transpose, zeros
 from symbody.expr.derivative import jvp
 from symbody.expr.evaluate import transplant
@@ -164,7 +164,7 @@ def build_tree(mechanism: Mechanism, parameters: str = "setup", kept: Sequence[s
     if not isinstance(mechanism, Mechanism):
         raise ModelError(f"a Mechanism was expected, {mechanism!r} given. Load it first: sb.load(name_or_path).")
     if parameters not in ("setup", "runtime"):
-        raise ModelError(f"parameters={parameters!r}; expected 'setup' (folded once) or 'runtime' (inputs).")
+        raise wrong_argument("parameters", parameters, "'setup' (folded once) or 'runtime' (inputs)", error=ModelError)
     graph = Graph(mechanism.name, mechanism.graph.exact)
     nq, nv = mechanism.nq, mechanism.nv
 

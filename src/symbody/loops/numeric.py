@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError
+from symbody.errors import ModelError, Named
 from symbody.expr.evaluate import evaluate
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
@@ -36,8 +36,10 @@ class Numeric:
             value = time if s.data.role == "time" else given.get(s.data.name, s.data.default)
             if value is None:
                 raise ModelError(
-                    f"parameter {s.data.name!r} of {self.tree.mechanism.name} has no value. Give it a default, or pass "
-                    f"parameters={{{s.data.name!r}: ...}}."
+                    f"parameter {s.data.name!r} of {self.tree.mechanism.name} has no value. Give it a default, or "
+                    "pass ",
+                    Named("parameters", f"{{{s.data.name!r}: ...}}"),
+                    ".",
                 )
             out[s] = float(value) if np.ndim(value) == 0 else np.asarray(value, dtype=float)
         return out

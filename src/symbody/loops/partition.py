@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.errors import ModelError, NameLookupError, nearest, word_argument
 from symbody.loops.assembly import closed_samples
 from symbody.loops.branches import Branch, branch_of, redundancy_text
 from symbody.loops.constraints import Constraints
@@ -258,10 +258,8 @@ def conditions_of(J: np.ndarray, dependent: Sequence[int]) -> np.ndarray:
 
 
 def _check_method(found: Constraints, method: Any, closed: Collection[str]) -> None:
-    if isinstance(method, str) and method not in METHODS:
-        raise ModelError(
-            f"partition={method!r}; expected one of {', '.join(METHODS)}, or a list of the independent joints."
-        )
+    if isinstance(method, str):
+        word_argument("partition", method, METHODS, also=", or a list of the independent joints", error=ModelError)
     switched = {r.loop for r in found.rows if r.switch is not None}
     for name in closed:
         if name not in switched:

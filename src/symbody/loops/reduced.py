@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError
+from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import Array, difference, is_zero, matmul, sum_of_products, transpose, zeros
 from symbody.expr.functions import as_nodes
 from symbody.expr.walk import substitute
@@ -44,8 +44,7 @@ class Route:
 
     def __post_init__(self) -> None:
         for name, allowed in CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise ModelError(f"{name}={getattr(self, name)!r}; expected one of {', '.join(map(repr, allowed))}.")
+            word_argument(name, getattr(self, name), allowed, error=ModelError)
         if self.over == "rows" and self.mass == "columns":
             raise ModelError("mass='columns' is written over joints; expected over='joints', or mass='composite'.")
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import qr
 
-from symbody.errors import ModelError
-from symbody.loops.constraints import Constraints
-from symbody.model.coordinates import sliding, velocity_labels
-
 if TYPE_CHECKING:
-    from symbody.loops.partition import Partition
+    pass
 
 RANK = 1e-8  # relative size of a singular value that counts as zero
 SAMPLED = 1e-5  # the same at samples: near a dead point residuals of 1e-12 leave coordinates uncertain by 1e-6
@@ -84,48 +79,3 @@ def independent_set(J: np.ndarray, rank: int) -> list[int]:
         if worst > best * (1 + 1e-9):
             best, kept = worst, rows
     return kept
-
-
-# -- singular configurations
-
-
-@dataclass(frozen=True)
-class Singularity:
-    """Whether J_v can be solved at a configuration: kind none, partition (another choice of q_u helps) or mechanism.
-
-    block: number of the worst block, or -1; smallest: its smallest singular value, scaled, relative to the largest.
-    """
-
-    kind: str
-    block: int
-    smallest: float
-    text: str
-
-
-def singularity(found: Constraints, partition: Partition, J: np.ndarray, bound: float = 1e-9) -> Singularity:
-    """Judges J (m, nv) at one configuration."""
-    if J.shape != (len(found.rows), len(found.tree.qd)):
-        raise ModelError(f"J has shape {J.shape}; expected ({len(found.rows)}, {len(found.tree.qd)}).")
-    sizes = []
-    for block in partition.blocks:
-        a = J[np.ix_(block.rows, block.columns)]
-        whole = np.linalg.norm(J[list(block.rows)], axis=1)
-        s = np.linalg.svd(a / np.where(whole > 0, whole, 1)[:, None], compute_uv=False)
-        sizes.append(float(s[-1]))
-    if not sizes or min(sizes) > bound:
-        return Singularity("none", -1, min(sizes, default=1.0), "J_v is regular here.")
-    worst = int(np.argmin(sizes))
-    block = partition.blocks[worst]
-    joints = ", ".join(velocity_labels(found.tree.mechanism)[c] for c in block.columns)
-    loops = ", ".join(repr(x) for x in dict.fromkeys(found.rows[r].loop for r in block.rows))
-    kept = [r for b in partition.blocks for r in b.rows]
-    free = [c for c in range(J.shape[1]) if c in partition.independent or c in partition.dependent]
-    regular = _rank(scaled(J[None][:, kept][:, :, free], sliding(found.tree.mechanism)[free])[0]) == len(kept)
-    if regular:
-        text = (
-            f"the loops {loops} cannot be solved for {joints} here (smallest singular value {sizes[worst]:.2g}), but "
-            "for other joints: choose another partition."
-        )
-        return Singularity("partition", worst, sizes[worst], text)
-    text = f"a singular configuration: the constraints of {loops} are dependent here (branches of motion meet)."
-    return Singularity("mechanism", worst, sizes[worst], text)

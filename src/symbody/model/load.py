@@ -1,33 +1,80 @@
-"""Loading by name or path: bundled models, and files by their suffix."""
+"""Loading by name or path: bundled models, and files by their suffix. Kinds of model files are rows of one list."""
 
 from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.errors import DefinitionError, ModelError, NameLookupError, add_row, nearest, record_argument, remove_row
 from symbody.model.loop_file import close_loops
 from symbody.model.mechanism import Mechanism
 from symbody.model.xml_file import expand_xacro
 
 FOLDER = Path(__file__).parent / "bundled"
-READERS = {
-    ".yaml": "symbody.model.yaml_file",
-    ".yml": "symbody.model.yaml_file",
-    ".urdf": "symbody.model.urdf",
-    ".xml": "symbody.model.mjcf",
-    ".mjcf": "symbody.model.mjcf",
-    ".mbs": "symbody.model.mbs",
-}
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of model file.
+
+    about     what it is, for lists
+    suffixes  of its files, with the dot, in lower case
+    read      (path, **options) -> Mechanism; or the module whose `read` it is, imported when it is needed
+    write     (mechanism, path); or the module whose `write` it is; None: it is only read
+    """
+
+    name: str
+    about: str
+    suffixes: tuple[str, ...]
+    read: str | Callable[..., Mechanism]
+    write: str | Callable[[Mechanism, Path], Any] | None = None
+
+
+_ROWS = (
+    Format("yaml", "the model file", (".yaml", ".yml"), "symbody.model.yaml_file", "symbody.model.yaml_writer"),
+    Format("urdf", "URDF (ROS)", (".urdf",), "symbody.model.urdf", "symbody.model.urdf_writer"),
+    Format("mjcf", "MJCF (MuJoCo)", (".xml", ".mjcf"), "symbody.model.mjcf"),
+    Format("mbs", "ROBOTRAN", (".mbs",), "symbody.model.mbs"),
+)
+FORMATS: dict[str, Format] = {row.name: row for row in _ROWS}
+OWN = frozenset(FORMATS)
+
+
+def add_format(row: Format) -> Format:
+    """One more kind of model file: `load`, `save` and the command line know its suffixes from now on."""
+    if not isinstance(row, Format):
+        raise DefinitionError(f"add_format was given {row!r}; expected a Format(name, about, suffixes, read).")
+    known = suffixes()
+    for suffix in row.suffixes:
+        if not _SUFFIX.fullmatch(suffix):
+            raise DefinitionError(f"format {row.name!r} has the suffix {suffix!r}; expected one such as '.urdf'.")
+        if suffix in known:
+            raise DefinitionError(f"format {row.name!r} has the suffix {suffix!r}, which {known[suffix].name!r} has.")
+    return add_row(FORMATS, row.name, row, "format")
+
+
+def remove_format(name: str) -> None:
+    """Take an added format out again."""
+    remove_row(FORMATS, name, OWN, "format")
+
+
+def suffixes() -> dict[str, Format]:
+    """Suffix of a file -> its format."""
+    return {suffix: row for row in FORMATS.values() for suffix in row.suffixes}
+
+
+_SUFFIX = re.compile(r"\.[a-z0-9_]+")
 _NAME = re.compile(r"(patterns/)?[a-z0-9_]+")
 
 
 def load(name_or_path: str | Path, loops: str | Path | None = None, **options: Any) -> Mechanism:
-    """A bundled model ("puma560") or a file: .yaml, .urdf, .xml (MJCF), .mbs (ROBOTRAN).
+    """A bundled model ("puma560") or a file, by its suffix: .yaml, .urdf, .xml (MJCF), .mbs (ROBOTRAN).
 
     loops: a YAML side file that closes the loops of a tree, see `loop_file`. The other options go to the reader of the
     file, such as root="free" for a URDF whose base is not fixed.
@@ -36,18 +83,37 @@ def load(name_or_path: str | Path, loops: str | Path | None = None, **options: A
     return mechanism if loops is None else close_loops(mechanism, loops)
 
 
+def save(mechanism: Mechanism, path: str | Path) -> Path:
+    """Write a Mechanism as a model file, by its suffix: .yaml, which keeps everything, or .urdf."""
+    record_argument("save", mechanism, Mechanism, "a Mechanism, as sb.load(name_or_path) gives")
+    path = Path(path)
+    row = suffixes().get(path.suffix.lower())
+    if row is None or row.write is None:
+        written = ", ".join(s for s, r in suffixes().items() if r.write is not None)
+        raise ModelError(f"{path} has the suffix {path.suffix!r}; expected one that can be written: {written}.")
+    _function(row.write, "write")(mechanism, path)
+    return path
+
+
+def _function(found: str | Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A function of a row, from its module if need be."""
+    if not isinstance(found, str):
+        return found
+    function: Callable[..., Any] = getattr(import_module(found), name)
+    return function
+
+
 def _load(name_or_path: str | Path, options: dict[str, Any]) -> Mechanism:
     if not isinstance(name_or_path, (str, Path)):
         raise ModelError(f"a model is a name or the path of a file; {name_or_path!r} is neither.")
     path = Path(name_or_path)
     if len(path.name) > 255:
         raise ModelError(f"a name of {len(path.name)} characters was given; expected a model's name or path.")
-    reader = READERS.get(path.suffix.lower())
-    if reader is not None:
+    row = suffixes().get(path.suffix.lower())
+    if row is not None:
         if not path.is_file():
             raise _no_file(path)
-        mechanism: Mechanism = _read(reader, path, options)
-        return mechanism
+        return _read(row, path, options)
     if path.is_dir():
         raise ModelError(f"{path} is a folder; expected a model file, such as one in it, or a bundled name.")
     name = str(name_or_path)
@@ -55,14 +121,15 @@ def _load(name_or_path: str | Path, options: dict[str, Any]) -> Mechanism:
         if path.is_file():
             if path.suffix.lower() == ".xacro":
                 raise ModelError(f"{path} is a xacro macro file; expected plain URDF. {expand_xacro(path)}")
-            raise ModelError(f"{path} has the suffix {path.suffix!r}; expected one of {', '.join(READERS)}.")
+            raise ModelError(f"{path} has the suffix {path.suffix!r}; expected one of {', '.join(suffixes())}.")
         raise _no_file(path)
     file = FOLDER / f"{name}.yaml"
     if not _NAME.fullmatch(name) or not file.is_file():
         hint = nearest(name, bundled_names())
-        raise NameLookupError(f"there is no bundled model {name!r}. {hint} Files need a suffix: {', '.join(READERS)}.")
-    bundled: Mechanism = _read(READERS[".yaml"], file, options)
-    return bundled
+        raise NameLookupError(
+            f"there is no bundled model {name!r}. {hint} Files need a suffix: {', '.join(suffixes())}."
+        )
+    return _read(FORMATS["yaml"], file, options)
 
 
 def _no_file(path: Path) -> ModelError:
@@ -76,20 +143,22 @@ def _no_file(path: Path) -> ModelError:
         return ModelError(f"{said}, because there is no folder {str(path.parent)!r}. Correct the path.")
     if path.stem in bundled_names():
         return ModelError(f"{said}. Did you mean the bundled model {path.stem!r}?")
-    beside = sorted(p.name for p in path.parent.iterdir() if p.suffix.lower() in READERS)
+    beside = sorted(p.name for p in path.parent.iterdir() if p.suffix.lower() in suffixes())
     close = difflib.get_close_matches(path.name, beside, n=3, cutoff=0.6)
     if close:
         return ModelError(f"{said}. Did you mean {' or '.join(repr(str(path.parent / name)) for name in close)}?")
-    return ModelError(f"{said}. Expected a file with one of the suffixes {', '.join(READERS)}, or a bundled name.")
+    return ModelError(f"{said}. Expected a file with one of the suffixes {', '.join(suffixes())}, or a bundled name.")
 
 
-def _read(reader: str, path: Path, options: dict[str, Any]) -> Mechanism:
-    read = import_module(reader).read
+def _read(row: Format, path: Path, options: dict[str, Any]) -> Mechanism:
+    read = _function(row.read, "read")
     known = list(signature(read).parameters)[1:]
     for option in options:
         if option not in known:
             raise ModelError(f"the reader of {path.suffix} files has no option {option!r}. {nearest(option, known)}")
     mechanism: Mechanism = read(path, **options)
+    if not isinstance(mechanism, Mechanism):
+        raise ModelError(f"the reader of {path.suffix} files gave {mechanism!r}; expected a Mechanism.")
     return mechanism
 
 

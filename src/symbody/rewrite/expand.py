@@ -13,11 +13,26 @@ MOST = 20_000  # places that are tried
 
 def expand_where_cheaper(net: Network) -> None:
     """Products over sums, squares of sums, shared sums and products: opened where the cost falls after settling."""
+    _expand(net, True)
+
+
+def expand_own(net: Network) -> None:
+    """As `expand_where_cheaper`, without products over a sum that something else needs too.
+
+    Such a sum stays, so that expanding it seldom pays: in programs of thousands of operations these are two trials of
+    three, and next to none is kept.
+    """
+    _expand(net, False)
+
+
+def _expand(net: Network, shared: bool) -> None:
     for v in net.order()[:MOST]:
         if net.kind[v] == SUM:
             try_opening_products(net, v)
         if net.kind[v] == PRODUCT:
             for f in can_expand(net, v):
+                if not shared and net.refs[f] > 1:
+                    continue
                 if net.kind[v] == PRODUCT and net.kind[f] == SUM and f in net.body[v]:
                     mark, before = net.mark(), net.total
                     if expand(net, v, f):

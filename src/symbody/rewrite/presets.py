@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from symbody.errors import DefinitionError, NameLookupError, nearest
 from symbody.expr.node import Node
-from symbody.rewrite.expand import expand_where_cheaper
+from symbody.rewrite.expand import expand_own, expand_where_cheaper
 from symbody.rewrite.factor import factor
 from symbody.rewrite.flatten import flatten
 from symbody.rewrite.kernels import extract_kernels
@@ -29,9 +29,15 @@ FACTOR = Pass("factor", "take out common factors", factor)
 PAIRS = Pass("pairs", "share common pairs of terms and factors", share_pairs)
 POWERS = Pass("powers", "share powers and doubles", share_powers)
 EXPAND = Pass("expand", "expand and open where that is cheaper", expand_where_cheaper)
+EXPAND_OWN = Pass("expand_own", "expand and open what is not shared", expand_own)
 SETUP = Pass("setup", "tidy the setup run", on_nodes=tidy_setup)
 
-PASSES = {p.name: p for p in (RULES, FLATTEN, PARAMETERS, TRIGONOMETRY, KERNELS, FACTOR, PAIRS, POWERS, EXPAND, SETUP)}
+PASSES = {
+    p.name: p
+    for p in (
+        RULES, FLATTEN, PARAMETERS, TRIGONOMETRY, KERNELS, FACTOR, PAIRS, POWERS, EXPAND, EXPAND_OWN, SETUP,
+    )
+}  # fmt: skip
 OWN = frozenset(PASSES)
 
 CHAIN = (FLATTEN, PARAMETERS, TRIGONOMETRY, FLATTEN, FACTOR, FLATTEN, PARAMETERS, PAIRS, POWERS)
@@ -40,12 +46,16 @@ KERNELS_FIRST = (FLATTEN, PARAMETERS, TRIGONOMETRY, FLATTEN, KERNELS, *CHAIN)
 PRESETS: dict[str, tuple[Pass, ...]] = {
     "none": (),
     "standard": (RULES, *CHAIN),
+    "quick": (RULES, *KERNELS_FIRST, EXPAND, SETUP),
     "full": (RULES, *KERNELS_FIRST, EXPAND, SETUP),
 }
 
 LONGEST_SEARCH = 5000  # trials; one takes about 0.08 ms
 TRIALS_PER_OPERATION = 12
 TOO_BIG = 20_000  # operations beyond which the search would find next to nothing
+# of the preset "quick"
+SMALL = 2500  # operations up to which both chains are run, with every expansion
+QUICK_SEARCH = 3000  # trials
 
 
 def optimize(
@@ -63,9 +73,10 @@ def optimize(
 
     preset: "none", "standard" (a chain of passes, repeated while it gains, at most `rounds` times) or "full" (two such
     chains with expansion, the better one followed by a random search of `trials` trials with `seed`; None: as many as
-    the size deserves, at most `longest`, fewer if nothing is found). call_weight: operations that a new sine or cosine
-    must save (the addition theorems trade products for functions of angle sums; with 0 any saving counts). also: names
-    of passes to run at the end, such as added ones.
+    the size deserves, at most `longest`, fewer if nothing is found). "quick" is "full" with a shorter search, and one
+    chain with fewer expansions for programs of more than `SMALL` operations. call_weight: operations that a new sine or
+    cosine must save (the addition theorems trade products for functions of angle sums; with 0 any saving counts). also:
+    names of passes to run at the end, such as added ones.
     """
     extra = [_pass(name) for name in also]
     if extra:
@@ -84,15 +95,24 @@ def optimize(
         report.extend(last)
         return best, report
     known = report.after
-    plain, first = run(start, (*CHAIN, EXPAND), accept, call_weight=call_weight, known=known)
+    quick = preset == "quick"
+    expand = EXPAND_OWN if quick and known.total > SMALL else EXPAND
+    plain, first = run(start, (*CHAIN, expand), accept, call_weight=call_weight, known=known)
     report.extend(first)
     best, known_best = plain, first.after
-    if first.after.total <= TOO_BIG:
+    if (known if quick else first.after).total <= (SMALL if quick else TOO_BIG):
         kernels, second = run(start, (*KERNELS_FIRST, EXPAND), accept, call_weight=call_weight, known=known)
         report.extend(second)
         if second.after.rank < first.after.rank:
             best, known_best = kernels, second.after
-    end = (FLATTEN, searching(trials, seed, longest or LONGEST_SEARCH), FLATTEN, FACTOR, PAIRS, SETUP)
+    end = (
+        FLATTEN,
+        searching(trials, seed, longest or (QUICK_SEARCH if quick else LONGEST_SEARCH)),
+        FLATTEN,
+        FACTOR,
+        PAIRS,
+        SETUP,
+    )
     best, last = run(best, end, accept, call_weight=call_weight, known=known_best)
     report.extend(last)
     return best, report

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symbody.derived.kernels import kernel_of
-from symbody.errors import DefinitionError, NameLookupError, nearest
+from symbody.errors import DefinitionError, Named, NameLookupError, nearest, real_argument
 from symbody.simulation.connect import Connected, Line, feedback_arguments, is_sampled
 from symbody.simulation.flow import Flow, components
 from symbody.simulation.inputs import Constant, Control, Feedback, OfTime, Table, checked_values
@@ -189,10 +189,11 @@ class _Sampled:
         if period is None:
             raise DefinitionError(
                 f"the input for {line.text} is a function of the state: it is asked at ticks and held in between. "
-                "Give period=... in seconds, or a step."
+                "Give ",
+                Named("period", "..."),
+                " in seconds, or a step.",
             )
-        if not (math.isfinite(period) and period > 0):
-            raise DefinitionError(f"period={period!r}; expected a positive number of seconds.")
+        real_argument("period", period, "a positive number of seconds", above=0.0)
         self.clock = Clock(start, period, step)
         self.memory: dict[str, np.ndarray] = {}
         if isinstance(source, Control):

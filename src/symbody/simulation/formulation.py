@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from symbody.errors import DefinitionError
+from symbody.errors import DefinitionError, Named, argument, real_argument
 from symbody.loops.partition import Partition
 from symbody.model.mechanism import Mechanism
 from symbody.verbs.dynamics import forward_dynamics
@@ -41,8 +38,7 @@ def formulated(mech: Any, formalism: str | None, partition: Any, formulation: st
 
     check_formulation(formulation)
     for name, value in (("alpha", alpha), ("beta", beta)):
-        if not isinstance(value, (int, float, np.number)) or not math.isfinite(value) or value < 0:
-            raise DefinitionError(f"{name}={value!r}; expected a rate in 1/s, or 0.")
+        real_argument(name, value, "a rate in 1/s, or 0", least=0.0)
     if formulation == "auto" and not (alpha or beta):
         return partition
     if not isinstance(mech, Mechanism) or not (mech.cuts or mech.couplings):
@@ -50,11 +46,18 @@ def formulated(mech: Any, formalism: str | None, partition: Any, formulation: st
         raise DefinitionError(f"formulation, alpha and beta are for closed loops; {name} has none. Leave them out.")
     if formulation != "augmented":
         if alpha or beta:
-            raise DefinitionError("alpha and beta belong to formulation='augmented'; the reduced one closes the loops.")
+            raise DefinitionError(
+                "alpha and beta belong to ", argument("formulation", "augmented"), "; the reduced one closes the loops."
+            )
         wanted = "auto" if partition is None else partition
         if not is_reduced(mech, formalism, wanted):  # in its own words
             forward_dynamics(mech, formalism or "base", formulation="reduced", partition=wanted)
         return partition
     if partition is not None:
-        raise DefinitionError("partition belongs to formulation='reduced'; the augmented one solves for all joints.")
+        raise DefinitionError(
+            Named("partition"),
+            " belongs to ",
+            argument("formulation", "reduced"),
+            "; the augmented one solves for all joints.",
+        )
     return Augmented(float(alpha), float(beta))

@@ -34,32 +34,32 @@ _G3 = 0.4358665215084589994160194511935568425  # root of x^3 - 3 x^2 + 3/2 x - 1
 
 @dataclass(frozen=True)
 class Diagonal:
-    """Diagonally implicit Runge-Kutta method: stages are solved one after the other."""
+    """Diagonally implicit Runge-Kutta method: stages are solved one after the other.
 
+    a, b    lower triangle with the diagonal, row by row; weights
+    about   what it is, for lists
+    """
+
+    name: str
     order: int
-    a: tuple[tuple[float, ...], ...]  # lower triangle with the diagonal
+    a: tuple[tuple[float, ...], ...]
     b: tuple[float, ...]
+    about: str = ""
 
     @property
     def c(self) -> tuple[float, ...]:
         return tuple(sum(row) for row in self.a)
 
 
-DIAGONAL = {
-    "implicit_euler": Diagonal(1, ((1.0,),), (1.0,)),
-    "midpoint": Diagonal(2, ((0.5,),), (1.0,)),
-    "sdirk2": Diagonal(2, ((_G2,), (1 - _G2, _G2)), (1 - _G2, _G2)),
-    "sdirk3": Diagonal(
-        3,
-        (
-            (_G3,),
-            ((1 - _G3) / 2, _G3),
-            (-(6 * _G3**2 - 16 * _G3 + 1) / 4, (6 * _G3**2 - 20 * _G3 + 5) / 4, _G3),
-        ),
-        (-(6 * _G3**2 - 16 * _G3 + 1) / 4, (6 * _G3**2 - 20 * _G3 + 5) / 4, _G3),
-    ),
-}
-ORDERS = {**{name: method.order for name, method in DIAGONAL.items()}, "generalized_alpha": 2}
+_SDIRK3 = (-(6 * _G3**2 - 16 * _G3 + 1) / 4, (6 * _G3**2 - 20 * _G3 + 5) / 4, _G3)
+TABLES = (
+    Diagonal("implicit_euler", 1, ((1.0,),), (1.0,), "order 1, L-stable"),
+    Diagonal("midpoint", 2, ((0.5,),), (1.0,), "implicit midpoint rule, order 2, symplectic"),
+    Diagonal("sdirk2", 2, ((_G2,), (1 - _G2, _G2)), (1 - _G2, _G2), "order 2, L-stable"),
+    Diagonal("sdirk3", 3, ((_G3,), ((1 - _G3) / 2, _G3), _SDIRK3), _SDIRK3, "order 3, L-stable"),
+)
+DIAGONAL = {table.name: table for table in TABLES}
+ORDERS = {**{name: table.order for name, table in DIAGONAL.items()}, "generalized_alpha": 2}
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +82,10 @@ class Residual:
     explicit: tuple[int, ...] = ()
 
 
-def step_system(flow: Flow, method: str, residual: Residual | None = None, **options: Any) -> System:
+def step_system(flow: Flow, method: str | Diagonal, residual: Residual | None = None, **options: Any) -> System:
     """One step of an implicit method as a System, see the module.
 
+    method    a table, or the name of a method of this module
     residual  equations of motion to solve in place of the Flow's own rates of the velocities: the same motion, and a
               much smaller Newton matrix, since the mass matrix is not inverted inside it
     options   tolerance and max_iterations of Newton's method; rho_inf of generalized_alpha (0.9; 0 damps most, 1 not)
@@ -92,12 +93,13 @@ def step_system(flow: Flow, method: str, residual: Residual | None = None, **opt
     with Graph():
         if method == "generalized_alpha":
             return _Stepper(flow, residual, options).generalized_alpha()
-        if method in DIAGONAL:
-            return _Stepper(flow, residual, options).diagonal(method)
-    raise NameLookupError(f"there is no implicit method {method!r} of fixed step. {nearest(method, ORDERS)}")
+        table = DIAGONAL.get(method) if isinstance(method, str) else method
+        if table is not None:
+            return _Stepper(flow, residual, options).diagonal(table)
+    raise NameLookupError(f"there is no implicit method {method!r} of fixed step. {nearest(str(method), ORDERS)}")
 
 
-def start_system(flow: Flow, method: str, residual: Residual | None = None) -> System | None:
+def start_system(flow: Flow, method: str | Diagonal, residual: Residual | None = None) -> System | None:
     """(states, t, signals) -> memory of the method at the start of a run, or after a jump; None if it has none.
 
     generalized_alpha begins with the true accelerations for both, an error O(h) that leaves q and qd of order 2;
@@ -115,12 +117,6 @@ def start_system(flow: Flow, method: str, residual: Residual | None = None) -> S
         outputs[residual.multipliers] = np.full(shape, rates.graph.zero, dtype=object)
     arguments: dict[str, Any] = {"parameters": rates.parameters, "defaults": rates.defaults}
     return System(f"{rates.name}_start", inputs=rates.inputs, outputs=outputs, **arguments)
-
-
-def memory_of(flow: Flow, method: str, residual: Residual | None = None) -> tuple[str, ...]:
-    """Names of what a method carries from step to step besides the states, in the order of the step's inputs."""
-    start = start_system(flow, method, residual)
-    return () if start is None else tuple(start.outputs)
 
 
 class _Stepper:
@@ -212,10 +208,10 @@ class _Stepper:
 
     # -- diagonally implicit Runge-Kutta
 
-    def diagonal(self, name: str) -> System:
+    def diagonal(self, method: Diagonal) -> System:
+        name = method.name
         if self.residual is not None and self.residual.constraints is not None:
             raise ModelError(f"method {name!r} takes no constraints in implicit form; use 'generalized_alpha'.")
-        method = DIAGONAL[name]
         slopes: list[dict[str, np.ndarray]] = []
         for k, row in enumerate(method.a):
             base = {n: _combined(x, [self.h * a for a in row[:-1]], [s[n] for s in slopes]) for n, x in self.x.items()}

@@ -13,7 +13,7 @@ from symbody.derived.kernels import kernel_of
 from symbody.derived.memory import memory_of
 from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
-from symbody.simulation.implicit import Residual, start_system, step_system
+from symbody.simulation.implicit import Diagonal, Residual, start_system, step_system
 from symbody.simulation.lookout import Lookout
 from symbody.simulation.native import WORK, NativeFixed, guards_of, kernels
 from symbody.simulation.steps import stage_times
@@ -31,7 +31,12 @@ class StepMarch:
     """
 
     def __init__(
-        self, flow: Flow, method: str, residual: Residual | None = None, look: Lookout | None = None, **options: Any
+        self,
+        flow: Flow,
+        method: str | Diagonal,
+        residual: Residual | None = None,
+        look: Lookout | None = None,
+        **options: Any,
     ) -> None:
         step, start = memory_of(flow).get(
             "step",
@@ -127,7 +132,7 @@ def _at(signals: Any, t: Any) -> np.ndarray:
 
 
 class ImplicitFixed(NativeFixed):
-    """A Driver of an implicit method of fixed step: implicit_euler, midpoint, sdirk2, sdirk3, generalized_alpha.
+    """A Driver of an implicit method of fixed step: a table or a name of `implicit`.
 
     residual  equations of motion to solve in place of the Flow's rates; see `step_system`
     newton    tolerance, max_iterations; rho_inf of generalized_alpha
@@ -136,7 +141,7 @@ class ImplicitFixed(NativeFixed):
     def __init__(
         self,
         flow: Flow,
-        method: str,
+        method: str | Diagonal,
         feed: Feed,
         start: float,
         step: float,

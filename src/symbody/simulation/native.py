@@ -75,7 +75,7 @@ class Native:
     def __init__(
         self,
         flow: Flow,
-        method: str,
+        method: str | Method,
         feed: Feed,
         parameters: Mapping[str, Any] | None = None,
         directions: np.ndarray | None = None,
@@ -85,7 +85,7 @@ class Native:
     ) -> None:
         made = kernels(flow)
         self.flow, self.feed = flow, feed
-        self.method: Method | None = METHODS.get(method)
+        self.method: Method = METHODS[method] if isinstance(method, str) else method
         self.kernels = made
         self.look = look
         self.parameters = dict(parameters) if parameters else None
@@ -93,11 +93,11 @@ class Native:
         self.directions = np.zeros(self.events, dtype=int) if directions is None else np.asarray(directions, dtype=int)
         self.passive = np.zeros(self.events, dtype=bool) if passive is None else np.asarray(passive, dtype=bool)
         self.opened: dict[int, tuple[float, np.ndarray]] = {}  # member of a batch -> where its loops opened
-        self.march = self._made(method)
+        self.march = self._made()
         stages = self.method.stages if isinstance(self.method, RungeKutta) else 4
         self.chunk = max(16, int(WORK / (stages * (self.march.ports.main.signature.operations + 20 * flow.nx))))
 
-    def _made(self, method: str) -> March:
+    def _made(self) -> March:
         return March(
             self.kernels["rates"],
             dict(self.flow.rates.states),
@@ -279,7 +279,7 @@ class NativeFixed(Native):
 
     brief: Brief | None = None
 
-    def __init__(self, flow: Flow, method: str, feed: Feed, start: float, step: float, **options: Any) -> None:
+    def __init__(self, flow: Flow, method: str | Method, feed: Feed, start: float, step: float, **options: Any) -> None:
         super().__init__(flow, method, feed, **options)
         self.start, self.step = start, step
         # parameters of a batch differ by member; guards and signals that move are left to the march
@@ -412,8 +412,8 @@ class NativeAdaptive(Native):
     """Steps chosen by the error of an embedded method; samples by its continuous extension."""
 
     def __init__(
-        self, flow: Flow, method: str, feed: Feed, rtol: float, atol: float | np.ndarray, max_steps: int = 10**7,
-        max_step: float = math.inf, **options: Any,
+        self, flow: Flow, method: str | Method, feed: Feed, rtol: float, atol: float | np.ndarray,
+        max_steps: int = 10**7, max_step: float = math.inf, **options: Any,
     ) -> None:  # fmt: skip
         super().__init__(flow, method, feed, **options)
         self.rtol, self.atol, self.max_steps, self.max_step = rtol, atol, max_steps, max_step

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError, ShapeError
+from symbody.errors import DefinitionError, Named, ShapeError, wrong_argument
 from symbody.simulation.inputs import check_finite
 
 MOST = 20_000_000  # samples that a run may have
@@ -47,19 +47,21 @@ def read_samples(samples: Any, start: float, duration: float, step: float | None
         if step is not None and duration / step > MOST:
             raise DefinitionError(
                 f"{duration:g} s in steps of {step:g} s are {duration / step:.3g} samples; expected at most {MOST:g}. "
-                "Give samples=... to record fewer of them."
+                "Give ",
+                Named("samples", "..."),
+                " to record fewer of them.",
             )
         return Sampling() if step is not None else Sampling(spacing=duration / (MANY - 1))
     if isinstance(samples, (int, np.integer)) and not isinstance(samples, bool):
         if samples > MOST:
             raise DefinitionError(f"samples={samples}; expected at most {MOST:g}.")
         if samples < 2:
-            raise DefinitionError(f"samples={samples}; expected at least 2: the beginning and the end.")
+            raise wrong_argument("samples", samples, "at least 2: the beginning and the end")
         return Sampling(spacing=duration / (int(samples) - 1))
     try:
         times = np.array(samples, dtype=float)
     except (TypeError, ValueError):
-        raise DefinitionError(f"samples={samples!r}; expected a whole number, or instants in s.") from None
+        raise wrong_argument("samples", samples, "a whole number, or instants in s") from None
     if times.ndim != 1:
         raise ShapeError(f"samples has shape {times.shape}; expected a whole number, or instants (k,) in s.")
     check_finite(times, "samples")

@@ -15,7 +15,18 @@ import numpy as np
 from symbody.codegen.ranges import check_threads
 from symbody.derived.derived import derived_of
 from symbody.derived.memory import memory_of
-from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest
+from symbody.errors import (
+    DefinitionError,
+    ModelError,
+    Named,
+    NameLookupError,
+    ShapeError,
+    argument,
+    nearest,
+    real_argument,
+    whole_argument,
+    wrong_argument,
+)
 from symbody.model.given import check_given, massless
 from symbody.model.mechanism import Mechanism
 from symbody.simulation.balance import Balance
@@ -31,7 +42,7 @@ from symbody.simulation.happenings import Happenings
 from symbody.simulation.initial import check_prescribed, initial_values, state_vector
 from symbody.simulation.inputs import Assignment, Constant, Feedback, OfTime, read_inputs
 from symbody.simulation.lookout import Lookout, bounds_of
-from symbody.simulation.makers import EMBEDDED, IMPLICIT, STIFF, choose_method, make_driver
+from symbody.simulation.makers import METHODS, Setup, choose_method
 from symbody.simulation.mechanism_flow import is_reduced, mechanism_flow
 from symbody.simulation.progress import progress_bar
 from symbody.simulation.recording import trajectory
@@ -79,7 +90,7 @@ def simulate(
     step        s; None: adaptive steps by rtol and atol (atol None: as rtol, in the units of each state)
     q0, qd0     arrays, or joint -> value (the others zero, unit quaternions); (b, n) arrays make a batch
     inputs      efforts and other inputs, see `inputs`; what is not given is zero
-    method      "auto" or a name of `makers.ALL`
+    method      "auto" or a name of `makers.METHODS`
     outputs     what to record besides states, inputs and qdd, see `quantities`
     parameters  name -> value other than the default; arrays (b,) make a batch. None that is declared nonzero may be 0,
                 and no mass or inertia may become negative; 0 is legal where every motion still moves some mass
@@ -147,7 +158,7 @@ def resume(
         session = load_checkpoint(source, inputs)
     goal = session.end if duration is None else _reached(session) + float(duration)
     if not math.isfinite(goal) or goal < _reached(session):
-        raise DefinitionError(f"duration={duration!r}; expected a positive number of seconds.")
+        raise wrong_argument("duration", duration, "a positive number of seconds")
     return run(session, goal, progress, checkpoint)
 
 
@@ -201,25 +212,21 @@ def run(session: Session, end: float, progress: bool, checkpoint: str | Path | N
 
 def check_numbers(duration: Any, step: Any, t0: Any, rtol: Any, atol: Any) -> None:
     """Positive, finite seconds and tolerances."""
-    for name, value, least in (("duration", duration, 0.0), ("step", step, 0.0), ("t0", t0, -math.inf)):
-        if value is None and name == "step":
-            continue
-        number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-        if not number or not math.isfinite(value) or value <= least:
-            what = "a finite number" if name == "t0" else "a positive number"
-            raise DefinitionError(f"{name}={value!r}; expected {what} of seconds.")
-    if step is not None and step > duration * (1 + 1e-9):
-        raise DefinitionError(f"step={step:g} is longer than duration={duration:g}; expected a part of it.")
-    for name, value in (("rtol", rtol), ("atol", 1.0 if atol is None else atol)):
-        if not isinstance(value, (int, float, np.number)) or not math.isfinite(value) or value <= 0:
-            raise DefinitionError(f"{name}={value!r}; expected a positive number.")
+    real_argument("duration", duration, "a positive number of seconds", above=0.0)
+    real_argument("t0", t0, "a finite number of seconds")
+    if step is not None:
+        real_argument("step", step, "a positive number of seconds", above=0.0)
+        if step > duration * (1 + 1e-9):
+            long, whole = Named("step", f"{step:g}"), Named("duration", f"{duration:g}")
+            raise DefinitionError(long, " is longer than ", whole, "; expected a part of it.")
+    real_argument("rtol", rtol, "a positive number", above=0.0)
+    if atol is not None:
+        real_argument("atol", atol, "a positive number", above=0.0)
 
 
 def _check_limits(max_steps: Any, slow: Any) -> None:
-    if not isinstance(max_steps, (int, np.integer)) or isinstance(max_steps, bool) or max_steps < 1:
-        raise DefinitionError(f"max_steps={max_steps!r}; expected a whole number from 1.")
-    if not isinstance(slow, (int, float, np.number)) or not math.isfinite(slow) or slow < 0:
-        raise DefinitionError(f"slow={slow!r}; expected a speed in rad/s or m/s, or 0.")
+    whole_argument("max_steps", max_steps, 1)
+    real_argument("slow", slow, "a speed in rad/s or m/s, or 0", least=0.0)
 
 
 def open_flow(
@@ -230,10 +237,10 @@ def open_flow(
     loops = isinstance(mech, Mechanism) and bool(mech.cuts or mech.couplings)
     if partition is not None and not loops:
         name = getattr(mech, "name", "this model")
-        raise DefinitionError(f"partition={partition!r} is for closed loops; {name} has none. Leave it out.")
+        raise DefinitionError(argument("partition", partition), f" is for closed loops; {name} has none. Leave it out.")
     known = (Iterable, Augmented)
     if partition is not None and not (isinstance(partition, known) or hasattr(partition, "independent")):
-        raise DefinitionError(f"partition={partition!r}; expected a list of independent joints, or how to choose them.")
+        raise wrong_argument("partition", partition, "a list of independent joints, or how to choose them")
     if isinstance(mech, Flow):
         return mech
     if isinstance(mech, Mechanism):
@@ -325,7 +332,7 @@ def _connected(
     rules: list[When], partition: Any,
 ) -> tuple[Connected, Prepared | None, list[Assignment], dict[str, Any]]:  # fmt: skip
     """The Flow of a model with its inputs and events; what was assigned; initial values, those of switches too."""
-    flow = open_flow(mech, formalism, outputs, inputs, settings.method in (*IMPLICIT, "ida"), partition, settings.slow)
+    flow = open_flow(mech, formalism, outputs, inputs, METHODS[settings.method].unsolved, partition, settings.slow)
     if isinstance(mech, System):
         rules = [*system_events(mech), *rules]
     flow, inputs, given = _switched(flow, [*element_events(flow), *rules], inputs, given)
@@ -471,10 +478,10 @@ def finish(session: Session, events: Prepared | None) -> None:
 def _driver(flow: Flow, settings: Settings, feed: Feed, events: Prepared | None, look: Lookout | None) -> Any:
     s = settings
     directions, passive = (None, None) if events is None else (events.directions, events.passive)
-    return make_driver(
-        flow, s.method, feed, start=s.start, step=s.step, rtol=s.rtol, atol=s.atol, max_steps=s.max_steps,
-        parameters=s.parameters, directions=directions, passive=passive, threads=s.threads, look=look,
-    )  # fmt: skip
+    setup = Setup(
+        flow, feed, s.start, s.step, s.rtol, s.atol, s.max_steps, s.parameters, directions, passive, s.threads, look
+    )
+    return METHODS[s.method].make(setup)
 
 
 def _switched(
@@ -507,7 +514,7 @@ def _continuous(settings: Settings, assignments: Sequence[Assignment]) -> bool:
     if feedback:
         return settings.period == 0
     of_time = any(isinstance(a.source, OfTime) for a in assignments)
-    sampled = settings.step is not None and settings.method in ("euler", "heun", "rk4", *EMBEDDED)
+    sampled = settings.step is not None and METHODS[settings.method].stages
     return of_time and not sampled
 
 
@@ -525,7 +532,7 @@ def check_parameters(flow: Flow, parameters: Mapping[str, Any], known: Mapping[s
         missing = [n for n in system.parameters if n not in parameters and system.default(n) is None]
         if missing:
             told = ", ".join(missing)
-            raise ModelError(f"{flow.name} ({kind}) has no value for {told}. Give parameters={{...}}.")
+            raise ModelError(f"{flow.name} ({kind}) has no value for {told}. Give ", Named("parameters", "{...}"), ".")
 
 
 def _massless(mech: Mechanism, parameters: Mapping[str, Any]) -> list[str]:
@@ -559,7 +566,7 @@ def _batch(
 
 
 def _check_batch(method: str, events: bool, own: Sequence[str]) -> None:
-    if method in STIFF:
+    if not METHODS[method].batches:
         raise DefinitionError(f"method {method!r} integrates one state at a time; a batch needs steps of fixed length.")
     if events:
         raise DefinitionError("events are followed for one state at a time; simulate the members of the batch apart.")
@@ -601,7 +608,7 @@ def _give_way(session: Session) -> None:
     """Replace the explicit method of an automatic run where stability, not accuracy, limits its steps."""
     from symbody.simulation.stiffness import is_stiff
 
-    if session.settings.method in STIFF or session.t >= session.end or not is_stiff(session):
+    if METHODS[session.settings.method].steps == "chosen" or session.t >= session.end or not is_stiff(session):
         return
     old = session.settings.method
     # radau is dearer where samples are dense, as it interpolates by a cubic; but it is projected at each step

@@ -1,12 +1,22 @@
-"""The smallest program for a quantity: a Choice on file or a search, rewriting in full, and a check by numbers."""
+"""The smallest program for a quantity: a Choice on file or a search, rewriting in full, and a check by numbers.
+
+budget      what is done to find it
+"quick"     the default: the Choice that ships for this model, else a search of bounded work (`quick.py`). The result
+            depends on the model and the version of symbody alone
+a number    that many candidates, each judged after rewriting (`search.py`); what it finds is kept on disk
+"long"      the same with as many as the size of the model deserves, at most `LONG`
+"stored"    no search: what a "long" one (or one by number) has kept
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
 
-from symbody.errors import ModelError
+from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.expr.walk import quiet_collector
 from symbody.formalisms.choices import Choice, equations, permitted
 from symbody.formalisms.order_n import check_order_n
 from symbody.formalisms.tree import Tree
@@ -16,11 +26,16 @@ from symbody.rewrite.cost import Cost, cost
 from symbody.system.system import System
 from symbody.verbs.check import Comparison, digits_lost, first_exact, with_digits
 from symbody.verbs.dynamics import SOURCES, problem_of
-from symbody.verbs.search import BUDGET, Search
+from symbody.verbs.quick import QuickSearch
+from symbody.verbs.search import Progress, Search
+from symbody.verbs.stored import Found, keep, stored
 from symbody.verbs.tuned import pattern, tuned_choices
 
-FINALISTS = 3  # Choices whose programs are rewritten in full
-LARGE = 12  # Links beyond which the budget shrinks in proportion
+BUDGETS = ("quick", "long", "stored")  # or a number of candidates
+LONG = 400  # candidates
+LARGE = 12  # Links beyond which they become fewer in proportion
+FINALISTS, LONG_FINALISTS = 3, 12  # Choices whose programs are rewritten in full
+STORED = "smallest of the programs that a stored search has tried"
 HUGE = 100  # Links beyond which nothing is searched, unless a budget is given
 
 
@@ -58,45 +73,100 @@ def smallest(
     quantity: str,
     parameters: str = "setup",
     wrenches: tuple[str, ...] = (),
-    budget: int | None = None,
-    preset: str = "full",
+    budget: str | int = "quick",
+    preset: str | None = None,
     tuned: bool = True,
-    finalists: int = FINALISTS,
+    finalists: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Smallest:
-    """The cheapest program for "inverse", "semi_explicit" or "forward" that the budget of candidates finds.
+    """The cheapest program for "inverse", "semi_explicit" or "forward" that the budget finds; see the module.
 
-    preset      of rewriting the finalists; the candidates are judged after "standard"
-    tuned       whether a Choice on file for this model is taken without a search
-    finalists   number of best candidates that are rewritten by the preset
+    preset      of rewriting the finalists, "full" if not given; the quick search has a preset of its own, "quick"
+    tuned       whether a Choice that ships for this model is used: by the quick search in its place, by a longer one
+                as a start
+    finalists   number of best candidates of a longer search that are rewritten by the preset
+    progress    called with a `Progress` after each candidate of a longer search
     """
-    tree = problem_of(mech, parameters, wrenches).tree
-    known = tuned_choices().get(pattern(tree, quantity)) if tuned else None
-    search = Search(mech, quantity, parameters, wrenches, budget_for(tree, budget))
-    source = "search"
-    if known is not None and permitted(tree, Choice.from_dict(known["choice"])):
-        choices, source = [Choice.from_dict(known["choice"])], "tuned"
-    elif budget is None and len(tree.links) > HUGE:
-        choices, preset, source = [], "standard", "size"
-    else:
-        search.run()
-        choices = search.finalists(finalists)
-    rows = [_made(mech, quantity, parameters, wrenches, c, preset) for c in choices]
-    # behind the smallest: one that divides by nothing, then Newton-Euler itself, rewritten and as it was written
-    last = [(plain_choice(tree, quantity), preset), (Choice(), preset), (Choice(), "none")]
-    plain = Comparison(mech, quantity, parameters, wrenches)
-    best, error, notes = first_exact(
-        chain(
-            sorted(rows, key=lambda m: m.cost.rank),
-            (_made(mech, quantity, parameters, wrenches, c, p) for c, p in last),
-        ),
-        lambda m: plain.error(m.system),
-        lambda m: m.cost.total,
-        mech.name,
-    )
-    best.source, best.candidates, best.history = source, search.spent, search.history
+    check_budget(budget)
+    with quiet_collector():
+        tree = problem_of(mech, parameters, wrenches).tree
+        key = pattern(tree, quantity)
+        known = _permitted(tree, tuned_choices().get(key, {}).get("choice")) if tuned else None
+        source, tried, history = "search", 0, []
+        if budget == "stored":
+            found = stored(key, mech.name, quantity)
+            choice = _permitted(tree, found.choice)
+            if choice is None:
+                raise ModelError(
+                    f"the stored search for {quantity} dynamics of {mech.name} was made with other values of its "
+                    "parameters: it divides by one that is small or zero now. Search again with budget='long'."
+                )
+            choices, source, tried = [choice], "stored", found.candidates
+        elif budget == "quick" and known is not None:
+            choices, source = [known], "tuned"
+        elif budget == "quick" and len(tree.links) > HUGE:
+            choices, preset, source = [], "standard", "size"
+        elif budget == "quick":
+            quick = QuickSearch(mech, quantity, parameters, wrenches)
+            choices, preset = quick.run(), preset or "quick"
+            tried, history = quick.spent, quick.history
+        else:
+            search = Search(mech, quantity, parameters, wrenches, candidates_for(tree, budget), progress)
+            starts = [] if known is None else [known]
+            if budget == "long":
+                starts += QuickSearch(mech, quantity, parameters, wrenches).run()
+            search.run(starts)
+            choices = search.finalists(finalists or (LONG_FINALISTS if budget == "long" else FINALISTS))
+            tried, history = search.spent, search.history
+        rows = []
+        for k, c in enumerate(choices):
+            rows.append(_made(mech, quantity, parameters, wrenches, c, preset or "full", source))
+            if progress is not None:
+                progress(Progress(k + 1, len(choices), min(m.cost.total for m in rows), "rewriting in full"))
+        # behind the smallest: one that divides by nothing, then Newton-Euler itself, rewritten and as it was written
+        last = [(plain_choice(tree, quantity), preset or "full"), (Choice(), preset or "full"), (Choice(), "none")]
+        plain = Comparison(mech, quantity, parameters, wrenches)
+        best, error, notes = first_exact(
+            chain(
+                sorted(rows, key=lambda m: m.cost.rank),
+                (_made(mech, quantity, parameters, wrenches, c, p) for c, p in last),
+            ),
+            lambda m: plain.error(m.system),
+            lambda m: m.cost.total,
+            mech.name,
+        )
+    best.source, best.candidates, best.history = source, tried, history
     best.error, best.notes = error, notes
     best.system = with_digits(best.system, best.error, best.notes)
+    if budget not in BUDGETS or budget == "long":
+        keep(key, Found(best.choice.as_dict(), best.cost.total, tried))
     return best
+
+
+def check_budget(budget: str | int) -> None:
+    """Refuse by name, before any symbolic work."""
+    if isinstance(budget, str):
+        if budget not in BUDGETS:
+            raise NameLookupError(
+                f"there is no budget {budget!r}. {nearest(budget, BUDGETS)} Or a number of candidates."
+            )
+    elif isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise ModelError(f"budget={budget!r}; expected 'quick', 'long', 'stored' or a number of candidates, 1 or more.")
+
+
+def candidates_for(tree: Tree, budget: str | int) -> int:
+    """Candidates of a search that was asked for."""
+    if isinstance(budget, int):
+        return budget
+    return LONG if len(tree.links) <= LARGE else max(20, LONG * LARGE // len(tree.links))
+
+
+def _permitted(tree: Tree, choice: dict[str, object] | None) -> Choice | None:
+    """A Choice that was kept for a model of this structure, if it divides by nothing that may vanish."""
+    if choice is None:
+        return None
+    made = Choice.from_dict(choice)
+    return made if permitted(tree, made) else None
 
 
 def plain_choice(tree: Tree, quantity: str) -> Choice:
@@ -117,17 +187,17 @@ def program(mech: Mechanism, quantity: str, choice: Choice, preset: str = "full"
 
 
 def _made(
-    mech: Mechanism, quantity: str, parameters: str, wrenches: tuple[str, ...], choice: Choice, preset: str
+    mech: Mechanism,
+    quantity: str,
+    parameters: str,
+    wrenches: tuple[str, ...],
+    choice: Choice,
+    preset: str,
+    source: str = "search",
 ) -> Smallest:
     """The System of a Choice."""
     problem = problem_of(mech, parameters, wrenches)
     outputs = equations(problem.tree, quantity, choice)
-    source = f"{SOURCES['auto']}: {json.dumps(choice.as_dict())}"
-    system = optimize_system(problem.assemble(quantity, outputs, source), preset)
+    how = STORED if source == "stored" else SOURCES["auto"]
+    system = optimize_system(problem.assemble(quantity, outputs, f"{how}: {json.dumps(choice.as_dict())}"), preset)
     return Smallest(system, choice, cost(system.expressions()), text=choice.say(problem.tree))
-
-
-def budget_for(tree: Tree, budget: int | None) -> int:
-    if budget is not None:
-        return budget
-    return BUDGET if len(tree.links) <= LARGE else max(4, BUDGET * LARGE // len(tree.links))

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from symbody.derived.derived import derived_of, options_key
-from symbody.errors import ModelError, NameLookupError, nearest
-from symbody.expr.arrays import Array, matmul
+from symbody.errors import ModelError, NameLookupError, nearest, word_argument
+from symbody.expr.arrays import Array, matmul, scalar_array
 from symbody.expr.derivative import jacobian
 from symbody.expr.functions import as_nodes
 from symbody.expr.node import Node
@@ -30,10 +30,11 @@ from symbody.verbs.assemble import has_loops
 
 FORMALISMS = ("auto", "newton_euler", "barycentric", "base", "order_n", "screw", "lagrange")
 
-AUTO_OPTIONS = ("budget", "preset", "tuned", "finalists")
+AUTO_OPTIONS = ("budget", "preset", "tuned", "finalists", "progress")
+USUAL = (("partition", "auto"), ("formulation", "auto"))  # options of closed loops that mean the same as none
 
 MANY_LINKS = 30
-SHORT_SEARCH = 1200  # trials of the preset "full"; "auto" searches longer, and once
+SHORT_SEARCH = 1200  # trials of the preset "full" where a formalism is named
 
 CHOICES = {
     "newton_euler": Choice(),
@@ -83,7 +84,8 @@ def inverse_dynamics(
     wrenches    bodies on which a wrench acts from outside: input w_<body> (6,), moment then force, in body axes at the
                 body's origin
     loops       False: the tree that is left when loops are opened
-    options     preset of rewriting; of "auto" also budget, tuned, finalists (see `auto.smallest`)
+    options     preset of rewriting; of "auto" also budget ("quick", a number of candidates, "long" or "stored"),
+                progress, tuned, finalists (see `auto.smallest`)
 
     Closed loops: only independent joints are read in qdd, and q, qd as in `forward_dynamics`. tau is zero on passive
     joints; with more actuators than degrees of freedom it is the smallest, with fewer the outputs are Psi and G of
@@ -134,10 +136,19 @@ def _dynamics(
     options: dict[str, Any],
 ) -> System:
     check_formalism(formalism, quantity)
-    key = (quantity, formalism, parameters, tuple(wrenches), bool(loops), options_key(options))
-    return derived_of(mech).system(
-        key, lambda: _made(mech, quantity, formalism, parameters, tuple(wrenches), loops, options)
-    )
+    closed = loops and has_loops(mech)
+    told = dict(options)  # without what does not matter; what is refused stays
+    if closed:
+        told = {n: v for n, v in told.items() if not (isinstance(v, str) and (n, v) in USUAL)}
+    elif formalism == "auto":
+        told.pop("progress", None)
+    key = (quantity, formalism, parameters, tuple(wrenches), bool(loops), options_key(told))
+
+    def make() -> System:
+        return _made(mech, quantity, formalism, parameters, tuple(wrenches), loops, options)
+
+    # what is on disk may have changed since it was last asked for
+    return make() if options.get("budget") == "stored" else derived_of(mech).system(key, make)
 
 
 def _made(
@@ -174,8 +185,7 @@ def rounds_for(tree: Tree) -> int:
 
 def check_formalism(formalism: str, quantity: str) -> None:
     """Refuse by name, before any symbolic work."""
-    if formalism not in FORMALISMS:
-        raise NameLookupError(f"there is no formalism {formalism!r}. {nearest(formalism, FORMALISMS)}")
+    word_argument("formalism", formalism, FORMALISMS, error=NameLookupError)
     if formalism == "order_n" and quantity == "semi_explicit":
         raise ModelError(
             "formalism 'order_n' never forms the mass matrix; it gives inverse and forward dynamics. "
@@ -305,13 +315,6 @@ def problem_of(
     """The Problem of a Mechanism; kept: as in `build_tree`."""
     made = derived_of(mech).loaded(parameters, wrenches, kept)
     return Problem(mech, made.tree, made.inputs, made.states, made.derivatives, made.modes, made.events, made.units)
-
-
-def scalar_array(node: Node) -> Array:
-    """A node as an array of shape ()."""
-    out = np.empty((), dtype=object)
-    out[()] = node
-    return out
 
 
 def _units(mech: Mechanism) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symbody.derived.derived import derived_of, options_key
-from symbody.errors import ModelError, nearest
+from symbody.errors import ModelError, nearest, wrong_argument
 from symbody.formalisms.frames import Frame, frame
 from symbody.formalisms.jacobians import frame_jacobians
 from symbody.formalisms.kinematics import Motion, choose_scheme, frame_motions
@@ -117,7 +117,7 @@ def _closed(
 def _quantities(order: int, jacobians: bool, chosen: Iterable[str] | None) -> list[str]:
     if chosen is None:
         if order not in (0, 1, 2):
-            raise ModelError(f"order={order!r}; expected 0 (pose), 1 (velocity) or 2 (acceleration).")
+            raise wrong_argument("order", order, "0 (pose), 1 (velocity) or 2 (acceleration)", error=ModelError)
         return [k for k, row in QUANTITIES.items() if row[0] <= order and (row[1] or jacobians)]
     wanted = [chosen] if isinstance(chosen, str) else list(chosen)
     for k in wanted:

@@ -1,12 +1,14 @@
 """Coordinate descent over the discrete choices of a program, each candidate judged by its count after rewriting.
 
-The budget counts candidates, so that a search is reproducible.
+This is the search that is asked for by budget="long" or a number; the default one is in `quick.py`. The budget counts
+candidates, so that a search is reproducible.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from symbody.errors import SymbodyError
@@ -23,8 +25,20 @@ from symbody.verbs.dynamics import problem_of
 Rank = tuple[int, ...]  # operations, calls of functions, setup: cheaper compares less
 Neighbours = Callable[[Choice], Iterator[Choice]]
 
-BUDGET = 60  # candidate programs
 SLACK = 12  # operations by which a raw program may exceed the best one's and still be worth rewriting
+
+
+@dataclass(frozen=True)
+class Progress:
+    """done of `budget` candidates, the fewest operations so far (None: nothing yet), and what is being done."""
+
+    done: int
+    budget: int
+    best: int | None
+    doing: str
+
+    def __str__(self) -> str:
+        return f"{self.doing}: {self.done} of {self.budget}" + ("" if self.best is None else f", best {self.best}")
 
 
 class Search:
@@ -39,19 +53,25 @@ class Search:
         quantity: str,
         parameters: str = "setup",
         wrenches: tuple[str, ...] = (),
-        budget: int = BUDGET,
+        budget: int = 60,
+        progress: Callable[[Progress], None] | None = None,
     ) -> None:
         self.mech, self.quantity, self.parameters, self.wrenches = mech, quantity, parameters, wrenches
-        self.left = budget
+        self.left = self.budget = budget
+        self.progress = progress
+        self.best: int | None = None
         self.spent = 0
         self.raw = 0
         self.seen: dict[Choice, Rank | None] = {}
         self.history: list[tuple[Choice, int]] = []
         self.random = random.Random(0)
 
-    def run(self) -> Choice:
-        """Descent from plain formulations, then again from random steps off the best, while the budget lasts."""
-        best, rank = self._descend(*self._first())
+    def run(self, known: Sequence[Choice] = ()) -> Choice:
+        """Descent from plain formulations, then again from random steps off the best, while the budget lasts.
+
+        known: further Choices to begin with
+        """
+        best, rank = self._descend(*self._first(known))
         options = self.options()
         while self.left > 0 and options and rank is not None:
             start = best
@@ -88,13 +108,13 @@ class Search:
                         self.history.append((candidate, found[0]))
         return best, rank
 
-    def _first(self) -> tuple[Choice, Rank | None]:
+    def _first(self, known: Sequence[Choice] = ()) -> tuple[Choice, Rank | None]:
         """The best of a few plain formulations."""
         plain = Choice(reference="com") if self.parameters == "runtime" else Choice(grouping="base")
         grouped = plain.replace(frames="group_body")
         if self.quantity != "inverse":
             grouped = grouped.replace(mass_frames="group")
-        starts = [plain, grouped, Choice()]
+        starts = [*known, plain, grouped, Choice()]
         if self.quantity == "forward":
             starts += [c.replace(solver="local", frames="sequential") for c in (plain, grouped)]
         best, rank = starts[0], None
@@ -133,6 +153,9 @@ class Search:
         if best is None or rank < best:
             self.raw = raw
         self.seen[choice] = rank
+        self.best = rank[0] if self.best is None else min(self.best, rank[0])
+        if self.progress is not None:
+            self.progress(Progress(self.spent, self.budget, self.best, "candidates"))
         return rank
 
     # -- what may be chosen, most rewarding first; each is a function from the present Choice to its neighbours

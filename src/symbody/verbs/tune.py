@@ -19,7 +19,7 @@ def tune(name: str, quantity: str, budget: int, finalists: int = 12) -> str:
     mech = load(name)
     key = pattern(problem_of(mech).tree, quantity)
     rows = json.loads(TUNED.read_text(encoding="utf-8")) if TUNED.is_file() else {}
-    found = smallest(mech, quantity, budget=budget, tuned=False, finalists=finalists)
+    found = smallest(mech, quantity, budget=budget, finalists=finalists)
     total, old = found.cost.total, rows.get(key, {}).get("total")
     if old is None or total < old:
         # read again: another search may have written meanwhile

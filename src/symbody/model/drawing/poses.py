@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, ShapeError
+from symbody.errors import ModelError, Named, ShapeError
 from symbody.expr.evaluate import evaluate
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
@@ -124,9 +124,8 @@ def _values(mechanism: Mechanism, parameters: Mapping[str, float]) -> dict[Node,
         value = given.get(symbol.data.name, symbol.data.default)
         if value is None:
             if symbol.data.role == "parameter":
-                raise ModelError(
-                    f"parameter {symbol.data.name!r} has no default. Give parameters={{...}} with its value."
-                )
+                told = f"parameter {symbol.data.name!r} has no default. Give "
+                raise ModelError(told, Named("parameters", "{...}"), " with its value.")
             value = 0.0
         out[symbol] = float(value)
     return out

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from codegen.plain_march_member import Member
 from symbody.codegen.march_members import check_method, check_tolerance, directions_of, passive_of, wanted_times
-from symbody.codegen.march_plain_member import Member
 from symbody.codegen.march_ports import Ports, parameters_of
 from symbody.codegen.march_run import Run, Signals
 from symbody.codegen.methods import Method, RungeKutta
