@@ -2,11 +2,11 @@
 
     python benchmarks/first_dynamics.py --urdf FOLDER                    robots of a folder, and as many by the seed
     python benchmarks/first_dynamics.py --urdf FOLDER --other CHECKOUT   both checkouts in one run, and the car
-    python benchmarks/first_dynamics.py --record                         the counts of this checkout become the reference
+    python benchmarks/first_dynamics.py --record                         this checkout becomes the reference
 
-Every robot runs in a process of its own, with an empty folder of caches. `first_dynamics.json` holds the operations that
-commit 15b2bca reached, the seed by which robots of the extra `[robots]` are picked, and what that commit could not do
-is left out. Read times as ratios within a run. `read otherwise`: the equations of the named formalism "base" differ as
+Every robot runs in a process of its own, with an empty folder of caches. `first_dynamics.json` holds the operations
+that commit 15b2bca reached, without robots that it refused, and the seed by which some of the extra `[robots]` are
+picked. Read times as ratios within a run. `read otherwise`: the equations of the named formalism "base" differ as
 they are written, so the file was read as another model, and the counts do not compare.
 """
 

@@ -31,7 +31,7 @@ from symbody.expr.node import (
     Check,
     Node,
 )  # fmt: skip
-from symbody.expr.walk import at, quiet_collector, rebuild, rename_unknowns, renewed, topological
+from symbody.expr.walk import Rebuilt, at, quiet_collector, rebuild, rename_unknowns, renewed, topological
 
 
 def evaluate(nodes: Any, values: Mapping[Any, Any], exact: bool = False) -> Any:
@@ -225,6 +225,7 @@ def transplant(roots: Iterable[Node], given: Mapping[Node, Any], target: Graph) 
     roots = list(roots)
     new: dict[Node, Node] = {}
     renamed: dict[Node, dict[Node, Node]] = {}
+    inside: dict[Node, Rebuilt] = {}  # block -> what was renamed in the values that are read at its solution
     with quiet_collector():
         for node in topological(roots):
             if node in given:
@@ -242,7 +243,8 @@ def transplant(roots: Iterable[Node], given: Mapping[Node, Any], target: Graph) 
                 new[node], renamed[node] = renewed(args, replace(node.data, unknowns=unknowns))
             elif node.op is AT:
                 solve, body = node.args
-                new[node] = at(new[solve], rename_unknowns([new[body]], renamed[solve])[0])
+                renewed_body = rename_unknowns([new[body]], renamed[solve], inside.setdefault(solve, Rebuilt()))[0]
+                new[node] = at(new[solve], renewed_body)
             else:
                 new[node] = rebuild(node, tuple(new[a] for a in node.args))
     return [new[r] for r in roots]

@@ -24,6 +24,7 @@ def fork(graph: Graph, size: int | None = None) -> tuple[Graph, dict[Node, Node]
     """A copy of the first `size` nodes of a Graph (all of them if None), and node -> its copy."""
     size = graph.size if size is None else size
     tables = {name: table for name in Graph.__slots__ if isinstance(table := getattr(graph, name), dict)}
+    del tables["unknowns"]  # a memory, not a table of nodes
     twin = Graph(graph.name, graph.exact)
     made: dict[Node, Node] = {}
     with quiet_collector():

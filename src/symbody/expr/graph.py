@@ -24,7 +24,7 @@ class Graph:
 
     __slots__ = (
         "_entered", "adds", "consts", "exact", "functions", "integers", "muls", "name", "one", "others", "pows",
-        "scales", "size", "zero",
+        "scales", "size", "unknowns", "zero",
     )  # fmt: skip
 
     def __init__(self, name: str = "", exact: bool = False) -> None:
@@ -37,6 +37,7 @@ class Graph:
         self.scales: dict[tuple[Any, ...], Node] = {}
         self.functions: dict[tuple[Any, ...], Node] = {}
         self.others: dict[tuple[Any, ...], Node] = {}
+        self.unknowns: dict[Node, frozenset[Node]] = {}  # the memory of `walk.unknowns_below`
         self.consts: dict[tuple[type, Any], Node] = {}
         self.integers: dict[int, Node] = {}
         self._entered: list[tuple[Token[Graph | None], tuple[int, int, int]]] = []

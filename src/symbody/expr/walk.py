@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from symbody.expr.arithmetic import add, collect, mul, multiply_all, power, scale
 from symbody.expr.functions import alias, as_nodes, call, piecewise
@@ -133,10 +133,13 @@ def at(solve: Node, body: Node) -> Node:
 
 def unknowns_below(roots: Iterable[Node]) -> set[Node]:
     """Unknowns of implicit blocks that the roots depend on and that no block below the roots has solved."""
-    free: dict[Node, frozenset[Node]] = {}
     empty: frozenset[Node] = frozenset()
-    roots = list(roots)
-    for node in topological(roots, lambda n: not n.flags & BOUND):
+    roots = [root for root in roots if root.flags & BOUND]
+    if not roots:
+        return set()
+    # nodes never change: what was found once is kept, or thousands of results of a block would walk it each
+    free = roots[0].graph.unknowns
+    for node in topological(roots, lambda n: not n.flags & BOUND or n in free):
         if node.op is SYMBOL:
             free[node] = frozenset([node])
             continue
@@ -174,20 +177,36 @@ def free_symbols(roots: Iterable[Node]) -> list[Node]:
     return sorted(found, key=lambda n: n.id)
 
 
+@dataclass(slots=True)
+class Rebuilt:
+    """What `transform` has made: node -> new node; of blocks whose arguments changed, unknown -> that of the new block,
+    and what was renamed for it in values that are read at its solution."""
+
+    new: dict[Node, Node] = field(default_factory=dict)
+    renamed: dict[Node, dict[Node, Node]] = field(default_factory=dict)
+    inside: dict[Node, Rebuilt] = field(default_factory=dict)
+
+
 def transform(
     roots: Iterable[Node],
     change: Callable[[Node, tuple[Node, ...]], Node | None],
     leave: Callable[[Node], bool] | None = None,
+    done: Rebuilt | None = None,
 ) -> list[Node]:
     """Rebuild everything below the roots: `change(node, new_args)` gives a new node, or None for the usual rebuild.
 
-    Nodes for which `leave` holds stay as they are, with all below.
+    Nodes for which `leave` holds stay as they are, with all below. done: what earlier calls with the same `change` and
+    `leave` have made, which is used and added to.
     """
     roots = list(roots)
-    new: dict[Node, Node] = {}
-    renamed: dict[Node, dict[Node, Node]] = {}  # block -> its unknowns and those of its changed copy
+    if done is None:
+        done, known = Rebuilt(), leave
+    else:
+        made_before = done.new
+        known = made_before.__contains__ if leave is None else lambda n: n in made_before or leave(n)
+    new, renamed, inside = done.new, done.renamed, done.inside
     with quiet_collector():
-        for node in topological(roots, leave):
+        for node in topological(roots, known):
             args = tuple([new.get(a, a) for a in node.args])
             made = change(node, args)
             if made is None:
@@ -196,7 +215,9 @@ def transform(
                 elif node.op is SOLVE:
                     made, renamed[node] = renewed(args, node.data)
                 elif node.op is AT and node.args[0] in renamed:
-                    made = at(args[0], rename_unknowns([args[1]], renamed[node.args[0]])[0])
+                    solve = node.args[0]
+                    body = rename_unknowns([args[1]], renamed[solve], inside.setdefault(solve, Rebuilt()))[0]
+                    made = at(args[0], body)
                 else:
                     made = rebuild(node, args)
             new[node] = made
@@ -220,8 +241,11 @@ def renewed(args: tuple[Node, ...], info: SolveInfo) -> tuple[Node, dict[Node, N
     return made, dict(zip(info.unknowns, made.data.unknowns, strict=True))
 
 
-def rename_unknowns(roots: Iterable[Node], table: dict[Node, Node]) -> list[Node]:
-    """Replace unknowns where they are free: not inside their own block, nor in what is read at its solution."""
+def rename_unknowns(roots: Iterable[Node], table: dict[Node, Node], done: Rebuilt | None = None) -> list[Node]:
+    """Replace unknowns where they are free: not inside their own block, nor in what is read at its solution.
+
+    done: as in `transform`, for several calls with one table
+    """
 
     def leave(node: Node) -> bool:
         if not node.flags & BOUND:
@@ -229,7 +253,7 @@ def rename_unknowns(roots: Iterable[Node], table: dict[Node, Node]) -> list[Node
         solve = node.args[0] if node.op is AT else node
         return solve.op is SOLVE and any(u in table for u in solve.data.unknowns)
 
-    return transform(roots, lambda node, args: table.get(node), leave)
+    return transform(roots, lambda node, args: table.get(node), leave, done)
 
 
 def substitute(roots: Iterable[Node], replacement: Mapping[Node, Node | Number]) -> list[Node]:

@@ -237,7 +237,8 @@ class Closure:
             arrays = {n: np.array(a, dtype=object) for n, a in outputs.items()}
             nodes = as_nodes([self.tree.graph.zero, *roots, *(x for a in arrays.values() for x in a.flat)])[1:]
             nodes = substitute(nodes, self.direct_rates if direct else self.rates)
-            nodes, _ = optimize(nodes, preset, rounds=rounds)
+            if preset != "none":
+                nodes, _ = optimize(nodes, preset, rounds=rounds)
             return Plan(solved, {n: a.shape for n, a in arrays.items()}, nodes, tuple(c for c, *_ in apart), advice)
 
     def bound(

@@ -225,6 +225,11 @@ def _body(body: Body, given: Given = DEFAULTS) -> None:
             place(at, "coordinates"),
             f"{owner} has coordinates {shown(body.coordinates)}; expected a motion: {', '.join(MOTIONS)}.",
         )
+    if body.coordinates:
+        from symbody.model.motion_check import check_motion
+
+        for name in body.frames:
+            check_motion(MOTIONS[body.coordinates], name)
     for name, frame in body.frames.items():
         if not isinstance(name, str) or not name or "." in name:
             raise fault(place(at, "frames"), f"{owner} has a frame called {name!r}; expected a text without a dot.")

@@ -31,6 +31,7 @@ from symbody.verbs.assemble import has_loops
 FORMALISMS = ("auto", "newton_euler", "barycentric", "base", "order_n", "screw", "lagrange")
 
 AUTO_OPTIONS = ("budget", "preset", "tuned", "finalists", "progress")
+USUAL = (("partition", "auto"), ("formulation", "auto"))  # options of closed loops that mean the same as none
 
 MANY_LINKS = 30
 SHORT_SEARCH = 1200  # trials of the preset "full" where a formalism is named
@@ -135,8 +136,13 @@ def _dynamics(
     options: dict[str, Any],
 ) -> System:
     check_formalism(formalism, quantity)
-    known = {name: value for name, value in options.items() if name != "progress"}
-    key = (quantity, formalism, parameters, tuple(wrenches), bool(loops), options_key(known))
+    closed = loops and has_loops(mech)
+    told = dict(options)  # without what does not matter; what is refused stays
+    if closed:
+        told = {n: v for n, v in told.items() if not (isinstance(v, str) and (n, v) in USUAL)}
+    elif formalism == "auto":
+        told.pop("progress", None)
+    key = (quantity, formalism, parameters, tuple(wrenches), bool(loops), options_key(told))
 
     def make() -> System:
         return _made(mech, quantity, formalism, parameters, tuple(wrenches), loops, options)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, product
 from typing import Any
 
@@ -48,9 +48,12 @@ from symbody.verbs.closed_problem import (
 )
 from symbody.verbs.dynamics import MANY_LINKS, SOURCES, rounds_for
 
+Rank = tuple[int, ...]  # cheaper compares less
+
 FORMULATIONS = ("auto", "reduced", "augmented")
 OPTIONS = ("preset", "formulation", "partition", "lam", "alpha", "beta")
 COUNTED, FINALISTS = 6, 3  # candidates that are rewritten for counting, and by the preset
+COUNTED_OF_MANY = 2  # the former, for a tree of more than MANY_LINKS; one is rewritten by the preset then
 ENOUGH, TRIALS = 2, 8  # random states at which a program must agree with another one, and how many are tried
 STEP = 1e-7  # relative change of all inputs that measures how sensitive a program's values are
 
@@ -148,13 +151,28 @@ def _reduced(problem: ClosedProblem, quantity: str, formalism: str, options: dic
     candidates = _candidates(problem, quantity, formalism)
     if preset == "none":
         candidates = candidates[:1]
-    # a rough count decides who is counted well, and that who is rewritten in full
+    # a count as written decides who is counted well, and that who is rewritten in full
+    ranks: dict[Candidate, Rank] = {}
+
+    def written(candidate: Candidate) -> Rank:
+        if candidate not in ranks:
+            ranks[candidate] = cost(closure.plan(outputs(candidate), "none", candidate.direct).nodes).rank
+        return ranks[candidate]
+
     large = len(problem.tree.links) > FEW_LINKS
-    for kept, rough in ((1 if large else COUNTED, "none"), (FINALISTS if small else 1, "standard")):
-        if len(candidates) > kept:
-            candidates.sort(key=lambda c: cost(closure.plan(outputs(c), rough, c.direct, 1).nodes).rank)
-            candidates = candidates[:kept]
-    plans = [(c, closure.plan(outputs(c), preset, c.direct, rounds)) for c in candidates]
+    kept = COUNTED if small else 1 if large else COUNTED_OF_MANY
+    if len(candidates) > kept:
+        if not small:
+            candidates = _one_by_one(candidates, written)
+        candidates = sorted(candidates, key=written)[:kept]
+    standard: dict[Candidate, Plan] = {}
+    kept = FINALISTS if small else 1
+    if len(candidates) > kept:
+        standard = {c: closure.plan(outputs(c), "standard", c.direct, 1) for c in candidates}
+        candidates = sorted(candidates, key=lambda c: cost(standard[c].nodes).rank)[:kept]
+    if preset != "standard" or rounds != 1:
+        standard.clear()
+    plans = [(c, standard.get(c) or closure.plan(outputs(c), preset, c.direct, rounds)) for c in candidates]
     plans.sort(key=lambda pair: cost(pair[1].nodes).rank)
     best, plan = plans[0]
     error = 0.0
@@ -176,8 +194,18 @@ def _reduced(problem: ClosedProblem, quantity: str, formalism: str, options: dic
     return with_digits(system, error, notes) if auto else system
 
 
+def _one_by_one(candidates: Sequence[Candidate], rank: Callable[[Candidate], Rank]) -> list[Candidate]:
+    """Of all combinations those that are met when first the best Route is taken, then Choice, then `direct`."""
+    best, met = candidates[0], dict.fromkeys(candidates[:1])
+    for name in ("route", "choice", "direct"):
+        met.update(dict.fromkeys(c for c in candidates if replace(c, **{name: getattr(best, name)}) == best))
+        best = min(met, key=rank)
+    return list(met)
+
+
 def _candidates(problem: ClosedProblem, quantity: str, formalism: str) -> list[Candidate]:
     """What is tried; the first is a sound default."""
+    many = len(problem.tree.links) > MANY_LINKS
     large = len(problem.tree.links) > FEW_LINKS
     other = formalism in ("screw", "lagrange")
     if other:
@@ -191,7 +219,7 @@ def _candidates(problem: ClosedProblem, quantity: str, formalism: str) -> list[C
     ways = (False,) if large else (False, True)
     if quantity == "inverse":
         return [Candidate(c, PLAIN, direct) for c in choices for direct in ways]
-    routes = PRODUCTS if other else USUAL if large else ROUTES
+    routes = PRODUCTS if other else USUAL if many else ROUTES
     return [Candidate(c, route, direct) for c in choices for route in routes for direct in ways]
 
 
