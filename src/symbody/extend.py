@@ -261,14 +261,14 @@ def add_motion(row: Motion) -> Motion:
 
     Its twist is compared with the derivative of its pose first.
     """
-    from symbody.model.motions import add_motion as add
+    from symbody.model.motion_check import add_motion as add
 
     return add(row)
 
 
 def remove_motion(name: str) -> None:
     """Take an added motion away."""
-    from symbody.model.motions import remove_motion as remove
+    from symbody.model.motion_check import remove_motion as remove
 
     remove(name)
 

@@ -198,3 +198,25 @@ def test_the_default_finds_what_a_search_of_sixty_rewritten_candidates_found(fol
     reference = json.loads(REFERENCE.read_text(encoding="utf-8"))["robots"][name]
     found = smallest(sb.load(descriptions() / name), "forward")
     assert found.cost.total <= 1.03 * reference["total"]
+
+
+# -- closed loops
+
+
+def test_searches_of_closed_loops_are_kept_and_used_in_the_same_way(folder):
+    mech = sb.load("four_bar")
+    with pytest.raises(ModelError, match="budget='long'"):
+        sb.forward_dynamics(mech, budget="stored")
+    seen = []
+    asked = sb.forward_dynamics(mech, budget=8, progress=seen.append)
+    assert [p.done for p in seen] == list(range(1, 9))
+    again = sb.forward_dynamics(sb.load("four_bar"), budget="stored")
+    assert "stored search" in again.origins["qdd"]
+    assert again.count().total == asked.count().total
+
+
+def test_a_budget_belongs_to_a_search():
+    with pytest.raises(NameLookupError, match="no option 'budget'"):
+        sb.forward_dynamics(sb.load("four_bar"), "base", budget="long")
+    with pytest.raises(ModelError, match="formulation='reduced'"):
+        sb.forward_dynamics(sb.load("four_bar"), formulation="augmented", budget="long")

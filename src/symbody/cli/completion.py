@@ -79,6 +79,12 @@ def formalisms(incomplete: str) -> list[str]:
     return [n for n in FORMALISMS if n.startswith(incomplete)]
 
 
+def budgets(incomplete: str) -> list[str]:
+    from symbody.verbs.budget import BUDGETS
+
+    return [n for n in BUDGETS if n.startswith(incomplete)]
+
+
 def methods(incomplete: str) -> list[tuple[str, str]]:
     """Integrators, each with what it is."""
     from symbody.simulation.makers import METHODS

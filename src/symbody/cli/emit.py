@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symbody.cli import completion
-from symbody.cli.common import check_formalism, generate, load_model, print_json, quantity
-from symbody.cli.options import AS_JSON, FORMALISM, LOOPS, MODEL, PARTITION, QUANTITY
+from symbody.cli.common import (
+    budget_choice,
+    check_formalism,
+    generate,
+    load_model,
+    print_json,
+    quantity,
+    search_line,
+)
+from symbody.cli.options import AS_JSON, BUDGET, FORMALISM, LOOPS, MODEL, PARTITION, QUANTITY
 from symbody.errors import ModelError
 
 if TYPE_CHECKING:
@@ -37,6 +45,7 @@ def emit(
     certify: Annotated[bool, typer.Option("--certify", help="Verify first; write the certificate along.")] = False,
     loops: LOOPS = None,
     partition: PARTITION = None,
+    budget: BUDGET = "quick",
     as_json: AS_JSON = False,
 ) -> None:
     """Write a model's equations as source files: standalone C99 (a header and a source), or another target."""
@@ -52,9 +61,11 @@ def emit(
     check_formalism(formalism)
     if out.exists() and not out.is_dir():
         raise ModelError(f"{out} is a file; expected a folder for the emitted files.")
+    wanted = budget_choice(budget)
     mechanism = load_model(model, loops)
     chosen = partition_choice(mechanism, partition) or "auto"
-    system = generate(mechanism, name, formalism, chosen)
+    with search_line() as tell:
+        system = generate(mechanism, name, formalism, chosen, wanted, tell)
     source = Source(system)
     files = _files(row, source, _certificate(mechanism, name, system, chosen) if certify else None)
     out.mkdir(parents=True, exist_ok=True)

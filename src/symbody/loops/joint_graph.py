@@ -75,8 +75,8 @@ def joint_graph(
     owners = [b.name for b in mechanism.bodies if b.coordinates]
     if owners:
         raise ModelError(
-            f"{mechanism.name}: {', '.join(owners)} own coordinates, which stand between the joints on both sides; "
-            "which joints are cut cannot be chosen anew then. Give the cuts as they shall be."
+            f"{mechanism.name}: {', '.join(owners)} own coordinates, which stand between joints on both sides; which "
+            "joints are cut cannot be chosen anew then. Give the cuts as they shall be."
         )
     used = _used(mechanism)
     edges = []

@@ -1,4 +1,4 @@
-"""What a row of the table of motions must satisfy, checked in numbers when it is added: nothing wrong is silent."""
+"""Rows that are added to the table of motions, and what they must satisfy: checked in numbers before they are taken."""
 
 from __future__ import annotations
 
@@ -7,11 +7,28 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import DefinitionError
-from symbody.model.motions import Motion, Setting
+from symbody.model.motions import BUILT_IN, TABLE, Motion, Setting
 
 STEP = 1e-30  # imaginary part of a coordinate: derivatives without cancellation (Squire and Trapp 1998)
 WRONG = 1e-9  # relative difference of twist and derivative
 STATES = 3
+
+
+def add_motion(row: Motion) -> Motion:
+    """Put a new row into the table, after a check of its sizes and of its twist against its pose."""
+    if row.name in TABLE:
+        raise DefinitionError(f"there is a motion {row.name!r} already; expected a new name.")
+    check_motion(row)
+    TABLE[row.name] = row
+    return row
+
+
+def remove_motion(name: str) -> None:
+    """Take a row out again that was added; models that use it cannot be used any more."""
+    added = [n for n in TABLE if n not in BUILT_IN]
+    if name not in added:
+        raise DefinitionError(f"motion {name!r} was not added; those that were are {', '.join(added) or 'none'}.")
+    del TABLE[name]
 
 
 def check_motion(row: Motion, frame: str = "") -> None:

@@ -35,6 +35,7 @@ from symbody.model.mechanism import (
     Placement,
     Sensor,
 )
+from symbody.model.motion_check import check_motion
 from symbody.model.motions import MOTIONS
 from symbody.model.numbers import numbers_of, value_of
 from symbody.model.origin import fault, place, shown
@@ -226,8 +227,6 @@ def _body(body: Body, given: Given = DEFAULTS) -> None:
             f"{owner} has coordinates {shown(body.coordinates)}; expected a motion: {', '.join(MOTIONS)}.",
         )
     if body.coordinates:
-        from symbody.model.motion_check import check_motion
-
         for name in body.frames:
             check_motion(MOTIONS[body.coordinates], name)
     for name, frame in body.frames.items():

@@ -1,21 +1,15 @@
 """The smallest program for a quantity: a Choice on file or a search, rewriting in full, and a check by numbers.
 
-budget      what is done to find it
-"quick"     the default: the Choice that ships for this model, else a search of bounded work (`quick.py`). The result
-            depends on the model and the version of symbody alone
-a number    that many candidates, each judged after rewriting (`search.py`); what it finds is kept on disk
-"long"      the same with as many as the size of the model deserves, at most `LONG`
-"stored"    no search: what a "long" one (or one by number) has kept
+How long is searched: see `budget.py`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
 
-from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.errors import ModelError
 from symbody.expr.walk import quiet_collector
 from symbody.formalisms.choices import Choice, equations, permitted
 from symbody.formalisms.order_n import check_order_n
@@ -24,18 +18,17 @@ from symbody.lower.optimize import optimize_system
 from symbody.model.mechanism import Mechanism
 from symbody.rewrite.cost import Cost, cost
 from symbody.system.system import System
+from symbody.verbs.budget import Progress, Tell, check_budget, is_kept
 from symbody.verbs.check import Comparison, digits_lost, first_exact, with_digits
 from symbody.verbs.dynamics import SOURCES, problem_of
 from symbody.verbs.quick import QuickSearch
-from symbody.verbs.search import Progress, Search
-from symbody.verbs.stored import Found, keep, stored
+from symbody.verbs.search import Search
+from symbody.verbs.stored import STORED, Found, keep, stored
 from symbody.verbs.tuned import pattern, tuned_choices
 
-BUDGETS = ("quick", "long", "stored")  # or a number of candidates
 LONG = 400  # candidates
 LARGE = 12  # Links beyond which they become fewer in proportion
 FINALISTS, LONG_FINALISTS = 3, 12  # Choices whose programs are rewritten in full
-STORED = "smallest of the programs that a stored search has tried"
 HUGE = 100  # Links beyond which nothing is searched, unless a budget is given
 
 
@@ -77,9 +70,9 @@ def smallest(
     preset: str | None = None,
     tuned: bool = True,
     finalists: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Tell | None = None,
 ) -> Smallest:
-    """The cheapest program for "inverse", "semi_explicit" or "forward" that the budget finds; see the module.
+    """The cheapest program for "inverse", "semi_explicit" or "forward" that the budget finds; see `budget.py`.
 
     preset      of rewriting the finalists, "full" if not given; the quick search has a preset of its own, "quick"
     tuned       whether a Choice that ships for this model is used: by the quick search in its place, by a longer one
@@ -138,20 +131,9 @@ def smallest(
     best.source, best.candidates, best.history = source, tried, history
     best.error, best.notes = error, notes
     best.system = with_digits(best.system, best.error, best.notes)
-    if budget not in BUDGETS or budget == "long":
+    if is_kept(budget):
         keep(key, Found(best.choice.as_dict(), best.cost.total, tried))
     return best
-
-
-def check_budget(budget: str | int) -> None:
-    """Refuse by name, before any symbolic work."""
-    if isinstance(budget, str):
-        if budget not in BUDGETS:
-            raise NameLookupError(
-                f"there is no budget {budget!r}. {nearest(budget, BUDGETS)} Or a number of candidates."
-            )
-    elif isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-        raise ModelError(f"budget={budget!r}; expected 'quick', 'long', 'stored' or a number of candidates, 1 or more.")
 
 
 def candidates_for(tree: Tree, budget: str | int) -> int:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, product
 from typing import Any
 
 import numpy as np
 
+from symbody.codegen.cache import digest
 from symbody.derived.derived import derived_of, options_key
 from symbody.derived.partitions import Chosen
 from symbody.errors import ModelError, NameLookupError, argument, nearest, word_argument
@@ -38,6 +39,7 @@ from symbody.rewrite.cost import cost
 from symbody.system.names import identifier
 from symbody.system.system import System
 from symbody.verbs.assemble import time_input
+from symbody.verbs.budget import Progress, check_budget, is_kept
 from symbody.verbs.check import AGREE, first_exact, random_values, with_digits
 from symbody.verbs.closed_problem import (
     ClosedProblem,
@@ -47,13 +49,17 @@ from symbody.verbs.closed_problem import (
     say_partition,
 )
 from symbody.verbs.dynamics import MANY_LINKS, SOURCES, rounds_for
+from symbody.verbs.stored import STORED, Found, keep, stored
+from symbody.verbs.tuned import pattern
 
 Rank = tuple[int, ...]  # cheaper compares less
 
 FORMULATIONS = ("auto", "reduced", "augmented")
 OPTIONS = ("preset", "formulation", "partition", "lam", "alpha", "beta")
+SEARCHES = ("budget", "progress")  # options of "auto" besides
 COUNTED, FINALISTS = 6, 3  # candidates that are rewritten for counting, and by the preset
 COUNTED_OF_MANY = 2  # the former, for a tree of more than MANY_LINKS; one is rewritten by the preset then
+LONG_COUNTED, LONG_FINALISTS = 24, 6  # the same of budget="long"
 ENOUGH, TRIALS = 2, 8  # random states at which a program must agree with another one, and how many are tried
 STEP = 1e-7  # relative change of all inputs that measures how sensitive a program's values are
 
@@ -72,6 +78,14 @@ class Candidate:
     def say(self) -> str:
         return json.dumps({**self.choice.as_dict(), **asdict(self.route), "direct": self.direct})
 
+    def as_dict(self) -> dict[str, Any]:
+        """In values that JSON knows."""
+        return {"choice": self.choice.as_dict(), "route": asdict(self.route), "direct": self.direct}
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Candidate:
+        return Candidate(Choice.from_dict(data["choice"]), Route(**data["route"]), bool(data["direct"]))
+
 
 # -- dynamics
 
@@ -87,10 +101,14 @@ def closed_dynamics(
     partition    of the velocities: "auto", "heuristic", "pivoting", names of independent joints, or a Partition
     lam          whether the multipliers are an output too (forward dynamics)
     alpha, beta  of Baumgarte's stabilisation, 1/s (augmented)
+    budget       of "auto", reduced: how long the smallest program is searched for, see `budget.py`; progress: called
+                 with a `Progress` meanwhile
     """
+    known = (*OPTIONS, *SEARCHES) if formalism == "auto" else OPTIONS
     for name in options:
-        if name not in OPTIONS:
-            raise NameLookupError(f"dynamics of a closed mechanism has no option {name!r}. {nearest(name, OPTIONS)}")
+        if name not in known:
+            raise NameLookupError(f"dynamics of a closed mechanism has no option {name!r}. {nearest(name, known)}")
+    check_budget(options.get("budget", "quick"))
     check_formulation(options.get("formulation", "auto"))
     if formalism == "order_n":
         raise ModelError(
@@ -102,6 +120,9 @@ def closed_dynamics(
     if quantity == "forward":
         formulation = chosen_formulation(problem, formulation)
     if formulation == "augmented":
+        for name in SEARCHES:
+            if name in options:
+                raise ModelError(f"{name} belongs to formulation='reduced'; of the augmented one there is one program.")
         return _augmented(problem, quantity, formalism, options)
     for name in ("alpha", "beta"):
         if name in options:
@@ -127,8 +148,10 @@ def _reduced(problem: ClosedProblem, quantity: str, formalism: str, options: dic
     closure = problem.closure()
     lam = bool(options.get("lam", False))
     auto = formalism == "auto"
-    preset = options.get("preset", "full" if auto else "standard")
+    budget, tell = options.get("budget", "quick"), options.get("progress")
     small = len(problem.tree.links) <= MANY_LINKS
+    usual = "quick" if budget == "quick" and not small else "full"
+    preset = options.get("preset", usual if auto else "standard")
     rounds = rounds_for(problem.tree)
 
     made: dict[Choice, Opened] = {}
@@ -148,9 +171,12 @@ def _reduced(problem: ClosedProblem, quantity: str, formalism: str, options: dic
                 closed_motion_equations(closure, quantity, made[choice], candidate.route, lam)
             )
 
-    candidates = _candidates(problem, quantity, formalism)
+    candidates = _candidates(problem, quantity, formalism, is_kept(budget))
     if preset == "none":
         candidates = candidates[:1]
+    if budget == "stored":
+        found = stored(_key(problem, closure, quantity, lam), problem.mech.name, quantity)
+        candidates = [Candidate.from_dict(found.choice)]
     # a count as written decides who is counted well, and that who is rewritten in full
     ranks: dict[Candidate, Rank] = {}
 
@@ -159,17 +185,20 @@ def _reduced(problem: ClosedProblem, quantity: str, formalism: str, options: dic
             ranks[candidate] = cost(closure.plan(outputs(candidate), "none", candidate.direct).nodes).rank
         return ranks[candidate]
 
-    large = len(problem.tree.links) > FEW_LINKS
-    kept = COUNTED if small else 1 if large else COUNTED_OF_MANY
-    if len(candidates) > kept:
-        if not small:
+    counted, finalists = _numbers(len(problem.tree.links), budget)
+    if len(candidates) > counted:
+        if budget == "quick" and not small:
             candidates = _one_by_one(candidates, written)
-        candidates = sorted(candidates, key=written)[:kept]
+        candidates = sorted(candidates, key=written)[:counted]
     standard: dict[Candidate, Plan] = {}
-    kept = FINALISTS if small else 1
-    if len(candidates) > kept:
-        standard = {c: closure.plan(outputs(c), "standard", c.direct, 1) for c in candidates}
-        candidates = sorted(candidates, key=lambda c: cost(standard[c].nodes).rank)[:kept]
+    if len(candidates) > finalists:
+        sizes: dict[Candidate, Rank] = {}
+        for c in candidates:
+            standard[c] = closure.plan(outputs(c), "standard", c.direct, 1)
+            sizes[c] = cost(standard[c].nodes).rank
+            if tell is not None:
+                tell(Progress(len(sizes), len(candidates), min(sizes.values())[0], "candidates"))
+        candidates = sorted(candidates, key=sizes.__getitem__)[:finalists]
     if preset != "standard" or rounds != 1:
         standard.clear()
     plans = [(c, standard.get(c) or closure.plan(outputs(c), preset, c.direct, rounds)) for c in candidates]
@@ -187,7 +216,13 @@ def _reduced(problem: ClosedProblem, quantity: str, formalism: str, options: dic
             lambda pair: cost(pair[1].nodes).total,
             problem.mech.name,
         )
-    source = f"{SOURCES['auto']}: {best.say()}" if auto else SOURCES[formalism]
+    if is_kept(budget):
+        keep(
+            _key(problem, closure, quantity, lam),
+            Found(best.as_dict(), cost(plan.nodes).rank[0], max(len(standard), len(candidates))),
+        )
+    words = STORED if budget == "stored" else SOURCES["auto"]
+    source = f"{words}: {best.say()}" if auto else SOURCES[formalism]
     solved, made_outputs = problem.bind(plan)
     labels = _labels(problem.mech, closure, made_outputs)
     system = solved.closed_system(quantity, made_outputs, f"reduced, {source}", labels, closure)
@@ -203,10 +238,27 @@ def _one_by_one(candidates: Sequence[Candidate], rank: Callable[[Candidate], Ran
     return list(met)
 
 
-def _candidates(problem: ClosedProblem, quantity: str, formalism: str) -> list[Candidate]:
-    """What is tried; the first is a sound default."""
-    many = len(problem.tree.links) > MANY_LINKS
-    large = len(problem.tree.links) > FEW_LINKS
+def _numbers(links: int, budget: str | int) -> tuple[int, int]:
+    """How many candidates are rewritten for counting, and how many of them by the preset."""
+    if isinstance(budget, int):
+        return budget, FINALISTS
+    if budget == "long":
+        return LONG_COUNTED, LONG_FINALISTS
+    if links <= MANY_LINKS:
+        return COUNTED, FINALISTS
+    return (1 if links > FEW_LINKS else COUNTED_OF_MANY), 1
+
+
+def _key(problem: ClosedProblem, closure: Closure, quantity: str, lam: bool) -> str:
+    """Under which a search is kept: the opened tree, which constraints bind which velocities, and the partition."""
+    rows = [(row.name, sorted(row.J)) for row in closure.found.rows]
+    return f"{pattern(problem.tree, quantity)}/closed/{digest((rows, closure.u, closure.v, lam))[:16]}"
+
+
+def _candidates(problem: ClosedProblem, quantity: str, formalism: str, every: bool = False) -> list[Candidate]:
+    """What is tried; the first is a sound default. every: also of large mechanisms all that there are."""
+    many = len(problem.tree.links) > MANY_LINKS and not every
+    large = len(problem.tree.links) > FEW_LINKS and not every
     other = formalism in ("screw", "lagrange")
     if other:
         choices = [Choice()]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from symbody.errors import SymbodyError
@@ -20,25 +19,13 @@ from symbody.formalisms.units import slide_steps, unit_lengths
 from symbody.model.mechanism import Mechanism
 from symbody.rewrite.cost import cost
 from symbody.rewrite.presets import optimize
+from symbody.verbs.budget import Progress, Tell
 from symbody.verbs.dynamics import problem_of
 
 Rank = tuple[int, ...]  # operations, calls of functions, setup: cheaper compares less
 Neighbours = Callable[[Choice], Iterator[Choice]]
 
 SLACK = 12  # operations by which a raw program may exceed the best one's and still be worth rewriting
-
-
-@dataclass(frozen=True)
-class Progress:
-    """done of `budget` candidates, the fewest operations so far (None: nothing yet), and what is being done."""
-
-    done: int
-    budget: int
-    best: int | None
-    doing: str
-
-    def __str__(self) -> str:
-        return f"{self.doing}: {self.done} of {self.budget}" + ("" if self.best is None else f", best {self.best}")
 
 
 class Search:
@@ -54,7 +41,7 @@ class Search:
         parameters: str = "setup",
         wrenches: tuple[str, ...] = (),
         budget: int = 60,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Tell | None = None,
     ) -> None:
         self.mech, self.quantity, self.parameters, self.wrenches = mech, quantity, parameters, wrenches
         self.left = self.budget = budget

@@ -6,16 +6,16 @@ The default search never looks here: its choice depends on the model and the ver
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from symbody.atomic_file import write_whole
 from symbody.codegen import cache
-from symbody.errors import ModelError
+from symbody.errors import FormatError, ModelError
 
 FORMAT = 1  # of the files
+STORED = "smallest of the programs that a stored search has tried"
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,8 @@ def keep(key: str, found: Found) -> None:
     row = {"format": FORMAT, "key": key, "total": found.total, "candidates": found.candidates, "choice": found.choice}
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(row, file, indent=1)
-        os.replace(temporary, path)  # readers see the whole of it or nothing
-    except OSError:
+        write_whole(path, json.dumps(row, indent=1).encode())
+    except (OSError, FormatError):
         return
 
 
