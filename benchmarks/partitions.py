@@ -25,7 +25,7 @@ from symbody.loops.cutting import recut
 from symbody.loops.joint_graph import joint_graph, spanning
 from symbody.loops.opened import Opened
 from symbody.loops.partition import CONDITION, Partition, choose_partition
-from symbody.loops.redundancy import velocity_names
+from symbody.model.coordinates import velocity_labels
 from symbody.model.mechanism import Mechanism
 
 GIVEN = ("four_bar", "three_rrr_1", "three_rrr_2", "three_rrr_3", "three_rrr_4", "three_loops")
@@ -49,7 +49,7 @@ class Modelling:
     @property
     def columns(self) -> list[str]:
         """Velocities in loops."""
-        names = velocity_names(self.found)
+        names = velocity_labels(self.found.tree.mechanism)
         return [names[k] for k in np.flatnonzero(self.found.pattern.any(axis=0))]
 
     @property

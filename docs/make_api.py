@@ -20,7 +20,7 @@ ANALYSE = "symbody.analyse"
 # title, what it is for, names
 GROUPS: list[tuple[str, str, list[str]]] = [
     ("Describe", "A model from a file, from a name, or piece by piece.", [
-        "sb.load", "sb.Mechanism", "symbody.model.builder.Builder", "symbody.model.yaml_writer.write",
+        "sb.load", "sb.save", "sb.Mechanism", "symbody.model.builder.Builder", "symbody.model.yaml_writer.write",
         "symbody.model.urdf_writer.write",
     ]),
     ("Equations", "Verbs that take a Mechanism and give an optimised System.", [

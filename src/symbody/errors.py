@@ -14,6 +14,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -100,6 +102,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
 # -- the validator: arguments that are checked in the same words everywhere
 
 
+def record_argument(owner: str, value: Any, kind: type, expected: str) -> None:
+    """A record of this kind, such as a Mechanism, as the subject of a verb."""
+    if not isinstance(value, kind):
+        raise ModelError(f"{owner} was given {value!r}; expected {expected}.")
+
+
 def wrong_argument(
     name: str,
     value: Any,
@@ -118,16 +126,16 @@ def real_argument(
     name: str, value: Any, expected: str, above: float = -math.inf, least: float = -math.inf, **words: Any
 ) -> float:
     """A finite number > above and >= least, as it was given; `expected` says so in words, with the unit."""
-    real = hasattr(value, "__float__") and not isinstance(value, bool | str) and getattr(value, "ndim", 0) == 0
+    real = hasattr(value, "__float__") and not isinstance(value, bool | np.bool_ | np.ndarray)
     if not real or not math.isfinite(value) or value <= above or value < least:
         raise wrong_argument(name, value, expected, **words)
     return value
 
 
-def whole_argument(name: str, value: Any, least: int, **words: Any) -> int:
-    """A whole number from `least` on."""
-    if not hasattr(value, "__index__") or isinstance(value, bool) or value < least:
-        raise wrong_argument(name, value, f"a whole number from {least}", **words)
+def whole_argument(name: str, value: Any, least: int, also: str = "", **words: Any) -> int:
+    """A whole number from `least` on; `also` says what else is taken."""
+    if not hasattr(value, "__index__") or isinstance(value, bool | np.bool_ | np.ndarray) or value < least:
+        raise wrong_argument(name, value, f"a whole number from {least}{also}", **words)
     return int(value)
 
 

@@ -34,17 +34,20 @@ if TYPE_CHECKING:
     from symbody.codegen.passport import Kernel
     from symbody.codegen.target_row import Source, Target
     from symbody.library.force_element import Account, Effect, Event, Field, ForceElement, Mode, Place, State
+    from symbody.model.joints import Kind
     from symbody.model.load import Format
+    from symbody.model.motions import Motion, Setting
     from symbody.simulation.implicit import Diagonal
     from symbody.simulation.makers import Method, Setup
 
 __all__ = [
     "AND", "ANY", "ATOM", "COMPARE", "NOT", "OR", "POWER", "PRODUCT", "SIGN", "SUM", "Account", "Command", "Diagonal",
-    "Effect", "Event", "Field", "ForceElement", "Format", "Function", "Instructions", "Kernel", "Method", "Mode",
-    "Notation", "Pass", "Place", "RungeKutta", "Setup", "Source", "Splitting", "State", "Target", "add_command",
-    "add_force_element", "add_format", "add_function", "add_method", "add_pass", "add_target", "commands",
-    "force_elements", "formats", "functions", "methods", "passes", "remove_command", "remove_force_element",
-    "remove_format", "remove_function", "remove_method", "remove_pass", "remove_target", "targets",
+    "Effect", "Event", "Field", "ForceElement", "Format", "Function", "Instructions", "Kernel", "Kind", "Method",
+    "Mode", "Motion", "Notation", "Pass", "Place", "RungeKutta", "Setting", "Setup", "Source", "Splitting", "State",
+    "Target", "add_command", "add_force_element", "add_format", "add_function", "add_joint_kind", "add_method",
+    "add_motion", "add_pass", "add_target", "commands", "force_elements", "formats", "functions", "joint_kinds",
+    "methods", "motions", "passes", "remove_command", "remove_force_element", "remove_format", "remove_function",
+    "remove_joint_kind", "remove_method", "remove_motion", "remove_pass", "remove_target", "targets",
 ]  # fmt: skip
 
 # -- records that need more than expressions: found when asked for
@@ -53,6 +56,9 @@ _LATER = {
     "Command": "symbody.cli.app",
     "Diagonal": "symbody.simulation.implicit",
     "Format": "symbody.model.load",
+    "Kind": "symbody.model.joints",
+    "Motion": "symbody.model.motions",
+    "Setting": "symbody.model.motions",
     "Kernel": "symbody.codegen.passport",
     "Method": "symbody.simulation.makers",
     "RungeKutta": "symbody.codegen.methods",
@@ -245,3 +251,51 @@ def commands() -> dict[str, Command]:
     from symbody.cli.app import COMMANDS
 
     return dict(COMMANDS)
+
+
+# -- elementary motions and kinds of joints
+
+
+def add_motion(row: Motion) -> Motion:
+    """Enter an elementary motion: joint kinds may be made of it, bodies may own its coordinates.
+
+    Its twist is compared with the derivative of its pose first.
+    """
+    from symbody.model.motion_check import add_motion as add
+
+    return add(row)
+
+
+def remove_motion(name: str) -> None:
+    """Take an added motion away."""
+    from symbody.model.motion_check import remove_motion as remove
+
+    remove(name)
+
+
+def motions() -> dict[str, Motion]:
+    """All rows by name, symbody's own first."""
+    from symbody.model.motions import MOTIONS
+
+    return dict(MOTIONS)
+
+
+def add_joint_kind(name: str, text: str, *motions: tuple[Motion | str, str]) -> Kind:
+    """Enter a kind of joint: a chain of elementary motions, each with its axis (u: the joint's own, x, y, z, or "")."""
+    from symbody.model.joints import add_joint_kind as add
+
+    return add(name, text, *motions)
+
+
+def remove_joint_kind(name: str) -> None:
+    """Take an added kind away."""
+    from symbody.model.joints import remove_joint_kind as remove
+
+    remove(name)
+
+
+def joint_kinds() -> dict[str, Kind]:
+    """All rows by name, symbody's own first."""
+    from symbody.model.joints import KINDS
+
+    return dict(KINDS)

@@ -124,3 +124,36 @@ def test_rows_that_are_wrong_are_refused(added):
         added(Command("mute", lambda: None, "symbody mute"))
     with pytest.raises(DefinitionError, match="expected symbody other"):
         added(Command("other", weigh, "symbody weigh ur5"))
+
+
+# -- errors about arguments in the words of the command that runs
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("simulate", "pendulum2", "-t", "0"), "--duration 0.0; expected a positive number of seconds"),
+        (("report", "pendulum2", "--simulate", "0"), "--simulate 0.0; expected a positive number of seconds"),
+        (("modes", "pendulum2", "--kind", "dampd"), "--kind 'dampd'; expected one of auto, undamped, damped. Did you"),
+        (("emit", "pendulum2", "-q", "invers"), "--quantity 'invers'; expected one of inverse, semi_explicit, forward"),
+        (("count", "pendulum2", "-f", "newton"), "--formalism 'newton'; expected one of"),
+        (("simulate", "pendulum2", "-t", "1", "-m", "verlet"), "give --step ... in seconds"),
+        (("info", "four_bar", "--partition", "cranc"), "cranc"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else " ".join(x),
+)
+def test_an_argument_is_named_as_the_command_names_it(words, said):
+    result = call(*words)
+    assert result.exit_code == 1
+    assert said in result.stderr
+
+
+def test_an_argument_that_a_command_does_not_have_stays_as_python_has_it():
+    from symbody.cli.app import COMMANDS
+    from symbody.cli.common import in_options
+    from symbody.errors import Named, argument
+
+    error = DefinitionError(argument("t0", 1), " and ", Named("parameters", "{...}"), " of ", Named("samples"))
+    assert str(error) == "t0=1 and parameters={...} of samples"
+    assert in_options(error, COMMANDS["simulate"].run) == "t0=1 and --parameter NAME=VALUE of --samples"
+    assert in_options(error, COMMANDS["schema"].run) == str(error)

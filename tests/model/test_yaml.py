@@ -176,8 +176,8 @@ def test_the_example_of_the_manual_is_read():
     assert all(f"`{key}`" in manual for key in PIECES["joint"]["properties"])
     assert all(f"`{kind}`" in manual for kind in FORCE_ELEMENTS)
     for row in FORCE_ELEMENTS.values():
-        words = [w for choices in row.variants.values() for w in choices.values()]
-        keys = {key for values in (row.fields, *words) for key in values if not key.isupper()}
+        chosen = [{}, *({name: word} for name, words in row.variants.items() for word in words)]
+        keys = {key for words in chosen for key in row.fields_for(words) if not key.isupper()}
         assert not [key for key in keys if f"`{key}`" not in manual]
 
 

@@ -51,8 +51,8 @@ PATCHES = (
     Patch(
         "closure_shifted",
         "loops/cut_rows.py",
-        'yield self.row(name, gap.value[k], _component(gap.columns, k), gap.bias[k], "m", text, force=_axis(k))',
-        'yield self.row(name, gap.value[k] + 1e-3, _component(gap.columns, k), gap.bias[k], "m", text, force=_axis(k))',
+        "yield self.row(name, gap.value[k], _component(gap.columns, k)",
+        "yield self.row(name, gap.value[k] + 1e-3, _component(gap.columns, k)",
     ),
     Patch(
         "damper_halved",
@@ -93,8 +93,26 @@ PATCHES = (
     Patch(
         "gravity_turned",
         "formalisms/tree.py",
-        "tree.gravity = tree.node(mechanism.gravity)",
-        "tree.gravity = tree.node(mechanism.gravity)[[1, 0, 2]]",
+        "gravity=tree.node(mechanism.gravity))",
+        "gravity=tree.node(mechanism.gravity)[[1, 0, 2]])",
+    ),
+    Patch(
+        "free_rate",
+        "model/motions.py",
+        "out[:3, 3:] = matrix_from_quaternion(q[3:7])",
+        "out[:3, 3:] = transpose(matrix_from_quaternion(q[3:7]))",
+    ),
+    Patch(
+        "order_of_motions",
+        "model/coordinates.py",
+        "[*motions, *(motions[-1:] if joint.elastic is not None else ())]",
+        "[*motions[::-1], *(motions[-1:] if joint.elastic is not None else ())]",
+    ),
+    Patch(
+        "screw_of_slide",
+        "formalisms/link_motion.py",
+        "return ((angular, t3.along(link.axis, link.advance)),)",
+        "return ((angular, t3.along(link.axis, 1)),)",
     ),
     Patch(
         "quaternion_rate",

@@ -99,6 +99,9 @@ def _number(name: str, shape: tuple[int, ...], centre: float) -> np.ndarray:
 
 def _evaluate(system: Any, known: Mapping[str, Any]) -> Arrays:
     """Outputs of a System by the interpreter; inputs and parameters without a value get one from their name."""
+    system = system.with_events() if system.guards else system
+    # modes of force elements take their values in turn
+    known = {n: np.resize([0.0, 1.0, -1.0], len(known["q"])) for n in system.inputs if n.startswith("m_")} | dict(known)
     inputs = {n: known[n] if n in known else _number(n, a.shape, 0.0) for n, a in system.inputs.items()}
     given: dict[str, Any] = {}
     for name, array in system.parameters.items():

@@ -15,7 +15,10 @@ PACKAGE = ROOT / "src" / "symbody"
 # what computes motion from a Mechanism: judged by the certificate
 MECHANICS = ("formalisms", "loops", "spatial", "library", "derived")
 # of model: what is used after the Mechanism exists
-RECORDS = ("mechanism", "joints", "couplings", "given", "joint_value", "frozen", "numbers")
+RECORDS = (
+    "mechanism", "motions", "coordinates", "joints", "couplings", "given", "joint_value", "frozen", "numbers",
+    "least_squares",
+)  # fmt: skip
 # what makes Mechanisms: judged by other programs that read the same files
 READERS = (
     "builder", "pieces", "placing", "pose", "urdf", "xml_file", "mjcf", "mjcf_defaults", "mjcf_equality", "mjcf_tree",

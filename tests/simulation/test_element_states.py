@@ -268,3 +268,89 @@ def test_the_program_text_has_states_guards_and_resets():
     values = system.with_events().compile("native")(q=[0.0], qd=[0.1], tau=[0.0], x_e_z=1e-4, m_e=0.0)
     assert values.guard_e_breaks == pytest.approx(4e4 * 1e-4 - 3.0)
     assert values.reset_e_breaks_x_e_z == pytest.approx(2.0 / 4e4)
+
+
+# -- jumps that carry guards over zero
+
+
+def test_an_impact_that_reverses_a_sliding_mass_ends_its_sliding():
+    """The velocity never is zero; without a new mode, friction would push the mass along."""
+    mech = slider("stiction", 1.0, **DRY)
+    wall = sb.When("wall", "q.x - 0.1", 1, {"qd.x": "-0.5*qd.x"})
+    run = sb.simulate(mech, 0.6, qd0={"x": 1.0}, states0={"m_e": 1.0}, events=[wall], outputs=["energy"], **TIGHT)
+    names = [e.name for e in run.events]
+    assert names[:3] == ["wall", "e_sticks", "e_breaks"]  # it sticks for the length of a bristle, and slides back
+    impact = np.sqrt(1.0 - 2 * 2.0 * 0.1)
+    back = run.t > run.events[2].t + 1e-3
+    sliding = back & (run["m_e"] == -1)
+    assert np.all(run.qd[sliding, 0] < 1e-12)
+    assert np.allclose(np.gradient(run.qd[sliding, 0], run.t[sliding])[2:-2], 2.0, rtol=1e-4)
+    assert run.qd[:, 0].min() == pytest.approx(-impact / 2, rel=1e-6)
+
+
+def test_a_start_beyond_a_guard_is_answered_at_once():
+    mech = slider("stiction", 1.0, **DRY)
+    torn = sb.simulate(mech, 0.01, states0={"x_e_z": 1.0})
+    assert [(e.name, e.t) for e in torn.events[:1]] == [("e_breaks", 0.0)]
+    assert torn["x_e_z"][0] == pytest.approx(DRY["level"] / DRY["stiffness"])
+    wrong = sb.simulate(mech, 0.01, qd0={"x": -1.0}, states0={"m_e": 1.0})
+    assert [(e.name, e.t) for e in wrong.events[:1]] == [("e_sticks", 0.0)]
+    resting = sb.simulate(mech, 0.01, states0={"m_e": 1.0})  # it would slide back by its own friction
+    assert [(e.name, e.t) for e in resting.events[:1]] == [("e_sticks", 0.0)]
+
+
+def test_friction_that_holds_no_better_at_rest_than_in_motion():
+    """level = breakaway: where sliding ends, the guard of breaking is zero but for roundings."""
+    mech = slider("stiction", 1.0, **{**DRY, "breakaway": 2.0})
+    run = sb.simulate(mech, 4.0, inputs={"x": "4*sin(2*t)"}, samples=[4.0], **TIGHT)
+    assert run.outcome.ok
+    names = [e.name for e in run.events]
+    assert names == ["e_breaks", "e_sticks"] * (len(names) // 2) + ["e_breaks"] * (len(names) % 2)
+    assert 3 <= len(names) <= 7
+
+
+# -- controllers and Systems with modes
+
+
+def thermostat(clocks=()) -> sb.System:
+    """A relay with hysteresis: the effort is +-1 by a mode that position guards turn; it counts its way, too."""
+    x, way, on = sb.symbol("q.x"), sb.symbol("way", "state"), sb.symbol("on")
+    return sb.System(
+        "relay",
+        inputs={"q.x": x, "way": way, "on": on},
+        outputs={"x": 1 - 2 * on, "way_dot": x * x},
+        states={"way": "way_dot"},
+        guards={"high": x - 0.1, "low": x + 0.1},
+        resets={"high.on": 1, "low.on": 0, "high.way": 0 * x},
+        modes={"on": 0.0, "high.direction": 1, "low.direction": -1},
+        clocks=dict(clocks),
+    )
+
+
+def test_a_controller_with_modes_and_events_joins_the_motion():
+    """A relay about a mass: between the guards parabolas, v^2 = 2 x + const."""
+    mech = (
+        Mechanism.builder("m", gravity=[0, 0, 0]).body("m", 1.0).joint("x", "prismatic", "world", "m", axis="x").done()
+    )
+    run = sb.simulate(mech, 3.0, inputs=thermostat(), samples=31, **TIGHT)
+    names = [e.name for e in run.events]
+    assert names[:2] == ["relay_high", "relay_low"]
+    first = np.sqrt(2 * 0.1)  # x = t^2 / 2; then up to rest at 0.2, and from there down to -0.1
+    assert [e.t for e in run.events[:2]] == pytest.approx([first, 2 * first + np.sqrt(2 * 0.3)], abs=1e-8)
+    assert set(run["on"]) == {0.0, 1.0}
+    assert run["way"][run.t > first][0] < 0.1**2 * first  # set back where the relay turns
+    with pytest.raises(DefinitionError, match="clock and guards"):
+        sb.simulate(mech, 1.0, inputs=thermostat({"period": 0.1}))
+
+
+def test_a_system_with_a_mode_runs_by_itself():
+    """A bouncing count: x' = 1 - 2 down, down turns at 1 and 0: a triangle wave of period 2."""
+    x, down = sb.symbol("x", "state"), sb.symbol("down")
+    wave = sb.System(
+        "wave", inputs={"x": x, "down": down}, outputs={"x_dot": 1 - 2 * down}, states={"x": "x_dot"},
+        guards={"top": x - 1, "bottom": x}, resets={"top.down": 1, "bottom.down": 0},
+        modes={"down": 1.0, "top.direction": 1, "bottom.direction": -1},
+    )  # fmt: skip
+    run = sb.simulate(wave, 3.0, states0={"x": 0.5}, samples=[3.0])
+    assert [(e.name, round(e.t, 9)) for e in run.events] == [("bottom", 0.5), ("top", 1.5), ("bottom", 2.5)]
+    assert run["x"][-1] == pytest.approx(0.5)

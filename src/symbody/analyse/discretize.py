@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from symbody.analyse.state_space import StateSpace, as_state_space
-from symbody.errors import DefinitionError, ModelError, real_argument, word_argument
+from symbody.errors import DefinitionError, ModelError, real_argument, word_argument, wrong_argument
 
 METHODS = ("zoh", "tustin")
 
@@ -81,7 +81,7 @@ def _tustin_step(dt: float, prewarp: float | None) -> float:
     if prewarp is None:
         return dt
     if not 0 < prewarp < np.pi / dt:
-        raise DefinitionError(f"prewarp={prewarp!r} rad/s; expected one between 0 and half of the sampling rate.")
+        raise wrong_argument("prewarp", prewarp, "a frequency between 0 and half of the sampling rate, rad/s")
     return float(2 * np.tan(prewarp * dt / 2) / prewarp)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError, ShapeError
+from symbody.errors import DefinitionError, ShapeError, real_argument, word_argument
 
 ESTIMATORS = ("H1", "H2", "Hv")
 
@@ -60,10 +60,8 @@ def experimental_response(
         raise ShapeError(
             f"u has shape {given.shape} and y {np.shape(y)}; expected (n,) and (n,) or (n, ny), n at least 4."
         )
-    if not dt > 0:
-        raise DefinitionError(f"dt={dt!r} s; expected a positive sampling period.")
-    if estimator not in ESTIMATORS:
-        raise DefinitionError(f"estimator={estimator!r}; expected one of {', '.join(ESTIMATORS)}.")
+    real_argument("dt", dt, "a positive sampling period in s", above=0.0)
+    word_argument("estimator", estimator, ESTIMATORS)
     if not (np.all(np.isfinite(given)) and np.all(np.isfinite(out))):
         raise DefinitionError("the record holds values that are not finite; leave the instants out, or repair them.")
     n = len(given)

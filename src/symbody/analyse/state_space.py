@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest
+from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest, real_argument
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +61,8 @@ class StateSpace:
             if len(names) != n:
                 raise ShapeError(f"a state space with {n} {kind} was given {len(names)} names for them.")
             put(kind, names)
-        if self.dt is not None and not self.dt > 0:
-            raise DefinitionError(
-                f"dt={self.dt!r} s; expected a positive sampling period, or None for continuous time."
-            )
+        if self.dt is not None:
+            real_argument("dt", self.dt, "a positive sampling period in s, or None for continuous time", above=0.0)
 
     @property
     def poles(self) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from symbody.analyse.discretize import hold, ramp
 from symbody.analyse.state_space import StateSpace, as_state_space
-from symbody.errors import DefinitionError, ShapeError
+from symbody.errors import DefinitionError, ShapeError, word_argument
 from symbody.simulation.trajectory import Trajectory
 
 
@@ -18,6 +18,7 @@ def time_response(model: Any, t: Any, u: Any = None, x0: Any = None, between: st
     between   samples an input is "held" or "straight"; both without any error of integration. The result has the values
               x, y and u. A discrete model takes one step a sample, and t must be spaced by its dt.
     """
+    word_argument("between", between, ("held", "straight"))
     ss = as_state_space(model).proper("a response in time")
     times = np.asarray(t, dtype=float).ravel()
     dt = _spacing(times, ss)
@@ -28,10 +29,8 @@ def time_response(model: Any, t: Any, u: Any = None, x0: Any = None, between: st
         A, first, second = ss.A, ss.B, 0 * ss.B
     elif between == "held":
         (A, first), second = hold(ss, dt), 0 * ss.B
-    elif between == "straight":
-        A, first, second = ramp(ss, dt)
     else:
-        raise DefinitionError(f"between={between!r}; expected 'held' or 'straight'.")
+        A, first, second = ramp(ss, dt)
     pushed = inputs[:-1] @ first.T + inputs[1:] @ second.T
     for k in range(len(times) - 1):
         x[k + 1] = A @ x[k] + pushed[k]

@@ -21,7 +21,7 @@ from symbody.analyse.steady import (
     with_multipliers,
 )
 from symbody.errors import DefinitionError, ModelError, ShapeError
-from symbody.model.coordinates import increment_from_neutral
+from symbody.model.coordinates import coordinates_by_velocity
 from symbody.model.mechanism import Mechanism
 
 
@@ -263,7 +263,7 @@ def _search(balance: Balance, task: Task, state: State, starts: int, seed: int) 
 def _record(balance: Balance, task: Task, ended: Ended, tried: int, columns: Mapping[int, str]) -> Trim:
     state, mech = ended.state, balance.mech
     every = np.concatenate(
-        [increment_from_neutral(mech, state.q), *(getattr(state, n) for n in balance.columns if n != "q")]
+        [coordinates_by_velocity(mech, state.q), *(getattr(state, n) for n in balance.columns if n != "q")]
     )
     outcome = Solved.FOUND if ended.largest < task.tolerance else Solved.NOT_FOUND
     if not outcome.ok and len(task.rows) > len(task.columns):

@@ -16,7 +16,6 @@ from symbody.errors import FormatError, ModelError, NameLookupError, nearest
 from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
 
-METHODS = ("auto", "heuristic", "pivoting")  # of choosing independent joints
 HINT = "--partition"
 MAX_TABLE = 200 * 2**20  # bytes of a table of inputs
 _NEXT = re.compile(r"\s*[^=,()\[\]<>]+=(?!=)")
@@ -100,6 +99,8 @@ def partition_choice(mech: Mechanism, given: Sequence[str] | None) -> str | list
         raise typer.BadParameter(f"{','.join(given or ())!r} was given; expected names of joints.", param_hint=HINT)
     if not (mech.cuts or mech.couplings):
         raise typer.BadParameter(f"{mech.name} has no closed loops; leave this option out.", param_hint=HINT)
+    from symbody.loops.partition import METHODS
+
     if names[0] in METHODS and len(names) == 1 and names[0] not in {j.name for j in mech.joints}:
         return names[0]
     return names

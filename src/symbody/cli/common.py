@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
-from symbody.cli.options import options_of
-from symbody.errors import Named, NameLookupError, SymbodyError, nearest
+from symbody.cli.options import option_for
+from symbody.errors import Named, NameLookupError, SymbodyError, word_argument
 
 if TYPE_CHECKING:
     from symbody.model.mechanism import Mechanism
@@ -62,15 +62,13 @@ def fail(sentence: str) -> NoReturn:
 
 def in_options(error: SymbodyError, command: Callable[..., Any]) -> str:
     """An error of the library, which says step=0.1, in the words of a command that has the option: --step 0.1."""
-    known = options_of(command)
 
     def said(argument: Named) -> str:
-        # Python's `parameters` and `outputs` are given one by one: --parameter, --output
-        flags = known.get(argument.name) or known.get(argument.name.removesuffix("s"))
-        if flags is None:
+        option = option_for(command, argument.name)
+        if option is None:
             return str(argument)
         value = "NAME=VALUE" if argument.name == "parameters" else argument.value
-        return f"{flags[0]} {value}".rstrip()
+        return f"{option} {value}".rstrip()
 
     return error.said(said)
 
@@ -120,17 +118,14 @@ def plain(data: Any) -> Any:
 
 def quantity(name: str) -> str:
     """The verb of a quantity: inverse, semi_explicit, forward."""
-    if name not in QUANTITIES:
-        raise NameLookupError(f"unknown quantity {name!r}. {nearest(name, QUANTITIES)}")
-    return QUANTITIES[name]
+    return QUANTITIES[word_argument("quantity", name, QUANTITIES, error=NameLookupError)]
 
 
 def check_formalism(name: str) -> None:
     """Refuse an unknown formalism before anything is computed."""
     from symbody.verbs.dynamics import FORMALISMS
 
-    if name not in FORMALISMS:
-        raise NameLookupError(f"unknown formalism {name!r}. {nearest(name, FORMALISMS)}")
+    word_argument("formalism", name, FORMALISMS, error=NameLookupError)
 
 
 def generate(

@@ -11,12 +11,10 @@ from symbody.cli.common import load_model, print_json
 from symbody.cli.files import PAGES, check_target
 from symbody.cli.linearize import linear_model
 from symbody.cli.options import AS_JSON, EQUILIBRIUM, INPUT, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0
-from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.errors import ModelError
 
 if TYPE_CHECKING:
     from symbody.analyse.modes import Modes
-
-KINDS = ("auto", "undamped", "damped")
 
 
 def modes(
@@ -41,8 +39,6 @@ def modes(
     """Modes of small motions: frequency, damping, and which coordinates take part."""
     from symbody.analyse.modes import modes as library
 
-    if kind not in KINDS:
-        raise NameLookupError(f"there are no {kind!r} modes. {nearest(kind, KINDS)}")
     if animate is not None:
         check_target(animate, "--animate", PAGES)
     mechanism = load_model(model, loops)

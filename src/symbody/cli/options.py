@@ -126,3 +126,18 @@ def options_of(command: Callable[..., Any]) -> dict[str, tuple[str, ...]]:
                 names = (str(info.default), *(info.param_decls or ()))
                 out[name] = tuple(flag for text in names for flag in text.split("/"))
     return out
+
+
+def option_for(command: Callable[..., Any], name: str) -> str | None:
+    """The option of a command that gives an argument of the library; None if it has none.
+
+    Python's `parameters` and `outputs` are given one by one: --parameter, --output.
+    """
+    known = options_of(command)
+    plain = {flag.lstrip("-").replace("-", "_"): flag for flags in known.values() for flag in flags}
+    for given in (name, name.removesuffix("s")):
+        if given in known:
+            return known[given][0]
+        if given in plain:
+            return plain[given]
+    return None

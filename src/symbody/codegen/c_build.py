@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 
@@ -30,13 +30,25 @@ FLAGS = ("-std=c99", "-O2", "-ffp-contract=off")
 _BATCH = "batch.c"
 
 
+@overload
+def build_c(
+    files: Mapping[str, str], program: Program, *, compiler: str | None = None, flags: Sequence[str] = FLAGS
+) -> CKernel: ...
+
+
+@overload
+def build_c(
+    files: Mapping[str, str], program: Grouped, *, compiler: str | None = None, flags: Sequence[str] = FLAGS
+) -> dict[str, CKernel]: ...
+
+
 def build_c(
     files: Mapping[str, str],
     program: Program | Grouped,
     *,
     compiler: str | None = None,
     flags: Sequence[str] = FLAGS,
-) -> Any:
+) -> CKernel | dict[str, CKernel]:
     """A CKernel of what `emit_c(program)` gave, or, of a Grouped one, a dict of them with "step" first.
 
     compiler: a command; None takes $CC, then cc, gcc or clang, whichever is found first.

@@ -71,7 +71,7 @@ class Block:
         with self.flat() as i:
             r.vstore(r.vload(r.pointer(source), i), r.pointer(target), i)
 
-    def update(self, base: str, coefficients: tuple[float, ...], target: str, scale: float = 1.0) -> None:
+    def update(self, base: str, coefficients: tuple[float, ...], target: str) -> None:
         """target = base + h * (sum of coefficients * rates)."""
         r = self.r
         with self.flat() as i:

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
-
-from symbody.errors import DefinitionError
+from symbody.errors import whole_argument
 
 # Starting a thread's share costs some 50 us: not worth it for fewer operations times states (0.1 ms of vector code).
 SHARE = 2_000_000
@@ -42,9 +40,7 @@ def run_ranges(call: Callable[[int, int], None], states: int, operations: int, t
 
 def check_threads(threads: Any) -> int:
     """A number of threads, a whole one from 1."""
-    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
-        raise DefinitionError(f"threads={threads!r}; expected a whole number from 1, or None for all cores.")
-    return int(threads)
+    return whole_argument("threads", threads, 1, ", or None for all cores")
 
 
 def _executor() -> ThreadPoolExecutor:

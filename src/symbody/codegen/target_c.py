@@ -8,6 +8,7 @@ from symbody.codegen.grouped import GroupedKernel
 from symbody.codegen.passport import Kernel
 from symbody.codegen.target_row import Source, Target
 from symbody.errors import CompileError
+from symbody.lower.groups import Grouped
 
 
 def _emit(source: Source, **options: Any) -> dict[str, str]:
@@ -23,15 +24,15 @@ def _emit_header(source: Source, **options: Any) -> dict[str, str]:
 def _build(source: Source, **options: Any) -> Kernel:
     from symbody.codegen.c_build import build_c
 
-    kernel: Kernel = build_c(_emit(source), source.program, **options)
-    return kernel
+    return build_c(_emit(source), source.program, **options)
 
 
 def _build_groups(source: Source, **options: Any) -> GroupedKernel:
     from symbody.codegen.c_build import build_c
 
-    step, *functions = build_c(_emit(source), source.parts, **options).items()
-    return GroupedKernel(step[1], dict(functions))
+    assert isinstance(source.parts, Grouped)
+    kernels: dict[str, Kernel] = {**build_c(_emit(source), source.parts, **options)}
+    return GroupedKernel(kernels.pop("step"), kernels)
 
 
 def _lacks() -> str:

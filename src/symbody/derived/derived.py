@@ -18,7 +18,7 @@ from symbody.derived.memory import MOST, memory_of
 from symbody.errors import ModelError
 from symbody.expr.walk import quiet_collector
 from symbody.formalisms.tree import Tree, build_tree
-from symbody.loops.branches import Branch, branch_of
+from symbody.loops.branches import Branch, branch_of, with_others
 from symbody.loops.constraints import Constraints
 from symbody.loops.counted import cheapest_partition
 from symbody.loops.numeric import Numeric
@@ -140,6 +140,18 @@ class Derived:
         found = self.constraints()
         return self.get("branch_at", key, lambda: branch_of(found, q, parameters, closed, time=time, others=False), FEW)
 
+    def _branch_from(self, q: np.ndarray, parameters: Mapping[str, float] | None, time: float) -> Branch | None:
+        """The Branch of q with a look at others; None without numbers for the parameters."""
+
+        def make() -> Branch | None:
+            try:
+                Numeric(self.constraints(), parameters, time)
+            except ModelError:
+                return None
+            return with_others(self.branch_at(q, parameters, (), time))
+
+        return self.get("branch_from", (q.tobytes(), numbers_key(parameters), time), make, FEW)
+
     def partition(self, wanted: str | Sequence[str] = "auto") -> Partition:
         """The Partition of the Mechanism, the same for every verb, on the branch of its assembled position.
 
@@ -173,10 +185,10 @@ class Derived:
         q = np.asarray(q, dtype=float)
 
         def make() -> Partition:
-            found = self.own_constraints()
+            found, branch = self.own_constraints(), self._branch_from(q, parameters, time)
             if wanted == "auto":
-                return cheapest_partition(found, q=q, parameters=parameters, time=time)
-            return choose_partition(found, wanted, q=q, parameters=parameters, time=time)
+                return cheapest_partition(found, q=q, parameters=parameters, time=time, branch=branch)
+            return choose_partition(found, wanted, q=q, parameters=parameters, time=time, branch=branch)
 
         return self.get("partition_from", (_names(wanted), q.tobytes(), numbers_key(parameters), time), make, FEW)
 

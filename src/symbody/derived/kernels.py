@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from symbody.codegen.compile import compile_system
+from symbody.codegen.passport import Kernel
 from symbody.derived.memory import memory_of
 from symbody.system.system import System
 
+if TYPE_CHECKING:
+    from symbody.codegen.callable import NativeKernel
 
-def kernel_of(system: System, target: str = "native", **options: Any) -> Any:
+
+@overload
+def kernel_of(system: System, target: Literal["native"] = "native", **options: Any) -> NativeKernel: ...
+
+
+@overload
+def kernel_of(system: System, target: str, **options: Any) -> Kernel: ...
+
+
+def kernel_of(system: System, target: str = "native", **options: Any) -> Kernel:
     """The Kernel of a System; options as in `compile_system`. A Kernel is stateless, so that all may share it."""
     key = (target, *sorted(options.items()))
-    return memory_of(system).get("kernel", key, lambda: compile_system(system, target, **options))
+    kernel: Kernel = memory_of(system).get("kernel", key, lambda: compile_system(system, target, **options))
+    return kernel
 
 
-def quick_kernel(system: System) -> Any:
+def quick_kernel(system: System) -> NativeKernel:
     """A Kernel that is quick to make, for one state at a time: for what is evaluated a few dozen times."""
     return kernel_of(system, level="quick", lanes=1)

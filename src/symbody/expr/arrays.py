@@ -15,7 +15,7 @@ import numpy as np
 
 from symbody.errors import ExpressionError, ShapeError
 from symbody.expr.functions import call
-from symbody.expr.graph import current_graph
+from symbody.expr.graph import Graph, current_graph
 from symbody.expr.node import CONST, Node
 
 Array = np.ndarray[Any, Any]
@@ -118,6 +118,21 @@ def identity(n: int) -> Array:
     for i in range(n):
         unit[i, i] = 1
     return unit
+
+
+def scalar_array(node: Any) -> Array:
+    """A node, or a number, as an array of shape ()."""
+    out = np.empty((), dtype=object)
+    out[()] = node
+    return out
+
+
+def symbols_in(graph: Graph, symbols: Array) -> Array:
+    """The same symbols in another Graph."""
+    out = np.empty(symbols.shape, dtype=object)
+    for i, s in enumerate(symbols.flat):
+        out.flat[i] = graph.intern(s.op, (), s.data, s.flags)
+    return out
 
 
 def symbol_array(name: str, size: int, role: str = "input", start: int = 1, **details: Any) -> Array:

@@ -142,6 +142,9 @@ class Function:
         if self.fold is None:
             object.__setattr__(self, "fold", self.floats)
 
+    def __repr__(self) -> str:
+        return f"Function {self.name} of {self.arity}: {self.about}"
+
 
 def either(on_floats: Callable[..., float], on_arrays: Callable[..., Any]) -> Callable[..., Any]:
     """A function that uses `on_floats` on Python floats and `on_arrays` on the rest and where the former refuses.

@@ -22,8 +22,7 @@ from symbody.formalisms.joint_relations import joint_relations
 from symbody.formalisms.numeric_relations import greedy_relations, random_regressor, rounded
 from symbody.formalisms.regressor import columns
 from symbody.formalisms.row_echelon import ONE, Echelon, Row, number
-from symbody.formalisms.tree import build_tree
-from symbody.model.mechanism import Mechanism
+from symbody.formalisms.tree import Tree
 
 TOLERANCE = 1e-8  # direction cosines and lengths below it are zero; files are often rounded to nine digits
 
@@ -76,15 +75,15 @@ class BaseParameters:
 
 
 def find_base_parameters(
-    mechanism: Mechanism, candidates: Sequence[int] | None = None, tolerance: float = TOLERANCE, seed: int = 0
+    tree: Tree, candidates: Sequence[int] | None = None, tolerance: float = TOLERANCE, seed: int = 0
 ) -> BaseParameters:
     """Relations by the joints, then by numbers what is left, at the parameters' defaults.
 
     candidates: indices of the parameters to consider, all if None; the others are taken as known. A parameter without
     a default gets a number that depends on its name alone.
     """
+    mechanism = tree.mechanism
     with quiet_collector():
-        tree = build_tree(mechanism)
         names = tuple(str(c) for c in columns(mechanism))
         chosen = sorted(set(range(len(names)) if candidates is None else candidates))
         relations = joint_relations(tree, lambda nodes: _values(nodes, {}), tolerance, chosen)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from symbody.errors import ModelError
+from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import Array
 from symbody.expr.functions import alias
 from symbody.expr.node import SCALE, Node
@@ -49,8 +49,7 @@ def bias(tree: Tree, frames: str = "sequential", reference: str = "origin") -> A
 
 def mass_matrix(tree: Tree, frames: str = "sequential", moments: str = "tensor") -> Array:
     """M (nv, nv). moments: "tensor" or "spread", what is summed over the bodies."""
-    if moments not in MOMENTS:
-        raise ModelError(f"moments={moments!r}; expected 'tensor' or 'spread'.")
+    word_argument("moments", moments, MOMENTS, error=ModelError)
     places = poses(tree, frames)
     composites = composite_bodies(tree, places, moments == "spread")
     if moments == "spread":

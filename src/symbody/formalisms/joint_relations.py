@@ -162,6 +162,8 @@ class JointRelations:
         return self._clean(rotation), position
 
     def _twists(self, link: Link) -> list[Twist]:
+        if link.twist_rates:  # columns that turn with the coordinates: any motion, so that no relation is taken for one
+            return [{k: ONE} for k in range(6)]
         back = transposed(self._matrix(link.body_rotation))
         out = []
         for angular, linear in own_twists(link):

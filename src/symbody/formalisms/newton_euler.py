@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from symbody.errors import ModelError
+from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import is_zero
 from symbody.expr.node import Node
 from symbody.formalisms import triples as t3
@@ -68,8 +68,7 @@ def newton_euler(
     qdd        accelerations of the Links instead of theirs; 0 everywhere gives c
     still      without velocities
     """
-    if reference not in REFERENCES:
-        raise ModelError(f"reference={reference!r}; expected 'origin' or 'com'.")
+    word_argument("reference", reference, REFERENCES, error=ModelError)
     places = poses(tree, frames) if places is None else places
     moves = motions(tree, places, frames, qdd, still)
     efforts: list[tuple[Any, ...]] = [()] * len(tree.links)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from symbody.errors import ModelError
+from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import Array, is_zero, zeros
 from symbody.formalisms import triples as t3
 from symbody.formalisms.articulated import (
@@ -74,8 +74,7 @@ def order_n(tree: Tree, variant: str = "local", frames: str = "sequential", give
     A velocity that moves several Links (a joint that follows another, a gyroscopic rotor) is eliminated at the last
     Link that carries them all; on the way there it waits, see `pending.py`.
     """
-    if variant not in VARIANTS:
-        raise ModelError(f"variant={variant!r}; expected 'local' or 'textbook'.")
+    word_argument("variant", variant, VARIANTS, error=ModelError)
     check_order_n(tree)
     places = poses(tree, frames if variant == "local" else "sequential")
     driven = set(driven_velocities(tree))

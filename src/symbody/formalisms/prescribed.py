@@ -12,8 +12,9 @@ from symbody.expr.evaluate import transplant
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
-from symbody.model.joints import has_quaternion
+from symbody.model.joints import KINDS
 from symbody.model.mechanism import Joint
+from symbody.model.motions import Motion
 from symbody.spatial.quaternion import matrix_from_quaternion, normalise, velocity_map
 
 
@@ -33,12 +34,21 @@ def prescribed(joint: Joint, laws: Sequence[Node] | None = None) -> Prescribed:
     """
     # nothing is written into the Graph of the Mechanism: later programs would depend on it
     laws = list(transplant(joint.values, {}, Graph(joint.name)) if laws is None else laws)
+    q: list[Node] = []
+    qd: list[Node] = []
     with laws[0].graph:
-        if not has_quaternion(joint):
-            q, qd = laws, rates(laws)
-        else:
-            q, qd = _turning(laws)
-    return Prescribed(q, qd, rates(qd))
+        for motion, _ in KINDS[joint.kind].motions(joint):
+            own, laws = laws[: motion.nq], laws[motion.nq :]
+            place, speed = _turning(own) if motion.body_axes else (own, _plain(motion, own))
+            q, qd = [*q, *place], [*qd, *speed]
+        return Prescribed(q, qd, rates(qd))
+
+
+def _plain(motion: Motion, laws: list[Node]) -> list[Node]:
+    """Velocities of a motion that is not turned by a quaternion."""
+    graph = laws[0].graph
+    found = motion.velocities_of(laws, rates(laws))
+    return [x if isinstance(x, Node) else graph.number(x) for x in found]
 
 
 def _turning(laws: list[Node]) -> tuple[list[Node], list[Node]]:

@@ -46,6 +46,11 @@ def reaction(tree: Tree, joints: list[str]) -> list[Array]:
 def _link_of(tree: Tree, name: str) -> Link:
     """The Link of the body that a joint carries; a fixed or locked joint has one where the Tree keeps it."""
     joint = tree.mechanism.joint(name)
+    if tree.mechanism.body(joint.child).coordinates:
+        raise ModelError(
+            f"joint {name!r} carries body {joint.child!r}, which owns coordinates: between both stands no rigid body "
+            "on which the joint acts. Ask for reactions of other joints, or put a body without mass between them."
+        )
     index = tree.places[joint.child][0]
     if index < 0 or tree.links[index].joint != name:
         raise ModelError(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ModelError
-from symbody.expr.arrays import Array, zeros
+from symbody.expr.arrays import Array, scalar_array, zeros
 from symbody.expr.external import External
 from symbody.expr.functions import extern
 from symbody.expr.node import Node
@@ -77,7 +77,7 @@ class Wrenches:
             self.tree.graph.symbol(name if size is None else f"{name}{k + 1}", "input", unit=unit)
             for k in range(size or 1)
         ]
-        self.inputs[name] = np.array(made, dtype=object) if size else scalar(made[0])
+        self.inputs[name] = np.array(made, dtype=object) if size else scalar_array(made[0])
         self.units[name] = unit
         return made[0] if size is None else tuple(made)
 
@@ -92,7 +92,7 @@ class Wrenches:
     def _held(self, group: dict[str, Array], name: str, role: str, unit: str, start: float) -> Node:
         more = {"default": start} if start else {}  # zero is what is meant where there is none
         symbol = self.tree.graph.symbol(name, role, unit=unit, **more)
-        group[name] = scalar(symbol)
+        group[name] = scalar_array(symbol)
         self.units[name] = unit
         return symbol
 
@@ -104,13 +104,6 @@ class Wrenches:
         """Energy stored in all elements, power that they give and lose."""
         with self.tree.graph:
             return total(make() for make in self.accounts)
-
-
-def scalar(node: Any) -> Array:
-    """An array of shape ()."""
-    out = np.empty((), dtype=object)
-    out[()] = node
-    return out
 
 
 @dataclass(eq=False)

@@ -32,7 +32,7 @@ FORMS = {
 LEAST = {"positive": "above 0", "not negative": "of at least 0"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Field:
     """A value of an element.
 
@@ -54,9 +54,10 @@ class Field:
 
 
 Fields = Mapping[str, Field]
+MakeFields = Callable[[], Fields]  # fields that take long to list, made when their word is given
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class State:
     """A continuous state z of an element, with zdot = f(motion, z, inputs, parameters); unit as of a Field.
 
@@ -69,7 +70,7 @@ class State:
     when: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mode:
     """A number that only events change. values: what it may be -> in words; the first one is its initial value."""
 
@@ -188,7 +189,7 @@ class ForceElement:
     where: tuple[str, ...]
     law: Law | str
     fields: Fields = field(default_factory=dict)
-    variants: Mapping[str, Mapping[str, Fields]] = field(default_factory=dict)
+    variants: Mapping[str, Mapping[str, Fields | MakeFields]] = field(default_factory=dict)
     open: tuple[str, ...] = ()
     states: Mapping[str, State] = field(default_factory=dict)
     modes: Mapping[str, Mode] = field(default_factory=dict)
@@ -213,7 +214,7 @@ class ForceElement:
 
     def _all_fields(self) -> list[tuple[str, Field]]:
         groups = [self.fields, *(f for words in self.variants.values() for f in words.values())]
-        return [pair for group in groups for pair in group.items()]
+        return [pair for group in groups if not callable(group) for pair in group.items()]
 
     @property
     def points(self) -> tuple[int, ...]:
@@ -242,8 +243,8 @@ class ForceElement:
             known[key] = Field("word", words=tuple(words), open=key in self.open)
             word = values.get(key)
             word = next(iter(words)) if word is None else word
-            if isinstance(word, str):
-                known |= words.get(word, {})
+            more = words.get(word, {}) if isinstance(word, str) else {}
+            known |= more() if callable(more) else more
         return known
 
 

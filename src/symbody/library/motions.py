@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError, ShapeError
+from symbody.errors import DefinitionError, ShapeError, real_argument
 from symbody.expr.external import Piecewise
 from symbody.expr.functions import derivative_of, piecewise
 from symbody.expr.node import Node
@@ -238,9 +238,7 @@ def fourier(offset: float, a: Sequence[float], b: Sequence[float], frequency: fl
 
 
 def _positive(name: str, value: float) -> float:
-    if not math.isfinite(value) or value <= 0:
-        raise DefinitionError(f"{name}={value!r}; expected a positive number.")
-    return float(value)
+    return float(real_argument(name, value, "a positive number", above=0.0))
 
 
 def _long_enough(duration: float | None, quickest: float, limits: str) -> float:

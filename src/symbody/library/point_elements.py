@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from symbody.library.force_element import Field, Fields, ForceElement, State, numbers
-from symbody.library.magic_formula_data import NAMES
 
 _AXES = Field("word", words=("world", "body"))
 _WRENCH = {"force": Field("vector", unit="N"), "moment": Field("vector", unit="N m"), "axes": _AXES}
@@ -16,6 +15,15 @@ _GROUND: dict[str, Fields] = {
 SLOWEST = 0.1  # m/s: below it slips fade, as the quotient of two small speeds means nothing
 _WHEEL = {"axle": Field("word", words=("y", "x", "z")), "slowest": Field(default=SLOWEST, unit="m/s")}
 LINEAR_TYRE = ("slip_stiffness", "cornering_stiffness", "camber_stiffness", "trail", "rolling_resistance", "friction")
+
+
+def _magic_formula() -> Fields:
+    from symbody.library.magic_formula_data import NAMES
+
+    own = Field("word", words=("car", "symmetric"), open=True)
+    coefficient = Field(about="coefficient of tyre files")
+    return {"tyre": own, **numbers("", "radius stiffness damping", width=0), **dict.fromkeys(NAMES, coefficient)}
+
 
 ROWS = (
     ForceElement(
@@ -53,11 +61,7 @@ ROWS = (
         {
             "law": {
                 "linear": {**numbers("radius stiffness", " ".join(LINEAR_TYRE), damping=0, width=0)},
-                "magic_formula": {
-                    "tyre": Field("word", words=("car", "symmetric"), open=True),
-                    **numbers("", "radius stiffness damping", width=0),
-                    **{name: Field(about="coefficient of tyre files") for name in NAMES},
-                },
+                "magic_formula": _magic_formula,
                 "external": {"function": Field("function", needed=True), **numbers("radius")},
             },
             "ground": _GROUND,

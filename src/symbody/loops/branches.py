@@ -8,7 +8,8 @@ searched from random starts, so that it can be said where a program does not hol
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import copy, deepcopy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ class Branch:
     redundant   rows that follow from the others there: numbers of `Constraints.rows`
     singular    whether the position that was given, or assembled, is a singular one: the branch begins beside it
     notes       sentences: what was left out and why, a singular start, other branches on which the rank is another
+    space       where its walks went: `with_others` goes on from there
     """
 
     positions: np.ndarray
@@ -49,6 +51,7 @@ class Branch:
     redundant: tuple[int, ...] = ()
     singular: bool = False
     notes: tuple[str, ...] = ()
+    space: _Space | None = field(default=None, repr=False)
 
 
 def branch_of(
@@ -69,10 +72,20 @@ def branch_of(
     loops = {found.rows[i].loop for i in shut}
     home = assemble_constraints(found, q, parameters, seed=seed, time=time, loops=loops)
     space = _Space(found.select(shut), parameters, time, home, seed)
+    space.shut = shut
     made = _branch(space, home)
-    if others and len(shut):
-        made = replace(made, notes=(*made.notes, *_say_others(space, made)))
-    return replace(made, redundant=tuple(shut[i] for i in made.redundant))
+    made = replace(made, redundant=tuple(shut[i] for i in made.redundant), space=space)
+    return with_others(made) if others else made
+
+
+def with_others(branch: Branch) -> Branch:
+    """The Branch with a note on other branches, which are searched from random starts."""
+    if branch.space is None or not branch.space.shut:
+        return branch
+    space = copy(branch.space)
+    space.rng = deepcopy(space.rng)  # asked again, it says the same again
+    said = _say_others(space, replace(branch, redundant=tuple(space.shut.index(i) for i in branch.redundant)))
+    return replace(branch, notes=(*branch.notes, *said), space=None)
 
 
 def holding(
@@ -107,6 +120,8 @@ def holding(
 
 class _Space:
     """Constraints over positions (k, nq), with lengths measured by that of the mechanism and rows by their size."""
+
+    shut: list[int]  # numbers of its rows among all
 
     def __init__(
         self,

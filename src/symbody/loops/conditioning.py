@@ -265,12 +265,12 @@ def watched(found: Constraints, partition: Partition | None, kept: Sequence[int]
     """(q, qd[, t, s_<loop>]) -> measure (k,) as of `measures`, and gap (m,) of all rows; 0 of an open loop.
 
     Gaps are m or rad; those of velocity constraints their J qd + ht, beside sqrt(1 + |qd|^2). partition None: no joints
-    are solved for, and the measure is that of the rows `kept` (`row_measure`), where others are left out. Each output
+    are solved for, and the measure is that of the rows `kept` (`row_measure`), where such are given. Each output
     has one entry at least: 1 where nothing is divided by, 0 where there is no row.
     """
     tree, on = found.tree, switches(found)
     nodes = [] if partition is None else list(measures(found, partition).outputs["measure"].flat)
-    if partition is None and kept is not None and len(kept) < len(found.rows):
+    if partition is None and kept:
         nodes = [row_measure(found, kept)]
     gap: list[Any] = []
     for apart, row in zip(gaps(found), found.rows, strict=True):

@@ -72,6 +72,12 @@ def joint_graph(
     cuttable: joints that may be cut; by default the passive ones without laws that no coupling and no follower names.
     absolute: body -> kind of a fictitious joint from the world that may carry it ("planar", "floating", ...).
     """
+    owners = [b.name for b in mechanism.bodies if b.coordinates]
+    if owners:
+        raise ModelError(
+            f"{mechanism.name}: {', '.join(owners)} own coordinates, which stand between joints on both sides; which "
+            "joints are cut cannot be chosen anew then. Give the cuts as they shall be."
+        )
     used = _used(mechanism)
     edges = []
     for joint in mechanism.joints:

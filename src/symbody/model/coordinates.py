@@ -15,7 +15,7 @@ import numpy as np
 
 from symbody.errors import ShapeError
 from symbody.model.joints import KINDS
-from symbody.model.motions import MOTIONS, Motion
+from symbody.model.motions import MOTIONS, Motion, rotation_vector
 
 if TYPE_CHECKING:
     from symbody.model.mechanism import Joint, Mechanism
@@ -231,14 +231,12 @@ def increment(mechanism: Mechanism, q: np.ndarray, goal: np.ndarray) -> np.ndarr
     return out
 
 
-def increment_from_neutral(mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
+def coordinates_by_velocity(mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
     """(nv,) a number for each velocity: the coordinate; of a quaternion the rotation vector, rad; then the position."""
     out = np.zeros(mechanism.nv)
     for p in parts(mechanism):
         motion = p.motion
         if motion.body_axes:
-            from symbody.model.motions import rotation_vector
-
             out[p.iv : p.iv + 3] = rotation_vector(q[p.quaternion])
             out[p.iv + 3 : p.iv + motion.nv] = [q[p.iq + k] for k in motion.places]
         else:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError
+from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import matmul, transpose
 from symbody.model.builder import Builder
 from symbody.model.mechanism import WORLD, Mechanism
@@ -72,8 +72,7 @@ def from_dh(
 
     A link's own frame is that of its joint; its named frame "dh" is the row's Denavit-Hartenberg frame.
     """
-    if convention not in CONVENTIONS:
-        raise ModelError(f"convention={convention!r}; expected 'modified' or 'standard'.")
+    word_argument("convention", convention, CONVENTIONS, error=ModelError)
     table = [_row(r, k + 1) for k, r in enumerate(rows)]
     if bodies is not None and len(bodies) != len(table):
         raise ModelError(f"{len(bodies)} bodies were given for {len(table)} rows; expected one for each.")

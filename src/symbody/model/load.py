@@ -11,7 +11,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from symbody.errors import DefinitionError, ModelError, NameLookupError, add_row, nearest, remove_row
+from symbody.errors import DefinitionError, ModelError, NameLookupError, add_row, nearest, record_argument, remove_row
 from symbody.model.loop_file import close_loops
 from symbody.model.mechanism import Mechanism
 from symbody.model.xml_file import expand_xacro
@@ -85,8 +85,7 @@ def load(name_or_path: str | Path, loops: str | Path | None = None, **options: A
 
 def save(mechanism: Mechanism, path: str | Path) -> Path:
     """Write a Mechanism as a model file, by its suffix: .yaml, which keeps everything, or .urdf."""
-    if not isinstance(mechanism, Mechanism):
-        raise ModelError(f"save was given {mechanism!r}; expected a Mechanism, as sb.load(name_or_path) gives.")
+    record_argument("save", mechanism, Mechanism, "a Mechanism, as sb.load(name_or_path) gives")
     path = Path(path)
     row = suffixes().get(path.suffix.lower())
     if row is None or row.write is None:

@@ -1,4 +1,4 @@
-"""What a row of the table of motions must satisfy, checked in numbers when it is added: nothing wrong is silent."""
+"""Rows that are added to the table of motions, and what they must satisfy: checked in numbers before they are taken."""
 
 from __future__ import annotations
 
@@ -7,16 +7,33 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import DefinitionError
-from symbody.model.motions import Motion, Setting
+from symbody.model.motions import BUILT_IN, TABLE, Motion, Setting
 
 STEP = 1e-30  # imaginary part of a coordinate: derivatives without cancellation (Squire and Trapp 1998)
 WRONG = 1e-9  # relative difference of twist and derivative
 STATES = 3
 
 
-def check_motion(row: Motion) -> None:
-    """Refuse a row whose sizes do not fit, or whose twist is not the derivative of its pose."""
-    name = f"motion {row.name!r}"
+def add_motion(row: Motion) -> Motion:
+    """Put a new row into the table, after a check of its sizes and of its twist against its pose."""
+    if row.name in TABLE:
+        raise DefinitionError(f"there is a motion {row.name!r} already; expected a new name.")
+    check_motion(row)
+    TABLE[row.name] = row
+    return row
+
+
+def remove_motion(name: str) -> None:
+    """Take a row out again that was added; models that use it cannot be used any more."""
+    added = [n for n in TABLE if n not in BUILT_IN]
+    if name not in added:
+        raise DefinitionError(f"motion {name!r} was not added; those that were are {', '.join(added) or 'none'}.")
+    del TABLE[name]
+
+
+def check_motion(row: Motion, frame: str = "") -> None:
+    """Refuse a row whose sizes do not fit, or whose twist is not the derivative of its pose (of a body's frame)."""
+    name = f"motion {row.name!r}" + (f" of frame {frame!r}" if frame else "")
     for what, wanted in (("words", row.nq),):
         if len(getattr(row, what)) != wanted:
             raise DefinitionError(f"{name} has {len(getattr(row, what))} {what}; expected one a coordinate, {wanted}.")
@@ -28,10 +45,17 @@ def check_motion(row: Motion) -> None:
     missing = [x for x in ("velocities", "retracted", "apart") if not row.plain and getattr(row, x) is None]
     if missing:
         raise DefinitionError(f"{name} has a rate_map; expected {', '.join(missing)} as well.")
+    turn, shift = row.pose(np.array(row.neutral), Setting(1, 0.5, frame))
+    rest = np.concatenate([np.ravel(np.eye(3) if turn is None else turn) - np.eye(3).ravel(), np.ravel(shift)])
+    if np.abs(rest.astype(float)).max() > WRONG:
+        raise DefinitionError(
+            f"{name} does not put the child frame on the joint frame at its neutral coordinates {row.neutral}; "
+            "expected no turn and no shift there."
+        )
     rng = np.random.default_rng(0)
     for _ in range(STATES):
         q = np.asarray(row.normalise(rng.uniform(-1, 1, row.nq)), dtype=float)
-        at = Setting(int(rng.integers(3)), float(rng.uniform(0.1, 1)))
+        at = Setting(int(rng.integers(3)), float(rng.uniform(0.1, 1)), frame)
         _check_at(row, q, at, name)
 
 

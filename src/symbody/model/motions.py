@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError, NameLookupError, nearest
+from symbody.errors import NameLookupError, nearest
 from symbody.expr.arrays import Array, identity, matmul, skew, transpose, zeros
 from symbody.model.pose import from_z
 from symbody.spatial.quaternion import conjugate, matrix_from_quaternion, multiply, normalise, rate_map, velocity_map
@@ -359,40 +359,18 @@ FREE = Motion(
     retracted=_free_retracted, apart=_free_apart, key="F",
 )  # fmt: skip
 
-_table: dict[str, Motion] = {row.name: row for row in (TURN, SLIDE, SCREW, BALL, FREE)}
-MOTIONS: Mapping[str, Motion] = MappingProxyType(_table)
+TABLE: dict[str, Motion] = {row.name: row for row in (TURN, SLIDE, SCREW, BALL, FREE)}
+MOTIONS: Mapping[str, Motion] = MappingProxyType(TABLE)
 
 
 def motion_named(name: str) -> Motion:
     """The row of a name."""
-    if name not in _table:
+    if name not in TABLE:
         raise NameLookupError(
-            f"there is no motion {name!r} here. {nearest(name, _table)} One that was added in another process must be "
+            f"there is no motion {name!r} here. {nearest(name, TABLE)} One that was added in another process must be "
             "added in this one too: symbody.extend.add_motion."
         )
-    return _table[name]
+    return TABLE[name]
 
 
-def add_motion(row: Motion) -> Motion:
-    """Put a new row into the table, after a check of its sizes and of its twist against its pose."""
-    from symbody.model.motion_check import check_motion
-
-    if row.name in _table:
-        raise DefinitionError(f"there is a motion {row.name!r} already; expected a new name.")
-    check_motion(row)
-    _table[row.name] = row
-    return row
-
-
-def remove_motion(name: str) -> None:
-    """Take a row out again that was added; models that use it stay as they are."""
-    if name in BUILT_IN or name not in _table:
-        raise DefinitionError(f"motion {name!r} was not added; those that may be removed are {_added() or 'none'}.")
-    del _table[name]
-
-
-BUILT_IN = frozenset(_table)
-
-
-def _added() -> str:
-    return ", ".join(n for n in _table if n not in BUILT_IN)
+BUILT_IN = frozenset(TABLE)

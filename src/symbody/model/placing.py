@@ -15,6 +15,7 @@ from symbody.expr.node import CONST, Node
 from symbody.model.numbers import frozen_array, plain, sequence_of
 from symbody.model.origin import fault, shown
 from symbody.model.snapping import ROUNDING, SNAP, listed, looseness, snapped
+from symbody.spatial.quaternion import matrix_from_quaternion
 
 Number = Callable[[Any, str], Node]  # a value and what it is -> Node, or an error
 TURNS = {"x": rotation_x, "y": rotation_y, "z": rotation_z}
@@ -87,12 +88,7 @@ class _Reader:
         size = math.hypot(*entries)
         if not abs(size - 1) < 1e-3:
             raise fault(self.origin, f"the quaternion in {self.what} has length {size:.6g}; expected 1.")
-        w, x, y, z = (e / size for e in entries)
-        return np.array([
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-        ])  # fmt: skip
+        return np.array(matrix_from_quaternion([e / size for e in entries]), dtype=float)
 
     def exact(self, matrix: np.ndarray, note: Callable[[str], None] | None = None) -> np.ndarray:
         """As nodes; in a matrix of numbers entries near 0 and +-1 are made exact, but for rounding with a note."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from symbody.model.snapping import ROUNDING, snapped
+from symbody.spatial.quaternion import matrix_from_quaternion
 
 TINY = 1e-10  # directions shorter than this have none
 
@@ -70,16 +71,8 @@ def from_euler(angles: Sequence[float], sequence: str) -> np.ndarray:
 
 def from_quaternion(quaternion: Sequence[float]) -> np.ndarray:
     """(w, x, y, z), of any length but zero."""
-    w, x, y, z = np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion)
-    return rounded(
-        np.array(
-            [
-                [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
-                [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
-                [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
-            ]
-        )
-    )
+    unit = np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion)
+    return rounded(np.asarray(matrix_from_quaternion(unit), dtype=float))
 
 
 def from_axis_angle(axis: Sequence[float], angle: float) -> np.ndarray:

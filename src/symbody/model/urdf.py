@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, nearest
+from symbody.errors import ModelError, nearest, wrong_argument
 from symbody.model.builder import Builder
 from symbody.model.file_values import FileValues, tensor_of, turned
 from symbody.model.mechanism import WORLD, Limits, Mechanism
@@ -50,7 +50,7 @@ def read(
     packages  folders in which `package://` meshes are looked for, besides those around the file
     """
     if root not in ("fixed", "free"):
-        raise ModelError(f"root={root!r}; expected 'fixed' (on the world) or 'free' (a floating base).")
+        raise wrong_argument("root", root, "'fixed' (on the world) or 'free' (a floating base)", error=ModelError)
     for name in ignore:
         if name not in IGNORABLE:
             raise ModelError(f"ignore has {name!r}; expected names among {', '.join(IGNORABLE)}.")

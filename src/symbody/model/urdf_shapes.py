@@ -11,6 +11,7 @@ from symbody.model.builder import Builder
 from symbody.model.mechanism import Placement, Shape
 from symbody.model.pose import IDENTITY, Pose, from_rpy
 from symbody.model.xml_file import Element, inside
+from symbody.regular_file import is_file
 
 Colour = tuple[float, ...]
 _PACKAGE = "package://"
@@ -40,7 +41,7 @@ class Meshes:
             candidates = [self.folder]
         for folder in candidates:
             target = inside(folder, rest)
-            if target is not None and _is_file(target):
+            if target is not None and is_file(target):
                 return str(target)
         self._missing.append((element.origin, reference))
         return Path(rest).name if Path(rest).is_absolute() else reference
@@ -55,13 +56,6 @@ class Meshes:
         if self._remote:
             origin, reference = self._remote[0]
             yield f"{origin}: mesh {reference!r} is no local file and is not shown ({len(self._remote)} of them)"
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def pose_of(origin: Element) -> Pose:

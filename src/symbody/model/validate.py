@@ -35,6 +35,7 @@ from symbody.model.mechanism import (
     Placement,
     Sensor,
 )
+from symbody.model.motion_check import check_motion
 from symbody.model.motions import MOTIONS
 from symbody.model.numbers import numbers_of, value_of
 from symbody.model.origin import fault, place, shown
@@ -225,6 +226,9 @@ def _body(body: Body, given: Given = DEFAULTS) -> None:
             place(at, "coordinates"),
             f"{owner} has coordinates {shown(body.coordinates)}; expected a motion: {', '.join(MOTIONS)}.",
         )
+    if body.coordinates:
+        for name in body.frames:
+            check_motion(MOTIONS[body.coordinates], name)
     for name, frame in body.frames.items():
         if not isinstance(name, str) or not name or "." in name:
             raise fault(place(at, "frames"), f"{owner} has a frame called {name!r}; expected a text without a dot.")

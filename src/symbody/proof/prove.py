@@ -118,21 +118,28 @@ def _indices(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
     return out
 
 
-def prove_equal(a: System | Formulas, b: System | Formulas, relations: Relations | None = None, seed: int = 0) -> Proof:
+def prove_equal(
+    a: System | Formulas,
+    b: System | Formulas,
+    relations: Relations | None = None,
+    seed: int = 0,
+    measured: bool = True,
+) -> Proof:
     """Compare all outputs of two Systems. Arguments are the same where their names and places are.
 
     relations  what arguments obey: unit quaternions, cosine and sine given as two parameters (`relations_of`)
     seed       of the random points
+    measured   whether numbers decide where the field cannot tell; if not, such entries are "not provable"
     """
     start = time.perf_counter()
     a, b = (x if isinstance(x, Formulas) else Formulas(x) for x in (a, b))
     if a.shapes != b.shapes:
         raise ShapeError(f"{a.system.name} has outputs {a.shapes}, {b.system.name} {b.shapes}; expected equal ones.")
-    found = _compare(a, b, relations or Relations(), seed)
+    found = _compare(a, b, relations or Relations(), seed, measured)
     return replace(Proof(*found), seconds=time.perf_counter() - start)
 
 
-def _compare(a: Formulas, b: Formulas, relations: Relations, seed: int) -> tuple[Any, ...]:
+def _compare(a: Formulas, b: Formulas, relations: Relations, seed: int, measured: bool) -> tuple[Any, ...]:
     refusal = a.tape.refusal or b.tape.refusal
     if refusal:
         return NOT_PROVABLE, refusal
@@ -152,7 +159,7 @@ def _compare(a: Formulas, b: Formulas, relations: Relations, seed: int) -> tuple
             if found:
                 points = found
                 break
-            return _judged(a, b, differing, relations)
+            return _judged(a, b, differing, relations, measured)
     return PROVED, "", (), points, degree, -points * (BITS - math.log2(max(degree, 1)))
 
 
@@ -173,7 +180,7 @@ def _at_one_point(
     return None
 
 
-def _judged(a: Formulas, b: Formulas, differing: list[int], relations: Relations) -> tuple[Any, ...]:
+def _judged(a: Formulas, b: Formulas, differing: list[int], relations: Relations, measured: bool) -> tuple[Any, ...]:
     """A difference is certain where all is exact. Unknown functions may have properties that matter, constants may be
     rounded: then numbers decide whether it is a difference at all."""
     names = a.names
@@ -182,8 +189,10 @@ def _judged(a: Formulas, b: Formulas, differing: list[int], relations: Relations
     some = tuple(names[i] for i in differing)
     if certain:
         return DIFFERENT, f"{_listed(certain)} differ{'s' * (len(certain) == 1)}", certain
-    sizes = [array.size for array in a.system.outputs.values()]
-    apart = deviation(a.tape, b.tape, sizes, relations, {**a.defaults, **b.defaults}, STATES)
+    apart = None
+    if measured:
+        sizes = [array.size for array in a.system.outputs.values()]
+        apart = deviation(a.tape, b.tape, sizes, relations, {**a.defaults, **b.defaults}, STATES)
     if apart is not None and apart > ROUNDING:
         return DIFFERENT, f"{_listed(some)}: different by {apart:.1e} at random states", some
     reasons = []
@@ -193,8 +202,8 @@ def _judged(a: Formulas, b: Formulas, differing: list[int], relations: Relations
     if any(f & UNSURE for f in flags):
         unknown = ", ".join(sorted(a.tape.unknown | b.tape.unknown))
         reasons.append(f"the field does not know properties of {unknown}")
-    measured = "" if apart is None else f"; they differ by {apart:.1e} at random states"
-    return NOT_PROVABLE, f"{_listed(some)}: {' and '.join(reasons)}{measured}", some
+    told = "" if apart is None else f"; they differ by {apart:.1e} at random states"
+    return NOT_PROVABLE, f"{_listed(some)}: {' and '.join(reasons)}{told}", some
 
 
 def _listed(names: list[str] | tuple[str, ...]) -> str:

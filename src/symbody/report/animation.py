@@ -23,6 +23,7 @@ from symbody.model.mechanism import WORLD, Mechanism
 from symbody.report.scene import Link, Part, Scene, make_scene, part_corners
 from symbody.simulation.trajectory import Trajectory
 from symbody.simulation.trajectory_columns import batch_shape
+from symbody.spatial.quaternion import matrix_rows
 from symbody.system.names import identifier
 from symbody.verbs.assembly import assemble
 from symbody.verbs.kinematics import kinematics
@@ -72,7 +73,7 @@ def make_motion(
     if not names:
         return Motion(t, names, positions, quaternions)
     # q holds all coordinates, so loops need not be solved again: the tree alone says where the bodies are
-    system = kinematics(mechanism.replace(cuts=(), couplings=()), order=0)
+    system = kinematics(mechanism, order=0, loops=False)
     values = {p: _value(system, p, parameters or {}) for p in system.parameters}
     inputs = {"q": q} if "q" in system.inputs else {}
     poses = kernel_of(system, "python")(**inputs, parameters=values)
@@ -260,12 +261,7 @@ def _is_flat(motion: Motion, upright: np.ndarray) -> bool:
 def _rotation(quaternion: np.ndarray) -> np.ndarray:
     """(n, 3, 3) rotations of unit quaternions (x, y, z, w)."""
     x, y, z, w = quaternion.T
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.moveaxis(np.array(rows), -1, 0)
+    return np.moveaxis(np.array(matrix_rows(w, x, y, z)), -1, 0)
 
 
 # -- the piece of page

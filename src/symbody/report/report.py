@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from symbody.analyse.modes import Modes
 from symbody.atomic_file import write_whole
-from symbody.errors import FormatError, ModelError, SymbodyError
+from symbody.errors import FormatError, ModelError, SymbodyError, record_argument
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
 from symbody.model.mechanism import Mechanism
@@ -19,7 +18,10 @@ from symbody.report.page import Section, facts, page, sentences, text
 from symbody.simulation.trajectory import Trajectory
 from symbody.verbs.dynamics import semi_explicit
 from symbody.verbs.tuned import is_tuned
-from symbody.verbs.verify import Certificate, verify
+
+if TYPE_CHECKING:
+    from symbody.analyse.modes import Modes
+    from symbody.verbs.certificate import Certificate
 
 
 def write_report(
@@ -50,8 +52,7 @@ def write_report(
     animation    whether the 3-D view is there; it needs the package meshcat
     others       further sections: title -> text or matplotlib Figure
     """
-    if not isinstance(mech, Mechanism):
-        raise ModelError(f"write_report() was given {mech!r}; expected a Mechanism, as sb.load(name_or_path) gives.")
+    record_argument("write_report", mech, Mechanism, "a Mechanism, as sb.load(name_or_path) gives")
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise FormatError(f"{path} has the suffix {Path(path).suffix!r}; expected .html.")
     given = dict(parameters or {})
@@ -73,7 +74,11 @@ def write_report(
     if formalisms:
         parts.append(make.counts_section(mech, formalisms))
     if certificate is not None and certificate is not False:
-        parts.append(make.certificate_section(verify(mech) if certificate is True else certificate))
+        if certificate is True:
+            from symbody.verbs.verify import verify  # a tenth of a second, for those who ask for it
+
+            certificate = verify(mech)
+        parts.append(make.certificate_section(certificate))
     if linear is not None:
         parts.append(make.linear_section(linear))
     if modes is not None:

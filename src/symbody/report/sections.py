@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symbody.analyse.modes import Modes
 from symbody.errors import SymbodyError
 from symbody.expr.text import to_text
 from symbody.lower.optimize import count_system
@@ -25,8 +24,11 @@ from symbody.simulation.trajectory import Trajectory
 from symbody.simulation.trajectory_columns import batch_shape
 from symbody.simulation.trajectory_plot import plot
 from symbody.system.system import System
-from symbody.verbs.certificate import Certificate, Check
 from symbody.verbs.dynamics import SOURCES, forward_dynamics, inverse_dynamics, semi_explicit
+
+if TYPE_CHECKING:
+    from symbody.analyse.modes import Modes
+    from symbody.verbs.certificate import Certificate, Check
 
 MANY_ROWS = 40  # rows of a table or equations that are shown without a click
 MANY_EQUATIONS = 400  # more than this are counted, not shown

@@ -10,12 +10,14 @@ import numpy as np
 
 from symbody.derived.memory import memory_of
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest
+from symbody.expr.arrays import scalar_array, symbols_in
 from symbody.expr.external import External
 from symbody.expr.functions import extern
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
-from symbody.simulation.flow import Flow, scalar
+from symbody.simulation.events import system_events
+from symbody.simulation.flow import Flow
 from symbody.simulation.inputs import Assignment, Control, Feedback, Law, OfTime, Source, checked_values, label_of
 from symbody.simulation.quantities import expression, named_nodes
 from symbody.system.system import System, node_array
@@ -58,6 +60,12 @@ def connect(flow: Flow, assignments: Sequence[Assignment], continuous: bool = Fa
 
     continuous  whether Python functions are called inside the equations, at every evaluation, instead of from outside
     """
+    for a in assignments:
+        if isinstance(a.source, Control) and a.source.system.clocks and a.source.system.guards:
+            raise DefinitionError(
+                f"controller {a.source.system.name!r} has a clock and guards; expected one of them: events of sampled "
+                "controllers are not followed."
+            )
     key = (continuous, *(_key(a, continuous) for a in assignments))
     # what was connected in the same way is connected once: the numbers stay outside
     found = memory_of(flow).get("connected", key, lambda: _Connecting(flow, assignments, continuous).done(), MOST_KEPT)
@@ -97,14 +105,18 @@ class _Connecting:
         self.assignments = list(assignments)
         self.graph = Graph(flow.name)
         rates = flow.rates
-        self.states = {n: _copied(rates.inputs[n], self.graph) for n in flow.states}
-        self.t = _copied(rates.inputs["t"], self.graph)
-        self.symbols = {n: _copied(rates.inputs[n], self.graph) for n in flow.signals}
+        self.states = {n: symbols_in(self.graph, rates.inputs[n]) for n in flow.states}
+        self.t = symbols_in(self.graph, rates.inputs["t"])
+        self.symbols = {n: symbols_in(self.graph, rates.inputs[n]) for n in flow.signals}
         # values of all inputs of the original Flow, component by component
         self.values = {n: self._default(n) for n in flow.signals}
         self.kept: dict[str, dict[int, Assignment]] = {n: {} for n in flow.signals}
         self.extra_states: dict[str, np.ndarray] = {}
         self.extra_rates: dict[str, np.ndarray] = {}
+        # of controllers: initial values of modes, guards and resets by event, directions
+        self.extra_start: dict[str, np.ndarray] = {}
+        self.extra_events: dict[str, np.ndarray] = {}
+        self.extra_ways: dict[str, int] = {}
         self.inside: list[Inside] = []
 
     def _default(self, name: str) -> np.ndarray:
@@ -144,7 +156,7 @@ class _Connecting:
         found = {}
         for name, symbols in self.flow.parameters.items():
             if symbols.shape == ():
-                found[name] = _copied(symbols, self.graph).item()
+                found[name] = symbols_in(self.graph, symbols).item()
         return found
 
     def _call(self, a: Assignment, source: OfTime | Feedback) -> None:
@@ -176,13 +188,15 @@ class _Connecting:
                     self.values[a.name].flat[k] = node
 
     def _controlled(self, system: System, own: Sequence[Assignment]) -> dict[str, Any]:
-        """Outputs of a controller; its states join the Flow."""
+        """Outputs of a controller; its states, modes and events join the Flow."""
+        modes = [n for n in system.modes if n in system.inputs]
         renamed = {
-            n: n if n not in self.states and n not in self.extra_states else f"{system.name}_{n}" for n in system.states
+            n: n if n not in self.states and n not in self.extra_states else f"{system.name}_{n}"
+            for n in (*system.states, *modes)
         }
         given: dict[str, Any] = {}
         for n, symbols in system.inputs.items():
-            if n in system.states:
+            if n in renamed:
                 given[n] = self.extra_states[renamed[n]] = _renamed(symbols, renamed[n], n, self.graph)
             else:
                 given[n] = self._readable(n, symbols.shape, system, own)
@@ -191,7 +205,23 @@ class _Connecting:
             found = {next(iter(system.outputs)): found}
         for n, rate in system.states.items():
             self.extra_rates[renamed[n]] = node_array(found[rate], self.graph)
+        for n in modes:
+            self.extra_rates[renamed[n]] = np.full(system.inputs[n].shape, self.graph.zero, dtype=object)
+            self.extra_start[renamed[n]] = np.asarray(system.modes[n], dtype=float)
+        if system.guards:
+            self._happens(system, given, renamed)
         return dict(found)
+
+    def _happens(self, system: System, given: Mapping[str, Any], renamed: Mapping[str, str]) -> None:
+        """The events of a controller, named <controller>_<guard>."""
+        for rule in system_events(system):
+            name = f"{system.name}_{rule.name}"
+            nodes: dict[str, Any] = {name: rule.guard, **{f"{name}.{renamed[n]}": x for n, x in rule.reset.items()}}
+            made = System(system.name, inputs=system.inputs, outputs=nodes, defaults=system.defaults,
+                          parameters=system.parameters).apply(**given)  # fmt: skip
+            found = made if len(nodes) > 1 else {name: made}
+            self.extra_events |= {n: node_array(x, self.graph) for n, x in found.items()}
+            self.extra_ways[f"{name}.direction"] = rule.direction
 
     def _readable(self, name: str, shape: tuple[int, ...], system: System, own: Sequence[Assignment]) -> np.ndarray:
         """What a controller reads under a name: t, a state, a component of one, a recorded quantity, another input."""
@@ -199,7 +229,7 @@ class _Connecting:
         found: Any = arrays.get(name)
         if found is None:
             single = named_nodes(arrays, self.flow.labels)
-            found = scalar(single[name]) if name in single else None
+            found = scalar_array(single[name]) if name in single else None
         if found is None and self.flow.record is not None and name in self.flow.record.outputs:
             found = self._recorded(name, system, own)
         if found is None:
@@ -215,7 +245,7 @@ class _Connecting:
     def _recorded(self, name: str, system: System, own: Sequence[Assignment]) -> np.ndarray:
         record = self.flow.record
         assert record is not None
-        rated = {n: _copied(a, self.graph) for n, a in record.inputs.items() if n in self.flow.rated}
+        rated = {n: symbols_in(self.graph, a) for n, a in record.inputs.items() if n in self.flow.rated}
         inputs = {**self.states, "t": self.t, **self.symbols, **rated}
         one = System(
             record.name, inputs=record.inputs, outputs={name: record.outputs[name]}, parameters=record.parameters
@@ -248,6 +278,14 @@ class _Connecting:
                 defaults.append(float(np.broadcast_to(flow.start.get(name, 0), self.symbols[name].shape).flat[k]))
         inputs = {**self.states, **self.extra_states, "t": self.t, **signals}
         parts = {kind: self._part(kind, system, inputs) for kind, system in flow.systems.items()}
+        if self.extra_events:
+            old = parts.get("events")
+            parts["events"] = System(
+                f"{flow.rates.name}_events",
+                inputs=inputs,
+                outputs={**(old.outputs if old else {}), **self.extra_events},
+                modes={**(old.modes if old else {}), **self.extra_ways},
+            )
         # all Systems take the same parameters, so that one mapping serves them all
         parameters = {n: a for part in parts.values() for n, a in part.parameters.items()}
         parts = {
@@ -257,11 +295,12 @@ class _Connecting:
         lines = tuple(
             Line(a.source, np.array(sorted(columns[id(a)])), a.key) for a in self.assignments if id(a) in columns
         )
-        return Connected(flow.replace(**parts), lines, np.array(defaults), tuple(self.inside))
+        start = {**flow.start, **self.extra_start}
+        return Connected(flow.replace(**parts, start=start), lines, np.array(defaults), tuple(self.inside))
 
     def _part(self, kind: str, system: System, inputs: Mapping[str, np.ndarray]) -> System:
         """One of the Flow's Systems over the new inputs."""
-        rated = {n: _copied(a, self.graph) for n, a in system.inputs.items() if n in self.flow.rated}
+        rated = {n: symbols_in(self.graph, a) for n, a in system.inputs.items() if n in self.flow.rated}
         given = {**self.states, "t": self.t, **self.values, **rated}
         found = system.apply(**{n: given[n] for n in system.inputs})
         if len(system.outputs) == 1:
@@ -325,18 +364,10 @@ def feedback_arguments(source: Feedback, t: float, states: Mapping[str, np.ndarr
     return q, qd
 
 
-def _copied(symbols: np.ndarray, graph: Graph) -> np.ndarray:
-    """The same symbols in another Graph."""
-    out = np.empty(symbols.shape, dtype=object)
-    for i, s in enumerate(symbols.flat):
-        out.flat[i] = graph.intern(s.op, (), s.data, s.flags)
-    return out
-
-
 def _renamed(symbols: np.ndarray, name: str, old: str, graph: Graph) -> np.ndarray:
     """Symbols of a controller's state: under another name where that one is taken."""
     if name == old:
-        return _copied(symbols, graph)
+        return symbols_in(graph, symbols)
     out = np.empty(symbols.shape, dtype=object)
     for i, s in enumerate(symbols.flat):
         out.flat[i] = graph.symbol(f"{name}_{i + 1}", "state", unit=s.data.unit)

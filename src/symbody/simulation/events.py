@@ -120,7 +120,7 @@ def system_events(system: System) -> list[When]:
     """The guards of a System with the resets that belong to them.
 
     resets are named <guard>.<state>, or <state> if they apply at every guard; the direction of a guard may stand in
-    modes as <guard>.direction.
+    modes as <guard>.direction. An input that is named in modes, with its initial value, may be reset like a state.
     """
     out = []
     for name, nodes in system.guards.items():
@@ -131,19 +131,25 @@ def system_events(system: System) -> list[When]:
                 target = state if dot else key
                 if owner not in ("", name):
                     continue
-                if target not in system.states:
-                    raise DefinitionError(
-                        f"System {system.name!r} has the reset {key!r}; expected <guard>.<state> or <state>. "
-                        f"{nearest(target, system.states)}"
-                    )
+                check_reset(system, key, target)
                 reset[target] = value
             direction = int(system.modes.get(f"{name}.direction", 0))
             out.append(When(name if nodes.size == 1 else f"{name}_{k + 1}", node, direction, reset))
     return out
 
 
+def check_reset(system: System, key: str, target: str) -> None:
+    """A reset sets a state, or an input that is a mode."""
+    modes = [n for n in system.modes if n in system.inputs]
+    if target not in system.states and target not in modes:
+        raise DefinitionError(
+            f"System {system.name!r} has the reset {key!r}; expected <guard>.<state> or <state>. "
+            f"{nearest(target, [*system.states, *modes])}"
+        )
+
+
 def element_events(flow: Flow) -> list[When]:
-    """The events of a Flow's force elements, over the symbols of its rates."""
+    """The events of a Flow's force elements and controllers, over the symbols of its rates."""
     if flow.events is None:
         return []
     resets: dict[str, dict[str, Any]] = {n: {} for n in flow.events.outputs if "." not in n}

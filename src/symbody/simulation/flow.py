@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import DefinitionError
+from symbody.expr.arrays import scalar_array
 from symbody.system.system import System
 
 
@@ -25,7 +26,7 @@ class Flow:
                 the rate of the positions depends on time and on these two states alone
     guards      System of one output "guard" (ng,), same inputs: an event happens where an element crosses zero; or None
     events      same inputs -> guards <event> and values <event>.<state> that states or signals take there, of force
-                elements; directions stand in its modes as <event>.direction; or None
+                elements and controllers; directions stand in its modes as <event>.direction; or None
     labels      name of a state, signal or recorded quantity -> one label for each of its components
     units       likewise -> one unit for each component, or a single one for all
     rated       name under which a rate is recorded (qdd) -> the rate; `record` may read them as further inputs
@@ -133,7 +134,8 @@ def system_flow(system: System) -> Flow:
         flat = np.concatenate([a.reshape(-1) for a in system.guards.values()])
         guards = System(f"{system.name}_guards", inputs=inputs, outputs={"guard": flat}, **keep)
     units: dict[str, str | tuple[str, ...]] = dict(system.units)
-    return Flow(flow_rates, record=record, guards=guards, units=units, name=system.name)
+    start = {n: np.asarray(x, dtype=float) for n, x in system.modes.items() if n in system.inputs}
+    return Flow(flow_rates, record=record, guards=guards, units=units, start=start, name=system.name)
 
 
 def shared_inputs(system: System) -> dict[str, np.ndarray]:
@@ -141,16 +143,9 @@ def shared_inputs(system: System) -> dict[str, np.ndarray]:
     states = {n: system.inputs[n] for n in system.states}
     time = system.inputs.get("t")
     if time is None:
-        time = scalar(system.graph.symbol("t", "time", unit="s"))
+        time = scalar_array(system.graph.symbol("t", "time", unit="s"))
     rest = {n: a for n, a in system.inputs.items() if n not in states and n != "t"}
     return {**states, "t": time, **rest}
-
-
-def scalar(node: Any) -> np.ndarray:
-    """A node as an array of shape ()."""
-    out = np.empty((), dtype=object)
-    out[()] = node
-    return out
 
 
 def components(labels: Sequence[str], size: int, part: str) -> list[int]:

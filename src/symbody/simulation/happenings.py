@@ -8,7 +8,7 @@ import numpy as np
 
 from symbody.simulation.events import Prepared
 from symbody.simulation.field import Field
-from symbody.simulation.jumps import Handler, confirmed, crowded, settled
+from symbody.simulation.jumps import Handler, carried_over, confirmed, crowded, settled
 from symbody.simulation.locate import Crossing
 from symbody.simulation.outcome import Outcome
 from symbody.simulation.trajectory import Event
@@ -25,6 +25,8 @@ class Happenings:
         self.handlers = [Handler(rule, prepared, bound) for rule in prepared.events]
         self.instants: list[float] = []
         self.passive, self.directions = prepared.passive, prepared.directions
+        known = () if prepared.flow.events is None else prepared.flow.events.outputs
+        self.elements = [k for k, rule in enumerate(prepared.events) if rule.name in known]  # of force elements
         self.leaving: set[int] = set()  # passive guards that leave zero from its other side, by a rounding
 
     def settled(self, t: float, x: np.ndarray) -> np.ndarray:
@@ -64,6 +66,23 @@ class Happenings:
         if crowded(self.instants, self.span) or self._acted() >= self.most:
             return x, happened, Outcome.TOO_MANY_EVENTS
         return x, happened, None
+
+    def carried(self, t: float, before: np.ndarray | None, x: np.ndarray) -> tuple[np.ndarray, list[Event]]:
+        """(state after, what happened): events of force elements whose guards a jump, or the start, has carried over
+        zero. A velocity that an impact reverses ends the sliding of dry friction, though it never was zero.
+        """
+        happened: list[Event] = []
+        left = list(self.elements)
+        while left:
+            over = carried_over(self.bound, t, before, x, self.directions, left)
+            if not over:
+                break
+            before = x
+            for k in over:
+                left.remove(k)
+                x = self.handlers[k].happen(t, x)[0]
+                happened.append(Event(t, self.prepared.events[k].name, "carried over zero by a jump"))
+        return x, happened
 
     def _acted(self) -> int:
         return sum(h.count for h, passive in zip(self.handlers, self.passive) if not passive)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from symbody.simulation.events import Change, Prepared, When, change_of
@@ -11,6 +13,7 @@ from symbody.simulation.locate import EPS
 
 FLAT, AHEAD = 1e-8, 1e-2  # rate of a guard, beside its terms, that counts as none; s to look ahead then
 PASSES = 4
+CARRIED = 1e-9  # of a guard's terms: beyond it a jump has carried it over zero
 CROWD, INSTANT = 20, 1e-9  # so many events within this share of the run are taken for an accumulation
 
 
@@ -116,6 +119,25 @@ def confirmed(bound: Field, events: tuple[int, ...], t: float, x: np.ndarray, di
         if way[k] * guard_rates(bound, t, before)[k] > 0:
             against.remove(k)
     return [k for k in events if k not in against]
+
+
+def carried_over(
+    bound: Field, t: float, before: np.ndarray | None, after: np.ndarray, directions: np.ndarray, which: Sequence[int]
+) -> list[int]:
+    """Guards among `which` that a jump of the state has carried over zero in their direction, or has put on zero, which
+    they are about to leave that way. before None: the start of a run, where every guard counts as not yet crossed.
+    """
+    chosen = np.array(which, dtype=int)
+    ways, g = directions[chosen], bound.guards(t, after)[chosen]
+    noise = CARRIED * (np.abs(_gradient(bound, t, after)[chosen]) @ np.maximum(np.abs(after), 1.0))
+    over, on = ways * g > noise, np.abs(g) <= noise
+    if before is not None:
+        # one that was on zero before the jump is that of the event itself, or moves on by itself
+        old = ways * bound.guards(t, before)[chosen]
+        over, on = over & (old <= noise), on & (old < -noise)
+    if on.any():
+        over |= on & (ways * guard_rates(bound, t, after)[chosen] > noise)
+    return [int(k) for k in chosen[over & (ways != 0)]]
 
 
 def crowded(instants: list[float], span: float) -> bool:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from symbody.derived.kernels import kernel_of
+from symbody.expr.arrays import scalar_array
 from symbody.expr.graph import Graph
-from symbody.simulation.flow import Flow, scalar, shared_inputs
+from symbody.simulation.flow import Flow, shared_inputs
 from symbody.system.system import System, node_array
 
 OPEN = 1e-6  # of the mechanism's length (m), and rad: a loop that is farther from closed has opened
@@ -149,7 +150,7 @@ def guarded(flow: Flow) -> System:
         squares = squares + sum(g * g for g in own) * _level(graph, _word(unit)) ** 2
     nodes.append(1 - squares)
     names = [*(str(i + 1) for i in range(2 * len(measure))), *map(_word, dict.fromkeys(units))]
-    levels = {f"{NAME}_{n}": scalar(_level(graph, n)) for n in names}  # all, whether they occur or not
+    levels = {f"{NAME}_{n}": scalar_array(_level(graph, n)) for n in names}  # all, whether they occur or not
     return System(
         f"{flow.rates.name}_guarded", inputs=inputs, outputs={"guard": node_array(nodes, graph)}, parameters=levels
     )

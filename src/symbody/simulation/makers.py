@@ -17,7 +17,9 @@ from symbody.codegen import methods as native_tables
 from symbody.codegen.methods import RungeKutta, Splitting, check_table
 from symbody.errors import DefinitionError, Named, NameLookupError, add_row, nearest, remove_row
 from symbody.simulation import implicit
+from symbody.simulation.driver import Driver, Leg
 from symbody.simulation.feed import Feed
+from symbody.simulation.field import Field
 from symbody.simulation.flow import Flow
 
 LOOSE = 1e-6  # relative tolerance from which order 5 is cheaper than order 8
@@ -74,7 +76,7 @@ class Method:
     name: str
     about: str
     order: int
-    make: Callable[[Setup], Any]
+    make: Callable[[Setup], Driver]
     steps: str
     batches: bool = True
     unsolved: bool = False
@@ -87,7 +89,7 @@ def explicit(table: RungeKutta | Splitting) -> Method:
     if isinstance(table, RungeKutta):
         check_table(table)
 
-    def make(s: Setup) -> Any:
+    def make(s: Setup) -> Driver:
         from symbody.simulation.native import NativeAdaptive, NativeFixed
 
         if s.step is not None:
@@ -103,8 +105,8 @@ def diagonal(table: implicit.Diagonal) -> Method:
     return Method(table.name, table.about, table.order, _stepped(table), "fixed", unsolved=True)
 
 
-def _stepped(method: Any) -> Callable[[Setup], Any]:
-    def make(s: Setup) -> Any:
+def _stepped(method: str | implicit.Diagonal) -> Callable[[Setup], Driver]:
+    def make(s: Setup) -> Driver:
         from symbody.simulation.stepped import Stepped
 
         assert s.step is not None
@@ -113,9 +115,7 @@ def _stepped(method: Any) -> Callable[[Setup], Any]:
     return make
 
 
-def _field(s: Setup) -> Any:
-    from symbody.simulation.field import Field
-
+def _field(s: Setup) -> Field:
     return Field(s.flow, s.parameters, lambda t, x: s.feed.at(t))
 
 
@@ -123,8 +123,8 @@ def _chosen(s: Setup) -> dict[str, Any]:
     return dict(rtol=s.rtol, atol=s.atol, max_steps=s.max_steps, **s.guarded)
 
 
-def _scipy(name: str) -> Callable[[Setup], Any]:
-    def make(s: Setup) -> Any:
+def _scipy(name: str) -> Callable[[Setup], Driver]:
+    def make(s: Setup) -> Driver:
         from symbody.simulation.stiff import SciPyDriver
 
         return Bounded(SciPyDriver(_field(s), name, **_chosen(s)), s.start)
@@ -132,13 +132,13 @@ def _scipy(name: str) -> Callable[[Setup], Any]:
     return make
 
 
-def _cvode(s: Setup) -> Any:
+def _cvode(s: Setup) -> Driver:
     from symbody.simulation.sundials import CvodeDriver
 
     return Bounded(CvodeDriver(_field(s), "cvode_bdf", **_chosen(s)), s.start)
 
 
-def _ida(s: Setup) -> Any:
+def _ida(s: Setup) -> Driver:
     from symbody.simulation.implicit_form import implicit_form
     from symbody.simulation.stepped import balance_of
     from symbody.simulation.sundials import IdaDriver
@@ -209,7 +209,7 @@ def choose_method(method: str, step: float | None, rtol: float) -> str:
 class Bounded:
     """A Driver cut into stretches, so that an interrupt or a checkpoint need not wait for the end."""
 
-    def __init__(self, driver: Any, start: float) -> None:
+    def __init__(self, driver: Driver, start: float) -> None:
         self.driver, self.start = driver, start
         self.part = math.inf
 
@@ -221,6 +221,6 @@ class Bounded:
         """The end of the stretch that begins at t."""
         return self.start + (math.floor((t - self.start) / self.part * (1 + 1e-12) + 1e-9) + 1) * self.part
 
-    def advance(self, t: float, x: np.ndarray, t_end: float, times: np.ndarray) -> Any:
+    def advance(self, t: float, x: np.ndarray, t_end: float, times: np.ndarray) -> Leg:
         """See `Driver`."""
         return self.driver.advance(t, x, t_end, times)

@@ -10,7 +10,7 @@ import numpy as np
 
 from symbody.derived.derived import derived_of
 from symbody.errors import ModelError
-from symbody.expr.arrays import Array, matmul
+from symbody.expr.arrays import Array, matmul, scalar_array, symbols_in
 from symbody.expr.evaluate import transplant
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
@@ -23,7 +23,7 @@ from symbody.lower.optimize import count_system
 from symbody.model.coordinates import coordinate_labels, coordinate_units, neutral, velocity_labels, velocity_units
 from symbody.model.mechanism import Mechanism
 from symbody.simulation.dry_friction import SLOW, with_slope
-from symbody.simulation.flow import Flow, scalar
+from symbody.simulation.flow import Flow
 from symbody.simulation.formulation import Augmented
 from symbody.simulation.quantities import Quantities, recorded
 from symbody.system.names import identifier
@@ -120,9 +120,9 @@ class _Building:
         dynamics = with_slope(mech, dynamics, slow)
         self.dynamics = dynamics
         self.graph = Graph(mech.name)
-        copy = {n: _copied(a, self.graph) for n, a in dynamics.inputs.items()}
+        copy = {n: symbols_in(self.graph, a) for n, a in dynamics.inputs.items()}
         self.states = {n: copy.pop(n) for n in ("q", "qd", *dynamics.states)}
-        self.t = copy.pop("t", scalar(self.graph.symbol("t", "time", unit="s")))
+        self.t = copy.pop("t", scalar_array(self.graph.symbol("t", "time", unit="s")))
         copy.pop("qdd_driven", None)
         self.signals = copy
         self.inputs = {**self.states, "t": self.t, **self.signals}
@@ -293,15 +293,7 @@ def _outputs(system: System, given: Mapping[str, Any]) -> dict[str, Array]:
     found = system.apply(**given)
     if len(system.outputs) == 1:
         found = {next(iter(system.outputs)): found}
-    return {n: np.asarray(a, dtype=object) if isinstance(a, np.ndarray) else scalar(a) for n, a in found.items()}
-
-
-def _copied(symbols: Array, graph: Graph) -> Array:
-    """The same symbols in another Graph."""
-    out = np.empty(symbols.shape, dtype=object)
-    for i, s in enumerate(symbols.flat):
-        out.flat[i] = graph.intern(s.op, (), s.data, s.flags)
-    return out
+    return {n: np.asarray(a, dtype=object) if isinstance(a, np.ndarray) else scalar_array(a) for n, a in found.items()}
 
 
 def _carried(values: Array, tree: Tree, q: Array, graph: Graph) -> Array:

@@ -131,6 +131,7 @@ class Session:
             self.gates.look(self.t, self.x)
         self.feed.refresh(self.t, self.x)
         if self.happenings is not None:
+            self.x = self._carried(None, self.x)
             self.x = self.happenings.settled(self.t, self.x)
         first = self.settings.sampling.times(self.settings.start, self.end, self.settings.step)[:1]
         if len(first) and first[0] <= self.settings.start:
@@ -241,7 +242,7 @@ class Session:
         if after is not self.x:
             if self.gates is not None:
                 after, possible = self._gated(after, True)
-            self._jump(after)
+            self._jump(self._carried(self.x, after))
         if not possible:
             return Outcome.NOT_CONVERGED
         if stops is not None:
@@ -250,6 +251,14 @@ class Session:
             self.x = self.happenings.settled(self.t, self.x)
             self._forget()
         return stops
+
+    def _carried(self, before: np.ndarray | None, after: np.ndarray) -> np.ndarray:
+        """A state after a jump, and after the events of force elements that the jump itself has brought about."""
+        if self.happenings is None or not self.happenings.elements:
+            return after
+        after, happened = self.happenings.carried(self.t, before, after)
+        self.events += happened
+        return after
 
     def _jump(self, after: np.ndarray) -> None:
         """Go on from another state, which is recorded beside the one before."""
@@ -264,7 +273,7 @@ class Session:
             return True
         after, possible = self._gated(self.x, False)
         if after is not self.x:
-            self._jump(after)
+            self._jump(self._carried(self.x, after))
             self._forget()
         if not possible:
             self._collect_end()

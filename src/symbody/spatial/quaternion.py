@@ -10,14 +10,16 @@ from symbody.spatial.scalar import choose, real_part, sqrt
 
 def matrix_from_quaternion(q: Any) -> Array:
     """(3, 3) rotation of a unit quaternion (4,)."""
-    w, x, y, z = vector(q)
-    return as_array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    return as_array(matrix_rows(*vector(q)))
+
+
+def matrix_rows(w: Any, x: Any, y: Any, z: Any) -> list[list[Any]]:
+    """Its rows; the components may be arrays, of many quaternions at once."""
+    return [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
 
 
 def quaternion_from_matrix(matrix: Any) -> Array:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from symbody.expr.arrays import scalar_array
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.tree import Tree
-from symbody.formalisms.wrenches import scalar
 from symbody.model.mechanism import Mechanism
 from symbody.system.names import identifier
 from symbody.system.system import System, node_array
@@ -43,7 +43,7 @@ def make_system(
 def time_input(outputs: Iterable[Any]) -> dict[str, Any]:
     """The input t, where outputs depend on time: by laws of joints and forces, or by constraints."""
     nodes = [x for value in outputs for x in np.array(value, dtype=object).flat if isinstance(x, Node)]
-    return {s.data.name: scalar(s) for s in free_symbols(nodes) if s.data.role == "time"}
+    return {s.data.name: scalar_array(s) for s in free_symbols(nodes) if s.data.role == "time"}
 
 
 def has_loops(mech: Mechanism) -> bool:

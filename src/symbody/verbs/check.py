@@ -84,11 +84,9 @@ def first_exact(
     return best, least, notes
 
 
-def disagreement(
-    mech: Mechanism, quantity: str, parameters: str, wrenches: tuple[str, ...], system: System, states: int = 2
-) -> float:
+def disagreement(mech: Mechanism, quantity: str, parameters: str, wrenches: tuple[str, ...], system: System) -> float:
     """The largest backward error of a System for a quantity at random states; infinite where it has no value."""
-    return Comparison(mech, quantity, parameters, wrenches, states).error(system)
+    return Comparison(mech, quantity, parameters, wrenches).error(system)
 
 
 class Comparison:

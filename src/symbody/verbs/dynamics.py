@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from symbody.derived.derived import derived_of, options_key
-from symbody.errors import ModelError, NameLookupError, nearest
-from symbody.expr.arrays import Array, matmul
+from symbody.errors import ModelError, NameLookupError, nearest, word_argument
+from symbody.expr.arrays import Array, matmul, scalar_array
 from symbody.expr.derivative import jacobian
 from symbody.expr.functions import as_nodes
 from symbody.expr.node import Node
@@ -31,6 +31,7 @@ from symbody.verbs.assemble import has_loops
 FORMALISMS = ("auto", "newton_euler", "barycentric", "base", "order_n", "screw", "lagrange")
 
 AUTO_OPTIONS = ("budget", "preset", "tuned", "finalists", "progress")
+USUAL = (("partition", "auto"), ("formulation", "auto"))  # options of closed loops that mean the same as none
 
 MANY_LINKS = 30
 SHORT_SEARCH = 1200  # trials of the preset "full" where a formalism is named
@@ -135,8 +136,13 @@ def _dynamics(
     options: dict[str, Any],
 ) -> System:
     check_formalism(formalism, quantity)
-    known = {name: value for name, value in options.items() if name != "progress"}
-    key = (quantity, formalism, parameters, tuple(wrenches), bool(loops), options_key(known))
+    closed = loops and has_loops(mech)
+    told = dict(options)  # without what does not matter; what is refused stays
+    if closed:
+        told = {n: v for n, v in told.items() if not (isinstance(v, str) and (n, v) in USUAL)}
+    elif formalism == "auto":
+        told.pop("progress", None)
+    key = (quantity, formalism, parameters, tuple(wrenches), bool(loops), options_key(told))
 
     def make() -> System:
         return _made(mech, quantity, formalism, parameters, tuple(wrenches), loops, options)
@@ -179,8 +185,7 @@ def rounds_for(tree: Tree) -> int:
 
 def check_formalism(formalism: str, quantity: str) -> None:
     """Refuse by name, before any symbolic work."""
-    if formalism not in FORMALISMS:
-        raise NameLookupError(f"there is no formalism {formalism!r}. {nearest(formalism, FORMALISMS)}")
+    word_argument("formalism", formalism, FORMALISMS, error=NameLookupError)
     if formalism == "order_n" and quantity == "semi_explicit":
         raise ModelError(
             "formalism 'order_n' never forms the mass matrix; it gives inverse and forward dynamics. "
@@ -310,13 +315,6 @@ def problem_of(
     """The Problem of a Mechanism; kept: as in `build_tree`."""
     made = derived_of(mech).loaded(parameters, wrenches, kept)
     return Problem(mech, made.tree, made.inputs, made.states, made.derivatives, made.modes, made.events, made.units)
-
-
-def scalar_array(node: Node) -> Array:
-    """A node as an array of shape ()."""
-    out = np.empty((), dtype=object)
-    out[()] = node
-    return out
 
 
 def _units(mech: Mechanism) -> dict[str, str]:

@@ -17,8 +17,8 @@ import numpy as np
 from symbody.codegen.cache import digest
 from symbody.derived.derived import derived_of, options_key
 from symbody.derived.partitions import Chosen
-from symbody.errors import ModelError, NameLookupError, argument, nearest
-from symbody.expr.arrays import Array
+from symbody.errors import ModelError, NameLookupError, argument, nearest, word_argument
+from symbody.expr.arrays import Array, scalar_array
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import quiet_collector
 from symbody.formalisms.choices import Choice, equations
@@ -48,7 +48,7 @@ from symbody.verbs.closed_problem import (
     closed_problem,
     say_partition,
 )
-from symbody.verbs.dynamics import MANY_LINKS, SOURCES, rounds_for, scalar_array
+from symbody.verbs.dynamics import MANY_LINKS, SOURCES, rounds_for
 from symbody.verbs.stored import STORED, Found, keep, stored
 from symbody.verbs.tuned import pattern
 
@@ -132,8 +132,7 @@ def closed_dynamics(
 
 def check_formulation(formulation: Any) -> None:
     """Refuse by name."""
-    if formulation not in FORMULATIONS:
-        raise NameLookupError(f"there is no formulation {formulation!r}. {nearest(str(formulation), FORMULATIONS)}")
+    word_argument("formulation", formulation, FORMULATIONS, error=NameLookupError)
 
 
 def chosen_formulation(problem: ClosedProblem, formulation: str) -> str:

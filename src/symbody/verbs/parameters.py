@@ -100,4 +100,4 @@ def base_parameters(
     tolerance   what counts as zero among numbers, such as direction cosines in a file
     """
     chosen = None if candidates is None else _checked(candidates, len(column_list(mech)), mech)
-    return find_base_parameters(mech, chosen, tolerance)
+    return find_base_parameters(derived_of(mech).tree(), chosen, tolerance)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, SymbodyError, whole_argument
+from symbody.errors import ModelError, SymbodyError, record_argument, whole_argument
 from symbody.loops.partition import Partition
 from symbody.model.given import given_numbers
 from symbody.model.mechanism import Mechanism
@@ -23,6 +23,7 @@ from symbody.verbs.verify_derivatives import STEP, tree_derivatives
 from symbody.verbs.verify_parameters import parameter_checks
 from symbody.verbs.verify_proofs import Made, closed_proof, proved_checks
 from symbody.verbs.verify_tree import AGREE, tree_checks
+from symbody.verbs.verify_untranscribed import among_themselves, untranscribed
 
 LAGRANGE_LIMIT = 6  # velocities; the oracle differentiates energies, which grows quickly
 
@@ -45,13 +46,18 @@ def verify(
     parameters  name -> value in place of the default
     partition   of closed loops: names of independent joints, "pivoting", ...; "auto": chosen
     at          positions (nq,) or (k, nq) that are judged besides; those of a closed mechanism are closed first
+
+    Motions that were added by `symbody.extend` are not transcribed in the reference: they are named, and the result
+    does not pass.
     """
-    if not isinstance(mechanism, Mechanism):
-        raise ModelError(f"verify() was given {mechanism!r}; expected a Mechanism, as sb.load(name_or_path) gives.")
+    record_argument("verify", mechanism, Mechanism, "a Mechanism, as sb.load(name_or_path) gives")
     whole_argument("states", states, 1, owner="verify", error=ModelError)
     whole_argument("seed", seed, 0, owner="verify", error=ModelError)
     values = given_numbers(mechanism, parameters)
     start = time.perf_counter()
+    unknown = untranscribed(mechanism)
+    if unknown:
+        return among_themselves(mechanism, states, seed, unknown)
     point = States(mechanism, states, seed, values, at)
     refused: list[str] = []
     motion = point.motion()

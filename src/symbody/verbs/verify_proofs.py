@@ -150,14 +150,17 @@ class _Prover:
     def statement(self, made: Made, text: str, kind: str) -> Statement:
         start = time.perf_counter()
         first, second = self.sides(made.quantity, made.system, kind, self.mechanism, False)
-        proof = prove_equal(first, second, self.relations, self.seed)
+        # numbers are compared once, with those of the exact program
+        proof = prove_equal(first, second, self.relations, self.seed, measured=not self.floats)
         exact, rounding = False, None
         if proof.verdict == NOT_PROVABLE and self.floats:
             try:
                 proof, rounding = self.with_exact_numbers(made, kind, second)
                 exact = True
-            except SymbodyError:  # the twin refuses what the Mechanism allows: what was found stands
-                pass
+            except SymbodyError:  # the twin refuses what the Mechanism allows: numbers tell
+                proof = prove_equal(first, second, self.relations, self.seed)
+        if rounding is not None and rounding > ROUNDING:  # no rounding: say where
+            proof, exact = prove_equal(first, second, self.relations, self.seed), False
         return Statement(text, proof, exact, rounding, time.perf_counter() - start)
 
     def with_exact_numbers(self, made: Made, kind: str, second: Formulas) -> tuple[Proof, float | None]:

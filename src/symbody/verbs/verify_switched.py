@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derived.derived import derived_of
 from symbody.errors import SymbodyError
-from symbody.formalisms.tree import build_tree
-from symbody.loops.constraints import constraints
 from symbody.model.mechanism import Mechanism
 from symbody.system.system import System
 from symbody.verbs.certificate import Check, backward, output_of, worst
@@ -101,7 +100,7 @@ def _judged(
         accelerations_error(point, np.asarray(found.qdd), given),
         AUGMENTED,
     )
-    rows = constraints(build_tree(mechanism)).rows
+    rows = derived_of(mechanism).constraints().rows
     is_closed = np.array([row.switch is None or row.loop in closed for row in rows])
     lam = np.asarray(found.lam)
     if not is_closed.all():
