@@ -58,7 +58,6 @@ FORMULATIONS = ("auto", "reduced", "augmented")
 OPTIONS = ("preset", "formulation", "partition", "lam", "alpha", "beta")
 SEARCHES = ("budget", "progress")  # options of "auto" besides
 COUNTED, FINALISTS = 6, 3  # candidates that are rewritten for counting, and by the preset
-COUNTED_OF_MANY = 2  # the former, for a tree of more than MANY_LINKS; one is rewritten by the preset then
 LONG_COUNTED, LONG_FINALISTS = 24, 6  # the same of budget="long"
 ENOUGH, TRIALS = 2, 8  # random states at which a program must agree with another one, and how many are tried
 STEP = 1e-7  # relative change of all inputs that measures how sensitive a program's values are
@@ -190,18 +189,14 @@ def _reduced(problem: ClosedProblem, quantity: str, formalism: str, options: dic
         if budget == "quick" and not small:
             candidates = _one_by_one(candidates, written)
         candidates = sorted(candidates, key=written)[:counted]
-    standard: dict[Candidate, Plan] = {}
+    sizes: dict[Candidate, Rank] = {}
     if len(candidates) > finalists:
-        sizes: dict[Candidate, Rank] = {}
         for c in candidates:
-            standard[c] = closure.plan(outputs(c), "standard", c.direct, 1)
-            sizes[c] = cost(standard[c].nodes).rank
+            sizes[c] = cost(closure.plan(outputs(c), "standard", c.direct, 1).nodes).rank
             if tell is not None:
                 tell(Progress(len(sizes), len(candidates), min(sizes.values())[0], "candidates"))
         candidates = sorted(candidates, key=sizes.__getitem__)[:finalists]
-    if preset != "standard" or rounds != 1:
-        standard.clear()
-    plans = [(c, standard.get(c) or closure.plan(outputs(c), preset, c.direct, rounds)) for c in candidates]
+    plans = [(c, closure.plan(outputs(c), preset, c.direct, rounds)) for c in candidates]
     plans.sort(key=lambda pair: cost(pair[1].nodes).rank)
     best, plan = plans[0]
     error = 0.0
@@ -219,7 +214,7 @@ def _reduced(problem: ClosedProblem, quantity: str, formalism: str, options: dic
     if is_kept(budget):
         keep(
             _key(problem, closure, quantity, lam),
-            Found(best.as_dict(), cost(plan.nodes).rank[0], max(len(standard), len(candidates))),
+            Found(best.as_dict(), cost(plan.nodes).rank[0], max(len(sizes), len(candidates))),
         )
     words = STORED if budget == "stored" else SOURCES["auto"]
     source = f"{words}: {best.say()}" if auto else SOURCES[formalism]
@@ -244,9 +239,8 @@ def _numbers(links: int, budget: str | int) -> tuple[int, int]:
         return budget, FINALISTS
     if budget == "long":
         return LONG_COUNTED, LONG_FINALISTS
-    if links <= MANY_LINKS:
-        return COUNTED, FINALISTS
-    return (1 if links > FEW_LINKS else COUNTED_OF_MANY), 1
+    # of many Links the one that is the smallest as written: rewriting has not changed the order where it was looked at
+    return (COUNTED, FINALISTS) if links <= MANY_LINKS else (1, 1)
 
 
 def _key(problem: ClosedProblem, closure: Closure, quantity: str, lam: bool) -> str:
