@@ -20,19 +20,19 @@ import numpy as np
 
 from symbody.derived.derived import derived_of, numbers_key
 from symbody.errors import ModelError, SymbodyError
-from symbody.loops.conditioning import SINGULAR, Choice, Conditioning
-from symbody.loops.constraints import Constraints
-from symbody.loops.partition import Partition
-from symbody.model.coordinates import retract, velocity_labels
+from symbody.loops.partition.conditioning import SINGULAR, Choice, Conditioning
+from symbody.loops.partition.partition import Partition
+from symbody.loops.rows.constraints import Constraints
+from symbody.model.record.coordinates import retract, velocity_labels
 from symbody.simulation.balance import Balance
 from symbody.simulation.connect import Connected
 from symbody.simulation.driver import Leg
 from symbody.simulation.events import Prepared
 from symbody.simulation.lookout import Lookout
-from symbody.simulation.outcome import Outcome
 from symbody.simulation.passing import GROSS, pass_by_inertia
 from symbody.simulation.session import Segment, Session
-from symbody.simulation.trajectory import Event
+from symbody.trajectory.outcome import Outcome
+from symbody.trajectory.trajectory import Event
 
 LOW = 0.5  # of its size where the partition was taken up, or looked into last: a measure below is looked into
 HIGH = 4.0  # above this much of it, where that size was a poor one, it is taken again
@@ -78,7 +78,7 @@ class Passages:
     """Singular positions that a mechanism which nothing drives was led through.
 
     since, energy  s, J: where the first was approached
-    changed        J, of the energy since then; nan where it may change
+    changed        J, of the energy since then, or inside of passages alone; nan where it may change
     kinetic        J, the largest at passages
     told           the note about all of them, or ""
     """
@@ -90,11 +90,17 @@ class Passages:
     kinetic: float = 0.0
     told: str = ""
 
-    def further(self, t: float, kinetic: np.ndarray, potential: np.ndarray, power: np.ndarray) -> Passages:
-        """With one more from t on; kinetic, potential, power: (2,) before and behind it."""
-        energies = kinetic + potential
-        since, first = (self.since, self.energy) if self.count else (t, float(energies[0]))
-        changed = np.nan if power.any() or np.isnan(self.changed) else float(energies[1]) - first
+    def further(
+        self, t: float, kinetic: np.ndarray, potential: np.ndarray, power: np.ndarray, inside: bool
+    ) -> Passages:
+        """With one more from t on; kinetic, potential, power: (2,) before and behind it.
+
+        inside: whether only passages count, and no steps between them
+        """
+        before, behind = map(float, kinetic + potential)
+        since, first = (self.since, self.energy) if self.count else (t, before)
+        changed = self.changed + behind - before if inside else behind - first
+        changed = np.nan if power.any() or np.isnan(self.changed) else changed
         most = max(self.kinetic, float(kinetic.max()))
         return Passages(self.count + 1, since, first, changed, most, self.told)
 
@@ -291,7 +297,8 @@ class Watch:
         states = np.array([x, x_end])
         kinetic, potential, power = self.balance.of(self.way.connected.flow, np.array([t, t_end]), states)
         before = self._passages
-        now = self._passages = before.further(t, kinetic, potential, power)
+        # steps of fixed length know no tolerance
+        now = self._passages = before.further(t, kinetic, potential, power, session.settings.step is not None)
         if now.count > 1 and now.error > MOST * session.settings.rtol:
             session.notes[:] = [note for note in session.notes if note != before.told]
             self._passages = replace(now, told=now.say(t_end))
@@ -388,9 +395,7 @@ class Watch:
         sizes = [conditioning.of_mechanism(J) for J in samples]
         regular = [(J, s) for J, s in zip(samples, sizes, strict=True) if s > MECHANISM * self.regular]
         regular = regular or [(samples[0], max(sizes[0], 1e-300))]
-        at = [J for J, _ in regular]
-
-        whole = self.way.whole
+        at, whole = [J for J, _ in regular], self.way.whole
 
         def score(choice: Choice) -> float:
             sizes = (conditioning.of_rows(J, choice.rows) if whole else conditioning.of_choice(J, choice) for J in at)
