@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from symbody.verbs.growth import PUBLISHED
+from symbody.verbs.smallest.growth import PUBLISHED
 
 ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "src")}
 

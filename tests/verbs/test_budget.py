@@ -14,13 +14,13 @@ import pytest
 import symbody as sb
 from robots import descriptions
 from symbody.errors import ModelError, NameLookupError
-from symbody.formalisms.choices import Choice
+from symbody.formalisms.formulation import Choice
 from symbody.system.save import fingerprint
-from symbody.verbs.auto import smallest
 from symbody.verbs.dynamics import problem_of
-from symbody.verbs.quick import QuickSearch
-from symbody.verbs.stored import Found, keep, stored
-from symbody.verbs.tuned import pattern
+from symbody.verbs.smallest.auto import smallest
+from symbody.verbs.smallest.quick import QuickSearch
+from symbody.verbs.smallest.stored import Found, keep, stored
+from symbody.verbs.smallest.tuned import pattern
 
 REFERENCE = Path(__file__).resolve().parents[2] / "benchmarks" / "first_dynamics.json"
 
@@ -169,7 +169,7 @@ def test_a_search_tells_its_progress(folder):
 
 
 def test_a_longer_search_begins_where_the_default_ended(folder, monkeypatch):
-    monkeypatch.setattr("symbody.verbs.auto.LONG", 30)
+    monkeypatch.setattr("symbody.verbs.smallest.auto.LONG", 30)
     mech = arm(2)
     quick = smallest(mech, "inverse", preset="standard")
     asked = smallest(mech, "inverse", budget="long", finalists=1, preset="standard")

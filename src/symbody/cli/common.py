@@ -17,7 +17,7 @@ from symbody.cli.options import option_for
 from symbody.errors import Named, NameLookupError, SymbodyError, word_argument
 
 if TYPE_CHECKING:
-    from symbody.model.mechanism import Mechanism
+    from symbody.model.record.mechanism import Mechanism
     from symbody.system.system import System
 
 P = ParamSpec("P")

@@ -117,7 +117,7 @@ def _assignments(incomplete: str, names: list[str]) -> list[str]:
 
 
 def _joint_names(ctx: typer.Context) -> list[str]:
-    from symbody.model.coordinates import has_coordinates
+    from symbody.model.record.coordinates import has_coordinates
 
     mechanism = _model(ctx)
     return [] if mechanism is None else [j.name for j in mechanism.joints if has_coordinates(j)]

@@ -22,7 +22,7 @@ from symbody.errors import ModelError
 
 if TYPE_CHECKING:
     from symbody.lower.count import Counts
-    from symbody.model.mechanism import Mechanism
+    from symbody.model.record.mechanism import Mechanism
 
 
 NAMES = ("mul", "add", "div", "total", "trig", "other", "setup", "checks")
@@ -97,7 +97,7 @@ def count(
 def _reduction(mechanism: Mechanism, partition: Any) -> dict[str, int] | None:
     """What the reduction to independent velocities costs; None for trees, and where loops open and close."""
     from symbody.verbs.assemble import has_loops
-    from symbody.verbs.reduction import reduction
+    from symbody.verbs.smallest.reduction import reduction
 
     if not has_loops(mechanism) or any(cut.switched for cut in mechanism.cuts):
         return None
@@ -146,7 +146,7 @@ def _row(counts: Counts) -> dict[str, int]:
 
 
 def _growth(as_json: bool) -> None:
-    from symbody.verbs.growth import PUBLISHED, fit_growth, formula
+    from symbody.verbs.smallest.growth import PUBLISHED, fit_growth, formula
 
     fits: dict[str, Any] = {name: fit_growth(name) for name in ("newton_euler", "base")}
     if as_json:

@@ -22,7 +22,7 @@ from symbody.errors import ModelError
 
 if TYPE_CHECKING:
     from symbody.codegen.target_row import Source, Target
-    from symbody.model.mechanism import Mechanism
+    from symbody.model.record.mechanism import Mechanism
     from symbody.system.system import System
 
 STATES = 5  # closed states at which a program for closed loops is compared with plain Newton-Euler
@@ -81,7 +81,7 @@ def emit(
 
 def _files(row: Target, source: Source, certificate: str | None) -> dict[str, str]:
     """Files of the target; a certificate that they cannot carry stands beside them."""
-    from symbody.codegen.c_text import identifier
+    from symbody.codegen.c.text import identifier
 
     assert row.emit is not None
     if certificate is None:
@@ -94,8 +94,8 @@ def _files(row: Target, source: Source, certificate: str | None) -> dict[str, st
 def _certificate(mechanism: Mechanism, name: str, system: System, partition: Any) -> str:
     """The model's certificate, and how far this very program is from plain Newton-Euler."""
     from symbody.system.save import fingerprint
-    from symbody.verbs.check import check_against_newton_euler
-    from symbody.verbs.verify import verify
+    from symbody.verbs.certify.verify import verify
+    from symbody.verbs.smallest.check_program import check_against_newton_euler
 
     certificate = verify(mechanism, partition=partition)
     if not certificate.passed:
@@ -113,8 +113,8 @@ def _from_plain(mechanism: Mechanism, name: str, system: System, partition: Any)
     """Largest relative difference to Newton-Euler at closed states."""
     import numpy as np
 
-    from symbody.verbs.verify import difference
-    from symbody.verbs.verify_loops import ClosedStates
+    from symbody.verbs.certify.loops import ClosedStates
+    from symbody.verbs.certify.verify import difference
 
     point = ClosedStates(mechanism, STATES, partition=partition)
     reference = generate(mechanism, name, "newton_euler", partition)

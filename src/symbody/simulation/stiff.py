@@ -14,7 +14,7 @@ from symbody.simulation.driver import Leg
 from symbody.simulation.field import Field
 from symbody.simulation.locate import Crossing, crossed, locate, locate_each, width
 from symbody.simulation.lookout import Lookout
-from symbody.simulation.outcome import Outcome
+from symbody.trajectory.outcome import Outcome
 
 # name -> (class of scipy.integrate, whether it takes a Jacobian, whether it forgets all but the last state)
 METHODS = {

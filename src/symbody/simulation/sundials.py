@@ -16,8 +16,8 @@ from symbody.simulation.driver import Leg
 from symbody.simulation.field import Field, SignalValues
 from symbody.simulation.locate import EPS, Crossing, Path, crossed, locate_each
 from symbody.simulation.lookout import Lookout
-from symbody.simulation.outcome import Outcome
 from symbody.system.system import System, node_array
+from symbody.trajectory.outcome import Outcome
 
 METHODS = {"cvode_bdf": "BDF", "cvode_adams": "Adams"}
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from symbody.derived.kernels import kernel_of
 from symbody.errors import ModelError, SymbodyError
-from symbody.model.coordinates import checked
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.coordinates import checked
+from symbody.model.record.mechanism import Mechanism
 from symbody.reference.joints import Z, kinds_of
-from symbody.verbs.certificate import Certificate, Check, difference
+from symbody.verbs.certify.certificate import Certificate, Check, difference
 from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics
 
 AGREE = 1e-9
