@@ -58,6 +58,7 @@ FORMULATIONS = ("auto", "reduced", "augmented")
 OPTIONS = ("preset", "formulation", "partition", "lam", "alpha", "beta")
 SEARCHES = ("budget", "progress")  # options of "auto" besides
 COUNTED, FINALISTS = 6, 3  # candidates that are rewritten for counting, and by the preset
+COUNTED_OF_MANY = 2  # the former, of "auto" for a tree of more than MANY_LINKS; else the smallest as written is taken
 LONG_COUNTED, LONG_FINALISTS = 24, 6  # the same of budget="long"
 ENOUGH, TRIALS = 2, 8  # random states at which a program must agree with another one, and how many are tried
 STEP = 1e-7  # relative change of all inputs that measures how sensitive a program's values are
@@ -184,7 +185,7 @@ def _reduced(problem: ClosedProblem, quantity: str, formalism: str, options: dic
             ranks[candidate] = cost(closure.plan(outputs(candidate), "none", candidate.direct).nodes).rank
         return ranks[candidate]
 
-    counted, finalists = _numbers(len(problem.tree.links), budget)
+    counted, finalists = _numbers(len(problem.tree.links), budget, auto)
     if len(candidates) > counted:
         if budget == "quick" and not small:
             candidates = _one_by_one(candidates, written)
@@ -233,14 +234,15 @@ def _one_by_one(candidates: Sequence[Candidate], rank: Callable[[Candidate], Ran
     return list(met)
 
 
-def _numbers(links: int, budget: str | int) -> tuple[int, int]:
+def _numbers(links: int, budget: str | int, auto: bool) -> tuple[int, int]:
     """How many candidates are rewritten for counting, and how many of them by the preset."""
     if isinstance(budget, int):
         return budget, FINALISTS
     if budget == "long":
         return LONG_COUNTED, LONG_FINALISTS
-    # of many Links the one that is the smallest as written: rewriting has not changed the order where it was looked at
-    return (COUNTED, FINALISTS) if links <= MANY_LINKS else (1, 1)
+    if links <= MANY_LINKS:
+        return COUNTED, FINALISTS
+    return (1 if links > FEW_LINKS or not auto else COUNTED_OF_MANY), 1
 
 
 def _key(problem: ClosedProblem, closure: Closure, quantity: str, lam: bool) -> str:
