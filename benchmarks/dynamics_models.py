@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from symbody.model.builder import Builder
+from symbody.model.build.builder import Builder
 from symbody.model.load import load
-from symbody.model.mechanism import WORLD, Mechanism
-from symbody.model.numbers import numbers_of
+from symbody.model.record.mechanism import WORLD, Mechanism
+from symbody.model.record.numbers import numbers_of
 
 INPUTS = {"inverse": ("q", "qd", "qdd"), "forward": ("q", "qd", "tau"), "semi_explicit": ("q", "qd")}
 

@@ -18,15 +18,15 @@ import symbody as sb
 from benchmarks.record import Claim, Options, Section
 from symbody.errors import ModelError, SolveError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.assembly import closed_samples
-from symbody.loops.constraints import Constraints, constraints
-from symbody.loops.counted import counted_operations, plain_equations
-from symbody.loops.cutting import recut
-from symbody.loops.joint_graph import joint_graph, spanning
-from symbody.loops.opened import Opened
-from symbody.loops.partition import CONDITION, Partition, choose_partition
-from symbody.loops.redundancy import velocity_names
-from symbody.model.mechanism import Mechanism
+from symbody.loops.closing.assembly import closed_samples
+from symbody.loops.cutting.cutting import recut
+from symbody.loops.cutting.joint_graph import joint_graph, spanning
+from symbody.loops.equations.tree_equations import Opened
+from symbody.loops.partition.counted import counted_operations, plain_equations
+from symbody.loops.partition.partition import CONDITION, Partition, choose_partition
+from symbody.loops.rows.constraints import Constraints, constraints
+from symbody.model.record.coordinates import velocity_labels
+from symbody.model.record.mechanism import Mechanism
 
 GIVEN = ("four_bar", "three_rrr_1", "three_rrr_2", "three_rrr_3", "three_rrr_4", "three_loops")
 RECUT = ("four_bar", "three_rrr_1", "three_rrr_2", "three_rrr_4")
@@ -49,7 +49,7 @@ class Modelling:
     @property
     def columns(self) -> list[str]:
         """Velocities in loops."""
-        names = velocity_names(self.found)
+        names = velocity_labels(self.found.tree.mechanism)
         return [names[k] for k in np.flatnonzero(self.found.pattern.any(axis=0))]
 
     @property

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.dynamics_models import Body, Robot, robot
-from symbody.model.builder import Builder
+from symbody.model.build.builder import Builder
 from symbody.model.load import load
-from symbody.model.mechanism import WORLD, Mechanism
+from symbody.model.record.mechanism import WORLD, Mechanism
 
 ROD_LENGTH, ROD_MASS, ROD_RADIUS = 0.3, 1.0, 0.01  # m, kg, m
 GRAVITY = np.array([0.0, 0.0, -9.81])  # m/s^2

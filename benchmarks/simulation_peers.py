@@ -23,8 +23,8 @@ from benchmarks.dynamics_peers import (
     pinocchio_native,
 )
 from benchmarks.timing import TooSlow
-from symbody.codegen.march import March, Signals
-from symbody.model.mechanism import Mechanism
+from symbody.march.march import March, Signals
+from symbody.model.record.mechanism import Mechanism
 from symbody.simulation.field import Field
 from symbody.simulation.mechanism_flow import mechanism_flow
 from symbody.simulation.native import drift_of, kernels

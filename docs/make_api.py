@@ -20,8 +20,8 @@ ANALYSE = "symbody.analyse"
 # title, what it is for, names
 GROUPS: list[tuple[str, str, list[str]]] = [
     ("Describe", "A model from a file, from a name, or piece by piece.", [
-        "sb.load", "sb.save", "sb.Mechanism", "symbody.model.builder.Builder", "symbody.model.yaml_writer.write",
-        "symbody.model.urdf_writer.write",
+        "sb.load", "sb.save", "sb.Mechanism", "symbody.model.build.builder.Builder",
+        "symbody.model.files.yaml_writer.write", "symbody.model.files.urdf_writer.write",
     ]),
     ("Equations", "Verbs that take a Mechanism and give an optimised System.", [
         "sb.inverse_dynamics", "sb.semi_explicit", "sb.forward_dynamics", "sb.kinematics", "sb.energy", "sb.reactions",
@@ -30,7 +30,7 @@ GROUPS: list[tuple[str, str, list[str]]] = [
     ]),
     ("Trust", "Programs against a reference written apart; energy, power, closed loops.", ["sb.verify"]),
     ("Systems and Kernels", "From expressions with names to programs that run.", [
-        "sb.System", "symbody.codegen.passport.Kernel", "symbody.codegen.callable.NativeKernel",
+        "sb.System", "symbody.codegen.kernel.passport.Kernel", "symbody.codegen.kernel.native_kernel.NativeKernel",
         "symbody.lower.count.Counts",
     ]),
     ("Motion", "See [simulation.md](simulation.md).", ["sb.simulate", "sb.resume", "sb.When", "sb.Trajectory"]),

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import symbody as sb
-from symbody.model.show import body_poses
+from symbody.drawing.show import body_poses
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "pictures"

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 import symbody as sb
-from symbody.model.show import tree_text
+from symbody.model.record.tree_text import tree_text
 
 BATCH = 100_000
 FOLDER = Path("demo_out")

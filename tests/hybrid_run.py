@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from symbody.simulation.happenings import Happenings
-from symbody.simulation.outcome import Outcome
+from symbody.trajectory.outcome import Outcome
 
 
 @dataclass(frozen=True, eq=False)

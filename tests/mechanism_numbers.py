@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 import symbody as sb
-from symbody.model.coordinates import has_coordinates
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import WORLD, Mechanism
+from symbody.model.record.coordinates import has_coordinates
+from symbody.model.record.joints import KINDS
+from symbody.model.record.mechanism import WORLD, Mechanism
 
 AXES = {"x": np.array([1.0, 0, 0]), "y": np.array([0, 1.0, 0]), "z": np.array([0, 0, 1.0])}
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from symbody.model.mechanism import WORLD, Mechanism
-from symbody.model.numbers import numbers_of
+from symbody.model.record.mechanism import WORLD, Mechanism
+from symbody.model.record.numbers import numbers_of
 
 
 def to_pinocchio(mechanism: Mechanism) -> Any:

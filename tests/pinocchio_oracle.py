@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.joints import KINDS
+from symbody.model.record.mechanism import Mechanism
 
 pin = pytest.importorskip("pinocchio")
 

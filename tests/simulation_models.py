@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
 
 
 def chain(n: int, length: float = 1.0, mass: float = 1.0) -> Mechanism:

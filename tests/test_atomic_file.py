@@ -17,7 +17,7 @@ import pytest
 import symbody as sb
 from symbody.atomic_file import SUFFIX, open_part, remove_abandoned, write_whole
 from symbody.errors import FormatError
-from symbody.model import urdf_writer, yaml_writer
+from symbody.model.files import urdf_writer, yaml_writer
 
 MECH = sb.load("pendulum2")
 

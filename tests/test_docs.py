@@ -11,7 +11,7 @@ import pytest
 
 from pages import ROOT, blocks, run_page
 from symbody.simulation.makers import METHODS
-from symbody.simulation.outcome import Outcome
+from symbody.trajectory.outcome import Outcome
 
 DOCS = ROOT / "docs"
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))

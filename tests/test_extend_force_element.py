@@ -22,9 +22,9 @@ from symbody.extend import (
     remove_force_element,
 )
 from symbody.library.scalar import select, tanh
-from symbody.model.mechanism import Mechanism
-from symbody.model.yaml_file import read_text
-from symbody.model.yaml_writer import to_yaml
+from symbody.model.files.yaml_file import read_text
+from symbody.model.files.yaml_writer import to_yaml
+from symbody.model.record.mechanism import Mechanism
 from work_between_events import work
 
 # -- the rows

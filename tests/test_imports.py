@@ -18,7 +18,7 @@ PACKAGE = ROOT / "src" / "symbody"
 # A folder imports from lines above its own, never from below, and not from neighbours on the same line.
 LAYERS = (
     ("errors",),
-    ("atomic_file", "regular_file"),
+    ("atomic_file", "regular_file", "later"),
     ("expr",),
     ("rewrite", "spatial", "system", "library"),
     ("model",),
@@ -26,6 +26,7 @@ LAYERS = (
     ("loops", "proof"),
     ("lower",),
     ("codegen", "interop"),
+    ("march", "trajectory", "drawing"),
     ("derived",),
     ("verbs",),
     ("simulation",),
@@ -99,7 +100,7 @@ def source_files() -> list[Path]:
 
 
 # the reference judges what is made from a Mechanism: of the folders above it, it may read these modules alone
-READ_BY_REFERENCE = ("symbody.errors.", "symbody.expr.", "symbody.model.mechanism.", "symbody.reference.")
+READ_BY_REFERENCE = ("symbody.errors.", "symbody.expr.", "symbody.model.record.mechanism.", "symbody.reference.")
 
 
 def test_the_reference_imports_nothing_that_it_judges():

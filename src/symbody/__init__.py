@@ -53,37 +53,37 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from symbody.analyse.along import inverse_along
-    from symbody.analyse.equilibrium import equilibrium
-    from symbody.analyse.inverse_kinematics import inverse_kinematics
-    from symbody.analyse.linearize import linearize
-    from symbody.analyse.modes import modes
-    from symbody.analyse.sensitivity import sensitivity
-    from symbody.analyse.trim import trim
-    from symbody.codegen.grouped import GroupedKernel
-    from symbody.codegen.passport import Kernel
+    from symbody.analyse.linear.linearize import linearize
+    from symbody.analyse.modal.modes import modes
+    from symbody.analyse.motion.inverse_along import inverse_along
+    from symbody.analyse.motion.inverse_kinematics import inverse_kinematics
+    from symbody.analyse.motion.sensitivity import sensitivity
+    from symbody.analyse.steady.equilibrium import equilibrium
+    from symbody.analyse.steady.trim import trim
+    from symbody.codegen.kernel.grouped import GroupedKernel
+    from symbody.codegen.kernel.passport import Kernel
     from symbody.expr.define import define
     from symbody.expr.parse import parse
-    from symbody.loops.cutting import recut
+    from symbody.loops.cutting.cutting import recut
     from symbody.lower.count import Counts
     from symbody.model.load import load, save
-    from symbody.model.mechanism import Mechanism
+    from symbody.model.record.mechanism import Mechanism
     from symbody.report.report import write_report
     from symbody.rewrite.mask import mask, unmask
     from symbody.rewrite.runner import Report
     from symbody.simulation.events import When
     from symbody.simulation.simulate import resume, simulate
-    from symbody.simulation.trajectory import Trajectory
+    from symbody.trajectory.trajectory import Trajectory
     from symbody.verbs.assembly import assemble
+    from symbody.verbs.certify.verify import verify
+    from symbody.verbs.closed_dynamics import closure
     from symbody.verbs.driven_efforts import driven_efforts
     from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
     from symbody.verbs.energy import energy
     from symbody.verbs.kinematics import kinematics
-    from symbody.verbs.loops import closure
     from symbody.verbs.parameters import base_parameters, regressor
     from symbody.verbs.partition import partition
     from symbody.verbs.reactions import reactions
-    from symbody.verbs.verify import verify
 
 __version__ = "0.1.0"
 
@@ -91,7 +91,7 @@ __version__ = "0.1.0"
 _LATER = {
     "load": "symbody.model.load",
     "save": "symbody.model.load",
-    "Mechanism": "symbody.model.mechanism",
+    "Mechanism": "symbody.model.record.mechanism",
     "inverse_dynamics": "symbody.verbs.dynamics",
     "semi_explicit": "symbody.verbs.dynamics",
     "forward_dynamics": "symbody.verbs.dynamics",
@@ -101,22 +101,22 @@ _LATER = {
     "driven_efforts": "symbody.verbs.driven_efforts",
     "regressor": "symbody.verbs.parameters",
     "base_parameters": "symbody.verbs.parameters",
-    "verify": "symbody.verbs.verify",
-    "closure": "symbody.verbs.loops",
+    "verify": "symbody.verbs.certify.verify",
+    "closure": "symbody.verbs.closed_dynamics",
     "partition": "symbody.verbs.partition",
     "simulate": "symbody.simulation.simulate",
     "resume": "symbody.simulation.simulate",
     "When": "symbody.simulation.events",
-    "Trajectory": "symbody.simulation.trajectory",
-    "linearize": "symbody.analyse.linearize",
-    "equilibrium": "symbody.analyse.equilibrium",
-    "trim": "symbody.analyse.trim",
-    "inverse_along": "symbody.analyse.along",
-    "inverse_kinematics": "symbody.analyse.inverse_kinematics",
-    "sensitivity": "symbody.analyse.sensitivity",
+    "Trajectory": "symbody.trajectory.trajectory",
+    "linearize": "symbody.analyse.linear.linearize",
+    "equilibrium": "symbody.analyse.steady.equilibrium",
+    "trim": "symbody.analyse.steady.trim",
+    "inverse_along": "symbody.analyse.motion.inverse_along",
+    "inverse_kinematics": "symbody.analyse.motion.inverse_kinematics",
+    "sensitivity": "symbody.analyse.motion.sensitivity",
     "assemble": "symbody.verbs.assembly",
-    "recut": "symbody.loops.cutting",
-    "modes": "symbody.analyse.modes",
+    "recut": "symbody.loops.cutting.cutting",
+    "modes": "symbody.analyse.modal.modes",
     "write_report": "symbody.report.report",
     "define": "symbody.expr.define",
     "parse": "symbody.expr.parse",

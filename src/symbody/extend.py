@@ -30,13 +30,13 @@ from symbody.rewrite.runner import Pass
 
 if TYPE_CHECKING:
     from symbody.cli.app import Command
-    from symbody.codegen.methods import RungeKutta, Splitting
-    from symbody.codegen.passport import Kernel
+    from symbody.codegen.kernel.passport import Kernel
     from symbody.codegen.target_row import Source, Target
     from symbody.library.force_element import Account, Effect, Event, Field, ForceElement, Mode, Place, State
-    from symbody.model.joints import Kind
+    from symbody.march.methods import RungeKutta, Splitting
     from symbody.model.load import Format
-    from symbody.model.motions import Motion, Setting
+    from symbody.model.record.joints import Kind
+    from symbody.model.record.motions import Motion, Setting
     from symbody.simulation.implicit import Diagonal
     from symbody.simulation.makers import Method, Setup
 
@@ -56,15 +56,15 @@ _LATER = {
     "Command": "symbody.cli.app",
     "Diagonal": "symbody.simulation.implicit",
     "Format": "symbody.model.load",
-    "Kind": "symbody.model.joints",
-    "Motion": "symbody.model.motions",
-    "Setting": "symbody.model.motions",
-    "Kernel": "symbody.codegen.passport",
+    "Kind": "symbody.model.record.joints",
+    "Motion": "symbody.model.record.motions",
+    "Setting": "symbody.model.record.motions",
+    "Kernel": "symbody.codegen.kernel.passport",
     "Method": "symbody.simulation.makers",
-    "RungeKutta": "symbody.codegen.methods",
+    "RungeKutta": "symbody.march.methods",
     "Setup": "symbody.simulation.makers",
     "Source": "symbody.codegen.target_row",
-    "Splitting": "symbody.codegen.methods",
+    "Splitting": "symbody.march.methods",
     "Target": "symbody.codegen.target_row",
     **dict.fromkeys(
         ("Account", "Effect", "Event", "Field", "ForceElement", "Mode", "Place", "State"),
@@ -261,41 +261,41 @@ def add_motion(row: Motion) -> Motion:
 
     Its twist is compared with the derivative of its pose first.
     """
-    from symbody.model.motions import add_motion as add
+    from symbody.model.record.motion_check import add_motion as add
 
     return add(row)
 
 
 def remove_motion(name: str) -> None:
     """Take an added motion away."""
-    from symbody.model.motions import remove_motion as remove
+    from symbody.model.record.motion_check import remove_motion as remove
 
     remove(name)
 
 
 def motions() -> dict[str, Motion]:
     """All rows by name, symbody's own first."""
-    from symbody.model.motions import MOTIONS
+    from symbody.model.record.motions import MOTIONS
 
     return dict(MOTIONS)
 
 
 def add_joint_kind(name: str, text: str, *motions: tuple[Motion | str, str]) -> Kind:
     """Enter a kind of joint: a chain of elementary motions, each with its axis (u: the joint's own, x, y, z, or "")."""
-    from symbody.model.joints import add_joint_kind as add
+    from symbody.model.record.joints import add_joint_kind as add
 
     return add(name, text, *motions)
 
 
 def remove_joint_kind(name: str) -> None:
     """Take an added kind away."""
-    from symbody.model.joints import remove_joint_kind as remove
+    from symbody.model.record.joints import remove_joint_kind as remove
 
     remove(name)
 
 
 def joint_kinds() -> dict[str, Kind]:
     """All rows by name, symbody's own first."""
-    from symbody.model.joints import KINDS
+    from symbody.model.record.joints import KINDS
 
     return dict(KINDS)

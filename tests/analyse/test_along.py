@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.analyse.along import inverse_along
-from symbody.analyse.point_to_point import limits, point_to_point, through
+from symbody.analyse.motion.inverse_along import inverse_along
+from symbody.analyse.motion.point_to_point import limits, point_to_point, through
 from symbody.errors import SymbodyError
 from symbody.simulation.simulate import simulate
 

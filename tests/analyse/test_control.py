@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import block_diag
 
 import symbody as sb
-from symbody.analyse.controllability import (
+from symbody.analyse.control.controllability import (
     controllability,
     controllability_matrix,
     gramian,
@@ -13,11 +13,11 @@ from symbody.analyse.controllability import (
     observability,
     observability_matrix,
 )
-from symbody.analyse.discretize import discretize
-from symbody.analyse.frequency import frequency_response
-from symbody.analyse.linearize import linearize
-from symbody.analyse.placement import lqr, place
-from symbody.analyse.state_space import StateSpace
+from symbody.analyse.control.discretize import discretize
+from symbody.analyse.control.frequency import frequency_response
+from symbody.analyse.control.placement import lqr, place
+from symbody.analyse.linear.linearize import linearize
+from symbody.analyse.linear.state_space import StateSpace
 from symbody.errors import ModelError, ShapeError
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.analyse.discretize import discretize
-from symbody.analyse.frequency import frequency_response
-from symbody.analyse.linearize import linearize
-from symbody.analyse.time_response import step_response, time_response
-from symbody.analyse.transfer import transfer
+from symbody.analyse.control.discretize import discretize
+from symbody.analyse.control.frequency import frequency_response
+from symbody.analyse.control.time_response import step_response, time_response
+from symbody.analyse.control.transfer import transfer
+from symbody.analyse.linear.linearize import linearize
 from symbody.errors import DefinitionError
 
 M, D, K = 2.0, 3.0, 50.0

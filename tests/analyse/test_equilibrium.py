@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import brentq, minimize
 
 import symbody as sb
-from symbody.analyse.equilibrium import equilibrium
-from symbody.analyse.linearize import linearize
-from symbody.analyse.steady import Solved
+from symbody.analyse.linear.linearize import linearize
+from symbody.analyse.steady.equilibrium import equilibrium
+from symbody.analyse.steady.steady_solver import Solved
 from symbody.cli.new import starter
 from symbody.errors import SymbodyError
 

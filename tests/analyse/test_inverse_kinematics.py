@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.analyse.ik_problem import rotation_vector
-from symbody.analyse.inverse_kinematics import inverse_kinematics, inverse_kinematics_along
+from symbody.analyse.motion.ik_problem import rotation_vector
+from symbody.analyse.motion.inverse_kinematics import inverse_kinematics, inverse_kinematics_along
 from symbody.errors import SymbodyError
 
 

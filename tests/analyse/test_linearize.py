@@ -6,16 +6,16 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
 import symbody as sb
-from symbody.analyse.linear_system import linear_system
-from symbody.analyse.linearize import Linearizer, linearize
-from symbody.analyse.reduction import LinearClosure, constrained, partition
+from symbody.analyse.linear.linear_system import linear_system
+from symbody.analyse.linear.linearize import Linearizer, linearize
+from symbody.analyse.linear.reduction import LinearClosure, constrained, partition
 from symbody.errors import ModelError, NameLookupError, ShapeError
 from symbody.expr.arrays import matmul
 from symbody.formalisms.kinematics import kinematic_map
 from symbody.formalisms.tree import build_tree
-from symbody.model.coordinates import retract, transport, velocity_labels
 from symbody.model.load import bundled_names
-from symbody.verbs.states import States
+from symbody.model.record.coordinates import retract, transport, velocity_labels
+from symbody.verbs.certify.states import States
 
 STEP = 1e-30  # of complex steps
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.model.coordinates import velocity_labels
+from symbody.model.record.coordinates import velocity_labels
 
 QUICK = ["three_rrr_1", "three_rrr_2", "three_rrr_3", "three_rrr_3_centre", "three_rrr_4", "bricard"]
 SLOW = [pytest.param(n, marks=pytest.mark.slow) for n in ("andrews_squeezer", "multi_link_suspension", "bogie", "car")]

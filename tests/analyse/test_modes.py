@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.analyse.linearize import linearize
-from symbody.analyse.mode_motion import mode_trajectory
-from symbody.analyse.modes import modes
+from symbody.analyse.linear.linearize import linearize
+from symbody.analyse.modal.mode_motion import mode_trajectory
+from symbody.analyse.modal.modes import modes
 from symbody.errors import ModelError
 
 

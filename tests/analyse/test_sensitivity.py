@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import symbody as sb
-from symbody.analyse.sensitivity import sensitivity, sensitivity_flow, sensitivity_start
+from symbody.analyse.motion.sensitivity import sensitivity, sensitivity_flow, sensitivity_start
 from symbody.errors import NameLookupError
 from symbody.simulation.flow import system_flow
 from symbody.simulation.mechanism_flow import mechanism_flow

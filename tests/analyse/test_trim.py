@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.analyse.equilibrium import equilibrium
-from symbody.analyse.steady import Solved
-from symbody.analyse.trim import trim
+from symbody.analyse.steady.equilibrium import equilibrium
+from symbody.analyse.steady.steady_solver import Solved
+from symbody.analyse.steady.trim import trim
 from symbody.errors import SymbodyError
 
 G = 9.81

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from symbody.verbs.growth import PUBLISHED
+from symbody.verbs.smallest.growth import PUBLISHED
 
 ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "src")}
 
@@ -60,6 +60,18 @@ def test_count_prints_a_row_for_each_quantity_and_formalism(call):
     table = call("count", "pendulum2", "-q", "inverse", "-f", "base")
     assert table.exit_code == 0
     assert "inverse" in table.stdout
+
+
+def test_count_searches_longer_on_request_and_uses_what_it_kept(call, tmp_path, monkeypatch):
+    monkeypatch.setenv("SYMBODY_CACHE", str(tmp_path))
+    asked = ("count", "pendulum2", "-q", "inverse", "-f", "auto", "--json", "--budget")
+    missing = call(*asked, "stored")
+    assert missing.exit_code == 1
+    assert "no long search for inverse dynamics of pendulum2" in missing.stderr
+    (found,) = json.loads(call(*asked, "6").stdout)["counts"]
+    (kept,) = json.loads(call(*asked, "stored").stdout)["counts"]
+    assert kept == found
+    assert "Did you mean 'quick'?" in call(*asked, "quik").stderr
 
 
 def test_verify_certifies_and_says_so(call):

@@ -6,7 +6,7 @@ import pytest
 
 from symbody.cli.schema import FOLDER, names
 from symbody.model.load import bundled_names
-from symbody.simulation.outcome import Outcome
+from symbody.trajectory.outcome import Outcome
 
 jsonschema = pytest.importorskip("jsonschema")
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from symbody.simulation.outcome import Outcome
-from symbody.simulation.trajectory_files import load_trajectory
+from symbody.trajectory.files import load_trajectory
+from symbody.trajectory.outcome import Outcome
 
 SOURCES = str(Path(__file__).resolve().parents[2] / "src")
 ENV = {**os.environ, "PYTHONPATH": SOURCES}

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.march_control import BACK, GROW, ROUNDING, SAFETY, SHRINK, SMALLEST_MEMORY, exponents
-from symbody.codegen.march_job import FAILED, GUARD, INSIDE, NOT_FINITE, REACHED, TOO_MANY, TOO_SMALL
-from symbody.codegen.march_ports import Ports
-from symbody.codegen.march_run import LogStep, Signals
-from symbody.codegen.march_splitting import DRIFTS
-from symbody.codegen.methods import Method, RungeKutta, Splitting
+from symbody.march.ir.splitting import DRIFTS
+from symbody.march.job import FAILED, GUARD, INSIDE, NOT_FINITE, REACHED, TOO_MANY, TOO_SMALL
+from symbody.march.methods import Method, RungeKutta, Splitting
+from symbody.march.ports import Ports
+from symbody.march.run import LogStep, Signals
+from symbody.march.step_control import BACK, GROW, ROUNDING, SAFETY, SHRINK, SMALLEST_MEMORY, exponents
 
 
 class Member:

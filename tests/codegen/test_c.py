@@ -24,9 +24,9 @@ from programs import (
     setup_root,
     square_root,
 )
-from symbody.codegen.c import emit_c
-from symbody.codegen.c_build import CKernel, build_c, find_compiler
-from symbody.codegen.c_text import literal
+from symbody.codegen.c.build import CKernel, build_c, find_compiler
+from symbody.codegen.c.source import emit_c
+from symbody.codegen.c.text import literal
 from symbody.errors import CompileError, DefinitionError, ShapeError, SolveError
 from symbody.expr.external import External
 from symbody.lower.count import count_program
@@ -238,7 +238,7 @@ def test_an_error_in_an_external_function_comes_back() -> None:
 
 def test_the_text_is_the_same_in_any_process() -> None:
     code = (
-        "from programs import random_program; from symbody.codegen.c import emit_c; import hashlib\n"
+        "from programs import random_program; from symbody.codegen.c.source import emit_c; import hashlib\n"
         "text = ''.join(emit_c(random_program(7, 200), chunk=50, reuse_names=True).values())\n"
         "print(hashlib.sha256(text.encode()).hexdigest())"
     )

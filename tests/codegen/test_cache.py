@@ -14,8 +14,8 @@ import pytest
 
 from programs import CUBIC, Builder, pendulum, random_inputs, random_program
 from symbody.atomic_file import SUFFIX
-from symbody.codegen import cache, secret
-from symbody.codegen.kernel import compile_program
+from symbody.codegen.kernel import cache, secret
+from symbody.codegen.kernel.compile_program import compile_program
 from symbody.errors import NameLookupError
 from symbody.lower.program import Program
 

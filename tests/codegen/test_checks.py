@@ -12,8 +12,8 @@ import pytest
 
 import symbody as sb
 from codegen.test_c import build, sections, total
-from symbody.codegen.c import emit_c
-from symbody.codegen.kernel import compile_program
+from symbody.codegen.c.source import emit_c
+from symbody.codegen.kernel.compile_program import compile_program
 from symbody.errors import SolveError
 from symbody.expr.derivative import gradient, jacobian
 from symbody.expr.evaluate import evaluate

@@ -18,13 +18,13 @@ from scipy.integrate import solve_ivp
 
 import symbody as sb
 from codegen.plain_march import PlainMarch
-from symbody.codegen.march import March, Run, Signals
-from symbody.codegen.march_run import LogStep
-from symbody.codegen.methods import METHODS, RungeKutta, Splitting
 from symbody.errors import NameLookupError, ShapeError
 from symbody.expr.external import External
 from symbody.expr.functions import extern
 from symbody.expr.implicit import solve
+from symbody.march.march import March, Run, Signals
+from symbody.march.methods import METHODS, RungeKutta, Splitting
+from symbody.march.run import LogStep
 
 EXPLICIT = [n for n, m in METHODS.items() if isinstance(m, RungeKutta)]
 ADAPTIVE = [n for n, m in METHODS.items() if isinstance(m, RungeKutta) and m.error]

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from programs import CUBIC, Builder, arcsine, nested_roots, pendulum, random_inputs, random_program, square_root
-from symbody.codegen import partition
-from symbody.codegen.callable import NativeKernel as Kernel
-from symbody.codegen.kernel import compile_program
+from symbody.codegen.kernel.compile_program import compile_program
+from symbody.codegen.kernel.native_kernel import NativeKernel as Kernel
+from symbody.codegen.llvm import chunks as partition
 from symbody.errors import CompileError, NameLookupError, ShapeError, SolveError
 from symbody.expr.external import External, Piecewise
 from symbody.expr.function_row import FUNCTIONS
@@ -88,7 +88,7 @@ def test_chunk_size_does_not_change_a_bit(size: int, monkeypatch: pytest.MonkeyP
 
 
 def test_many_modules_run_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    from symbody.codegen import llvm_ir
+    from symbody.codegen.llvm import modules as llvm_ir
 
     program = random_program(55, size=400, blocks=2)
     x = random_inputs(program, 5, (9,))
@@ -165,7 +165,7 @@ def test_fused_operations_round_once_and_products_are_never_contracted() -> None
 
 
 def test_a_machine_without_fused_operations_computes_the_same_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    from symbody.codegen import kernel as module
+    from symbody.codegen.kernel import compile_program as module
 
     program = fuse_multiply_add(random_program(21, size=60, functions=False, tables=False))
     assert "fma" in program.ops
@@ -491,7 +491,7 @@ def test_native_time_is_positive_and_leaves_results_alone(pend: Kernel) -> None:
 
 
 def test_the_text_can_be_read() -> None:
-    from symbody.codegen.llvm_ir import emit_text
+    from symbody.codegen.llvm.modules import emit_text
 
     text = emit_text(pendulum(), lanes=4)
     assert "define void @sb_main" in text
@@ -502,7 +502,7 @@ def test_the_text_can_be_read() -> None:
 
 
 def test_large_programs_answer_from_the_quick_tier_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    from symbody.codegen import kernel as module
+    from symbody.codegen.kernel import compile_program as module
 
     program = random_program(77, size=600, blocks=2)
     x = random_inputs(program, 0, (11,))
@@ -521,7 +521,7 @@ def test_large_programs_answer_from_the_quick_tier_first(monkeypatch: pytest.Mon
 def test_background_compilation_does_not_keep_the_interpreter_from_ending() -> None:
     script = (
         "import sys; sys.path[:0] = sys.argv[1:]\n"
-        "import symbody.codegen.kernel as k\n"
+        "import symbody.codegen.kernel.compile_program as k\n"
         "from programs import random_program\n"
         "k.AUTO_QUICK = 10; k.PARALLEL = 10\n"
         "print(k.compile_program(random_program(1, size=3000), cache=False).tier)\n"

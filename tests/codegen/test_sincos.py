@@ -8,8 +8,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from symbody.codegen.callable import NativeKernel as Kernel
-from symbody.codegen.kernel import compile_program
+from symbody.codegen.kernel.compile_program import compile_program
+from symbody.codegen.kernel.native_kernel import NativeKernel as Kernel
 from symbody.lower.program import OutputPort, Port, Program
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import symbody as sb
-from symbody.codegen.c import emit_c
+from symbody.codegen.c.source import emit_c
 from symbody.expr.derivative import gradient, jacobian
 from symbody.expr.evaluate import evaluate, transplant
 from symbody.expr.latex import to_latex

@@ -205,7 +205,7 @@ def test_code_on_disk_is_not_mistaken_for_another_function_of_the_same_name():
 
 def test_code_that_a_python_function_wrote_is_not_kept_on_disk(gd, cbrt, tmp_path, monkeypatch):
     """Nothing in a file could tell which function of that name it was."""
-    monkeypatch.setattr("symbody.codegen.cache.directory", lambda: tmp_path)
+    monkeypatch.setattr("symbody.codegen.kernel.cache.directory", lambda: tmp_path)
     x = sb.symbol("x")
     sb.System("written", inputs={"x": x}, outputs={"y": gd(x)}).compile(wait=True)
     assert not list(tmp_path.iterdir())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.model.joints import KINDS, coordinate_names
+from symbody.model.record.joints import KINDS, coordinate_names
 
 NAMES = list(KINDS)
 

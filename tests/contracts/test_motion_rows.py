@@ -13,8 +13,8 @@ import pytest
 from scipy.linalg import expm
 
 from symbody.errors import DefinitionError
-from symbody.model.motion_check import check_motion
-from symbody.model.motions import MOTIONS, Motion, Setting
+from symbody.model.record.motion_check import check_motion
+from symbody.model.record.motions import MOTIONS, Motion, Setting
 from symbody.spatial.scalar import atan, cos, sin, sqrt
 
 

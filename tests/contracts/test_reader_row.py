@@ -138,11 +138,11 @@ def test_a_reader_is_one_row(added, tmp_path):
 
 def test_rows_that_are_wrong_are_refused(added):
     with pytest.raises(DefinitionError, match="'urdf' has"):
-        added(Format("other", "", (".urdf",), "symbody.model.urdf"))
+        added(Format("other", "", (".urdf",), "symbody.model.files.urdf"))
     with pytest.raises(DefinitionError, match="such as"):
-        added(Format("other", "", ("urdf2",), "symbody.model.urdf"))
+        added(Format("other", "", ("urdf2",), "symbody.model.files.urdf"))
     with pytest.raises(DefinitionError, match="'urdf' already"):
-        added(Format("urdf", "", (".urdf2",), "symbody.model.urdf"))
+        added(Format("urdf", "", (".urdf2",), "symbody.model.files.urdf"))
     added(Format("nothing", "", (".nothing",), lambda path: None))
     with pytest.raises(ModelError, match="there is no file"):
         sb.load("a.nothing")

@@ -7,7 +7,7 @@ import pytest
 
 import symbody as sb
 from symbody.codegen.compile import emit_files
-from symbody.codegen.passport import Kernel, results_by_name
+from symbody.codegen.kernel.passport import Kernel, results_by_name
 from symbody.codegen.targets import TARGETS
 from symbody.errors import NameLookupError, ShapeError, SolveError
 from symbody.lower.lowering import lower

@@ -26,10 +26,10 @@ from symbody.derived.derived import derived_of
 from symbody.derived.kernels import kernel_of
 from symbody.derived.memory import Memory, memory_of
 from symbody.formalisms.tree import build_tree
-from symbody.loops.branches import branch_of
-from symbody.loops.constraints import constraints
-from symbody.loops.counted import cheapest_partition
-from symbody.loops.partition import choose_partition
+from symbody.loops.partition.branches import branch_of
+from symbody.loops.partition.counted import cheapest_partition
+from symbody.loops.partition.partition import choose_partition
+from symbody.loops.rows.constraints import constraints
 from symbody.system.save import fingerprint
 from symbody.verbs.closed_problem import closed_problem
 from symbody.verbs.dynamics import problem_of

@@ -9,8 +9,8 @@ import numpy as np
 
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Body, Joint, Mechanism, Mimic, Placement, Rotor
+from symbody.model.record.joints import KINDS
+from symbody.model.record.mechanism import Body, Joint, Mechanism, Mimic, Placement, Rotor
 
 
 class Maker:

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from symbody.model.dh import Row, from_dh
-from symbody.model.mechanism import Mechanism
+from symbody.model.build.dh import Row, from_dh
+from symbody.model.record.mechanism import Mechanism
 
 HALF = math.pi / 2
 LENGTHS = {"L3": 0.4318, "D3": 0.1254, "L4": 0.0203, "D4": 0.4318}

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import symbody as sb
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.joints import KINDS
+from symbody.model.record.mechanism import Mechanism
 
 
 def number(x: Any, values: dict[str, float]) -> float:

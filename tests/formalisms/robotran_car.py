@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from formalisms.patterns import Maker, diagonal
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
 
 # joint: type, parent, components of its offset that are not zero, index of the offset in the file, M mass, I inertia
 JOINTS = """

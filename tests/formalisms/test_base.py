@@ -9,8 +9,8 @@ from formalisms.patterns import Maker, p1, p3, p5, random_state, random_tree
 from formalisms.reference import World
 from formalisms.test_dynamics import agree, numbers
 from symbody.expr.arrays import is_zero
-from symbody.formalisms.base import Regrouping, clear_targets, divides_safely, inertia_of, pseudo_inertia, regroup
-from symbody.formalisms.choices import Choice, equations, placed
+from symbody.formalisms.formulation import Choice, equations, placed
+from symbody.formalisms.regrouping import Regrouping, clear_targets, divides_safely, inertia_of, pseudo_inertia, regroup
 from symbody.formalisms.tree import build_tree
 from symbody.formalisms.units import slide_steps, unit_lengths
 

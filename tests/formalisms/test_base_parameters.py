@@ -14,9 +14,9 @@ from formalisms.patterns import Maker, about_x, full, p2, p6a, random_inertia, r
 from formalisms.test_dynamics import agree
 from pinocchio_oracle import Peer, pin
 from symbody.formalisms.row_echelon import ZERO, Echelon, Term
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Mimic, Rotor
-from symbody.model.urdf import read
+from symbody.model.files.urdf import read
+from symbody.model.record.joints import KINDS
+from symbody.model.record.mechanism import Mimic, Rotor
 from symbody.verbs.parameters import base_parameters, parameter_names, parameter_values, regressor
 
 URDF = Path(__file__).parents[2] / ".." / "shared" / "data" / "urdf"

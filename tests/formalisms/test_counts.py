@@ -12,13 +12,13 @@ from formalisms.patterns import random_state
 from formalisms.reference import World
 from formalisms.test_dynamics import agree
 from symbody.errors import ModelError
-from symbody.formalisms.choices import Choice
+from symbody.formalisms.formulation import Choice
 from symbody.model.load import FOLDER, bundled_names, load
-from symbody.verbs.auto import smallest
-from symbody.verbs.check import check_against_newton_euler
 from symbody.verbs.dynamics import FORMALISMS, forward_dynamics, inverse_dynamics, problem_of, semi_explicit
-from symbody.verbs.growth import general_chain
-from symbody.verbs.tuned import pattern, tuned_choices
+from symbody.verbs.smallest.auto import smallest
+from symbody.verbs.smallest.check_program import check_against_newton_euler
+from symbody.verbs.smallest.growth import general_chain
+from symbody.verbs.smallest.tuned import pattern, tuned_choices
 
 MODELS = [*bundled_names(), *(f"patterns/{p.stem}" for p in sorted((FOLDER / "patterns").glob("*.yaml")))]
 

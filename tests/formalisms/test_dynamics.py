@@ -13,13 +13,13 @@ from formalisms.reference import World
 from pinocchio_oracle import Peer
 from symbody.errors import ModelError, NameLookupError
 from symbody.expr.node import Node
-from symbody.formalisms.choices import Choice, equations
+from symbody.formalisms.formulation import Choice, equations
 from symbody.formalisms.order_n import shared_velocities
 from symbody.formalisms.poses import FRAMES
 from symbody.formalisms.tree import build_tree
-from symbody.model.joints import KINDS
 from symbody.model.load import load
-from symbody.model.mechanism import Mimic, Rotor
+from symbody.model.record.joints import KINDS
+from symbody.model.record.mechanism import Mimic, Rotor
 from symbody.verbs.dynamics import FORMALISMS, forward_dynamics, inverse_dynamics, problem_of, semi_explicit
 
 RECURSIONS = ("newton_euler", "barycentric", "base")

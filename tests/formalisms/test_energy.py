@@ -11,10 +11,10 @@ from formalisms.reference import World
 from pinocchio_oracle import Peer, pin
 from symbody.errors import ModelError
 from symbody.formalisms.tree import build_tree
-from symbody.model.builder import Builder
+from symbody.model.build.builder import Builder
+from symbody.verbs.certify.states import States
 from symbody.verbs.dynamics import forward_dynamics
 from symbody.verbs.energy import energy
-from symbody.verbs.states import States
 
 
 def evaluate(system, *state):

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import symbody as sb
+from symbody.drawing.poses import body_poses
 from symbody.errors import ModelError
-from symbody.model.drawing.poses import body_poses
-from symbody.model.joint_limits import joint_limits
-from symbody.model.yaml_writer import write
+from symbody.model.files.yaml_writer import write
+from symbody.model.record.joint_limits import joint_limits
 
 KINDS = ("revolute", "prismatic", "revolute", "helical")
 STATES = 3

@@ -20,9 +20,9 @@ from symbody.formalisms.newton_euler import at_rest, newton_euler
 from symbody.formalisms.points import frame_of, world_motions
 from symbody.formalisms.tree import build_tree
 from symbody.library.force_elements import FORCE_ELEMENTS
-from symbody.model.builder import Builder
-from symbody.model.frozen import FrozenMapping
-from symbody.model.mechanism import Force
+from symbody.model.build.builder import Builder
+from symbody.model.record.frozen import FrozenMapping
+from symbody.model.record.mechanism import Force
 
 AXES = np.eye(3)
 STEP = 1e-30

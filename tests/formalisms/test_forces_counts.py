@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.forces import wrenches
 from symbody.formalisms.kinematics import frame_motions
 from symbody.formalisms.points import frame_of, to_frame, world_motions
 from symbody.formalisms.tree import build_tree
-from symbody.model.builder import Builder
-from symbody.model.mbs import read
+from symbody.model.build.builder import Builder
+from symbody.model.files.mbs import read
 
 CAR = Path(__file__).parents[2] / ".." / "shared" / "data" / "robotran_models" / "car_43.mbs"
 

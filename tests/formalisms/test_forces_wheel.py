@@ -15,8 +15,8 @@ from symbody.formalisms.wheel import on_ground, on_plane, sliding
 from symbody.library import grounds
 from symbody.library.magic_formula import magic_formula
 from symbody.library.magic_formula_data import CAR_TYRE, SYMMETRIC_TYRE
-from symbody.model.builder import Builder
-from symbody.model.mechanism import Force
+from symbody.model.build.builder import Builder
+from symbody.model.record.mechanism import Force
 
 # -- geometry
 

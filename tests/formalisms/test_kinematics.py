@@ -16,8 +16,8 @@ from symbody.formalisms.frames import common_ancestor, frame
 from symbody.formalisms.jacobians import frame_jacobians
 from symbody.formalisms.kinematics import frame_motions, kinematic_map, normalised
 from symbody.formalisms.tree import build_tree
-from symbody.model.builder import Builder
-from symbody.model.joints import KINDS
+from symbody.model.build.builder import Builder
+from symbody.model.record.joints import KINDS
 from symbody.verbs.kinematics import kinematics
 
 QUANTITIES = ("R", "p", "omega", "v", "alpha", "a", "J", "Jd")

@@ -13,7 +13,7 @@ from pinocchio_oracle import Peer
 from symbody.errors import ModelError
 from symbody.formalisms import lagrange
 from symbody.formalisms.tree import build_tree
-from symbody.model.builder import Builder
+from symbody.model.build.builder import Builder
 from symbody.verbs.energy import energy
 
 

@@ -9,7 +9,7 @@ from symbody.errors import ModelError
 from symbody.formalisms.reactions import reaction
 from symbody.formalisms.tree import build_tree
 from symbody.system.names import identifier
-from symbody.verbs.loops import closure
+from symbody.verbs.closed_dynamics import closure
 
 
 def stripped(name):

@@ -11,8 +11,8 @@ from formalisms.reference import World
 from formalisms.test_dynamics import agree, moving_tree
 from pinocchio_oracle import Peer, pin
 from symbody.errors import ModelError
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Force
+from symbody.model.record.joints import KINDS
+from symbody.model.record.mechanism import Force
 from symbody.verbs.dynamics import inverse_dynamics
 from symbody.verbs.parameters import parameter_names, parameter_values, regressor
 

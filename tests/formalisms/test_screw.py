@@ -12,8 +12,8 @@ from formalisms.reference import World
 from pinocchio_oracle import Peer
 from symbody.formalisms import screw
 from symbody.formalisms.tree import build_tree
-from symbody.model.builder import Builder
-from symbody.model.joints import KINDS
+from symbody.model.build.builder import Builder
+from symbody.model.record.joints import KINDS
 
 
 def torques(mech, q, qd, qdd, wrenches=None):

@@ -17,11 +17,11 @@ import numpy as np
 
 import symbody as sb
 from fuzz.mutators import damaged_bytes, damaged_text, damaged_value
-from symbody.model import urdf_writer, yaml_writer
+from symbody.model.files import urdf_writer, yaml_writer
 from symbody.model.load import FOLDER
 from symbody.simulation import checkpoint
-from symbody.simulation.array_file import npz_bytes, read_arrays
 from symbody.system import save
+from symbody.trajectory.array_file import npz_bytes, read_arrays
 
 EXPRESSIONS = (
     "m*l^2/3 + 0.5*sin(q1)*cos(q2 - q1)", "if(x < 0, -x, x)", "sqrt(x^2 + y^2)", "atan2(y, x) + exp(-t/2)*min(a, b)",

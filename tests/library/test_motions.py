@@ -124,7 +124,7 @@ def test_motion_law_drives_a_joint():
     build.body("arm", mass=1.0, com=[0.5, 0, 0], inertia=[0.1, 0.1, 0.1])
     build.joint("hinge", "revolute", "world", "arm", axis="y", mode="driven", value=law(build.time))
     mech = build.done()
-    from symbody.analyse.operating_point import driven_motion
+    from symbody.analyse.linear.operating_point import driven_motion
 
     q, qd, qdd = driven_motion(mech, 0.7, {})
     assert (q[0], qd[0], qdd[0]) == pytest.approx((law(0.7), law.qd(0.7), law.qdd(0.7)))

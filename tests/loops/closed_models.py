@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from loops.reference import LoopWorld
-from symbody.model.builder import Builder
-from symbody.model.mechanism import Mechanism
+from symbody.model.build.builder import Builder
+from symbody.model.record.mechanism import Mechanism
 
 PASSIVE = {"mode": "passive"}
 

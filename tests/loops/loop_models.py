@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from symbody.model.builder import Builder
-from symbody.model.coordinates import checked
-from symbody.model.mechanism import Mechanism
+from symbody.model.build.builder import Builder
+from symbody.model.record.coordinates import checked
+from symbody.model.record.mechanism import Mechanism
 
 BASES = ((0.0, 0.0), (3.0, 0.2), (1.3, 2.6))  # of the arms of the 3-RRR, m
 CORNERS = ((-0.5, -0.3), (0.55, -0.3), (0.0, 0.6))  # of its platform

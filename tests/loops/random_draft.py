@@ -13,7 +13,7 @@ import numpy as np
 import symbody as sb
 from loops.maximal import Maximal
 from loops.maximal_records import CHAINS, turned
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
 
 CUTS = ("solid", "ball", "rod", "revolute", "prismatic", "universal", "cylindrical", "rows")
 ROWS = {"solid": 6, "ball": 3, "rod": 1, "revolute": 5, "prismatic": 5, "universal": 4, "cylindrical": 4}

@@ -29,7 +29,7 @@ from loops import random_planar, random_spatial
 from loops.maximal import Maximal
 from loops.maximal_motion import closed, consistent, gap, jacobian, moved, rank, walked
 from loops.random_draft import Draft
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
 
 FAMILIES = {**random_planar.FAMILIES, **random_spatial.FAMILIES}
 TIMES = {"dyads": 3, "mixed": 4, "scissor": 2, "chained": 2, "held": 2, "geared": 2}

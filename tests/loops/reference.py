@@ -19,7 +19,7 @@ import numpy as np
 
 import symbody as sb
 from formalisms.reference import World, number, numbers
-from symbody.model.mechanism import Cut, Mechanism
+from symbody.model.record.mechanism import Cut, Mechanism
 
 STEP = 1e-30
 LETTERS = "xyz"

@@ -10,11 +10,11 @@ from formalisms.reference import World, numbers
 from loops.loop_models import three_loops, three_rrr
 from symbody.errors import ModelError, NameLookupError, ShapeError, SolveError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.assembly import closed_samples
-from symbody.loops.constraints import constraints
-from symbody.loops.numeric import Numeric
-from symbody.model.builder import Builder
-from symbody.model.coordinates import retract
+from symbody.loops.closing.assembly import closed_samples
+from symbody.loops.rows.constraints import constraints
+from symbody.loops.rows.numeric import Numeric
+from symbody.model.build.builder import Builder
+from symbody.model.record.coordinates import retract
 from symbody.verbs.assembly import assemble
 
 

@@ -9,7 +9,7 @@ from loops.nullspace import accelerations, driven_accelerations
 from loops.reference import LoopWorld
 from symbody.errors import ModelError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.constraints import constraints
+from symbody.loops.rows.constraints import constraints
 
 
 def augmented(mech, *arguments, preset="none", **options):

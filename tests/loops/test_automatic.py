@@ -15,14 +15,14 @@ import symbody as sb
 from loops.closed_models import operations
 from symbody.errors import ModelError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.assembly import closed_samples
-from symbody.loops.constraints import constraints
-from symbody.loops.counted import cheapest_partition, counted_operations, plain_equations
-from symbody.loops.cutting import recut
-from symbody.loops.joint_graph import joint_graph, spanning
-from symbody.loops.partition import CONDITION, choose_partition
-from symbody.model.builder import Builder
-from symbody.model.coordinates import velocity_labels
+from symbody.loops.closing.assembly import closed_samples
+from symbody.loops.cutting.cutting import recut
+from symbody.loops.cutting.joint_graph import joint_graph, spanning
+from symbody.loops.partition.counted import cheapest_partition, counted_operations, plain_equations
+from symbody.loops.partition.partition import CONDITION, choose_partition
+from symbody.loops.rows.constraints import constraints
+from symbody.model.build.builder import Builder
+from symbody.model.record.coordinates import velocity_labels
 
 LIMIT = 1.05  # of the best count
 PROGRAMS = 4  # of the best by the rough count, whose programs are made

@@ -5,10 +5,10 @@ import pytest
 
 import symbody as sb
 from symbody.formalisms.tree import build_tree
-from symbody.loops.branches import branch_of
-from symbody.loops.constraints import constraints
-from symbody.loops.numeric import Numeric
-from symbody.model.coordinates import retract
+from symbody.loops.partition.branches import branch_of
+from symbody.loops.rows.constraints import constraints
+from symbody.loops.rows.numeric import Numeric
+from symbody.model.record.coordinates import retract
 
 L = 0.4
 

@@ -8,13 +8,13 @@ from loops.closed_models import closed_position, four_bar, geared_arms, held_bod
 from loops.reference import LoopWorld
 from symbody.errors import ModelError, SolveError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.closure import close
-from symbody.loops.constraints import constraints
-from symbody.loops.factors import factors
-from symbody.loops.partition import choose_partition
+from symbody.loops.closing.closure import close
+from symbody.loops.closing.factors import factors
+from symbody.loops.partition.partition import choose_partition
+from symbody.loops.rows.constraints import constraints
 from symbody.lower.interpret import run
 from symbody.lower.lowering import lower
-from symbody.verbs.loops import closure
+from symbody.verbs.closed_dynamics import closure
 
 
 def closed(mech, partition="auto", preset="none", **options):

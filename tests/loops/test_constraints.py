@@ -14,9 +14,9 @@ from symbody.errors import ModelError
 from symbody.expr.arrays import is_zero
 from symbody.formalisms.frames import common_ancestor, frame
 from symbody.formalisms.tree import build_tree
-from symbody.loops.constraints import constraints
-from symbody.loops.numeric import Numeric
-from symbody.model.builder import Builder
+from symbody.loops.rows.constraints import constraints
+from symbody.loops.rows.numeric import Numeric
+from symbody.model.build.builder import Builder
 
 CAR = Path(__file__).parents[3] / "shared" / "data" / "robotran_models" / "car_43.mbs"
 EXACT = {"ball", "rod", "revolute", "universal", "cylindrical"}  # J is the derivative of h everywhere

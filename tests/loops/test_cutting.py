@@ -12,15 +12,15 @@ from formalisms.reference import World
 from loops.loop_models import three_loops, three_rrr
 from symbody.errors import ModelError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.assembly import closed_samples
-from symbody.loops.constraints import constraints
-from symbody.loops.cutting import predicted_operations, recut
-from symbody.loops.joint_graph import joint_graph, spanning
-from symbody.loops.numeric import Numeric
-from symbody.model.builder import Builder
-from symbody.model.coordinates import neutral
-from symbody.model.yaml_file import read_text
-from symbody.model.yaml_writer import to_yaml
+from symbody.loops.closing.assembly import closed_samples
+from symbody.loops.cutting.cutting import predicted_operations, recut
+from symbody.loops.cutting.joint_graph import joint_graph, spanning
+from symbody.loops.rows.constraints import constraints
+from symbody.loops.rows.numeric import Numeric
+from symbody.model.build.builder import Builder
+from symbody.model.files.yaml_file import read_text
+from symbody.model.files.yaml_writer import to_yaml
+from symbody.model.record.coordinates import neutral
 from symbody.verbs.assembly import assemble
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.verbs.verify_loops import ClosedStates
+from symbody.verbs.certify.loops import ClosedStates
 
 
 @pytest.mark.parametrize("name", ["four_bar", "bricard", "multi_link_suspension"])

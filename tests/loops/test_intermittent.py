@@ -7,7 +7,7 @@ import pytest
 
 import symbody as sb
 from symbody.errors import ModelError
-from symbody.simulation.outcome import Outcome
+from symbody.trajectory.outcome import Outcome
 
 G = 9.81
 CHOICES = [{"step": 1e-3}, {"rtol": 1e-10}]

@@ -8,7 +8,7 @@ import pytest
 import symbody as sb
 from loops.closed_models import operations
 from loops.reference import LoopWorld
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
 from symbody.verbs.assembly import assemble
 
 MODELS = Path(__file__).parents[2] / ".." / "shared" / "data" / "robotran_models"

@@ -10,7 +10,7 @@ import pytest
 
 import symbody as sb
 from loops.reference import LoopWorld
-from symbody.model import mjcf
+from symbody.model.files import mjcf
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
 MODELS = {  # velocities, constraints, redundant ones, degrees of freedom, whether q = 0 is closed

@@ -9,9 +9,9 @@ from scipy.integrate import simpson
 import symbody as sb
 from symbody.errors import ModelError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.constraints import constraints
-from symbody.loops.numeric import Numeric
-from symbody.model.builder import Builder
+from symbody.loops.rows.constraints import constraints
+from symbody.loops.rows.numeric import Numeric
+from symbody.model.build.builder import Builder
 
 LENGTH = "1.1 + a*sin(w*t)"
 

@@ -12,9 +12,9 @@ import symbody as sb
 from loops.loop_models import three_rrr
 from symbody.errors import ModelError, NameLookupError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.conditioning import measures
-from symbody.loops.constraints import constraints
-from symbody.model.builder import Builder
+from symbody.loops.partition.conditioning import measures
+from symbody.loops.rows.constraints import constraints
+from symbody.model.build.builder import Builder
 from symbody.verbs.partition import partition
 
 INDEPENDENT = ["q1", "q4", "q7"]  # of three_rrr(2): a block of four, then two of one

@@ -14,14 +14,14 @@ import symbody as sb
 from loops.loop_models import three_loops, three_rrr
 from symbody.errors import ModelError, NameLookupError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.assembly import closed_samples
-from symbody.loops.constraints import constraints
-from symbody.loops.heuristic import sparse_choice
-from symbody.loops.numeric import Numeric
-from symbody.loops.partition import choose_partition
-from symbody.loops.search import NEAR, SAME
-from symbody.model.builder import Builder
-from symbody.model.coordinates import velocity_labels
+from symbody.loops.closing.assembly import closed_samples
+from symbody.loops.partition.heuristic import sparse_choice
+from symbody.loops.partition.partition import choose_partition
+from symbody.loops.partition.search import NEAR, SAME
+from symbody.loops.rows.constraints import constraints
+from symbody.loops.rows.numeric import Numeric
+from symbody.model.build.builder import Builder
+from symbody.model.record.coordinates import velocity_labels
 
 CAR = Path(__file__).parents[3] / "shared" / "data" / "robotran_models" / "car_43.mbs"
 

@@ -22,11 +22,11 @@ from loops.passage_models import (
 )
 from symbody.derived import partitions
 from symbody.formalisms.tree import build_tree
-from symbody.loops import branches
-from symbody.loops.constraints import constraints
-from symbody.loops.partition import Partition, choose_partition
+from symbody.loops.partition import branches
+from symbody.loops.partition.partition import Partition, choose_partition
+from symbody.loops.rows.constraints import constraints
 from symbody.simulation import switching
-from symbody.simulation.outcome import Outcome
+from symbody.trajectory.outcome import Outcome
 
 RTOL = 1e-9
 RECORDINGS = ({"samples": 21}, {"samples": None}, {"samples": [0.31, 0.6], "outputs": ["energy"]})

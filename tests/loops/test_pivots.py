@@ -9,25 +9,25 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.codegen.c import emit_c
-from symbody.codegen.c_build import build_c
-from symbody.codegen.kernel import compile_program
+from symbody.codegen.c.build import build_c
+from symbody.codegen.c.source import emit_c
+from symbody.codegen.kernel.compile_program import compile_program
 from symbody.errors import SolveError
 from symbody.expr.functions import as_nodes
 from symbody.expr.graph import Graph
 from symbody.expr.implicit import check_block
 from symbody.expr.node import Check
 from symbody.expr.walk import at
-from symbody.loops.elimination import Elimination, _exchanging
-from symbody.loops.factors import factors
-from symbody.loops.soundness import VANISHING
+from symbody.loops.closing.elimination import Elimination, _exchanging
+from symbody.loops.closing.factors import factors
+from symbody.loops.closing.soundness import VANISHING
 from symbody.lower.fuse import fuse_multiply_add
 from symbody.lower.interpret import interpret
 from symbody.lower.lowering import lower
 from symbody.lower.program import Program
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
 from symbody.system.system import System
-from symbody.verbs.loops import projection
+from symbody.verbs.closed_dynamics import projection
 
 needs_compiler = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler here")
 

@@ -19,11 +19,18 @@ from loops.closed_models import (
 )
 from loops.reference import LoopWorld
 from symbody.errors import ModelError
-from symbody.formalisms.choices import Choice
-from symbody.loops.opened import opened
-from symbody.loops.reduced import ROUTES, Route, all_accelerations, independent_accelerations, multipliers, reduce
+from symbody.formalisms.formulation import Choice
+from symbody.loops.equations.reduced import (
+    ROUTES,
+    Route,
+    all_accelerations,
+    independent_accelerations,
+    multipliers,
+    reduce,
+)
+from symbody.loops.equations.tree_equations import opened
+from symbody.verbs.closed_dynamics import closure
 from symbody.verbs.closed_problem import closed_motion_equations, closed_problem
-from symbody.verbs.loops import closure
 
 
 def forward(mech, *arguments, partition="auto", formalism="newton_euler", preset="none", **options):

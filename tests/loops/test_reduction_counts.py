@@ -12,7 +12,7 @@ import pytest
 import symbody as sb
 from loops.closed_models import closed_state
 from symbody.errors import ModelError
-from symbody.verbs.reduction import reduction
+from symbody.verbs.smallest.reduction import reduction
 
 
 @pytest.mark.parametrize(

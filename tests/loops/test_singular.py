@@ -8,8 +8,8 @@ import pytest
 import symbody as sb
 from symbody.errors import ModelError, SolveError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.constraints import constraints
-from symbody.loops.singular import say_singular, say_unsolved
+from symbody.loops.partition.singular import say_singular, say_unsolved
+from symbody.loops.rows.constraints import constraints
 
 FLAT = np.array([1, 1, 1, -1, -1]) * math.pi / 2  # all bars of the n_four_bar in one line
 CLOSED = ["andrews_squeezer", "bricard", "delta", "four_bar", "multi_link_suspension", "n_four_bar", "slider_crank",

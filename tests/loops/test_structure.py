@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from loops.loop_models import three_loops, three_rrr
 from symbody.errors import ShapeError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.constraints import constraints
-from symbody.loops.structure import block_triangular, match, unmatched
+from symbody.loops.partition.structure import block_triangular, match, unmatched
+from symbody.loops.rows.constraints import constraints
 
 
 def pattern_of(mechanism):

@@ -5,10 +5,10 @@ import pytest
 
 import symbody as sb
 from symbody.formalisms.tree import build_tree
-from symbody.loops.conditioning import Conditioning, measures
-from symbody.loops.constraints import constraints
-from symbody.loops.partition import choose_partition
-from symbody.simulation.outcome import Outcome
+from symbody.loops.partition.conditioning import Conditioning, measures
+from symbody.loops.partition.partition import choose_partition
+from symbody.loops.rows.constraints import constraints
+from symbody.trajectory.outcome import Outcome
 
 TURNING = {"crank": 20.0}  # rad/s: the cranks of four_bar and slider_crank turn fully
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from programs import Builder, arcsine, nested_roots, pendulum, random_inputs, random_program, square_root
-from symbody.codegen.interpreted import InterpretedKernel
+from symbody.codegen.kernel.interpreted import InterpretedKernel
 from symbody.errors import ExpressionError, NameLookupError, ShapeError, SolveError
 from symbody.expr.external import External, Piecewise
 from symbody.lower.fma import fused

@@ -20,7 +20,8 @@ from symbody.extend import (
     remove_joint_kind,
     remove_motion,
 )
-from symbody.model.coordinates import (
+from symbody.model.files.yaml_writer import write
+from symbody.model.record.coordinates import (
     checked,
     coordinate_labels,
     coordinate_units,
@@ -29,8 +30,7 @@ from symbody.model.coordinates import (
     retract,
     velocity_labels,
 )
-from symbody.model.mechanism import Force
-from symbody.model.yaml_writer import write
+from symbody.model.record.mechanism import Force
 from symbody.spatial.scalar import cos, sin
 
 FORMALISMS = ("newton_euler", "barycentric", "base", "order_n", "screw")

@@ -8,15 +8,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from symbody.drawing.show import body_poses
 from symbody.errors import ModelError
 from symbody.expr.arrays import is_one, is_zero
 from symbody.expr.graph import Graph
-from symbody.model.builder import Builder
-from symbody.model.coordinates import neutral
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Mechanism
-from symbody.model.numbers import number_of, numbers_of
-from symbody.model.show import body_poses, tree_text
+from symbody.model.build.builder import Builder
+from symbody.model.record.coordinates import neutral
+from symbody.model.record.joints import KINDS
+from symbody.model.record.mechanism import Mechanism
+from symbody.model.record.numbers import number_of, numbers_of
+from symbody.model.record.tree_text import tree_text
 
 
 def single(kind: str, **details) -> Mechanism:

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from pinocchio_models import numbers, to_pinocchio
+from symbody.drawing.show import body_poses
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
-from symbody.model.coordinates import has_coordinates
 from symbody.model.load import FOLDER, bundled_names, load
-from symbody.model.mechanism import Mechanism
-from symbody.model.numbers import number_of
-from symbody.model.show import body_poses
+from symbody.model.record.coordinates import has_coordinates
+from symbody.model.record.mechanism import Mechanism
+from symbody.model.record.numbers import number_of
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
 PATTERNS = {

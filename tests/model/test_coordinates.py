@@ -8,7 +8,7 @@ from scipy.linalg import expm
 
 import symbody as sb
 from symbody.errors import ShapeError
-from symbody.model.coordinates import (
+from symbody.model.record.coordinates import (
     checked,
     coordinate_labels,
     coordinate_units,

@@ -8,10 +8,10 @@ import pytest
 
 from symbody.errors import ModelError
 from symbody.expr.walk import free_symbols
-from symbody.model.builder import Builder
-from symbody.model.couplings import coordinate_names, quote_coordinates
-from symbody.model.yaml_file import read_text
-from symbody.model.yaml_writer import to_yaml
+from symbody.model.build.builder import Builder
+from symbody.model.files.yaml_file import read_text
+from symbody.model.files.yaml_writer import to_yaml
+from symbody.model.record.couplings import coordinate_names, quote_coordinates
 
 TEXT = """symbody: 1
 name: machine

@@ -11,7 +11,7 @@ import scipy.linalg
 from pinocchio_oracle import Peer
 from symbody.errors import ModelError
 from symbody.expr.arrays import skew
-from symbody.model.dh import Row, dh_from_screws, from_dh, row_displacement
+from symbody.model.build.dh import Row, dh_from_screws, from_dh, row_displacement
 from symbody.spatial.displacement import Displacement, compose
 from symbody.spatial.screws import couple, screw, slider
 from symbody.verbs.kinematics import kinematics

@@ -8,7 +8,7 @@ import symbody as sb
 from symbody.errors import ModelError
 from symbody.formalisms.forces import law_of
 from symbody.library.force_elements import FORCE_ELEMENTS
-from symbody.model.yaml_file import read_text
+from symbody.model.files.yaml_file import read_text
 
 FILE = """\
 name: m

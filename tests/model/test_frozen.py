@@ -10,8 +10,8 @@ import pytest
 
 import symbody as sb
 from symbody.errors import ModelError, NameLookupError
-from symbody.model.frozen import FrozenMapping
-from symbody.model.mechanism import Body, Force
+from symbody.model.record.frozen import FrozenMapping
+from symbody.model.record.mechanism import Body, Force
 
 
 def test_mappings_and_arrays_of_records_cannot_be_written_to():

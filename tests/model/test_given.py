@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.analyse.linear_system import linear_system
+from symbody.analyse.linear.linear_system import linear_system
 from symbody.errors import ModelError, NameLookupError, ShapeError
-from symbody.model.given import check_given, given_numbers, massless
+from symbody.model.record.parameter_values import check_given, given_numbers, massless
 from symbody.verbs.parameters import parameter_values
 
 VERBS = {

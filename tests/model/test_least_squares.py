@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.model.coordinates import checked, increment, retract
-from symbody.model.least_squares import Directions, Point, Problem, Rules, damped_step, least_squares, newton
+from symbody.model.record.coordinates import checked, increment, retract
+from symbody.model.record.least_squares import Directions, Point, Problem, Rules, damped_step, least_squares, newton
 
 
 def flat(residual, jacobian, **more):

@@ -96,7 +96,7 @@ def test_named_frames_can_be_joined(tmp_path):
     b.body("left", frames={"tip": (1, 0, 0), "mark": (0, 0, 0)}).joint("l", "revolute", "world", "left")
     b.body("right", frames={"tip": (1, 0, 0)}).joint("r", "revolute", "world", "right")
     path = tmp_path / "two.yaml"
-    from symbody.model import yaml_writer
+    from symbody.model.files import yaml_writer
 
     yaml_writer.write(b.done(), path)
     side = tmp_path / "loops.yaml"

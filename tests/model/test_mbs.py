@@ -14,7 +14,7 @@ from mechanism_numbers import Numbers
 from symbody.errors import ModelError
 from symbody.formalisms.composite import mass_and_bias
 from symbody.formalisms.tree import build_tree
-from symbody.model import mbs
+from symbody.model.files import mbs
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "robotran_models"
 

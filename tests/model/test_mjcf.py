@@ -12,8 +12,8 @@ from symbody.errors import ModelError
 from symbody.formalisms.efforts import generalized
 from symbody.formalisms.newton_euler import newton_euler
 from symbody.formalisms.tree import build_tree
-from symbody.model import mjcf
-from symbody.model.coordinates import has_coordinates
+from symbody.model.files import mjcf
+from symbody.model.record.coordinates import has_coordinates
 
 
 def saved(tmp_path, text, name="model.xml"):

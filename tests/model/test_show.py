@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.model.builder import Builder
-from symbody.model.drawing.closed import closed_coordinates
-from symbody.model.drawing.curves import dashpot, helix, outline, zigzag
-from symbody.model.drawing.labels import Label, place_labels
-from symbody.model.drawing.planar import plane_of
-from symbody.model.drawing.poses import numbers
-from symbody.model.drawing.skeleton import bond_kind, skeleton
+from symbody.drawing.closed import closed_coordinates
+from symbody.drawing.curves import dashpot, helix, outline, zigzag
+from symbody.drawing.labels import Label, place_labels
+from symbody.drawing.planar import plane_of
+from symbody.drawing.poses import numbers
+from symbody.drawing.show import show
+from symbody.drawing.skeleton import bond_kind, skeleton
+from symbody.model.build.builder import Builder
 from symbody.model.load import bundled_names
-from symbody.model.mechanism import Force
-from symbody.model.show import show
+from symbody.model.record.mechanism import Force
 
 PLANAR = [
     "andrews_squeezer", "four_bar", "n_four_bar", "pendulum3", "slider_crank", "three_loops", "three_rrr_1",

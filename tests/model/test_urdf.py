@@ -16,8 +16,8 @@ from symbody.formalisms.composite import mass_and_bias
 from symbody.formalisms.efforts import generalized
 from symbody.formalisms.newton_euler import newton_euler
 from symbody.formalisms.tree import build_tree
-from symbody.model import urdf, urdf_writer
-from symbody.model.builder import Builder
+from symbody.model.build.builder import Builder
+from symbody.model.files import urdf, urdf_writer
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "urdf"
 ROBOTS = ("panda", "ur5", "ur10", "kinova_j2s6", "double_pendulum", "anymal_b", "solo12", "talos_reduced")

@@ -9,10 +9,10 @@ import pytest
 
 from bad_model_files import BAD, GOOD
 from symbody.errors import ModelError, NameLookupError, SymbodyError
-from symbody.model.builder import Builder
+from symbody.model.build.builder import Builder
+from symbody.model.files.yaml_data import MOST, read_yaml
+from symbody.model.files.yaml_file import read_text
 from symbody.model.load import load
-from symbody.model.yaml_data import MOST, read_yaml
-from symbody.model.yaml_file import read_text
 
 
 def test_the_good_file_is_good(tmp_path):

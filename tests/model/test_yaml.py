@@ -11,15 +11,15 @@ import pytest
 from bad_model_files import BAD, GOOD
 from symbody.errors import ModelError
 from symbody.library.force_elements import FORCE_ELEMENTS
-from symbody.model.builder import Builder
-from symbody.model.joints import KINDS
+from symbody.model.build.builder import Builder
+from symbody.model.files.schema import PIECES, SCHEMA_FILE, model_schema, schema_text
+from symbody.model.files.yaml_data import read_yaml
+from symbody.model.files.yaml_file import read_text
+from symbody.model.files.yaml_writer import to_yaml, write
 from symbody.model.load import FOLDER, bundled_names, load
-from symbody.model.mechanism import Mechanism, Shape
-from symbody.model.numbers import number_of
-from symbody.model.schema import PIECES, SCHEMA_FILE, model_schema, schema_text
-from symbody.model.yaml_data import read_yaml
-from symbody.model.yaml_file import read_text
-from symbody.model.yaml_writer import to_yaml, write
+from symbody.model.record.joints import KINDS
+from symbody.model.record.mechanism import Mechanism, Shape
+from symbody.model.record.numbers import number_of
 
 PATTERNS = sorted(f"patterns/{p.stem}" for p in (FOLDER / "patterns").glob("*.yaml"))
 

@@ -48,9 +48,9 @@ class Point:
 def make_point(mech: Any) -> Point:
     """States for a model, by the sources that are imported."""
     import symbody as sb
-    from symbody.formalisms.explicit import driven_velocities
+    from symbody.formalisms.solve_accelerations import driven_velocities
     from symbody.formalisms.tree import build_tree
-    from symbody.model.coordinates import checked
+    from symbody.model.record.coordinates import checked
 
     rng = np.random.default_rng(5)
     q = np.array([checked(mech, row) for row in rng.uniform(-1, 1, (STATES, mech.nq))])
@@ -257,7 +257,7 @@ def _closed_reactions(mech: Any, point: Point) -> Arrays:
 
 
 def _projection(mech: Any, point: Point) -> Arrays:
-    from symbody.verbs.loops import projection
+    from symbody.verbs.closed_dynamics import projection
 
     return _closed(projection(mech, preset="none"), point, q=point.guess)
 

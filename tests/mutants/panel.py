@@ -15,7 +15,7 @@ PASSIVE = {"mode": "passive"}
 
 
 def _builder(name: str, gravity: Any = (1.1, -2.3, -9.2)) -> Any:
-    from symbody.model.builder import Builder
+    from symbody.model.build.builder import Builder
 
     return Builder(name, gravity=gravity)
 

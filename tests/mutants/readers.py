@@ -62,7 +62,7 @@ def robots() -> dict[str, str]:
 
 
 def read(name: str, text: str) -> Any:
-    from symbody.model import mjcf, urdf
+    from symbody.model.files import mjcf, urdf
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / ("robot.urdf" if name.startswith("urdf") else "robot.xml")
@@ -263,7 +263,6 @@ def judge_reader(names: list[str], base: dict[str, Any]) -> dict[str, Any]:
     answer: dict[str, Any] = {"end": "no effect", "changed": {}, "raised": {}, "verdicts": {}, "crashed": False}
     try:
         texts = robots()
-        from symbody.model import mjcf, urdf  # noqa: F401
     except Exception as error:
         return {**answer, "end": "import", "raised": {"import": f"{type(error).__name__}: {error}"}}
     for name in names:

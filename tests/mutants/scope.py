@@ -16,24 +16,25 @@ PACKAGE = ROOT / "src" / "symbody"
 MECHANICS = ("formalisms", "loops", "spatial", "library", "derived")
 # of model: what is used after the Mechanism exists
 RECORDS = (
-    "mechanism", "motions", "coordinates", "joints", "couplings", "given", "joint_value", "frozen", "numbers",
-    "least_squares",
+    "mechanism", "motions", "coordinates", "joints", "couplings", "parameter_values", "joint_value", "frozen",
+    "numbers", "least_squares",
 )  # fmt: skip
 # what makes Mechanisms: judged by other programs that read the same files
 READERS = (
-    "builder", "pieces", "placing", "pose", "urdf", "xml_file", "mjcf", "mjcf_defaults", "mjcf_equality", "mjcf_tree",
+    "builder", "piece_forms", "rotation_forms", "pose", "urdf", "xml_file", "mjcf", "mjcf_defaults",
+    "mjcf_equality", "mjcf_tree",
 )  # fmt: skip
 
 
 def mechanics_files() -> list[str]:
     """Paths below src/symbody, sorted."""
-    found = [p for folder in MECHANICS for p in (PACKAGE / folder).glob("*.py")]
-    found += [PACKAGE / "model" / f"{name}.py" for name in RECORDS]
+    found = [p for folder in MECHANICS for p in (PACKAGE / folder).rglob("*.py")]
+    found += [PACKAGE / "model" / "record" / f"{name}.py" for name in RECORDS]
     return _paths(found)
 
 
 def reader_files() -> list[str]:
-    return _paths(PACKAGE / "model" / f"{name}.py" for name in READERS)
+    return _paths(p for p in (PACKAGE / "model").rglob("*.py") if p.stem in READERS)
 
 
 def _paths(found: Iterable[Path]) -> list[str]:

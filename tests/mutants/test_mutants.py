@@ -157,7 +157,7 @@ def test_unchanged_readers_agree_with_the_other_programs():
     base = pickle.loads(reader_baseline(PACKAGE))
     assert {name.split()[0] for name in base} == {"urdf", "mjcf"}
     files = {file for _, _, _, lines in base.values() for file in lines}
-    assert {"model/urdf.py", "model/mjcf.py", "model/builder.py", "model/pose.py"} <= files
+    assert {"model/files/urdf.py", "model/files/mjcf.py", "model/build/builder.py", "model/record/pose.py"} <= files
 
 
 def test_a_reader_is_judged_by_numbers_of_the_other_program():

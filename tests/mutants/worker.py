@@ -84,7 +84,8 @@ def _out_of_time(signum: int, frame: FrameType | None) -> None:
 
 def quicken() -> None:
     """Search less for the smallest program: it takes nine tenths of a certificate, and the judgement is the same."""
-    from symbody.verbs import loops, quick
+    from symbody.verbs import closed_dynamics as loops
+    from symbody.verbs.smallest import quick
 
     assert min(quick.WORK, quick.MOST, quick.SEVERAL, loops.COUNTED, loops.FINALISTS) > 0
     quick.WORK, quick.MOST, quick.SEVERAL, loops.COUNTED, loops.FINALISTS = 1, CANDIDATES, 1, CANDIDATES, 1

@@ -5,8 +5,8 @@ import pytest
 
 import symbody as sb
 from symbody.formalisms.tree import build_tree
-from symbody.loops.constraints import constraints
-from symbody.loops.numeric import Numeric
+from symbody.loops.rows.constraints import constraints
+from symbody.loops.rows.numeric import Numeric
 
 SECONDS = 100.0
 

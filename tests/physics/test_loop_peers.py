@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.model import mjcf
+from symbody.model.files import mjcf
 
 STEP = 1e-3
 

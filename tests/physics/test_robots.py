@@ -6,7 +6,7 @@ import pytest
 import symbody as sb
 from robots import DESCRIPTIONS, descriptions, pinocchio_state, random_q
 from symbody.errors import ModelError
-from symbody.model import urdf
+from symbody.model.files import urdf
 from symbody.system.names import identifier
 
 TOLERANCE = 1e-10

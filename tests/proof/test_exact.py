@@ -11,9 +11,9 @@ import symbody as sb
 from symbody.expr.node import CONST, SCALE
 from symbody.expr.walk import topological
 from symbody.formalisms.tree import _align_z_exactly
-from symbody.model.pose import about, from_quaternion, snapped
+from symbody.model.record.pose import about, from_quaternion, snapped
 from symbody.proof.exact import exact_axis, exact_rotation, exact_twin, has_floats
-from symbody.verbs.verify_proofs import Made, all_programs, proofs
+from symbody.verbs.certify.proofs import Made, all_programs, proofs
 
 
 def numeric_arm(angle: float = 0.3) -> sb.Mechanism:

@@ -19,9 +19,9 @@ from symbody.proof.exact import exact_twin
 from symbody.proof.prove import Formulas, prove_equal
 from symbody.proof.relations import relations_of
 from symbody.system.system import System
-from symbody.verbs import verify_proofs
+from symbody.verbs.certify import proofs as verify_proofs
+from symbody.verbs.certify.proofs import Made, all_programs, proofs
 from symbody.verbs.dynamics import FORMALISMS
-from symbody.verbs.verify_proofs import Made, all_programs, proofs
 
 BUNDLED = Path(sb.__file__).parent / "model" / "bundled"
 PATTERNS = sorted(f"patterns/{p.stem}" for p in (BUNDLED / "patterns").glob("*.yaml"))

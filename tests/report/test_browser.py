@@ -16,7 +16,7 @@ import pytest
 import symbody as sb
 from symbody.report.animation import make_motion, viewer_script
 from symbody.report.report import write_report
-from symbody.simulation.trajectory import Trajectory
+from symbody.trajectory.trajectory import Trajectory
 
 api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)

@@ -27,8 +27,8 @@ from symbody.report.equations import _drawn, broken, equations
 from symbody.report.mathml import to_mathml
 from symbody.report.page import Section, page
 from symbody.report.report import write_report
-from symbody.simulation.outcome import Outcome
-from symbody.simulation.trajectory import Event, Trajectory
+from symbody.trajectory.outcome import Outcome
+from symbody.trajectory.trajectory import Event, Trajectory
 
 NASTY = "<script>alert('x')</script>&\"'`]]>--><img src=x onerror=alert(1)>"
 
@@ -325,8 +325,8 @@ def test_mathml_escapes_names() -> None:
 @pytest.mark.parametrize("name", ["puma560", "satellite_arm", "human"])
 def test_poses_are_those_of_the_skeleton(name: str) -> None:
     """One batch of compiled kinematics against the body-by-body walk of `model.show`."""
-    from symbody.model.coordinates import neutral
-    from symbody.model.show import body_poses
+    from symbody.drawing.show import body_poses
+    from symbody.model.record.coordinates import neutral
 
     mech = sb.load(name)
     rng = np.random.default_rng(2)

@@ -10,9 +10,9 @@ from symbody import atomic_file
 from symbody.errors import DefinitionError, FormatError, NameLookupError
 from symbody.expr.graph import symbols
 from symbody.simulation.events import When
-from symbody.simulation.outcome import Outcome
 from symbody.simulation.simulate import resume, simulate
 from symbody.system.system import System
+from symbody.trajectory.outcome import Outcome
 
 CASES = {
     "rk4": dict(step=1e-3),

@@ -7,10 +7,10 @@ import pytest
 
 import symbody as sb
 from pinocchio_oracle import Peer
-from symbody.analyse.operating_point import driven_motion
+from symbody.analyse.linear.operating_point import driven_motion
 from symbody.errors import ModelError
-from symbody.model.builder import Builder
-from symbody.model.mechanism import Mechanism
+from symbody.model.build.builder import Builder
+from symbody.model.record.mechanism import Mechanism
 from symbody.simulation.simulate import simulate
 
 LAWS = ["0.2*sin(3*t)", "0.1*t^2", "0.3*cos(2*t)", "0.4*sin(2*t)", "0.3*t", "0.5*sin(t)"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.simulation.outcome import Outcome
+from symbody.trajectory.outcome import Outcome
 
 
 def sledge(friction=0.5):

@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 
 import symbody as sb
 from symbody.errors import DefinitionError, ModelError
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
 from work_between_events import work
 
 TIGHT = {"rtol": 1e-10, "atol": 1e-12}

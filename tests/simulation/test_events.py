@@ -19,9 +19,9 @@ from symbody.simulation.flow import Flow, system_flow
 from symbody.simulation.implicit_driver import ImplicitFixed
 from symbody.simulation.locate import bracket, crossed, locate
 from symbody.simulation.native import NativeAdaptive, NativeFixed
-from symbody.simulation.outcome import Outcome
 from symbody.simulation.stiff import SciPyDriver
 from symbody.simulation.sundials import CvodeDriver
+from symbody.trajectory.outcome import Outcome
 
 REFERENCE = Path(__file__).parents[2] / ".." / "shared" / "data" / "fmi_reference"
 G = 9.81

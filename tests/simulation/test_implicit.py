@@ -8,13 +8,13 @@ from scipy.integrate import solve_ivp
 
 import symbody as sb
 from symbody.errors import DefinitionError, ModelError, NameLookupError
-from symbody.model.builder import Builder
+from symbody.model.build.builder import Builder
 from symbody.simulation.flow import Flow, system_flow
 from symbody.simulation.implicit import ORDERS, Residual, start_system, step_system
 from symbody.simulation.implicit_driver import ImplicitFixed, StepMarch
 from symbody.simulation.mechanism_flow import mechanism_flow
-from symbody.simulation.outcome import Outcome
 from symbody.simulation.stepped import balance_of
+from symbody.trajectory.outcome import Outcome
 
 METHODS = tuple(ORDERS)
 

@@ -6,7 +6,7 @@ import pytest
 import symbody as sb
 from loops.passage_models import five_bar
 from simulation_models import ball, oscillator
-from symbody.simulation.outcome import Outcome
+from symbody.trajectory.outcome import Outcome
 
 COUNTS = ("steps", "rejected", "evaluations", "partitions", "passages")
 CLOCK = sb.When("clock", "sin(40*t)")

@@ -13,11 +13,11 @@ import pytest
 from simulation_models import ball, brick, chain, crank, oscillator
 from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError
 from symbody.expr.graph import symbols
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
 from symbody.simulation.events import When
-from symbody.simulation.outcome import Outcome
 from symbody.simulation.simulate import resume, simulate
 from symbody.system.system import System
+from symbody.trajectory.outcome import Outcome
 
 IFTOMM = Path(__file__).parents[2] / ".." / "shared" / "data" / "iftomm_mechanisms"
 
@@ -379,8 +379,8 @@ def test_trajectory_finds_components_by_joint_and_number():
 def test_four_bar_keeps_its_energy_and_its_loop():
     """Released with a moving crank; named joints keep their values, the others close the loop."""
     from symbody.formalisms.tree import build_tree
-    from symbody.loops.constraints import constraints
-    from symbody.loops.numeric import Numeric
+    from symbody.loops.rows.constraints import constraints
+    from symbody.loops.rows.numeric import Numeric
     from symbody.model.load import load
 
     mech = load("four_bar")

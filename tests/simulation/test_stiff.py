@@ -9,15 +9,15 @@ from scipy.special import ellipkinc
 
 import symbody as sb
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, SymbodyError
-from symbody.model.builder import Builder
+from symbody.model.build.builder import Builder
 from symbody.simulation.field import Field
 from symbody.simulation.flow import Flow, system_flow
 from symbody.simulation.implicit_form import implicit_form
 from symbody.simulation.mechanism_flow import mechanism_flow
-from symbody.simulation.outcome import Outcome
 from symbody.simulation.stepped import balance_of
 from symbody.simulation.stiff import METHODS, SciPyDriver
 from symbody.simulation.sundials import CvodeDriver, IdaDriver
+from symbody.trajectory.outcome import Outcome
 
 STIFF = ["radau", "bdf", "lsoda", "cvode_bdf"]
 EVERY = [*METHODS, "cvode_bdf", "cvode_adams"]

@@ -17,12 +17,13 @@ import pytest
 
 from symbody import atomic_file
 from symbody.errors import FormatError, NameLookupError, ShapeError, SymbodyError
-from symbody.simulation import trajectory_files, trajectory_record
-from symbody.simulation.outcome import Outcome
-from symbody.simulation.trajectory import Event, Trajectory
-from symbody.simulation.trajectory_files import FORMATS, load_trajectory, save_trajectory
-from symbody.simulation.trajectory_plot import COLOURS, plot
-from symbody.simulation.trajectory_tables import to_pandas, to_xarray
+from symbody.trajectory import files as trajectory_files
+from symbody.trajectory import record as trajectory_record
+from symbody.trajectory.files import FORMATS, load_trajectory, save_trajectory
+from symbody.trajectory.outcome import Outcome
+from symbody.trajectory.plot import COLOURS, plot
+from symbody.trajectory.tables import to_pandas, to_xarray
+from symbody.trajectory.trajectory import Event, Trajectory
 
 NEEDS = {".parquet": "pyarrow", ".h5": "h5py", ".hdf5": "h5py"}
 

@@ -14,13 +14,13 @@ import pytest
 import symbody as sb
 from robots import descriptions
 from symbody.errors import ModelError, NameLookupError
-from symbody.formalisms.choices import Choice
+from symbody.formalisms.formulation import Choice
 from symbody.system.save import fingerprint
-from symbody.verbs.auto import smallest
 from symbody.verbs.dynamics import problem_of
-from symbody.verbs.quick import QuickSearch
-from symbody.verbs.stored import Found, keep, stored
-from symbody.verbs.tuned import pattern
+from symbody.verbs.smallest.auto import smallest
+from symbody.verbs.smallest.quick import QuickSearch
+from symbody.verbs.smallest.stored import Found, keep, stored
+from symbody.verbs.smallest.tuned import pattern
 
 REFERENCE = Path(__file__).resolve().parents[2] / "benchmarks" / "first_dynamics.json"
 
@@ -169,7 +169,7 @@ def test_a_search_tells_its_progress(folder):
 
 
 def test_a_longer_search_begins_where_the_default_ended(folder, monkeypatch):
-    monkeypatch.setattr("symbody.verbs.auto.LONG", 30)
+    monkeypatch.setattr("symbody.verbs.smallest.auto.LONG", 30)
     mech = arm(2)
     quick = smallest(mech, "inverse", preset="standard")
     asked = smallest(mech, "inverse", budget="long", finalists=1, preset="standard")
@@ -198,3 +198,25 @@ def test_the_default_finds_what_a_search_of_sixty_rewritten_candidates_found(fol
     reference = json.loads(REFERENCE.read_text(encoding="utf-8"))["robots"][name]
     found = smallest(sb.load(descriptions() / name), "forward")
     assert found.cost.total <= 1.03 * reference["total"]
+
+
+# -- closed loops
+
+
+def test_searches_of_closed_loops_are_kept_and_used_in_the_same_way(folder):
+    mech = sb.load("four_bar")
+    with pytest.raises(ModelError, match="budget='long'"):
+        sb.forward_dynamics(mech, budget="stored")
+    seen = []
+    asked = sb.forward_dynamics(mech, budget=8, progress=seen.append)
+    assert [p.done for p in seen] == list(range(1, 9))
+    again = sb.forward_dynamics(sb.load("four_bar"), budget="stored")
+    assert "stored search" in again.origins["qdd"]
+    assert again.count().total == asked.count().total
+
+
+def test_a_budget_belongs_to_a_search():
+    with pytest.raises(NameLookupError, match="no option 'budget'"):
+        sb.forward_dynamics(sb.load("four_bar"), "base", budget="long")
+    with pytest.raises(ModelError, match="formulation='reduced'"):
+        sb.forward_dynamics(sb.load("four_bar"), formulation="augmented", budget="long")

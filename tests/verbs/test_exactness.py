@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.verbs.auto import smallest
-from symbody.verbs.check import AGREE, Comparison, digits_lost, first_exact, magnitudes
+from symbody.verbs.smallest.auto import smallest
+from symbody.verbs.smallest.check_program import AGREE, Comparison, digits_lost, first_exact, magnitudes
 
 
 def uneven_chain(masses, inertia=1e-9, seed=0):

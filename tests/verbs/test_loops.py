@@ -16,8 +16,8 @@ from loops.closed_models import (
 )
 from loops.reference import LoopWorld
 from symbody.errors import ModelError, NameLookupError
-from symbody.model.coordinates import velocity_labels
-from symbody.verbs.loops import closure
+from symbody.model.record.coordinates import velocity_labels
+from symbody.verbs.closed_dynamics import closure
 
 
 def plain(system, *arguments):
@@ -149,7 +149,7 @@ def test_verify_certifies_closed_loops():
 
 
 def test_verify_sees_a_wrong_program(monkeypatch):
-    from symbody.verbs import verify_loops
+    from symbody.verbs.certify import loops as verify_loops
 
     honest = verify_loops.forward_dynamics
 
@@ -297,7 +297,7 @@ def test_loops_that_open_and_close_are_judged_open_and_closed():
 @pytest.mark.parametrize("stuck", [True, False])
 def test_a_switch_that_does_nothing_is_refused(monkeypatch, stuck):
     """A rod that never opens, and one that never closes."""
-    from symbody.verbs import verify_loops
+    from symbody.verbs.certify import loops as verify_loops
 
     honest = verify_loops.forward_dynamics
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.verbs import verify_loops
+from symbody.verbs.certify import loops as verify_loops
+from symbody.verbs.certify.loops import ClosedStates
 from symbody.verbs.dynamics import forward_dynamics
-from symbody.verbs.verify_loops import ClosedStates
 
 
 def held(kind, **options):

@@ -9,18 +9,19 @@ import symbody as sb
 from symbody.errors import ModelError, ShapeError
 from symbody.expr.arrays import zeros
 from symbody.formalisms import jacobians, tree
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.library import springs
-from symbody.loops import constraints as loop_constraints
-from symbody.loops import cut_rows
-from symbody.model.mechanism import Force
+from symbody.loops.rows import constraints as loop_constraints
+from symbody.loops.rows import cut_rows
+from symbody.model.record.mechanism import Force
 from symbody.spatial import inertia
-from symbody.verbs import verify as module
-from symbody.verbs import verify_derivatives, verify_loops
-from symbody.verbs.certificate import Certificate, Check, backward
-from symbody.verbs.states import States
-from symbody.verbs.verify_loops import ClosedStates
-from symbody.verbs.verify_tree import tree_checks as reference_checks
+from symbody.verbs.certify import derivatives as verify_derivatives
+from symbody.verbs.certify import loops as verify_loops
+from symbody.verbs.certify import verify as module
+from symbody.verbs.certify.certificate import Certificate, Check, backward
+from symbody.verbs.certify.loops import ClosedStates
+from symbody.verbs.certify.states import States
+from symbody.verbs.certify.tree import tree_checks as reference_checks
 
 
 @pytest.mark.parametrize("name", ["pendulum2", "acma_h80"])

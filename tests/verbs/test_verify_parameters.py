@@ -9,14 +9,14 @@ from formalisms.patterns import random_state, random_tree
 from formalisms.test_dynamics import moving_tree
 from pinocchio_oracle import Peer, pin
 from symbody.formalisms import regressor as formulas
-from symbody.model.joints import KINDS
+from symbody.model.record.joints import KINDS
 from symbody.reference.bodies import Model
 from symbody.reference.dynamics import Motion
 from symbody.reference.linear_parameters import effort_columns, linear_parameters, parameter_count
 from symbody.verbs import dynamics
+from symbody.verbs.certify.parameters import parameter_checks
+from symbody.verbs.certify.states import States
 from symbody.verbs.parameters import parameter_values
-from symbody.verbs.states import States
-from symbody.verbs.verify_parameters import parameter_checks
 
 
 def defaults(mech):

@@ -6,9 +6,9 @@ import pytest
 
 import symbody as sb
 from loops.closed_models import geared_arms, skate
-from symbody.loops import projection as formulas
-from symbody.verbs.closed_states import ClosedStates
-from symbody.verbs.verify_projection import projection_checks
+from symbody.loops.closing import projection as formulas
+from symbody.verbs.certify.closed_states import ClosedStates
+from symbody.verbs.certify.projection import projection_checks
 
 
 def checks_of(mech):

@@ -13,10 +13,9 @@ import typer
 
 from symbody.cli.values import is_value, read_value
 from symbody.errors import FormatError, ModelError, NameLookupError, nearest
-from symbody.model.given import given_numbers
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
+from symbody.model.record.parameter_values import given_numbers
 
-METHODS = ("auto", "heuristic", "pivoting")  # of choosing independent joints
 HINT = "--partition"
 MAX_TABLE = 200 * 2**20  # bytes of a table of inputs
 _NEXT = re.compile(r"\s*[^=,()\[\]<>]+=(?!=)")
@@ -50,8 +49,8 @@ def _parts(text: str, every: bool = False) -> list[str]:
 
 def state_values(mech: Mechanism, option: str, quantity: str, given: Sequence[str] | None) -> dict[str, Any] | None:
     """Label or joint -> number or numbers of q or qd; None where nothing was given."""
-    from symbody.simulation.flow import components, stems
     from symbody.simulation.mechanism_flow import labels_of, units_of
+    from symbody.system.names import components, stems
 
     labels, units = labels_of(mech)[quantity], units_of(mech)[quantity]
     out: dict[str, Any] = {}
@@ -100,6 +99,8 @@ def partition_choice(mech: Mechanism, given: Sequence[str] | None) -> str | list
         raise typer.BadParameter(f"{','.join(given or ())!r} was given; expected names of joints.", param_hint=HINT)
     if not (mech.cuts or mech.couplings):
         raise typer.BadParameter(f"{mech.name} has no closed loops; leave this option out.", param_hint=HINT)
+    from symbody.loops.partition.partition import METHODS
+
     if names[0] in METHODS and len(names) == 1 and names[0] not in {j.name for j in mech.joints}:
         return names[0]
     return names
@@ -134,8 +135,8 @@ def input_values(mech: Mechanism, given: Sequence[str] | None, numbers_only: boo
 
 def _input(mech: Mechanism, name: str) -> tuple[str, list[str | None]]:
     """Name of an input as the library takes it, and the units of its components: of efforts they are known."""
-    from symbody.simulation.flow import components
     from symbody.simulation.mechanism_flow import labels_of, units_of
+    from symbody.system.names import components
 
     labels, units = labels_of(mech)["tau"], units_of(mech)["tau"]
     if name == "tau":

@@ -13,7 +13,7 @@ from typing import Any
 
 from symbody.errors import ModelError
 from symbody.model.load import FOLDER, bundled_names, load
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
 
 FILE = FOLDER / "facts.json"
 
@@ -41,7 +41,7 @@ def computed_facts(name: str) -> dict[str, Any]:
 def mobility(mechanism: Mechanism) -> int | None:
     """Degrees of freedom on the branch of the assembled position; None where there is no partition."""
     from symbody.derived.derived import derived_of
-    from symbody.formalisms.explicit import driven_velocities
+    from symbody.formalisms.solve_accelerations import driven_velocities
 
     derived = derived_of(mechanism)
     driven = len(driven_velocities(derived.tree()))

@@ -6,7 +6,8 @@ import functools
 import json
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
@@ -16,7 +17,7 @@ from symbody.cli.options import option_for
 from symbody.errors import Named, NameLookupError, SymbodyError, word_argument
 
 if TYPE_CHECKING:
-    from symbody.model.mechanism import Mechanism
+    from symbody.model.record.mechanism import Mechanism
     from symbody.system.system import System
 
 P = ParamSpec("P")
@@ -127,13 +128,49 @@ def check_formalism(name: str) -> None:
     word_argument("formalism", name, FORMALISMS, error=NameLookupError)
 
 
-def generate(model: Any, name: str, formalism: str, partition: Any = "auto") -> System:
-    """The System of a quantity of a Mechanism by a formalism; partition: of its closed loops, if it has any."""
+def generate(
+    model: Any, name: str, formalism: str, partition: Any = "auto", budget: str | int = "quick", tell: Any = None
+) -> System:
+    """The System of a quantity of a Mechanism by a formalism.
+
+    partition: of its closed loops, if it has any; budget: of "auto", with tell called meanwhile
+    """
     import symbody.verbs.dynamics as dynamics
 
     verb: Callable[..., System] = getattr(dynamics, quantity(name))
     closed = bool(model.cuts or model.couplings)
-    return verb(model, formalism=formalism, **({"partition": partition} if closed else {}))
+    options: dict[str, Any] = {"partition": partition} if closed else {}
+    if formalism == "auto" and budget != "quick":
+        options.update(budget=budget, progress=tell)
+    return verb(model, formalism=formalism, **options)
+
+
+def budget_choice(text: str) -> str | int:
+    """--budget as the library takes it: a name, or a number of candidates."""
+    from symbody.verbs.budget import check_budget
+
+    budget: str | int = int(text) if text.lstrip("-").isdigit() else text
+    check_budget(budget)
+    return budget
+
+
+@contextmanager
+def search_line() -> Iterator[Callable[[Any], None]]:
+    """A line on the terminal that says how far a search is, and goes when it ends; nothing where there is none."""
+    shown = 0
+
+    def tell(progress: Any) -> None:
+        nonlocal shown
+        text = str(progress)
+        if sys.stderr.isatty():
+            print(f"\r{text:<{shown}}", end="", file=sys.stderr, flush=True)
+            shown = max(shown, len(text))
+
+    try:
+        yield tell
+    finally:
+        if shown:
+            print(f"\r{'':<{shown}}\r", end="", file=sys.stderr, flush=True)
 
 
 def counted(n: int, one: str, more: str = "") -> str:

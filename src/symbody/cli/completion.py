@@ -79,6 +79,12 @@ def formalisms(incomplete: str) -> list[str]:
     return [n for n in FORMALISMS if n.startswith(incomplete)]
 
 
+def budgets(incomplete: str) -> list[str]:
+    from symbody.verbs.budget import BUDGETS
+
+    return [n for n in BUDGETS if n.startswith(incomplete)]
+
+
 def methods(incomplete: str) -> list[tuple[str, str]]:
     """Integrators, each with what it is."""
     from symbody.simulation.makers import METHODS
@@ -111,7 +117,7 @@ def _assignments(incomplete: str, names: list[str]) -> list[str]:
 
 
 def _joint_names(ctx: typer.Context) -> list[str]:
-    from symbody.model.coordinates import has_coordinates
+    from symbody.model.record.coordinates import has_coordinates
 
     mechanism = _model(ctx)
     return [] if mechanism is None else [j.name for j in mechanism.joints if has_coordinates(j)]

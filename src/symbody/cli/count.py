@@ -7,13 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symbody.cli import options
-from symbody.cli.common import QUANTITIES, check_formalism, generate, load_model, print_json, quantity
-from symbody.cli.options import AS_JSON, LOOPS, OPTIONAL_MODEL, PARTITION
+from symbody.cli.common import (
+    QUANTITIES,
+    budget_choice,
+    check_formalism,
+    generate,
+    load_model,
+    print_json,
+    quantity,
+    search_line,
+)
+from symbody.cli.options import AS_JSON, BUDGET, LOOPS, OPTIONAL_MODEL, PARTITION
 from symbody.errors import ModelError
 
 if TYPE_CHECKING:
     from symbody.lower.count import Counts
-    from symbody.model.mechanism import Mechanism
+    from symbody.model.record.mechanism import Mechanism
 
 
 NAMES = ("mul", "add", "div", "total", "trig", "other", "setup", "checks")
@@ -29,6 +38,7 @@ def count(
     ] = False,
     loops: LOOPS = None,
     partition: PARTITION = None,
+    budget: BUDGET = "quick",
     as_json: AS_JSON = False,
 ) -> None:
     """Count the operations of a model's equations: multiplications, additions and divisions of every call."""
@@ -47,7 +57,7 @@ def count(
 
     mechanism = load_model(model, loops)
     independent = partition_choice(mechanism, partition) or "auto"
-    rows, refused = _rows(mechanism, wanted, chosen, independent)
+    rows, refused = _rows(mechanism, wanted, chosen, independent, budget_choice(budget))
     if not rows:
         raise ModelError("\n".join(dict.fromkeys(r["reason"] for r in refused)))
     reduced = _reduction(mechanism, independent)
@@ -87,7 +97,7 @@ def count(
 def _reduction(mechanism: Mechanism, partition: Any) -> dict[str, int] | None:
     """What the reduction to independent velocities costs; None for trees, and where loops open and close."""
     from symbody.verbs.assemble import has_loops
-    from symbody.verbs.reduction import reduction
+    from symbody.verbs.smallest.reduction import reduction
 
     if not has_loops(mechanism) or any(cut.switched for cut in mechanism.cuts):
         return None
@@ -103,7 +113,9 @@ def _reduction(mechanism: Mechanism, partition: Any) -> dict[str, int] | None:
 Rows = list[dict[str, Any]]
 
 
-def _rows(mechanism: Mechanism, wanted: list[str], chosen: list[str], partition: Any) -> tuple[Rows, Rows]:
+def _rows(
+    mechanism: Mechanism, wanted: list[str], chosen: list[str], partition: Any, budget: str | int
+) -> tuple[Rows, Rows]:
     """Counts by quantity and formalism, and those that do not apply with the reason."""
     from symbody.lower.optimize import count_system
     from symbody.system.system import DIGITS_LOST, NOTE
@@ -113,7 +125,8 @@ def _rows(mechanism: Mechanism, wanted: list[str], chosen: list[str], partition:
     for q in wanted:
         for f in chosen:
             try:
-                system = generate(mechanism, q, f, partition)
+                with search_line() as tell:
+                    system = generate(mechanism, q, f, partition, budget, tell)
                 counts = count_system(system)
             except ModelError as error:
                 refused.append({"quantity": q, "formalism": f, "reason": str(error)})
@@ -133,7 +146,7 @@ def _row(counts: Counts) -> dict[str, int]:
 
 
 def _growth(as_json: bool) -> None:
-    from symbody.verbs.growth import PUBLISHED, fit_growth, formula
+    from symbody.verbs.smallest.growth import PUBLISHED, fit_growth, formula
 
     fits: dict[str, Any] = {name: fit_growth(name) for name in ("newton_euler", "base")}
     if as_json:

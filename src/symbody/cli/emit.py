@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symbody.cli import completion
-from symbody.cli.common import check_formalism, generate, load_model, print_json, quantity
-from symbody.cli.options import AS_JSON, FORMALISM, LOOPS, MODEL, PARTITION, QUANTITY
+from symbody.cli.common import (
+    budget_choice,
+    check_formalism,
+    generate,
+    load_model,
+    print_json,
+    quantity,
+    search_line,
+)
+from symbody.cli.options import AS_JSON, BUDGET, FORMALISM, LOOPS, MODEL, PARTITION, QUANTITY
 from symbody.errors import ModelError
 
 if TYPE_CHECKING:
     from symbody.codegen.target_row import Source, Target
-    from symbody.model.mechanism import Mechanism
+    from symbody.model.record.mechanism import Mechanism
     from symbody.system.system import System
 
 STATES = 5  # closed states at which a program for closed loops is compared with plain Newton-Euler
@@ -37,6 +45,7 @@ def emit(
     certify: Annotated[bool, typer.Option("--certify", help="Verify first; write the certificate along.")] = False,
     loops: LOOPS = None,
     partition: PARTITION = None,
+    budget: BUDGET = "quick",
     as_json: AS_JSON = False,
 ) -> None:
     """Write a model's equations as source files: standalone C99 (a header and a source), or another target."""
@@ -52,9 +61,11 @@ def emit(
     check_formalism(formalism)
     if out.exists() and not out.is_dir():
         raise ModelError(f"{out} is a file; expected a folder for the emitted files.")
+    wanted = budget_choice(budget)
     mechanism = load_model(model, loops)
     chosen = partition_choice(mechanism, partition) or "auto"
-    system = generate(mechanism, name, formalism, chosen)
+    with search_line() as tell:
+        system = generate(mechanism, name, formalism, chosen, wanted, tell)
     source = Source(system)
     files = _files(row, source, _certificate(mechanism, name, system, chosen) if certify else None)
     out.mkdir(parents=True, exist_ok=True)
@@ -70,7 +81,7 @@ def emit(
 
 def _files(row: Target, source: Source, certificate: str | None) -> dict[str, str]:
     """Files of the target; a certificate that they cannot carry stands beside them."""
-    from symbody.codegen.c_text import identifier
+    from symbody.codegen.c.text import identifier
 
     assert row.emit is not None
     if certificate is None:
@@ -83,8 +94,8 @@ def _files(row: Target, source: Source, certificate: str | None) -> dict[str, st
 def _certificate(mechanism: Mechanism, name: str, system: System, partition: Any) -> str:
     """The model's certificate, and how far this very program is from plain Newton-Euler."""
     from symbody.system.save import fingerprint
-    from symbody.verbs.check import check_against_newton_euler
-    from symbody.verbs.verify import verify
+    from symbody.verbs.certify.verify import verify
+    from symbody.verbs.smallest.check_program import check_against_newton_euler
 
     certificate = verify(mechanism, partition=partition)
     if not certificate.passed:
@@ -102,8 +113,8 @@ def _from_plain(mechanism: Mechanism, name: str, system: System, partition: Any)
     """Largest relative difference to Newton-Euler at closed states."""
     import numpy as np
 
-    from symbody.verbs.verify import difference
-    from symbody.verbs.verify_loops import ClosedStates
+    from symbody.verbs.certify.loops import ClosedStates
+    from symbody.verbs.certify.verify import difference
 
     point = ClosedStates(mechanism, STATES, partition=partition)
     reference = generate(mechanism, name, "newton_euler", partition)

@@ -11,8 +11,8 @@ from symbody.cli.common import complain, load_model, print_json
 from symbody.cli.options import AS_JSON, INPUT, LOOPS, MODEL, PARAMETER, Q0
 
 if TYPE_CHECKING:
-    from symbody.analyse.equilibrium import Equilibrium
-    from symbody.model.mechanism import Mechanism
+    from symbody.analyse.steady.equilibrium import Equilibrium
+    from symbody.model.record.mechanism import Mechanism
 
 
 def equilibrium(
@@ -38,7 +38,7 @@ def equilibrium(
 
     The exit status is 1 if none was found.
     """
-    from symbody.analyse.equilibrium import equilibrium as library
+    from symbody.analyse.steady.equilibrium import equilibrium as library
     from symbody.cli.assignments import input_values, parameter_values, state_values
 
     mechanism = load_model(model, loops)

@@ -29,7 +29,7 @@ def check_target(path: Path, option: str, suffixes: Sequence[str] = ()) -> None:
         raise FormatError(f"{option} {path}: the folder {str(path.parent)!r} does not let new files in.")
     needs = {".parquet": "pyarrow", ".h5": "h5py", ".hdf5": "h5py"}.get(path.suffix.lower())
     if needs is not None:
-        from symbody.simulation.extras import extra
+        from symbody.trajectory.optional_packages import extra
 
         extra(needs)
 

@@ -13,7 +13,7 @@ from symbody.cli.options import AS_JSON, LOOPS, MODEL, PARTITION
 from symbody.errors import ModelError, SolveError
 
 if TYPE_CHECKING:
-    from symbody.model.mechanism import Mechanism
+    from symbody.model.record.mechanism import Mechanism
 
 MANY = 12  # more names than this are counted, not listed
 
@@ -38,7 +38,7 @@ def info(model: MODEL, loops: LOOPS = None, partition: PARTITION = None, as_json
 
 
 def _print(mechanism: Mechanism, facts: dict[str, Any]) -> None:
-    from symbody.model.show import tree_text
+    from symbody.model.record.tree_text import tree_text
 
     loops = facts["loops"]
     print(f"{mechanism.name}: {facts['chain']}{_closures(mechanism)}, {_mobility(facts)}")
@@ -101,7 +101,7 @@ def _listed(names: list[str]) -> str:
 
 def describe(mechanism: Mechanism, partition: str | list[str] = "auto") -> dict[str, Any]:
     """Facts about a Mechanism, ready for JSON."""
-    from symbody.model.mechanism import WORLD
+    from symbody.model.record.mechanism import WORLD
 
     children = Counter(j.parent for j in mechanism.joints)
     leaves = [b.name for b in mechanism.bodies if not children[b.name]]
@@ -142,7 +142,7 @@ def describe_loops(mechanism: Mechanism, wanted: str | list[str] = "auto") -> di
     if not (mechanism.cuts or mechanism.couplings):
         return None
     from symbody.derived.derived import derived_of
-    from symbody.model.coordinates import velocity_labels
+    from symbody.model.record.coordinates import velocity_labels
 
     found = derived_of(mechanism).constraints()
     out: dict[str, Any] = {

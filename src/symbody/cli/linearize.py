@@ -14,8 +14,8 @@ from symbody.errors import FormatError, ModelError, NameLookupError, nearest
 if TYPE_CHECKING:
     import numpy as np
 
-    from symbody.analyse.linear import Linear
-    from symbody.model.mechanism import Mechanism
+    from symbody.analyse.linear.linear import Linear
+    from symbody.model.record.mechanism import Mechanism
 
 SHOWN = ("M", "B", "K", "U")
 # name -> what its rows and columns are
@@ -82,7 +82,7 @@ def linear_model(
     partition: list[str] | None = None,
 ) -> Linear:
     """The Linear at the operating point that options describe."""
-    from symbody.analyse.linearize import linearize as library
+    from symbody.analyse.linear.linearize import linearize as library
     from symbody.cli.assignments import independent_increments, input_values, parameter_values, state_values
 
     parameters = parameter_values(mechanism, parameter)
@@ -104,7 +104,7 @@ def rest_point(
     mechanism: Mechanism, q0: dict[str, Any] | None, inputs: dict[str, Any], parameters: dict[str, float]
 ) -> dict[str, Any]:
     """The equilibrium near q0 as arguments of `linearize`; an error if there is none."""
-    from symbody.analyse.equilibrium import equilibrium as library
+    from symbody.analyse.steady.equilibrium import equilibrium as library
 
     found = library(mechanism, q0, inputs, parameters, eigenvalues=False)
     if not found.ok:

@@ -14,7 +14,7 @@ from symbody.cli.options import AS_JSON, EQUILIBRIUM, INPUT, LOOPS, MODEL, PARAM
 from symbody.errors import ModelError
 
 if TYPE_CHECKING:
-    from symbody.analyse.modes import Modes
+    from symbody.analyse.modal.modes import Modes
 
 
 def modes(
@@ -37,7 +37,7 @@ def modes(
     as_json: AS_JSON = False,
 ) -> None:
     """Modes of small motions: frequency, damping, and which coordinates take part."""
-    from symbody.analyse.modes import modes as library
+    from symbody.analyse.modal.modes import modes as library
 
     if animate is not None:
         check_target(animate, "--animate", PAGES)
@@ -56,7 +56,7 @@ def modes(
 def _animate(mechanism: Any, found: Modes, number: int, amplitude: float, path: Path) -> None:
     import math
 
-    from symbody.analyse.mode_motion import mode_trajectory
+    from symbody.analyse.modal.mode_motion import mode_trajectory
     from symbody.report.report import write_report
 
     if number > len(found):

@@ -53,6 +53,15 @@ PARAMETER = Annotated[
         help="A parameter of the model in place of its default. May be repeated.",
     ),
 ]
+BUDGET = Annotated[
+    str,
+    typer.Option(
+        "--budget",
+        metavar="BUDGET",
+        autocompletion=completion.budgets,
+        help="Of formalism auto: quick, a number of candidates, long (both are kept on disk), or stored: the kept one.",
+    ),
+]
 PARTITION = Annotated[
     list[str] | None,
     typer.Option(

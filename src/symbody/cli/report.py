@@ -56,15 +56,15 @@ def report(
         options: dict[str, Any] = {"parameters": values, "partition": chosen}
         given["trajectory"] = simulate(mechanism, seconds, q0=q, qd0=qd, outputs=["energy"], **options)
     if linear:
-        from symbody.analyse.linearize import linearize
-        from symbody.analyse.modes import modes
+        from symbody.analyse.linear.linearize import linearize
+        from symbody.analyse.modal.modes import modes
 
         given["linear"] = linearize(mechanism, q, qd, parameters=values, independent=kept)
         given["modes"] = modes(given["linear"])
     if not equations:
         given.update(equations=None, formalisms=())
     if certificate:
-        from symbody.verbs.verify import verify
+        from symbody.verbs.certify.verify import verify
 
         given["certificate"] = verify(mechanism, parameters=values, partition=chosen or "auto")
     write_report(mechanism, path, animation=animation, **given)

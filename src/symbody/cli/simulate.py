@@ -17,9 +17,9 @@ from symbody.cli.files import PAGES, PICTURES, TABLES, check_target, save_figure
 from symbody.cli.options import AS_JSON, FORMALISM, LOOPS, OPTIONAL_MODEL, PARAMETER, PARTITION, Q0, QD0
 
 if TYPE_CHECKING:
-    from symbody.model.mechanism import Mechanism
+    from symbody.model.record.mechanism import Mechanism
     from symbody.simulation.events import When
-    from symbody.simulation.trajectory import Trajectory
+    from symbody.trajectory.trajectory import Trajectory
 
 _COMPARED = re.compile(r"([^<>=]+)(<=|>=|==|<|>)([^<>=]+)")
 
@@ -184,7 +184,7 @@ def _with_swing(outputs: list[Any]) -> list[Any]:
 
 def _leave(traj: Trajectory, failed: int, checkpoint: Path | None, silent: bool) -> None:
     """The exit status: 130 after an interrupt, 1 if the run or a file failed."""
-    from symbody.simulation.outcome import Outcome
+    from symbody.trajectory.outcome import Outcome
 
     if traj.outcome is Outcome.INTERRUPTED:
         further = f" Go on: symbody simulate --resume {checkpoint}" if checkpoint is not None else ""
@@ -221,7 +221,7 @@ def _jobs(
     mechanism: Any, traj: Trajectory, out: list[Path], plot: Path | None, report: Path | None, names: list[str]
 ) -> list[tuple[Path, Callable[[], Any]]]:
     """What writes each file. mechanism: needed for a report only."""
-    from symbody.simulation.trajectory_files import save_trajectory
+    from symbody.trajectory.files import save_trajectory
 
     jobs: list[tuple[Path, Callable[[], Any]]] = [(p, functools.partial(save_trajectory, traj, p)) for p in out]
     if plot is not None:
@@ -234,7 +234,7 @@ def _jobs(
 
 
 def _draw(traj: Trajectory, path: Path, names: list[str]) -> None:
-    from symbody.simulation.trajectory_plot import plot
+    from symbody.trajectory.plot import plot
 
     wanted = [n for n in traj.values if n in ("q", "qd") or n in names or n.partition(".")[0] in ("p", "v", "reaction")]
     save_figure(plot(traj, wanted or None), path)

@@ -9,7 +9,7 @@ import numpy as np
 from symbody.cli.common import advice, counted
 
 if TYPE_CHECKING:
-    from symbody.simulation.trajectory import Trajectory
+    from symbody.trajectory.trajectory import Trajectory
 
 ROWS = 12  # components of one quantity that are shown
 EVENTS = 20
@@ -18,7 +18,7 @@ QUIET = ("qdd", "tau")  # recorded always; shown only if they were asked for
 
 def trajectory_facts(traj: Trajectory, files: list[str]) -> dict[str, Any]:
     """How a run ended, its first and last values, events and statistics."""
-    from symbody.simulation.trajectory_columns import columns, component_labels, component_units
+    from symbody.trajectory.columns import columns, component_labels, component_units
 
     quantities: dict[str, Any] = {}
     for column in columns(traj):

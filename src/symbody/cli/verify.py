@@ -24,7 +24,7 @@ def verify(
     The exit status is 1 if a check fails.
     """
     from symbody.cli.assignments import parameter_values, partition_choice
-    from symbody.verbs.verify import verify as certify
+    from symbody.verbs.certify.verify import verify as certify
 
     mechanism = load_model(model, loops)
     certificate = certify(

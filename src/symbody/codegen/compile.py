@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from symbody.codegen.grouped import GroupedKernel
-from symbody.codegen.passport import Kernel
+from symbody.codegen.kernel.grouped import GroupedKernel
+from symbody.codegen.kernel.passport import Kernel
 from symbody.codegen.target_row import Source
 from symbody.codegen.targets import TARGETS, target_to_build, target_to_emit
 from symbody.errors import CompileError
 from symbody.system.system import System
 
 if TYPE_CHECKING:
-    from symbody.codegen.callable import NativeKernel
+    from symbody.codegen.kernel.native_kernel import NativeKernel
 
 
 @overload

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from symbody.codegen.grouped import GroupedKernel
-from symbody.codegen.passport import Kernel
+from symbody.codegen.kernel.grouped import GroupedKernel
+from symbody.codegen.kernel.passport import Kernel
 from symbody.lower.groups import Grouped, group
 from symbody.lower.lowering import lower
 from symbody.lower.program import Program

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from symbody.codegen.target_c import C_HEADER, C
-from symbody.codegen.target_native import LLVM, NATIVE
-from symbody.codegen.target_python import PYTHON
 from symbody.codegen.target_row import Target
-from symbody.codegen.target_text import TEXT
+from symbody.codegen.target_rows.c import C_HEADER, C
+from symbody.codegen.target_rows.native import LLVM, NATIVE
+from symbody.codegen.target_rows.python import PYTHON
+from symbody.codegen.target_rows.text import TEXT
 from symbody.errors import CompileError, DefinitionError, NameLookupError, nearest
 
 OWN = {row.name: row for row in (NATIVE, PYTHON, C, C_HEADER, LLVM, TEXT)}

@@ -18,12 +18,12 @@ from symbody.derived.memory import MOST, memory_of
 from symbody.errors import ModelError
 from symbody.expr.walk import quiet_collector
 from symbody.formalisms.tree import Tree, build_tree
-from symbody.loops.branches import Branch, branch_of, with_others
-from symbody.loops.constraints import Constraints
-from symbody.loops.counted import cheapest_partition
-from symbody.loops.numeric import Numeric
-from symbody.loops.partition import Partition, choose_partition
-from symbody.model.mechanism import Mechanism
+from symbody.loops.partition.branches import Branch, branch_of, with_others
+from symbody.loops.partition.counted import cheapest_partition
+from symbody.loops.partition.partition import Partition, choose_partition
+from symbody.loops.rows.constraints import Constraints
+from symbody.loops.rows.numeric import Numeric
+from symbody.model.record.mechanism import Mechanism
 from symbody.system.system import System
 
 T = TypeVar("T")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from symbody.codegen.compile import compile_system
-from symbody.codegen.passport import Kernel
+from symbody.codegen.kernel.passport import Kernel
 from symbody.derived.memory import memory_of
 from symbody.system.system import System
 
 if TYPE_CHECKING:
-    from symbody.codegen.callable import NativeKernel
+    from symbody.codegen.kernel.native_kernel import NativeKernel
 
 
 @overload

@@ -13,11 +13,11 @@ from symbody.expr.arrays import Array
 from symbody.expr.fork import carried, fork
 from symbody.expr.node import Node
 from symbody.expr.walk import quiet_collector
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.forces import wrenches as act
 from symbody.formalisms.tree import Tree
 from symbody.library.force_element import Event
-from symbody.loops.constraints import Constraints, constraints
+from symbody.loops.rows.constraints import Constraints, constraints
 from symbody.system.names import identifier
 
 

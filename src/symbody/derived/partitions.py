@@ -8,9 +8,9 @@ import numpy as np
 
 from symbody.derived.derived import derived_of
 from symbody.errors import ModelError
-from symbody.loops.branches import holding
-from symbody.loops.partition import Partition
-from symbody.model.mechanism import Mechanism
+from symbody.loops.partition.branches import holding
+from symbody.loops.partition.partition import Partition
+from symbody.model.record.mechanism import Mechanism
 
 SINGULAR = 1e12  # condition of J_v above which a partition is refused
 

@@ -16,12 +16,12 @@ import numpy as np
 
 from symbody.expr.arrays import is_zero, reciprocal
 from symbody.expr.linear_algebra import ldlt, solve_ldlt
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.link_motion import Twist, axial_effort, own_twists
-from symbody.formalisms.pending import NONE, Pending
 from symbody.formalisms.poses import Pose
 from symbody.formalisms.tree import Link
-from symbody.formalisms.triples import Mat, Vec
+from symbody.formalisms.vec3 import Mat, Vec
+from symbody.formalisms.waiting_velocities import NONE, Pending
 from symbody.spatial.inertia import Inertia
 
 

@@ -14,7 +14,7 @@ from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import Array
 from symbody.expr.functions import alias
 from symbody.expr.node import SCALE, Node
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.efforts import generalized, projected
 from symbody.formalisms.joint_laws import joint_laws
 from symbody.formalisms.link_motion import axial_effort, own_efforts
@@ -22,7 +22,7 @@ from symbody.formalisms.newton_euler import at_rest, newton_euler
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.sweeps import sweep_inward
 from symbody.formalisms.tree import Link, Tree
-from symbody.formalisms.triples import Mat, Vec
+from symbody.formalisms.vec3 import Mat, Vec
 from symbody.spatial.inertia import Inertia
 
 Body = tuple[Any, Vec, Mat]  # mass, first moment, second moments about the origin

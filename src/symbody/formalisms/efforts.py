@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from symbody.expr.arrays import Array, zeros
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.tree import Tree
 
 LinkEfforts = list[tuple[Any, ...]]

@@ -7,14 +7,14 @@ from typing import Any
 
 from symbody.errors import ModelError
 from symbody.expr.functions import call
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.joint_laws import coordinates_with_laws
 from symbody.formalisms.kinematics import link_motions
 from symbody.formalisms.link_motion import Twist, own_twist
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.sweeps import sweep_outward
 from symbody.formalisms.tree import Link, Tree
-from symbody.formalisms.triples import Vec
+from symbody.formalisms.vec3 import Vec
 from symbody.spatial.inertia import Inertia
 
 HALF = Fraction(1, 2)

@@ -15,13 +15,13 @@ from importlib import import_module
 from typing import Any
 
 from symbody.expr.arrays import zeros
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.link_forces import measure, push_apart
 from symbody.formalisms.tree import Tree
 from symbody.formalisms.wrenches import Element, Wrenches, elements
 from symbody.library.force_element import Effect, ForceElement
-from symbody.model.force_kinds import carrying_joint, check_force
-from symbody.model.mechanism import Force
+from symbody.model.record.force_kinds import carrying_joint, check_force
+from symbody.model.record.mechanism import Force
 
 
 def wrenches(tree: Tree, forces: Sequence[Force] | None = None) -> Wrenches:

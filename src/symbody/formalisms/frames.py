@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from symbody.errors import NameLookupError, nearest
 from symbody.expr.arrays import is_one, is_zero
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.tree import Tree
-from symbody.formalisms.triples import Mat, Vec
-from symbody.model.mechanism import WORLD
+from symbody.formalisms.vec3 import Mat, Vec
+from symbody.model.record.mechanism import WORLD
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import Array, zeros
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.frames import Frame, common_ancestor, path, product
 from symbody.formalisms.kinematics import Motion, attached, column, link_motions, minus
 from symbody.formalisms.tree import Link, Tree
-from symbody.formalisms.triples import Vec
+from symbody.formalisms.vec3 import Vec
 
 SCHEMES = ("auto", "progressive", "hybrid")
 

@@ -13,13 +13,13 @@ from typing import Any
 
 from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import Array, zeros
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.frames import Frame, common_ancestor, path, product
 from symbody.formalisms.link_motion import own_acceleration, own_twist
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.tree import Link, Tree
-from symbody.formalisms.triples import Mat, Vec
-from symbody.model.coordinates import parts
+from symbody.formalisms.vec3 import Mat, Vec
+from symbody.model.record.coordinates import parts
 
 SCHEMES = ("progressive", "regressive")
 

@@ -17,7 +17,7 @@ from symbody.expr.derivative import gradient, hessian, jvp
 from symbody.expr.functions import as_nodes
 from symbody.expr.node import Node
 from symbody.formalisms import energy
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.frames import Frame
 from symbody.formalisms.jacobians import frame_jacobians
 from symbody.formalisms.kinematics import kinematic_map, link_motions

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from symbody.expr.functions import call
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.frames import Frame, common_ancestor, path
 from symbody.formalisms.link_motion import own_twist
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.tree import Link, Tree
-from symbody.formalisms.triples import Vec
+from symbody.formalisms.vec3 import Vec
 from symbody.formalisms.wrenches import Element
 
 

@@ -1,7 +1,7 @@
 """What a Link's own velocities do to it: columns of its twist in Link axes, and what they make of rates and wrenches.
 
 Motions about and along an axis have constant columns in stem axes and Link axes alike. Others say by their row
-(`model/motions.py`) how their columns depend on the coordinates; the columns then have rates of their own.
+(`model/record/motions.py`) how their columns depend on the coordinates; the columns then have rates of their own.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from symbody.expr.arrays import is_zero
-from symbody.formalisms import triples as t3
-from symbody.formalisms.triples import Vec
+from symbody.formalisms import vec3 as t3
+from symbody.formalisms.vec3 import Vec
 
 if TYPE_CHECKING:
     from symbody.formalisms.tree import Link

@@ -13,12 +13,12 @@ from typing import Any
 from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import is_zero
 from symbody.expr.node import Node
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.link_motion import axial_effort, own_acceleration, own_efforts, own_twist
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.sweeps import sweep_inward, sweep_outward
 from symbody.formalisms.tree import Link, Tree
-from symbody.formalisms.triples import Mat, Vec
+from symbody.formalisms.vec3 import Mat, Vec
 from symbody.spatial.inertia import Inertia
 
 REFERENCES = ("origin", "com")

@@ -12,7 +12,7 @@ from typing import Any
 
 from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import Array, is_zero, zeros
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.articulated import (
     Articulated,
     Pivot,
@@ -28,15 +28,15 @@ from symbody.formalisms.articulated import (
     to_parent,
     to_stem,
 )
-from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.frames import common_ancestor
 from symbody.formalisms.joint_laws import joint_laws
 from symbody.formalisms.link_motion import own_twist
 from symbody.formalisms.newton_euler import Motion, at_rest, link_wrench, motions, rate_matrix, step
 from symbody.formalisms.poses import Pose, poses
+from symbody.formalisms.solve_accelerations import driven_velocities
 from symbody.formalisms.sweeps import sweep_inward, sweep_outward
 from symbody.formalisms.tree import Link, Tree
-from symbody.formalisms.triples import Vec
+from symbody.formalisms.vec3 import Vec
 from symbody.spatial.inertia import no_inertia
 
 VARIANTS = ("local", "textbook")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from symbody.formalisms import triples as t3
-from symbody.formalisms.accounts import contact_account, rate_along_motion
+from symbody.formalisms import vec3 as t3
+from symbody.formalisms.element_energy import contact_account, rate_along_motion
 from symbody.formalisms.link_forces import measure, push_apart
 from symbody.formalisms.points import from_frame
 from symbody.formalisms.tyres import ground_of

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from symbody.errors import NameLookupError, nearest
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.frames import Frame, common_ancestor, frame, path, product
 from symbody.formalisms.kinematics import Motion, attached, frame_motions, link_motions
 from symbody.formalisms.newton_euler import Motion as LocalMotion
 from symbody.formalisms.newton_euler import step
 from symbody.formalisms.poses import poses
 from symbody.formalisms.tree import Tree
-from symbody.formalisms.triples import Mat, Vec
-from symbody.model.mechanism import WORLD
+from symbody.formalisms.vec3 import Mat, Vec
+from symbody.model.record.mechanism import WORLD
 
 
 def frame_of(tree: Tree, point: tuple[str, str]) -> Frame:

@@ -12,9 +12,9 @@ from typing import Any
 from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import Array, cos_sin, is_one, is_zero
 from symbody.expr.node import CONST, Node
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.tree import Link, Tree
-from symbody.formalisms.triples import Mat, Vec
+from symbody.formalisms.vec3 import Mat, Vec
 
 FRAMES = ("sequential", "group", "group_body")
 Planar = tuple[int, Any, Any]  # axis, cosine, sine

@@ -12,9 +12,9 @@ from symbody.expr.evaluate import transplant
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Joint
-from symbody.model.motions import Motion
+from symbody.model.record.joints import KINDS
+from symbody.model.record.mechanism import Joint
+from symbody.model.record.motions import Motion
 from symbody.spatial.quaternion import matrix_from_quaternion, normalise, velocity_map
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.newton_euler import Wrench, collect, link_wrench, motions
 from symbody.formalisms.poses import poses
 from symbody.formalisms.sweeps import sweep_inward

@@ -16,14 +16,14 @@ import numpy as np
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array, zeros
 from symbody.expr.functions import call
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.link_motion import Twist, own_twists
 from symbody.formalisms.newton_euler import Motion, motions, rate_matrix
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.sweeps import sweep_outward
 from symbody.formalisms.tree import Link, Tree
-from symbody.formalisms.triples import Mat, Vec
-from symbody.model.mechanism import Joint, Mechanism
+from symbody.formalisms.vec3 import Mat, Vec
+from symbody.model.record.mechanism import Joint, Mechanism
 from symbody.spatial.inertia import from_com
 
 # the ten of a body, about the origin of its frame and in its axes, in Pinocchio's order; quantity -> unit

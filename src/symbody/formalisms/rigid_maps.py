@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.regressor import TENSOR
 from symbody.formalisms.row_echelon import ONE, ZERO, Row, Term, add_to, combination
 

@@ -17,14 +17,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from symbody.formalisms import triples as t3
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.efforts import generalized
 from symbody.formalisms.joint_laws import joint_laws
 from symbody.formalisms.link_motion import own_drift, own_efforts, own_twist
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.sweeps import sweep_inward, sweep_outward
 from symbody.formalisms.tree import Link, Tree
-from symbody.formalisms.triples import Vec
+from symbody.formalisms.vec3 import Vec
 from symbody.spatial.inertia import Inertia, is_massless
 
 

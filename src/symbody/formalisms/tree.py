@@ -1,7 +1,7 @@
 """Mechanism -> Tree: bodies that move by one elementary motion each, in a Graph of their own, ready for recursions.
 
 Fixed and locked joints are merged into the bodies that carry them (unless they are to be kept). Every remaining Link
-moves relative to its parent by one row of the table of motions (`model/motions.py`).
+moves relative to its parent by one row of the table of motions (`model/record/motions.py`).
 
 A joint with several motions is a chain of Links, all but the last of them without inertia. A Link's coordinate is an
 expression of the Mechanism's coordinates: a joint that mimics another, or turns about a negative axis, is no special
@@ -25,14 +25,14 @@ from symbody.expr.evaluate import transplant
 from symbody.expr.functions import as_nodes, call
 from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, Node
-from symbody.formalisms import triples as t3
-from symbody.formalisms.triples import Mat, Vec
-from symbody.model.coordinates import Part
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import WORLD, Body, Joint, Mechanism, Placement
-from symbody.model.motions import SLIDE, TURN, Motion, Setting
-from symbody.model.numbers import plain
-from symbody.model.pose import from_quaternion, rounded
+from symbody.formalisms import vec3 as t3
+from symbody.formalisms.vec3 import Mat, Vec
+from symbody.model.record.coordinates import Part
+from symbody.model.record.joints import KINDS
+from symbody.model.record.mechanism import WORLD, Body, Joint, Mechanism, Placement
+from symbody.model.record.motions import SLIDE, TURN, Motion, Setting
+from symbody.model.record.numbers import plain
+from symbody.model.record.pose import from_quaternion, rounded
 from symbody.spatial.inertia import Inertia, add, from_com, moved, no_inertia, rotated
 
 Column = tuple[int, Any]  # index of a velocity, and the factor with which it enters

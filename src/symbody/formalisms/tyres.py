@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from symbody.expr.functions import call
-from symbody.formalisms import triples as t3
-from symbody.formalisms.accounts import contact_account, rate_along_motion
+from symbody.formalisms import vec3 as t3
+from symbody.formalisms.element_energy import contact_account, rate_along_motion
 from symbody.formalisms.kinematics import column
 from symbody.formalisms.wheel import Contact, Sliding, on_ground, sliding
 from symbody.formalisms.wrenches import Element

@@ -13,9 +13,9 @@ import numpy as np
 
 from symbody.expr.arrays import Array
 from symbody.expr.node import CONST, SCALE, Node
-from symbody.formalisms import triples as t3
-from symbody.formalisms.base import divides_safely
+from symbody.formalisms import vec3 as t3
 from symbody.formalisms.poses import axis_in_parent
+from symbody.formalisms.regrouping import divides_safely
 from symbody.formalisms.tree import Link, Tree
 from symbody.spatial.inertia import Inertia, moved
 

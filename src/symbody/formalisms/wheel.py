@@ -14,8 +14,8 @@ from typing import Any
 from symbody.expr.functions import call
 from symbody.expr.graph import Graph
 from symbody.expr.implicit import solve
-from symbody.formalisms import triples as t3
-from symbody.formalisms.triples import Vec
+from symbody.formalisms import vec3 as t3
+from symbody.formalisms.vec3 import Vec
 from symbody.library.grounds import Ground, surface
 
 

@@ -34,7 +34,7 @@ def to_control(model: Any) -> Any:
 
 
 def from_control(system: Any) -> dict[str, Any]:
-    """The fields of a `symbody.analyse.state_space.StateSpace`: A, B, C, D, states, inputs, outputs, dt.
+    """The fields of a `symbody.analyse.linear.state_space.StateSpace`: A, B, C, D, states, inputs, outputs, dt.
 
     Transfer functions are realised first. Discrete time without a period counts as one sample a second.
     """

@@ -47,20 +47,20 @@ def core_text(shape: tuple[int, ...]) -> str:
     return f"(..., {', '.join(map(str, shape))})" if shape else "a number or an array of numbers"
 
 
-def gather(ports: Sequence[Port], given: Values, what: str = "input") -> list[np.ndarray]:
+def gather(ports: Sequence[Port], given: Values) -> list[np.ndarray]:
     """One checked array a port, from a mapping by name or a sequence in the order of the ports."""
     if isinstance(given, Mapping):
         names = [p.name for p in ports]
         for name in given:
             if name not in names:
-                raise NameLookupError(f"There is no {what} '{name}'. {nearest(name, names)}")
+                raise NameLookupError(f"There is no input '{name}'. {nearest(name, names)}")
         missing = [name for name in names if name not in given]
         if missing:
-            raise NameLookupError(f"Missing {what}: {', '.join(missing)}. Expected {', '.join(names)}.")
+            raise NameLookupError(f"Missing input: {', '.join(missing)}. Expected {', '.join(names)}.")
         return [checked(p, given[p.name]) for p in ports]
     if len(given) != len(ports):
         expected = ", ".join(p.name for p in ports) or "none"
-        raise ShapeError(f"{len(given)} {what}s were given; expected {len(ports)} ({expected}).")
+        raise ShapeError(f"{len(given)} inputs were given; expected {len(ports)} ({expected}).")
     return [checked(p, value) for p, value in zip(ports, given)]
 
 

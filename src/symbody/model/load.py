@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from symbody.errors import DefinitionError, ModelError, NameLookupError, add_row, nearest, record_argument, remove_row
-from symbody.model.loop_file import close_loops
-from symbody.model.mechanism import Mechanism
-from symbody.model.xml_file import expand_xacro
+from symbody.model.files.loop_file import close_loops
+from symbody.model.files.xml_file import expand_xacro
+from symbody.model.record.mechanism import Mechanism
 
 FOLDER = Path(__file__).parent / "bundled"
 
@@ -37,10 +37,12 @@ class Format:
 
 
 _ROWS = (
-    Format("yaml", "the model file", (".yaml", ".yml"), "symbody.model.yaml_file", "symbody.model.yaml_writer"),
-    Format("urdf", "URDF (ROS)", (".urdf",), "symbody.model.urdf", "symbody.model.urdf_writer"),
-    Format("mjcf", "MJCF (MuJoCo)", (".xml", ".mjcf"), "symbody.model.mjcf"),
-    Format("mbs", "ROBOTRAN", (".mbs",), "symbody.model.mbs"),
+    Format(
+        "yaml", "the model file", (".yaml", ".yml"), "symbody.model.files.yaml_file", "symbody.model.files.yaml_writer"
+    ),
+    Format("urdf", "URDF (ROS)", (".urdf",), "symbody.model.files.urdf", "symbody.model.files.urdf_writer"),
+    Format("mjcf", "MJCF (MuJoCo)", (".xml", ".mjcf"), "symbody.model.files.mjcf"),
+    Format("mbs", "ROBOTRAN", (".mbs",), "symbody.model.files.mbs"),
 )
 FORMATS: dict[str, Format] = {row.name: row for row in _ROWS}
 OWN = frozenset(FORMATS)

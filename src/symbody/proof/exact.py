@@ -20,7 +20,7 @@ from symbody.expr.arithmetic import scale
 from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, SCALE, SYMBOL, Node
 from symbody.expr.walk import rebuild, topological
-from symbody.model.mechanism import Body, Joint, Mechanism, Placement
+from symbody.model.record.mechanism import Body, Joint, Mechanism, Placement
 from symbody.proof.field import decimal
 
 FINEST = 1 << 30  # largest denominator of the tangent of half an angle

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from symbody.expr.node import SCALE, SYMBOL, Node
-from symbody.model.coordinates import parts
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.coordinates import parts
+from symbody.model.record.mechanism import Mechanism
 from symbody.proof.points import Key, Relations
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from symbody.errors import ModelError
-from symbody.model.mechanism import Coupling, Cut
+from symbody.model.record.mechanism import Coupling, Cut
 from symbody.reference.bodies import Model, Pose, coordinates, frame_pose, poses
 from symbody.reference.dynamics import Motion
 from symbody.reference.expressions import power

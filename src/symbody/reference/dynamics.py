@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from symbody.model.mechanism import Joint
+from symbody.model.record.mechanism import Joint
 from symbody.reference.bodies import WORLD, Model, Part, Pose, coordinates, poses, twist_maps
 from symbody.reference.forces import Loads, loads
 from symbody.reference.jets import Array, Jet, apply, constant, matmul, transpose

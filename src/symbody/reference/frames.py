@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symbody.model.mechanism import Joint
+from symbody.model.record.mechanism import Joint
 from symbody.reference.bodies import Model, Pose, coordinates, frame_pose, hamilton, poses
 from symbody.reference.dynamics import Motion
 from symbody.reference.expressions import Numbers, power

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from symbody.errors import ModelError
-from symbody.model.mechanism import Joint, Mechanism
+from symbody.model.record.mechanism import Joint, Mechanism
 from symbody.reference.expressions import Numbers
 from symbody.reference.jets import Array
 

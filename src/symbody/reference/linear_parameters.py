@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.model.mechanism import Joint, Rotor
+from symbody.model.record.mechanism import Joint, Rotor
 from symbody.reference.bodies import Model, Part
 from symbody.reference.dynamics import Motion
 from symbody.reference.jets import Array

@@ -13,7 +13,7 @@ from symbody.expr.external import External
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.expr.parse import parse
-from symbody.model.mechanism import Force
+from symbody.model.record.mechanism import Force
 from symbody.reference.bodies import WORLD, Pose, frame_pose
 from symbody.reference.expressions import external
 from symbody.reference.jets import Array, Jet, constant

@@ -18,13 +18,13 @@ import numpy as np
 
 from symbody.derived.kernels import kernel_of
 from symbody.errors import ShapeError, SymbodyError
-from symbody.model.coordinates import neutral
-from symbody.model.mechanism import WORLD, Mechanism
+from symbody.model.record.coordinates import neutral
+from symbody.model.record.mechanism import WORLD, Mechanism
 from symbody.report.scene import Link, Part, Scene, make_scene, part_corners
-from symbody.simulation.trajectory import Trajectory
-from symbody.simulation.trajectory_columns import batch_shape
 from symbody.spatial.quaternion import matrix_rows
 from symbody.system.names import identifier
+from symbody.trajectory.columns import batch_shape
+from symbody.trajectory.trajectory import Trajectory
 from symbody.verbs.assembly import assemble
 from symbody.verbs.kinematics import kinematics
 
@@ -210,7 +210,7 @@ def _link(link: Link, motion: Motion) -> dict[str, Any]:
 
 
 def _gravity(mechanism: Mechanism) -> np.ndarray:
-    from symbody.model.numbers import number_of
+    from symbody.model.record.numbers import number_of
 
     return np.array([number_of(g) or 0.0 for g in mechanism.gravity], dtype=float)
 

@@ -26,12 +26,12 @@ FENCES = {"cases": ("{", ""), "pmatrix": ("(", ")"), "aligned": ("", "")}
 TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[0-9]+(?:\.[0-9]+)?|\s+|.", re.DOTALL)
 
 
-def to_mathml(latex: str, display: bool = True) -> str:
+def to_mathml(latex: str) -> str:
     """A <math> element; the LaTeX goes with it as an annotation, so that it can be copied."""
     body = _Reader(latex).everything()
-    mode = ' display="block"' if display else ""
     note = f'<annotation encoding="application/x-tex">{escape(latex, quote=False)}</annotation>'
-    return f'<math xmlns="http://www.w3.org/1998/Math/MathML"{mode}><semantics><mrow>{body}</mrow>{note}</semantics></math>'
+    head = '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">'
+    return f"{head}<semantics><mrow>{body}</mrow>{note}</semantics></math>"
 
 
 class _Reader:

@@ -11,17 +11,17 @@ from symbody.atomic_file import write_whole
 from symbody.errors import FormatError, ModelError, SymbodyError, record_argument
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
 from symbody.report import sections as make
 from symbody.report.animation import MISSING, Animation, make_animation
 from symbody.report.page import Section, facts, page, sentences, text
-from symbody.simulation.trajectory import Trajectory
+from symbody.trajectory.trajectory import Trajectory
 from symbody.verbs.dynamics import semi_explicit
-from symbody.verbs.tuned import is_tuned
+from symbody.verbs.smallest.tuned import is_tuned
 
 if TYPE_CHECKING:
-    from symbody.analyse.modes import Modes
-    from symbody.verbs.certificate import Certificate
+    from symbody.analyse.modal.modes import Modes
+    from symbody.verbs.certify.certificate import Certificate
 
 
 def write_report(
@@ -75,7 +75,7 @@ def write_report(
         parts.append(make.counts_section(mech, formalisms))
     if certificate is not None and certificate is not False:
         if certificate is True:
-            from symbody.verbs.verify import verify  # a tenth of a second, for those who ask for it
+            from symbody.verbs.certify.verify import verify  # a tenth of a second, for those who ask for it
 
             certificate = verify(mech)
         parts.append(make.certificate_section(certificate))

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from symbody.drawing.curves import outline
+from symbody.drawing.poses import body_poses
+from symbody.drawing.skeleton import bond_kind
 from symbody.expr.evaluate import evaluate
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.library.force_elements import FORCE_ELEMENTS
-from symbody.model.coordinates import has_coordinates
-from symbody.model.drawing.curves import outline
-from symbody.model.drawing.poses import body_poses
-from symbody.model.drawing.skeleton import bond_kind
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import WORLD, Body, Joint, Mechanism, Placement
+from symbody.model.record.coordinates import has_coordinates
+from symbody.model.record.joints import KINDS
+from symbody.model.record.mechanism import WORLD, Body, Joint, Mechanism, Placement
 from symbody.report.meshes import Meshes
 
 # soft tones of a palette for any colour vision (Okabe and Ito 2008)

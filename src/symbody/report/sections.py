@@ -11,24 +11,24 @@ import numpy as np
 from symbody.errors import SymbodyError
 from symbody.expr.text import to_text
 from symbody.lower.optimize import count_system
-from symbody.model.coordinates import has_coordinates
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Mechanism
-from symbody.model.numbers import number_of
-from symbody.model.show import tree_text
+from symbody.model.record.coordinates import has_coordinates
+from symbody.model.record.joints import KINDS
+from symbody.model.record.mechanism import Mechanism
+from symbody.model.record.numbers import number_of
+from symbody.model.record.tree_text import tree_text
 from symbody.report.equations import Equation, equations
 from symbody.report.figures import figure_html
 from symbody.report.mathml import to_mathml
 from symbody.report.page import Section, facts, folded, sentences, table, text
-from symbody.simulation.trajectory import Trajectory
-from symbody.simulation.trajectory_columns import batch_shape
-from symbody.simulation.trajectory_plot import plot
 from symbody.system.system import System
+from symbody.trajectory.columns import batch_shape
+from symbody.trajectory.plot import plot
+from symbody.trajectory.trajectory import Trajectory
 from symbody.verbs.dynamics import SOURCES, forward_dynamics, inverse_dynamics, semi_explicit
 
 if TYPE_CHECKING:
-    from symbody.analyse.modes import Modes
-    from symbody.verbs.certificate import Certificate, Check
+    from symbody.analyse.modal.modes import Modes
+    from symbody.verbs.certify.certificate import Certificate, Check
 
 MANY_ROWS = 40  # rows of a table or equations that are shown without a click
 MANY_EQUATIONS = 400  # more than this are counted, not shown

@@ -73,10 +73,10 @@ class Ledger:
         self.refs.append(0)
         return v
 
-    def _put(self, v: int, kind: int, body: Any, like: Node | None = None) -> None:
+    def _put(self, v: int, kind: int, body: Any) -> None:
         self.journal.append((v, self.kind[v], self.body[v], self.like[v], self.state))
         self.state = self._last_state = self._last_state + 1
-        self._swap(v, kind, body, like)
+        self._swap(v, kind, body, None)
 
     def _put_new(self, kind: int, key: Any, body: Any, like: Node | None) -> int:
         """A new vertex with this definition, which no other vertex has."""

@@ -9,7 +9,6 @@ from symbody.expr.node import Node
 from symbody.rewrite.expand import expand_own, expand_where_cheaper
 from symbody.rewrite.factor import factor
 from symbody.rewrite.flatten import flatten
-from symbody.rewrite.kernels import extract_kernels
 from symbody.rewrite.network import Network
 from symbody.rewrite.pairs import share_pairs
 from symbody.rewrite.parameters import group_parameters
@@ -18,6 +17,7 @@ from symbody.rewrite.runner import Pass, Report, run
 from symbody.rewrite.search import search
 from symbody.rewrite.setup import tidy_setup
 from symbody.rewrite.share import share_powers
+from symbody.rewrite.shared_subsums import extract_kernels
 from symbody.rewrite.trigonometry import simplify_trigonometry
 
 RULES = Pass("rules", "apply identities of functions", on_nodes=apply_rules)

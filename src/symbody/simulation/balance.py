@@ -9,7 +9,7 @@ import numpy as np
 
 from symbody.derived.derived import derived_of
 from symbody.derived.kernels import kernel_of
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
 from symbody.simulation.flow import Flow
 from symbody.verbs.energy import energy
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.methods import RungeKutta
 from symbody.errors import SolveError
+from symbody.march.methods import RungeKutta
 from symbody.simulation.flow import Flow
 
 

@@ -14,19 +14,19 @@ import numpy as np
 from symbody.atomic_file import write_whole
 from symbody.errors import DefinitionError, FormatError, NameLookupError, SymbodyError, nearest
 from symbody.expr.external import External
-from symbody.simulation.array_file import checksum, npz_bytes, read_arrays
 from symbody.simulation.connect import Connected, Inside, Line, numeric_function
 from symbody.simulation.events import Prepared, When, element_events
 from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
 from symbody.simulation.inputs import Constant, Control, Feedback, OfTime, Source, Table, function_source
 from symbody.simulation.lookout import Lookout
-from symbody.simulation.outcome import Outcome
 from symbody.simulation.sampling import Sampling
 from symbody.simulation.session import Anchor, Segment, Session, Settings
-from symbody.simulation.trajectory import Event
 from symbody.system.save import from_record, record
 from symbody.system.system import System
+from symbody.trajectory.array_file import checksum, npz_bytes, read_arrays
+from symbody.trajectory.outcome import Outcome
+from symbody.trajectory.trajectory import Event
 
 FORMAT = "symbody-checkpoint"
 VERSION = 2

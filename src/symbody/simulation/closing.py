@@ -12,13 +12,14 @@ from symbody.errors import ModelError
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.prescribed import prescribed
-from symbody.loops.assembly import assemble_keeping
-from symbody.loops.constraints import Constraints
-from symbody.loops.numeric import Numeric
-from symbody.loops.singular import say_singular
-from symbody.model.coordinates import has_coordinates
-from symbody.model.mechanism import Mechanism
-from symbody.simulation.flow import Flow, components
+from symbody.loops.closing.assembly import assemble_keeping
+from symbody.loops.partition.singular import say_singular
+from symbody.loops.rows.constraints import Constraints
+from symbody.loops.rows.numeric import Numeric
+from symbody.model.record.coordinates import has_coordinates
+from symbody.model.record.mechanism import Mechanism
+from symbody.simulation.flow import Flow
+from symbody.system.names import components
 
 SMALL = 1e-9  # relative change of a start that needs no note
 

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from symbody.simulation.locate import Crossing
-from symbody.simulation.outcome import Outcome
+from symbody.trajectory.outcome import Outcome
 
 
 @dataclass(frozen=True, eq=False)

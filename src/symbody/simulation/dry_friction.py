@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from symbody.expr.functions import sqrt
 from symbody.expr.walk import substitute, topological
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
 from symbody.system.system import System
 
 SLOW = 1e-3  # rad/s or m/s

@@ -26,7 +26,8 @@ from symbody.expr.node import Node
 from symbody.expr.parse import parse
 from symbody.expr.walk import free_symbols
 from symbody.simulation.field import Field
-from symbody.simulation.flow import Flow, components, shared_inputs, stems
+from symbody.simulation.flow import Flow, shared_inputs
+from symbody.system.names import components, stems
 from symbody.system.system import System, node_array
 
 # f(t, values): values maps each state and signal to its array

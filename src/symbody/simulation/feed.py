@@ -12,8 +12,9 @@ import numpy as np
 from symbody.derived.kernels import kernel_of
 from symbody.errors import DefinitionError, Named, NameLookupError, nearest, real_argument
 from symbody.simulation.connect import Connected, Line, feedback_arguments, is_sampled
-from symbody.simulation.flow import Flow, components
+from symbody.simulation.flow import Flow
 from symbody.simulation.inputs import Constant, Control, Feedback, OfTime, Table, checked_values
+from symbody.system.names import components
 from symbody.system.system import System
 
 NEAR = 1e-9  # of a period: instants closer than this are the same

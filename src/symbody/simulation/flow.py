@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as _replace
 from typing import Any
@@ -146,24 +146,3 @@ def shared_inputs(system: System) -> dict[str, np.ndarray]:
         time = scalar_array(system.graph.symbol("t", "time", unit="s"))
     rest = {n: a for n, a in system.inputs.items() if n not in states and n != "t"}
     return {**states, "t": time, **rest}
-
-
-def components(labels: Sequence[str], size: int, part: str) -> list[int]:
-    """Places that a name means: a label, all labels <part>.1, <part>.2 ..., or a number counted from 1; [] if none."""
-    if part in labels:
-        return [list(labels).index(part)]
-    several = [i for i, label in enumerate(labels) if label.rpartition(".")[0] == part]
-    if several:
-        return several
-    if part.isdigit() and 1 <= int(part) <= size:
-        return [int(part) - 1]
-    return []
-
-
-def stems(labels: Iterable[str]) -> list[str]:
-    """Names for messages: every label once, those of several components by their joint's name."""
-    out: dict[str, None] = {}
-    for label in labels:
-        head, _, number = label.rpartition(".")
-        out[head if head and number.isdigit() else label] = None
-    return list(out)

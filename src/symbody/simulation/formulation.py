@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from symbody.errors import DefinitionError, Named, argument, real_argument
-from symbody.loops.partition import Partition
-from symbody.model.mechanism import Mechanism
+from symbody.loops.partition.partition import Partition
+from symbody.model.record.mechanism import Mechanism
 from symbody.verbs.dynamics import forward_dynamics
 
 
@@ -34,7 +34,7 @@ class Augmented:
 def formulated(mech: Any, formalism: str | None, partition: Any, formulation: str, alpha: Any, beta: Any) -> Any:
     """How closed loops are dealt with: a partition, None if it is to be chosen, or Augmented."""
     from symbody.simulation.mechanism_flow import is_reduced
-    from symbody.verbs.loops import check_formulation
+    from symbody.verbs.closed_dynamics import check_formulation
 
     check_formulation(formulation)
     for name, value in (("alpha", alpha), ("beta", beta)):

@@ -19,7 +19,7 @@ from symbody.simulation.feed import Feed
 from symbody.simulation.field import Field
 from symbody.simulation.flow import Flow
 from symbody.simulation.inputs import Assignment, Constant, Table
-from symbody.simulation.trajectory import Event
+from symbody.trajectory.trajectory import Event
 
 NEAR = 1e-3  # m, rad: farther apart the ends of a loop do not meet
 DEPENDENT = 1e-10  # singular values of J M^-1/2, beside the largest, that count as none

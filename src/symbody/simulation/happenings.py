@@ -10,8 +10,8 @@ from symbody.simulation.events import Prepared
 from symbody.simulation.field import Field
 from symbody.simulation.jumps import Handler, carried_over, confirmed, crowded, settled
 from symbody.simulation.locate import Crossing
-from symbody.simulation.outcome import Outcome
-from symbody.simulation.trajectory import Event
+from symbody.trajectory.outcome import Outcome
+from symbody.trajectory.trajectory import Event
 
 MOST_EVENTS = 100_000
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.march import March
 from symbody.derived.kernels import kernel_of
 from symbody.derived.memory import memory_of
+from symbody.march.march import March
 from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
 from symbody.simulation.implicit import Diagonal, Residual, start_system, step_system

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ModelError, NameLookupError, ShapeError, nearest
-from symbody.simulation.flow import Flow, components, stems
+from symbody.simulation.flow import Flow
 from symbody.simulation.inputs import check_finite
+from symbody.system.names import components, stems
 
 
 def initial_values(flow: Flow, given: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], int | None]:

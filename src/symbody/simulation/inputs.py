@@ -19,7 +19,8 @@ import numpy as np
 
 from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest
 from symbody.expr.node import Node
-from symbody.simulation.flow import Flow, components, stems
+from symbody.simulation.flow import Flow
+from symbody.system.names import components, stems
 from symbody.system.system import System
 
 # -- sources

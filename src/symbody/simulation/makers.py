@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen import methods as native_tables
-from symbody.codegen.methods import RungeKutta, Splitting, check_table
 from symbody.errors import DefinitionError, Named, NameLookupError, add_row, nearest, remove_row
+from symbody.march import methods as native_tables
+from symbody.march.methods import RungeKutta, Splitting, check_table
 from symbody.simulation import implicit
 from symbody.simulation.driver import Driver, Leg
 from symbody.simulation.feed import Feed

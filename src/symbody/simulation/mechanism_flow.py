@@ -18,10 +18,16 @@ from symbody.expr.walk import free_symbols
 from symbody.formalisms.kinematics import kinematic_map, normalised
 from symbody.formalisms.prescribed import prescribed
 from symbody.formalisms.tree import Tree
-from symbody.loops.conditioning import watched
+from symbody.loops.partition.conditioning import watched
 from symbody.lower.optimize import count_system
-from symbody.model.coordinates import coordinate_labels, coordinate_units, neutral, velocity_labels, velocity_units
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.coordinates import (
+    coordinate_labels,
+    coordinate_units,
+    neutral,
+    velocity_labels,
+    velocity_units,
+)
+from symbody.model.record.mechanism import Mechanism
 from symbody.simulation.dry_friction import SLOW, with_slope
 from symbody.simulation.flow import Flow
 from symbody.simulation.formulation import Augmented
@@ -29,7 +35,7 @@ from symbody.simulation.quantities import Quantities, recorded
 from symbody.system.names import identifier
 from symbody.system.system import System
 from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, problem_of
-from symbody.verbs.tuned import pattern, tuned_choices
+from symbody.verbs.smallest.tuned import pattern, tuned_choices
 
 MANY = 20  # velocities beyond which only the order-N recursion is tried
 
@@ -244,7 +250,7 @@ class _Building:
 
     def _closed(self, q: Array, qd: Array) -> dict[str, Array]:
         """Coordinates and velocities that satisfy the loops."""
-        from symbody.verbs.loops import closure, projection
+        from symbody.verbs.closed_dynamics import closure, projection
 
         if isinstance(self.partition, Augmented):
             if not self.partition.projects:
@@ -258,7 +264,7 @@ class _Building:
 
     def _watch(self, labels: dict[str, Any], units: dict[str, Any]) -> System:
         """What closed loops are watched by; labels and units of its rows are added."""
-        from symbody.loops.partition import Partition
+        from symbody.loops.partition.partition import Partition
 
         derived = derived_of(self.mech)
         found = derived.own_constraints()
@@ -277,7 +283,7 @@ class _Building:
 
     def _impact(self, labels: dict[str, Any], units: dict[str, Any]) -> System:
         """What the closing of loops follows from; labels and units of its gaps are added."""
-        from symbody.verbs.loops import impact
+        from symbody.verbs.closed_dynamics import impact
 
         system = impact(self.mech)
         given = {**self.inputs, "q": self.q, "qd": self.qd}

@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.march import March
-from symbody.codegen.march_run import Signals
-from symbody.codegen.methods import METHODS, Method, RungeKutta, Splitting
 from symbody.derived.kernels import kernel_of
 from symbody.derived.memory import memory_of
+from symbody.march.march import March
+from symbody.march.methods import METHODS, Method, RungeKutta, Splitting
+from symbody.march.run import Signals
 from symbody.simulation.brief import Brief
 from symbody.simulation.driver import Leg
 from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
 from symbody.simulation.locate import Crossing, Path, locate, locate_each, width
 from symbody.simulation.lookout import Lookout, guarded
-from symbody.simulation.outcome import Outcome
 from symbody.simulation.steps import NEAR, hermite, stage_times, step_index, stride, together
 from symbody.system.system import System
+from symbody.trajectory.outcome import Outcome
 
 WORK = 3e7  # operations in one call of the march, about a hundredth of a second
 FEW = 2048  # steps in one call where loops are closed

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from symbody.derived.memory import memory_of
-from symbody.loops.conditioning import Conditioning
-from symbody.model.coordinates import checked, retract
+from symbody.loops.partition.conditioning import Conditioning
+from symbody.model.record.coordinates import checked, retract
 from symbody.simulation.balance import Balance
 from symbody.simulation.driver import Leg
 from symbody.simulation.locate import Crossing, Path, crossed, locate_each

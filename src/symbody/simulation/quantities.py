@@ -28,11 +28,11 @@ from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.expr.parse import parse
 from symbody.expr.walk import free_symbols
-from symbody.formalisms.explicit import driven_velocities
 from symbody.formalisms.forces import wrenches
+from symbody.formalisms.solve_accelerations import driven_velocities
 from symbody.formalisms.wrenches import Wrenches
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.joints import KINDS
+from symbody.model.record.mechanism import Mechanism
 from symbody.simulation.dry_friction import with_slope
 from symbody.system.names import identifier
 from symbody.system.system import System, node_array

@@ -8,7 +8,7 @@ import numpy as np
 
 from symbody.simulation.native import kernels, loops_of
 from symbody.simulation.session import Session
-from symbody.simulation.trajectory import Trajectory
+from symbody.trajectory.trajectory import Trajectory
 
 
 def trajectory(session: Session) -> Trajectory:

@@ -21,9 +21,9 @@ from symbody.simulation.flow import Flow
 from symbody.simulation.gates import Gates
 from symbody.simulation.happenings import Happenings
 from symbody.simulation.lookout import Lookout
-from symbody.simulation.outcome import Outcome
 from symbody.simulation.sampling import Sampling
-from symbody.simulation.trajectory import Event
+from symbody.trajectory.outcome import Outcome
+from symbody.trajectory.trajectory import Event
 
 EPS = float(np.finfo(float).eps)
 

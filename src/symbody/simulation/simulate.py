@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.ranges import check_threads
+from symbody.codegen.kernel.threads import check_threads
 from symbody.derived.derived import derived_of
 from symbody.derived.memory import memory_of
 from symbody.errors import (
@@ -27,8 +27,8 @@ from symbody.errors import (
     whole_argument,
     wrong_argument,
 )
-from symbody.model.given import check_given, massless
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
+from symbody.model.record.parameter_values import check_given, massless
 from symbody.simulation.balance import Balance
 from symbody.simulation.connect import Connected, connect
 from symbody.simulation.dry_friction import SLOW
@@ -48,9 +48,9 @@ from symbody.simulation.progress import progress_bar
 from symbody.simulation.recording import trajectory
 from symbody.simulation.sampling import read_samples
 from symbody.simulation.session import Session, Settings
-from symbody.simulation.trajectory import Trajectory
 from symbody.system.parameter_numbers import check_number, real_number
 from symbody.system.system import System
+from symbody.trajectory.trajectory import Trajectory
 
 RTOL = 1e-8
 CHECKPOINT_SECONDS = 5.0
@@ -367,8 +367,8 @@ def _for_branch(mech: Mechanism, formalism: str | None, partition: Any, settings
     Which constraints are redundant depends on the branch, and on the parameters.
     """
     from symbody.derived.partitions import partition_at, wanted_at
-    from symbody.loops.branches import holding
-    from symbody.loops.partition import Partition
+    from symbody.loops.partition.branches import holding
+    from symbody.loops.partition.partition import Partition
 
     if any(c.switched for c in mech.cuts) or any(c.switched for c in mech.couplings):
         return partition  # which constraints are redundant changes with what is closed
@@ -407,7 +407,7 @@ def _watch(
     settings: Settings, x: np.ndarray, notes: list[str], remake: Any, look: Lookout,
 ) -> Any:  # fmt: skip
     """Who looks after closed loops during the motion; None where loops open and close, or no partition exists."""
-    from symbody.loops.partition import Partition
+    from symbody.loops.partition.partition import Partition
     from symbody.simulation.switching import Watch, Way
 
     wanted: Any = "auto" if partition is None else partition
@@ -435,8 +435,8 @@ def _watch(
 
 def _lookout(mech: Mechanism, partition: Any, flow: Flow, settings: Settings, feed: Feed) -> Lookout:
     """What is looked at after every step of a mechanism with closed loops."""
-    from symbody.loops.assembly import length_scale
-    from symbody.loops.numeric import Numeric
+    from symbody.loops.closing.assembly import length_scale
+    from symbody.loops.rows.numeric import Numeric
 
     plain = {n: float(v) for n, v in settings.parameters.items() if np.ndim(v) == 0}
     length = length_scale(Numeric(derived_of(mech).constraints(), plain, settings.start))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.methods import RungeKutta
+from symbody.march.methods import RungeKutta
 from symbody.simulation.driver import Leg
 
 NEAR = 1e-9  # of a step: instants closer than this are the same

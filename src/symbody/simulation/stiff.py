@@ -14,7 +14,7 @@ from symbody.simulation.driver import Leg
 from symbody.simulation.field import Field
 from symbody.simulation.locate import Crossing, crossed, locate, locate_each, width
 from symbody.simulation.lookout import Lookout
-from symbody.simulation.outcome import Outcome
+from symbody.trajectory.outcome import Outcome
 
 # name -> (class of scipy.integrate, whether it takes a Jacobian, whether it forgets all but the last state)
 METHODS = {
@@ -26,6 +26,7 @@ METHODS = {
 }
 # of radau's cubic in a step: where smooth stiff motions meet it, and the largest |product| of distances to those places
 NODES, LARGEST = (0.0, (4 - 6**0.5) / 10, (4 + 6**0.5) / 10, 1.0), 0.0183
+LOOKS = 4  # at the guards in each step; two crossings between looks cancel unseen
 LARGE, SPARSE = 40, 0.25  # from this size on, below this share of entries, matrices are factorised as sparse ones
 
 
@@ -34,8 +35,6 @@ class SciPyDriver:
 
     directions  (ng,) in {-1, 0, 1}: crossings of the guards that are events; None: all
     passive     (ng,) guards that only record: their crossings leave the steps as they are
-    jacobian    False: by differences, for signals that depend on the state strongly
-    looks       how often the guards are looked at in each step; two crossings between looks cancel unseen
 
     States are projected after every step where the method allows it (one-step methods), else in what is returned.
     """
@@ -49,11 +48,7 @@ class SciPyDriver:
         atol: float | np.ndarray = 1e-9,
         directions: Sequence[int] | np.ndarray | None = None,
         passive: Sequence[bool] | np.ndarray | None = None,
-        jacobian: bool = True,
-        first_step: float | None = None,
-        max_step: float = np.inf,
         max_steps: int = 1_000_000,
-        looks: int = 4,
         look: Lookout | None = None,
     ) -> None:
         if method not in METHODS:
@@ -63,15 +58,15 @@ class SciPyDriver:
         name, implicit, self._one_step = METHODS[method]
         self._solver: Callable[..., Any] = getattr(scipy.integrate, name)
         self.field, self.method = field, method
-        self._options: dict[str, Any] = {"rtol": rtol, "atol": atol, "max_step": max_step}
-        if implicit and jacobian:
+        self._options: dict[str, Any] = {"rtol": rtol, "atol": atol}
+        if implicit:
             self._options["jac"] = self._jacobian
-        self._first, self._max_steps, self._looks = first_step, max_steps, max(1, looks)
+        self._max_steps = max_steps
         self._directions = np.zeros(field.ng) if directions is None else np.asarray(directions)
         self._passive = np.zeros(field.ng, dtype=bool) if passive is None else np.asarray(passive, dtype=bool)
         self.look = look
         self._sparse = False
-        if implicit and jacobian and method != "lsoda" and field.nx >= LARGE:
+        if implicit and method != "lsoda" and field.nx >= LARGE:
             self._sparse = len(field.pattern()[0]) < SPARSE * field.nx**2
 
     def advance(self, t: float, x: np.ndarray, t_end: float, times: np.ndarray) -> Leg:
@@ -96,7 +91,7 @@ class SciPyDriver:
             return Leg(np.zeros(0), np.zeros((0, field.nx)), t, x, outcome)
         guard = field.guards(t, x)
         outcome = Outcome.FINISHED
-        solver = self._made(t, x, t_end)
+        solver = self._solver(field.rates, t, x, t_end, **self._options)
         while t < t_end:
             if steps >= self._max_steps:
                 outcome = Outcome.TOO_MANY_STEPS
@@ -141,10 +136,6 @@ class SciPyDriver:
         assert self._watched is not None
         return bool(crossed(old, self._watched, self.look.directions).any())
 
-    def _made(self, t: float, x: np.ndarray, t_end: float) -> Any:
-        first = None if self._first is None else min(self._first, t_end - t)
-        return self._solver(self.field.rates, t, x, t_end, first_step=first, **self._options)
-
     def _stepped(self, solver: Any) -> bool:
         """Whether a step was done."""
         try:
@@ -180,9 +171,9 @@ class SciPyDriver:
         """The first crossing in a step that acts, if there is one, those before it that record, and the guards then."""
         guards, recorded = self.field.guards, []
         left = t0
-        for k in range(1, self._looks + 1):
-            right = t1 if k == self._looks else t0 + k / self._looks * (t1 - t0)
-            g1 = guards(right, x1 if k == self._looks else path(right))
+        for k in range(1, LOOKS + 1):
+            right = t1 if k == LOOKS else t0 + k / LOOKS * (t1 - t0)
+            g1 = guards(right, x1 if k == LOOKS else path(right))
             way = crossed(g0, g1, self._directions)
             if way.any():
                 fine = path
@@ -247,7 +238,7 @@ class SciPyDriver:
         if error <= 1:
             return path
         part = (t1 - t0) / min(np.ceil(1.2 * error**0.25), len(wanted) + 1) if np.isfinite(error) else t1 - t0
-        solver = self._solver(self.field.rates, t0, x0, t1, first_step=part, **{**self._options, "max_step": part})
+        solver = self._solver(self.field.rates, t0, x0, t1, first_step=part, max_step=part, **self._options)
         ends, parts = [], []
         while solver.status == "running" and self._stepped(solver):
             parts.append(self._path(solver.dense_output()))

@@ -16,8 +16,8 @@ from symbody.simulation.driver import Leg
 from symbody.simulation.field import Field, SignalValues
 from symbody.simulation.locate import EPS, Crossing, Path, crossed, locate_each
 from symbody.simulation.lookout import Lookout
-from symbody.simulation.outcome import Outcome
 from symbody.system.system import System, node_array
+from symbody.trajectory.outcome import Outcome
 
 METHODS = {"cvode_bdf": "BDF", "cvode_adams": "Adams"}
 
@@ -59,8 +59,6 @@ class CvodeDriver:
         atol: float | np.ndarray = 1e-9,
         directions: Sequence[int] | np.ndarray | None = None,
         passive: Sequence[bool] | np.ndarray | None = None,
-        jacobian: bool = True,
-        max_step: float = np.inf,
         max_steps: int = 1_000_000,
         look: Lookout | None = None,
     ) -> None:
@@ -73,11 +71,9 @@ class CvodeDriver:
             "method": METHODS[method],
             "rtol": rtol,
             "atol": atol,
-            "max_step": 0.0 if np.isinf(max_step) else max_step,
             "max_num_steps": max_steps,
+            "jacfn": self._jacobian,
         }
-        if jacobian:
-            options["jacfn"] = self._jacobian
         self.look = look
         self.guards = _Guards(field.guards, field.ng, directions, passive)
         options |= self.guards.options()
@@ -136,7 +132,6 @@ class IdaDriver:
         index: int = 1,
         rtol: float = 1e-6,
         atol: float | np.ndarray = 1e-9,
-        max_step: float = np.inf,
         max_steps: int = 1_000_000,
         look: Lookout | None = None,
     ) -> None:
@@ -161,7 +156,6 @@ class IdaDriver:
         options: dict[str, Any] = {
             "rtol": rtol,
             "atol": tolerances,
-            "max_step": 0.0 if np.isinf(max_step) else max_step,
             "max_num_steps": max_steps,
             "jacfn": self._jacobian,
             "calc_initcond": "yp0",

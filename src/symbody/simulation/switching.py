@@ -20,19 +20,19 @@ import numpy as np
 
 from symbody.derived.derived import derived_of, numbers_key
 from symbody.errors import ModelError, SymbodyError
-from symbody.loops.conditioning import SINGULAR, Choice, Conditioning
-from symbody.loops.constraints import Constraints
-from symbody.loops.partition import Partition
-from symbody.model.coordinates import retract, velocity_labels
+from symbody.loops.partition.conditioning import SINGULAR, Choice, Conditioning
+from symbody.loops.partition.partition import Partition
+from symbody.loops.rows.constraints import Constraints
+from symbody.model.record.coordinates import retract, velocity_labels
 from symbody.simulation.balance import Balance
 from symbody.simulation.connect import Connected
 from symbody.simulation.driver import Leg
 from symbody.simulation.events import Prepared
 from symbody.simulation.lookout import Lookout
-from symbody.simulation.outcome import Outcome
 from symbody.simulation.passing import GROSS, pass_by_inertia
 from symbody.simulation.session import Segment, Session
-from symbody.simulation.trajectory import Event
+from symbody.trajectory.outcome import Outcome
+from symbody.trajectory.trajectory import Event
 
 LOW = 0.5  # of its size where the partition was taken up, or looked into last: a measure below is looked into
 HIGH = 4.0  # above this much of it, where that size was a poor one, it is taken again

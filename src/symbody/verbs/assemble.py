@@ -11,7 +11,7 @@ from symbody.expr.arrays import scalar_array
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.tree import Tree
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
 from symbody.system.names import identifier
 from symbody.system.system import System, node_array
 

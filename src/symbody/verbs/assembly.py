@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from symbody.derived.derived import derived_of
-from symbody.loops.assembly import assemble_constraints
-from symbody.model.given import given_numbers
-from symbody.model.mechanism import Mechanism
+from symbody.loops.closing.assembly import assemble_constraints
+from symbody.model.record.mechanism import Mechanism
+from symbody.model.record.parameter_values import given_numbers
 
 
 def assemble(

@@ -13,22 +13,22 @@ from symbody.derived.partitions import SINGULAR, Chosen
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array
 from symbody.expr.walk import quiet_collector
-from symbody.formalisms.explicit import driven_velocities
-from symbody.loops.closure import Closure, Plan, close
-from symbody.loops.constraints import Constraints
-from symbody.loops.inverse import actuated_velocities, actuator_efforts, balance
-from symbody.loops.opened import Opened
-from symbody.loops.ordered import check_partition
-from symbody.loops.partition import Partition, choose_partition
-from symbody.loops.reduced import (
+from symbody.formalisms.solve_accelerations import driven_velocities
+from symbody.loops.closing.closure import Closure, Plan, close
+from symbody.loops.equations.inverse import actuated_velocities, actuator_efforts, balance
+from symbody.loops.equations.reduced import (
     Route,
     all_accelerations,
     independent_accelerations,
     multipliers,
     reduce,
 )
-from symbody.model.coordinates import velocity_labels
-from symbody.model.mechanism import Mechanism
+from symbody.loops.equations.tree_equations import Opened
+from symbody.loops.partition.partition import Partition, choose_partition
+from symbody.loops.partition.partition_order import check_partition
+from symbody.loops.rows.constraints import Constraints
+from symbody.model.record.coordinates import velocity_labels
+from symbody.model.record.mechanism import Mechanism
 from symbody.system.system import System
 from symbody.verbs.dynamics import Problem
 

@@ -19,11 +19,11 @@ import numpy as np
 from symbody.derived.derived import derived_of, options_key
 from symbody.expr.arrays import Array, is_zero
 from symbody.expr.walk import quiet_collector
-from symbody.formalisms import triples as t3
-from symbody.formalisms.explicit import driven_velocities
-from symbody.loops.closure import Closure
+from symbody.formalisms import vec3 as t3
+from symbody.formalisms.solve_accelerations import driven_velocities
+from symbody.loops.closing.closure import Closure
 from symbody.lower.optimize import optimize_system
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
 from symbody.system.names import identifier
 from symbody.system.system import System
 from symbody.verbs.assemble import has_loops
@@ -65,7 +65,7 @@ def _open(mech: Mechanism, parameters: str, preset: str, *_: Any) -> System:
 def _closed(
     mech: Mechanism, parameters: str, preset: str, partition: Any, formulation: str, alpha: Any, beta: Any
 ) -> System:
-    from symbody.verbs.loops import augmented_motion, chosen_formulation, with_switches
+    from symbody.verbs.closed_dynamics import augmented_motion, chosen_formulation, with_switches
 
     problem = closed_problem(mech, parameters, (), partition)
     if chosen_formulation(problem, formulation) == "augmented":

@@ -15,15 +15,15 @@ from symbody.expr.derivative import jacobian
 from symbody.expr.functions import as_nodes
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols, quiet_collector, substitute
-from symbody.formalisms import triples as t3
-from symbody.formalisms.choices import Choice, added, equations, solved
-from symbody.formalisms.explicit import driven_velocities
+from symbody.formalisms import vec3 as t3
+from symbody.formalisms.formulation import Choice, added, equations, solved
 from symbody.formalisms.order_n import check_order_n
+from symbody.formalisms.solve_accelerations import driven_velocities
 from symbody.formalisms.tree import Tree
 from symbody.library.force_element import Event
 from symbody.lower.optimize import optimize_system
-from symbody.model.coordinates import parts
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.coordinates import parts
+from symbody.model.record.mechanism import Mechanism
 from symbody.system.names import identifier
 from symbody.system.system import System
 from symbody.verbs.assemble import has_loops
@@ -161,7 +161,7 @@ def _made(
     options: dict[str, Any],
 ) -> System:
     if loops and has_loops(mech):
-        from symbody.verbs.loops import closed_dynamics
+        from symbody.verbs.closed_dynamics import closed_dynamics
 
         return closed_dynamics(mech, quantity, formalism, parameters, wrenches, options)
     known = AUTO_OPTIONS if formalism == "auto" else ("preset",)
@@ -169,7 +169,7 @@ def _made(
         if name not in known:
             raise NameLookupError(f"formalism {formalism!r} has no option {name!r}. {nearest(name, known)}")
     if formalism == "auto":
-        from symbody.verbs.auto import smallest
+        from symbody.verbs.smallest.auto import smallest
 
         return smallest(mech, quantity, parameters, wrenches, **options).system
     preset = options.get("preset", "standard")

@@ -11,7 +11,7 @@ from symbody.formalisms import energy as formulas
 from symbody.formalisms.forces import wrenches
 from symbody.formalisms.tree import Tree
 from symbody.lower.optimize import optimize_system
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
 from symbody.system.system import System
 from symbody.verbs.assemble import has_loops, make_system, time_input
 
@@ -36,9 +36,9 @@ def energy(
 
     Along a motion d/dt (kinetic + potential) = power - dissipated. Force elements count: what they store is part of
     potential (springs, stops, the elastic part of contacts and tyres), the power of actuators, inputs, given forces and
-    functions of the user is part of power, the rest of their work is dissipated (see `formalisms/accounts.py`). Their
-    inputs and states are inputs here, as in `forward_dynamics`. tau holds the efforts of driven joints too: what they
-    need is given by `driven_efforts`, with the power of loops that move in time.
+    functions of the user is part of power, the rest of their work is dissipated (`formalisms/element_energy.py`).
+    Their inputs and states are inputs here, as in `forward_dynamics`. tau holds the efforts of driven joints too: what
+    they need is given by `driven_efforts`, with the power of loops that move in time.
     Without any mass that moves there is no output com. Closed loops (unless loops is False): of the closed mechanism,
     with the dependent parts of q and qd as in `forward_dynamics`; forces of loops do no work. Where a loop opens and
     closes, q and qd are taken as they are.
@@ -55,7 +55,7 @@ def _made(mech: Mechanism, parameters: str, preset: str, loops: bool, partition:
         if any(p.switched for p in pieces):
             # whatever is closed, energies are those of the bodies at q and qd
             return optimize_system(_system(derived_of(mech).tree(parameters)), preset)
-        from symbody.verbs.loops import at_closed_state
+        from symbody.verbs.closed_dynamics import at_closed_state
 
         return at_closed_state(mech, lambda problem, _: _system(problem.tree), partition, parameters, preset)
     return optimize_system(_system(derived_of(mech).tree(parameters)), preset)

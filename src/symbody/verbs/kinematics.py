@@ -13,10 +13,10 @@ from symbody.formalisms.frames import Frame, frame
 from symbody.formalisms.jacobians import frame_jacobians
 from symbody.formalisms.kinematics import Motion, choose_scheme, frame_motions
 from symbody.formalisms.tree import Tree
-from symbody.loops.closure import Closure
-from symbody.loops.reduced import closed_motion
+from symbody.loops.closing.closure import Closure
+from symbody.loops.equations.reduced import closed_motion
 from symbody.lower.optimize import count_system, optimize_system
-from symbody.model.mechanism import WORLD, Mechanism
+from symbody.model.record.mechanism import WORLD, Mechanism
 from symbody.system.names import identifier
 from symbody.system.system import System
 from symbody.verbs.assemble import has_loops, make_system, time_input
@@ -99,7 +99,7 @@ def _closed(
     partition: Any,
 ) -> System:  # fmt: skip
     """The System of the closed mechanism: dependent accelerations put in, Jacobians by independent velocities."""
-    from symbody.verbs.loops import ClosedProblem, at_closed_state
+    from symbody.verbs.closed_dynamics import ClosedProblem, at_closed_state
 
     def make(problem: ClosedProblem, closure: Closure) -> System:
         tree = problem.tree

@@ -17,8 +17,8 @@ from symbody.formalisms.regressor import columns as column_list
 from symbody.formalisms.regressor import known_efforts, parameters
 from symbody.formalisms.regressor import regressor as regressor_matrix
 from symbody.lower.optimize import optimize_system
-from symbody.model.given import given_numbers
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.mechanism import Mechanism
+from symbody.model.record.parameter_values import given_numbers
 from symbody.system.names import identifier
 from symbody.system.system import System
 from symbody.verbs.assemble import has_loops

@@ -8,12 +8,12 @@ from typing import Any
 from symbody.derived.derived import derived_of
 from symbody.derived.partitions import Chosen, partition_at
 from symbody.errors import ModelError
-from symbody.loops.assembly import assemble_constraints
-from symbody.loops.branches import holding
-from symbody.loops.ordered import check_partition, ordered
-from symbody.loops.partition import Partition
-from symbody.model.given import given_numbers
-from symbody.model.mechanism import Mechanism
+from symbody.loops.closing.assembly import assemble_constraints
+from symbody.loops.partition.branches import holding
+from symbody.loops.partition.partition import Partition
+from symbody.loops.partition.partition_order import check_partition, ordered
+from symbody.model.record.mechanism import Mechanism
+from symbody.model.record.parameter_values import given_numbers
 from symbody.verbs.assemble import has_loops
 
 

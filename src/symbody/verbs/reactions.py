@@ -11,15 +11,15 @@ from symbody.derived.derived import derived_of, options_key
 from symbody.derived.loaded import pushed
 from symbody.expr.functions import as_nodes
 from symbody.expr.walk import quiet_collector, substitute
-from symbody.formalisms.choices import Choice
-from symbody.formalisms.explicit import driven_velocities
+from symbody.formalisms.formulation import Choice
 from symbody.formalisms.reactions import reaction
-from symbody.loops.opened import opened
-from symbody.loops.reduced import PLAIN, all_accelerations, independent_accelerations, multipliers, reduce
-from symbody.loops.wrenches import cut_wrenches
+from symbody.formalisms.solve_accelerations import driven_velocities
+from symbody.loops.equations.reduced import PLAIN, all_accelerations, independent_accelerations, multipliers, reduce
+from symbody.loops.equations.tree_equations import opened
+from symbody.loops.rows.wrenches import cut_wrenches
 from symbody.lower.optimize import optimize_system
-from symbody.model.joints import KINDS
-from symbody.model.mechanism import Joint, Mechanism
+from symbody.model.record.joints import KINDS
+from symbody.model.record.mechanism import Joint, Mechanism
 from symbody.system.names import identifier
 from symbody.system.system import System
 from symbody.verbs.assemble import has_loops
@@ -97,7 +97,7 @@ def _closed(
     formulation: str,
 ) -> System:  # fmt: skip
     """Reactions of the tree at the closed motion, with the forces of the loops as wrenches from outside."""
-    from symbody.verbs.loops import augmented_motion, chosen_formulation, with_switches
+    from symbody.verbs.closed_dynamics import augmented_motion, chosen_formulation, with_switches
 
     problem = closed_problem(mech, parameters, wrenches, partition, _still(mech, joints))
     tree = problem.tree

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from symbody.codegen.compile import compile_system
+from symbody.derived.kernels import kernel_of
 from symbody.errors import ModelError, SymbodyError
-from symbody.model.coordinates import checked
-from symbody.model.mechanism import Mechanism
+from symbody.model.record.coordinates import checked
+from symbody.model.record.mechanism import Mechanism
 from symbody.reference.joints import Z, kinds_of
-from symbody.verbs.certificate import Certificate, Check, difference
+from symbody.verbs.certify.certificate import Certificate, Check, difference
 from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics
 
 AGREE = 1e-9
@@ -45,7 +45,7 @@ def among_themselves(mechanism: Mechanism, states: int, seed: int, unknown: list
             continue
         try:
             system = inverse_dynamics(mechanism, formalism=formalism, loops=False)
-            kernel = compile_system(system, "python")
+            kernel = kernel_of(system, "python")
             found = np.asarray(kernel(**{n: given.get(n, np.zeros(a.shape)) for n, a in system.inputs.items()}))
         except SymbodyError as error:
             refused.append(f"{formalism}: {error}")
@@ -59,7 +59,7 @@ def among_themselves(mechanism: Mechanism, states: int, seed: int, unknown: list
         known = {**given, "tau": tau, "qdd_driven": None}
         if any(known.get(n, 0) is None for n in system.inputs):
             continue
-        kernel = compile_system(system, "python")
+        kernel = kernel_of(system, "python")
         found = np.asarray(kernel(**{n: known.get(n, np.zeros(a.shape)) for n, a in system.inputs.items()}))
         checks.append(Check(f"forward dynamics by {formalism} inverts newton_euler", difference(found, qdd), 1e-6))
     return Certificate(mechanism.name, states, seed, tuple(checks), tuple(refused))

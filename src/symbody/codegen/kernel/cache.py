@@ -1,0 +1,201 @@
+"""Object code on disk: one file an entry, named by a hash of everything that the code depends on.
+
+Code in an entry is executed, so an entry must be one that this user's symbody wrote under this very name: a file is a
+magic line, the HMAC-SHA-256 of its name and of the rest under a secret of the user, the length of a JSON header, the
+header, and the object code. The secret lies outside the folder (`secret.py`). An entry that is damaged, renamed,
+swapped or foreign does not match, is ignored and written again. Folder and entries must belong to the user and be
+writable by nobody else.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import hmac
+import json
+import os
+import stat
+import struct
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from symbody.atomic_file import open_part, remove_abandoned
+from symbody.codegen.kernel.secret import Unsafe, check_folder, user_secret
+from symbody.lower.program import Program
+
+MAGIC = b"symbody object code 2\n"
+LIMIT = 1 << 30  # bytes of all entries together
+SUFFIX = ".obj"
+MAC = 32  # bytes of an HMAC-SHA-256
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def directory() -> Path | None:
+    """The cache directory, made on first use; None (with one warning) where it would not be safe or cannot be made."""
+    given = os.environ.get("SYMBODY_CACHE")
+    return _checked(Path(given) if given else _user_cache() / "symbody")
+
+
+@functools.cache
+def _checked(path: Path) -> Path | None:
+    """A folder looked at once in a process: entries are authenticated one by one anyway."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        check_folder(path)
+        user_secret()
+    except (Unsafe, OSError) as error:
+        why = str(error) if isinstance(error, Unsafe) else f"cannot be made ({error})"
+        warnings.warn(
+            f"W-cache-unused: the cache directory {path} {why}. Code is compiled anew each time.", stacklevel=3
+        )
+        return None
+    remove_abandoned(path)
+    return path
+
+
+def _user_cache() -> Path:
+    home = Path.home()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+
+
+def digest(parts: Iterable[object]) -> str:
+    """Name of an entry: SHA-256 over the texts of the parts, each with its length."""
+    h = hashlib.sha256()
+    for part in parts:
+        text = str(part).encode()
+        h.update(struct.pack("<Q", len(text)))
+        h.update(text)
+    return h.hexdigest()
+
+
+def program_key(program: Program) -> str:
+    """Hash of all that the code of a Program depends on; the functions of its externals are not part of the code."""
+    externals = [(e.name, e.arity, e.results) for e in program.externals]
+    return digest(
+        (
+            program.name,
+            program.inputs,
+            program.parameters,
+            program.outputs,
+            list(program.ops),
+            list(program.args),
+            list(program.setup),
+            list(program.step),
+            list(program.call),
+            program.blocks,
+            program.tables,
+            externals,
+        )
+    )
+
+
+def load(name: str) -> tuple[dict[str, Any], list[bytes]] | None:
+    """Header and objects of an entry, None if there is none or if it is not what was stored under this name."""
+    folder = directory()
+    if folder is None:
+        return None
+    try:
+        handle = os.open(folder / (name + SUFFIX), _READ)
+        with open(handle, "rb") as file:
+            status = os.fstat(handle)
+            if not _is_own(status) or status.st_size > LIMIT:
+                return None
+            data = file.read()
+            entry = _unpack(name, data)
+            if entry is not None:
+                _touch(folder, name, handle)
+        return entry
+    except OSError:
+        return None
+
+
+def _is_own(status: os.stat_result) -> bool:
+    """Whether an entry is a regular file of this user that nobody else can write."""
+    if not stat.S_ISREG(status.st_mode):
+        return False
+    return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
+
+
+def _touch(folder: Path, name: str, handle: int) -> None:
+    """Note the use of an entry: the oldest by use go first."""
+    os.utime(handle if os.utime in os.supports_fd else folder / (name + SUFFIX))
+
+
+def _mac(name: str, rest: bytes | memoryview) -> bytes:
+    mac = hmac.new(user_secret(), digestmod="sha256")
+    mac.update(MAGIC + struct.pack("<Q", len(name)) + name.encode())
+    mac.update(rest)
+    return mac.digest()
+
+
+def _unpack(name: str, data: bytes) -> tuple[dict[str, Any], list[bytes]] | None:
+    start = len(MAGIC) + MAC
+    if len(data) < start + 8 or not data.startswith(MAGIC):
+        return None
+    if not hmac.compare_digest(_mac(name, memoryview(data)[start:]), data[len(MAGIC) : start]):
+        return None
+    # what follows was written by `store`; an older symbody may still have written it in another form
+    try:
+        (length,) = struct.unpack_from("<Q", data, start)
+        at = start + 8 + length
+        content = json.loads(data[start + 8 : at])
+        header, sizes = content["header"], content["sizes"]
+        if not isinstance(header, dict) or at + sum(sizes) != len(data):
+            return None
+        objects = []
+        for size in sizes:
+            objects.append(data[at : at + size])
+            at += size
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return header, objects
+
+
+def store(name: str, header: dict[str, Any], objects: Sequence[bytes]) -> None:
+    """Write an entry; readers see the whole of it or nothing. Does nothing where the disk refuses."""
+    folder = directory()
+    if folder is None:
+        return
+    text = json.dumps({"header": header, "sizes": [len(o) for o in objects]}).encode()
+    rest = b"".join([struct.pack("<Q", len(text)), text, *objects])
+    try:
+        handle, temporary = open_part(folder, "")
+        try:
+            # no fsync: an entry that a crash leaves half-written does not match and is compiled anew
+            with os.fdopen(handle, "wb") as file:
+                file.write(MAGIC + _mac(name, rest))
+                file.write(rest)
+            os.replace(temporary, folder / (name + SUFFIX))
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        prune(folder, LIMIT)
+    except OSError:
+        return
+
+
+def prune(folder: Path, limit: int) -> None:
+    """Remove the entries that were used longest ago until the rest is not larger than `limit` bytes."""
+    entries = []
+    for path in folder.glob("*" + SUFFIX):
+        try:
+            status = path.lstat()
+        except OSError:
+            continue
+        entries.append((status.st_mtime_ns, status.st_size, path))
+    total = sum(size for _, size, _ in entries)
+    for _, size, path in sorted(entries, key=lambda e: e[0]):
+        if total <= limit:
+            return
+        try:
+            path.unlink()
+        except OSError:
+            continue
+        total -= size

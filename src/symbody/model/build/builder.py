@@ -1,0 +1,413 @@
+"""Builder: a Mechanism piece by piece, from code or from a reader of files; `done` validates and freezes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import nearest
+from symbody.expr.graph import Graph
+from symbody.expr.node import Node
+from symbody.model.build import piece_forms as pieces
+from symbody.model.build.piece_forms import identifier, is_auto
+from symbody.model.build.rotation_forms import axis_vector, rotation_matrix
+from symbody.model.record.couplings import COUPLING_KINDS, quote_coordinates
+from symbody.model.record.joint_value import read_value
+from symbody.model.record.joints import KINDS
+from symbody.model.record.mechanism import (
+    WORLD,
+    Body,
+    Coupling,
+    Cut,
+    Force,
+    Joint,
+    Mechanism,
+    Mimic,
+    Placement,
+    Sensor,
+    Shape,
+)  # fmt: skip
+from symbody.model.record.numbers import AUTO, frozen_array, number_of, sequence_of, to_node
+from symbody.model.record.origin import fault, place, shown
+from symbody.model.record.validate import MODES, check_finite, validate
+
+ARGUMENTS = ("q", "qd", "qdd", "tau", "qdd_driven", "workspace")  # of the equations
+RESERVED = ("t", "pi", "deg", "inf", "nan", AUTO, "True", "False", "and", "or", "not", *ARGUMENTS)
+
+
+class Builder:
+    """Collects parameters, bodies, joints and the rest, in any order; the methods that add a piece return self.
+
+    name, gravity (3,) m/s^2 in world axes, source: file or publication. `origin` of a piece is its file:line.
+    """
+
+    def __init__(self, name: str, gravity: Any = (0, 0, -9.81), source: str = "", origin: str = "") -> None:
+        if not isinstance(name, str) or not name.strip():
+            raise fault(place(origin, "name"), f"the name of the mechanism is {shown(name)}; expected a text.")
+        self.name = name
+        self.source = source
+        self.graph = Graph(name)
+        self.time = self.graph.symbol("t", "time", unit="s")
+        self.names: dict[str, Node] = {}  # parameters and definitions
+        self.notes: list[str] = []
+        self._bodies: dict[str, Body] = {}
+        self._joints: dict[str, Joint] = {}
+        self._cuts: dict[str, Cut] = {}
+        self._couplings: dict[str, Coupling] = {}
+        self._forces: dict[str, Force] = {}
+        self._sensors: dict[str, Sensor] = {}
+        self.gravity = gravity  # (3,); read last: it may name parameters
+        self._gravity_origin = place(origin, "gravity")
+
+    # -- parameters and numbers
+
+    def parameter(
+        self, name: str, default: Any = None, unit: str = "", nonzero: bool = False, origin: str = ""
+    ) -> Node:
+        """A symbol that stays in the equations; `nonzero` lets programs divide by it."""
+        self._new_name(name, origin)
+        value = None
+        if default is not None:
+            value = number_of(self.number(default, origin=origin, what=f"default of parameter {name!r}"))
+            if value is None or not math.isfinite(value):
+                raise fault(origin, f"parameter {name!r} has default {shown(default)}; expected a finite number.")
+            if nonzero and value == 0:
+                raise fault(origin, f"parameter {name!r} is declared nonzero and has default 0.")
+        symbol = self.graph.symbol(
+            name, "parameter", scope=self.name, unit=unit, origin=str(origin), default=value, nonzero=bool(nonzero)
+        )
+        self.names[name] = symbol
+        return symbol
+
+    def define(self, name: str, value: Any, origin: str = "") -> Node:
+        """A name for an expression of parameters, for use in later expressions."""
+        self._new_name(name, origin)
+        self.names[name] = node = self.number(value, origin=origin, what=f"definition {name!r}")
+        return node
+
+    def number(self, value: Any, auto: str = "", origin: str = "", what: str = "a number", time: bool = False) -> Node:
+        """int, float, expression text, Node, or "auto": the parameter named by the argument `auto`.
+
+        With `time` the name t in an expression is the time, s.
+        """
+        if is_auto(value):
+            if not auto:
+                raise fault(origin, f"{what} is 'auto', which has no name here; expected a number or an expression.")
+            return self.names[auto] if auto in self.names else self.parameter(auto, origin=origin)
+        names = {**self.names, "t": self.time} if time else self.names
+        return to_node(value, self.graph, names, what, origin)
+
+    def vector(self, value: Any, what: str, auto: str = "", origin: str = "") -> np.ndarray:
+        """(3,) nodes; "auto" for an entry names it <auto>x, <auto>y, <auto>z, and "auto" alone names all three."""
+        entries = sequence_of((AUTO,) * 3 if is_auto(value) else value, 3, what, origin)
+        return frozen_array([self.number(v, auto and f"{auto}{k}", origin, what) for v, k in zip(entries, "xyz")], 3)
+
+    def placement(self, position: Any, rotation: Any, owner: str, auto: str = "", origin: str = "") -> Placement:
+        """Pose of a frame from a position (m) and a rotation in any form of `rotation_matrix`."""
+        at = place(origin, "rotation")
+        matrix = rotation_matrix(
+            rotation, self.graph, self._plain_number(at), self.notes.append, f"rotation of {owner}", at
+        )
+        return Placement(matrix, self.vector(position, f"position of {owner}", auto, place(origin, "position")))
+
+    def _new_name(self, name: Any, origin: str) -> None:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise fault(origin, f"a parameter is called {shown(name)}; expected a letter, then letters, digits and _.")
+        if name in self.names:
+            raise fault(origin, f"parameter {name!r} is given twice; expected different names.")
+        if name in RESERVED:
+            raise fault(origin, f"a parameter is called {name!r}, which has a meaning of its own; choose another name.")
+
+    def _numbers(self, origin: str) -> pieces.Number:
+        return lambda value, auto, what: self.number(value, auto, origin, what)
+
+    def _plain_number(self, origin: str) -> Any:
+        return lambda value, what: self.number(value, "", origin, what)
+
+    # -- pieces
+
+    def body(
+        self,
+        name: str,
+        mass: Any = 0,
+        com: Any = (0, 0, 0),
+        inertia: Any = 0,
+        frames: Mapping[str, Any] | None = None,
+        shapes: Sequence[Shape] = (),
+        origin: str = "",
+        physical: bool = True,
+        coordinates: str = "",
+    ) -> Builder:
+        """A rigid body: mass (kg), com (3,) m, inertia about the com in body axes (kg m^2).
+
+        inertia: 0 | 3 (diagonal) | 6 [Ixx, Ixy, Iyy, Ixz, Iyz, Izz] | 3 x 3. frames: name -> position (3,), or
+        {"position":, "rotation":}, or Placement. "auto" makes m_<name>, c_<name>x.., I_<name>xx.., p_<name>_<frame>x..
+        With `physical=False` a published tensor that no rigid body has is taken as it is.
+        coordinates: name of a motion of the table that the body itself owns, see `Body`.
+        """
+        self._check_name("body", name, self._bodies, origin)
+        if name == WORLD:
+            raise fault(origin, f"a body is called {WORLD!r}, which is the ground; choose another name.")
+        owner, tag = f"body {name!r}", identifier(name)
+        at = {key: place(origin, key) for key in ("mass", "com", "inertia", "frames")}
+        self._bodies[name] = Body(
+            name,
+            self.number(mass, f"m_{tag}", at["mass"], f"mass of {owner}"),
+            self.vector(com, f"com of {owner}", f"c_{tag}", at["com"]),
+            pieces.inertia_tensor(inertia, self._numbers(at["inertia"]), self.graph, owner, f"I_{tag}", at["inertia"]),
+            {
+                k: self._frame(f, f"frame {k!r} of {owner}", f"p_{tag}_{identifier(str(k))}", at["frames"])
+                for k, f in (frames or {}).items()
+            },
+            tuple(shapes),
+            origin,
+            physical,
+            coordinates,
+        )
+        return self
+
+    def joint(
+        self,
+        name: str,
+        kind: str,
+        parent: str,
+        child: str,
+        position: Any = (0, 0, 0),
+        rotation: Any = None,
+        axis: Any = "z",
+        mode: str = "actuated",
+        value: Any = None,
+        pitch: Any = None,
+        sequence: str = "",
+        mimic: Any = None,
+        limits: Any = None,
+        stiffness: Any = None,
+        rest: Any = None,
+        viscous: Any = None,
+        coulomb: Any = None,
+        rotor: Any = None,
+        elastic: Any = None,
+        origin: str = "",
+    ) -> Builder:
+        """A joint from parent to child; position (3,) m and rotation place its frame in the parent's body frame.
+
+        value: one for each coordinate, a list where there are several: where a locked joint stands, laws of t of a
+        driven one | mimic: (joint, ratio, offset) | limits: (lower, upper, velocity, effort) |
+        rotor: (inertia, ratio, gyroscopic) | elastic: (stiffness, damping), or mappings of these names. `Joint` says
+        the rest.
+        """
+        self._check_name("joint", name, self._joints, origin)
+        owner, tag = f"joint {name!r}", identifier(name)
+
+        def at(field: str) -> str:
+            return place(origin, field)
+
+        def law(x: Any, what: str, auto: str) -> Node | None:
+            return None if x is None else self.number(x, auto, at(what), f"{what} of {owner}")
+
+        _one_of(kind, KINDS, "kind", owner, at("kind"))
+        _one_of(mode, MODES, "mode", owner, at("mode"))
+        for what, body in (("parent", parent), ("child", child)):
+            if not isinstance(body, str):
+                raise fault(at(what), f"{owner} has {what} {shown(body)}; expected the name of a body.")
+        made = Joint(
+            name,
+            kind,
+            parent,
+            child,
+            self.placement(position, rotation, owner, f"d_{tag}", origin),
+            axis_vector(axis, self.graph, self._plain_number(at("axis")), owner, at("axis"), self.notes.append),
+            law(pitch, "pitch", f"h_{tag}"),
+            pieces.sequence(sequence, kind, owner, at("sequence")),
+            mode,
+            None,
+            pieces.mimic(mimic, self._numbers(at("mimic")), owner, at("mimic")),
+            pieces.limits(limits, self._numbers(at("limits")), owner, at("limits")),
+            law(stiffness, "stiffness", f"k_{tag}"),
+            law(rest, "rest", f"r_{tag}"),
+            law(viscous, "viscous", f"fv_{tag}"),
+            law(coulomb, "coulomb", f"fc_{tag}"),
+            pieces.rotor(rotor, self._numbers(at("rotor")), owner, tag, at("rotor")),
+            pieces.elastic(elastic, self._numbers(at("elastic")), owner, tag, at("elastic")),
+            origin,
+        )
+
+        def entry(x: Any, auto: str, what: str) -> Node:
+            return self.number(x, auto, at("value"), what, time=mode == "driven")
+
+        self._joints[name] = replace(made, value=read_value(made, value, entry, f"q_{tag}"))
+        return self
+
+    def cut(
+        self,
+        name: str,
+        kind: str,
+        first: Any,
+        second: Any,
+        length: Any = None,
+        rows: Sequence[int | str] = (),
+        origin: str = "",
+        axis: str = "z",
+        axis2: str = "y",
+        switched: bool = False,
+    ) -> Builder:
+        """A loop closure between two frames: body, "body.frame" or (body, frame). `Cut` says what the kinds mean.
+
+        length (m) of a rod, which may depend on t | rows: of kind rows, numbers 0 to 5 or names x, y, z, rx, ry, rz |
+        axis, axis2: x, y or z.
+        """
+        self._check_name("cut", name, self._cuts, origin)
+        owner, at = f"cut {name!r}", place(origin, "length")
+        size = None
+        if length is not None:
+            size = self.number(length, f"l_{identifier(name)}", at, f"length of {owner}", time=kind == "rod")
+        chosen = pieces.cut_rows(rows, owner, place(origin, "rows"))
+        start, end = (pieces.point(p, owner, place(origin, "between")) for p in (first, second))
+        self._cuts[name] = Cut(name, kind, start, end, size, chosen, axis, axis2, switched, origin)
+        return self
+
+    def coordinate(self, joint: str, component: int | None = None, rate: bool = False) -> Node:
+        """The symbol of a joint's coordinate (or, with `rate`, velocity) for use in couplings.
+
+        component counts from 1 in a joint that has several.
+        """
+        tail = "" if component is None else f".{component}"
+        return self._coordinate(f"{'qd' if rate else 'q'}.{joint}{tail}")
+
+    def coupling(
+        self, name: str, expression: Any, kind: str = "position", switched: bool = False, origin: str = ""
+    ) -> Builder:
+        """A condition on coordinates: an expression that is zero. `Coupling` says what it may contain.
+
+        expression: a text over q.<joint>, qd.<joint>, t and parameters, or a Node made with `coordinate`.
+        """
+        self._check_name("coupling", name, self._couplings, origin)
+        what, at = f"expression of coupling {name!r}", place(origin, "expression")
+        _one_of(kind, COUPLING_KINDS, "kind", f"coupling {name!r}", place(origin, "kind"))
+        names: dict[str, Any] = {**self.names, "t": self.time}
+        if isinstance(expression, str):
+            expression, found = quote_coordinates(expression)
+            names |= {n: self._coordinate(n) for n in found}
+        node = to_node(expression, self.graph, names, what, at)
+        self._couplings[name] = Coupling(name, kind, node, switched, origin)
+        return self
+
+    def force(
+        self,
+        name: str,
+        kind: str,
+        points: Sequence[Any] = (),
+        values: Mapping[str, Any] | None = None,
+        origin: str = "",
+        **more: Any,
+    ) -> Builder:
+        """A force element: `kind` names a row of the library, points are bodies or (body, frame).
+
+        On a joint: joint=its name, and no points. values (and further named arguments): parameters of the law. Numbers,
+        expressions and lists of them become nodes; "auto" makes <key>_<name>; a name that is no parameter stays a text.
+        """
+        self._check_name("force", name, self._forces, origin)
+        owner, tag = f"force {name!r}", identifier(name)
+        named = {**(values or {}), **more}
+        if not isinstance(points, (list, tuple)) or not (points or named.get("joint")):
+            raise fault(place(origin, "points"), f"{owner} has points {shown(points)}; expected a list of them.")
+        given = {}
+        for key, value in named.items():
+            if key in ("function", "joint") and isinstance(value, str):
+                given[key] = value  # the names in a function are those of the law: Z, Zd, t
+                continue
+            number = self._numbers(place(origin, key))
+            given[key] = pieces.force_value(value, number, self.names, f"{key} of {owner}", f"{key}_{tag}")
+        ends = tuple(pieces.point(p, owner, place(origin, "points")) for p in points)
+        self._forces[name] = Force(name, kind, ends, given, origin)
+        return self
+
+    def sensor(self, name: str, body: str, frame: str = "", origin: str = "") -> Builder:
+        """A frame whose motion is of interest."""
+        self._check_name("sensor", name, self._sensors, origin)
+        for what, text in (("body", body), ("frame", frame)):
+            if not isinstance(text, str):
+                raise fault(place(origin, what), f"sensor {name!r} has {what} {shown(text)}; expected a name.")
+        self._sensors[name] = Sensor(name, body, frame, origin)
+        return self
+
+    def _coordinate(self, name: str) -> Node:
+        return self.graph.symbol(name, "velocity" if name.startswith("qd.") else "coordinate", scope=self.name)
+
+    def note(self, text: str) -> Builder:
+        """What a reader ignored or rounded."""
+        self.notes.append(text)
+        return self
+
+    def done(self) -> Mechanism:
+        """The validated Mechanism, joints in an order in which parents come first."""
+        gravity = self.vector(self.gravity, "gravity", "g", self._gravity_origin)
+        check_finite(gravity, "gravity", self._gravity_origin)
+        mechanism = Mechanism(
+            self.name,
+            tuple(self._bodies.values()),
+            self._led(),
+            gravity,
+            self.graph,
+            tuple(self._cuts.values()),
+            tuple(self._couplings.values()),
+            tuple(self._forces.values()),
+            tuple(self._sensors.values()),
+            tuple(self.notes),
+            self.source,
+        )
+        return validate(mechanism)
+
+    def _led(self) -> tuple[Joint, ...]:
+        """The joints; one that follows a follower follows the joint that leads them all instead."""
+        led: dict[str, Mimic | None] = {}
+        for name in self._joints:
+            path: dict[str, Mimic] = {}
+            at = name
+            while at in self._joints and at not in led and at not in path:
+                mimic = self._joints[at].mimic
+                if mimic is None:
+                    led[at] = None
+                    break
+                path[at] = mimic
+                at = mimic.joint
+            if at in path:  # a circle, which is refused later
+                led.update(path)
+                continue
+            for follower, mimic in reversed(path.items()):
+                top = led.get(mimic.joint)
+                led[follower] = (
+                    mimic
+                    if top is None
+                    else Mimic(top.joint, mimic.ratio * top.ratio, mimic.ratio * top.offset + mimic.offset)
+                )
+        return tuple(j if led[n] is j.mimic else replace(j, mimic=led[n]) for n, j in self._joints.items())
+
+    def _check_name(self, what: str, name: Any, taken: Mapping[str, Any], origin: str) -> None:
+        if not isinstance(name, str) or not name.strip():
+            raise fault(origin, f"a {what} is called {shown(name)}; expected a text.")
+        if name in taken:
+            first = taken[name].origin
+            where = f" (first at {first})" if first else ""
+            raise fault(origin, f"{what} {name!r} is given twice{where}; expected different names.")
+
+    def _frame(self, value: Any, owner: str, auto: str, origin: str) -> Placement:
+        if isinstance(value, Placement):
+            return value
+        if not isinstance(value, Mapping):
+            return self.placement(value, None, owner, auto, origin)
+        for key in value:
+            if key not in ("position", "rotation"):
+                raise fault(origin, f"{owner} has the key {shown(key)}; expected position or rotation.")
+        return self.placement(value.get("position", (0, 0, 0)), value.get("rotation"), owner, auto, origin)
+
+
+def _one_of(value: Any, known: Any, what: str, owner: str, origin: str) -> None:
+    if not isinstance(value, str) or value not in known:
+        hint = nearest(str(value), known)
+        hint = hint if hint.startswith("Did") and len(known) > 4 else ""  # all names stand before it
+        raise fault(origin, f"{owner} has {what} {shown(value)}; expected one of {', '.join(known)}. {hint}".rstrip())

@@ -1,0 +1,115 @@
+"""Side files that close the loops of a tree: pairs of frames to be joined, and the joints that have motors.
+
+URDF holds trees only. Collections of parallel robots (such as example-parallel-robots of Gepetto) therefore put the
+rest into a YAML file beside it:
+
+    closed_loop: [[shin_end, rod_end], [toe_end, heel_rod_end]]    # names of links, or link.frame
+    type: [6d, 3d]                                                 # 6d: weld, 3d: ball joint; 6d if it is not given
+    name_mot: [hip, knee]                                          # the other joints are passive
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from symbody.errors import nearest
+from symbody.model.files.yaml_data import LONGEST, List, Map, read_yaml
+from symbody.model.record.mechanism import Cut, Mechanism
+from symbody.model.record.origin import fault, shown
+from symbody.regular_file import TooLarge, read_regular
+
+TYPES = {"6d": "solid", "3d": "ball"}
+KEYS = ("closed_loop", "type", "name_mot")
+
+
+def close_loops(mechanism: Mechanism, path: str | Path) -> Mechanism:
+    """The Mechanism with the cuts loop1, loop2, ... of a side file, and with motors only where the file has them."""
+    path = Path(path)
+    data = _read(path)
+
+    def at(key: str) -> str:
+        return f"{path.name}:{data.lines[key]}"
+
+    pairs = data.get("closed_loop") or List()
+    if not isinstance(pairs, List) or not all(isinstance(p, List) and len(p) == 2 for p in pairs):
+        raise fault(at("closed_loop"), f"closed_loop is {shown(pairs)}; expected a list of pairs of names.")
+    cuts = [
+        Cut(name, kind, _frame(mechanism, pair[0], at("closed_loop")), _frame(mechanism, pair[1], at("closed_loop")),
+            origin=at("closed_loop"))
+        for name, kind, pair in zip(_names(mechanism, len(pairs)), _kinds(data, len(pairs), path.name), pairs)
+    ]  # fmt: skip
+    left = [key for key in data if key not in KEYS]
+    notes = tuple(f"{at(key)}: {key!r} is not read from a file of loops and was left out" for key in left)
+    joints = mechanism.joints
+    if "name_mot" in data:
+        motors = _motors(mechanism, data["name_mot"], at("name_mot"))
+        joints = tuple(
+            replace(j, mode="passive") if j.mode == "actuated" and j.name not in motors else j for j in joints
+        )
+    return mechanism.replace(cuts=(*mechanism.cuts, *cuts), joints=joints, notes=(*mechanism.notes, *notes))
+
+
+def _read(path: Path) -> Map:
+    try:
+        text = read_regular(path, 4 * LONGEST).decode()
+    except TooLarge as error:
+        raise fault(path.name, f"the file has {error.size} bytes; at most {4 * LONGEST} are read.") from None
+    except UnicodeDecodeError as error:
+        raise fault(path.name, f"this is not a text in UTF-8: {error.reason} at byte {error.start}.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise fault(path.name, f"the file of loops cannot be read: {reason}.") from None
+    data = read_yaml(text, path.name)
+    if not isinstance(data, Map) or not any(key in KEYS for key in data):
+        raise fault(path.name, f"the file holds {shown(data)}; expected a mapping with {', '.join(KEYS)}.")
+    return data
+
+
+def _names(mechanism: Mechanism, count: int) -> list[str]:
+    """loop1, loop2, ..., without those that the Mechanism has already."""
+    taken = {c.name for c in mechanism.cuts}
+    free = (name for k in range(1, count + len(taken) + 1) if (name := f"loop{k}") not in taken)
+    return [next(free) for _ in range(count)]
+
+
+def _kinds(data: Map, count: int, file: str) -> list[str]:
+    """Kinds of the cuts: one type for each pair, or one for all."""
+    given = data.get("type")
+    types: list[Any] = [given or "6d"] * count if not isinstance(given, List) else given
+    at = f"{file}:{data.lines['type']}" if "type" in data else file
+    if len(types) != count:
+        raise fault(at, f"type has {len(types)} entries for {count} loops; expected one for each.")
+    for entry in types:
+        if not isinstance(entry, str) or entry.lower() not in TYPES:
+            raise fault(at, f"type contains {shown(entry)}; expected one of {', '.join(TYPES)}.")
+    return [TYPES[entry.lower()] for entry in types]
+
+
+def _frame(mechanism: Mechanism, name: Any, origin: str) -> tuple[str, str]:
+    """A body, body.frame, or the name of a frame that only one body has."""
+    bodies = {b.name: b for b in mechanism.bodies}
+    if not isinstance(name, str):
+        raise fault(origin, f"closed_loop names {shown(name)}; expected the name of a body or frame.")
+    body, _, frame = name.rpartition(".")
+    if name in bodies:
+        return name, ""
+    if body in bodies and frame in bodies[body].frames:
+        return body, frame
+    owners = [b.name for b in mechanism.bodies if name in b.frames]
+    if len(owners) == 1:
+        return owners[0], name
+    known = [*bodies, *(f"{b.name}.{f}" for b in mechanism.bodies for f in b.frames)]
+    found = f"is a frame of {len(owners)} bodies" if owners else f"is no body or frame of {mechanism.name}"
+    raise fault(origin, f"closed_loop names {name!r}, which {found}. {nearest(name, known)}")
+
+
+def _motors(mechanism: Mechanism, names: Any, origin: str) -> set[str]:
+    joints = [j.name for j in mechanism.joints]
+    if not isinstance(names, List):
+        raise fault(origin, f"name_mot is {shown(names)}; expected a list of joints.")
+    for name in names:
+        if name not in joints:
+            raise fault(origin, f"name_mot names {shown(name)}, which is no joint. {nearest(str(name), joints)}")
+    return set(names)

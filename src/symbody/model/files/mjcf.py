@@ -1,0 +1,325 @@
+"""MJCF (MuJoCo XML) -> Mechanism: the worldbody's tree, default classes, inertia from geoms, equality as cuts.
+
+In MJCF a joint's anchor may lie anywhere in its body, and a body may have several joints in turn. In the Mechanism the
+frame of a body is that of the joint that carries it: body frames move to the last joint's anchor, and massless bodies
+stand between joints in turn. Coordinates keep MuJoCo's meaning: `ref`, free joints as poses in the world, their order.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import nearest
+from symbody.model.build.builder import Builder
+from symbody.model.files.file_values import FileValues
+from symbody.model.files.mjcf_defaults import Defaults, expand_includes, section
+from symbody.model.files.mjcf_equality import read_equality
+from symbody.model.files.mjcf_geoms import MassProperties
+from symbody.model.files.mjcf_tree import BodyRecord, Compiler, GeomRecord, JointRecord, TreeReader
+from symbody.model.files.urdf_shapes import Meshes, placement_of
+from symbody.model.files.xml_file import Element, read_xml
+from symbody.model.record.mechanism import WORLD, Limits, Mechanism, Shape
+from symbody.model.record.pose import IDENTITY, Pose, from_axis_angle
+
+SECTIONS = {  # what is done with each
+    "compiler": "read", "option": "read", "default": "read", "asset": "read", "worldbody": "read", "equality": "read",
+    "size": "unneeded", "visual": "unneeded", "statistic": "unneeded", "custom": "unneeded",
+    "contact": "noted", "tendon": "noted", "actuator": "noted", "sensor": "noted", "keyframe": "noted",
+    "deformable": "refused", "extension": "refused",
+}  # fmt: skip
+KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "free"}
+MOVING_LAWS = ("stiffness", "damping", "armature", "frictionloss")
+
+
+def read(path: str | Path, symbolic: bool = True) -> Mechanism:
+    """The Mechanism of an MJCF file.
+
+    symbolic  nonzero masses, lengths, inertias and joint laws become parameters with their value as default
+    """
+    path = Path(path)
+    top = read_xml(path)
+    if top.tag != "mujoco":
+        hint = " This is URDF: name it .urdf." if top.tag == "robot" else ""
+        raise top.error(f"the file's root is <{top.tag}>; expected <mujoco>.{hint}")
+    top = expand_includes(top, path)
+    for child in top.children:
+        if child.tag not in SECTIONS:
+            raise child.error(f"<{child.tag}> is no section of MJCF. {nearest(child.tag, SECTIONS)}")
+        if SECTIONS[child.tag] == "refused":
+            raise child.error(f"<{child.tag}> is not supported; expected rigid bodies and plain MJCF.")
+    return _Reader(top, path, symbolic).read()
+
+
+class _Reader:
+    """Turns the records of the tree into pieces of the Builder."""
+
+    def __init__(self, top: Element, path: Path, symbolic: bool) -> None:
+        self.top = top
+        self.settings = section(top, "compiler")
+        option = section(top, "option")
+        self.flags = {k: v for f in option.all("flag") for k, v in f.attributes.items()}
+        gravity = option.numbers("gravity", 3, (0, 0, -9.81))
+        if self.flags.get("gravity") == "disable":
+            gravity = [0.0, 0.0, 0.0]
+        self.builder = Builder(top.get("model") or path.stem, gravity, source=path.name)
+        self.values = FileValues(self.builder, symbolic)
+        self.meshes = Meshes(path, ())
+        self.tree = TreeReader(Defaults(top), _compiler(self.settings), self.builder.note)
+        self.tree.read(section(top, "worldbody"))
+        self.assets = _assets(top)
+        for what in ("density", "viscosity"):
+            if option.number(what, 0.0) != 0:
+                self.builder.note(f"{option.origin}: {what} of the surrounding fluid was left out")
+
+    def read(self) -> Mechanism:
+        masses = self._masses()
+        equalities = read_equality(section(self.top, "equality"), self.tree, self.builder)
+        for cut in equalities.cuts:
+            for body, frame, pose in cut.ends:
+                if body.parent is not None:
+                    body.frames[frame] = pose
+        for body in self.tree.bodies[1:]:
+            self._body(body, masses[body])
+            self._joints(body, equalities.details)
+        for cut in equalities.cuts:
+            ends = [
+                (body.name, frame) if body.parent is not None else self.values.ground(frame, pose, cut.origin)
+                for body, frame, pose in cut.ends
+            ]
+            self.builder.cut(cut.name, cut.kind, ends[0], ends[1], origin=cut.origin)
+        for law in equalities.laws:
+            self.builder.coupling(law.name, equalities.expression(law), origin=law.origin)
+        self._notes()
+        return self.values.done()
+
+    # -- masses
+
+    def _masses(self) -> dict[BodyRecord, MassProperties]:
+        """Mass properties in MJCF body frames, bounded, balanced and scaled as <compiler> asks."""
+        out = {body: self._bounded(self.tree.mass_of(body)) for body in self.tree.bodies[1:]}
+        wanted = self.settings.number("settotalmass", -1.0)
+        total = sum(p.mass for p in out.values())
+        if wanted > 0 and total > 0:
+            out = {
+                b: MassProperties(p.mass * wanted / total, p.com, p.tensor * (wanted / total)) for b, p in out.items()
+            }
+        return out
+
+    def _bounded(self, given: MassProperties) -> MassProperties:
+        least_mass, least = self.settings.number("boundmass", 0.0), self.settings.number("boundinertia", 0.0)
+        balance = self.settings.get("balanceinertia") == "true"
+        tensor = given.tensor
+        if least > 0 or balance:
+            moments, axes = np.linalg.eigh(tensor)
+            if least > moments[0]:
+                moments = np.maximum(moments, least)
+                tensor = (axes * moments) @ axes.T
+            if balance and moments[2] > moments[0] + moments[1]:
+                tensor = np.eye(3) * moments.mean()
+        return MassProperties(max(given.mass, least_mass), given.com, (tensor + tensor.T) / 2)
+
+    def _body(self, body: BodyRecord, given: MassProperties) -> None:
+        shift = Pose(np.eye(3), -body.anchor)
+        frames = {
+            name: {
+                "position": self.values.vector(
+                    (shift @ pose).position, "p", f"{body.name}_{name}", body.element.origin
+                ),
+                "rotation": pose.rotation,
+            }
+            for name, pose in body.frames.items()
+        }
+        shapes = [s for g in body.geoms if (s := self._shape(g, shift)) is not None]
+        com = given.com - body.anchor if given.mass or given.tensor.any() else np.zeros(3)
+        self.values.body(body.name, given.mass, com, given.tensor, frames, shapes, body.element.origin)
+
+    def _shape(self, geom: GeomRecord, shift: Pose) -> Shape | None:
+        """A geom as a Shape, with full sizes."""
+        element, s = geom.element, geom.size
+        colour = tuple(element.numbers("rgba", 4)) or self.assets["material"].get(element.get("material"), ())
+        file = ""
+        sizes: tuple[float, ...] = tuple(float(2 * x) for x in s)
+        match geom.kind:
+            case "sphere":
+                sizes = (float(s[0]),)
+            case "cylinder" | "capsule":
+                sizes = (float(s[0]), float(2 * s[1]))
+            case "mesh":
+                name = element.name("mesh")
+                file, sizes = self.assets["mesh"].get(name, ("", (1.0, 1.0, 1.0)))
+                if not file:
+                    raise element.error(f"mesh {name!r} is not in <asset>. {nearest(name, self.assets['mesh'])}")
+                folder = self.settings.get("meshdir") or self.settings.get("assetdir")
+                file = self.meshes.find(element, f"{folder}/{file}" if folder else file)
+            case "box" | "ellipsoid":
+                pass
+            case _:
+                return None  # planes and height fields do not move
+        return Shape(geom.kind, sizes, placement_of(shift @ geom.pose, self.builder), file, colour)
+
+    # -- joints
+
+    def _joints(self, body: BodyRecord, held: dict[str, dict[str, Any]]) -> None:
+        """The joints of a body in turn, with massless bodies between them; `held`: what equalities say of them."""
+        assert body.parent is not None
+        origin = body.element.origin
+        parent = WORLD if body.parent.parent is None else body.parent.name
+        # pose of the MJCF body frame in the frame that carries the next joint
+        here = Pose(body.pose.rotation, body.pose.position - body.parent.anchor)
+        if not body.joints:
+            self._place(f"{body.name}_fixed", "fixed", parent, body.name, here, IDENTITY.position, origin)
+        for k, joint in enumerate(body.joints):
+            last = k == len(body.joints) - 1
+            child = body.name if last else self.tree.new_name(f"{body.name}_{k + 1}")
+            if not last:
+                self.builder.body(child, origin=joint.element.origin)
+            if joint.kind == "free":
+                here = IDENTITY  # its coordinates are the pose in the world, whatever the body's pose is
+                self.builder.note(
+                    f"{origin}: body {body.name!r} is free; its initial position {_text(body.pose.position)} "
+                    "is a value of q, not part of the Mechanism"
+                )
+            details = self._laws(joint) | held.get(joint.name, {})
+            here = self._referred(joint, here)
+            self._place(
+                joint.name, KINDS[joint.kind], parent, child, here, joint.anchor, joint.element.origin,
+                axis=tuple(joint.axis), **details,
+            )  # fmt: skip
+            parent, here = child, Pose(np.eye(3), -joint.anchor)
+
+    def _place(
+        self, name: str, kind: str, parent: str, child: str, here: Pose, anchor: np.ndarray, origin: str, **details: Any
+    ) -> None:
+        """A joint whose frame stands at the anchor, with the axes of the MJCF body."""
+        position = here.position + here.rotation @ anchor
+        self.builder.joint(
+            name, kind, parent, child, position=self.values.vector(position, "p", name, origin),
+            rotation=here.rotation, origin=origin, **details,
+        )  # fmt: skip
+
+    def _referred(self, joint: JointRecord, here: Pose) -> Pose:
+        """The pose turned (or shifted) back by `ref`, so that q = ref is the configuration of the file."""
+        if joint.kind not in ("hinge", "slide"):
+            return here
+        ref = self._angle(joint, joint.element.number("ref", 0.0))
+        if ref == 0:
+            return here
+        if joint.kind == "slide":
+            return Pose(here.rotation, here.position - here.rotation @ joint.axis * ref)
+        turn = from_axis_angle(list(joint.axis), -ref)
+        # about the anchor, not about the body's origin
+        return here @ Pose(turn, joint.anchor - turn @ joint.anchor)
+
+    def _laws(self, joint: JointRecord) -> dict[str, Any]:
+        """Spring, damping, friction, armature and range."""
+        e, name = joint.element, joint.name
+        if e.tag == "freejoint":
+            return {}
+        given = {law: e.number(law, 0.0) for law in MOVING_LAWS}
+        for law, value in given.items():
+            if value < 0:
+                raise e.error(f"joint {name!r} has {law} {value:g}; expected zero or more.")
+            if value > 0 and joint.kind in ("ball", "free") and law != "damping":
+                raise e.error(
+                    f"{joint.kind} joint {name!r} has {law} {value:g}; expected it on hinges and slides only."
+                )
+        if any(e.numbers("springdamper", 2)):
+            raise e.error(f"joint {name!r} has springdamper, which is not supported; expected stiffness and damping.")
+        turn = joint.kind in ("hinge", "ball")
+        out: dict[str, Any] = {}
+        passive = self.flags.get("passive") != "disable"
+        if given["stiffness"] and passive and self.flags.get("spring") != "disable":
+            out["stiffness"] = self.values.scalar(
+                given["stiffness"], f"stiffness_{name}", "N m/rad" if turn else "N/m", e.origin
+            )
+            rest = self._angle(joint, e.number("springref", 0.0))
+            if rest:
+                out["rest"] = self.values.scalar(rest, f"rest_{name}", "rad" if turn else "m", e.origin)
+        if given["damping"] and passive and self.flags.get("damper") != "disable":
+            out["viscous"] = self.values.scalar(
+                given["damping"], f"viscous_{name}", "N m s/rad" if turn else "N s/m", e.origin
+            )
+        if given["frictionloss"] and self.flags.get("frictionloss") != "disable":
+            out["coulomb"] = self.values.scalar(
+                given["frictionloss"], f"coulomb_{name}", "N m" if turn else "N", e.origin
+            )
+        if given["armature"]:
+            unit = "kg m^2" if turn else "kg"
+            out["rotor"] = (self.values.scalar(given["armature"], f"armature_{name}", unit, e.origin), 1)
+        if joint.kind in ("hinge", "slide"):
+            out["limits"] = self._limits(joint)
+        return out
+
+    def _limits(self, joint: JointRecord) -> Limits | None:
+        e = joint.element
+        limited = e.choice("limited", ("true", "false", "auto"), "auto")
+        lower, upper = (self._angle(joint, x) for x in e.numbers("range", 2, (0, 0)))
+        given = lower != 0 or upper != 0
+        if limited == "auto" and given and not self.tree.compiler.autolimits:
+            raise e.error(f"joint {joint.name!r} has a range; expected limited='true' with it, as autolimits is off.")
+        if limited == "false" or (limited == "auto" and not given):
+            return None
+        if lower >= upper:
+            raise e.error(f"joint {joint.name!r} has the range {e.get('range') or 'none'!r}; expected lower < upper.")
+        return Limits(lower, upper)
+
+    def _angle(self, joint: JointRecord, value: float) -> float:
+        """A coordinate in rad or m."""
+        return self.tree.compiler.angle(value) if joint.kind == "hinge" else value
+
+    # -- what was left out
+
+    def _notes(self) -> None:
+        for part in self.top.children:
+            if SECTIONS[part.tag] == "noted" and part.children:
+                names = [f"{c.tag} {c.get('name')!r}" if c.get("name") else c.tag for c in part.children]
+                listed = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+                self.builder.note(f"{part.origin}: <{part.tag}> was left out: {listed}")
+        world = self.tree.bodies[0]
+        if world.geoms:
+            self.builder.note(f"{world.element.origin}: {len(world.geoms)} shapes fixed to the world were left out")
+        for tag, count in self.tree.unseen.items():
+            self.builder.note(f"{world.element.file}: {count} <{tag}> were left out")
+        for sentence in self.meshes.notes():
+            self.builder.note(sentence)
+
+
+def _text(values: np.ndarray) -> str:
+    return "(" + ", ".join(f"{v:g}" for v in values) + ")"
+
+
+def _compiler(settings: Element) -> Compiler:
+    """Checks <compiler>; what would change the equations and is not supported is refused by name."""
+    if settings.choice("coordinate", ("local", "global"), "local") == "global":
+        raise settings.error(
+            "coordinate='global' is not supported; expected 'local'. MuJoCo 2.3.3 can convert the file."
+        )
+    if settings.get("alignfree") == "true":
+        raise settings.error("alignfree='true' is not supported; expected 'false'.")
+    sequence = settings.get("eulerseq") or "xyz"
+    if len(sequence) != 3 or any(c not in "xyzXYZ" for c in sequence):
+        raise settings.error(f"eulerseq is {sequence!r}; expected three of the letters x, y, z, X, Y, Z.")
+    low, high = settings.numbers("inertiagrouprange", 2, (0, 5))
+    return Compiler(
+        settings.choice("angle", ("degree", "radian"), "degree") == "degree",
+        sequence,
+        settings.choice("autolimits", ("true", "false"), "true") == "true",
+        settings.choice("inertiafromgeom", ("true", "false", "auto"), "auto"),
+        (low, high),
+    )
+
+
+def _assets(top: Element) -> dict[str, dict[str, Any]]:
+    """Mesh files with their scales, and colours of materials, by name."""
+    out: dict[str, dict[str, Any]] = {"mesh": {}, "material": {}}
+    for element in section(top, "asset").children:
+        if element.tag == "mesh":
+            file = element.get("file")
+            name = element.get("name") or Path(file).stem
+            out["mesh"][name] = (file or name, tuple(element.numbers("scale", 3, (1.0, 1.0, 1.0))))
+        elif element.tag == "material":
+            out["material"][element.get("name")] = tuple(element.numbers("rgba", 4))
+    return out

@@ -1,0 +1,107 @@
+"""What stands between an MJCF file and its elements: included files, sections written in parts, default classes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from symbody.errors import nearest
+from symbody.model.files.xml_file import MAX_DEPTH, Element, inside, read_xml
+from symbody.regular_file import is_file
+
+MAIN = "main"
+ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
+MAX_INCLUDES = 200
+
+
+def expand_includes(top: Element, path: Path) -> Element:
+    """The tree with every <include> replaced by what the file holds; files must lie in the folder of the model."""
+    folder = path.resolve().parent
+    seen = {path.resolve()}
+
+    def expanded(element: Element, depth: int) -> list[Element]:
+        if depth > MAX_DEPTH:
+            raise element.error(f"<{element.tag}> is nested {MAX_DEPTH} elements deep; expected a flatter model.")
+        out: list[Element] = []
+        for child in element.children:
+            if child.tag != "include":
+                out.append(replace(child, children=expanded(child, depth + 1)))
+                continue
+            name = child.name("file")
+            target = inside(folder, name)
+            if target is None:
+                raise child.error(f"include {name!r} lies outside the model's folder; expected a file in it or below.")
+            if target in seen:
+                raise child.error(f"{name!r} is included a second time; MJCF allows each file once.")
+            if len(seen) > MAX_INCLUDES:
+                raise child.error(f"more than {MAX_INCLUDES} files are included; expected fewer.")
+            seen.add(target)
+            if not is_file(target):
+                raise child.error(f"include {name!r}: there is no such file in the model's folder.")
+            root = read_xml(target)
+            if root.tag not in ("mujoco", "mujocoinclude"):
+                raise root.error(f"an included file has the root <{root.tag}>; expected <mujoco> or <mujocoinclude>.")
+            out.extend(expanded(root, depth + 1))
+        return out
+
+    return replace(top, children=expanded(top, 0))
+
+
+def section(top: Element, tag: str) -> Element:
+    """All sections of one tag as one: MJCF lets a file repeat them, and later attributes count."""
+    merged = Element(tag, {}, top.file, top.line)
+    for part in top.all(tag):
+        merged.attributes.update(part.attributes)
+        merged.children.extend(part.children)
+        merged.line = part.line
+    return merged
+
+
+class Defaults:
+    """Default attributes by class and tag; a nested class starts from the one around it."""
+
+    def __init__(self, top: Element) -> None:
+        self.classes: dict[str, dict[str, dict[str, str]]] = {MAIN: {}}
+        for element in top.all("default"):
+            self._collect(element, MAIN, outermost=True)
+
+    def _collect(self, element: Element, around: str, outermost: bool = False) -> None:
+        name = element.get("class") or (MAIN if outermost else "")
+        if not name:
+            raise element.error("a nested <default> has no attribute 'class'; expected a name.")
+        if outermost:
+            table = self.classes.setdefault(name, {})
+            if name != MAIN:  # the outermost class may be called otherwise; it is the global one all the same
+                self.classes[MAIN] = table
+        elif name in self.classes:
+            raise element.error(f"the default class {name!r} is defined twice; expected unique names.")
+        else:
+            table = self.classes[name] = {tag: dict(given) for tag, given in self.classes[around].items()}
+        for child in element.children:
+            if child.tag != "default":
+                _override(table.setdefault(child.tag, {}), child.attributes)
+        for child in element.all("default"):
+            self._collect(child, name)
+
+    def apply(self, element: Element, childclass: str, tag: str = "") -> Element:
+        """The element with the attributes of its class (its own, else that of the bodies around it) filled in."""
+        name = element.get("class") or childclass or MAIN
+        self.check(element, name)
+        merged = dict(self.classes[name].get(tag or element.tag, {}))
+        _override(merged, element.attributes)
+        return replace(element, attributes=merged)
+
+    def check(self, element: Element, name: str) -> str:
+        if name not in self.classes:
+            raise element.error(
+                f"<{element.tag}> names the default class {name!r}, which is not defined. {nearest(name, self.classes)}"
+            )
+        return name
+
+
+def _override(given: dict[str, str], own: dict[str, str]) -> None:
+    """Own attributes replace given ones; one way to write an orientation replaces every other."""
+    if any(k in own for k in ORIENTATIONS):
+        for k in ORIENTATIONS:
+            given.pop(k, None)
+    given.update({k: v for k, v in own.items() if k != "class"})

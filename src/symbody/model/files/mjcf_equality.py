@@ -1,0 +1,206 @@
+"""MJCF equality constraints: connect and weld become cuts; of joints, a linear law mimic, a held one a locked joint.
+
+Laws that mimic cannot say (polynomials, two laws for one joint, circles) become couplings. MuJoCo keeps its constraints
+softly (solref, solimp); cuts, couplings, mimic and locked joints are their rigid limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import nearest
+from symbody.model.build.builder import Builder
+from symbody.model.files.mjcf_tree import BodyRecord, JointRecord, TreeReader, frame_name
+from symbody.model.files.xml_file import Element
+from symbody.model.record.pose import Pose, from_quaternion
+
+End = tuple[BodyRecord, str, Pose]  # body, name of the frame, its pose in the MJCF body frame
+
+
+@dataclass(frozen=True, eq=False)
+class CutRecord:
+    """A loop closure between two frames."""
+
+    name: str
+    kind: str
+    ends: tuple[End, End]
+    origin: str
+
+
+@dataclass(frozen=True, eq=False)
+class JointLaw:
+    """joint1 - reference1 = a0 + a1 x + ... + a4 x^4 with x = joint2 - reference2; no leader: x = 0."""
+
+    name: str
+    follower: str
+    leader: str
+    coefficients: tuple[float, ...]
+    references: tuple[float, float]
+    origin: str
+
+    @property
+    def linear(self) -> bool:
+        return not self.leader or not any(self.coefficients[2:])
+
+    @property
+    def line(self) -> tuple[float, float]:
+        """(ratio, offset) of follower = ratio leader + offset, for a linear law."""
+        ratio = self.coefficients[1] if self.leader else 0.0
+        return ratio, self.coefficients[0] + self.references[0] - ratio * self.references[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Equalities:
+    """What the section says: cuts, details of joints that follow or are held (by name), and the laws left over."""
+
+    cuts: list[CutRecord]
+    details: dict[str, dict[str, Any]]
+    laws: list[JointLaw]
+
+    def expression(self, law: JointLaw) -> str:
+        """A law as the expression of a coupling: zero where it is satisfied."""
+        first, second = law.references
+        x = f"({self._coordinate(law.leader)} - ({second!r}))" if law.leader else "0"
+        terms = " + ".join(
+            f"({c!r})*{x}^{k}" if k else f"({c!r})" for k, c in enumerate(law.coefficients) if c or not k
+        )
+        return f"{self._coordinate(law.follower)} - ({first!r}) - ({terms})"
+
+    def _coordinate(self, joint: str) -> str:
+        """A locked joint has no coordinate: its value stands for it."""
+        details = self.details.get(joint, {})
+        quoted = joint.replace("`", "``")
+        return repr(details["value"]) if "value" in details else f"`q.{quoted}`"
+
+
+def read_equality(equality: Element, tree: TreeReader, builder: Builder) -> Equalities:
+    """The constraints that are active; the others, and those of tendons and flexes, are noted."""
+    cuts: list[CutRecord] = []
+    simple: dict[str, JointLaw] = {}  # by the joint that follows
+    rest: list[JointLaw] = []
+    for number, written in enumerate(equality.children, 1):
+        element = tree.defaults.apply(written, "", "equality")
+        name = element.get("name") or f"{element.tag}{number}"
+        if element.choice("active", ("true", "false"), "true") == "false":
+            builder.note(f"{element.origin}: {element.tag} {name!r} is not active and was left out")
+        elif element.tag in ("connect", "weld"):
+            if name in {c.name for c in cuts}:
+                raise element.error(f"a second equality {name!r}; expected unique names.")
+            cuts.append(_cut(element, name, tree))
+        elif element.tag == "joint":
+            law = _joint_law(element, name, tree)
+            if name in {other.name for other in (*simple.values(), *rest)}:
+                raise element.error(f"a second equality {name!r}; expected unique names.")
+            if not law.linear or law.follower in simple or law.follower in _leaders(law.leader, simple):
+                rest.append(law)
+            else:
+                simple[law.follower] = law
+        elif element.tag in ("tendon", "flex", "flexvert", "flexstrain"):
+            builder.note(f"{element.origin}: equality <{element.tag}> {name!r} was left out")
+        else:
+            raise element.error(f"<{element.tag}> is no equality constraint; expected connect, weld, joint or tendon.")
+    return Equalities(cuts, {follower: _details(follower, simple) for follower in simple}, rest)
+
+
+# -- cuts
+
+
+def _cut(element: Element, name: str, tree: TreeReader) -> CutRecord:
+    kind = "ball" if element.tag == "connect" else "solid"
+    if "site1" in element.attributes or "site2" in element.attributes:
+        ends = (_site(element, "site1", tree), _site(element, "site2", tree))
+        return CutRecord(name, kind, ends, element.origin)
+    first = _body(element, "body1", tree)
+    second = _body(element, "body2", tree) if "body2" in element.attributes else tree.bodies[0]
+    if first is second:
+        raise element.error(f"{element.tag} {name!r} joins body {first.name!r} to itself; expected two bodies.")
+    between = first.world.inverse() @ second.world  # at the reference configuration
+    label = frame_name(name)
+    if kind == "ball":
+        if "anchor" not in element.attributes:
+            raise element.error(f"connect {name!r} has no anchor; expected three numbers in the frame of body1.")
+        anchor = np.array(element.numbers("anchor", 3))
+        here = Pose(np.eye(3), anchor)
+        there = Pose(np.eye(3), between.inverse().rotation @ anchor + between.inverse().position)
+        return CutRecord(name, kind, ((first, label, here), (second, label, there)), element.origin)
+    anchor = np.array(element.numbers("anchor", 3, (0, 0, 0)))  # in the frame of body2
+    relative = element.numbers("relpose", 7, (0, 1, 0, 0, 0, 0, 0))
+    if np.linalg.norm(relative[3:]) < 1e-10:
+        here = Pose(between.rotation, between.rotation @ anchor + between.position)
+    else:
+        here = Pose(from_quaternion(relative[3:]), np.array(relative[:3]))
+    there = Pose(np.eye(3), anchor)
+    return CutRecord(name, kind, ((first, label, here), (second, label, there)), element.origin)
+
+
+def _body(element: Element, attribute: str, tree: TreeReader) -> BodyRecord:
+    name = element.name(attribute)
+    for body in tree.bodies:
+        if body.name == name:
+            return body
+    hint = nearest(name, [b.name for b in tree.bodies])
+    raise element.error(f"{element.tag} has {attribute}={name!r}, which is no body. {hint}")
+
+
+def _site(element: Element, attribute: str, tree: TreeReader) -> End:
+    name = element.name(attribute)
+    if name not in tree.sites:
+        raise element.error(f"{element.tag} has {attribute}={name!r}, which is no site. {nearest(name, tree.sites)}")
+    body, pose = tree.sites[name]
+    return body, frame_name(name), pose
+
+
+# -- laws of joints
+
+
+def _joint_law(element: Element, name: str, tree: TreeReader) -> JointLaw:
+    joints = {j.name: j for b in tree.bodies for j in b.joints}
+
+    def find(attribute: str) -> JointRecord:
+        wanted = element.name(attribute)
+        if wanted not in joints:
+            hint = nearest(wanted, joints)
+            raise element.error(f"equality joint has {attribute}={wanted!r}, which is no joint. {hint}")
+        if joints[wanted].kind not in ("hinge", "slide"):
+            raise element.error(
+                f"equality joint has {attribute}={wanted!r}, a {joints[wanted].kind} joint; expected hinge or slide."
+            )
+        return joints[wanted]
+
+    def reference(joint: JointRecord) -> float:
+        ref = joint.element.number("ref", 0.0)
+        return tree.compiler.angle(ref) if joint.kind == "hinge" else ref
+
+    coefficients = [*element.numbers("polycoef", range(1, 6), (0, 1, 0, 0, 0)), 0, 0, 0, 0][:5]
+    if len(element.get("polycoef").split()) == 1:
+        coefficients[1] = 1.0  # MuJoCo keeps its default where a number is not given
+    follower = find("joint1")
+    if not element.get("joint2"):
+        return JointLaw(name, follower.name, "", (coefficients[0],), (reference(follower), 0.0), element.origin)
+    leader = find("joint2")
+    if leader is follower:
+        raise element.error(f"equality joint couples {leader.name!r} with itself; expected two joints.")
+    references = (reference(follower), reference(leader))
+    return JointLaw(name, follower.name, leader.name, tuple(map(float, coefficients)), references, element.origin)
+
+
+def _leaders(joint: str, laws: dict[str, JointLaw]) -> list[str]:
+    """The joint and those that it follows, in turn."""
+    out = [joint]
+    while out[-1] in laws:
+        out.append(laws[out[-1]].leader)
+    return out
+
+
+def _details(follower: str, laws: dict[str, JointLaw]) -> dict[str, Any]:
+    """`mimic` of the joint that leads all leaders, or `mode` and `value` where that one is held."""
+    ratio, offset, at = 1.0, 0.0, follower
+    while at in laws:
+        a, b = laws[at].line
+        offset += ratio * b
+        ratio *= a
+        at = laws[at].leader
+    return {"mimic": (at, ratio, offset)} if at else {"mode": "locked", "value": offset}

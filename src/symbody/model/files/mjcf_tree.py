@@ -1,0 +1,285 @@
+"""MJCF worldbody -> plain records of bodies, with joints, frames and shapes in the axes of the MJCF body frame."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from symbody.model.build.snapping import listed
+from symbody.model.files.mjcf_defaults import ORIENTATIONS, Defaults
+from symbody.model.files.mjcf_geoms import MassProperties, mass_properties, size_and_pose, together, type_of
+from symbody.model.files.xml_file import Element, parse_numbers
+from symbody.model.record.pose import IDENTITY, Pose, from_axes, from_axis_angle, from_euler, from_quaternion, from_z
+
+REFUSED = {
+    "composite": "bodies written out one by one",
+    "flexcomp": "rigid bodies",
+    "replicate": "copies written out one by one",
+    "attach": "the attached model written out",
+    "plugin": "elements of plain MJCF",
+}
+UNSEEN = ("camera", "light")
+
+
+class Compiler(NamedTuple):
+    """What <compiler> says about reading the rest."""
+
+    degrees: bool = True
+    sequence: str = "xyz"
+    autolimits: bool = True
+    from_geom: str = "auto"
+    groups: tuple[float, float] = (0, 5)
+
+    def angle(self, value: float) -> float:
+        return float(np.deg2rad(value)) if self.degrees else value
+
+
+@dataclass(eq=False)
+class GeomRecord:
+    """A shape: half-sizes as MJCF has them, pose in the body frame."""
+
+    kind: str
+    size: np.ndarray
+    pose: Pose
+    element: Element
+
+
+@dataclass(eq=False)
+class JointRecord:
+    """A joint: anchor (3,) and axis (3,) in the MJCF body frame; attributes with defaults applied."""
+
+    name: str
+    kind: str
+    anchor: np.ndarray
+    axis: np.ndarray
+    element: Element
+
+
+@dataclass(eq=False)
+class BodyRecord:
+    """A body: pose in the frame of the MJCF parent body, and at the reference configuration in the world."""
+
+    name: str
+    parent: BodyRecord | None
+    pose: Pose
+    world: Pose
+    element: Element
+    joints: list[JointRecord] = field(default_factory=list)
+    inertial: MassProperties | None = None
+    geoms: list[GeomRecord] = field(default_factory=list)
+    frames: dict[str, Pose] = field(default_factory=dict)
+
+    @property
+    def anchor(self) -> np.ndarray:
+        """Origin of the Mechanism's body frame in the MJCF body frame: the anchor of the last joint."""
+        return self.joints[-1].anchor if self.joints else np.zeros(3)
+
+
+class TreeReader:
+    """Walks the worldbody; `bodies` holds the records in MuJoCo's order, the world first."""
+
+    def __init__(self, defaults: Defaults, compiler: Compiler, note: Callable[[str], object]) -> None:
+        self.defaults = defaults
+        self.note = note
+        self.compiler = compiler
+        self.bodies: list[BodyRecord] = []
+        self.sites: dict[str, tuple[BodyRecord, Pose]] = {}
+        self.unseen: Counter[str] = Counter()
+        self._body_names: set[str] = set()
+        self._joint_names: set[str] = set()
+        self._written: set[str] = set()
+
+    def read(self, worldbody: Element) -> None:
+        world = BodyRecord("world", None, IDENTITY, IDENTITY, worldbody)
+        self._body_names.add("world")
+        stack = [worldbody]
+        while stack:  # names that the file gives: those made up here must differ from them
+            element = stack.pop()
+            stack.extend(element.children)
+            self._written.add(element.get("name"))
+        self.bodies.append(world)
+        self._contents(world, worldbody, IDENTITY, worldbody.get("childclass"))
+
+    # -- bodies
+
+    def _contents(self, body: BodyRecord, element: Element, frame: Pose, childclass: str) -> None:
+        """The children of a <body> or <frame>; `frame` is the pose of the latter in the body frame."""
+        for child in element.children:
+            match child.tag:
+                case "body":
+                    self._body(child, body, frame, childclass)
+                case "frame":
+                    inner = self._childclass(child, childclass)
+                    self._contents(body, child, frame @ self.pose(child), inner)
+                case "joint" | "freejoint":
+                    self._joint(child, body, frame, childclass)
+                case "inertial":
+                    if body.inertial is not None:
+                        raise child.error(f"body {body.name!r} has a second <inertial>; expected one at most.")
+                    body.inertial = self._inertial(child, body, frame)
+                case "geom":
+                    self._geom(self.defaults.apply(child, childclass), body, frame)
+                case "site":
+                    self._site(self.defaults.apply(child, childclass), body, frame)
+                case tag if tag in REFUSED:
+                    raise child.error(f"<{tag}> is not supported; expected {REFUSED[tag]}.")
+                case tag if tag in UNSEEN:
+                    self.unseen[tag] += 1
+                case tag:
+                    raise child.error(
+                        f"<{tag}> in body {body.name!r} is not known; expected body, joint, freejoint, inertial, geom, "
+                        "site, frame, camera or light."
+                    )
+
+    def _childclass(self, element: Element, around: str) -> str:
+        own = element.get("childclass")
+        return self.defaults.check(element, own) if own else around
+
+    def _body(self, element: Element, parent: BodyRecord, frame: Pose, childclass: str) -> None:
+        name = self._name(element, f"body{len(self.bodies)}", self._body_names, "body")
+        for attribute, expected in (("mocap", "a body that joints move"), ("gravcomp", "a body under full gravity")):
+            if element.get(attribute) not in ("", "false", "0"):
+                raise element.error(f"body {name!r} has {attribute}; this is not supported, expected {expected}.")
+        pose = frame @ self.pose(element)
+        body = BodyRecord(name, parent, pose, parent.world @ pose, element)
+        self.bodies.append(body)
+        self._contents(body, element, IDENTITY, self._childclass(element, childclass))
+        kinds = [j.kind for j in body.joints]
+        if "free" in kinds and (len(kinds) > 1 or parent.parent is not None):
+            raise element.error(f"body {name!r} has a free joint; expected it alone, on a body of the worldbody.")
+
+    def _name(self, element: Element, default: str, taken: set[str], what: str) -> str:
+        """The name of an element, or a new one like `default`."""
+        name = element.get("name")
+        if name in taken:
+            raise element.error(f"a second {what} {name!r}; expected unique names.")
+        if not name:
+            name = default
+            while name in taken or name in self._written:
+                name += "_"
+        taken.add(name)
+        return name
+
+    def new_name(self, default: str) -> str:
+        """A name that no body has."""
+        while default in self._body_names:
+            default += "_"
+        self._body_names.add(default)
+        return default
+
+    # -- joints
+
+    def _joint(self, element: Element, body: BodyRecord, frame: Pose, childclass: str) -> None:
+        if body.parent is None:
+            raise element.error("a joint in the worldbody; expected joints in bodies.")
+        if element.tag == "freejoint":
+            if element.get("align", "auto") == "true":
+                raise element.error("<freejoint align='true'> is not supported; expected 'false' or 'auto'.")
+            kind = "free"
+        else:
+            element = self.defaults.apply(element, childclass)
+            kind = element.choice("type", ("hinge", "slide", "ball", "free"), "hinge")
+        default = f"{body.name}_joint" if not body.joints else f"{body.name}_joint{len(body.joints) + 1}"
+        name = self._name(element, default, self._joint_names, "joint")
+        anchor, axis = np.zeros(3), np.array([0.0, 0.0, 1.0])
+        if kind != "free":
+            anchor = frame.rotation @ np.array(element.numbers("pos", 3, (0, 0, 0))) + frame.position
+            axis = np.array(element.numbers("axis", 3, (0, 0, 1)))
+        length = float(np.linalg.norm(axis))
+        if length < 1e-10 and kind in ("hinge", "slide"):
+            raise element.error(f"joint {name!r} has the axis 0 0 0; expected a direction that is not zero.")
+        if kind in ("hinge", "slide"):
+            axis = frame.rotation @ (axis / length)
+        body.joints.append(JointRecord(name, kind, anchor, axis, element))
+
+    # -- inertia and shapes
+
+    def _inertial(self, element: Element, body: BodyRecord, frame: Pose) -> MassProperties:
+        mass = element.number("mass")
+        if mass < 0:
+            raise element.error(f"body {body.name!r} has mass {mass:g}; expected zero or more.")
+        pose = frame @ self.pose(element)
+        diagonal, full = element.numbers("diaginertia", 3), element.numbers("fullinertia", 6)
+        if diagonal and full:
+            raise element.error("<inertial> has diaginertia and fullinertia; expected one of them.")
+        if full and any(k in element.attributes for k in ORIENTATIONS):
+            raise element.error("<inertial> has fullinertia and an orientation; expected diaginertia with it.")
+        if full:
+            xx, yy, zz, xy, xz, yz = full  # MJCF's order
+            tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        else:
+            tensor = np.diag(diagonal or [0.0] * 3)
+        if min(np.diag(tensor)) < 0:
+            raise element.error(f"body {body.name!r} has a negative moment of inertia; expected zero or more.")
+        turned = pose.rotation @ tensor @ pose.rotation.T
+        return MassProperties(mass, pose.position, (turned + turned.T) / 2)
+
+    def _geom(self, element: Element, body: BodyRecord, frame: Pose) -> None:
+        size, pose = size_and_pose(element, self.pose(element))
+        body.geoms.append(GeomRecord(type_of(element), size, frame @ pose, element))
+
+    def _site(self, element: Element, body: BodyRecord, frame: Pose) -> None:
+        pose = self.pose(element)
+        ends = element.numbers("fromto", 6)
+        if ends:
+            turn = from_z(np.array(ends[:3]) - np.array(ends[3:]))
+            pose = Pose(np.eye(3) if turn is None else turn, (np.array(ends[:3]) + np.array(ends[3:])) / 2)
+        name = element.get("name")
+        if name:
+            if name in self.sites:
+                raise element.error(f"a second site {name!r}; expected unique names.")
+            self.sites[name] = (body, frame @ pose)
+            body.frames[frame_name(name)] = frame @ pose
+
+    def mass_of(self, body: BodyRecord) -> MassProperties:
+        """From <inertial> or, where `inertiafromgeom` says so, from the geoms in the range of groups."""
+        rule = self.compiler.from_geom
+        if rule == "false" or (rule == "auto" and body.inertial is not None):
+            return body.inertial or together([])
+        low, high = self.compiler.groups
+        parts = [
+            mass_properties(g.element, g.size, g.pose)
+            for g in body.geoms
+            if low <= g.element.number("group", 0.0) <= high
+        ]
+        return together([p for p in parts if p.mass > 1e-15])
+
+    # -- poses
+
+    def pose(self, element: Element) -> Pose:
+        """Pose of an element from pos and one of quat, axisangle, euler, xyaxes, zaxis."""
+        position = np.array(element.numbers("pos", 3, (0, 0, 0)))
+        given = [k for k in ORIENTATIONS if k in element.attributes]
+        if len(given) > 1:
+            raise element.error(f"<{element.tag}> has {' and '.join(given)}; expected one orientation.")
+        return Pose(self._rotation(element, given[0]) if given else np.eye(3), position)
+
+    def _rotation(self, element: Element, way: str) -> np.ndarray:
+        size = {"quat": 4, "axisangle": 4, "euler": 3, "xyaxes": 6, "zaxis": 3}[way]
+        v = parse_numbers(element, f"{way}=", element.attributes[way], (size,))
+        rotation: np.ndarray | None = None
+        if way == "quat":
+            rotation = from_quaternion(v) if np.linalg.norm(v) > 1e-10 else None
+        elif way == "axisangle":
+            rotation = from_axis_angle(v[:3], self.compiler.angle(v[3])) if np.linalg.norm(v[:3]) > 1e-10 else None
+        elif way == "euler":
+            rotation = from_euler([self.compiler.angle(a) for a in v], self.compiler.sequence)
+        elif way == "xyaxes":
+            rotation = from_axes(np.array(v[:3]), np.array(v[3:]))
+        else:
+            rotation = from_z(np.array(v))
+        if rotation is None:
+            raise element.error(
+                f"<{element.tag}> has {way}={element.attributes[way]!r}, which is no orientation; "
+                "expected directions that are not zero and not parallel."
+            )
+        return listed(rotation, self.note, f"{element.origin}: {way} of <{element.tag}>")
+
+
+def frame_name(name: str) -> str:
+    """The name of a frame: a dot would read as body.frame."""
+    return name.replace(".", "_")

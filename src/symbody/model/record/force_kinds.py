@@ -1,0 +1,116 @@
+"""Force elements are checked when a Mechanism is made, against the rows of `library.force_elements`; nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import ModelError, nearest
+from symbody.expr.external import External
+from symbody.expr.node import CONST, Node
+from symbody.library.force_element import FORMS, LEAST, Field, ForceElement
+from symbody.library.force_elements import FORCE_ELEMENTS
+from symbody.model.record.coordinates import has_coordinates
+from symbody.model.record.joints import KINDS
+from symbody.model.record.mechanism import Force, Joint, Mechanism
+from symbody.model.record.origin import fault, place, shown
+
+
+def check_force(force: Force, mechanism: Mechanism) -> None:
+    """Its kind is known, it has the points and values that the kind needs, and none that it has no use for."""
+    if not isinstance(force.kind, str) or force.kind not in FORCE_ELEMENTS:
+        hint = nearest(str(force.kind), FORCE_ELEMENTS)
+        hint = f" {hint}" if hint.startswith("Did") else ""
+        raise _fault(force, "kind", f"has kind {shown(force.kind)}; expected one of {', '.join(FORCE_ELEMENTS)}.{hint}")
+    row = FORCE_ELEMENTS[force.kind]
+    given = {key: value for key, value in force.values.items() if value is not None}
+    where = row.place_of(force.points, given)
+    if row.points and where != "joint" and len(force.points) not in row.points:
+        count = " or ".join({1: "one", 2: "two"}[n] for n in row.points if n)
+        raise _fault(force, "points", f"of kind {force.kind!r} has {len(force.points)} points; expected {count}.")
+    known = _known(force, row, where, given)
+    for key, value in given.items():
+        if key not in known:
+            hint = nearest(key, known) if known else "It takes no values."
+            law = f", law {given['law']}" if isinstance(given.get("law"), str) else ""
+            raise _fault(force, key, f"({force.kind}{law}) has no use for {key!r}. {hint}")
+        _check_form(force, key, value, known[key])
+    for key, wanted in known.items():
+        if wanted.needed and key not in given:
+            hint = nearest(key, given)
+            hint = f" {hint}" if hint.startswith("Did") else ""
+            raise _fault(force, "", f"of kind {force.kind!r} has no {key!r}; expected {FORMS[wanted.form]}.{hint}")
+    if where == "joint":
+        carrying_joint(force, mechanism)
+
+
+def _known(force: Force, row: ForceElement, where: str, given: Mapping[str, Any]) -> dict[str, Field]:
+    """The keys that a force element may have, by its place and the words it gives."""
+    for key, words in row.variants.items():
+        word = given.get(key)
+        if isinstance(word, str):
+            _check_form(force, key, word, Field("word", words=tuple(words), open=key in row.open))
+    known = row.fields_for(given)
+    if where != "joint":
+        known.pop("joint", None)
+    if row.kind == "external" and ("function" in given or where == "link"):
+        return {"function": known["function"]}
+    return known
+
+
+def _check_form(force: Force, key: str, value: Any, wanted: Field) -> None:
+    form = wanted.form
+    if form == "word":
+        fits = value in wanted.words if isinstance(value, str) else wanted.open and not isinstance(value, Node)
+        if not fits:
+            raise _wrong(force, key, value, f"one of {', '.join(wanted.words)}")
+        return
+    if form == "number" and isinstance(value, str):
+        # a name that is no parameter stays a text when a file is read
+        raise _wrong(force, key, value, f"{FORMS[form]}, whose names are declared in parameters")
+    listed = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str)
+    by_form = {
+        "number": _is_number(value),
+        "vector": listed and len(value) == 3 and all(map(_is_number, value)),
+        "numbers": listed and len(value) > 0 and all(map(_is_number, value)),
+        "function": callable(value) or isinstance(value, (str, External)),
+        "joint": isinstance(value, str),
+    }
+    if not by_form[form]:
+        raise _wrong(force, key, value, FORMS[form])
+    if wanted.bound:
+        number = value.data if isinstance(value, Node) and value.op is CONST else value
+        if not isinstance(number, Node) and not (number > 0 or (number == 0 and wanted.bound == "not negative")):
+            raise _wrong(force, key, value, f"a number {LEAST[wanted.bound]}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (Node, int, float)) and not isinstance(value, bool)
+
+
+def carrying_joint(force: Force, mechanism: Mechanism) -> Joint:
+    """The joint on whose one coordinate an element acts: the named one, or that which carries its point."""
+    wanted = force.values.get("joint")
+    if wanted is None:
+        carried = [j.name for j in mechanism.joints if (j.child, "") in force.points]
+        if len(carried) != 1:
+            raise _fault(force, "points", "names no joint; expected joint: its name, or one point: its body.")
+        wanted = carried[0]
+    found = {j.name: j for j in mechanism.joints}
+    if wanted not in found:
+        raise _fault(force, "joint", f"acts on {wanted!r}, which is no joint. {nearest(str(wanted), found)}")
+    joint = found[wanted]
+    if not has_coordinates(joint) or KINDS[joint.kind].nv(joint) != 1:
+        at = "joint" if "joint" in force.values else "points"
+        raise _fault(force, at, f"acts on joint {wanted!r}; expected a joint with one coordinate of its own.")
+    return joint
+
+
+def _wrong(force: Force, key: str, value: Any, expected: str) -> ModelError:
+    return _fault(force, key, f"of kind {force.kind!r} has {key} {shown(value)}; expected {expected}.")
+
+
+def _fault(force: Force, key: str, text: str) -> ModelError:
+    return fault(place(force.origin, key), f"force {force.name!r} {text}")

@@ -1,0 +1,132 @@
+"""Numbers of a model: integers, floats, expressions of parameters and `auto`, as Nodes of one Graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import ExpressionError, SymbodyError
+from symbody.expr.evaluate import evaluate
+from symbody.expr.graph import Graph
+from symbody.expr.node import CONST, Node
+from symbody.expr.parse import parse
+from symbody.expr.walk import free_symbols, topological
+from symbody.model.record.origin import fault, shown
+
+AUTO = "auto"
+LONGEST_EXPRESSION = 10_000  # characters of one expression in a model
+CONSTANTS = {"deg": math.pi / 180, "pi": math.pi}  # 90*deg is a right angle
+
+
+def to_node(value: Any, graph: Graph, names: Mapping[str, Any], what: str = "a number", origin: str = "") -> Node:
+    """A number, expression text or Node as a Node of `graph`.
+
+    The floats 0.0, 1.0 and -1.0 become exact: they are structure.
+    """
+    if isinstance(value, Node):
+        if value.graph is not graph:
+            raise fault(origin, f"{what} is an expression of another Graph; make its symbols with Builder.parameter.")
+        node = value
+    elif isinstance(value, str):
+        node = _read(value, graph, names, what, origin)
+    elif isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, Fraction, np.integer, np.floating)):
+        raise fault(origin, f"{what} is {shown(value)}; expected a number or an expression.")
+    else:
+        node = graph.number(plain(value))
+    if node.op is CONST:
+        if isinstance(node.data, bool) or not math.isfinite(as_float(node.data, what, origin)):
+            raise fault(origin, f"{what} is {shown(value)}; expected a finite number.")
+        node = graph.number(plain(node.data))
+    return node
+
+
+def _read(text: str, graph: Graph, names: Mapping[str, Any], what: str, origin: str) -> Node:
+    try:
+        node = parse(text, {**CONSTANTS, **names}, graph, strict=True, limit=LONGEST_EXPRESSION)
+    except SymbodyError as error:
+        # the caret lines of the parser make no sense inside one sentence
+        sentence = str(error).split("\n")[0]
+        raise fault(origin, f"{what} is {shown(text)}: {sentence}") from None
+    except (ArithmeticError, ValueError) as error:
+        raise fault(origin, f"{what} is {shown(text)}, which has no value: {error}.") from None
+    for part in topological([node]):
+        if part.op is CONST and not math.isfinite(as_float(part.data, what, origin)):
+            raise fault(origin, f"{what} is {shown(text)}, which contains {part}; expected finite numbers.")
+    return node
+
+
+def as_float(value: Any, what: str, origin: str) -> float:
+    """A constant as a float; an integer or Fraction beyond the floats is refused."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise fault(origin, f"{what} is too large for a float; they end at 1.8e308.") from None
+
+
+def plain(value: Any) -> int | float | Fraction:
+    """A Python number; the floats 0, 1 and -1 as integers, so that they vanish from equations."""
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        value = float(value)
+        return int(value) if value in (0.0, 1.0, -1.0) else value
+    return value
+
+
+def numbers_of(nodes: Any, given: Mapping[str, Any] = MappingProxyType({})) -> np.ndarray | None:
+    """Values (..., *shape) of Nodes for the numbers given by name, else the defaults; None if a parameter has neither.
+
+    given: numbers, or batches (b,) of them, which make the loop dimension in front. What is not real is nan.
+    """
+    array = np.asarray(nodes, dtype=object)
+    found = [value_of(node, given) for node in array.flat]
+    if any(v is None for v in found):
+        return None
+    loop = np.broadcast_shapes(*(np.shape(v) for v in found))
+    flat = np.stack([np.broadcast_to(v, loop) for v in found], axis=-1) if loop else np.array(found)
+    return flat.astype(float).reshape((*loop, *array.shape))
+
+
+def value_of(node: Node, given: Mapping[str, Any] = MappingProxyType({})) -> Any:
+    """The same of one Node: a float, an array (b,) or None."""
+    if node.op is CONST:
+        return float(node.data)
+    values = {s: given.get(s.data.name, s.data.default) for s in free_symbols([node])}
+    if any(v is None for v in values.values()):
+        return None
+    try:
+        found = evaluate(node, values)
+        return found if isinstance(found, np.ndarray) and found.dtype.kind == "f" else float(found)
+    except (ExpressionError, ArithmeticError, TypeError, ValueError):
+        return math.nan
+
+
+def number_of(node: Node) -> float | None:
+    """The value of a Node for the defaults of its parameters, nan if it is not real; None if one has none."""
+    found = value_of(node)
+    return None if found is None else float(found)
+
+
+def sequence_of(value: Any, size: int, what: str, origin: str) -> Sequence[Any]:
+    """A list, tuple or array of the given length."""
+    if isinstance(value, np.ndarray):
+        value = list(value)
+    if not isinstance(value, (list, tuple)):
+        raise fault(origin, f"{what} is {shown(value)}; expected a list of {size} numbers.")
+    if len(value) != size:
+        raise fault(origin, f"{what} has {len(value)} entries; expected {size}.")
+    return value
+
+
+def frozen_array(entries: Sequence[Any], *shape: int) -> np.ndarray:
+    """An object array that cannot be written to: a Mechanism never changes."""
+    out = np.empty(shape, dtype=object)
+    for k, entry in enumerate(entries):
+        out.flat[k] = entry
+    out.setflags(write=False)
+    return out

@@ -1,0 +1,213 @@
+"""Trajectories as files: CSV, Parquet, HDF5 and NPZ by suffix. Files are data: nothing in them is executed.
+
+CSV and Parquet are tables with one row for each instant, of a batch one after the other with a column `member`
+(counted from 0). HDF5 and NPZ keep arrays: `t` and `values/<name>` of shape (batch, instants, shape of the quantity).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from symbody.atomic_file import write_whole
+from symbody.errors import FormatError, SymbodyError
+from symbody.trajectory.array_file import npz_bytes, read_arrays
+from symbody.trajectory.columns import MEMBER, TIME, batch_shape, column_values, columns
+from symbody.trajectory.optional_packages import extra
+from symbody.trajectory.record import MAX_VALUES, Record, record_text
+from symbody.trajectory.trajectory import Trajectory
+
+MAX_BYTES = 8 * MAX_VALUES
+MAX_HEADER = 64 * 2**20  # the description of a file: names, labels, events
+KEY = b"symbody"
+DESCRIPTION = "# description: "
+
+
+def save_trajectory(traj: Trajectory, path: str | Path) -> Path:
+    """Write a Trajectory as .csv, .parquet, .h5, .hdf5 or .npz; an older file is replaced when the new one is whole."""
+    path = Path(path)
+    return write_whole(path, _format(path)[0](traj))
+
+
+def load_trajectory(path: str | Path) -> Trajectory:
+    """Read what `save_trajectory` wrote; a damaged or foreign file is refused with a sentence."""
+    path = Path(path)
+    read = _format(path)[1]
+    if not path.is_file():
+        raise FormatError(f"there is no file {str(path)!r}.")
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise FormatError(f"{path} has {size} bytes; expected at most {MAX_BYTES}.")
+    try:
+        return read(path)
+    except SymbodyError:
+        raise
+    except Exception as error:  # readers of others fail in many ways over damaged bytes
+        raise FormatError(
+            f"{path} is no {path.suffix} file, or a damaged one: {error or type(error).__name__}."
+        ) from None
+
+
+def _format(path: Path) -> tuple[Callable[[Trajectory], bytes], Callable[[Path], Trajectory]]:
+    try:
+        return FORMATS[path.suffix.lower()]
+    except KeyError:
+        raise FormatError(f"{path} has the suffix {path.suffix!r}; expected one of {', '.join(FORMATS)}.") from None
+
+
+def _times(traj: Trajectory) -> np.ndarray:
+    return np.tile(np.asarray(traj.t, dtype=float), int(np.prod(batch_shape(traj))))
+
+
+def _members(traj: Trajectory) -> np.ndarray:
+    return np.repeat(np.arange(int(np.prod(batch_shape(traj)))), len(traj.t))
+
+
+# -- CSV: lines of comment for people, one line of JSON, the names of the columns, the numbers
+
+
+def _csv_bytes(traj: Trajectory) -> bytes:
+    text = io.StringIO()
+    for name, value in (("model", traj.model), ("method", traj.method), ("outcome", traj.outcome.value)):
+        text.write(f"# {name}: {' '.join(value.split())}\n")
+    text.write(f"{DESCRIPTION}{record_text(traj)}\n")
+    batch, cols = batch_shape(traj), columns(traj)
+    parts = [_times(traj), *(column_values(traj, c) for c in cols)]
+    if batch:
+        parts.insert(0, _members(traj))
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*([MEMBER] if batch else []), TIME, *(c.heading for c in cols)])
+    # Python writes the shortest text that reads back as the same double
+    writer.writerows(zip(*((p.astype(int) if p.dtype.kind == "b" else p).tolist() for p in parts)))
+    return text.getvalue().encode()
+
+
+def _read_csv(path: Path) -> Trajectory:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            description = next(
+                (s for s in iter(lambda: file.readline(MAX_HEADER), "") if s.startswith(DESCRIPTION)), ""
+            )
+            if not description:
+                raise FormatError(f"{path} is not a saved Trajectory: no line begins with {DESCRIPTION.strip()!r}.")
+            record = Record(description[len(DESCRIPTION) :], str(path))
+            next(csv.reader(file))  # names of the columns, for people
+            start = 1 if record.batch else 0
+            width = start + 1 + sum(int(np.prod(s)) for s in record.shapes.values())
+            rows = _numbers(file.read(), record.rows, width)
+    except (UnicodeDecodeError, StopIteration, ValueError, csv.Error) as error:
+        raise FormatError(f"{path} is damaged: {error or 'it ends too early'}.") from None
+    return record.from_columns(rows[:, start], [rows[:, k] for k in range(start + 1, width)])
+
+
+def _numbers(text: str, rows: int, width: int) -> np.ndarray:
+    """(rows, width) numbers of lines with commas."""
+    if rows == 0 and not text.strip():
+        return np.empty((0, width))
+    out = np.loadtxt(io.StringIO(text), delimiter=",", ndmin=2, max_rows=rows + 1)
+    if out.shape != (rows, width):
+        raise ValueError(f"a table of {out.shape}, said is {(rows, width)}")
+    return out
+
+
+# -- Parquet: the same table, typed; the description is in the metadata of the schema
+
+
+def _parquet_bytes(traj: Trajectory) -> Any:
+    arrow, parquet = extra("pyarrow"), extra("pyarrow.parquet")
+    batch, cols = batch_shape(traj), columns(traj)
+    names = [*([MEMBER] if batch else []), TIME, *(c.heading for c in cols)]
+    arrays = [*([_members(traj)] if batch else []), _times(traj), *(column_values(traj, c) for c in cols)]
+    table = arrow.table([arrow.array(a) for a in arrays], names=names)
+    sink = arrow.BufferOutputStream()
+    parquet.write_table(table.replace_schema_metadata({KEY: record_text(traj).encode()}), sink)
+    return memoryview(sink.getvalue())
+
+
+def _read_parquet(path: Path) -> Trajectory:
+    parquet = extra("pyarrow.parquet")
+    with parquet.ParquetFile(path) as file:
+        text = (file.schema_arrow.metadata or {}).get(KEY)
+        if text is None:
+            raise FormatError(f"{path} is not a saved Trajectory: its metadata has no entry {KEY.decode()!r}.")
+        record = Record(text, str(path))
+        if file.metadata.num_rows != record.rows:
+            raise FormatError(f"{path} is damaged: {file.metadata.num_rows} rows, said are {record.rows}.")
+        parts = [c.to_numpy() for c in file.read().columns]
+    start = 1 if record.batch else 0
+    if len(parts) <= start:
+        raise FormatError(f"{path} is damaged: it has no column of times.")
+    return record.from_columns(parts[start], parts[start + 1 :])
+
+
+# -- HDF5: arrays in their own shapes, units as attributes
+
+
+def _hdf5_bytes(traj: Trajectory) -> bytes:
+    h5py = extra("h5py")
+    text = record_text(traj)  # also checks the shapes
+    memory = io.BytesIO()
+    with h5py.File(memory, "w") as file:
+        file.attrs.update({"model": traj.model, "method": traj.method, "outcome": traj.outcome.value})
+        file["description"] = np.frombuffer(text.encode(), dtype=np.uint8)
+        file["t"] = np.asarray(traj.t, dtype=float)
+        file["t"].attrs["unit"] = "s"
+        values = file.create_group("values")
+        for name, array in traj.values.items():
+            values[quote(name, safe=" ")] = np.asarray(array)
+            unit = traj.units.get(name, "")
+            if isinstance(unit, str):
+                values[quote(name, safe=" ")].attrs["unit"] = unit
+    return memory.getvalue()
+
+
+def _read_hdf5(path: Path) -> Trajectory:
+    h5py = extra("h5py")
+
+    def data(file: Any, name: str, limit: int) -> np.ndarray:
+        """A dataset that lies in this file itself and is not larger than it may be."""
+        link = file.get(name, getlink=True)
+        found = file.get(name) if isinstance(link, h5py.HardLink) else None
+        if not isinstance(found, h5py.Dataset) or found.external or found.is_virtual:
+            raise FormatError(f"{path} is not a saved Trajectory: it has no data {name!r} of its own.")
+        if found.size is None or found.size > limit or found.dtype.kind not in "fiub":
+            raise FormatError(f"{path} is damaged: {name} holds {found.size} values of type {found.dtype}.")
+        return np.asarray(found[()])
+
+    with h5py.File(path, "r") as file:
+        record = Record(data(file, "description", MAX_HEADER).tobytes(), str(path))
+        t = data(file, "t", MAX_VALUES)
+        values = {n: data(file, f"values/{quote(n, safe=' ')}", MAX_VALUES) for n in record.shapes}
+    return record.trajectory(t, values)
+
+
+# -- NPZ: the same arrays, with NumPy alone
+
+
+def _npz_bytes(traj: Trajectory) -> bytes:
+    description = np.frombuffer(record_text(traj).encode(), dtype=np.uint8)
+    arrays = {f"values/{quote(n, safe=' ')}": np.asarray(a) for n, a in traj.values.items()}
+    return npz_bytes({"description": description, "t": np.asarray(traj.t, dtype=float), **arrays}, compressed=True)
+
+
+def _read_npz(path: Path) -> Trajectory:
+    arrays = read_arrays(path, MAX_BYTES + MAX_HEADER)
+    if "description" not in arrays or "t" not in arrays:
+        raise FormatError(f"{path} is not a saved Trajectory: it has no array 'description'.")
+    record = Record(arrays["description"].tobytes(), str(path))
+    return record.trajectory(arrays["t"], {n: arrays[f"values/{quote(n, safe=' ')}"] for n in record.shapes})
+
+
+FORMATS: dict[str, tuple[Callable[[Trajectory], Any], Callable[[Path], Trajectory]]] = {
+    ".csv": (_csv_bytes, _read_csv),
+    ".parquet": (_parquet_bytes, _read_parquet),
+    ".h5": (_hdf5_bytes, _read_hdf5),
+    ".hdf5": (_hdf5_bytes, _read_hdf5),
+    ".npz": (_npz_bytes, _read_npz),
+}

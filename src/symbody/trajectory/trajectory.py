@@ -1,0 +1,135 @@
+"""Trajectory: the result of a simulation, labelled arrays over time with units, an outcome and statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as _replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import NameLookupError, nearest
+from symbody.system.names import components, stems
+from symbody.trajectory.outcome import Outcome
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened at an instant: t in s, the name of the guard, and a sentence."""
+
+    t: float
+    name: str
+    text: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Values over time.
+
+    t           (n,) s
+    values      name -> (..., n, *shape): states, inputs, recorded quantities; leading dimensions are those of a batch
+    labels      name -> one label for each component (joint names for q, qd, tau)
+    units       name -> unit of each component, or one for all
+    outcome     how the run ended; of a batch the worst, with `outcomes` (...,) for each member
+    statistics  steps, rejected, evaluations, seconds of computing, ...
+    events      what happened on the way
+    model       name of the model; method: name of the integrator
+    notes       what was done beside the wishes: values set by laws, a method replaced
+    session     what `resume` goes on from; None for data from elsewhere
+    """
+
+    t: np.ndarray
+    values: Mapping[str, np.ndarray]
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    units: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    outcome: Outcome = Outcome.FINISHED
+    outcomes: np.ndarray | None = None
+    statistics: Mapping[str, float] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    model: str = ""
+    method: str = ""
+    notes: tuple[str, ...] = ()
+    session: Any = field(default=None, repr=False)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """Values by name: a quantity ("q"), or one component ("q.shoulder", "qd.3" counted from 1)."""
+        if name in self.values:
+            return self.values[name]
+        owners = [n for n in self.values if name.startswith(f"{n}.")]
+        if owners:
+            quantity = max(owners, key=len)  # "p.tool.x" is a component of "p.tool"
+            part = name[len(quantity) + 1 :]
+            found = self._components(quantity, part)
+            return self.values[quantity][..., found[0] if len(found) == 1 else found]
+        known = [*self.values, *(f"{n}.{label}" for n in self.values for label in self.labels.get(n, ()))]
+        raise NameLookupError(f"the trajectory of {self.model or 'this model'} has no {name!r}. {nearest(name, known)}")
+
+    def _components(self, quantity: str, part: str) -> list[int]:
+        """Places of a label, of all components of a joint, or of a number counted from 1."""
+        labels, size = self.labels.get(quantity, ()), self.values[quantity].shape[-1]
+        found = components(labels, size, part)
+        if not found:
+            known = stems(labels) or map(str, range(1, size + 1))
+            raise NameLookupError(f"{quantity} has no component {part!r}. {nearest(part, known)}")
+        return found
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        """`traj.q` is `traj["q"]`."""
+        values: Any = self.__dict__.get("values", {})
+        if name in values:
+            return np.asarray(values[name])
+        raise AttributeError(f"the trajectory has no {name!r}. {nearest(name, values)}")
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: all but the memory of the run, which holds loaded code and stays in its process."""
+        return {**self.__dict__, "session": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def replace(self, **changes: Any) -> Trajectory:
+        """The same Trajectory with some fields changed."""
+        return _replace(self, **changes)
+
+    def __repr__(self) -> str:
+        what = ", ".join(f"{n}{list(a.shape)}" for n, a in self.values.items())
+        span = f"{len(self.t)} instants, {self.t[0]:g} to {self.t[-1]:g} s" if len(self.t) else "no instants"
+        return f"Trajectory of {self.model or 'a model'} by {self.method}: {span}; {what}\n{self.outcome.value}"
+
+    # -- files, tables, pictures
+
+    def save(self, path: str | Path) -> Path:
+        """Write a file: .parquet, .h5, .csv or .npz, with labels, units, outcome and events."""
+        from symbody.trajectory.files import save_trajectory
+
+        return save_trajectory(self, path)
+
+    @staticmethod
+    def load(path: str | Path) -> Trajectory:
+        """Read what `save` wrote."""
+        from symbody.trajectory.files import load_trajectory
+
+        return load_trajectory(path)
+
+    def plot(self, names: str | Sequence[str] | None = None, **options: Any) -> Any:
+        """A matplotlib Figure of some quantities ("q", "qd.elbow") or of all."""
+        from symbody.trajectory.plot import plot
+
+        return plot(self, names, **options)
+
+    def to_pandas(self) -> Any:
+        """A DataFrame over time, one column for each component."""
+        from symbody.trajectory.tables import to_pandas
+
+        return to_pandas(self)
+
+    def to_xarray(self) -> Any:
+        """A Dataset with the dimension time, one for the components of each quantity, and one for a batch."""
+        from symbody.trajectory.tables import to_xarray
+
+        return to_xarray(self)
