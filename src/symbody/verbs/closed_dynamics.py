@@ -39,7 +39,6 @@ from symbody.rewrite.cost import cost
 from symbody.system.names import identifier
 from symbody.system.system import System
 from symbody.verbs.assemble import time_input
-from symbody.verbs.budget import Progress, check_budget, is_kept
 from symbody.verbs.closed_problem import (
     ClosedProblem,
     closed_efforts,
@@ -48,6 +47,7 @@ from symbody.verbs.closed_problem import (
     say_partition,
 )
 from symbody.verbs.dynamics import MANY_LINKS, SOURCES, rounds_for
+from symbody.verbs.smallest.budget import Progress, check_budget, is_kept
 from symbody.verbs.smallest.check_program import AGREE, first_exact, random_values, with_digits
 from symbody.verbs.smallest.stored import STORED, Found, keep, stored
 from symbody.verbs.smallest.tuned import pattern
