@@ -78,6 +78,18 @@ def test_results_travel_without_the_memory_of_the_run() -> None:
     assert str(pickle.loads(pickle.dumps(certificate))) == str(certificate)
 
 
+@pytest.mark.parametrize("target", ["native", "python"])
+def test_kernels_travel_by_their_system_and_options(target: str) -> None:
+    kernel = sb.inverse_dynamics(sb.load("patterns/rx90"), formalism="newton_euler", parameters="runtime").compile(
+        target
+    )
+    q, qd, qdd = np.random.default_rng(2).uniform(-1, 1, (3, kernel.inputs[0].shape[0]))
+    numbers = {p.name: np.full(p.shape, 0.7) for p in kernel.parameters}
+    bound = kernel.bind(numbers)
+    for back in (pickle.loads(pickle.dumps(bound)), copy.deepcopy(bound)):
+        assert np.array_equal(back(q, qd, qdd), bound(q, qd, qdd))
+
+
 def end_of_run(task: tuple[sb.Mechanism, float]) -> np.ndarray:
     mech, angle = task
     return np.asarray(sb.simulate(mech, 0.2, 0.01, q0=[angle, 0.1]).q[-1])

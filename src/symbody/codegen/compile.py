@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from symbody.codegen.kernel.grouped import GroupedKernel
 from symbody.codegen.kernel.passport import Kernel
+from symbody.codegen.kernel.recipe import Recipe, Remade
 from symbody.codegen.target_row import Source
 from symbody.codegen.targets import TARGETS, target_to_build, target_to_emit
 from symbody.errors import CompileError
@@ -43,11 +44,21 @@ def compile_system(
     row = target_to_build(target)
     assert row.build is not None
     if groups is None:
-        return row.build(Source(system), **options)
+        return _remembered(row.build(Source(system), **options), Recipe(system, target, None, options))
     if row.build_groups is None:
         able = [r.name for r in TARGETS.values() if r.build_groups]
         raise CompileError(f"target {target!r} does not build groups of functions; {', '.join(able)} do.")
-    return row.build_groups(Source(system, groups), **options)
+    return _remembered(row.build_groups(Source(system, groups), **options), Recipe(system, target, groups, options))
+
+
+K = TypeVar("K")
+
+
+def _remembered(kernel: K, recipe: Recipe) -> K:
+    """The Kernel, with what it was made of where it can be made again by that."""
+    if isinstance(kernel, Remade):
+        kernel.recipe = recipe
+    return kernel
 
 
 def emit_system(system: System, target: str = "c", **options: Any) -> str:

@@ -156,6 +156,7 @@ class CKernel(ProgramKernel):
     def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Self:
         bound = type(self)(self.program, self._source, self._setup, self._function)
         bound._bound = self._gathered(parameters)
+        bound.recipe = None if self.recipe is None else self.recipe.with_bound(parameters)
         bound._derived = bound._run_setup(bound._bound)
         return bound
 

@@ -33,6 +33,7 @@ class InterpretedKernel(ProgramKernel):
     def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Self:
         bound = type(self)(self.program)
         bound._bound = self._gathered(parameters)
+        bound.recipe = None if self.recipe is None else self.recipe.with_bound(parameters)
         if not any(a.dtype == object for a in bound._bound):
             bound._prepared = prepare(self.program, elements(self.parameters, bound._bound))
         return bound

@@ -14,6 +14,7 @@ from numpy import ndarray
 from symbody.codegen.kernel.arguments import FLOAT, aligned, real_array, state_rows, usable_output
 from symbody.codegen.kernel.externals import ExternalTable, raise_pending
 from symbody.codegen.kernel.passport import results_by_name
+from symbody.codegen.kernel.recipe import Remade
 from symbody.codegen.kernel.signature import Result, Signature, results_type
 from symbody.codegen.kernel.threads import run_ranges
 from symbody.codegen.kernel.tiers import Tiers
@@ -61,7 +62,7 @@ class Entry:
     code: Any
 
 
-class NativeKernel:
+class NativeKernel(Remade):
     """A Kernel of native code.
 
     `kernel(q, qd, ...)` takes arrays of shape (..., *port shape) by position or by name. Loop dimensions in front
@@ -218,7 +219,9 @@ class NativeKernel:
         """
         parameters = merged(self._named, parameters)
         named = parameters if isinstance(parameters, Mapping) else None
-        return NativeKernel(self.signature, self._tiers, self._externals, self._setup(parameters), named)
+        bound = NativeKernel(self.signature, self._tiers, self._externals, self._setup(parameters), named)
+        bound.recipe = None if self.recipe is None else self.recipe.with_bound(parameters)
+        return bound
 
     def time_native(self, *arrays: Any, repeat: int = 1000, rounds: int = 7, lanes: int = 1, **named: Any) -> float:
         """Seconds for one state: the best of `rounds` loops of `repeat` evaluations inside native code."""

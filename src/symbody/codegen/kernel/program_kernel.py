@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from symbody.codegen.kernel.passport import results_by_name
+from symbody.codegen.kernel.recipe import Remade
 from symbody.codegen.kernel.signature import results_type
 from symbody.errors import NameLookupError, ShapeError, nearest
 from symbody.lower.interpret import raise_if_failed
@@ -16,7 +17,7 @@ from symbody.lower.ports import check_numbers, checked, gather_parameters, loop_
 from symbody.lower.program import OutputPort, Port, Program
 
 
-class ProgramKernel(ABC):
+class ProgramKernel(Remade, ABC):
     """A stateless callable over a Program, for one state or a batch; a member says how arrays become results."""
 
     def __init__(self, program: Program) -> None:
