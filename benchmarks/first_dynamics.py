@@ -84,7 +84,11 @@ def measured(checkout: Path, script: str, *arguments: str) -> dict[str, Any]:
 
 def picked(reference: dict[str, Any], folder: Path | None) -> dict[str, Path]:
     """Name in the reference -> file: all of the folder, and as many robots of the package by the seed."""
-    own = {} if folder is None else {p.name: p for p in sorted(folder.glob("*.urdf")) if p.name in reference["urdf"]}
+    own = (
+        {}
+        if folder is None
+        else {p.name: p for p in sorted(folder.resolve().glob("*.urdf")) if p.name in reference["urdf"]}
+    )
     package = robots_folder()
     if package is None:
         return own
@@ -135,7 +139,7 @@ def main(arguments: list[str] | None = None) -> int:
 def record(reference: dict[str, Any], folder: Path | None) -> int:
     """Counts of every robot there is."""
     package = robots_folder()
-    every = {"urdf": {} if folder is None else {p.name: p for p in sorted(folder.glob("*.urdf"))}}
+    every = {"urdf": {} if folder is None else {p.name: p for p in sorted(folder.resolve().glob("*.urdf"))}}
     every["robots"] = (
         {} if package is None else {str(p.relative_to(package)): p for p in sorted(package.rglob("*.urdf"))}
     )
