@@ -58,6 +58,48 @@ def evaluate(nodes: Any, values: Mapping[Any, Any], exact: bool = False) -> Any:
     return out[0] if single else out
 
 
+class Evaluation:
+    """Nodes put in order once, for many evaluations over floats and arrays: the same bits as `evaluate`, in less time."""
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self.roots = list(nodes)
+        order = topological(self.roots)
+        # bodies of implicit blocks are evaluated where their unknowns are known, not in this order
+        self.plain = not any(n.op is SOLVE for n in order)
+        place = {n: i for i, n in enumerate(order)}
+        self._start = [as_float(n.data) if n.op is CONST else None for n in order]
+        self._symbols = [(i, n) for i, n in enumerate(order) if n.op is SYMBOL]
+        self._steps = [
+            (i, n, tuple(place[a] for a in n.args))
+            for i, n in enumerate(order)
+            if n.op is not CONST and n.op is not SYMBOL
+        ]
+        self._places = [place[r] for r in self.roots]
+
+    def __call__(self, values: Mapping[Node, Any]) -> list[Any]:
+        """Values of the nodes; values: of all symbols by node, floats or arrays that broadcast."""
+        if not self.plain or any(node not in values for _, node in self._symbols):
+            return list(evaluate(self.roots, values))  # which also says what is missing
+        memo = list(self._start)
+        for i, node in self._symbols:
+            memo[i] = _real(values[node])
+        with np.errstate(all="ignore"):
+            for i, node, places in self._steps:
+                op = node.op
+                if op is MUL:
+                    total = memo[places[0]]
+                    for k in places[1:]:
+                        total = total * memo[k]
+                elif op is ADD:
+                    total = memo[places[0]]
+                    for k in places[1:]:
+                        total = total + memo[k]
+                else:
+                    total = _numeric(node, [memo[k] for k in places])
+                memo[i] = total
+        return [memo[i] for i in self._places]
+
+
 def _real(value: Any) -> Any:
     """Integers as floats: NumPy's would wrap around silently."""
     if isinstance(value, (int, np.integer)):

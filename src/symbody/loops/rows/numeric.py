@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from symbody.errors import ModelError, Named
-from symbody.expr.evaluate import evaluate
+from symbody.expr.evaluate import Evaluation
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.loops.rows.constraints import Constraints
@@ -24,6 +24,8 @@ class Numeric:
         self.values = self._constants(dict(parameters or {}), time)
         self._entries = [(i, j) for i, row in enumerate(found.rows) for j in row.J]
         self._J = [x for row in found.rows for x in row.J.values()]
+        # quantity -> (evaluation of its nodes, their places, numbers and their places)
+        self._ready: dict[str, tuple[Evaluation, list[int], list[tuple[int, Any]]]] = {}
 
     def _constants(self, given: dict[str, Any], time: float) -> dict[Node, Any]:
         known = {*self.tree.q, *self.tree.qd}
@@ -46,20 +48,20 @@ class Numeric:
 
     def h(self, q: np.ndarray) -> np.ndarray:
         """(..., m) residuals; 0 for velocity constraints."""
-        return self._at([0 if r.h is None else r.h for r in self.found.rows], q)
+        return self._at("h", q)
 
     def sides(self, q: np.ndarray) -> np.ndarray:
         """(..., m) positive where a row is closed the right way round."""
-        return self._at([1 if r.side is None else r.side for r in self.found.rows], q)
+        return self._at("sides", q)
 
     def J(self, q: np.ndarray) -> np.ndarray:
         """(..., m, nv)"""
-        return self._placed(self._at(self._J, q))
+        return self._placed(self._at("J", q))
 
     def h_and_J(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Both at once: they have most of their parts in common."""
         m = len(self.found.rows)
-        both = self._at([*(0 if r.h is None else r.h for r in self.found.rows), *self._J], q)
+        both = self._at("h_and_J", q)
         return both[..., :m], self._placed(both[..., m:])
 
     def _placed(self, entries: np.ndarray) -> np.ndarray:
@@ -70,24 +72,40 @@ class Numeric:
 
     def bias(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """(..., m)"""
-        return self._at([r.bias for r in self.found.rows], q, qd)
+        return self._at("bias", q, qd)
 
     def ht(self, q: np.ndarray) -> np.ndarray:
-        return self._at([r.ht for r in self.found.rows], q)
+        return self._at("ht", q)
 
-    def _at(self, nodes: Sequence[Any], q: np.ndarray, qd: np.ndarray | None = None) -> np.ndarray:
-        """(..., n) values of n nodes or numbers."""
+    def _nodes(self, what: str) -> list[Any]:
+        """Nodes or numbers of a quantity, row by row."""
+        rows = self.found.rows
+        if what == "J":
+            return list(self._J)
+        if what == "h_and_J":
+            return [*self._nodes("h"), *self._J]
+        if what == "sides":
+            return [1 if r.side is None else r.side for r in rows]
+        if what == "h":
+            return [0 if r.h is None else r.h for r in rows]
+        return [getattr(r, what) for r in rows]
+
+    def _at(self, what: str, q: np.ndarray, qd: np.ndarray | None = None) -> np.ndarray:
+        """(..., n) values of the n entries of a quantity; their order of evaluation is found once."""
+        if what not in self._ready:
+            nodes = self._nodes(what)
+            real = [k for k, n in enumerate(nodes) if isinstance(n, Node)]
+            numbers = [(k, n) for k, n in enumerate(nodes) if not isinstance(n, Node)]
+            self._ready[what] = Evaluation([nodes[k] for k in real]), real, numbers
+        evaluation, real, numbers = self._ready[what]
         q = np.asarray(q, dtype=float)
         values: dict[Any, Any] = dict(self.values)
         values.update(zip(self.tree.q, np.moveaxis(q, -1, 0), strict=True))
         if qd is not None:
             values.update(zip(self.tree.qd, np.moveaxis(np.asarray(qd, dtype=float), -1, 0), strict=True))
-        real = [k for k, n in enumerate(nodes) if isinstance(n, Node)]
-        found = evaluate([nodes[k] for k in real], values) if real else []
-        out = np.zeros((*q.shape[:-1], len(nodes)))
-        for k, n in enumerate(nodes):
-            if not isinstance(n, Node):
-                out[..., k] = n
-        for k, x in zip(real, found, strict=True):
+        out = np.zeros((*q.shape[:-1], len(real) + len(numbers)))
+        for k, n in numbers:
+            out[..., k] = n
+        for k, x in zip(real, evaluation(values), strict=True):
             out[..., k] = x
         return out
