@@ -1,4 +1,4 @@
-"""Who may import whom, what `import symbody` may load, and how long it may take."""
+"""Who may import whom, without cycles, what `import symbody` may load, and how long it may take."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -97,6 +97,96 @@ def violations(source: str, path: Path) -> list[str]:
 
 def source_files() -> list[Path]:
     return [p for p in sorted(PACKAGE.rglob("*.py")) if not (p.parent == PACKAGE and p.name in EXEMPT)]
+
+
+# -- cycles
+
+
+class _WithoutTypes(ast.NodeTransformer):
+    """Leaves out what only checkers of types read."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        return node.orelse if ast.unparse(node.test).endswith("TYPE_CHECKING") else node
+
+
+def module_name(path: Path) -> str:
+    """Dotted name; that of the package for its `__init__`."""
+    parts = ("symbody", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def import_graph(sources: Mapping[str, str]) -> dict[str, set[str]]:
+    """Module -> modules among `sources` that it imports, at the top or inside functions. A package is no module."""
+    graph: dict[str, set[str]] = {}
+    for module, source in sources.items():
+        tree = _WithoutTypes().visit(ast.parse(source))
+        package = tuple(module.split(".")[:-1])
+        names = [name for _, name in imported_modules(tree, package)]
+        # "a.b" is the module, or b is a name in the module a
+        graph[module] = {n if n in sources else n.rpartition(".")[0] for n in names} & set(sources)
+    return graph
+
+
+def first_cycle(graph: Mapping[str, set[str]]) -> list[str]:
+    """Modules of a cycle in order, the first again at the end; none: []."""
+    done: set[str] = set()
+
+    def walk(module: str, way: list[str]) -> list[str]:
+        if module in way:
+            return [*way[way.index(module) :], module]
+        if module in done:
+            return []
+        for other in sorted(graph[module]):
+            found = walk(other, [*way, module])
+            if found:
+                return found
+        done.add(module)
+        return []
+
+    for module in sorted(graph):
+        found = walk(module, [])
+        if found:
+            return found
+    return []
+
+
+def test_no_import_cycle_even_inside_functions():
+    files = [p for p in source_files() if p.name != "__init__.py"]
+    cycle = first_cycle(import_graph({module_name(p): p.read_text(encoding="utf-8") for p in files}))
+    assert not cycle, f"an import cycle: {' -> '.join(cycle)}. Move what both sides need into one of them, or a third."
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "cycle"),
+    [
+        ("from symbody.b import f", "x = 1", []),
+        ("from symbody.b import f", "def f():\n    from symbody.a import g", ["symbody.a", "symbody.b", "symbody.a"]),
+        ("import symbody.b", "from symbody import a", ["symbody.a", "symbody.b", "symbody.a"]),
+        ("from .b import f", "class C:\n    from . import a", ["symbody.a", "symbody.b", "symbody.a"]),
+        ("def f():\n    from symbody.a import g", "", ["symbody.a", "symbody.a"]),
+        ("from symbody.b import f", "if TYPE_CHECKING:\n    from symbody.a import G", []),
+        (
+            "from symbody.b import f",
+            "if TYPE_CHECKING:\n    pass\nelse:\n    import symbody.a",
+            ["symbody.a", "symbody.b", "symbody.a"],
+        ),
+    ],
+)
+def test_the_finder_of_cycles_sees_every_form(a, b, cycle):
+    assert first_cycle(import_graph({"symbody.a": a, "symbody.b": b})) == cycle
+
+
+def test_only_methods_of_records_find_functions_by_name():
+    """`later` is no way around: a function imports what it needs."""
+    found = []
+    for path in source_files():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        inside = {id(x) for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for x in ast.walk(c)}
+        for x in ast.walk(tree):
+            if isinstance(x, ast.Call) and getattr(x.func, "id", "") == "later" and id(x) not in inside:
+                found.append(f"{path.relative_to(ROOT)}:{x.lineno}")
+    assert not found, "\n".join(found)
 
 
 # the reference judges what is made from a Mechanism: of the folders above it, it may read these modules alone

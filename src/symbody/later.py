@@ -1,7 +1,8 @@
 """Delegates of records: functions further down the journey, found by name when they are called.
 
-`mech.show()` is a word of users; what draws stands far below the record and is not loaded before it is asked for. Such
-words are few: whatever is no method of a record imports what it needs.
+`mech.show()` is a word of users; what draws stands far below the record and is not loaded before it is asked for. The
+same holds for what reads the record itself, such as `traj.save()`: it imports the record, not the record it. Such words
+are few: whatever is no method of a record imports what it needs.
 """
 
 from __future__ import annotations
