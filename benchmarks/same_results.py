@@ -14,6 +14,7 @@ PYTHONPATH decides which symbody is asked; only public names (`sb.*`) are used. 
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import sys
 import time
@@ -120,7 +121,7 @@ def _difference(
     if head.get("raised") != other.get("raised"):
         return False, f"raised {head.get('raised')!r} -> {other.get('raised')!r}"
     if head.get("words") != other.get("words"):
-        return False, f"{head.get('words')!r} -> {other.get('words')!r}"
+        return False, _changed(str(head.get("words")), str(other.get("words")))
     if x is None or y is None:
         return None if x is y else (False, "a value on one side only")
     if x.shape != y.shape:
@@ -138,6 +139,12 @@ def _difference(
         return None
     limit = f", allowed {head['rtol']:.0e}" if head["kind"] == "tolerance" else ""
     return False, f"{int((x != y).sum())} of {x.size} entries differ, by up to {worst:.2e} of the largest{limit}"
+
+
+def _changed(old: str, new: str) -> str:
+    """Lines of a text that went (-) and came (+)."""
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=0)
+    return "\n    ".join(["", *(line for line in lines if not line.startswith(("---", "+++", "@@")))])
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -36,6 +36,7 @@ TIMES = {"dyads": 3, "mixed": 4, "scissor": 2, "chained": 2, "held": 2, "geared"
 TURNS = [name for k in range(max(TIMES.values())) for name in FAMILIES if TIMES.get(name, 1) > k]  # seed by seed
 QUICK = 50  # seeds below this give small mechanisms: they are judged at every change
 MOST_VELOCITIES, FEW_VELOCITIES = 22, 7
+ZERO, NONZERO = 1e-9, 1e-6  # of the largest singular value of J: at most, at least
 CONDITION = 1e5  # of J: above it a state is judged by what must hold anyway
 
 
@@ -101,6 +102,8 @@ def _attempt(seed: int, family: str, rng: np.random.Generator) -> Case | None:
     s = np.linalg.svd(jacobian(world, start), compute_uv=False)
     if most >= len(world.free) or not most:
         return None  # nothing moves, or nothing is held
+    if np.any((s > ZERO * s[0]) & (s < NONZERO * s[0])):
+        return None  # closed where rows hold to the first order only: how many are independent is rounding
     if _whole_rank(world, start) > here:
         return None  # the driven joint would have to stop
     condition = float(s[0] / max(s[most - 1], 1e-300))

@@ -105,8 +105,8 @@ PATCHES = (
     Patch(
         "order_of_motions",
         "model/record/coordinates.py",
-        "[*motions, *(motions[-1:] if joint.elastic is not None else ())]",
-        "[*motions[::-1], *(motions[-1:] if joint.elastic is not None else ())]",
+        "for u in p.motion.rates), tuple(parts),",
+        "for u in p.motion.rates), tuple(parts[::-1]),",
     ),
     Patch(
         "screw_of_slide",

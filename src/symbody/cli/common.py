@@ -147,7 +147,7 @@ def generate(
 
 def budget_choice(text: str) -> str | int:
     """--budget as the library takes it: a name, or a number of candidates."""
-    from symbody.verbs.budget import check_budget
+    from symbody.verbs.smallest.budget import check_budget
 
     budget: str | int = int(text) if text.lstrip("-").isdigit() else text
     check_budget(budget)

@@ -80,7 +80,7 @@ def formalisms(incomplete: str) -> list[str]:
 
 
 def budgets(incomplete: str) -> list[str]:
-    from symbody.verbs.budget import BUDGETS
+    from symbody.verbs.smallest.budget import BUDGETS
 
     return [n for n in BUDGETS if n.startswith(incomplete)]
 

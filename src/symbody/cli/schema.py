@@ -41,7 +41,7 @@ def schema(
 def text(name: str) -> str:
     """The schema of a command, or of model files."""
     if name == MODEL_FILE:
-        from symbody.model.load import FOLDER as BUNDLED
+        from symbody.model.files.schema import SCHEMA_FILE
 
-        return (BUNDLED.parent / "model_file.schema.json").read_text(encoding="utf-8")
+        return SCHEMA_FILE.read_text(encoding="utf-8")
     return (FOLDER / f"{name}.json").read_text(encoding="utf-8")

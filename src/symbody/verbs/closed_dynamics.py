@@ -39,7 +39,6 @@ from symbody.rewrite.cost import cost
 from symbody.system.names import identifier
 from symbody.system.system import System
 from symbody.verbs.assemble import time_input
-from symbody.verbs.budget import Progress, check_budget, is_kept
 from symbody.verbs.closed_problem import (
     ClosedProblem,
     closed_efforts,
@@ -48,6 +47,7 @@ from symbody.verbs.closed_problem import (
     say_partition,
 )
 from symbody.verbs.problem import MANY_LINKS, SOURCES, rounds_for
+from symbody.verbs.smallest.budget import Progress, check_budget, is_kept
 from symbody.verbs.smallest.check_program import AGREE, first_exact, random_values, with_digits
 from symbody.verbs.smallest.stored import STORED, Found, keep, stored
 from symbody.verbs.smallest.tuned import pattern
@@ -58,7 +58,7 @@ FORMULATIONS = ("auto", "reduced", "augmented")
 OPTIONS = ("preset", "formulation", "partition", "lam", "alpha", "beta")
 SEARCHES = ("budget", "progress")  # options of "auto" besides
 COUNTED, FINALISTS = 6, 3  # candidates that are rewritten for counting, and by the preset
-COUNTED_OF_MANY = 2  # the former, for a tree of more than MANY_LINKS; one is rewritten by the preset then
+COUNTED_OF_MANY = 2  # the former, of "auto" for a tree of more than MANY_LINKS; else the smallest as written is taken
 LONG_COUNTED, LONG_FINALISTS = 24, 6  # the same of budget="long"
 ENOUGH, TRIALS = 2, 8  # random states at which a program must agree with another one, and how many are tried
 STEP = 1e-7  # relative change of all inputs that measures how sensitive a program's values are
@@ -185,23 +185,19 @@ def _reduced(problem: ClosedProblem, quantity: str, formalism: str, options: dic
             ranks[candidate] = cost(closure.plan(outputs(candidate), "none", candidate.direct).nodes).rank
         return ranks[candidate]
 
-    counted, finalists = _numbers(len(problem.tree.links), budget)
+    counted, finalists = _numbers(len(problem.tree.links), budget, auto)
     if len(candidates) > counted:
         if budget == "quick" and not small:
             candidates = _one_by_one(candidates, written)
         candidates = sorted(candidates, key=written)[:counted]
-    standard: dict[Candidate, Plan] = {}
+    sizes: dict[Candidate, Rank] = {}
     if len(candidates) > finalists:
-        sizes: dict[Candidate, Rank] = {}
         for c in candidates:
-            standard[c] = closure.plan(outputs(c), "standard", c.direct, 1)
-            sizes[c] = cost(standard[c].nodes).rank
+            sizes[c] = cost(closure.plan(outputs(c), "standard", c.direct, 1).nodes).rank
             if tell is not None:
                 tell(Progress(len(sizes), len(candidates), min(sizes.values())[0], "candidates"))
         candidates = sorted(candidates, key=sizes.__getitem__)[:finalists]
-    if preset != "standard" or rounds != 1:
-        standard.clear()
-    plans = [(c, standard.get(c) or closure.plan(outputs(c), preset, c.direct, rounds)) for c in candidates]
+    plans = [(c, closure.plan(outputs(c), preset, c.direct, rounds)) for c in candidates]
     plans.sort(key=lambda pair: cost(pair[1].nodes).rank)
     best, plan = plans[0]
     error = 0.0
@@ -219,7 +215,7 @@ def _reduced(problem: ClosedProblem, quantity: str, formalism: str, options: dic
     if is_kept(budget):
         keep(
             _key(problem, closure, quantity, lam),
-            Found(best.as_dict(), cost(plan.nodes).rank[0], max(len(standard), len(candidates))),
+            Found(best.as_dict(), cost(plan.nodes).rank[0], max(len(sizes), len(candidates))),
         )
     words = STORED if budget == "stored" else SOURCES["auto"]
     source = f"{words}: {best.say()}" if auto else SOURCES[formalism]
@@ -238,7 +234,7 @@ def _one_by_one(candidates: Sequence[Candidate], rank: Callable[[Candidate], Ran
     return list(met)
 
 
-def _numbers(links: int, budget: str | int) -> tuple[int, int]:
+def _numbers(links: int, budget: str | int, auto: bool) -> tuple[int, int]:
     """How many candidates are rewritten for counting, and how many of them by the preset."""
     if isinstance(budget, int):
         return budget, FINALISTS
@@ -246,7 +242,7 @@ def _numbers(links: int, budget: str | int) -> tuple[int, int]:
         return LONG_COUNTED, LONG_FINALISTS
     if links <= MANY_LINKS:
         return COUNTED, FINALISTS
-    return (1 if links > FEW_LINKS else COUNTED_OF_MANY), 1
+    return (1 if links > FEW_LINKS or not auto else COUNTED_OF_MANY), 1
 
 
 def _key(problem: ClosedProblem, closure: Closure, quantity: str, lam: bool) -> str:

@@ -19,8 +19,8 @@ from symbody.formalisms.units import slide_steps, unit_lengths
 from symbody.model.record.mechanism import Mechanism
 from symbody.rewrite.cost import cost
 from symbody.rewrite.presets import optimize
-from symbody.verbs.budget import Progress, Tell
 from symbody.verbs.problem import problem_of
+from symbody.verbs.smallest.budget import Progress, Tell
 
 Rank = tuple[int, ...]  # operations, calls of functions, setup: cheaper compares less
 Neighbours = Callable[[Choice], Iterator[Choice]]
