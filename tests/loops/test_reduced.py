@@ -196,7 +196,7 @@ def _driven_five_bar():
 
 
 def test_a_route_that_does_not_exist_is_refused():
-    with pytest.raises(ModelError, match="'joints', 'rows'"):
+    with pytest.raises(ModelError, match="expected one of joints, rows"):
         Route(over="columns")
     with pytest.raises(ModelError, match="over joints"):
         Route(over="rows", mass="columns")

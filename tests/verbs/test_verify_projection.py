@@ -9,10 +9,12 @@ from loops.closed_models import geared_arms, skate
 from symbody.loops.closing import projection as formulas
 from symbody.verbs.certify.closed_states import ClosedStates
 from symbody.verbs.certify.projection import projection_checks
+from symbody.verbs.closed_dynamics import projection
 
 
 def checks_of(mech):
-    return {c.text: c for c in projection_checks(mech, ClosedStates(mech, 6), [])}
+    point = ClosedStates(mech, 6)
+    return {c.text: c for c in projection_checks(projection(mech, partition=point.partition), point, [])}
 
 
 @pytest.mark.parametrize("mech", [sb.load("four_bar"), geared_arms(), skate()], ids=lambda m: m.name)
