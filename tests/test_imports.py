@@ -1,4 +1,4 @@
-"""Who may import whom, without cycles, what `import symbody` may load, and how long it may take."""
+"""Who may import whom, without cycles, which names are public, and what `import symbody` loads, how quickly."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -189,8 +191,63 @@ def test_only_methods_of_records_find_functions_by_name():
     assert not found, "\n".join(found)
 
 
+# -- doors: the public names of a folder
+
+FOLDERS = sorted(p.parent.name for p in PACKAGE.glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_folder_says_what_it_holds_and_which_names_are_public(folder):
+    package = import_module(f"symbody.{folder}")
+    assert (package.__doc__ or "").endswith(".")
+    assert package.__all__
+    assert package.__all__ == dir(package)
+    for name in package.__all__:
+        here = PACKAGE / folder / name
+        is_module = here.is_dir() or here.with_suffix(".py").exists()
+        # of a function and a module with one name, Python finds the module, as soon as it is loaded
+        assert isinstance(getattr(package, name), ModuleType) is is_module, name
+    with pytest.raises(AttributeError, match=f"symbody.{folder}.*no attribute 'unheard_of'"):
+        package.unheard_of
+
+
+def test_every_package_has_a_sentence():
+    silent = [p.parent for p in PACKAGE.rglob("__init__.py") if not ast.get_docstring(ast.parse(p.read_text("utf-8")))]
+    assert not silent
+
+
+def test_opening_a_door_loads_nothing_behind_it():
+    packages = [f"symbody.{folder}" for folder in FOLDERS]
+    code = (
+        f"import json, sys, symbody; before = set(sys.modules); import {', '.join(packages)}; "
+        "print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True, timeout=60)
+    assert set(json.loads(run.stdout)) <= set(packages)
+
+
+def test_modules_import_from_where_a_name_is_defined():
+    """Doors are for authors: inside, the module is named, so that the graph of imports says the truth."""
+    modules = {module_name(p) for p in PACKAGE.rglob("*.py")}
+    packages = {module_name(p) for p in PACKAGE.rglob("__init__.py")}
+    found = []
+    for path in source_files():
+        package = ("symbody", *path.relative_to(PACKAGE).parts[:-1])
+        for line, name in imported_modules(ast.parse(path.read_text(encoding="utf-8")), package):
+            if name.rpartition(".")[0] in packages and name not in modules:
+                found.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    assert not found, "\n".join(found)
+
+
 # the reference judges what is made from a Mechanism: of the folders above it, it may read these modules alone
-READ_BY_REFERENCE = ("symbody.errors.", "symbody.expr.", "symbody.model.record.mechanism.", "symbody.reference.")
+READ_BY_REFERENCE = (
+    "symbody.errors.",
+    "symbody.later.",
+    "symbody.expr.",
+    "symbody.model.record.mechanism.",
+    "symbody.reference.",
+)
 
 
 def test_the_reference_imports_nothing_that_it_judges():
