@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 import symbody as sb
+from symbody.expr.call import call
 from symbody.expr.derivative import gradient, jacobian
 from symbody.expr.evaluate import evaluate
 from symbody.expr.function_row import Function
-from symbody.expr.functions import call
 from symbody.expr.latex import to_latex
 from symbody.expr.node import CONST, Node
 from symbody.expr.parse import parse

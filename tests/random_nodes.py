@@ -7,9 +7,11 @@ import random
 from fractions import Fraction
 
 from symbody.errors import ExpressionError
-from symbody.expr.arithmetic import add_all, multiply_all, scale
+from symbody.expr.arithmetic import add_all, multiply_all
+from symbody.expr.call import call
+from symbody.expr.coefficients import scale
 from symbody.expr.function_row import FUNCTIONS
-from symbody.expr.functions import call, select
+from symbody.expr.functions import select
 from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, Node
 from symbody.expr.walk import rebuild, topological

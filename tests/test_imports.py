@@ -1,4 +1,4 @@
-"""Who may import whom, what `import symbody` may load, and how long it may take."""
+"""Who may import whom, without cycles, which names are public, and what `import symbody` loads, how quickly."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -99,8 +101,153 @@ def source_files() -> list[Path]:
     return [p for p in sorted(PACKAGE.rglob("*.py")) if not (p.parent == PACKAGE and p.name in EXEMPT)]
 
 
+# -- cycles
+
+
+class _WithoutTypes(ast.NodeTransformer):
+    """Leaves out what only checkers of types read."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        return node.orelse if ast.unparse(node.test).endswith("TYPE_CHECKING") else node
+
+
+def module_name(path: Path) -> str:
+    """Dotted name; that of the package for its `__init__`."""
+    parts = ("symbody", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def import_graph(sources: Mapping[str, str]) -> dict[str, set[str]]:
+    """Module -> modules among `sources` that it imports, at the top or inside functions. A package is no module."""
+    graph: dict[str, set[str]] = {}
+    for module, source in sources.items():
+        tree = _WithoutTypes().visit(ast.parse(source))
+        package = tuple(module.split(".")[:-1])
+        names = [name for _, name in imported_modules(tree, package)]
+        # "a.b" is the module, or b is a name in the module a
+        graph[module] = {n if n in sources else n.rpartition(".")[0] for n in names} & set(sources)
+    return graph
+
+
+def first_cycle(graph: Mapping[str, set[str]]) -> list[str]:
+    """Modules of a cycle in order, the first again at the end; none: []."""
+    done: set[str] = set()
+
+    def walk(module: str, way: list[str]) -> list[str]:
+        if module in way:
+            return [*way[way.index(module) :], module]
+        if module in done:
+            return []
+        for other in sorted(graph[module]):
+            found = walk(other, [*way, module])
+            if found:
+                return found
+        done.add(module)
+        return []
+
+    for module in sorted(graph):
+        found = walk(module, [])
+        if found:
+            return found
+    return []
+
+
+def test_no_import_cycle_even_inside_functions():
+    files = [p for p in source_files() if p.name != "__init__.py"]
+    cycle = first_cycle(import_graph({module_name(p): p.read_text(encoding="utf-8") for p in files}))
+    assert not cycle, f"an import cycle: {' -> '.join(cycle)}. Move what both sides need into one of them, or a third."
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "cycle"),
+    [
+        ("from symbody.b import f", "x = 1", []),
+        ("from symbody.b import f", "def f():\n    from symbody.a import g", ["symbody.a", "symbody.b", "symbody.a"]),
+        ("import symbody.b", "from symbody import a", ["symbody.a", "symbody.b", "symbody.a"]),
+        ("from .b import f", "class C:\n    from . import a", ["symbody.a", "symbody.b", "symbody.a"]),
+        ("def f():\n    from symbody.a import g", "", ["symbody.a", "symbody.a"]),
+        ("from symbody.b import f", "if TYPE_CHECKING:\n    from symbody.a import G", []),
+        (
+            "from symbody.b import f",
+            "if TYPE_CHECKING:\n    pass\nelse:\n    import symbody.a",
+            ["symbody.a", "symbody.b", "symbody.a"],
+        ),
+    ],
+)
+def test_the_finder_of_cycles_sees_every_form(a, b, cycle):
+    assert first_cycle(import_graph({"symbody.a": a, "symbody.b": b})) == cycle
+
+
+def test_only_methods_of_records_find_functions_by_name():
+    """`later` is no way around: a function imports what it needs."""
+    found = []
+    for path in source_files():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        inside = {id(x) for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for x in ast.walk(c)}
+        for x in ast.walk(tree):
+            if isinstance(x, ast.Call) and getattr(x.func, "id", "") == "later" and id(x) not in inside:
+                found.append(f"{path.relative_to(ROOT)}:{x.lineno}")
+    assert not found, "\n".join(found)
+
+
+# -- doors: the public names of a folder
+
+FOLDERS = sorted(p.parent.name for p in PACKAGE.glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_folder_says_what_it_holds_and_which_names_are_public(folder):
+    package = import_module(f"symbody.{folder}")
+    assert (package.__doc__ or "").endswith(".")
+    assert package.__all__
+    assert package.__all__ == dir(package)
+    for name in package.__all__:
+        here = PACKAGE / folder / name
+        is_module = here.is_dir() or here.with_suffix(".py").exists()
+        # of a function and a module with one name, Python finds the module, as soon as it is loaded
+        assert isinstance(getattr(package, name), ModuleType) is is_module, name
+    with pytest.raises(AttributeError, match=f"symbody.{folder}.*no attribute 'unheard_of'"):
+        package.unheard_of
+
+
+def test_every_package_has_a_sentence():
+    silent = [p.parent for p in PACKAGE.rglob("__init__.py") if not ast.get_docstring(ast.parse(p.read_text("utf-8")))]
+    assert not silent
+
+
+def test_opening_a_door_loads_nothing_behind_it():
+    packages = [f"symbody.{folder}" for folder in FOLDERS]
+    code = (
+        f"import json, sys, symbody; before = set(sys.modules); import {', '.join(packages)}; "
+        "print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True, timeout=60)
+    assert set(json.loads(run.stdout)) <= set(packages)
+
+
+def test_modules_import_from_where_a_name_is_defined():
+    """Doors are for authors: inside, the module is named, so that the graph of imports says the truth."""
+    modules = {module_name(p) for p in PACKAGE.rglob("*.py")}
+    packages = {module_name(p) for p in PACKAGE.rglob("__init__.py")}
+    found = []
+    for path in source_files():
+        package = ("symbody", *path.relative_to(PACKAGE).parts[:-1])
+        for line, name in imported_modules(ast.parse(path.read_text(encoding="utf-8")), package):
+            if name.rpartition(".")[0] in packages and name not in modules:
+                found.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    assert not found, "\n".join(found)
+
+
 # the reference judges what is made from a Mechanism: of the folders above it, it may read these modules alone
-READ_BY_REFERENCE = ("symbody.errors.", "symbody.expr.", "symbody.model.record.mechanism.", "symbody.reference.")
+READ_BY_REFERENCE = (
+    "symbody.errors.",
+    "symbody.later.",
+    "symbody.expr.",
+    "symbody.model.record.mechanism.",
+    "symbody.reference.",
+)
 
 
 def test_the_reference_imports_nothing_that_it_judges():

@@ -11,9 +11,10 @@ from symbody.analyse.control.measured_response import experimental_response
 from symbody.analyse.control.symbolic_transfer import symbolic_transfer
 from symbody.analyse.control.time_response import impulse_response, step_response, time_response
 from symbody.analyse.control.transfer import transfer
+from symbody.analyse.linear.as_state_space import as_state_space
 from symbody.analyse.linear.linear_system import linear_system
 from symbody.analyse.linear.linearize import linearize
-from symbody.analyse.linear.state_space import StateSpace, as_state_space
+from symbody.analyse.linear.state_space import StateSpace
 from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError
 
 MOTOR = {"R": 2.0, "L": 0.05, "J": 0.02, "f": 0.1, "k": 0.6}

@@ -7,8 +7,8 @@ import pytest
 import symbody as sb
 from function_contract import CHECKS, SPECIAL, samples, symbols, units_apart
 from symbody.codegen.targets import TARGETS
+from symbody.expr.call import call
 from symbody.expr.function_row import FUNCTIONS
-from symbody.expr.functions import call
 from symbody.expr.ops import ROWS
 
 # the same functions by a program of many digits; others have their own name there

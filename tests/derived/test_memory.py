@@ -32,7 +32,7 @@ from symbody.loops.partition.partition import choose_partition
 from symbody.loops.rows.constraints import constraints
 from symbody.system.save import fingerprint
 from symbody.verbs.closed_problem import closed_problem
-from symbody.verbs.dynamics import problem_of
+from symbody.verbs.problem import problem_of
 
 WATCHED: tuple[Callable[..., Any], ...] = (
     build_tree, constraints, branch_of, cheapest_partition, choose_partition, kernel_of,

@@ -139,7 +139,7 @@ def test_the_truth_of_an_expression_is_refused_with_advice():
 def test_unknown_role_and_function_name_the_choices():
     with pytest.raises(ExpressionError, match="parameter"):
         sb.symbols("x", role="paramter")
-    from symbody.expr.functions import call
+    from symbody.expr.call import call
 
     with pytest.raises(ExpressionError, match="'sin'"):
         call("sinn", 1)

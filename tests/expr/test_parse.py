@@ -8,9 +8,10 @@ import pytest
 
 from random_nodes import is_settled, random_nodes
 from symbody.errors import NameLookupError, ParseError
+from symbody.expr.call import call
 from symbody.expr.evaluate import evaluate
 from symbody.expr.function_row import FUNCTIONS
-from symbody.expr.functions import call, select, sin, sqrt, table
+from symbody.expr.functions import select, sin, sqrt, table
 from symbody.expr.graph import Graph, symbols
 from symbody.expr.parse import parse
 from symbody.expr.text import to_text

@@ -14,7 +14,8 @@ from formalisms.test_dynamics import agree
 from symbody.errors import ModelError
 from symbody.formalisms.formulation import Choice
 from symbody.model.load import FOLDER, bundled_names, load
-from symbody.verbs.dynamics import FORMALISMS, forward_dynamics, inverse_dynamics, problem_of, semi_explicit
+from symbody.verbs.dynamics import FORMALISMS, forward_dynamics, inverse_dynamics, semi_explicit
+from symbody.verbs.problem import problem_of
 from symbody.verbs.smallest.auto import smallest
 from symbody.verbs.smallest.check_program import check_against_newton_euler
 from symbody.verbs.smallest.growth import general_chain

@@ -20,7 +20,8 @@ from symbody.formalisms.tree import build_tree
 from symbody.model.load import load
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import Mimic, Rotor
-from symbody.verbs.dynamics import FORMALISMS, forward_dynamics, inverse_dynamics, problem_of, semi_explicit
+from symbody.verbs.dynamics import FORMALISMS, forward_dynamics, inverse_dynamics, semi_explicit
+from symbody.verbs.problem import problem_of
 
 RECURSIONS = ("newton_euler", "barycentric", "base")
 

@@ -8,9 +8,10 @@ import pytest
 
 from random_nodes import ARITY, random_nodes
 from symbody.errors import ExpressionError, ShapeError
+from symbody.expr.call import call
 from symbody.expr.evaluate import evaluate
 from symbody.expr.external import External
-from symbody.expr.functions import alias, call, extern, sin, table
+from symbody.expr.functions import alias, extern, sin, table
 from symbody.expr.graph import Graph, symbols
 from symbody.expr.walk import free_symbols
 from symbody.interop.casadi_bridge import casadi_function, from_casadi, to_casadi

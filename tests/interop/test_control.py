@@ -6,8 +6,9 @@ import pytest
 import symbody as sb
 from symbody.analyse.control.discretize import discretize
 from symbody.analyse.control.frequency import frequency_response
+from symbody.analyse.linear.as_state_space import as_state_space
 from symbody.analyse.linear.linearize import linearize
-from symbody.analyse.linear.state_space import StateSpace, as_state_space
+from symbody.analyse.linear.state_space import StateSpace
 from symbody.analyse.modal.modes import modes
 from symbody.errors import DefinitionError
 from symbody.interop.control_bridge import from_control, to_control

@@ -13,7 +13,7 @@ from symbody.codegen.c.build import build_c
 from symbody.codegen.c.source import emit_c
 from symbody.codegen.kernel.compile_program import compile_program
 from symbody.errors import SolveError
-from symbody.expr.functions import as_nodes
+from symbody.expr.call import as_nodes
 from symbody.expr.graph import Graph
 from symbody.expr.implicit import check_block
 from symbody.expr.node import Check

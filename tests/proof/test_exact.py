@@ -11,7 +11,8 @@ import symbody as sb
 from symbody.expr.node import CONST, SCALE
 from symbody.expr.walk import topological
 from symbody.formalisms.tree import _align_z_exactly
-from symbody.model.record.pose import about, from_quaternion, snapped
+from symbody.model.build.snapping import snapped
+from symbody.model.record.pose import about, from_quaternion
 from symbody.proof.exact import exact_axis, exact_rotation, exact_twin, has_floats
 from symbody.verbs.certify.proofs import Made, all_programs, proofs
 

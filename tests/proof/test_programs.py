@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import symbody as sb
+from symbody.expr.call import call
 from symbody.expr.evaluate import evaluate
-from symbody.expr.functions import call
 from symbody.expr.node import ADD, MUL, SCALE, Node
 from symbody.expr.walk import free_symbols, rebuild, topological
 from symbody.proof.exact import exact_twin

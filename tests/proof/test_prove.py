@@ -12,7 +12,7 @@ import symbody as sb
 from random_nodes import random_nodes  # type: ignore[import-not-found]
 from symbody.errors import ShapeError
 from symbody.expr.arithmetic import add_all, multiply_all
-from symbody.expr.functions import call
+from symbody.expr.call import call
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols, rebuild, topological

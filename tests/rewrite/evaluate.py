@@ -114,7 +114,7 @@ def random_graph(seed: int, size: int = 40, kind: str = "mixed") -> list[Node]:
         made += [graph.symbol(f"q{k}", "coordinate") for k in range(3)]
         made += [graph.symbol(f"u{k}") for k in range(3)]
         if kind == "mixed":
-            from symbody.expr.functions import call
+            from symbody.expr.call import call
 
             made += [call(f, made[3 + k]) for k in range(3) for f in ("sin", "cos")]
         symbols = len(made)

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from symbody.expr.functions import call
+from symbody.expr.call import call
 from symbody.expr.graph import Graph
 from symbody.rewrite.cost import Cost, cost, power_chain
 

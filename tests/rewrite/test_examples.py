@@ -5,7 +5,8 @@ from itertools import product
 import pytest
 from evaluate import same_values
 
-from symbody.expr.functions import call, cos, sin
+from symbody.expr.call import call
+from symbody.expr.functions import cos, sin
 from symbody.expr.graph import Graph
 from symbody.expr.walk import topological
 from symbody.rewrite.cost import cost

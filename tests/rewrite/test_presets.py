@@ -9,8 +9,9 @@ import pytest
 from evaluate import random_graph, same_fractions, same_values, serialise
 
 from symbody.errors import NameLookupError
+from symbody.expr.call import call
 from symbody.expr.external import External
-from symbody.expr.functions import call, cos, extern, sin, table
+from symbody.expr.functions import cos, extern, sin, table
 from symbody.expr.graph import Graph
 from symbody.expr.walk import topological
 from symbody.rewrite.cost import cost

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from evaluate import doubles
 
-from symbody.expr.functions import call
+from symbody.expr.call import call
 from symbody.expr.graph import Graph
 from symbody.expr.walk import topological
 from symbody.rewrite.rules import RULES, apply_rules, instantiate, match

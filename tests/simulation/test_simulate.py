@@ -119,7 +119,7 @@ def test_any_system_with_states_can_be_simulated():
 def test_stiff_system_ends_with_an_implicit_method():
     """y' = -lambda (y - cos t) - sin t has the solution cos t; an explicit method would need 1e6 steps and more."""
     y, t = symbols("y"), symbols("t", role="time")
-    from symbody.expr.functions import call
+    from symbody.expr.call import call
 
     rate = -1e7 * (y - call("cos", t)) - call("sin", t)
     system = System("stiff", inputs={"y": y, "t": t}, outputs={"yd": rate}, states={"y": "yd"})

@@ -16,7 +16,7 @@ from robots import descriptions
 from symbody.errors import ModelError, NameLookupError
 from symbody.formalisms.formulation import Choice
 from symbody.system.save import fingerprint
-from symbody.verbs.dynamics import problem_of
+from symbody.verbs.problem import problem_of
 from symbody.verbs.smallest.auto import smallest
 from symbody.verbs.smallest.quick import QuickSearch
 from symbody.verbs.smallest.stored import Found, keep, stored

@@ -149,9 +149,9 @@ def test_verify_certifies_closed_loops():
 
 
 def test_verify_sees_a_wrong_program(monkeypatch):
-    from symbody.verbs.certify import loops as verify_loops
+    from symbody.verbs.certify import closed as verify_closed
 
-    honest = verify_loops.forward_dynamics
+    honest = verify_closed.forward_dynamics
 
     def wrong(mech, *arguments, **options):
         system = honest(mech, *arguments, **options)
@@ -159,7 +159,7 @@ def test_verify_sees_a_wrong_program(monkeypatch):
         smallest = not arguments and set(options) <= {"partition"}
         return system.replace(outputs=outputs) if smallest else system
 
-    monkeypatch.setattr(verify_loops, "forward_dynamics", wrong)
+    monkeypatch.setattr(verify_closed, "forward_dynamics", wrong)
     certificate = sb.verify(geared_arms(), states=3)
     failed = [c.text for c in certificate.checks if not c.passed]
     assert "closed loops: accelerations equal the reference" in failed
@@ -297,15 +297,15 @@ def test_loops_that_open_and_close_are_judged_open_and_closed():
 @pytest.mark.parametrize("stuck", [True, False])
 def test_a_switch_that_does_nothing_is_refused(monkeypatch, stuck):
     """A rod that never opens, and one that never closes."""
-    from symbody.verbs.certify import loops as verify_loops
+    from symbody.verbs.certify import closed as verify_closed
 
-    honest = verify_loops.forward_dynamics
+    honest = verify_closed.forward_dynamics
 
     def wrong(mech, *arguments, **options):
         held = mech.with_loops(second=stuck)
         return honest(held, *arguments, formulation="augmented", **options)
 
-    monkeypatch.setattr(verify_loops, "forward_dynamics", wrong)
+    monkeypatch.setattr(verify_closed, "forward_dynamics", wrong)
     failed = [c.text for c in sb.verify(two_hands(), states=2).checks if not c.passed]
     wrong_setting = "'first' closed" if stuck else "'second' closed"
     assert any(text.startswith(wrong_setting) for text in failed), failed

@@ -13,7 +13,7 @@ from symbody.model.record.joints import KINDS
 from symbody.reference.bodies import Model
 from symbody.reference.dynamics import Motion
 from symbody.reference.linear_parameters import effort_columns, linear_parameters, parameter_count
-from symbody.verbs import dynamics
+from symbody.verbs import problem
 from symbody.verbs.certify.parameters import parameter_checks
 from symbody.verbs.certify.states import States
 from symbody.verbs.parameters import parameter_values
@@ -75,12 +75,12 @@ def test_a_column_that_no_parameter_of_the_model_shows_is_judged(monkeypatch):
 
 
 def test_programs_with_parameters_as_inputs_are_judged(monkeypatch):
-    right = dynamics.equations
+    right = problem.equations
 
     def doubled(tree, quantity, choice):
         return {name: 2 * x for name, x in right(tree, quantity, choice).items()}
 
-    monkeypatch.setattr(dynamics, "equations", doubled)
+    monkeypatch.setattr(problem, "equations", doubled)
     found = checks_of(moving_tree(5, 5)[0])
     assert not found["inverse dynamics with parameters as inputs equals the reference"].passed
     assert not found["forward dynamics with parameters as inputs inverts the reference"].passed

@@ -104,12 +104,6 @@ def targets(incomplete: str) -> list[tuple[str, str]]:
     return [(n, row.about) for n, row in TARGETS.items() if row.emit and n.startswith(incomplete)]
 
 
-def schemas(incomplete: str) -> list[str]:
-    from symbody.cli.schema import names
-
-    return [n for n in names() if n.startswith(incomplete)]
-
-
 def _assignments(incomplete: str, names: list[str]) -> list[str]:
     before, comma, start = incomplete.rpartition(",")
     taken = {part.partition("=")[0] for part in before.split(",")}

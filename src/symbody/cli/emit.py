@@ -113,8 +113,8 @@ def _from_plain(mechanism: Mechanism, name: str, system: System, partition: Any)
     """Largest relative difference to Newton-Euler at closed states."""
     import numpy as np
 
+    from symbody.verbs.certify.certificate import difference
     from symbody.verbs.certify.loops import ClosedStates
-    from symbody.verbs.certify.verify import difference
 
     point = ClosedStates(mechanism, STATES, partition=partition)
     reference = generate(mechanism, name, "newton_euler", partition)

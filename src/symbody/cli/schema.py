@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from symbody.cli import completion
 from symbody.errors import NameLookupError, nearest
 
 FOLDER = Path(__file__).parent / "schemas"
@@ -19,12 +18,15 @@ def names() -> list[str]:
     return [*sorted(p.stem for p in FOLDER.glob("*.json")), MODEL_FILE]
 
 
+def completed(incomplete: str) -> list[str]:
+    """The names that begin so, for the shell."""
+    return [n for n in names() if n.startswith(incomplete)]
+
+
 def schema(
     command: Annotated[
         str,
-        typer.Argument(
-            metavar="COMMAND", help="simulate, info, ..., or model_file.", autocompletion=completion.schemas
-        ),
+        typer.Argument(metavar="COMMAND", help="simulate, info, ..., or model_file.", autocompletion=completed),
     ] = "",
 ) -> None:
     """Print the JSON schema (draft 2020-12) of what COMMAND prints with --json; without it, the names."""

@@ -1,1 +1,13 @@
 """What follows from a Mechanism, a System or a Flow: made once, and freed with it (decision 0016)."""
+
+from symbody.later import door
+
+__all__, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "derived": "derived_of numbers_key options_key",
+        "kernels": "kernel_of quick_kernel",
+        "memory": "memory_of",
+        "partitions": "partition_at wanted_at",
+    },
+)

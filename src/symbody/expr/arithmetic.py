@@ -8,109 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
-from numbers import Integral, Rational, Real
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING
 
 from symbody.errors import ExpressionError
+from symbody.expr.call import call
+from symbody.expr.coefficients import LONGEST_EXACT, as_float, exact_bits, mixed_graphs, negate, plain, scale, times
 from symbody.expr.node import ADD, CONST, MUL, POW, SCALE, Node, Number
 
 if TYPE_CHECKING:
     from symbody.expr.graph import Graph
 
-LONGEST_EXACT = 4096  # bits of an exact number; without a bound, a product of products doubles them at every step
 LONGEST_POWER = 1 << 17  # bits of a power that is written out before it is rounded
 LARGEST_POWER = 64  # above, the power of a coefficient could leave the range of doubles while the product does not
-
-
-def coerce(graph: Graph, value: Any) -> Node | None:
-    """A number as a constant of `graph`, a Node as itself; None for what is neither (arrays, other types)."""
-    kind = value.__class__
-    if kind is float:
-        return graph.number(as_written(value) if graph.exact else value)
-    if kind is int or kind is Fraction or kind is bool:
-        return graph.number(value)
-    if kind is Node:
-        return cast(Node, value)
-    if isinstance(value, Integral):
-        return graph.number(int(value))
-    if isinstance(value, Rational):
-        return graph.number(Fraction(int(value.numerator), int(value.denominator)))
-    if isinstance(value, Real) and not hasattr(value, "shape"):
-        return coerce(graph, float(value))
-    if getattr(value, "shape", None) == () and getattr(value, "dtype", None) is not None:  # NumPy scalar
-        item = value.item()
-        return coerce(graph, float(item) if item.__class__ is value.__class__ else item)
-    return None
-
-
-def mixed_graphs(a: Node, b: Node) -> NoReturn:
-    raise ExpressionError(
-        f"{a} belongs to {a.graph} and {b} to {b.graph}; an expression lives in one Graph. "
-        "Make both symbols in the same `with sb.Graph():`, or bring one System into the other with system.apply(...)."
-    )
-
-
-def as_written(value: float) -> Number:
-    """The rational number that the shortest text of a float says: 0.1 is 1/10, not the double next to it."""
-    return Fraction(repr(value)) if math.isfinite(value) else value
-
-
-def as_float(value: Number) -> float:
-    """A number as a double; one beyond all doubles is infinite."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def times(a: Number, b: Number) -> Number:
-    """a * b; exact where both are, and infinite where a float cannot hold it."""
-    try:
-        return plain(a * b)
-    except OverflowError:
-        return as_float(a) * as_float(b)
-
-
-def split(node: Node) -> tuple[Number, Node]:
-    """(coefficient, base) of a node that is not a constant."""
-    if node.op is SCALE:
-        return node.data, node.args[0]
-    return 1, node
-
-
-def scale(coefficient: Number, base: Node) -> Node:
-    """coefficient * base, for any node."""
-    if base.op is CONST:
-        return base.graph.number(times(coefficient, base.data))
-    if base.op is SCALE:
-        coefficient, base = times(coefficient, base.data), base.args[0]
-    if coefficient == 1:
-        return base
-    if coefficient == -1:
-        return negate(base)
-    if coefficient == 0:
-        return base.graph.zero
-    graph = base.graph
-    if coefficient.__class__ is not float:
-        coefficient = plain(coefficient)
-    key = (coefficient.__class__, coefficient, base)
-    node = graph.scales.get(key)
-    if node is None:
-        node = graph.scales[key] = Node(graph, SCALE, (base,), coefficient, base.flags)
-    return node
-
-
-def negate(node: Node) -> Node:
-    if node.minus is not None:
-        return node.minus
-    if node.op is CONST:
-        return node.graph.number(-node.data)
-    if node.op is SCALE:
-        return scale(-node.data, node.args[0])
-    minus = Node(node.graph, SCALE, (node,), -1, node.flags)
-    node.minus = minus
-    minus.minus = node
-    return minus
 
 
 def add(a: Node, b: Node) -> Node:
@@ -280,7 +189,6 @@ def addition_theorem(ca: Number, a: tuple[Node, ...], cb: Number, b: tuple[Node,
         return None
     if x is y or a1.op == b1.op or a2.op == b2.op:
         return None
-    from symbody.expr.functions import call
 
     if a1.op == a2.op:  # cos cos and sin sin
         c_cos = ca if a1.op == "cos" else cb
@@ -424,7 +332,6 @@ def raise_to(base: Node, exponent: Node) -> Node:
         mixed_graphs(base, exponent)
     if exponent.op is CONST:
         return power(base, exponent.data)
-    from symbody.expr.functions import call
 
     return call("pow", base, exponent)
 
@@ -451,7 +358,7 @@ def power(base: Node, exponent: Number) -> Node:
                 inner = power(base.args[0], exponent)
                 return inner if exponent % 2 == 0 else negate(inner)
             c = base.data
-            if c.__class__ is not float and abs(exponent) <= min(LARGEST_POWER, LONGEST_EXACT // _bits(c)):
+            if c.__class__ is not float and abs(exponent) <= min(LARGEST_POWER, LONGEST_EXACT // exact_bits(c)):
                 return scale(Fraction(base.data) ** exponent, power(base.args[0], exponent))
         elif op is POW and base.data.__class__ is not float:
             return power(base.args[0], base.data * exponent)
@@ -459,7 +366,6 @@ def power(base: Node, exponent: Number) -> Node:
             return power(base.args[0], exponent)
     elif op is POW and base.data.__class__ is int and base.data % 2 == 0 and exponent == Fraction(1, 2):
         # sqrt(x^2) is |x|
-        from symbody.expr.functions import call
 
         return call("abs", power(base.args[0], base.data // 2))
     return power_node(base, exponent)
@@ -479,7 +385,7 @@ def _constant_power(base: Node, exponent: Number) -> Node:
     if value == 0 and exponent < 0:
         raise ExpressionError(f"zero cannot be raised to {exponent}: the divisor is structurally zero.")
     if exponent.__class__ is int:
-        if value.__class__ is not float and _bits(value) * abs(exponent) <= LONGEST_POWER:
+        if value.__class__ is not float and exact_bits(value) * abs(exponent) <= LONGEST_POWER:
             return graph.number(plain(Fraction(value) ** exponent))
         try:
             return graph.number(as_float(value) ** exponent)
@@ -505,19 +411,3 @@ def _exact_root(value: Fraction, degree: int) -> Fraction | None:
 
     top, bottom = root(value.numerator), root(value.denominator)
     return None if top is None or bottom is None else Fraction(top, bottom)
-
-
-def plain(value: Number) -> Number:
-    """The result of folding as it is kept: a whole Fraction as int, an exact number of too many digits as a float."""
-    if value.__class__ is Fraction:
-        if value.denominator != 1:
-            return as_float(value) if _bits(value) > LONGEST_EXACT else value
-        value = value.numerator
-    if value.__class__ is int and value.bit_length() > LONGEST_EXACT:
-        return as_float(value)
-    return value
-
-
-def _bits(value: int | Fraction) -> int:
-    """Size of an exact number, at least 1."""
-    return max(value.numerator.bit_length(), value.denominator.bit_length())

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ExpressionError, ShapeError
-from symbody.expr.functions import call
+from symbody.expr.call import call
 from symbody.expr.graph import Graph, current_graph
 from symbody.expr.node import CONST, Node
 

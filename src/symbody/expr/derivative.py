@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ExpressionError
-from symbody.expr.arithmetic import collect, mul, scale
+from symbody.expr.arithmetic import collect, mul
+from symbody.expr.coefficients import scale
 from symbody.expr.function_row import FUNCTIONS
+from symbody.expr.lu import solve_linear
 from symbody.expr.node import ADD, AT, BOUND, CONST, EXTERN, MUL, RESULT, SCALE, SOLVE, SYMBOL, Node
 from symbody.expr.partials import external_partials, partials
 from symbody.expr.walk import at, quiet_collector, topological
@@ -186,7 +188,6 @@ class _Forward:
         return self.scopes[key]
 
     def _differentiate_block(self, solve: Node, scope: _Scope) -> _Scope:
-        from symbody.expr.implicit import solve_linear
 
         unknowns = solve.data.unknowns
         n = len(unknowns)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ExpressionError, NameLookupError, SolveError, nearest
-from symbody.expr.arithmetic import as_float
+from symbody.expr.call import as_nodes
+from symbody.expr.coefficients import as_float
 from symbody.expr.function_row import FUNCTIONS, Function, row_of
-from symbody.expr.functions import as_nodes, evaluate_piecewise
+from symbody.expr.functions import evaluate_piecewise
 from symbody.expr.graph import Graph
 from symbody.expr.node import (
     ADD,

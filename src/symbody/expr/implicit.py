@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ExpressionError, ShapeError, SymbodyError
+from symbody.expr.call import as_nodes
 from symbody.expr.derivative import jacobian
 from symbody.expr.evaluate import evaluate
-from symbody.expr.functions import as_nodes
-from symbody.expr.lu import lu, solve_lu
+from symbody.expr.lu import lu, solve_linear
 from symbody.expr.node import SYMBOL, Check, Node, Pivots, SolveInfo
-from symbody.expr.small_matrices import solve_2x2, solve_3x3
 from symbody.expr.walk import at, free_symbols, solve_node, substitute
 
 Condition = tuple[Check, Any, Any]  # a check, its value and its limit
@@ -123,18 +122,6 @@ def check_block(name: str, conditions: Sequence[Condition], remedy: str = "") ->
     args = [x for _, value, limit in conditions for x in (value, limit)]
     checks = tuple(check for check, _, _ in conditions)
     return solve_node(tuple(args), SolveInfo(name, (), max_iterations=1, remedy=remedy, checks=checks))
-
-
-def solve_linear(matrix: np.ndarray, right: Sequence[Node], pivots: Pivots | None = None) -> list[Node]:
-    """matrix^-1 right: closed form up to size 3 (no pivot to choose), LU above."""
-    n = len(right)
-    if pivots is None and n <= 3:
-        if n == 1:
-            return [right[0] / matrix[0, 0]]
-        found = solve_2x2(matrix, right) if n == 2 else solve_3x3(matrix, right)
-    else:
-        found = solve_lu(matrix, np.array(right, dtype=object), pivots=pivots)
-    return as_nodes([right[0], *found])[1:]
 
 
 def _pivots(matrix: np.ndarray, guess: dict[Node, Node]) -> Pivots | None:

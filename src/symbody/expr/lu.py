@@ -10,7 +10,9 @@ import numpy as np
 
 from symbody.errors import ExpressionError, ShapeError
 from symbody.expr.arrays import Array, as_array, difference, is_zero, reciprocal
-from symbody.expr.node import CONST, Node
+from symbody.expr.call import as_nodes
+from symbody.expr.node import CONST, Node, Pivots
+from symbody.expr.small_matrices import solve_2x2, solve_3x3
 from symbody.expr.triangular import Row, square_rows
 from symbody.expr.walk import quiet_collector
 
@@ -259,3 +261,15 @@ def _eliminate_samples(values: list[Array], r: int, c: int) -> None:
             v -= np.outer(v[:, c] / pivot, v[r, :])
         v[r, :] = 0.0
         v[:, c] = 0.0
+
+
+def solve_linear(matrix: np.ndarray, right: Sequence[Node], pivots: Pivots | None = None) -> list[Node]:
+    """matrix^-1 right: closed form up to size 3 (no pivot to choose), LU above."""
+    n = len(right)
+    if pivots is None and n <= 3:
+        if n == 1:
+            return [right[0] / matrix[0, 0]]
+        found = solve_2x2(matrix, right) if n == 2 else solve_3x3(matrix, right)
+    else:
+        found = solve_lu(matrix, np.array(right, dtype=object), pivots=pivots)
+    return as_nodes([right[0], *found])[1:]

@@ -11,9 +11,9 @@ from fractions import Fraction
 from typing import Any
 
 from symbody.expr.arrays import sum_of_products
+from symbody.expr.call import call
 from symbody.expr.evaluate import evaluate
 from symbody.expr.function_row import FUNCTIONS
-from symbody.expr.functions import call
 from symbody.expr.node import ADD, ALIAS, CONST, MUL, POW, SCALE, Node
 from symbody.expr.walk import free_symbols, topological
 

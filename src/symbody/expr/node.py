@@ -128,131 +128,44 @@ class Node:
         graph.size += 1
         self.minus = None
 
-    # -- arithmetic: numbers become constants, arrays are left to NumPy
+    if TYPE_CHECKING:
+        # attached by `expr/operators.py`, which imports the constructors: those need Node
 
-    def __add__(self, other: Any) -> Node:
-        if other.__class__ is not Node:
-            other = coerce(self.graph, other)
-            if other is None:
-                return NotImplemented
-        return add(self, other)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Node:
-        if other.__class__ is not Node:
-            other = coerce(self.graph, other)
-            if other is None:
-                return NotImplemented
-        return add(self, negate(other))
-
-    def __rsub__(self, other: Any) -> Node:
-        other = coerce(self.graph, other)
-        if other is None:
-            return NotImplemented
-        return add(other, negate(self))
-
-    def __mul__(self, other: Any) -> Node:
-        kind = other.__class__
-        if kind is not Node:
-            if kind is int or (kind is float and not self.graph.exact):
-                return scale(other, self)
-            other = coerce(self.graph, other)
-            if other is None:
-                return NotImplemented
-        return mul(self, other)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Node:
-        if other.__class__ is not Node:
-            other = coerce(self.graph, other)
-            if other is None:
-                return NotImplemented
-        return divide(self, other)
-
-    def __rtruediv__(self, other: Any) -> Node:
-        other = coerce(self.graph, other)
-        if other is None:
-            return NotImplemented
-        return divide(other, self)
-
-    def __pow__(self, other: Any) -> Node:
-        if other.__class__ is not Node:
-            other = coerce(self.graph, other)
-            if other is None:
-                return NotImplemented
-        return raise_to(self, other)
-
-    def __rpow__(self, other: Any) -> Node:
-        other = coerce(self.graph, other)
-        if other is None:
-            return NotImplemented
-        return raise_to(other, self)
-
-    def __mod__(self, other: Any) -> Node:
-        return call("mod", self, other)
-
-    def __neg__(self) -> Node:
-        return negate(self)
-
-    def __pos__(self) -> Node:
-        return self
-
-    def __abs__(self) -> Node:
-        return call("abs", self)
-
-    # -- comparisons make nodes; == stays identity, so that nodes are keys of dictionaries
-
-    def __lt__(self, other: Any) -> Node:
-        return call("lt", self, other)
-
-    def __le__(self, other: Any) -> Node:
-        return call("le", self, other)
-
-    def __gt__(self, other: Any) -> Node:
-        return call("lt", other, self)
-
-    def __ge__(self, other: Any) -> Node:
-        return call("le", other, self)
-
-    def __and__(self, other: Any) -> Node:
-        return call("and", self, other)
-
-    def __or__(self, other: Any) -> Node:
-        return call("or", self, other)
-
-    def __invert__(self) -> Node:
-        return call("not", self)
+        def __add__(self, other: Any) -> Node: ...
+        def __radd__(self, other: Any) -> Node: ...
+        def __sub__(self, other: Any) -> Node: ...
+        def __rsub__(self, other: Any) -> Node: ...
+        def __mul__(self, other: Any) -> Node: ...
+        def __rmul__(self, other: Any) -> Node: ...
+        def __truediv__(self, other: Any) -> Node: ...
+        def __rtruediv__(self, other: Any) -> Node: ...
+        def __pow__(self, other: Any) -> Node: ...
+        def __rpow__(self, other: Any) -> Node: ...
+        def __mod__(self, other: Any) -> Node: ...
+        def __neg__(self) -> Node: ...
+        def __pos__(self) -> Node: ...
+        def __abs__(self) -> Node: ...
+        def __lt__(self, other: Any) -> Node: ...
+        def __le__(self, other: Any) -> Node: ...
+        def __gt__(self, other: Any) -> Node: ...
+        def __ge__(self, other: Any) -> Node: ...
+        def __and__(self, other: Any) -> Node: ...
+        def __or__(self, other: Any) -> Node: ...
+        def __invert__(self) -> Node: ...
+        def _repr_latex_(self) -> str: ...
+        def sin(self) -> Node: ...
+        def cos(self) -> Node: ...
+        def tan(self) -> Node: ...
+        def sqrt(self) -> Node: ...
+        def exp(self) -> Node: ...
+        def log(self) -> Node: ...
+        def arctan2(self, other: Any) -> Node: ...
 
     def __bool__(self) -> NoReturn:
         raise ExpressionError(
             f"the truth of the expression {self} is not known while it is symbolic. "
             "Use sb.select(condition, a, b) for a choice inside the expression, or `a is b` to compare structure."
         )
-
-    # -- NumPy calls these on arrays of nodes: np.sin(array)
-
-    def sin(self) -> Node:
-        return call("sin", self)
-
-    def cos(self) -> Node:
-        return call("cos", self)
-
-    def tan(self) -> Node:
-        return call("tan", self)
-
-    def sqrt(self) -> Node:
-        return call("sqrt", self)
-
-    def exp(self) -> Node:
-        return call("exp", self)
-
-    def log(self) -> Node:
-        return call("log", self)
-
-    def arctan2(self, other: Any) -> Node:
-        return call("atan2", self, other)
 
     # -- identity, display
 
@@ -264,16 +177,6 @@ class Node:
 
     def __reduce__(self) -> NoReturn:
         raise ExpressionError("an expression cannot be pickled. Put it into a System and use system.save(path).")
-
-    def __repr__(self) -> str:
-        from symbody.expr.text import to_text
-
-        return to_text(self, limit=400)
-
-    def _repr_latex_(self) -> str:
-        from symbody.expr.latex import to_latex
-
-        return f"${to_latex(self)}$"
 
     @property
     def name(self) -> str:
@@ -287,9 +190,3 @@ class Node:
         if self.op is SYMBOL:
             return str(self.data.role)
         raise ExpressionError(f"{self} has no role: it is not a symbol.")
-
-
-# The constructors need Node and Node's operators need the constructors: the cycle is closed here, and `expr/__init__`
-# imports this module first.
-from symbody.expr.arithmetic import add, coerce, divide, mul, negate, raise_to, scale  # noqa: E402
-from symbody.expr.functions import call  # noqa: E402

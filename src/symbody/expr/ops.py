@@ -16,6 +16,7 @@ import numpy as np
 from symbody.errors import ExpressionError
 from symbody.expr import array_functions as on
 from symbody.expr.arithmetic import power
+from symbody.expr.call import call, function_node
 from symbody.expr.function_row import (
     AND,
     ANY,
@@ -33,7 +34,6 @@ from symbody.expr.function_row import (
     is_truth,
     list_own,
 )
-from symbody.expr.functions import call, function_node
 from symbody.expr.node import CONST, Node
 
 HALF = Fraction(1, 2)

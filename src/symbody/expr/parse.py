@@ -14,10 +14,12 @@ from itertools import pairwise
 from typing import Any
 
 from symbody.errors import ExpressionError, NameLookupError, nearest
-from symbody.expr.arithmetic import add, collect, divide, mul, multiply_all, negate, power, raise_to, scale
+from symbody.expr.arithmetic import add, collect, divide, mul, multiply_all, power, raise_to
+from symbody.expr.call import as_nodes, call
+from symbody.expr.coefficients import negate, scale
 from symbody.expr.external import Piecewise
 from symbody.expr.function_row import AND, ANY, COMPARE, FUNCTIONS, NOT, OR, POWER, PRODUCT, SIGN, SUM
-from symbody.expr.functions import as_nodes, call, piecewise
+from symbody.expr.functions import piecewise
 from symbody.expr.graph import Graph, current_graph
 from symbody.expr.node import CONST, SYMBOL, Node, Symbol
 from symbody.expr.text import quote_name

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ExpressionError, ShapeError
-from symbody.expr.arithmetic import multiply_all, power, scale
+from symbody.expr.arithmetic import multiply_all, power
+from symbody.expr.coefficients import scale
 from symbody.expr.function_row import row_of
 from symbody.expr.functions import derivative_of, piecewise
 from symbody.expr.node import ADD, ALIAS, MUL, POW, RESULT, SCALE, TABLE, Node

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from symbody.expr.arithmetic import negate, power_node, product_node, sum_node
+from symbody.expr.arithmetic import power_node, product_node, sum_node
+from symbody.expr.call import function_node
+from symbody.expr.coefficients import negate
 from symbody.expr.function_row import FUNCTIONS
-from symbody.expr.functions import function_node
 from symbody.expr.graph import Graph
 from symbody.expr.node import (
     ADD,

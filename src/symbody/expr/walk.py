@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from symbody.expr.arithmetic import add, collect, mul, multiply_all, power, scale
-from symbody.expr.functions import alias, as_nodes, call, piecewise
+from symbody.expr.arithmetic import add, collect, mul, multiply_all, power
+from symbody.expr.call import as_nodes, call
+from symbody.expr.coefficients import scale
+from symbody.expr.functions import alias, piecewise
 from symbody.expr.node import (
     ADD,
     ALIAS,

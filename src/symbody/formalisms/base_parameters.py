@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symbody.expr.arithmetic import collect, split
+from symbody.expr.arithmetic import collect
 from symbody.expr.arrays import Array, is_zero, zeros
+from symbody.expr.coefficients import split
 from symbody.expr.evaluate import evaluate
 from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, Node, Number

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from symbody.expr.arrays import is_zero, matmul
+from symbody.expr.call import as_nodes
 from symbody.expr.derivative import jvp
-from symbody.expr.functions import as_nodes
 from symbody.formalisms import vec3 as t3
 from symbody.formalisms.kinematics import kinematic_map
 from symbody.formalisms.tree import Tree

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from symbody.errors import ModelError
-from symbody.expr.functions import call
+from symbody.expr.call import call
 from symbody.formalisms import vec3 as t3
 from symbody.formalisms.joint_laws import coordinates_with_laws
 from symbody.formalisms.kinematics import link_motions

@@ -8,7 +8,7 @@ from typing import Any
 
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array, zeros
-from symbody.expr.functions import call
+from symbody.expr.call import call
 from symbody.formalisms import vec3 as t3
 from symbody.formalisms.tree import Tree, first_places
 from symbody.model.record.mechanism import Joint

@@ -13,8 +13,8 @@ from typing import Any
 
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array, matmul, zeros
+from symbody.expr.call import as_nodes
 from symbody.expr.derivative import gradient, hessian, jvp
-from symbody.expr.functions import as_nodes
 from symbody.expr.node import Node
 from symbody.formalisms import energy
 from symbody.formalisms import vec3 as t3

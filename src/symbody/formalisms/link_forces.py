@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from symbody.expr.functions import call
+from symbody.expr.call import call
 from symbody.formalisms import vec3 as t3
 from symbody.formalisms.frames import Frame, common_ancestor, path
 from symbody.formalisms.link_motion import own_twist

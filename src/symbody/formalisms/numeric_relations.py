@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from symbody.expr.call import as_nodes
 from symbody.expr.evaluate import evaluate
-from symbody.expr.functions import as_nodes
 from symbody.expr.node import Node
 from symbody.formalisms.regressor import regressor
 from symbody.formalisms.tree import Tree

@@ -15,7 +15,7 @@ import numpy as np
 
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array, zeros
-from symbody.expr.functions import call
+from symbody.expr.call import call
 from symbody.formalisms import vec3 as t3
 from symbody.formalisms.link_motion import Twist, own_twists
 from symbody.formalisms.newton_euler import Motion, motions, rate_matrix

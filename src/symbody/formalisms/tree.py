@@ -20,9 +20,9 @@ import numpy as np
 
 from symbody.errors import ModelError, wrong_argument
 from symbody.expr.arrays import Array, as_array, is_one, is_zero, matmul, transpose, zeros
+from symbody.expr.call import as_nodes, call
 from symbody.expr.derivative import jvp
 from symbody.expr.evaluate import transplant
-from symbody.expr.functions import as_nodes, call
 from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, Node
 from symbody.formalisms import vec3 as t3

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from symbody.expr.functions import call
+from symbody.expr.call import call
 from symbody.formalisms import vec3 as t3
 from symbody.formalisms.element_energy import contact_account, rate_along_motion
 from symbody.formalisms.kinematics import column

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from symbody.expr.functions import call
+from symbody.expr.call import call
 from symbody.expr.graph import Graph
 from symbody.expr.implicit import solve
 from symbody.formalisms import vec3 as t3

@@ -16,14 +16,14 @@ from symbody.expr.functions import extern
 from symbody.expr.node import Node
 from symbody.expr.parse import parse
 from symbody.formalisms import vec3 as t3
-from symbody.formalisms.element_energy import Account, total
+from symbody.formalisms.element_energy import total
 from symbody.formalisms.frames import Frame
 from symbody.formalisms.kinematics import Motion
 from symbody.formalisms.points import frame_of, to_frame, world_motions
 from symbody.formalisms.poses import Pose, poses
 from symbody.formalisms.tree import Tree
 from symbody.formalisms.vec3 import Vec
-from symbody.library.force_element import Event, ForceElement
+from symbody.library.force_element import Account, Event, ForceElement
 from symbody.library.force_elements import FORCE_ELEMENTS
 from symbody.model.build.piece_forms import identifier
 from symbody.model.record.mechanism import Force

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ExpressionError, ShapeError
+from symbody.expr.call import as_nodes, call
 from symbody.expr.function_row import FUNCTIONS, row_of
-from symbody.expr.functions import as_nodes, call
 from symbody.expr.graph import Graph, current_graph
 from symbody.expr.node import ADD, ALIAS, AT, CONST, EXTERN, MUL, POW, RESULT, SCALE, SOLVE, SYMBOL, TABLE, Node
 from symbody.expr.parse import symbol_named

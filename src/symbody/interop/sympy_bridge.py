@@ -10,8 +10,8 @@ import numpy as np
 
 from symbody.errors import ExpressionError
 from symbody.expr.arithmetic import add, collect, mul, multiply_all, raise_to
+from symbody.expr.call import as_nodes, call
 from symbody.expr.function_row import FUNCTIONS, is_truth
-from symbody.expr.functions import as_nodes, call
 from symbody.expr.graph import Graph, current_graph
 from symbody.expr.node import ADD, ALIAS, AT, CONST, EXTERN, MUL, POW, RESULT, SCALE, SOLVE, SYMBOL, TABLE, Node, Number
 from symbody.expr.parse import symbol_named

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from symbody.expr.arrays import is_zero
+from symbody.expr.call import as_nodes
 from symbody.expr.derivative import gradient
-from symbody.expr.functions import as_nodes
 from symbody.expr.walk import substitute
 from symbody.library.scalar import cos, sin, sqrt, table
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from symbody.expr.call import call
 from symbody.expr.function_row import FUNCTIONS
-from symbody.expr.functions import call, evaluate_piecewise, interpolate
+from symbody.expr.functions import evaluate_piecewise, interpolate
 from symbody.expr.functions import table as table_node
 from symbody.expr.node import Node
 

@@ -1,0 +1,22 @@
+"""Closed loops: constraints of cuts and couplings, dependent joints, closure, reduced and augmented equations."""
+
+from symbody.later import door
+
+__all__, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "closing.assembly": "assemble_constraints",
+        "closing.closure": "close Closure",
+        "closing.projection": "projected",
+        "cutting.cutting": "recut",
+        "equations.augmented": "augmented",
+        "equations.reduced": "reduce",
+        "equations.tree_equations": "opened",
+        "partition.branches": "Branch",
+        "partition.conditioning": "Conditioning",
+        "partition.partition": "choose_partition Partition",
+        "partition.singular": "say_singular",
+        "rows.constraints": "Constraints constraints",
+        "rows.numeric": "Numeric",
+    },
+)

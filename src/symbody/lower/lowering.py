@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from symbody.expr.arithmetic import as_float
+from symbody.expr.coefficients import as_float
 from symbody.expr.node import (
     ADD,
     ALIAS,

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.expr.arithmetic import scale
+from symbody.expr.coefficients import scale
 from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, SCALE, SYMBOL, Node
 from symbody.expr.walk import rebuild, topological

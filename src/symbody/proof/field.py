@@ -11,7 +11,7 @@ from fractions import Fraction
 from hashlib import blake2b
 from typing import Any
 
-from symbody.expr.arithmetic import as_written
+from symbody.expr.coefficients import as_written
 from symbody.expr.node import Number
 
 BITS = 61

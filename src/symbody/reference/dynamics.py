@@ -13,9 +13,10 @@ import numpy as np
 
 from symbody.model.record.mechanism import Joint
 from symbody.reference.bodies import WORLD, Model, Part, Pose, coordinates, poses, twist_maps
-from symbody.reference.forces import Loads, loads
+from symbody.reference.forces import loads
 from symbody.reference.jets import Array, Jet, apply, constant, matmul, transpose
 from symbody.reference.joints import Step
+from symbody.reference.loads import Loads
 
 Inputs = Callable[[str, tuple[int, ...]], Array]  # value of an input or a state of a force element, by name and shape
 

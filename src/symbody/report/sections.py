@@ -24,7 +24,8 @@ from symbody.system.system import System
 from symbody.trajectory.columns import batch_shape
 from symbody.trajectory.plot import plot
 from symbody.trajectory.trajectory import Trajectory
-from symbody.verbs.dynamics import SOURCES, forward_dynamics, inverse_dynamics, semi_explicit
+from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
+from symbody.verbs.problem import SOURCES
 
 if TYPE_CHECKING:
     from symbody.analyse.modal.modes import Modes

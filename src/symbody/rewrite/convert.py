@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symbody.expr.arithmetic import collect, multiply_all, negate, power
+from symbody.expr.arithmetic import collect, multiply_all, power
+from symbody.expr.coefficients import negate
 from symbody.expr.node import ADD, CONST, MUL, POW, SCALE, SYMBOL, Node
 from symbody.expr.walk import quiet_collector, rebuild, topological
 from symbody.rewrite.network import INVERSE, PRODUCT, ROOT, SUM, Network

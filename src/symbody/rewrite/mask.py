@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from symbody.expr.functions import alias, as_nodes
+from symbody.expr.call import as_nodes
+from symbody.expr.functions import alias
 from symbody.expr.node import ALIAS, CONST, Node
 from symbody.expr.walk import topological, transform
 

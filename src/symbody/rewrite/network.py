@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from symbody.expr.arithmetic import collect, multiply_all, negate, power
+from symbody.expr.arithmetic import collect, multiply_all, power
+from symbody.expr.coefficients import negate
 from symbody.expr.function_row import FUNCTIONS
 from symbody.expr.node import CONST, SCALE, Node, Number
 from symbody.rewrite.ledger import CALL, DEAD, INVERSE, LEAF, PRODUCT, ROOT, SETUP, SUM, Ledger, vertex_key

@@ -11,8 +11,8 @@ from fractions import Fraction
 from functools import cache
 from itertools import permutations
 
+from symbody.expr.call import call
 from symbody.expr.function_row import FUNCTIONS
-from symbody.expr.functions import call
 from symbody.expr.graph import Graph
 from symbody.expr.node import ADD, CONST, MUL, SYMBOL, Node
 from symbody.expr.walk import below, rebuild, topological, transform

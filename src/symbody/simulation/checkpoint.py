@@ -22,6 +22,7 @@ from symbody.simulation.inputs import Constant, Control, Feedback, OfTime, Sourc
 from symbody.simulation.lookout import Lookout
 from symbody.simulation.sampling import Sampling
 from symbody.simulation.session import Anchor, Segment, Session, Settings
+from symbody.simulation.session_driver import finish
 from symbody.system.save import from_record, record
 from symbody.system.system import System
 from symbody.trajectory.array_file import checksum, npz_bytes, read_arrays
@@ -275,8 +276,6 @@ def _functions(meta: Mapping[str, Any], inputs: Any) -> dict[str, Any]:
 def _session(
     meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: Mapping[str, Any], where: str
 ) -> Session:
-    from symbody.simulation.simulate import finish
-
     inside = tuple(_inside_again(one, functions) for one in meta["inside"])
     externals = {one.external.name: one.external for one in inside}
     systems: dict[str, Any] = {kind: from_record(data, externals, where) for kind, data in meta["systems"].items()}

@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from symbody.errors import DefinitionError, Named, argument, real_argument
-from symbody.loops.partition.partition import Partition
 from symbody.model.record.mechanism import Mechanism
+from symbody.simulation.augmented import Augmented
+from symbody.simulation.chosen_dynamics import is_reduced
 from symbody.verbs.dynamics import forward_dynamics
-
-
-@dataclass(frozen=True)
-class Augmented:
-    """In place of a partition: all joints with multipliers; alpha, beta (1/s) of Baumgarte, or a projection if 0."""
-
-    alpha: float = 0.0
-    beta: float = 0.0
-    project: bool = True
-    branch: Partition | None = None  # whose redundant constraints are left out; None: that of the assembled position
-
-    @property
-    def options(self) -> dict[str, Any]:
-        own = {} if self.branch is None else {"partition": self.branch}
-        return {"formulation": "augmented", "alpha": self.alpha, "beta": self.beta, **own}
-
-    @property
-    def projects(self) -> bool:
-        """Whether states are put back on the constraints; Baumgarte's terms hold them otherwise, or nothing does."""
-        return self.project and not (self.alpha or self.beta)
 
 
 def formulated(mech: Any, formalism: str | None, partition: Any, formulation: str, alpha: Any, beta: Any) -> Any:
     """How closed loops are dealt with: a partition, None if it is to be chosen, or Augmented."""
-    from symbody.simulation.mechanism_flow import is_reduced
     from symbody.verbs.closed_dynamics import check_formulation
 
     check_formulation(formulation)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -19,25 +18,19 @@ from symbody.formalisms.kinematics import kinematic_map, normalised
 from symbody.formalisms.prescribed import prescribed
 from symbody.formalisms.tree import Tree
 from symbody.loops.partition.conditioning import watched
-from symbody.lower.optimize import count_system
 from symbody.model.record.coordinates import (
-    coordinate_labels,
-    coordinate_units,
     neutral,
-    velocity_labels,
-    velocity_units,
 )
 from symbody.model.record.mechanism import Mechanism
+from symbody.simulation.augmented import Augmented
+from symbody.simulation.chosen_dynamics import flow_dynamics, partition_key
 from symbody.simulation.dry_friction import SLOW, with_slope
 from symbody.simulation.flow import Flow
-from symbody.simulation.formulation import Augmented
+from symbody.simulation.labels import labels_of, units_of
 from symbody.simulation.quantities import Quantities, recorded
 from symbody.system.names import identifier
 from symbody.system.system import System
-from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, problem_of
-from symbody.verbs.smallest.tuned import pattern, tuned_choices
-
-MANY = 20  # velocities beyond which only the order-N recursion is tried
+from symbody.verbs.dynamics import inverse_dynamics
 
 
 def mechanism_flow(
@@ -61,57 +54,16 @@ def mechanism_flow(
     """
     if mech.nv == 0:
         raise ModelError(f"{mech.name} has no joint that moves; there is nothing to simulate.")
-    dynamics = _dynamics(mech, formalism, partition)
+    dynamics = flow_dynamics(mech, formalism, partition)
     balance = balance and not (mech.cuts or mech.couplings)
-    key = (formalism, _key(outputs), balance, _partition_key(partition), slow)
+    key = (formalism, _key(outputs), balance, partition_key(partition), slow)
     return derived_of(mech).get("flow", key, lambda: _Building(mech, dynamics, partition, slow).flow(outputs, balance))
-
-
-def is_reduced(mech: Mechanism, formalism: str | None, partition: Any) -> bool:
-    """Whether the equations of `mechanism_flow` solve the loops for dependent joints."""
-    return "partition" in _dynamics(mech, formalism, partition).origins
-
-
-def _dynamics(mech: Mechanism, formalism: str | None, partition: Any) -> System:
-    key = ("chosen_dynamics", formalism, _partition_key(partition))
-    return derived_of(mech).system(key, lambda: chosen_dynamics(mech, formalism, partition))
-
-
-def _partition_key(partition: Any) -> Any:
-    return tuple(map(str, partition)) if isinstance(partition, (list, tuple)) else partition
 
 
 def _key(outputs: Any) -> Any:
     if isinstance(outputs, Mapping):
         return tuple((n, v if isinstance(v, (str, Node)) else str(v)) for n, v in outputs.items())
     return tuple(map(str, outputs)) if isinstance(outputs, (list, tuple, set)) else outputs
-
-
-def chosen_dynamics(mech: Mechanism, formalism: str | None, partition: Any = "auto") -> System:
-    """Forward dynamics by a named formalism, or quickly a small one: never a search."""
-    if isinstance(partition, Augmented):
-        return forward_dynamics(mech, formalism or "base", **partition.options)
-    if mech.cuts or mech.couplings:
-        try:
-            return forward_dynamics(mech, formalism or "base", partition=partition)
-        except ModelError:
-            if formalism is not None or partition != "auto":
-                raise
-            # no joints can be solved for, as with some rolling wheels: all of them, with multipliers
-            return forward_dynamics(mech, "base", formulation="augmented")
-    if formalism is not None:
-        return forward_dynamics(mech, formalism)
-    if pattern(problem_of(mech).tree, "forward") in tuned_choices():
-        return forward_dynamics(mech, "auto", preset="standard")
-    if mech.nv > MANY:
-        try:
-            return forward_dynamics(mech, "order_n")
-        except ModelError:
-            return forward_dynamics(mech, "base")  # a joint moves nothing with mass: M says so in its own words
-    made = [forward_dynamics(mech, "base")]
-    with suppress(ModelError):  # a joint that moves nothing with mass
-        made.append(forward_dynamics(mech, "order_n"))
-    return min(made, key=lambda system: count_system(system).total)
 
 
 class _Building:
@@ -315,23 +267,7 @@ def _time_symbols(nodes: Sequence[Node]) -> list[Node]:
     return [s for s in free_symbols(nodes) if s.data.role == "time"]
 
 
-# -- names and defaults
-
-
-def labels_of(mech: Mechanism) -> dict[str, tuple[str, ...]]:
-    """Labels of the components of q, qd, qdd and tau."""
-    qd = velocity_labels(mech)
-    return {"q": coordinate_labels(mech), "qd": qd, "qdd": qd, "tau": qd}
-
-
-EFFORTS = {"rad/s": "N m", "m/s": "N", "1/s": "J"}  # unit of a velocity -> of the effort whose power it gives
-
-
-def units_of(mech: Mechanism) -> dict[str, str | tuple[str, ...]]:
-    """Units of each component of q, qd, qdd and tau."""
-    qd = velocity_units(mech)
-    rates, efforts = tuple(f"{u}^2" for u in qd), tuple(EFFORTS.get(u, "") for u in qd)
-    return {"t": "s", "q": coordinate_units(mech), "qd": qd, "qdd": rates, "tau": efforts}
+# -- defaults
 
 
 def _closed_switches(mech: Mechanism) -> dict[str, np.ndarray]:

@@ -34,6 +34,7 @@ from symbody.formalisms.wrenches import Wrenches
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import Mechanism
 from symbody.simulation.dry_friction import with_slope
+from symbody.simulation.labels import labels_of
 from symbody.system.names import identifier
 from symbody.system.system import System, node_array
 from symbody.verbs.driven_efforts import driven_efforts
@@ -153,10 +154,8 @@ class Quantities:
     @cached_property
     def variables(self) -> dict[str, Node]:
         """t, q.<joint>, qd.<joint>, qdd.<joint>, inputs and states as names of expressions."""
-        from symbody.simulation.mechanism_flow import labels_of
-
-        labels = labels_of(self.mech)
-        return named_nodes({**self.inputs, **self.signals, "qdd": self.qdd, "tau": self.tau}, labels)
+        arrays = {**self.inputs, **self.signals, "qdd": self.qdd, "tau": self.tau}
+        return named_nodes(arrays, labels_of(self.mech))
 
     @cached_property
     def parameters(self) -> dict[str, Node]:

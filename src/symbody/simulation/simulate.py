@@ -29,25 +29,26 @@ from symbody.errors import (
 )
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import check_given, massless
+from symbody.simulation.augmented import Augmented
 from symbody.simulation.balance import Balance
+from symbody.simulation.chosen_dynamics import is_reduced
 from symbody.simulation.connect import Connected, connect
 from symbody.simulation.dry_friction import SLOW
 from symbody.simulation.events import Prepared, When, element_events, prepare, system_events, with_switches
 from symbody.simulation.feed import Feed
-from symbody.simulation.field import Field
 from symbody.simulation.flow import Flow, system_flow
-from symbody.simulation.formulation import Augmented, formulated
-from symbody.simulation.gates import Gates, check_switches, closed_loops, make_ready
-from symbody.simulation.happenings import Happenings
+from symbody.simulation.formulation import formulated
+from symbody.simulation.gates import check_switches, closed_loops, make_ready
 from symbody.simulation.initial import check_prescribed, initial_values, state_vector
 from symbody.simulation.inputs import Assignment, Constant, Feedback, OfTime, read_inputs
 from symbody.simulation.lookout import Lookout, bounds_of
-from symbody.simulation.makers import METHODS, Setup, choose_method
-from symbody.simulation.mechanism_flow import is_reduced, mechanism_flow
+from symbody.simulation.makers import METHODS, choose_method
+from symbody.simulation.mechanism_flow import mechanism_flow
 from symbody.simulation.progress import progress_bar
 from symbody.simulation.recording import trajectory
 from symbody.simulation.sampling import read_samples
 from symbody.simulation.session import Session, Settings
+from symbody.simulation.session_driver import driver_of, finish
 from symbody.system.parameter_numbers import check_number, real_number
 from symbody.system.system import System
 from symbody.trajectory.trajectory import Trajectory
@@ -452,38 +453,6 @@ def _check_closed(look: Lookout, t: float, x: np.ndarray) -> None:
             raise ModelError(f"the start of {look.flow.name} is not closed: {why}")
 
 
-def adopt(session: Session, connected: Connected, events: Prepared | None) -> None:
-    """Go on with other equations of the same states; inputs, counts of events and samples stay."""
-    old = session.happenings
-    session.connected = connected
-    finish(session, events)
-    if old is not None and session.happenings is not None:
-        session.happenings.take_over(old)
-    span = getattr(session.driver, "span", None)
-    if span is not None:
-        span(session.end)
-
-
-def finish(session: Session, events: Prepared | None) -> None:
-    """What is made from the rest of a Session: its events and its driver."""
-    feed = session.feed
-    if events is not None:
-        bound = Field(session.flow, session.settings.parameters, lambda t, x: feed.at(t))
-        session.happenings = Happenings(events, bound, session.end - session.settings.start)
-    if session.flow.impact is not None and session.x.ndim == 1:
-        session.gates = Gates(session.flow, session.settings.parameters, feed.at)
-    session.driver = _driver(session.flow, session.settings, feed, events, session.lookout)
-
-
-def _driver(flow: Flow, settings: Settings, feed: Feed, events: Prepared | None, look: Lookout | None) -> Any:
-    s = settings
-    directions, passive = (None, None) if events is None else (events.directions, events.passive)
-    setup = Setup(
-        flow, feed, s.start, s.step, s.rtol, s.atol, s.max_steps, s.parameters, directions, passive, s.threads, look
-    )
-    return METHODS[s.method].make(setup)
-
-
 def _switched(
     flow: Flow, rules: Sequence[When], inputs: Any, given: dict[str, Any]
 ) -> tuple[Flow, Any, dict[str, Any]]:
@@ -616,7 +585,7 @@ def _give_way(session: Session) -> None:
     session.settings = replace(session.settings, method=new)
     happened = session.happenings
     events = None if happened is None else happened.prepared
-    session.driver = _driver(session.flow, session.settings, session.feed, events, session.lookout)
+    session.driver = driver_of(session.flow, session.settings, session.feed, events, session.lookout)
     session.driver.span(session.end)
     session.notes.append(f"stiff from t = {session.t:g} s on: {old} gave way to {new}.")
     session.drop_anchor()

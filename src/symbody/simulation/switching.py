@@ -31,6 +31,7 @@ from symbody.simulation.events import Prepared
 from symbody.simulation.lookout import Lookout
 from symbody.simulation.passing import GROSS, pass_by_inertia
 from symbody.simulation.session import Segment, Session
+from symbody.simulation.session_driver import adopt
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
 
@@ -429,8 +430,6 @@ class Watch:
 
     def _changed(self, session: Session, leg: Leg, t: float, x: np.ndarray, way: Way) -> Leg:
         """Go on with another way from (t, x), the end of the stretch or the start of its last step."""
-        from symbody.simulation.simulate import adopt
-
         kept = _until(leg, t, x)
         self.way = way
         self.look.take(way.connected.flow)
@@ -448,8 +447,6 @@ class Watch:
 
     def _pass(self, session: Session, leg: Leg, wanted: np.ndarray, t: float, x: np.ndarray) -> Leg | None:
         """The stretch up to (t, x), and from there through a singular position of the mechanism; None if not."""
-        from symbody.simulation.simulate import adopt
-
         if not self.passes:
             return None
         down, up = self.look.down, self.look.up

@@ -13,7 +13,7 @@ from typing import Any
 
 from symbody.errors import ExpressionError, nearest
 from symbody.expr.arrays import is_zero, square_root
-from symbody.expr.functions import call
+from symbody.expr.call import call
 from symbody.expr.node import Node
 
 # name -> derivative

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symbody.errors import DefinitionError, ExpressionError, NameLookupError, ShapeError, nearest
+from symbody.expr.call import as_nodes
 from symbody.expr.evaluate import transplant
-from symbody.expr.functions import as_nodes
 from symbody.expr.graph import Graph, current_graph
 from symbody.expr.node import SETUP, SYMBOL, Node
 from symbody.expr.pickling import reduce_record

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import NameLookupError, nearest
+from symbody.later import later
 from symbody.system.names import components, stems
 from symbody.trajectory.outcome import Outcome
 
@@ -105,31 +106,23 @@ class Trajectory:
 
     def save(self, path: str | Path) -> Path:
         """Write a file: .parquet, .h5, .csv or .npz, with labels, units, outcome and events."""
-        from symbody.trajectory.files import save_trajectory
-
-        return save_trajectory(self, path)
+        written: Path = later("trajectory.files", "save_trajectory")(self, path)
+        return written
 
     @staticmethod
     def load(path: str | Path) -> Trajectory:
         """Read what `save` wrote."""
-        from symbody.trajectory.files import load_trajectory
-
-        return load_trajectory(path)
+        read: Trajectory = later("trajectory.files", "load_trajectory")(path)
+        return read
 
     def plot(self, names: str | Sequence[str] | None = None, **options: Any) -> Any:
         """A matplotlib Figure of some quantities ("q", "qd.elbow") or of all."""
-        from symbody.trajectory.plot import plot
-
-        return plot(self, names, **options)
+        return later("trajectory.plot", "plot")(self, names, **options)
 
     def to_pandas(self) -> Any:
         """A DataFrame over time, one column for each component."""
-        from symbody.trajectory.tables import to_pandas
-
-        return to_pandas(self)
+        return later("trajectory.tables", "to_pandas")(self)
 
     def to_xarray(self) -> Any:
         """A Dataset with the dimension time, one for the components of each quantity, and one for a batch."""
-        from symbody.trajectory.tables import to_xarray
-
-        return to_xarray(self)
+        return later("trajectory.tables", "to_xarray")(self)

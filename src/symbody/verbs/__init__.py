@@ -1,0 +1,20 @@
+"""The public verbs on Mechanisms; `smallest`: the choice of the smallest program; `certify`: the certificate."""
+
+from symbody.later import door
+
+__all__, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "": "assembly closed_problem driven_efforts energy kinematics partition reactions",
+        "assemble": "has_loops",
+        "certify.certificate": "Certificate Check",
+        "certify.verify": "verify",
+        "closed_dynamics": "closure projection",
+        "closed_problem": "ClosedProblem",
+        "dynamics": "FORMALISMS forward_dynamics inverse_dynamics semi_explicit",
+        "parameters": "base_parameters regressor",
+        "problem": "Problem problem_of",
+        "smallest.auto": "Smallest",
+        "smallest.budget": "BUDGETS",
+    },
+)

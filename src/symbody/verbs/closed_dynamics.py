@@ -46,7 +46,7 @@ from symbody.verbs.closed_problem import (
     closed_problem,
     say_partition,
 )
-from symbody.verbs.dynamics import MANY_LINKS, SOURCES, rounds_for
+from symbody.verbs.problem import MANY_LINKS, SOURCES, rounds_for
 from symbody.verbs.smallest.budget import Progress, check_budget, is_kept
 from symbody.verbs.smallest.check_program import AGREE, first_exact, random_values, with_digits
 from symbody.verbs.smallest.stored import STORED, Found, keep, stored

@@ -30,7 +30,7 @@ from symbody.loops.rows.constraints import Constraints
 from symbody.model.record.coordinates import velocity_labels
 from symbody.model.record.mechanism import Mechanism
 from symbody.system.system import System
-from symbody.verbs.dynamics import Problem
+from symbody.verbs.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

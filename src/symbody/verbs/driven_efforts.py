@@ -28,7 +28,7 @@ from symbody.system.names import identifier
 from symbody.system.system import System
 from symbody.verbs.assemble import has_loops
 from symbody.verbs.closed_problem import closed_problem
-from symbody.verbs.dynamics import Problem, problem_of
+from symbody.verbs.problem import Problem, problem_of
 
 
 def driven_efforts(

@@ -99,7 +99,8 @@ def _closed(
     partition: Any,
 ) -> System:  # fmt: skip
     """The System of the closed mechanism: dependent accelerations put in, Jacobians by independent velocities."""
-    from symbody.verbs.closed_dynamics import ClosedProblem, at_closed_state
+    from symbody.verbs.closed_dynamics import at_closed_state
+    from symbody.verbs.closed_problem import ClosedProblem
 
     def make(problem: ClosedProblem, closure: Closure) -> System:
         tree = problem.tree

@@ -9,8 +9,8 @@ import numpy as np
 
 from symbody.derived.derived import derived_of
 from symbody.errors import ModelError
+from symbody.expr.call import as_nodes
 from symbody.expr.evaluate import evaluate
-from symbody.expr.functions import as_nodes
 from symbody.expr.walk import free_symbols, quiet_collector
 from symbody.formalisms.base_parameters import TOLERANCE, BaseParameters, find_base_parameters
 from symbody.formalisms.regressor import columns as column_list
@@ -22,7 +22,7 @@ from symbody.model.record.parameter_values import given_numbers
 from symbody.system.names import identifier
 from symbody.system.system import System
 from symbody.verbs.assemble import has_loops
-from symbody.verbs.dynamics import problem_of, rounds_for
+from symbody.verbs.problem import problem_of, rounds_for
 
 SOURCE = "virtual power of the wrenches of unit parameters (Newton-Euler)"
 

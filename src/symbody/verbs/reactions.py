@@ -9,7 +9,7 @@ import numpy as np
 
 from symbody.derived.derived import derived_of, options_key
 from symbody.derived.loaded import pushed
-from symbody.expr.functions import as_nodes
+from symbody.expr.call import as_nodes
 from symbody.expr.walk import quiet_collector, substitute
 from symbody.formalisms.formulation import Choice
 from symbody.formalisms.reactions import reaction
@@ -24,7 +24,7 @@ from symbody.system.names import identifier
 from symbody.system.system import System
 from symbody.verbs.assemble import has_loops
 from symbody.verbs.closed_problem import closed_problem
-from symbody.verbs.dynamics import problem_of
+from symbody.verbs.problem import problem_of
 
 
 def reactions(

@@ -1,0 +1,1 @@
+"""Frequency and time responses, controllability, placement of poles, discrete time."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from symbody.analyse.linear.state_space import StateSpace, as_state_space
+from symbody.analyse.linear.as_state_space import as_state_space
+from symbody.analyse.linear.state_space import StateSpace
 from symbody.errors import ModelError, word_argument
 
 TOLERANCE = 1e-9  # relative size below which a block of the staircase counts as zero

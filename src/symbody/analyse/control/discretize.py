@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from symbody.analyse.linear.state_space import StateSpace, as_state_space
+from symbody.analyse.linear.as_state_space import as_state_space
+from symbody.analyse.linear.state_space import StateSpace
 from symbody.errors import DefinitionError, ModelError, real_argument, word_argument, wrong_argument
 
 METHODS = ("zoh", "tustin")

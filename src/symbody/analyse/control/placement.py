@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from symbody.analyse.control.controllability import controllability, controllability_matrix
-from symbody.analyse.linear.state_space import StateSpace, as_state_space
+from symbody.analyse.linear.as_state_space import as_state_space
+from symbody.analyse.linear.state_space import StateSpace
 from symbody.errors import ModelError, ShapeError
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from symbody.analyse.control.discretize import hold, ramp
-from symbody.analyse.linear.state_space import StateSpace, as_state_space
+from symbody.analyse.linear.as_state_space import as_state_space
+from symbody.analyse.linear.state_space import StateSpace
 from symbody.errors import DefinitionError, ShapeError, word_argument
 from symbody.trajectory.trajectory import Trajectory
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from symbody.analyse.control.controllability import TOLERANCE, minimal
-from symbody.analyse.linear.state_space import StateSpace, as_state_space, indices
+from symbody.analyse.linear.as_state_space import as_state_space
+from symbody.analyse.linear.state_space import StateSpace, indices
 from symbody.errors import DefinitionError
 
 

@@ -25,7 +25,7 @@ from symbody.system.names import identifier
 from symbody.system.system import System, node_array
 from symbody.verbs.assemble import has_loops
 from symbody.verbs.closed_problem import ClosedProblem, closed_problem
-from symbody.verbs.dynamics import Problem, problem_of
+from symbody.verbs.problem import Problem, problem_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from symbody.formalisms.frames import frame
 from symbody.formalisms.kinematics import frame_motions
 from symbody.formalisms.tree import Tree
 from symbody.model.record.coordinates import coordinate_labels, velocity_labels
-from symbody.verbs.dynamics import Problem
+from symbody.verbs.problem import Problem
 
 MOTIONS = {"p": "position", "v": "velocity", "a": "acceleration", "omega": "omega", "alpha": "alpha"}
 ORDERS = {"p": 0, "v": 1, "omega": 1, "a": 2, "alpha": 2}

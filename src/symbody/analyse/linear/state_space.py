@@ -135,28 +135,3 @@ def indices(wanted: Any, names: Sequence[str], what: str) -> list[int]:
         else:
             raise NameLookupError(f"{what} {item} was asked for; there are {len(names)}, numbered from 0.")
     return out
-
-
-def as_state_space(model: Any) -> StateSpace:
-    """A StateSpace from one, from a Linear, a System with states, python-control's StateSpace, or (A, B, C, D)."""
-    from symbody.system.system import System
-
-    if isinstance(model, StateSpace):
-        return model
-    if hasattr(model, "state_space"):
-        made: StateSpace = model.state_space
-        return made
-    if isinstance(model, System):
-        from symbody.analyse.linear.linear_system import linear_system
-
-        return linear_system(model)
-    if type(model).__module__.startswith("control."):
-        from symbody.interop.control_bridge import from_control
-
-        return StateSpace(**from_control(model))
-    if isinstance(model, (tuple, list)) and len(model) == 4:
-        return StateSpace(*model)
-    raise DefinitionError(
-        f"{type(model).__name__} is no linear model; expected a Linear, a StateSpace, a System with states, or "
-        "(A, B, C, D)."
-    )

@@ -1,0 +1,1 @@
+"""Motion that is asked for: inverse kinematics, paths, sensitivities."""

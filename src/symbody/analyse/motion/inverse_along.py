@@ -15,7 +15,7 @@ from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import check_given
-from symbody.simulation.mechanism_flow import labels_of, units_of
+from symbody.simulation.labels import labels_of, units_of
 from symbody.simulation.quantities import Quantities, recorded
 from symbody.system.names import identifier
 from symbody.system.system import System

@@ -18,7 +18,7 @@ from symbody.library.motions import PEAKS, Motion, bang_bang, cubic, quintic, sp
 from symbody.model.record.coordinates import velocity_labels
 from symbody.model.record.joint_limits import joint_limits
 from symbody.model.record.mechanism import Mechanism
-from symbody.simulation.mechanism_flow import labels_of, units_of
+from symbody.simulation.labels import labels_of, units_of
 from symbody.trajectory.trajectory import Trajectory
 
 LAWS = ("bang_bang", "trapezoid", "cubic", "quintic")

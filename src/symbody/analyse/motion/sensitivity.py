@@ -248,7 +248,7 @@ def sensitivity(
     The partition does not change on the way.
     """
     from symbody.derived.partitions import wanted_at
-    from symbody.simulation.formulation import Augmented
+    from symbody.simulation.augmented import Augmented
     from symbody.simulation.mechanism_flow import mechanism_flow
     from symbody.simulation.simulate import simulate
 

@@ -1,0 +1,1 @@
+"""Where nothing changes: equilibria and trims."""

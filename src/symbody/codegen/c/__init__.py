@@ -1,0 +1,1 @@
+"""C text and the system's compiler."""

@@ -1,0 +1,1 @@
+"""What a Kernel is: its arguments, threads, tiers and cache."""

@@ -1,0 +1,1 @@
+"""LLVM text and its compilation in a process of its own."""

@@ -1,0 +1,1 @@
+"""Positions and velocities that satisfy the loops: assembly, closure by blocks, projection."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from symbody.expr.functions import as_nodes
+from symbody.expr.call import as_nodes
 from symbody.expr.node import AT, BOUND, Node, SolveInfo
 from symbody.expr.walk import rebuild, solve_node, topological
 from symbody.loops.closing.unknowns import Unknowns

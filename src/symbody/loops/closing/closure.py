@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
-from symbody.expr.functions import as_nodes
+from symbody.expr.call import as_nodes
 from symbody.expr.implicit import Condition
 from symbody.expr.node import Check, Node, Pivots
 from symbody.expr.walk import at, free_symbols, quiet_collector, substitute
@@ -42,7 +42,8 @@ from symbody.loops.closing.soundness import (
 from symbody.loops.closing.unknowns import Unknowns, unknowns
 from symbody.loops.partition.partition import Partition
 from symbody.loops.partition.structure import Block, strong_order
-from symbody.loops.rows.constraints import Constraints, Row
+from symbody.loops.rows.constraints import Constraints
+from symbody.loops.rows.row import Row
 from symbody.model.record.coordinates import part_of
 from symbody.rewrite.presets import optimize
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array, difference, is_zero, matrix, reciprocal, sum_of_products
-from symbody.expr.functions import call
+from symbody.expr.call import call
 from symbody.expr.lu import lu
 from symbody.expr.magnitude import Magnitude
 from symbody.expr.node import CONST, Node

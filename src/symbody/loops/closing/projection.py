@@ -16,7 +16,8 @@ import numpy as np
 
 from symbody.errors import SymbodyError
 from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
-from symbody.expr.functions import as_nodes, sqrt
+from symbody.expr.call import as_nodes
+from symbody.expr.functions import sqrt
 from symbody.expr.implicit import Condition
 from symbody.expr.linear_algebra import ldlt, solve_ldlt
 from symbody.expr.node import Check, Node

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from symbody.expr.arrays import sum_of_products
-from symbody.expr.functions import as_nodes
+from symbody.expr.call import as_nodes
 from symbody.expr.implicit import Condition, check_block
 from symbody.expr.magnitude import Magnitude
 from symbody.expr.node import CONST, Check, Node

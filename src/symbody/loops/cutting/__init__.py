@@ -1,0 +1,1 @@
+"""Where loops are cut, and other places to cut them."""

@@ -1,0 +1,1 @@
+"""Equations of motion with loops: reduced to independent joints, or augmented by multipliers."""

@@ -17,8 +17,8 @@ import numpy as np
 
 from symbody.errors import ModelError, SymbodyError
 from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
+from symbody.expr.call import as_nodes, call
 from symbody.expr.evaluate import evaluate
-from symbody.expr.functions import as_nodes, call
 from symbody.expr.implicit import Condition
 from symbody.expr.linear_algebra import Symmetric, ldlt, lu, solve_ldlt, solve_lu
 from symbody.expr.magnitude import Magnitude

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from symbody.expr.arrays import Array, transpose, zeros
-from symbody.expr.functions import as_nodes
+from symbody.expr.call import as_nodes
 from symbody.expr.linear_algebra import solve_ldlt
 from symbody.expr.walk import substitute
 from symbody.loops.closing.closure import Closure

@@ -18,7 +18,7 @@ import numpy as np
 
 from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import Array, difference, is_zero, matmul, sum_of_products, transpose, zeros
-from symbody.expr.functions import as_nodes
+from symbody.expr.call import as_nodes
 from symbody.expr.walk import substitute
 from symbody.formalisms import vec3 as t3
 from symbody.formalisms.solve_accelerations import accelerations

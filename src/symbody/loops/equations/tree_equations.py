@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from symbody.expr.arrays import Array, zeros
-from symbody.expr.functions import as_nodes
+from symbody.expr.call import as_nodes
 from symbody.expr.walk import substitute
 from symbody.formalisms.efforts import generalized
 from symbody.formalisms.formulation import Choice, equations, prepared

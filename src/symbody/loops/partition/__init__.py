@@ -1,0 +1,1 @@
+"""Which joints and rows are independent, and where the choice is singular."""

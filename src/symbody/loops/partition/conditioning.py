@@ -14,7 +14,8 @@ import numpy as np
 
 from symbody.errors import SymbodyError
 from symbody.expr.arrays import sum_of_products, zeros
-from symbody.expr.functions import call, sqrt
+from symbody.expr.call import call
+from symbody.expr.functions import sqrt
 from symbody.expr.linear_algebra import ldlt
 from symbody.expr.node import Node, Pivots
 from symbody.expr.walk import free_symbols, quiet_collector

@@ -1,0 +1,1 @@
+"""The constraints that cuts and couplings make, as rows, and by numbers."""

@@ -1,0 +1,1 @@
+"""The native loops of a march as LLVM text."""

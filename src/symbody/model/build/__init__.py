@@ -1,0 +1,1 @@
+"""The builder of Mechanisms, and the forms in which pieces may be given."""

@@ -1,0 +1,1 @@
+"""The frozen Mechanism: its pieces, coordinates, motions, joints, validation."""

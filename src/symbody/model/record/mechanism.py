@@ -303,12 +303,11 @@ class Mechanism:
 
     def replace(self, **changes: Any) -> Mechanism:
         """The same Mechanism with some fields changed, validated again; what stays the same piece is not."""
-        from symbody.model.record.validate import validate
-
         for name in changes:
             if name not in self.__dataclass_fields__:
                 raise NameLookupError(f"a Mechanism has no field {name!r}. {nearest(name, self.__dataclass_fields__)}")
-        return validate(_replace(self, **changes), self)
+        valid: Mechanism = later("model.record.validate", "validate")(_replace(self, **changes), self)
+        return valid
 
     def with_loops(self, **closed: bool) -> Mechanism:
         """Switched cuts and couplings by name: True makes one permanent, False takes it away."""
@@ -329,9 +328,8 @@ class Mechanism:
     @staticmethod
     def builder(name: str, gravity: Sequence[Any] = (0, 0, -9.81), source: str = "") -> Builder:
         """A Builder: `Mechanism.builder("arm").body(...).joint(...).done()`."""
-        from symbody.model.build.builder import Builder
-
-        return Builder(name, gravity, source)
+        made: Builder = later("model.build.builder", "Builder")(name, gravity, source)
+        return made
 
     def __repr__(self) -> str:
         bodies = f"{len(self.bodies)} {'body' if len(self.bodies) == 1 else 'bodies'}"
@@ -340,9 +338,7 @@ class Mechanism:
         return f"Mechanism {self.name}: {sizes}"
 
     def _repr_markdown_(self) -> str:
-        from symbody.model.record.tree_text import tree_text
-
-        return f"```\n{tree_text(self)}\n```"
+        return f"```\n{later('model.record.tree_text', 'tree_text')(self)}\n```"
 
     def show(self, q: Any = None, parameters: Mapping[str, float] | None = None) -> Any:
         """A matplotlib figure at q, in its plane if the mechanism is planar. Without q: zero, with the loops closed."""

@@ -1,0 +1,1 @@
+"""The certificate of a Mechanism: every program against the reference."""

@@ -102,3 +102,15 @@ def worst(errors: np.ndarray) -> float:
 def output_of(result: Any, name: str) -> np.ndarray:
     """One output of what a Kernel gave: an array, or a named tuple where there are several."""
     return np.asarray(getattr(result, name, result))
+
+
+def indefiniteness(m: np.ndarray) -> float:
+    """Share of the states at which M has no Cholesky factor: it is singular, indefinite or not a number there."""
+
+    def definite(one: np.ndarray) -> bool:
+        try:
+            return bool(np.all(np.isfinite(np.linalg.cholesky(one))))
+        except np.linalg.LinAlgError:
+            return False
+
+    return float(np.mean([not definite(one) for one in m])) if m.size else 0.0

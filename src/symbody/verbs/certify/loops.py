@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from symbody.derived.derived import derived_of
-from symbody.derived.partitions import Chosen
 from symbody.errors import SymbodyError
 from symbody.loops.equations.inverse import actuated_velocities
 from symbody.loops.rows.numeric import Numeric
@@ -22,12 +21,12 @@ from symbody.reference.dynamics import Motion
 from symbody.reference.frames import seen
 from symbody.system.names import identifier
 from symbody.system.system import System
-from symbody.verbs.certify.certificate import Check, backward, output_of, worst
+from symbody.verbs.certify.certificate import Check, backward, indefiniteness, output_of, worst
 from symbody.verbs.certify.closed_states import ClosedStates
 from symbody.verbs.certify.derivatives import STEP, closed_derivatives
 from symbody.verbs.certify.projection import projection_checks
+from symbody.verbs.certify.states import states_after
 from symbody.verbs.certify.tree import AGREE, energy_error, frames_error, frames_of, reaction_error
-from symbody.verbs.certify.verify import indefiniteness, states_after
 from symbody.verbs.closed_dynamics import closure, projection
 from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
 from symbody.verbs.energy import energy
@@ -40,31 +39,10 @@ GUESS = 1e-2  # by which the guess of dependent coordinates is moved
 RETURNED = 1e-7  # relative, where an iteration came back: it leaves 1e-12, which the condition magnifies twice
 FEW_FRAMES = 40  # frames whose closed motion is compared
 
-__all__ = ["ClosedStates", "accelerations_error", "closed_checks", "multiplier_checks", "reaction_checks"]
+__all__ = ["ClosedStates", "accelerations_error", "loop_checks", "multiplier_checks", "reaction_checks"]
 
 
-def closed_checks(
-    mechanism: Mechanism,
-    states: int,
-    seed: int,
-    refused: list[str],
-    values: Mapping[str, float] | None = None,
-    partition: Chosen = "auto",
-    at: Any = None,
-) -> tuple[list[Check], System, Chosen]:
-    """Checks of the closed mechanism, the smallest program for its forward dynamics, and the partition of it."""
-    pieces: tuple[Any, ...] = (*mechanism.cuts, *mechanism.couplings)
-    if any(piece.switched for piece in pieces):
-        from symbody.verbs.certify.switched import switched_checks
-
-        smallest = forward_dynamics(mechanism, partition=partition)
-        return list(switched_checks(mechanism, smallest, states, seed, refused, values, at)), smallest, partition
-    point = ClosedStates(mechanism, states, seed, values, partition, at)
-    smallest = forward_dynamics(mechanism, partition=point.wanted)
-    return list(_checks(mechanism, point, smallest, refused)), smallest, point.wanted
-
-
-def _checks(mechanism: Mechanism, point: ClosedStates, smallest: System, refused: list[str]) -> Iterator[Check]:
+def loop_checks(mechanism: Mechanism, point: ClosedStates, smallest: System, refused: list[str]) -> Iterator[Check]:
     said = " ".join(f"{smallest.origins.get('partition', '')} {point.partition.explanation}".split())
     yield from _freedom(point, said, refused)
     if not len(point.q):

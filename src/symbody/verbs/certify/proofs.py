@@ -26,7 +26,8 @@ from symbody.proof.relations import relations_of
 from symbody.proof.rounding import deviation
 from symbody.system.system import System
 from symbody.verbs.certify.certificate import Check
-from symbody.verbs.dynamics import FORMALISMS, SOURCES, forward_dynamics, inverse_dynamics, semi_explicit
+from symbody.verbs.dynamics import FORMALISMS, forward_dynamics, inverse_dynamics, semi_explicit
+from symbody.verbs.problem import SOURCES
 
 VERBS = {"inverse": inverse_dynamics, "semi_explicit": semi_explicit, "forward": forward_dynamics}
 WORDS = {"inverse": "inverse dynamics", "semi_explicit": "M and c", "forward": "forward dynamics"}

@@ -14,8 +14,8 @@ from symbody.library.force_elements import FORCE_ELEMENTS
 from symbody.model.record.mechanism import Mechanism
 from symbody.reference.bodies import Model, coordinates
 from symbody.reference.dynamics import Motion
+from symbody.system.names import identifier
 from symbody.system.system import System
-from symbody.verbs.assemble import identifier
 
 
 class States:
@@ -121,3 +121,8 @@ def random_positions(model: Model, count: int, rng: np.random.Generator) -> np.n
     for first in model.quaternions:
         q[:, first : first + 4] = rng.normal(size=(count, 4))
     return model.normalised(q)
+
+
+def states_after(point: States, system: System, result: Any, h: complex) -> dict[str, Any]:
+    """States of force elements a little later; result: what the System gave, with their derivatives."""
+    return {n: point.number(n, system.inputs[n].shape) + h * getattr(result, d) for n, d in system.states.items()}

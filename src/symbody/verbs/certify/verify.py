@@ -15,11 +15,12 @@ from symbody.model.record.parameter_values import given_numbers
 from symbody.reference.dynamics import Motion
 from symbody.system.save import fingerprint
 from symbody.system.system import System
-from symbody.verbs.certify.certificate import Certificate, Check, backward, difference, output_of
+from symbody.verbs.certify.certificate import Certificate, Check, backward, difference, indefiniteness, output_of
+from symbody.verbs.certify.closed import closed_checks
 from symbody.verbs.certify.derivatives import STEP, tree_derivatives
 from symbody.verbs.certify.parameters import parameter_checks
 from symbody.verbs.certify.proofs import Made, closed_proof, proved_checks
-from symbody.verbs.certify.states import States
+from symbody.verbs.certify.states import States, states_after
 from symbody.verbs.certify.tree import AGREE, tree_checks
 from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
 from symbody.verbs.energy import energy
@@ -91,8 +92,6 @@ def verify(
     checks += tree_derivatives(mechanism, point, plain, refused)
     checks += proved_checks(mechanism, made, refused, seed)
     if closures and loops:
-        from symbody.verbs.certify.loops import closed_checks
-
         closed, smallest, used = closed_checks(mechanism, states, seed, refused, values, partition, at)
         checks += closed
         checks += closed_proof(mechanism, smallest, used, refused, seed)
@@ -182,18 +181,6 @@ def _times(m: np.ndarray, v: np.ndarray) -> np.ndarray:
     return product
 
 
-def indefiniteness(m: np.ndarray) -> float:
-    """Share of the states at which M has no Cholesky factor: it is singular, indefinite or not a number there."""
-
-    def definite(one: np.ndarray) -> bool:
-        try:
-            return bool(np.all(np.isfinite(np.linalg.cholesky(one))))
-        except np.linalg.LinAlgError:
-            return False
-
-    return float(np.mean([not definite(one) for one in m])) if m.size else 0.0
-
-
 def _power_balance(mechanism: Mechanism, point: States, dynamics: System) -> float:
     """|d/dt (T + V) + dissipated - power| relative to its terms, for the tree with its force elements.
 
@@ -209,8 +196,3 @@ def _power_balance(mechanism: Mechanism, point: States, dynamics: System) -> flo
     rate = np.imag(there.kinetic + there.potential) / STEP
     size = np.sum(np.abs(tau * point.qd), axis=-1) + np.abs(here.dissipated) + np.abs(here.power) + 1e-3
     return float(np.max(np.abs(rate + here.dissipated - here.power) / size, initial=0.0))
-
-
-def states_after(point: States, system: System, result: Any, h: complex) -> dict[str, Any]:
-    """States of force elements a little later; result: what the System gave, with their derivatives."""
-    return {n: point.number(n, system.inputs[n].shape) + h * getattr(result, d) for n, d in system.states.items()}

@@ -1,0 +1,1 @@
+"""The smallest program for a quantity: choices, search, budget, checks by numbers."""

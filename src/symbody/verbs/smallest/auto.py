@@ -18,7 +18,7 @@ from symbody.lower.optimize import optimize_system
 from symbody.model.record.mechanism import Mechanism
 from symbody.rewrite.cost import Cost, cost
 from symbody.system.system import System
-from symbody.verbs.dynamics import SOURCES, problem_of
+from symbody.verbs.problem import SOURCES, problem_of
 from symbody.verbs.smallest.budget import Progress, Tell, check_budget, is_kept
 from symbody.verbs.smallest.check_program import Comparison, digits_lost, first_exact, with_digits
 from symbody.verbs.smallest.quick import QuickSearch

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from symbody.errors import ModelError
+from symbody.expr.call import as_nodes
 from symbody.expr.evaluate import evaluate
-from symbody.expr.functions import as_nodes
 from symbody.expr.node import ADD, ALIAS, CONST, MUL, POW, SCALE, Node
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.formulation import Choice, equations
@@ -23,7 +23,7 @@ from symbody.formalisms.solve_accelerations import driven_velocities
 from symbody.formalisms.tree import Tree
 from symbody.model.record.mechanism import Mechanism
 from symbody.system.system import DIGITS_LOST, NOTE, System
-from symbody.verbs.dynamics import problem_of
+from symbody.verbs.problem import problem_of
 
 T = TypeVar("T")
 

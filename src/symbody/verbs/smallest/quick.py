@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from symbody.errors import SymbodyError
-from symbody.expr.functions import as_nodes
+from symbody.expr.call import as_nodes
 from symbody.expr.node import Node
 from symbody.expr.walk import quiet_collector
 from symbody.formalisms.formulation import Choice, equations, permitted, placed
@@ -22,7 +22,7 @@ from symbody.formalisms.units import slide_steps, unit_lengths
 from symbody.model.record.mechanism import Mechanism
 from symbody.rewrite.cost import cost
 from symbody.rewrite.presets import optimize
-from symbody.verbs.dynamics import Problem, problem_of
+from symbody.verbs.problem import Problem, problem_of
 
 Rank = tuple[int, ...]  # operations, calls of functions, setup: cheaper compares less
 

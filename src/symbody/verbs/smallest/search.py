@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from symbody.errors import SymbodyError
-from symbody.expr.functions import as_nodes
+from symbody.expr.call import as_nodes
 from symbody.formalisms.formulation import Choice, equations, permitted, placed
 from symbody.formalisms.poses import FRAMES
 from symbody.formalisms.regrouping import FIRST, LAMINA, SECOND, clear_targets
@@ -19,7 +19,7 @@ from symbody.formalisms.units import slide_steps, unit_lengths
 from symbody.model.record.mechanism import Mechanism
 from symbody.rewrite.cost import cost
 from symbody.rewrite.presets import optimize
-from symbody.verbs.dynamics import problem_of
+from symbody.verbs.problem import problem_of
 from symbody.verbs.smallest.budget import Progress, Tell
 
 Rank = tuple[int, ...]  # operations, calls of functions, setup: cheaper compares less

@@ -9,7 +9,7 @@ import sys
 from symbody.atomic_file import write_whole
 from symbody.formalisms.formulation import QUANTITIES
 from symbody.model.load import load
-from symbody.verbs.dynamics import problem_of
+from symbody.verbs.problem import problem_of
 from symbody.verbs.smallest.auto import smallest
 from symbody.verbs.smallest.tuned import TUNED, pattern
 
