@@ -60,7 +60,7 @@ def evaluate(nodes: Any, values: Mapping[Any, Any], exact: bool = False) -> Any:
 
 
 class Evaluation:
-    """Nodes put in order once, for many evaluations over floats and arrays: the same bits as `evaluate`, in less time."""
+    """Nodes put in order once, for many evaluations over floats and arrays: the bits of `evaluate`, in less time."""
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self.roots = list(nodes)
@@ -68,7 +68,7 @@ class Evaluation:
         # bodies of implicit blocks are evaluated where their unknowns are known, not in this order
         self.plain = not any(n.op is SOLVE for n in order)
         place = {n: i for i, n in enumerate(order)}
-        self._start = [as_float(n.data) if n.op is CONST else None for n in order]
+        self._start: list[Any] = [as_float(n.data) if n.op is CONST else None for n in order]
         self._symbols = [(i, n) for i, n in enumerate(order) if n.op is SYMBOL]
         self._steps = [
             (i, n, tuple(place[a] for a in n.args))
