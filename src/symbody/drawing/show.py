@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symbody.drawing.closed import closed_coordinates
 from symbody.drawing.planar import draw_planar, plane_of
@@ -12,10 +12,13 @@ from symbody.drawing.skeleton import skeleton
 from symbody.drawing.spatial import draw_spatial
 from symbody.model.record.mechanism import Mechanism
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 __all__ = ["body_poses", "show"]
 
 
-def show(mechanism: Mechanism, q: Any = None, parameters: Mapping[str, float] | None = None) -> Any:
+def show(mechanism: Mechanism, q: Any = None, parameters: Mapping[str, float] | None = None) -> Figure:
     """A matplotlib Figure: a planar mechanism in its plane, any other in space.
 
     q: (nq,), zero and unit quaternions if it is not given, and from there as little as closes the loops;

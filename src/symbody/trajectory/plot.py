@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from symbody.system.names import components
 from symbody.trajectory.columns import Column, batch_shape, columns, component
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # told apart by people with any colour vision (Okabe and Ito 2008), the yellow darkened to be seen on white
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#8c7a00")
@@ -38,7 +41,7 @@ class Panel:
 
 def plot(
     traj: Trajectory, names: str | Sequence[str] | None = None, width: float = 8.0, title: str | None = None
-) -> Any:
+) -> Figure:
     """A matplotlib Figure of quantities ("q"), components ("q.shoulder") or, by default, everything.
 
     width: inches; the height grows with the number of panels. Colours and line styles follow the components, the same

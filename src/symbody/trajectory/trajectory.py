@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as _replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from symbody.errors import NameLookupError, nearest
 from symbody.later import later
 from symbody.system.names import components, stems
 from symbody.trajectory.outcome import Outcome
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -115,9 +118,10 @@ class Trajectory:
         read: Trajectory = later("trajectory.files", "load_trajectory")(path)
         return read
 
-    def plot(self, names: str | Sequence[str] | None = None, **options: Any) -> Any:
+    def plot(self, names: str | Sequence[str] | None = None, **options: Any) -> Figure:
         """A matplotlib Figure of some quantities ("q", "qd.elbow") or of all."""
-        return later("trajectory.plot", "plot")(self, names, **options)
+        figure: Figure = later("trajectory.plot", "plot")(self, names, **options)
+        return figure
 
     def to_pandas(self) -> Any:
         """A DataFrame over time, one column for each component."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -39,6 +39,20 @@ OPEN = 1e-9  # rad, m: residuals and changes below it need no note
 SMALL = 1e-8  # relative: below it efforts and accelerations count as zero in notes
 
 
+@overload
+def linearize(
+    mech: Mechanism, q0: Any = None, qd0: Any = None, qdd0: Any = None, inputs: Mapping[str, Any] | None = None,
+    outputs: Any = None, parameters: Mapping[str, Any] | None = None, *, states: Mapping[str, Any] | None = None,
+    vary: Sequence[str] = (), driven: str = "held", loops: Any = "closed", independent: Sequence[str] | None = None,
+    symbolic: Literal[False] = False,
+) -> Linear: ...  # fmt: skip
+@overload
+def linearize(
+    mech: Mechanism, q0: Any = None, qd0: Any = None, qdd0: Any = None, inputs: Mapping[str, Any] | None = None,
+    outputs: Any = None, parameters: Mapping[str, Any] | None = None, *, states: Mapping[str, Any] | None = None,
+    vary: Sequence[str] = (), driven: str = "held", loops: Any = "closed", independent: Sequence[str] | None = None,
+    symbolic: Literal[True],
+) -> System: ...  # fmt: skip
 def linearize(
     mech: Mechanism,
     q0: Any = None,
@@ -54,7 +68,7 @@ def linearize(
     loops: Any = "closed",
     independent: Sequence[str] | None = None,
     symbolic: bool = False,
-) -> Any:
+) -> Linear | System:
     """The Linear model K dq + B dqd + M dqdd + U du = 0 about an operating point; with `symbolic` a System of it.
 
     q0, qd0      (nq,), (nv,), or {joint: numbers}; zero (and unit quaternions) where nothing is given; driven joints

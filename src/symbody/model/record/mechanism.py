@@ -24,6 +24,8 @@ from symbody.model.record.coordinates import Slot, layout
 from symbody.model.record.frozen import freeze
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from symbody.model.build.builder import Builder
 
 WORLD = "world"
@@ -340,9 +342,10 @@ class Mechanism:
     def _repr_markdown_(self) -> str:
         return f"```\n{later('model.record.tree_text', 'tree_text')(self)}\n```"
 
-    def show(self, q: Any = None, parameters: Mapping[str, float] | None = None) -> Any:
+    def show(self, q: Any = None, parameters: Mapping[str, float] | None = None) -> Figure:
         """A matplotlib figure at q, in its plane if the mechanism is planar. Without q: zero, with the loops closed."""
-        return later("drawing.show", "show")(self, q, parameters)
+        figure: Figure = later("drawing.show", "show")(self, q, parameters)
+        return figure
 
     @property
     def elastic_coordinates(self) -> tuple[int, ...]:
