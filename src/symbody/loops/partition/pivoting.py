@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import qr
 
 
 def numeric_choice(J: np.ndarray) -> list[int]:
@@ -14,6 +13,8 @@ def numeric_choice(J: np.ndarray) -> list[int]:
     QR with column pivoting of each sample proposes m columns; the set with the largest smallest singular value over all
     samples wins.
     """
+    from scipy.linalg import qr
+
     m = J.shape[1]
     best, chosen = -1.0, list(range(m))
     for sample in J:

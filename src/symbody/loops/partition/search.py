@@ -13,8 +13,6 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from symbody.expr.arrays import is_zero
 from symbody.expr.lu import lu_count
@@ -123,6 +121,9 @@ def _best(p: Problem, good: list[Choice]) -> Choice:
 
 def parts(p: Problem) -> Iterator[tuple[list[int], list[int]]]:
     """(rows, candidate columns) of parts that share no column; rows are places in p.rows."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import connected_components
+
     if not len(p.rows):
         return
     e = p.pattern[:, p.candidates]

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
 
 from symbody.errors import ShapeError
 
@@ -34,6 +32,9 @@ class Block:
 
 def match(pattern: np.ndarray) -> np.ndarray:
     """For each row of an (m, n) bool pattern the column matched with it, -1 where there is none; most are matched."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
     pattern = np.asarray(pattern, dtype=bool)
     if not pattern.size:
         return np.full(pattern.shape[0], -1)
@@ -81,6 +82,9 @@ def strong_order(needs: np.ndarray) -> tuple[tuple[int, ...], ...]:
 
     Members of a component ascend.
     """
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import connected_components
+
     if not len(needs):
         return ()
     count, label = connected_components(csr_matrix(needs), directed=True, connection="strong")

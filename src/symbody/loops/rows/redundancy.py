@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import qr
 
 if TYPE_CHECKING:
     pass
@@ -65,6 +64,8 @@ def independent_set(J: np.ndarray, rank: int) -> list[int]:
     QR with pivoting of each sample proposes rows to keep; the set with the best smallest singular value over all
     samples wins. Among equals later rows are left out.
     """
+    from scipy.linalg import qr
+
     m = J.shape[1]
     best, kept = -1.0, list(range(rank))
     tried: set[tuple[int, ...]] = set()

@@ -192,6 +192,11 @@ def _forces(mechanism: Mechanism, point: States, motion: Motion, refused: list[s
     if loads.foreign:
         names = ", ".join(sorted(set(loads.foreign)))
         refused.append(f"not transcribed, taken as the user gives them: laws of {names}")
+    owned = {*(f"{n}_dot" for n in loads.rates), *loads.events}
+    missing = sorted(owned - set(outputs))
+    if missing:
+        refused.append(f"force elements own {', '.join(missing)} by the reference, and the equations do not have them")
+    yield Check("states and events of force elements are those of the reference", float(len(missing)), 0.0)
     if not outputs:
         return
     inputs: dict[str, Any] = {"q": tree.q, "qd": tree.qd, **made.inputs, **made.states, **made.modes}
