@@ -9,6 +9,7 @@ from simulation_models import ball, chain, oscillator
 from symbody import atomic_file
 from symbody.errors import DefinitionError, FormatError, NameLookupError
 from symbody.expr.graph import symbols
+from symbody.model.load import load
 from symbody.simulation.events import When
 from symbody.simulation.simulate import resume, simulate
 from symbody.system.system import System
@@ -126,3 +127,16 @@ def test_resume_from_a_trajectory_leaves_it_as_it_is():
         resume(half, -1.0)
     with pytest.raises(DefinitionError, match="simulate"):
         resume(half.replace(session=None), 1.0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"inputs": {"tau": lambda t, q, qd: -0.3 * qd}, "step": 0.01, "period": 0}, {"step": 0.01, "samples": 7}, {}],
+    ids=["period 0", "few samples", "adaptive"],
+)
+def test_checkpoints_of_unusual_settings_are_accepted(tmp_path, options):
+    """What the checks of a file refuse must be nothing that a run can have."""
+    mech, path = load("pendulum2"), tmp_path / "run.npz"
+    first = simulate(mech, 0.4, q0=[1.0, 0.2], checkpoint=path, **options)
+    again = {"inputs": options["inputs"]} if "inputs" in options else {}
+    assert np.array_equal(resume(path, 0.4, **again).q, resume(first, 0.4).q)

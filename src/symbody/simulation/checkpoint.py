@@ -20,7 +20,7 @@ from symbody.simulation.feed import Feed
 from symbody.simulation.flow import Flow
 from symbody.simulation.inputs import Constant, Control, Feedback, OfTime, Source, Table, function_source
 from symbody.simulation.lookout import Lookout
-from symbody.simulation.sampling import Sampling
+from symbody.simulation.sampling import MOST, Sampling
 from symbody.simulation.session import Anchor, Segment, Session, Settings
 from symbody.simulation.session_driver import finish
 from symbody.system.save import from_record, record
@@ -195,17 +195,17 @@ def load_checkpoint(path: str | Path, inputs: Any = None) -> Session:
 def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """ValueError where numbers of a run are not ones that a run can have: files are not only damaged but also made."""
     settings = meta["settings"]
-    for name, lowest in (("step", 0.0), ("period", 0.0), ("rtol", 0.0), ("atol", -1.0)):
+    for name, positive in (("step", True), ("rtol", True), ("period", False), ("atol", False)):
         value = settings[name]
-        if value is not None and not (_is_number(value) and value > lowest):
+        if value is not None and not (_is_number(value) and (value > 0 if positive else value >= 0)):
             raise ValueError(f"{name} is {value!r}")
     for name in ("max_steps", "threads"):
         value = settings[name]
         if not (name == "threads" and value is None) and (value.__class__ is not int or value < 1):
             raise ValueError(f"{name} is {value!r}")
-    t, x, now = arrays["t"], arrays["x"], meta["t"]
-    if t.ndim != 1 or x.ndim not in (2, 3) or x.shape[-2] != len(t) or arrays["x_now"].shape != _without(x.shape, -2):
-        raise ValueError(f"samples of shapes {t.shape} and {x.shape}, a state of shape {arrays['x_now'].shape}")
+    t, now = arrays["t"], meta["t"]
+    if t.ndim != 1:
+        raise ValueError(f"instants of shape {t.shape}")
     start, end = settings["start"], meta["end"]
     if not all(_is_number(v) for v in (start, end, now)) or not (np.isfinite(t).all() and (np.diff(t) >= 0).all()):
         raise ValueError("instants that do not ascend")
@@ -221,17 +221,19 @@ def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
     if not all(isinstance(note, str) for note in meta["notes"]):
         raise ValueError("notes that are no texts")
     # what is recorded up to the anchor is what the sampling asks for
-    due = Sampling(meta["spacing"], arrays.get("instants")).times(start, at, settings["step"])
-    if abs(len(due) - samples) > 1 + len(meta["happened"]):
+    spacing = meta["spacing"]
+    if spacing is not None and not (_is_number(spacing) and spacing > 0):
+        raise ValueError(f"samples {spacing!r} s apart")
+    distance = settings["step"] if spacing is None else spacing
+    if "instants" not in arrays and (distance is None or (at - start) / distance > MOST):
+        raise ValueError(f"samples {distance!r} s apart over {at - start:g} s")
+    due = Sampling(spacing, arrays.get("instants")).times(start, at, settings["step"])
+    if abs(len(due) - samples) > 1 + 2 * len(meta["happened"]):  # events may be recorded before and after their jump
         raise ValueError(f"{samples} samples up to {at:g} s, where the sampling asks for {len(due)}")
 
 
 def _is_number(value: Any) -> bool:
     return value.__class__ in (int, float) and math.isfinite(value)
-
-
-def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return shape[:axis] + shape[axis + 1 :] if axis != -1 else shape[:-1]
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:

@@ -36,7 +36,7 @@ _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0
 def directory() -> Path | None:
     """The cache directory, made on first use; None (with one warning) where it would not be safe or cannot be made."""
     given = os.environ.get("SYMBODY_CACHE")
-    return _checked(Path(given) if given else _user_cache() / "symbody")
+    return _checked((Path(given) if given else _user_cache() / "symbody").absolute())
 
 
 @functools.cache
