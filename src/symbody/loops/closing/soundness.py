@@ -98,7 +98,8 @@ def closed_rows(found: Constraints, blocks: Sequence[Block]) -> list[Condition]:
     """|h| <= OPEN for each row of blocks that are iterated together, a rod's by its length.
 
     Not for one block of up to CLOSED rows: there h = -J step to within 1e-16 / VANISHING of itself, since the
-    determinant is checked, and the iteration ends where the step is small.
+    determinant is checked, and the iteration ends where the step is small. Small is 1e-12 (1 + |q|): coordinates of
+    many turns leave more, a four-bar 2e-10 m after 1e2 turns and 2e-8 m after 1e4; runs watch all rows besides.
     """
     if len(blocks) == 1 and blocks[0].size <= CLOSED:
         return []
