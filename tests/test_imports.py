@@ -25,6 +25,7 @@ LAYERS = (
     ("rewrite", "spatial", "system", "library"),
     ("model",),
     ("formalisms", "bondgraph", "reference"),
+    ("assembly",),
     ("loops", "proof"),
     ("lower",),
     ("codegen", "interop"),

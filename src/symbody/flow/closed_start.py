@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from symbody.assembly.assembly import assemble_keeping
+from symbody.assembly.constraints import Constraints
+from symbody.assembly.numeric import Numeric
 from symbody.derived.derived import derived_of
 from symbody.errors import ModelError
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
 from symbody.flow.flow import Flow
 from symbody.formalisms.prescribed import prescribed
-from symbody.loops.closing.assembly import assemble_keeping
 from symbody.loops.partition.singular import say_singular
-from symbody.loops.rows.constraints import Constraints
-from symbody.loops.rows.numeric import Numeric
 from symbody.model.record.coordinates import has_coordinates
 from symbody.model.record.mechanism import Mechanism
 from symbody.system.names import components

@@ -368,8 +368,8 @@ def _for_branch(mech: Mechanism, formalism: str | None, partition: Any, settings
 
     Which constraints are redundant depends on the branch, and on the parameters.
     """
+    from symbody.assembly.conditioning import holding
     from symbody.derived.partitions import partition_at, wanted_at
-    from symbody.loops.partition.branches import holding
     from symbody.loops.partition.partition import Partition
 
     if any(c.switched for c in mech.cuts) or any(c.switched for c in mech.couplings):
@@ -437,11 +437,10 @@ def _watch(
 
 def _lookout(mech: Mechanism, partition: Any, flow: Flow, settings: Settings, feed: Feed) -> Lookout:
     """What is looked at after every step of a mechanism with closed loops."""
-    from symbody.loops.closing.assembly import length_scale
-    from symbody.loops.rows.numeric import Numeric
+    from symbody.assembly.numeric import Numeric
 
     plain = {n: float(v) for n, v in settings.parameters.items() if np.ndim(v) == 0}
-    length = length_scale(Numeric(derived_of(mech).constraints(), plain, settings.start))
+    length = Numeric(derived_of(mech).constraints(), plain, settings.start).length()
     loosely = isinstance(partition, Augmented) and not partition.projects
     return Lookout(flow, settings.parameters, bounds_of(flow.units["watch"], length, loosely), feed.at)
 

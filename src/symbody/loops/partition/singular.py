@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from symbody.assembly.conditioning import SINGULAR, UNRESOLVED, Conditioning
+from symbody.assembly.constraints import Constraints
+from symbody.assembly.redundancy import redundant_rows
 from symbody.loops.partition.branches import branch_of
-from symbody.loops.partition.conditioning import SINGULAR, UNRESOLVED, Conditioning
-from symbody.loops.rows.constraints import Constraints
-from symbody.loops.rows.redundancy import redundant_rows
 
 
 def say_singular(

@@ -1,0 +1,51 @@
+"""Laws of driven joints as functions of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from symbody.expr.evaluate import Evaluation
+from symbody.formalisms.prescribed import prescribed
+from symbody.model.record.coordinates import Slot
+from symbody.model.record.mechanism import Joint, Mechanism
+
+PLACE = "_driven_laws"  # in the dictionary of a Mechanism
+
+
+class DrivenLaw:
+    """Coordinates and velocities of one driven joint. q, qd: their places."""
+
+    def __init__(self, slot: Slot, joint: Joint) -> None:
+        motion = prescribed(joint)
+        self.owner, self.q = slot.owner, slot.q
+        self._coordinates, self._velocities = Evaluation(motion.q), Evaluation(motion.qd)
+
+    def coordinates(self, parameters: Mapping[str, Any], time: float) -> list[float] | None:
+        """(nq,) at `time`; None where a parameter has no value."""
+        return _values(self._coordinates, parameters, time)
+
+    def velocities(self, parameters: Mapping[str, Any], time: float) -> list[float] | None:
+        """(nv,) at `time`; None where a parameter has no value."""
+        return _values(self._velocities, parameters, time)
+
+
+def driven_laws(mechanism: Mechanism) -> tuple[DrivenLaw, ...]:
+    """Of all driven joints, made once."""
+    kept = mechanism.__dict__.get(PLACE)
+    if kept is None or kept[0] is not mechanism:
+        slots = [s for s in mechanism.slots if s.joint is not None and s.mode == "driven"]
+        made = tuple(DrivenLaw(s, s.joint) for s in slots if s.joint is not None)
+        kept = mechanism.__dict__[PLACE] = (mechanism, made)
+    laws: tuple[DrivenLaw, ...] = kept[1]
+    return laws
+
+
+def _values(evaluation: Evaluation, parameters: Mapping[str, Any], time: float) -> list[float] | None:
+    given = [time if s.data.role == "time" else parameters.get(s.data.name, s.data.default) for s in evaluation.symbols]
+    if any(v is None for v in given):
+        return None
+    with np.errstate(all="ignore"):
+        return [float(x) for x in evaluation.function(given)]
