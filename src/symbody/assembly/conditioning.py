@@ -238,6 +238,13 @@ def _mean(a: np.ndarray, axis: int) -> float:
     return float(np.sqrt((a**2).sum(axis=axis).mean())) if a.size else 0.0
 
 
+def is_regular(
+    found: Constraints, q: np.ndarray, parameters: Mapping[str, float] | None = None, t: float = 0.0
+) -> bool:
+    """Whether all constraints are surely independent at the closed position q (nq,); the branch tells of the others."""
+    return Conditioning(found, len(found.rows), parameters).of_position(q, t) > UNRESOLVED
+
+
 def holding(
     found: Constraints,
     rows: Sequence[int],

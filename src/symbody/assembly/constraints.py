@@ -11,6 +11,7 @@ from symbody.expr.arrays import Array, zeros
 from symbody.formalisms import vec3 as t3
 from symbody.formalisms.tree import Tree
 from symbody.formalisms.vec3 import Vec
+from symbody.memory import memory_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +109,11 @@ class Constraints:
         return tuple(dict.fromkeys(r.loop for r in self.rows))
 
     def select(self, rows: Any) -> Constraints:
-        """Some of the rows."""
-        return replace(self, rows=tuple(self.rows[i] for i in rows))
+        """Some of the rows; asked again, the same record, whose functions are made once."""
+        chosen = tuple(int(i) for i in rows)
+        if chosen == tuple(range(len(self.rows))):
+            return self
+        return memory_of(self).get("selected", chosen, lambda: replace(self, rows=tuple(self.rows[i] for i in chosen)))
 
 
 def _vector(values: Any) -> Array:

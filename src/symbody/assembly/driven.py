@@ -9,10 +9,9 @@ import numpy as np
 
 from symbody.expr.evaluate import Evaluation
 from symbody.formalisms.prescribed import prescribed
+from symbody.memory import memory_of
 from symbody.model.record.coordinates import Slot
 from symbody.model.record.mechanism import Joint, Mechanism
-
-PLACE = "_driven_laws"  # in the dictionary of a Mechanism
 
 
 class DrivenLaw:
@@ -34,13 +33,11 @@ class DrivenLaw:
 
 def driven_laws(mechanism: Mechanism) -> tuple[DrivenLaw, ...]:
     """Of all driven joints, made once."""
-    kept = mechanism.__dict__.get(PLACE)
-    if kept is None or kept[0] is not mechanism:
-        slots = [s for s in mechanism.slots if s.joint is not None and s.mode == "driven"]
-        made = tuple(DrivenLaw(s, s.joint) for s in slots if s.joint is not None)
-        kept = mechanism.__dict__[PLACE] = (mechanism, made)
-    laws: tuple[DrivenLaw, ...] = kept[1]
-    return laws
+
+    def make() -> tuple[DrivenLaw, ...]:
+        return tuple(DrivenLaw(s, s.joint) for s in mechanism.slots if s.joint is not None and s.mode == "driven")
+
+    return memory_of(mechanism).get("driven_laws", (), make)
 
 
 def _values(evaluation: Evaluation, parameters: Mapping[str, Any], time: float) -> list[float] | None:

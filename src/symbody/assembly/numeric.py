@@ -12,8 +12,7 @@ from symbody.errors import ModelError, Named
 from symbody.expr.evaluate import Evaluation
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
-
-PLACE = "_rows"  # of its Rows, in the dictionary of a Constraints
+from symbody.memory import memory_of
 
 
 class Entries:
@@ -103,10 +102,7 @@ class Rows:
 
 def rows_of(found: Constraints) -> Rows:
     """The one Rows of a Constraints, which never changes."""
-    kept: Rows | None = found.__dict__.get(PLACE)
-    if kept is None or kept._found is not found:
-        kept = found.__dict__[PLACE] = Rows(found)
-    return kept
+    return memory_of(found).get("rows", (), lambda: Rows(found))
 
 
 class Numeric:

@@ -83,6 +83,9 @@ class Evaluation:
         with np.errstate(all="ignore"):
             return self.function([_real(values[node]) for node in self.symbols])
 
+    def __reduce__(self) -> tuple[type[Evaluation], tuple[list[Node]]]:
+        return Evaluation, (self.roots,)
+
     def _solved(self, values: Sequence[Any]) -> list[Any]:
         return list(evaluate(self.roots, dict(zip(self.symbols, values, strict=True))))
 
@@ -115,7 +118,7 @@ def _compiled(order: Sequence[Node], roots: Sequence[Node]) -> Callable[[Sequenc
             known[f"f{i}"] = partial(_numeric, node)
             text = f"f{i}([{', '.join(args)}])"
         else:
-            known[f"f_{node.op}"] = row_of(node.op).arrays
+            known[f"f_{node.op}"] = np.abs if node.op == "abs" else row_of(node.op).arrays  # of real numbers
             text = f"f_{node.op}({', '.join(args)})"
         lines.append(f" v{i} = {text}")
     lines.append(f" return [{', '.join(f'v{place[r]}' for r in roots)}]")

@@ -14,7 +14,6 @@ import numpy as np
 
 from symbody.codegen.kernel.threads import check_threads
 from symbody.derived.derived import derived_of
-from symbody.derived.memory import memory_of
 from symbody.errors import (
     DefinitionError,
     ModelError,
@@ -44,6 +43,7 @@ from symbody.hybrid.energy_balance import Balance
 from symbody.hybrid.impacts import check_switches, closed_loops, make_ready
 from symbody.integrate.methods import METHODS, choose_method
 from symbody.integrate.samples import read_samples
+from symbody.memory import memory_of
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import check_given, massless
 from symbody.run.progress import progress_bar

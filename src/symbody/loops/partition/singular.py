@@ -23,7 +23,7 @@ def say_singular(
     """
     found = replace(found, rows=tuple(replace(row, switch=None) for row in found.rows))
     conditioning = Conditioning(found, len(found.rows), parameters)
-    if conditioning.of_position(q, t) > UNRESOLVED:
+    if conditioning.of_position(q, t) > UNRESOLVED:  # as `is_regular`
         return ""
     J = conditioning.jacobian(q, t)
     branch = branch_of(found, q, parameters, time=t, others=False)
