@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from symbody.run.session import Session
-
-Watch = Callable[[Session], None]
+Watch = Callable[[float], None]
 
 
 @contextmanager
 def progress_bar(title: str, start: float, end: float, shown: bool = True) -> Iterator[Watch | None]:
-    """A function to call with the Session after each stretch; None where nothing is to be shown."""
+    """A function to call with the time that was reached after each stretch; None where nothing is to be shown."""
     if not shown:
         yield None
         return
@@ -28,7 +26,7 @@ def progress_bar(title: str, start: float, end: float, shown: bool = True) -> It
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=end - start)
 
-        def watch(session: Session) -> None:
-            bar.update(task, completed=session.t - start)
+        def watch(t: float) -> None:
+            bar.update(task, completed=t - start)
 
         yield watch
