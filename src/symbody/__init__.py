@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from symbody.codegen.kernel.passport import Kernel
     from symbody.expr.define import define
     from symbody.expr.parse import parse
+    from symbody.flow.augmented import Augmented, Reduced
     from symbody.flow.events import When
     from symbody.loops.cutting.cutting import recut
     from symbody.lower.count import Counts
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from symbody.report.report import write_report
     from symbody.rewrite.mask import mask, unmask
     from symbody.rewrite.runner import Report
+    from symbody.run.settings import Sampling, Tolerance
     from symbody.run.simulate import resume, simulate
     from symbody.trajectory.trajectory import Trajectory
     from symbody.verbs.assembly import assemble
@@ -107,6 +109,10 @@ _LATER = {
     "simulate": "symbody.run.simulate",
     "resume": "symbody.run.simulate",
     "When": "symbody.flow.events",
+    "Augmented": "symbody.flow.augmented",
+    "Reduced": "symbody.flow.augmented",
+    "Sampling": "symbody.run.settings",
+    "Tolerance": "symbody.run.settings",
     "Trajectory": "symbody.trajectory.trajectory",
     "linearize": "symbody.analyse.linear.linearize",
     "equilibrium": "symbody.analyse.steady.equilibrium",
@@ -234,7 +240,8 @@ for _name, _verb in {
     setattr(System, _name, _verb)
 
 __all__ = [
-    "External", "Graph", "Mechanism", "Node", "SymbodyError", "System", "Trajectory", "When", "acos", "acosh",
+    "Augmented", "External", "Graph", "Mechanism", "Node", "Reduced", "Sampling", "SymbodyError", "System",
+    "Tolerance", "Trajectory", "When", "acos", "acosh",
     "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "closure", "cos",
     "cosh", "define", "driven_efforts", "energy", "equal", "equilibrium", "evaluate", "exp", "extend", "extern",
     "floor", "forward_dynamics", "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics",

@@ -6,7 +6,6 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy.special import ellipkinc
-from symbody.integrate.implicit import balance_of
 
 import symbody as sb
 from stretches import stretch
@@ -15,6 +14,7 @@ from symbody.flow.field import Field
 from symbody.flow.flow import Flow
 from symbody.flow.of_mechanism import mechanism_flow
 from symbody.flow.of_system import system_flow
+from symbody.integrate.implicit import balance_of
 from symbody.integrate.implicit_form import implicit_form
 from symbody.integrate.scipy import METHODS, SciPyStepper
 from symbody.integrate.sundials import CvodeStepper, IdaStepper
