@@ -17,8 +17,8 @@ from symbody.cli.files import PAGES, PICTURES, TABLES, check_target, save_figure
 from symbody.cli.options import AS_JSON, FORMALISM, LOOPS, OPTIONAL_MODEL, PARAMETER, PARTITION, Q0, QD0
 
 if TYPE_CHECKING:
+    from symbody.flow.events import When
     from symbody.model.record.mechanism import Mechanism
-    from symbody.simulation.events import When
     from symbody.trajectory.trajectory import Trajectory
 
 _COMPARED = re.compile(r"([^<>=]+)(<=|>=|==|<|>)([^<>=]+)")
@@ -138,7 +138,7 @@ def simulate(
         if duration is None:
             raise typer.BadParameter("say how long, such as --duration 2.", param_hint="--duration")
         from symbody.cli.assignments import input_values, parameter_values, partition_choice, state_values
-        from symbody.simulation.simulate import simulate as run
+        from symbody.run.simulate import simulate as run
 
         seconds, distance = _time(duration, "--duration"), _time(step, "--step")
         _check_tolerances(rtol, atol)
@@ -202,7 +202,7 @@ def _resumed(
 ) -> tuple[Mechanism | None, Trajectory]:  # fmt: skip
     """Go on from a checkpoint, which holds the equations and all choices of the first run."""
     from symbody.errors import ModelError
-    from symbody.simulation.simulate import resume
+    from symbody.run.simulate import resume
 
     extra = [option for option, value in given.items() if value is not None]
     if extra:
@@ -242,7 +242,7 @@ def _draw(traj: Trajectory, path: Path, names: list[str]) -> None:
 
 def stop_rules(texts: list[str] | tuple[str, ...]) -> list[When]:
     """Stop conditions: a comparison stops where it becomes true, another expression where it crosses zero."""
-    from symbody.simulation.events import When
+    from symbody.flow.events import When
 
     rules = []
     for text in dict.fromkeys(t.strip() for t in texts):
