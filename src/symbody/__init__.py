@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from symbody.verbs.partition import partition
     from symbody.verbs.reactions import reactions
     from symbody.verbs.split_bias import coriolis, gravity
+    from symbody.verbs.textbook.equations import equations
 
 __version__ = "0.1.0"
 
@@ -103,6 +104,7 @@ _LATER = {
     "driven_efforts": "symbody.verbs.driven_efforts",
     "regressor": "symbody.verbs.parameters",
     "base_parameters": "symbody.verbs.parameters",
+    "equations": "symbody.verbs.textbook.equations",
     "coriolis": "symbody.verbs.split_bias",
     "gravity": "symbody.verbs.split_bias",
     "center_of_mass": "symbody.verbs.centroidal",
@@ -243,7 +245,7 @@ __all__ = [
     "External", "Graph", "Mechanism", "Node", "SymbodyError", "System", "Trajectory", "When", "acos", "acosh",
     "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "center_of_mass",
     "centroidal_momentum", "closure", "coriolis", "cos", "cosh", "define", "driven_efforts", "energy", "equal",
-    "equilibrium", "evaluate", "exp", "extend", "extern", "floor", "forward_dynamics", "gravity", "hypot",
+    "equations", "equilibrium", "evaluate", "exp", "extend", "extern", "floor", "forward_dynamics", "gravity", "hypot",
     "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics", "linearize", "load", "log", "mask",
     "maximum", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor", "resume", "save", "select",
     "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve", "sqrt", "substitute", "symbol",

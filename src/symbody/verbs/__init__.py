@@ -18,5 +18,6 @@ __all__, __getattr__, __dir__ = door(
         "smallest.auto": "Smallest",
         "smallest.budget": "BUDGETS",
         "split_bias": "coriolis gravity",
+        "textbook.equations": "Equations equations",
     },
 )
