@@ -119,7 +119,7 @@ class Collector:
             return Product(terms[0].coefficient, _ordered(terms[0].monomial))
         common = _common(t.monomial for t in terms)
         first = terms[0].coefficient
-        scale: Number = abs(first) if all(_same(abs(t.coefficient), abs(first)) for t in terms) else 1
+        scale: Number = magnitude(first) if all(_same(magnitude(t.coefficient), magnitude(first)) for t in terms) else 1
         if first < 0:
             scale = -scale
         rest = [Term(number(_divided(t.coefficient, scale)), _without(t.monomial, common)) for t in terms]
@@ -207,7 +207,7 @@ def _length(value: Sum) -> int:
 
 
 def _product(a: Term, b: Term) -> Term | None:
-    if a.monomial != b.monomial or not _same(abs(a.coefficient), abs(b.coefficient)):
+    if a.monomial != b.monomial or not _same(magnitude(a.coefficient), magnitude(b.coefficient)):
         return None
     if any(len(t.waves) > 1 or any(e != 1 for _, e in t.waves) for t in (a, b)):
         return None
@@ -311,6 +311,11 @@ def _ratio(terms: list[Term], of: list[Term]) -> Number | None:
             return None
         ratio = r
     return ratio
+
+
+def magnitude(x: Number) -> Number:
+    """|x|, exact where x is."""
+    return -x if x < 0 else x
 
 
 def _divided(a: Number, b: Number) -> Number:

@@ -148,9 +148,9 @@ class Equations:
 
     def _rows(self, name: str, array: Array, latex: bool = False) -> list[tuple[str, Sum]]:
         """(left side, value) of the entries that are not zero; of M the upper triangle."""
-        out = []
+        out: list[tuple[str, Sum]] = []
         for index in np.ndindex(*array.shape):
-            value = array[index]
+            value: Any = array[index]
             if not value.products or (name == "M" and index[0] > index[1]):
                 continue
             left = _entry(name, index, latex)

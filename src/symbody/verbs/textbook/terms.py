@@ -116,7 +116,7 @@ def _wave_product(a: Wave | None, b: Wave | None) -> list[tuple[Number, Wave | N
     else:
         sign = 1 if a.kind == "sin" else -1  # sin a cos b: sin(a + b) + sin(a - b)
         pairs = [(half, "sin", more), (sign * half, "sin", less)]
-    out = []
+    out: list[tuple[Number, Wave | None]] = []
     for factor, kind, angle in pairs:
         turned, wave = wave_of(kind, angle)
         if turned:

@@ -11,7 +11,7 @@ from symbody.expr.graph import Graph
 from symbody.expr.latex import latex_name, to_latex
 from symbody.expr.node import SYMBOL, Node, Number
 from symbody.expr.text import to_text
-from symbody.verbs.textbook.collected import Group, Product, Sum
+from symbody.verbs.textbook.collected import Group, Product, Sum, magnitude
 from symbody.verbs.textbook.terms import Angle, Wave, wave_node
 
 DIGITS = 6  # significant, of numbers that are written
@@ -85,8 +85,9 @@ def write(value: Sum, script: Script = TEXT) -> str:
 
 def _product(product: Product, script: Script) -> str:
     """Without its sign."""
-    size = abs(product.coefficient)
-    above, below = [], []
+    size = magnitude(product.coefficient)
+    above: list[str] = []
+    below: list[str] = []
     top: Number = size.numerator if isinstance(size, Fraction) else size
     if isinstance(size, Fraction):
         below.append(script.number(size.denominator))
