@@ -75,7 +75,7 @@ def test_values_of_the_controller_are_reached_by_its_name(tmp_path):
 
 
 def test_parameters_of_another_unit_are_not_shared(tmp_path):
-    _, motion = rest(in_code(unit="g"), inputs=controller(in_file(tmp_path)))
+    _, motion = rest(in_code(unit=""), inputs=controller(in_file(tmp_path)))
     assert any("hold.m1" in note for note in motion.notes)
 
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
 
 from symbody.errors import ModelError, NameLookupError, ParseError, SymbodyError
+from symbody.model.record.origin import shown
 from symbody.model.record.units import KINDS, SHAPE, Powers, Unit, read_unit
 
 _NUMBER = re.compile(
@@ -29,6 +34,28 @@ def read_value(text: str, unit: str | None, what: str) -> float:
     return number * given.factor
 
 
+def numbers(value: Any, what: str, unit: str | None = None) -> np.ndarray:
+    """Numbers as a caller gives them, where each may be a text: 0.5, [0.5, "30*deg"], "30deg"; finite or not."""
+    try:
+        if isinstance(value, str):
+            if unit is None and not is_value(value):
+                raise ValueError("no number")
+            return np.array(read_value(value, unit, what))
+        if isinstance(value, (list, tuple)) and any(isinstance(x, str) for x in value):
+            return np.array([numbers(x, what, unit) for x in value], dtype=float)
+        return np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} is {shown(value)}; expected numbers, or texts such as '30*deg'.") from None
+
+
+def shared_unit(units: str | Sequence[str], places: Iterable[int]) -> str | None:
+    """The unit of some components, None where they differ or have none. units: one for all, or one for each."""
+    if isinstance(units, str):
+        return units or None
+    found = {units[k] for k in places if k < len(units)}
+    return next(iter(found)) or None if len(found) == 1 else None
+
+
 def is_value(text: str) -> bool:
     """Whether a text is a number with or without a unit, rather than an expression of variables."""
     found = _NUMBER.fullmatch(text)
@@ -38,12 +65,13 @@ def is_value(text: str) -> bool:
 def _split(text: str, unit: str | None, what: str) -> tuple[float, Unit | None]:
     """Number and unit; None for the unit where none was written."""
     found = _NUMBER.fullmatch(text)
-    if found is None or (found[2] and SHAPE.fullmatch(found[2]) is None):
+    word = found[2].removeprefix("*").lstrip() if found is not None else ""  # 30deg, 30 deg, 30*deg
+    if found is None or (word and SHAPE.fullmatch(word) is None):
         return _constant(text, unit, what), None
-    if not found[2]:
+    if not word:
         return float(found[1]), None
     try:
-        return float(found[1]), read_unit(found[2])
+        return float(found[1]), read_unit(word)
     except SymbodyError as error:
         raise type(error)(f"{what} is {text.strip()}: {error}") from None
 
