@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from symbody.run.simulate import resume, simulate
     from symbody.trajectory.trajectory import Trajectory
     from symbody.verbs.assembly import assemble
+    from symbody.verbs.centroidal import center_of_mass, centroidal_momentum
     from symbody.verbs.certify.verify import verify
     from symbody.verbs.closed_dynamics import closure
     from symbody.verbs.driven_efforts import driven_efforts
@@ -84,6 +85,8 @@ if TYPE_CHECKING:
     from symbody.verbs.parameters import base_parameters, regressor
     from symbody.verbs.partition import partition
     from symbody.verbs.reactions import reactions
+    from symbody.verbs.split_bias import coriolis, gravity
+    from symbody.verbs.textbook.equations import equations
 
 __version__ = "0.1.0"
 
@@ -101,6 +104,11 @@ _LATER = {
     "driven_efforts": "symbody.verbs.driven_efforts",
     "regressor": "symbody.verbs.parameters",
     "base_parameters": "symbody.verbs.parameters",
+    "equations": "symbody.verbs.textbook.equations",
+    "coriolis": "symbody.verbs.split_bias",
+    "gravity": "symbody.verbs.split_bias",
+    "center_of_mass": "symbody.verbs.centroidal",
+    "centroidal_momentum": "symbody.verbs.centroidal",
     "verify": "symbody.verbs.certify.verify",
     "closure": "symbody.verbs.closed_dynamics",
     "partition": "symbody.verbs.partition",
@@ -235,12 +243,11 @@ for _name, _verb in {
 
 __all__ = [
     "External", "Graph", "Mechanism", "Node", "SymbodyError", "System", "Trajectory", "When", "acos", "acosh",
-    "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "closure", "cos",
-    "cosh", "define", "driven_efforts", "energy", "equal", "equilibrium", "evaluate", "exp", "extend", "extern",
-    "floor", "forward_dynamics", "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics",
-    "linearize", "load", "log",
-    "mask", "maximum", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor", "resume", "save",
-    "select",
+    "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "center_of_mass",
+    "centroidal_momentum", "closure", "coriolis", "cos", "cosh", "define", "driven_efforts", "energy", "equal",
+    "equations", "equilibrium", "evaluate", "exp", "extend", "extern", "floor", "forward_dynamics", "gravity", "hypot",
+    "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics", "linearize", "load", "log", "mask",
+    "maximum", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor", "resume", "save", "select",
     "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve", "sqrt", "substitute", "symbol",
     "symbols", "table", "tan", "tanh", "trim", "unmask", "verify", "write_report",
 ]  # fmt: skip

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import typer
 
-from symbody.cli.values import is_value, read_value
 from symbody.errors import FormatError, ModelError, NameLookupError, nearest
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
+from symbody.model.record.typed_values import is_value, read_value
 
 HINT = "--partition"
 MAX_TABLE = 200 * 2**20  # bytes of a table of inputs

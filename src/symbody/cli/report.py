@@ -37,7 +37,7 @@ def report(
 ) -> None:
     """Write a report on a model as one HTML page that opens anywhere, without a network."""
     from symbody.cli.assignments import independent_increments, parameter_values, partition_choice, state_values
-    from symbody.cli.values import read_value
+    from symbody.model.record.typed_values import read_value
     from symbody.report.report import write_report
 
     if out is not None:

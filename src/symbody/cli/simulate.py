@@ -255,7 +255,7 @@ def stop_rules(texts: list[str] | tuple[str, ...]) -> list[When]:
 
 def _time(text: str | None, option: str) -> Any:
     """Seconds of 2, 500ms, 3min; None if nothing was given."""
-    from symbody.cli.values import read_value
+    from symbody.model.record.typed_values import read_value
 
     return None if text is None else read_value(text, "s", option)
 

@@ -280,6 +280,7 @@ def prepared(
 
     notes = _massless(mech, settings.parameters) if isinstance(mech, Mechanism) else []
     connected, events, assignments, start = _first(made, partition)
+    notes += connected.notes
     flow, t = connected.flow, settings.start
     known = {**(mech.parameters if isinstance(mech, Mechanism) else {}), **flow.parameters}
     check_parameters(flow, settings.parameters, known)
