@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -20,10 +21,14 @@ from symbody.model.record.origin import fault, shown
 
 AUTO = "auto"
 LONGEST_EXPRESSION = 10_000  # characters of one expression in a model
-CONSTANTS = {"deg": math.pi / 180, "pi": math.pi}  # 90*deg is a right angle
+CONSTANTS: dict[str, Any] = {"deg": math.pi / 180, "pi": math.pi}  # 90*deg is a right angle
 
 
-def to_node(value: Any, graph: Graph, names: Mapping[str, Any], what: str = "a number", origin: str = "") -> Node:
+# not copied for every expression: a model may have thousands of names, in dictionaries that stand one over another
+Names = MutableMapping[str, Any]
+
+
+def to_node(value: Any, graph: Graph, names: Names, what: str = "a number", origin: str = "") -> Node:
     """A number, expression text or Node as a Node of `graph`.
 
     The floats 0.0, 1.0 and -1.0 become exact: they are structure.
@@ -45,9 +50,9 @@ def to_node(value: Any, graph: Graph, names: Mapping[str, Any], what: str = "a n
     return node
 
 
-def _read(text: str, graph: Graph, names: Mapping[str, Any], what: str, origin: str) -> Node:
+def _read(text: str, graph: Graph, names: Names, what: str, origin: str) -> Node:
     try:
-        node = parse(text, {**CONSTANTS, **names}, graph, strict=True, limit=LONGEST_EXPRESSION)
+        node = parse(text, ChainMap(names, CONSTANTS), graph, strict=True, limit=LONGEST_EXPRESSION)
     except SymbodyError as error:
         # the caret lines of the parser make no sense inside one sentence
         sentence = str(error).split("\n")[0]
