@@ -60,13 +60,13 @@ def _mjcf(n: int, equality: Callable[[int], str] = lambda i: "") -> str:
 def _mbs(n: int) -> str:
     zero = "<x>0</x><y>0</y><z>0.1</z>"
     lines = [
-        "<mbsDescR7 mbsname='large'><bodytree><base><bodyname>base</bodyname>",
-        "<gravity><x>0</x><y>0</y><z>-9.81</z></gravity></base>",
+        "<mbsDescR7><mbsname>large</mbsname><base><gravity><x>0</x><y>0</y><z>-9.81</z></gravity></base><bodytree>",
     ]
     for i in range(n):
         lines.append(
-            f"<body><bodyname>b{i}</bodyname><parent><bodyname>{_carrier(i, 'base')}</bodyname></parent><mass>1</mass>"
-            f"<com>{zero}</com><inertia><Ixx>0.1</Ixx><Iyy>0.1</Iyy><Izz>0.1</Izz></inertia>"
+            f"<body><bodyname>b{i}</bodyname>"
+            f"<parent><bodyname>{_carrier(i, 'base')}</bodyname><pointname>origin</pointname></parent>"
+            f"<mass>1</mass><com>{zero}</com><inertia><Ixx>0.1</Ixx><Iyy>0.1</Iyy><Izz>0.1</Izz></inertia>"
             f"<joint><jointname>j{i}</jointname><type>R2</type><nature>independent</nature></joint></body>"
         )
     return "\n".join([*lines, "</bodytree></mbsDescR7>"])
@@ -131,7 +131,7 @@ def _rods(n: int) -> list[str]:
 
 
 def _forces(n: int) -> list[str]:
-    rows = (f"  f{i}: {{kind: spring_damper, joint: j{i}, stiffness: 10, damping: 1}}" for i in range(n))
+    rows = (f"  f{i}: {{kind: dahl, joint: j{i}, stiffness: 900, level: 3}}" for i in range(n))
     return ["forces:", *rows]
 
 
