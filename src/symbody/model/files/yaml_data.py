@@ -17,7 +17,7 @@ from symbody.model.record.origin import fault
 
 LONGEST = 40_000_000  # characters of a file: 200 000 bodies
 DEEPEST = 30  # levels of nesting
-MOST = 4_000_000  # values, those behind aliases counted each time
+MOST = 8_000_000  # values, those behind aliases counted each time
 
 FAST: type | None = getattr(yaml, "CSafeLoader", None)  # libyaml's parser, twenty times faster, in most wheels
 
