@@ -28,7 +28,8 @@ URDF = """<robot name="r"><material name="red"><color rgba="1 0 0 1"/></material
 </link><link name="b"><collision><geometry><box size="1 2 3"/></geometry></collision></link>
 <link name="c"/><link name="d"/>
 <joint name="j1" type="revolute"><origin xyz="0 0 1" rpy="0 0 1.5707963"/><parent link="base"/><child link="a"/>
-<axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="10" velocity="3"/><dynamics damping="0.1" friction="0.2"/></joint>
+<axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="10" velocity="3"/>
+<dynamics damping="0.1" friction="0.2"/></joint>
 <joint name="j2" type="prismatic"><parent link="a"/><child link="b"/><axis xyz="1 0 0"/>
 <mimic joint="j1" multiplier="2" offset="0.1"/><limit lower="-1" upper="1" effort="10" velocity="3"/></joint>
 <joint name="j3" type="fixed"><parent link="b"/><child link="c"/></joint>
