@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -23,12 +24,14 @@ from symbody.model.record.units import check_dimension, quantities, si_text
 AUTO = "auto"
 LONGEST_EXPRESSION = 10_000  # characters of one expression in a model
 MOST = 4 * LONGEST_EXPRESSION  # with names in place of its numbers with units
-CONSTANTS = {"deg": math.pi / 180, "pi": math.pi}  # 90*deg is a right angle
+CONSTANTS: dict[str, Any] = {"deg": math.pi / 180, "pi": math.pi}  # 90*deg is a right angle
 
 
-def to_node(
-    value: Any, graph: Graph, names: Mapping[str, Any], what: str = "a number", origin: str = "", unit: str = ""
-) -> Node:
+# not copied for every expression: a model may have thousands of names, in dictionaries that stand one over another
+Names = MutableMapping[str, Any]
+
+
+def to_node(value: Any, graph: Graph, names: Names, what: str = "a number", origin: str = "", unit: str = "") -> Node:
     """A number, expression text or Node as a Node of `graph`.
 
     The floats 0.0, 1.0 and -1.0 become exact: they are structure. In a text, numbers may have units (400*mm). unit: of
@@ -59,15 +62,15 @@ def shown_node(node: Node) -> str:
     return to_text(node, 60)
 
 
-def _read(text: str, graph: Graph, names: Mapping[str, Any], what: str, origin: str, unit: str) -> Node:
+def _read(text: str, graph: Graph, names: Names, what: str, origin: str, unit: str) -> Node:
     bare, found = quantities(text, names, short=bool(unit)) if len(text) <= LONGEST_EXPRESSION else (text, {})
-    known = {**CONSTANTS, **names}
+    known = ChainMap(names, CONSTANTS)
     try:
-        node = parse(bare, {**known, **{n: v for n, (v, _) in found.items()}}, graph, strict=True, limit=MOST)
+        node = parse(bare, known.new_child({n: v for n, (v, _) in found.items()}), graph, strict=True, limit=MOST)
         meant = node
         if found:  # the same with units in place of numbers
             units = {n: graph.symbol(n, "parameter", scope="units", unit=si_text(p)) for n, (_, p) in found.items()}
-            meant = parse(bare, {**known, **units}, graph, strict=True, limit=MOST)
+            meant = parse(bare, known.new_child(units), graph, strict=True, limit=MOST)
     except SymbodyError as error:
         # the caret lines of the parser make no sense inside one sentence
         sentence = str(error).split("\n")[0]
