@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from symbody.codegen.kernel.passport import Kernel
     from symbody.expr.define import define
     from symbody.expr.parse import parse
+    from symbody.flow.events import When
     from symbody.loops.cutting.cutting import recut
     from symbody.lower.count import Counts
     from symbody.model.load import load, save
@@ -72,8 +73,7 @@ if TYPE_CHECKING:
     from symbody.report.report import write_report
     from symbody.rewrite.mask import mask, unmask
     from symbody.rewrite.runner import Report
-    from symbody.simulation.events import When
-    from symbody.simulation.simulate import resume, simulate
+    from symbody.run.simulate import resume, simulate
     from symbody.trajectory.trajectory import Trajectory
     from symbody.verbs.assembly import assemble
     from symbody.verbs.certify.verify import verify
@@ -106,9 +106,9 @@ _LATER = {
     "verify": "symbody.verbs.certify.verify",
     "closure": "symbody.verbs.closed_dynamics",
     "partition": "symbody.verbs.partition",
-    "simulate": "symbody.simulation.simulate",
-    "resume": "symbody.simulation.simulate",
-    "When": "symbody.simulation.events",
+    "simulate": "symbody.run.simulate",
+    "resume": "symbody.run.simulate",
+    "When": "symbody.flow.events",
     "Trajectory": "symbody.trajectory.trajectory",
     "linearize": "symbody.analyse.linear.linearize",
     "equilibrium": "symbody.analyse.steady.equilibrium",

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from symbody.cli.app import Command
     from symbody.codegen.kernel.passport import Kernel
     from symbody.codegen.target_row import Source, Target
+    from symbody.integrate.implicit_step import Diagonal
+    from symbody.integrate.methods import Method, Setup
     from symbody.library.force_element import Account, Effect, Event, Field, ForceElement, Mode, Place, State
     from symbody.march.methods import RungeKutta, Splitting
     from symbody.model.load import Format
     from symbody.model.record.joints import Kind
     from symbody.model.record.motions import Motion, Setting
-    from symbody.simulation.implicit import Diagonal
-    from symbody.simulation.makers import Method, Setup
 
 __all__ = [
     "AND", "ANY", "ATOM", "COMPARE", "NOT", "OR", "POWER", "PRODUCT", "SIGN", "SUM", "Account", "Command", "Diagonal",
@@ -56,16 +56,16 @@ __all__ = [
 
 _LATER = {
     "Command": "symbody.cli.app",
-    "Diagonal": "symbody.simulation.implicit",
+    "Diagonal": "symbody.integrate.implicit_step",
     "Format": "symbody.model.load",
     "Kind": "symbody.model.record.joints",
     "Motion": "symbody.model.record.motions",
     "Setting": "symbody.model.record.motions",
     "Kernel": "symbody.codegen.kernel.passport",
-    "Method": "symbody.simulation.makers",
+    "Method": "symbody.integrate.methods",
     "Part": "symbody.bondgraph.parts",
     "RungeKutta": "symbody.march.methods",
-    "Setup": "symbody.simulation.makers",
+    "Setup": "symbody.integrate.methods",
     "Source": "symbody.codegen.target_row",
     "Splitting": "symbody.march.methods",
     "Target": "symbody.codegen.target_row",
@@ -213,21 +213,21 @@ def parts() -> dict[str, Part]:
 
 def add_method(row: Method | RungeKutta | Splitting | Diagonal) -> Method:
     """Enter an integration method: a table of coefficients, which runs natively, or a Method with its own Driver."""
-    from symbody.simulation.makers import add_method
+    from symbody.integrate.methods import add_method
 
     return add_method(row)
 
 
 def remove_method(name: str) -> None:
     """Take an added method away."""
-    from symbody.simulation.makers import remove_method
+    from symbody.integrate.methods import remove_method
 
     remove_method(name)
 
 
 def methods() -> dict[str, Method]:
     """All rows by name, symbody's own first."""
-    from symbody.simulation.makers import METHODS
+    from symbody.integrate.methods import METHODS
 
     return dict(METHODS)
 

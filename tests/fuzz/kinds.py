@@ -19,7 +19,7 @@ import symbody as sb
 from fuzz.mutators import damaged_bytes, damaged_text, damaged_value
 from symbody.model.files import urdf_writer, yaml_writer
 from symbody.model.load import FOLDER
-from symbody.simulation import checkpoint
+from symbody.run import checkpoint
 from symbody.system import save
 from symbody.trajectory.array_file import npz_bytes, read_arrays
 

@@ -1,7 +1,7 @@
 """Parts: sub-models with ports and physical fields, one row each. `symbody.extend.add_part` adds one.
 
 A row builds a small bond graph; `builder.part("m1", "dc_motor", R=0.5)` puts it into another, and the section `parts`
-of a file does the same. Laws are those of `symbody.library`, so that friction is the same in a graph and in a Mechanism.
+of a file does the same. Laws are those of `symbody.library`: friction is the same in a graph and in a Mechanism.
 """
 
 from __future__ import annotations

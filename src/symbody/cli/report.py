@@ -51,7 +51,7 @@ def report(
     values, chosen = given["parameters"], partition_choice(mechanism, partition)
     kept = independent_increments(mechanism, partition) if linear else None
     if seconds is not None:
-        from symbody.simulation.simulate import simulate
+        from symbody.run.simulate import simulate
 
         options: dict[str, Any] = {"parameters": values, "partition": chosen}
         given["trajectory"] = simulate(mechanism, seconds, q0=q, qd0=qd, outputs=["energy"], **options)

@@ -6,6 +6,7 @@ The stroke stands at the end of a bond that receives the effort. A multibond is 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from symbody.bondgraph.causality import Causality, assign
@@ -124,9 +125,9 @@ class _Drawer:
             self.canvas.line([a, c], COLOURS[1] if b.number in self.bicausal else INK, 2.0)
 
     def number(self, b: Bond, way: list[Point]) -> None:
-        """The number beside the longest part of a bond, on the side that the half arrow leaves free, clear of others."""
+        """The number beside the longest part of a bond, on the side that the half arrow leaves free, clear of texts."""
         text = str(b.number)
-        parts = sorted(zip(way, way[1:]), key=lambda part: -unit(*part)[1])
+        parts = sorted(pairwise(way), key=lambda part: -unit(*part)[1])
         half = half_size(text, SMALL)
         best: tuple[int, Point] | None = None
         for start, end in parts:

@@ -1,8 +1,8 @@
 """Places for the elements of a bond graph: a spine of junctions, elements above and below, branches in bands.
 
-The longest way through the junctions (and TF, GY) is the spine, from left to right. What hangs on a junction takes slots in
-the row above or below it; a branch leaves through a slot and is a spine of its own in a band where there is room. A bond
-that closes a ring leaves through a slot and runs between two bands. So texts never share a place.
+The longest way through junctions, TF and GY is the spine, from left to right. What hangs on a junction has slots in the
+row above or below it; a branch leaves through a slot and is a spine of its own in a band that has room. A bond that
+closes a ring leaves through a slot and runs between two bands. So texts never share a place.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class _Placer:
     def place(self, start: str, origin: float) -> float:
         """Place the piece of the graph around an element; returns the first free column to its right."""
         if start not in self.inner:
-            (other, bond) = self.links[start][0]
+            other, _ = self.links[start][0]
             if other not in self.inner:  # two elements face each other
                 self.out.places |= {start: (origin, 0.0), other: (origin + 1, 0.0)}
                 return origin + 3
@@ -124,8 +124,8 @@ class _Placer:
     def belongs(self, name: str, children: dict[str, list[tuple[str, int]]]) -> bool:
         return name in children or any(o in children for o, _ in self.links[name])
 
-    def spine(self, children: dict[str, list[tuple[str, int]]], used: set[int], rings: list[int], first: str, column: float,
-              band: int, entry: int) -> None:  # fmt: skip
+    def spine(self, children: dict[str, list[tuple[str, int]]], used: set[int], rings: list[int], first: str,
+              column: float, band: int, entry: int) -> None:  # fmt: skip
         """Place a chain with all that hangs on it. entry: -1 the parent is above, 1 below, 0 there is none."""
         names = self.deepest(children, first)
         spine = _Spine(names, {n: [] for n in names}, {n: [] for n in names})
@@ -216,7 +216,10 @@ class _Placer:
                 continue
             self.lane += 1
             b = self.graph.bonds[bond - 1]
-            tail = min(ends, key=lambda e: abs(e[0][0] - self.out.places[b.tail][0]) + abs(e[0][1] - self.out.places[b.tail][1]))
+            tail = min(
+                ends,
+                key=lambda e: abs(e[0][0] - self.out.places[b.tail][0]) + abs(e[0][1] - self.out.places[b.tail][1]),
+            )
             head = ends[1] if tail is ends[0] else ends[0]
             (a, row_a), (c, row_c) = tail[0], head[0]
             ya = row_a + tail[1] * (0.5 + 0.12 * (self.lane - 1) * (tail[1] < 0))

@@ -1,4 +1,4 @@
-"""The structure digraph as a picture: inputs on the left, states by how far they are from them, outputs on the right."""
+"""The structure digraph as a picture: inputs on the left, states by their distance from them, outputs on the right."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ FONT = 13.0
 ROW, GAP = 46.0, 70.0
 
 
-def draw_digraph(edges: Mapping[str, Sequence[str]], inputs: Sequence[str], outputs: Sequence[str], title: str) -> Picture:
+def draw_digraph(
+    edges: Mapping[str, Sequence[str]], inputs: Sequence[str], outputs: Sequence[str], title: str
+) -> Picture:
     """edges: name -> names that it acts on at once."""
     layer = dict.fromkeys(inputs, 0)
     front = list(inputs)
@@ -43,7 +45,9 @@ def draw_digraph(edges: Mapping[str, Sequence[str]], inputs: Sequence[str], outp
         for b in after:
             if a == b:
                 x, y = boxes[a].at
-                canvas.curve((x - 9, y - boxes[a].half[1]), (x, y - boxes[a].half[1] - 20), (x + 9, y - boxes[a].half[1]), GREY)
+                canvas.curve(
+                    (x - 9, y - boxes[a].half[1]), (x, y - boxes[a].half[1] - 20), (x + 9, y - boxes[a].half[1]), GREY
+                )
                 continue
             _arrow(canvas, boxes[a], boxes[b], b in edges and a in edges[b])
     return canvas.picture(title)

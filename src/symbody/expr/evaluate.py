@@ -158,7 +158,7 @@ def _newton(
         raise ExpressionError(f"implicit block {info.name!r} has no exact value; evaluate it over floats.")
     steps, watched = node.args[2 * n : 3 * n], node.args[3 * n :]
     x = list(guess)
-    far = [REACH * (1 + np.abs(g)) for g in guess]
+    far = [np.minimum(REACH * (1 + np.abs(g)), info.span) for g in guess]
     size = np.inf
     for _ in range(info.max_iterations):
         inner = {**memo, **dict(zip(info.unknowns, x, strict=True))}

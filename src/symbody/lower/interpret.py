@@ -250,7 +250,7 @@ class _Machine:
     def _solve_one(self, block: SolveBlock) -> int:
         values = self.values
         x = [values[v] for v in block.guess]
-        far = [REACH * (1.0 + abs(a)) for a in x]
+        far = [min(REACH * (1.0 + abs(a)), block.span) for a in x]
         for evaluation in range(1, block.max_iterations + 1):
             step = self._evaluate(block, x)
             if not all(isinstance(s, Fraction) or np.isfinite(s) for s in step):
@@ -266,7 +266,7 @@ class _Machine:
     def _solve_lanes(self, block: SolveBlock, lanes: tuple[int, ...]) -> np.ndarray:
         values = self.values
         x = [np.broadcast_to(values[v], lanes) for v in block.guess]
-        far = [REACH * (1.0 + np.abs(a)) for a in x]
+        far = [np.minimum(REACH * (1.0 + np.abs(a)), block.span) for a in x]
         outcome = np.zeros(lanes, dtype=np.int64)
         for evaluation in range(1, block.max_iterations + 1):
             step = self._evaluate(block, x)

@@ -473,7 +473,7 @@ class _Lowering:
         limits = tuple(self._plain(self._find(x, inner)) for x in watched[1::2])
         self.blocks[block] = SolveBlock(
             info.name, unknowns, start, tuple(self.lists[block]), residuals, steps, info.tolerance, info.max_iterations,
-            info.remedy, info.checks, values, limits,
+            info.remedy, info.checks, values, limits, info.span,
         )  # fmt: skip
         self.open[block] = False
         # the block stands inside the innermost open block that anything it reads belongs to

@@ -24,6 +24,7 @@ be read by anything later.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -72,8 +73,8 @@ class OutputPort:
 class SolveBlock:
     """Newton iteration: x = guess; evaluate body; stop if |step| <= tolerance*(1+min(|x|, far)), else x += step.
 
-    far = REACH*(1+|guess|), for each unknown: one that ran away to where doubles do not tell angles apart goes on until
-    it fails.
+    far = min(REACH*(1+|guess|), span), for each unknown: one that ran away to where doubles do not tell angles apart
+    goes on until it fails.
 
     When it stops, the body was evaluated at the x that stays: unknowns and body values belong together. It fails after
     `max_iterations` evaluations, or as soon as a step is not finite. Its outcome is the number of evaluations, or minus
@@ -93,6 +94,7 @@ class SolveBlock:
     checks: tuple[Check, ...] = ()
     watched: tuple[int, ...] = ()
     limits: tuple[int, ...] = ()
+    span: float = math.inf
 
     @property
     def ends(self) -> tuple[int, ...]:

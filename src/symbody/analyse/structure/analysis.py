@@ -1,7 +1,8 @@
 """What can be said of a bond graph before any number is known: ranks, controllability, observability, zeros.
 
-Every verdict holds for almost all values of the parameters, with relations between them kept. It comes from exact ranks at a
-random point modulo a prime, and beside it stand the causal procedure of the graph, which explains it, and Boolean term rank.
+Every verdict holds for almost all values of the parameters, with relations between them kept. It comes from exact ranks
+at a random point modulo a prime; beside it stand the causal procedure of the graph, which explains it, and Boolean term
+rank.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ class Analysis:
     uncontrollable, unobservable   storages that stay integral when all sources (detectors) may be dualised, or that no
                        causal path reaches
     sources, detectors members and smallest sets; kalman: the four parts
-    output_rank        rank of [C B, C A B, ..., D]: outputs can be brought anywhere if it is their number. That they can
-                       follow independent courses needs a transfer matrix of that rank; `refused` says which sufficient
-                       conditions of the graph forbid it
+    output_rank        rank of [C B, C A B, ..., D]: outputs can be brought anywhere if it is their number. That they
+                       can follow independent courses needs a transfer matrix of that rank; `refused` says which
+                       sufficient conditions of the graph forbid it
     zeros              finite and infinite; unsolvable: loops of gain 1 that forbid a causality
     conditions         when verdicts fail, of up to 12 states
     by_source          source -> storages that it alone leaves uncontrollable

@@ -1,8 +1,8 @@
 """When a verdict fails: the polynomial of the parameters that must vanish for it, factored.
 
-A full rank is a minor that is not zero; it can be lost only where that minor vanishes. Parameters that enter as plain factors
-are found by scaling them modulo the prime, in one evaluation each; what is left is expanded and factored by SymPy, where it
-depends on few parameters. Above, the verdict is modular and says so.
+A full rank is a minor that is not zero; it can be lost only where that minor vanishes. Parameters that enter as plain
+factors are found by scaling them modulo the prime, in two evaluations each; what is left is expanded and factored by
+SymPy, where it depends on few parameters. Above, the verdict is modular and says so.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Condition:
     """What a verdict hangs on.
 
     verdict   "rank A", "controllable", "observable"
-    powers    parameter -> power with which it enters as a plain factor: it fails where one of them is zero (or infinite)
+    powers    parameter -> power with which it enters as a plain factor: it fails where that is zero (or infinite)
     factors   the other factors as texts: it can fail only where one of them vanishes
     open      parameters of a part that was not expanded; empty: the condition is complete
     """
@@ -51,8 +51,10 @@ class Condition:
             parts.append(f"one of {plain} is zero or infinite")
         if self.open:
             names = ", ".join(self.open[:6]) + (" ..." if len(self.open) > 6 else "")
-            return (f"{self.verdict}: holds at random values modulo a prime; the condition under which it fails depends on "
-                    f"{names} and was not expanded")  # fmt: skip
+            return (
+                f"{self.verdict}: holds at random values modulo a prime; the condition under which it fails depends "
+                f"on {names} and was not expanded"
+            )
         return f"{self.verdict}: can fail only where " + (" or ".join(parts) if parts else "nothing: it always holds")
 
 
@@ -77,10 +79,15 @@ def _krylov_condition(verdict: str, m: Matrices, A: np.ndarray, B: np.ndarray) -
     values = _Values(m, nodes)
     at = values.at({})
     a, b = at[: n * n].reshape(n, n), at[n * n :].reshape(n, k)
-    space, chosen, front = Echelon(n), [], [(j, 0, b[:, j]) for j in range(k)]
+    space, chosen = Echelon(n), list[tuple[int, int]]()
+    front = [(j, 0, b[:, j]) for j in range(k)]
     while front and len(chosen) < n:  # the first columns of B, A B, ... that are independent
-        kept = [(j, power, v) for j, power, v in front if len(chosen) < n and space.add(v) and not chosen.append((j, power))]  # type: ignore[func-returns-value]
-        front = [(j, power + 1, product(a, v.reshape(n, 1))[:, 0]) for j, power, v in kept]
+        after = []
+        for j, power, v in front:
+            if len(chosen) < n and space.add(v):
+                chosen.append((j, power))
+                after.append((j, power + 1, product(a, v.reshape(n, 1))[:, 0]))
+        front = after
 
     def matrix(v: np.ndarray) -> np.ndarray:
         x, y = v[: n * n].reshape(n, n), v[n * n :].reshape(n, k)
@@ -167,5 +174,3 @@ def _factors(m: Matrices, nodes: Sequence[Node], matrix: Callable[[np.ndarray], 
     top = sympy.fraction(sympy.together(domain.domain.to_sympy(domain.det())))[0]
     _, found = sympy.factor_list(top)
     return tuple(str(f) for f, _ in found if not f.is_Symbol)
-
-

@@ -18,7 +18,6 @@ import numpy as np
 
 from symbody.analyse.structure.sample import Sample
 from symbody.bondgraph.causality import Causality, Prepared, granted, recorded
-from symbody.bondgraph.flat import ScalarPort
 from symbody.bondgraph.modular import rank
 from symbody.bondgraph.relation import choose
 
@@ -78,10 +77,14 @@ class Assignments:
 
 def assignments(ready: Prepared) -> Assignments:
     """The causalities of a graph."""
-    made = [recorded(ready, granted(ready, prefer, dualise), prefer)
-            for prefer, dualise in (("integral", ""), ("derivative", ""), ("derivative", "sources"),
-                                    ("derivative", "detectors"))]  # fmt: skip
-    return Assignments(*made, dualisable(ready, ("Se", "Sf")), dualisable(ready, ("De", "Df")))
+
+    def made(prefer: str, dualise: str) -> Causality:
+        return recorded(ready, granted(ready, prefer, dualise), prefer)
+
+    return Assignments(
+        made("integral", ""), made("derivative", ""), made("derivative", "sources"), made("derivative", "detectors"),
+        dualisable(ready, ("Se", "Sf")), dualisable(ready, ("De", "Df")),
+    )  # fmt: skip
 
 
 def dualisable(ready: Prepared, kinds: Sequence[str]) -> int:
@@ -136,7 +139,3 @@ def zero_eigenvalues(A: np.ndarray) -> int:
         power = product(power, A)
         known, count = count, rank(power)
     return n - count
-
-
-def storages(ports: Sequence[ScalarPort]) -> list[str]:
-    return [p.label for p in ports]

@@ -101,7 +101,9 @@ def distances(A: np.ndarray, B: np.ndarray) -> list[int]:
         out[i] = step
     while front:
         step += 1
-        front = [i for j in front for i in after[j] if not out[i] and not out.__setitem__(i, step)]  # type: ignore[func-returns-value]
+        front = list(dict.fromkeys(i for j in front for i in after[j] if not out[i]))
+        for i in front:
+            out[i] = step
     return out
 
 
@@ -120,7 +122,7 @@ class Kalman:
 
 
 def kalman(forward: Reach, backward: Reach, labels: tuple[str, ...], dark: set[str], hidden: set[str]) -> Kalman:
-    """forward: what inputs reach; backward: what outputs show. dark, hidden: storages that they do not, by causality."""
+    """forward: what inputs reach; backward: what outputs show; dark, hidden: storages that they do not, causally."""
     n, r, o = forward.size, forward.rank, backward.rank
     # unobservable space: what the rows of the observable space annihilate
     blind = _null_space(backward.basis, n)

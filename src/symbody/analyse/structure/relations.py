@@ -48,7 +48,8 @@ def relations(rows: np.ndarray, labels: Sequence[str], most: int = MOST) -> list
             break
     sizes = sorted(found, key=lambda support: (len(support), support))
     smallest = [s for s in sizes if not any(set(o) < set(s) for o in sizes)]
-    kept, span = [], np.full((0, n), 0, dtype=object)
+    kept: list[tuple[int, ...]] = []
+    span = np.full((0, n), 0, dtype=object)
     for s in smallest:  # those that are needed to span come in any case
         wider = np.concatenate([span, found[s][None]])
         new = rank(wider) > len(span)
@@ -62,5 +63,3 @@ def relations(rows: np.ndarray, labels: Sequence[str], most: int = MOST) -> list
 def _record(v: np.ndarray, support: tuple[int, ...], labels: Sequence[str]) -> Relation:
     scale = pow(int(v[support[0]]), -1, P)
     return Relation(tuple(labels[k] for k in support), tuple(int(v[k]) * scale % P for k in support))
-
-

@@ -1,7 +1,7 @@
 """A linear graph at a random point of its parameters, modulo a prime: exact ranks without symbols.
 
-The matrices follow the thesis (II.1.4) from the blocks of S and the moduli of the elements, a second transcription beside
-the symbolic equations:
+The matrices follow the thesis (II.1.4) from the blocks of S and the moduli of the elements, a second transcription
+beside the symbolic equations:
 
     E = 1 - S12 F_D^-1 S21 F_I        N = L (1 - S33 L)^-1
     A = E^-1 (S11 + S13 N S31) F_I    B = E^-1 (S14 + S13 N S34)    C, D likewise
@@ -60,9 +60,7 @@ def sample_of(graph: BondGraph, seed: Any = 0) -> Sample:
     }
     places = {g: {p.index: k for k, p in enumerate(ports)} for g, ports in groups.items()}
     home = {p.index: g for g, ports in groups.items() for p in ports}
-    blocks = {
-        (a, b): np.full((len(groups[a]), len(groups[b])), 0, dtype=object) for a in groups for b in groups
-    }
+    blocks = {(a, b): np.full((len(groups[a]), len(groups[b])), 0, dtype=object) for a in groups for b in groups}
     for row, entry in entries.items():
         for column, value in entry.items():
             a, b = home[row], home[column]
@@ -124,7 +122,7 @@ def _matrices(graph: BondGraph, groups: Mapping[str, Sequence[ScalarPort]], s: M
         B = (solution(E, through) + product(A, b)) % P
     except ZeroDivisionError:
         raise ModelError(
-            f"{graph.name} has no state equations: moduli of storages or resistors cancel each other whatever their values."
+            f"{graph.name} has no state equations: moduli of storages or resistors cancel whatever their values."
         ) from None
     seen = (s["y", "x"] + product(s["y", "r"], product(N, s["r", "x"]))) % P
     xd = product(s["y", "d"], T)
@@ -151,4 +149,3 @@ def _losses(r: Sequence[ScalarPort], moduli: Mapping[str, np.ndarray], gives: Se
             f[i, j] = (f[i, j] + c[1]) % P
     # out d_out + into d_in = 0, d_in = given + loops d_out
     return solution((out + product(into, loops)) % P, (-into) % P)
-

@@ -1,4 +1,4 @@
-"""Sets of sources or detectors: which suffice, which are redundant, which are necessary, and what is lost without one."""
+"""Sets of sources or detectors: which suffice, which are redundant or necessary, and what is lost without one."""
 
 from __future__ import annotations
 

@@ -47,7 +47,10 @@ def _control(a: Analysis) -> list[str]:
         out.append(f"  {turned} leaves integral: {_list(causal.integral)}; without causal path: "
                    f"{_list(sorted(set(dark) - set(causal.integral)))}")  # fmt: skip
     k = a.kalman
-    out.append(f"Kalman: {k.both} both, {k.controllable} controllable only, {k.observable} observable only, {k.neither} neither")
+    out.append(
+        f"Kalman: {k.both} both, {k.controllable} controllable only, {k.observable} observable only, "
+        f"{k.neither} neither"
+    )
     return out
 
 

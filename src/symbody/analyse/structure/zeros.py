@@ -1,8 +1,8 @@
-"""Zeros of the transfer matrix that are there for almost all parameters: finite ones, those at zero, and those at infinity.
+"""Zeros of the transfer matrix that are there for almost all parameters: finite ones, those at zero and at infinity.
 
-Infinite zeros: ranks of the Toeplitz matrices of D, C B, C A B, ... grow by their number (Silverman and Kitapci 1983). Finite
-ones: the degree of what all maximal minors of the system matrix have in common, by random combinations of rows and columns.
-A second engine looks for disjoint causal paths: k inputs reach k outputs by paths that cross ever more storages.
+Infinite zeros: ranks of the Toeplitz matrices of D, C B, C A B, ... grow by their number (Silverman and Kitapci 1983).
+Finite ones: the degree of what all maximal minors of the system matrix have in common, by random combinations of rows
+and columns. A second engine looks for disjoint causal paths from k inputs to k outputs that cross few storages.
 """
 
 from __future__ import annotations
@@ -184,8 +184,8 @@ def path_orders(A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray) -> t
                 flow.edge(out + k, into + int(i), 0)
         for i in np.flatnonzero(C[:, k]):
             flow.edge(out + k, last + int(i), 0)
-    for i in range(q):
-        flow.edge(last + i, goal, 0)
+    for end in range(last, last + q):
+        flow.edge(end, goal, 0)
     costs: list[int] = []
     while (cost := flow.augment(start, goal)) is not None:
         costs.append(cost)

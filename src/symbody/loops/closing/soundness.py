@@ -98,8 +98,7 @@ def closed_rows(found: Constraints, blocks: Sequence[Block]) -> list[Condition]:
     """|h| <= OPEN for each row of blocks that are iterated together, a rod's by its length.
 
     Not for one block of up to CLOSED rows: there h = -J step to within 1e-16 / VANISHING of itself, since the
-    determinant is checked, and the iteration ends where the step is small. Small is 1e-12 (1 + |q|): coordinates of
-    many turns leave more, a four-bar 2e-10 m after 1e2 turns and 2e-8 m after 1e4; runs watch all rows besides.
+    determinant is checked, and the iteration ends where the step is small: 1e-12 (1 + |q|), |q| at most `SPAN`.
     """
     if len(blocks) == 1 and blocks[0].size <= CLOSED:
         return []
@@ -163,5 +162,6 @@ def remedy(found: Constraints, rows: Sequence[int], columns: Sequence[int]) -> s
     return (
         f"It closes {loops} by {joints}. Either q is too far from a closed position: give a guess nearer to one; or "
         "these joints cannot be solved for here, as at a dead point: choose another partition=; or the mechanism is "
-        "singular here."
+        "singular here; or a joint has turned so often (1e4 times and more) that rounding of its angle opens the loop: "
+        "take whole turns off it."
     )
