@@ -94,7 +94,7 @@ class Analysis:
                 out.append(f"{word}: {a} by exact ranks, {b} by causality")
         if self.refused and self.functional:
             out.append("outputs can follow any courses by exact ranks, not by causality")
-        if not self.zeros.agreed:
+        if self.zeros.rank > len(self.zeros.paths):
             out.append(f"zeros at infinity: {list(self.zeros.infinite)} by ranks, {list(self.zeros.paths)} by paths")
         return out
 
@@ -158,15 +158,15 @@ def _dark(integral: tuple[str, ...], found: Reach, labels: tuple[str, ...]) -> t
 def _refused(s: Sample, found: Assignments) -> tuple[str, ...]:
     """Which sufficient conditions say that outputs cannot be controlled independently (thesis II.3.11-14)."""
     b, q = s.blocks, len(s.ports["y"])
-    seen = np.concatenate([b["y", "x"], b["y", "r"], b["y", "u"]], axis=1)
-    acting = np.concatenate([b["x", "u"], b["r", "u"], b["y", "u"]], axis=0)
+    seen = np.concatenate([b["y", "x"], b["y", "d"], b["y", "r"], b["y", "u"]], axis=1)
+    acting = np.concatenate([b["x", "u"], b["d", "u"], b["r", "u"], b["y", "u"]], axis=0)
     out = []
     if rank(seen) < q:
         out.append("a detector cannot be dualised: detectors repeat each other")
     if rank(acting) < q:
         out.append(f"only {rank(acting)} sources act independently, fewer than the {q} detectors")
-    if found.free_sources < q:
-        out.append(f"only {found.free_sources} sources can be dualised, fewer than the {q} detectors")
+    if found.all_sources < q:
+        out.append(f"only {found.all_sources} sources can be dualised, fewer than the {q} detectors")
     return tuple(out)
 
 

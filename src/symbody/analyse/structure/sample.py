@@ -32,6 +32,7 @@ class Sample:
     """Residues of S by blocks and of A, B, C, D; ports by group in their order.
 
     blocks   (group, group) -> residues; groups "x" (integral), "d" (derivative), "r" (losses), "u" (sources), "y"
+    loss     (out, into): out d_out + into d_in = 0, the laws of the losses
     """
 
     graph: BondGraph
@@ -41,6 +42,7 @@ class Sample:
     B: np.ndarray
     C: np.ndarray
     D: np.ndarray
+    loss: tuple[np.ndarray, np.ndarray]
 
     def labels(self, group: str) -> tuple[str, ...]:
         return tuple(p.label for p in self.ports[group])
@@ -66,7 +68,8 @@ def sample_of(graph: BondGraph, seed: Any = 0) -> Sample:
             a, b = home[row], home[column]
             blocks[a, b][places[a][row], places[b][column]] = value.r
     moduli = _moduli(graph, ready.ports, seed)
-    return Sample(graph, groups, blocks, *_matrices(graph, groups, blocks, moduli, choice.gives))
+    A, B, C, D = _matrices(graph, groups, blocks, moduli, choice.gives)
+    return Sample(graph, groups, blocks, A, B, C, D, _laws(groups["r"], moduli, choice.gives))
 
 
 def _moduli(graph: BondGraph, ports: Sequence[ScalarPort], seed: Any) -> dict[str, np.ndarray]:
@@ -100,8 +103,14 @@ def _unit(n: int) -> np.ndarray:
     return out
 
 
-def _matrices(graph: BondGraph, groups: Mapping[str, Sequence[ScalarPort]], s: Mapping[tuple[str, str], np.ndarray],
-              moduli: Mapping[str, np.ndarray], gives: Sequence[str]) -> tuple[np.ndarray, ...]:  # fmt: skip
+def _matrices(
+    graph: BondGraph,
+    groups: Mapping[str, Sequence[ScalarPort]],
+    s: Mapping[tuple[str, str], np.ndarray],
+    moduli: Mapping[str, np.ndarray],
+    gives: Sequence[str],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """A, B, C, D; rates of sources that drive dependent storages are removed by x* = x - b u."""
     x, d, r = groups["x"], groups["d"], groups["r"]
     n, nu = len(x), len(groups["u"])
     try:
@@ -112,7 +121,8 @@ def _matrices(graph: BondGraph, groups: Mapping[str, Sequence[ScalarPort]], s: M
         Tu = solution(left, s["d", "u"])
         Z = (F[:n, :n] + product(F[:n, n:], T)) % P
         Zu = product(F[:n, n:], Tu)
-        N = _losses(r, moduli, gives, s["r", "r"])
+        out, into = _laws(r, moduli, gives)
+        N = solution((out + product(into, s["r", "r"])) % P, (-into) % P)  # d_in = given + S33 d_out
         E = (_unit(n) - product(s["x", "d"], T)) % P
         # rates of sources are taken out by x* = x - b u
         b = solution(E, product(s["x", "d"], Tu))
@@ -135,17 +145,16 @@ def _matrices(graph: BondGraph, groups: Mapping[str, Sequence[ScalarPort]], s: M
     return A, B, C, D
 
 
-def _losses(r: Sequence[ScalarPort], moduli: Mapping[str, np.ndarray], gives: Sequence[str],
-            loops: np.ndarray) -> np.ndarray:  # fmt: skip
-    """N = L (1 - S33 L)^-1 without dividing where a field is used both ways: e = R f row by row."""
+def _laws(
+    r: Sequence[ScalarPort], moduli: Mapping[str, np.ndarray], gives: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """e = R f row by row, as out d_out + into d_in = 0: nothing is divided where a field is used both ways."""
     n = len(r)
     R = _spread(r, moduli)
     out, into = np.full((n, n), 0, dtype=object), np.full((n, n), 0, dtype=object)
     for i in range(n):  # row: e_i - sum R_ij f_j = 0
         for j, q in enumerate(r):
-            c = (1 if i == j else 0, -R[i, j])  # of e_j, of f_j
             e, f = (out, into) if gives[q.index] == "e" else (into, out)
-            e[i, j] = (e[i, j] + c[0]) % P
-            f[i, j] = (f[i, j] + c[1]) % P
-    # out d_out + into d_in = 0, d_in = given + loops d_out
-    return solution((out + product(into, loops)) % P, (-into) % P)
+            e[i, j] = (e[i, j] + (i == j)) % P
+            f[i, j] = (f[i, j] - R[i, j]) % P
+    return out, into

@@ -75,7 +75,8 @@ def _outputs(a: Analysis) -> list[str]:
         out.append(f"outputs {course}" + "".join(f"; {reason}" for reason in a.refused))
     z = a.zeros
     finite = "not counted" if z.finite is None else f"{z.finite} finite, {z.at_zero} of them at 0"
-    out.append(f"zeros: {finite}; orders at infinity {_list(z.infinite)} (transfer matrix of rank {z.rank})")
+    by_paths = "" if z.paths == z.infinite else f"; by disjoint paths, which do not see relations, {_list(z.paths)}"
+    out.append(f"zeros: {finite}; orders at infinity {_list(z.infinite)} (transfer matrix of rank {z.rank}){by_paths}")
     return out
 
 

@@ -34,10 +34,6 @@ class Zeros:
     at_zero: int | None
     paths: tuple[int, ...]
 
-    @property
-    def agreed(self) -> bool:
-        return self.infinite == self.paths
-
 
 def zeros_of(A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray) -> Zeros:
     """Zeros of C (s - A)^-1 B + D at a random point of its parameters."""
