@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from symbody.analyse.motion.sensitivity import sensitivity
     from symbody.analyse.steady.equilibrium import equilibrium
     from symbody.analyse.steady.trim import trim
+    from symbody.bondgraph.record import BondGraph
     from symbody.codegen.kernel.grouped import GroupedKernel
     from symbody.codegen.kernel.passport import Kernel
     from symbody.expr.define import define
@@ -95,6 +96,7 @@ _LATER = {
     "load": "symbody.model.load",
     "save": "symbody.model.load",
     "Mechanism": "symbody.model.record.mechanism",
+    "BondGraph": "symbody.bondgraph.record",
     "inverse_dynamics": "symbody.verbs.dynamics",
     "semi_explicit": "symbody.verbs.dynamics",
     "forward_dynamics": "symbody.verbs.dynamics",
@@ -242,6 +244,7 @@ for _name, _verb in {
     setattr(System, _name, _verb)
 
 __all__ = [
+    "BondGraph",
     "External", "Graph", "Mechanism", "Node", "SymbodyError", "System", "Trajectory", "When", "acos", "acosh",
     "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "center_of_mass",
     "centroidal_momentum", "closure", "coriolis", "cos", "cosh", "define", "driven_efforts", "energy", "equal",
