@@ -25,6 +25,7 @@ class Series:
     source   where it was measured: the file
     notes    what was done to it, one sentence each
     breaks   indices of samples that do not follow the one before: windows were taken out there
+    cutoff   Hz, at which q was filtered; None: it was not
     """
 
     t: np.ndarray
@@ -34,6 +35,7 @@ class Series:
     source: str = ""
     notes: tuple[str, ...] = ()
     breaks: tuple[int, ...] = ()
+    cutoff: float | None = None
 
     def __post_init__(self) -> None:
         t = np.array(self.t, dtype=float)

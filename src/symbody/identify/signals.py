@@ -77,7 +77,8 @@ def filtered(series: Series, cutoff: float, names: tuple[str, ...] = ("q",)) -> 
     for piece in series.pieces:
         for n in names:
             new[n][piece] = low_pass(series[n][piece], cutoff, series.period)
-    return series.with_values(f"{', '.join(names)} filtered at {cutoff:g} Hz, forward and backward", **new)
+    told = f"{', '.join(names)} filtered at {cutoff:g} Hz, forward and backward"
+    return series.with_values(told, **new).replace(cutoff=cutoff)
 
 
 def differentiated(series: Series, velocity: bool = True) -> Series:
@@ -137,9 +138,12 @@ def prepare(
     return trimmed(series, max(1 / at, least) if edge is None else max(edge, least))
 
 
-def default_factor(series: Series, cutoff: float) -> int:
-    """Of decimation, by the rule in the head of this file."""
-    return max(1, min(int(1 / (series.period * cutoff)), len(series) // LEAST))
+def default_factor(series: Series) -> int:
+    """Of decimation, by the rule in the head of this file; 1 for a record that was not filtered."""
+    if series.cutoff is None:
+        return 1
+    shortest = min(p.stop - p.start for p in series.pieces)
+    return max(1, min(round(1 / (series.period * series.cutoff)), len(series) // LEAST, shortest // 4))
 
 
 def decimated(values: np.ndarray, factor: int, pieces: list[slice]) -> tuple[np.ndarray, np.ndarray]:

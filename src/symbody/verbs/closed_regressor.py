@@ -44,9 +44,9 @@ class ClosedSamples:
         size = max(self.system.outputs["Y"].shape[0], 1)
         wanted = 2 * unknowns // size + 10
         rng = np.random.default_rng(seed)
-        q = self._positions(wanted, rng, values)
+        q = closed_positions(self.mech, self.partition, wanted, rng, values)
         given: dict[str, Any] = {"q": q, **{n: rng.uniform(-1, 1, (len(q), self.mech.nv)) for n in ("qd", "qdd")}}
-        y = np.asarray(self._at(self.system, self.kernel, given, values).Y)
+        y = np.asarray(_at(self.system, self.kernel, given, values).Y)
         y = y[np.isfinite(y).all(axis=(1, 2))]
         if len(y) * size < 1.5 * unknowns:
             raise ModelError(
@@ -54,27 +54,6 @@ class ClosedSamples:
                 "parameters need more. Give a model whose assembled position lies away from dead centres."
             )
         return y.reshape(-1, y.shape[-1])
-
-    def _positions(self, wanted: int, rng: np.random.Generator, values: Mapping[str, float] | None) -> np.ndarray:
-        """Closed positions on the branch of the assembled one: steps from one to the next, further and further away."""
-        found = assemble(self.mech, None, dict(values or {}))[None, :]
-        system = closure(self.mech, self.partition)
-        kernel = system.compile()
-        for spread in STEPS:
-            q = found[rng.integers(len(found), size=wanted)]
-            for s in self.mech.slots:
-                if s.plain:
-                    q[:, s.q] += rng.uniform(-spread, spread, (wanted, s.nq))
-            given = {"q": q, "qd": np.zeros((wanted, self.mech.nv))}
-            closed = np.asarray(self._at(system, kernel, given, values).q)
-            found = np.concatenate([found, closed[np.isfinite(closed).all(axis=1)]])
-        return found[-wanted:]
-
-    def _at(self, system: System, kernel: Any, given: Mapping[str, Any], values: Mapping[str, float] | None) -> Any:
-        states = len(given["q"])
-        full = {n: given.get(n, np.zeros((states, *a.shape))) for n, a in system.inputs.items()}
-        own = {n: v for n, v in (values or {}).items() if n in system.parameters}
-        return kernel(**full, parameters=own or None)
 
     def geometry(
         self, tree: Tree, tolerance: float
@@ -144,3 +123,27 @@ class ClosedSamples:
             out.append(solved)
         return np.concatenate(out) if out else np.zeros(0)
 
+
+
+def closed_positions(
+    mech: Mechanism, partition: Chosen, wanted: int, rng: np.random.Generator, values: Mapping[str, float] | None = None
+) -> np.ndarray:
+    """(wanted, nq) or fewer, on the branch of the assembled position: steps from one to the next, further away."""
+    found = assemble(mech, None, dict(values or {}))[None, :]
+    system = closure(mech, partition)
+    kernel = system.compile()
+    for spread in STEPS:
+        q = found[rng.integers(len(found), size=wanted)]
+        for s in mech.slots:
+            if s.plain:
+                q[:, s.q] += rng.uniform(-spread, spread, (wanted, s.nq))
+        closed = np.asarray(_at(system, kernel, {"q": q, "qd": np.zeros((wanted, mech.nv))}, values).q)
+        found = np.concatenate([found, closed[np.isfinite(closed).all(axis=1)]])
+    return found[-wanted:]
+
+
+def _at(system: System, kernel: Any, given: Mapping[str, Any], values: Mapping[str, float] | None) -> Any:
+    states = len(given["q"])
+    full = {n: given.get(n, np.zeros((states, *a.shape))) for n, a in system.inputs.items()}
+    own = {n: v for n, v in (values or {}).items() if n in system.parameters}
+    return kernel(**full, parameters=own or None)
