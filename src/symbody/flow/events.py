@@ -174,8 +174,10 @@ def with_switches(flow: Flow, names: Sequence[str]) -> Flow:
     return flow.replace(rates=changed)
 
 
-def change_of(reset: Mapping[str, Expression], flow: Flow, bound: Field) -> Change:
-    """(t, x) -> x after a reset; every new value is computed from the values before."""
+def reset_nodes(
+    reset: Mapping[str, Expression], flow: Flow
+) -> tuple[list[int], list[Node], list[tuple[list[int], Function]]]:
+    """Components of x that a reset sets, their new values over the values before, and those by Python functions."""
     nodes: list[Node] = []
     places: list[int] = []
     functions: list[tuple[list[int], Function]] = []
@@ -191,6 +193,12 @@ def change_of(reset: Mapping[str, Expression], flow: Flow, bound: Field) -> Chan
             raise ShapeError(f"the reset of {key!r} has {values.size} values; expected {len(where)}.")
         nodes += [expression(flow, v, f"the reset of {key!r}") for v in values]
         places += where
+    return places, nodes, functions
+
+
+def change_of(reset: Mapping[str, Expression], flow: Flow, bound: Field) -> Change:
+    """(t, x) -> x after a reset; every new value is computed from the values before."""
+    places, nodes, functions = reset_nodes(reset, flow)
     compute = None
     if nodes:
         system = System(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symbody.derived.kernels import kernel_of
-from symbody.errors import DefinitionError, Named, NameLookupError, nearest, real_argument
+from symbody.errors import DefinitionError, Named, NameLookupError, ShapeError, nearest, real_argument
 from symbody.flow.connect import Connected, Line, feedback_arguments, is_sampled
 from symbody.flow.flow import Flow
 from symbody.flow.sources import Constant, Control, Feedback, OfTime, Table, checked_values
@@ -33,6 +33,13 @@ class Clock:
     def time(self, j: int) -> float:
         return self.start + (j * self.steps) * self.step if self.steps else self.start + j * self.period
 
+    def times(self, j: int, end: float) -> np.ndarray:
+        """All ticks from number j on that lie before `end`."""
+        last = j + max(int((end - self.time(j)) / self.period) + 2, 0)
+        numbers = np.arange(j, last)
+        ticks = self.start + (numbers * self.steps) * self.step if self.steps else self.start + numbers * self.period
+        return np.asarray(ticks[ticks < end])
+
     def due(self, t: float) -> bool:
         """Whether the next tick is now."""
         return self.time(self.next) <= t + NEAR * self.period
@@ -42,7 +49,10 @@ class Feed:
     """Signals u (nu,), or (b, nu) for a batch, over time.
 
     `refresh(t, x)` at the start of a stretch asks the controllers that are due; until `stop(t)` nothing jumps.
+    native: sampled Systems and tables that are held are followed by the native march, and left out here.
     """
+
+    native = False
 
     def __init__(
         self, connected: Connected, start: float, step: float | None, period: float | None, batch: int | None = None
@@ -55,12 +65,13 @@ class Feed:
         self.moving = [line for line in self.lines if _moves(line)]
         self.tables = [line for line in self.lines if isinstance(line.source, Table) and line.source.hold]
         self.sampled = [
-            _Sampled(line, self.flow, start, step, period) for line in self.lines if is_sampled(line.source)
+            Sampled(line, self.flow, start, step, period) for line in self.lines if is_sampled(line.source)
         ]
         for line in self.lines:
             if isinstance(line.source, Constant):
                 self.held[..., line.columns] = line.source.values
-        self.log: list[tuple[float, np.ndarray]] = [(-math.inf, self.held.copy())]
+        # values from instants (k,) on, (k, ..., nu)
+        self.log: list[tuple[np.ndarray, np.ndarray]] = [(np.array([-math.inf]), self.held[None].copy())]
 
     @property
     def size(self) -> int:
@@ -76,23 +87,44 @@ class Feed:
     def refresh(self, t: float, x: np.ndarray) -> None:
         """Values of what is held from t on; x (nx,) or (b, nx) is the state at t."""
         changed = False
-        for line in self.tables:
-            assert isinstance(line.source, Table)
-            k = int(np.searchsorted(line.source.times, t, side="right")) - 1
-            self.held[..., line.columns] = line.source.values[max(k, 0)]
+        if self.tables and not self.native:
+            self.hold_tables(t)
             changed = True
-        for one in self.sampled:
+        for one in self._asked():
             if one.clock.due(t):
                 one.clock.next += 1
                 self.held[..., one.line.columns] = one.values(t, x)
                 changed = True
         if changed:
-            self.log.append((t, self.held.copy()))
+            self.log.append((np.array([t]), self.held[None].copy()))
+
+    def logged(self) -> tuple[np.ndarray, np.ndarray]:
+        """(k,) instants and (k, ..., nu) what was held from each of them on."""
+        times, values = zip(*self.log)
+        return np.concatenate(times), np.concatenate(values)
+
+    def note(self, times: np.ndarray, columns: np.ndarray, values: np.ndarray) -> None:
+        """What the native march held at instants (k,) in some columns: (k, ..., columns)."""
+        if len(times) and len(columns):
+            rows = np.repeat(self.held[None], len(times), axis=0)
+            rows[..., columns] = values
+            self.log.append((np.array(times), rows))
+
+    def hold_tables(self, t: float) -> None:
+        """Values from t on of tables that are held."""
+        for line in self.tables:
+            assert isinstance(line.source, Table)
+            k = int(np.searchsorted(line.source.times, t, side="right")) - 1
+            self.held[..., line.columns] = line.source.values[max(k, 0)]
+
+    def _asked(self) -> list[Sampled]:
+        """Controllers that are asked here, and not by the native march."""
+        return [one for one in self.sampled if not self.native or isinstance(one.line.source, Feedback)]
 
     def stop(self, t: float) -> float:
-        """The next instant after t at which something that is held may change."""
-        times = [one.clock.time(one.clock.next) for one in self.sampled]
-        for line in self.tables:
+        """The next instant after t at which something that is held here may change."""
+        times = [one.clock.time(one.clock.next) for one in self._asked()]
+        for line in [] if self.native else self.tables:
             assert isinstance(line.source, Table)
             k = int(np.searchsorted(line.source.times, t, side="right"))
             times += [float(line.source.times[k])] if k < len(line.source.times) else []
@@ -142,16 +174,15 @@ class Feed:
 
     def recorded(self, times: np.ndarray) -> np.ndarray:
         """(..., k, nu) signals at the instants of samples; at a tick, the value from then on."""
-        starts = np.array([t for t, _ in self.log])
-        values = np.stack([v for _, v in self.log], axis=-2)
-        out = values[..., np.searchsorted(starts, times, side="right") - 1, :].copy()
+        starts, values = self.logged()
+        out = np.moveaxis(values[np.searchsorted(starts, times, side="right") - 1], 0, -2).copy()
         for line in self.moving:
             out[..., line.columns] = moving_values(line, times)
         return out
 
     def mark(self) -> dict[str, np.ndarray]:
         """Where the run stands: what is held, ticks, memories, and the length of the log."""
-        out = {"held": self.held.copy(), "log": np.array(len(self.log))}
+        out = {"held": self.held.copy(), "log": np.array(sum(len(t) for t, _ in self.log))}
         for i, one in enumerate(self.sampled):
             out[f"tick{i}"] = np.array(one.clock.next)
             out.update({f"memory{i}.{n}": a.copy() for n, a in one.memory.items()})
@@ -160,7 +191,8 @@ class Feed:
     def rewind(self, mark: Mapping[str, np.ndarray]) -> None:
         """Back to where `mark` was taken."""
         self.held = np.array(mark["held"])
-        del self.log[int(mark["log"]) :]
+        times, values = self.logged()
+        self.log = [(times[: int(mark["log"])], values[: int(mark["log"])])]
         for i, one in enumerate(self.sampled):
             one.clock.next = int(mark[f"tick{i}"])
             one.memory = {n: np.array(mark[f"memory{i}.{n}"]) for n in one.memory}
@@ -179,7 +211,7 @@ def moving_values(line: Line, times: np.ndarray) -> np.ndarray:
     return np.stack([checked_values(source.function(float(t)), len(line.columns), line.text, t) for t in times])
 
 
-class _Sampled:
+class Sampled:
     """A controller that is asked at the ticks of its clock: a Python function, or a System with memory of its own."""
 
     def __init__(self, line: Line, flow: Flow, start: float, step: float | None, period: float | None) -> None:
@@ -201,7 +233,7 @@ class _Sampled:
             self.kernel = kernel_of(source.system)
             self.memory = {n: np.zeros(source.system.inputs[n].shape) for n in source.system.states}
 
-    def copied(self) -> _Sampled:
+    def copied(self) -> Sampled:
         twin = copy.copy(self)
         twin.clock, twin.memory = copy.copy(self.clock), dict(self.memory)
         return twin
@@ -242,6 +274,23 @@ def _period_of(system: System) -> float:
             f"controller {system.name!r} has clocks {dict(system.clocks)}; expected one, its period in seconds."
         )
     return float(numbers[0])
+
+
+def measured_place(flow: Flow, name: str, size: int, who: str) -> int:
+    """Where in x a controller's input of so many components stands: a state, or a component of one."""
+    head, _, part = name.partition(".")
+    if name in flow.slices:
+        at = flow.slices[name]
+        if at.stop - at.start != size:
+            raise ShapeError(f"controller {who!r} reads {name!r} as {size} numbers; it has {at.stop - at.start}.")
+        return int(at.start)
+    if head in flow.slices:
+        at = flow.slices[head]
+        found = components(flow.labels.get(head, ()), at.stop - at.start, part)
+        if len(found) == 1:
+            return int(at.start) + int(found[0])
+    known = [*flow.slices, *(f"{n}.{label}" for n in flow.slices for label in flow.labels.get(n, ()))]
+    raise NameLookupError(f"controller {who!r} reads {name!r}. {nearest(name, known)}")
 
 
 def measured(flow: Flow, states: Mapping[str, np.ndarray], t: float, name: str, who: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -153,9 +154,17 @@ class Handler:
 
     def __init__(self, rule: When, prepared: Prepared, bound: Field) -> None:
         self.rule, self.bound, self.count = rule, bound, 0
-        self.index = prepared.events.index(rule)
-        self.reset: Change | None = change_of(rule.reset, prepared.flow, bound) if rule.reset else None
-        self.rest: Change | None = change_of(rule.rest, prepared.flow, bound) if rule.rest is not None else None
+        self.flow, self.index = prepared.flow, prepared.events.index(rule)
+
+    @cached_property
+    def reset(self) -> Change | None:
+        """What it sets; made when it first happens here, and not in the native march."""
+        return change_of(self.rule.reset, self.flow, self.bound) if self.rule.reset else None
+
+    @cached_property
+    def rest(self) -> Change | None:
+        """What makes it rest."""
+        return change_of(self.rule.rest, self.flow, self.bound) if self.rule.rest is not None else None
 
     def happen(self, t: float, x: np.ndarray) -> tuple[np.ndarray, str, bool]:
         """(state after, what happened, whether the run ends)."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import DefinitionError, Named, NameLookupError, add_row, nearest, remove_row
+from symbody.flow.events import Prepared
 from symbody.flow.field import Field
 from symbody.flow.flow import Flow
 from symbody.flow.signals import Feed
@@ -23,6 +24,7 @@ from symbody.march import methods as native_tables
 from symbody.march.methods import RungeKutta, Splitting, check_table
 
 LOOSE = 1e-6  # relative tolerance from which order 5 is cheaper than order 8
+MOST_EVENTS = 100_000  # that act in a run
 PARTS = 16  # stretches of methods that offer no natural ones
 
 
@@ -34,6 +36,8 @@ class Setup:
     rtol, atol           of those that choose their steps
     directions, passive  (ng,) of the guards: which crossings count; events that only record
     look                 a `Lookout` for closed loops, or None
+    events, span         events with what follows from them, and the length of the run in s: for drivers that follow
+                         them natively
     """
 
     flow: Flow
@@ -48,6 +52,9 @@ class Setup:
     passive: np.ndarray | None = None
     threads: int | None = None
     look: Any = None
+    events: Prepared | None = None
+    span: float = math.inf
+    most_events: int = MOST_EVENTS
 
     @property
     def guarded(self) -> dict[str, Any]:
@@ -90,8 +97,11 @@ def explicit(table: RungeKutta | Splitting) -> Method:
         check_table(table)
 
     def make(s: Setup) -> Driver:
+        from symbody.integrate.lanes import Lanes, lanes_of
         from symbody.integrate.native import NativeAdaptive, NativeFixed
 
+        if lanes_of(s):
+            return Lanes(s, table)
         if s.step is not None:
             return NativeFixed(s.flow, table, s.feed, s.start, s.step, **s.native)
         return NativeAdaptive(s.flow, table, s.feed, s.rtol, s.atol, s.max_steps, **s.native)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from symbody.integrate.locate import Crossing
 from symbody.trajectory.outcome import Outcome
+
+if TYPE_CHECKING:
+    from symbody.march.lanes import LaneRun
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +26,7 @@ class Leg:
     recorded    crossings of guards on the way that change nothing, in order of time
     statistics  steps, rejected, evaluations, iterations: what the method counts
     before      time and state (nx,) at the start of the last step, where closed loops ended the stretch
+    lanes       how the native march went that followed events and clocks by itself; then `events` is empty
     """
 
     t: np.ndarray
@@ -34,6 +38,7 @@ class Leg:
     statistics: dict[str, int] = field(default_factory=dict)
     before: tuple[float, np.ndarray] | None = None
     recorded: tuple[Crossing, ...] = ()
+    lanes: LaneRun | None = None
 
 
 class Driver(Protocol):
@@ -47,6 +52,7 @@ class Driver(Protocol):
         span(end)           is told how far the run goes
         memory(), recall()  arrays from which it goes on with the same bits; recall({}) forgets, as after a jump
         failed              (b,) status of the members of a batch after a stretch, 0 where all is well
+        follows             True where it follows events and clocks by itself, and tells of them in `Leg.lanes`
         look                a `Lookout`: the stretch ends after the first step in which one of its guards crosses zero
     """
 

@@ -34,7 +34,7 @@ class Members:
         states = np.asarray(x, dtype=float)
         if states.ndim not in (1, 2) or states.shape[-1] != ports.nx:
             raise ShapeError(f"x has shape {states.shape}; expected ({ports.nx},) or (b, {ports.nx}).")
-        given = parameters_of(ports.kernels, parameters)
+        given = parameters_of(self.kernels, parameters)
         batch: tuple[int, ...] = states.shape[:-1]
         self.plain = parameters is None  # then the same code and parameters come again: workspaces are kept
         self.entries = self._entries(given, batch)
@@ -60,7 +60,12 @@ class Members:
 
     def _entries(self, given: Mapping[str, Any], batch: tuple[int, ...]) -> dict[str, tuple[NativeKernel, Entry]]:
         states = batch[0] if batch else 1
-        return {kind: (k, k.entry(states, given[kind])) for kind, k in self.ports.kernels.items()}
+        return {kind: (k, k.entry(states, given[kind])) for kind, k in self.kernels.items()}
+
+    @property
+    def kernels(self) -> dict[str, NativeKernel]:
+        """All Kernels of the run by what they are for."""
+        return self.ports.kernels
 
     def _read_signals(self, signals: Signals | None, batch: tuple[int, ...]) -> None:
         nu = self.ports.nu

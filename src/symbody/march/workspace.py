@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from symbody.march.job import WORDS
 
 INDEX = {name: i for i, name in enumerate(WORDS)}
 # work arrays with one number for each lane
-LANES = ("T", "TB", "TS", "H", "place", "done", "fail", "HN", "HP", "accepted", "last", "why", "old", "cut")
+LANES = ("T", "TB", "TS", "H", "place", "done", "fail", "HN", "HP", "accepted", "last", "why", "old", "cut", "FR", "renew")
 # numbers a buffer is padded to: a vector of any width
 ROUND = 16
 
@@ -39,6 +39,7 @@ class Place:
     """Where a Kernel reads its states and writes its outputs: names of work buffers.
 
     outputs: name of an output -> offset in the target row; others are written and never read.
+    inputs: name of an input that is read from elsewhere -> work buffer and offset in it.
     """
 
     kind: str
@@ -46,6 +47,7 @@ class Place:
     target: str
     number: int
     outputs: Mapping[str, int]
+    inputs: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
 
 class Workspace:
@@ -58,7 +60,9 @@ class Workspace:
         places: Sequence[Place],
         states: Mapping[str, int],
         signals: Mapping[str, int],
+        more: Mapping[str, int] | None = None,
     ) -> None:
+        """more: further work buffers and their lengths."""
         s = self.sizes = sizes
         pad = -(-s.block * s.nx // ROUND) * ROUND
         trash = max((_size(o.shape) for k, _ in kernels.values() for o in k.signature.outputs), default=1)
@@ -69,6 +73,7 @@ class Workspace:
         for kind, (kernel, entry) in kernels.items():
             lengths[f"{kind}_status"] = s.block * len(kernel.signature.blocks)
             lengths[f"{kind}_frame"] = entry.frame
+        lengths.update(more or {})
         starts, total = {}, 0
         for name, length in lengths.items():
             starts[name] = total
@@ -88,7 +93,8 @@ class Workspace:
                 self.words[INDEX[name]] = place
         self.set(block=s.block, pad=pad, nx=s.nx, nu=s.nu, ng=s.ng, rows_shared=s.shared)
         for kind, (kernel, entry) in kernels.items():
-            self.set(**{kind: address_of(entry.function), f"{kind}_blocks": len(kernel.signature.blocks)})
+            if kind in INDEX:
+                self.set(**{kind: address_of(entry.function), f"{kind}_blocks": len(kernel.signature.blocks)})
         self._contexts(places, states, signals)
 
     def set(self, **words: int) -> None:
@@ -119,7 +125,10 @@ class Workspace:
             words = [self.at[f"{place.kind}_frame"], base, stride, libm_address(), entry.externals]
             source = self.at[place.source]
             for port in kernel.inputs:
-                if port.name in states:
+                if port.name in place.inputs:
+                    buffer, offset = place.inputs[port.name]
+                    words += [self.at[buffer] + 8 * offset, 0]
+                elif port.name in states:
                     words += [source + 8 * states[port.name], s.nx]
                 elif port.name in signals:
                     words += [self.at["U"] + 8 * signals[port.name], each * s.nu]
@@ -140,9 +149,10 @@ class Workspace:
             addresses.append(context.ctypes.data)
         table = np.array(addresses, dtype=np.int64)
         self.keep.append(table)
+        self.addresses = addresses
         self.set(contexts=table.ctypes.data, n_contexts=len(addresses))
         for i, place in enumerate(places):
-            if place.kind in ("project", "guards"):
+            if f"{place.kind}_context" in INDEX:
                 self.words[INDEX[f"{place.kind}_context"]] = addresses[i]
         drifts = [i for i, place in enumerate(places) if place.kind == "drift"]
         if drifts:

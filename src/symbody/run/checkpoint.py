@@ -76,8 +76,7 @@ def _meta(session: Session, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     arrays.update({f"parameter.{n}": np.asarray(v, dtype=float) for n, v in settings.parameters.items()})
     arrays.update({f"feed.{n}": a for n, a in anchor.feed.items()})
     arrays.update({f"driver.{n}": a for n, a in anchor.driver.items()})
-    arrays["log_t"] = np.array([t for t, _ in session.feed.log])
-    arrays["log_u"] = np.stack([u for _, u in session.feed.log])
+    arrays["log_t"], arrays["log_u"] = session.feed.logged()
     arrays["defaults"] = session.connected.defaults
     if session.lookout is not None:
         look = session.lookout
@@ -95,7 +94,7 @@ def _meta(session: Session, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         "inside": [_inside(one) for one in session.connected.inside],
         "events": None if prepared is None else [_rule(rule, flow) for rule in prepared.events],
         "switches": [] if prepared is None else list(prepared.switches),
-        "happened": [[e.t, e.name, e.text] for e in session.events],
+        "happened": [[e.t, e.name, e.text, *([] if e.member is None else [e.member])] for e in session.events],
         "t": session.t,
         "end": session.end,
         "outcome": session.outcome.name,
@@ -295,7 +294,7 @@ def _session(
     settings = Settings(**meta["settings"], sampling=sampling, parameters=parameters)
     x = np.array(arrays["x_now"])
     feed = Feed(connected, settings.start, settings.step, settings.period, len(x) if x.ndim == 2 else None)
-    feed.log = list(zip(map(float, arrays["log_t"]), arrays["log_u"]))
+    feed.log = [(np.array(arrays["log_t"]), np.array(arrays["log_u"]))]
     t, samples, events, happened, *leaving = meta["anchor"]
     anchor = Anchor(
         float(t), np.array(arrays["anchor_x"]), int(samples), int(events), _part(arrays, "feed"),
@@ -304,7 +303,7 @@ def _session(
     outcomes = meta["outcomes"]
     session = Session(
         connected, settings, feed, None, float(meta["t"]), x, ts=[arrays["t"]], xs=[arrays["x"]],
-        events=[Event(float(t), name, text) for t, name, text in meta["happened"]],
+        events=[Event(float(t), name, text, *member) for t, name, text, *member in meta["happened"]],
         statistics=dict(meta["statistics"]), notes=list(meta["notes"]), outcome=Outcome[meta["outcome"]],
         outcomes=None if outcomes is None else np.array([Outcome[o] for o in outcomes], dtype=object),
         anchor=anchor, end=float(meta["end"]), count=len(arrays["t"]),

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from symbody.integrate.samples import Sampling
 from symbody.integrate.stepper import Leg
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
+
+if TYPE_CHECKING:
+    from symbody.march.lanes import LaneRun
 
 EPS = float(np.finfo(float).eps)
 
@@ -130,13 +133,23 @@ class Session:
         if self.gates is not None:
             self.gates.look(self.t, self.x)
         self.feed.refresh(self.t, self.x)
+        if self._follows():
+            self.drop_anchor()
+            return
         if self.happenings is not None:
             self.x = self._carried(None, self.x)
             self.x = self.happenings.settled(self.t, self.x)
+        self._first_sample(self.x)
+        self.drop_anchor()
+
+    def _follows(self) -> bool:
+        """Whether the driver follows events and clocks by itself."""
+        return bool(getattr(self.driver, "follows", False))
+
+    def _first_sample(self, x: np.ndarray) -> None:
         first = self.settings.sampling.times(self.settings.start, self.end, self.settings.step)[:1]
         if len(first) and first[0] <= self.settings.start:
-            self._collect(np.array([self.t]), self.x[..., None, :])
-        self.drop_anchor()
+            self._collect(np.array([self.settings.start]), x[..., None, :])
 
     def _loop(
         self, end: float, wanted: np.ndarray, interrupted: Callable[[], bool], watch: Any, clever: Any
@@ -148,9 +161,13 @@ class Session:
             low, high = np.searchsorted(wanted, [self.t, stop], side="right")
             known = len(self.events)
             leg = self._stretch(stop, wanted[low:high], wanted[low:])
+            if leg.lanes is not None:
+                self._live(leg, leg.lanes)
+            else:
+                self._collect(leg.t, leg.x)
             self._take(leg)
             self._record(leg, known)
-            if not leg.outcome.ok:
+            if not leg.outcome.ok or leg.outcome is Outcome.STOPPED:
                 self._collect_end()
                 return leg.outcome
             if self._all_failed():
@@ -198,22 +215,49 @@ class Session:
         return leg if self.watch is None else self.watch.inspect(self, leg, later)
 
     def _take(self, leg: Leg) -> None:
-        """Keep what a stretch gave."""
-        self._collect(leg.t, leg.x)
+        """Keep where a stretch ended."""
         self.t, self.x = leg.t_end, leg.x_end
         for name, count in leg.statistics.items():
             self.statistics[name] = self.statistics.get(name, 0) + count
         failed = getattr(self.driver, "failed", None)
         if self.outcomes is not None and failed is not None:
-            from symbody.integrate.native import FAILURES
+            from symbody.integrate.lanes import OUTCOMES
 
             for i in np.flatnonzero(failed):
                 if self.outcomes[i] is Outcome.FINISHED:
-                    self.outcomes[i] = FAILURES[int(failed[i])]
+                    self.outcomes[i] = OUTCOMES[int(failed[i])]
                     if self.outcomes[i] is Outcome.LOOP_OPENED and self.lookout is not None:
                         t, states = self.driver.opened[int(i)]
                         gap = self.lookout.found(t, states)[1][i]
                         self.notes.append(f"member {i}: {self.lookout.say_open(t, gap)}")
+
+    def _live(self, leg: Leg, run: LaneRun) -> None:
+        """Samples and events of a stretch whose driver followed them by itself; jumps are recorded before and after."""
+        from symbody.hybrid.marks import events_of, jumps_of
+
+        single, columns = self.x.ndim == 1, self.driver.overlay
+        if run.began:
+            self._first_sample(run.x_begin[0] if single else run.x_begin)
+            start = np.array([self.settings.start])
+            self.feed.note(start, columns, run.held_begin[:1, columns] if single else run.held_begin[None][..., columns])
+        if self.happenings is not None and len(run.marks):
+            self.events += events_of(run.marks, self.happenings.prepared.events, not single)
+        if not single:
+            self._collect(leg.t, leg.x)
+            self.feed.note(leg.t, columns, np.moveaxis(run.held, 0, 1))
+            return
+        held, done = run.held[0], 0
+        for jump in jumps_of(run.marks, self.flow.nx):
+            upto = int(np.searchsorted(leg.t, jump.t, side="right"))
+            self._collect(leg.t[done:upto], leg.x[done:upto])
+            self.feed.note(leg.t[done:upto], columns, held[done:upto])
+            if not self.ts or self.ts[-1][-1] != jump.t:
+                self._collect(np.array([jump.t]), jump.before[None])
+            self._collect(np.array([jump.t]), jump.after[None])
+            self.feed.note(np.array([jump.t]), columns, jump.held[None])
+            done = upto
+        self._collect(leg.t[done:], leg.x[done:])
+        self.feed.note(leg.t[done:], columns, held[done : len(leg.t)])
 
     def _collect(self, t: np.ndarray, x: np.ndarray) -> None:
         if len(t):
@@ -302,7 +346,8 @@ class Session:
     def _worst(self) -> Outcome:
         if self.outcomes is None:
             return Outcome.FINISHED
-        return next((o for o in self.outcomes if o is not Outcome.FINISHED), Outcome.FINISHED)
+        early = [o for o in self.outcomes if o is not Outcome.FINISHED]
+        return next((o for o in early if not o.ok), early[0] if early else Outcome.FINISHED)
 
     # -- continuing
 

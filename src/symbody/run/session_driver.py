@@ -36,13 +36,19 @@ def finish(session: Session, events: Prepared | None) -> None:
         session.happenings = Happenings(events, bound, session.end - session.settings.start)
     if session.flow.impact is not None and session.x.ndim == 1:
         session.gates = Gates(session.flow, session.settings.parameters, feed.at)
-    session.driver = driver_of(session.flow, session.settings, feed, events, session.lookout)
+    span = session.end - session.settings.start
+    session.driver = driver_of(session.flow, session.settings, feed, events, session.lookout, span)
 
 
-def driver_of(flow: Flow, settings: Settings, feed: Feed, events: Prepared | None, look: Lookout | None) -> Any:
+def driver_of(
+    flow: Flow, settings: Settings, feed: Feed, events: Prepared | None, look: Lookout | None, span: float
+) -> Any:
+    """The driver of the method, with events and clocks followed by the native march where it can."""
     s = settings
+    feed.native = False
     directions, passive = (None, None) if events is None else (events.directions, events.passive)
     setup = Setup(
-        flow, feed, s.start, s.step, s.rtol, s.atol, s.max_steps, s.parameters, directions, passive, s.threads, look
-    )
+        flow, feed, s.start, s.step, s.rtol, s.atol, s.max_steps, s.parameters, directions, passive, s.threads, look,
+        events, span,
+    )  # fmt: skip
     return METHODS[s.method].make(setup)

@@ -586,7 +586,9 @@ def _give_way(session: Session) -> None:
     session.settings = replace(session.settings, method=new)
     happened = session.happenings
     events = None if happened is None else happened.prepared
-    session.driver = driver_of(session.flow, session.settings, session.feed, events, session.lookout)
+    session.driver = driver_of(
+        session.flow, session.settings, session.feed, events, session.lookout, session.end - session.settings.start
+    )
     session.driver.span(session.end)
     session.notes.append(f"stiff from t = {session.t:g} s on: {old} gave way to {new}.")
     session.drop_anchor()
