@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derived.memory import memory_of
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest
 from symbody.expr.evaluate import transplant
 from symbody.expr.external import External
@@ -96,9 +97,30 @@ class Prepared:
 Change = Callable[[float, np.ndarray], np.ndarray]
 
 
+MOST_KEPT = 32
+
+
 def prepare(flow: Flow, events: Iterable[When]) -> Prepared:
-    """Compile guards into the Flow. Guards that the Flow already has are recorded, under their labels."""
+    """Guards put into the Flow, once for the same events. Guards that it already has are recorded, under their labels."""
     events = list(events)
+    key = tuple(_key(e) for e in events)
+    try:
+        hash(key)
+    except TypeError:  # lists of values
+        return _prepared(flow, events)
+    return memory_of(flow).get("prepared", key, lambda: _prepared(flow, events), MOST_KEPT)
+
+
+def _key(e: When) -> tuple[Any, ...]:
+    """All that events are told apart by; numbers with their type."""
+
+    def told(values: Mapping[str, Expression] | None) -> Any:
+        return None if values is None else tuple((n, type(v), v) for n, v in values.items())
+
+    return e.name, type(e.guard), e.guard, e.direction, told(e.reset), e.stop, e.limit, e.slowest, told(e.rest)
+
+
+def _prepared(flow: Flow, events: list[When]) -> Prepared:
     names = [e.name for e in events]
     double = next((n for n in names if names.count(n) > 1), None)
     if double is not None:
@@ -114,7 +136,10 @@ def prepare(flow: Flow, events: Iterable[When]) -> Prepared:
         own = []
     if not events and not own:
         return Prepared(flow, (), switches)
-    return Prepared(flow.replace(guards=_guards(flow, events)), (*own, *events), switches)
+    guards = _guards(flow, events)
+    # they take the same parameters as the other Systems, so that one mapping serves them all
+    guards = guards.replace(parameters={**flow.rates.parameters, **guards.parameters})
+    return Prepared(flow.replace(guards=guards), (*own, *events), switches)
 
 
 def system_events(system: System) -> list[When]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from symbody.flow.flow import Flow
 from symbody.system.system import System, node_array
 
 # Values of the signals u (nu,): constant, or a function of t and x (nx,).
+Function = Callable[[float, np.ndarray, np.ndarray], Any]
 SignalValues = np.ndarray | Callable[[float, np.ndarray], Any] | None
 
 
@@ -33,13 +35,22 @@ class Field:
         self._parameters = dict(parameters or {})
         self._known = {"t": (-1, 0, ())} | _places(flow)
         self._signals = _signal_function(flow, signals)
-        self._rates = self.function(flat_rates(flow))
-        project = flow.project
-        self._project = None if project is None else self.function(_joined(project, project.outputs, "x"))
         self._corrected = _corrected(flow)
-        self._guards = None if flow.guards is None else self.function(flow.guards)
         self.ng = 0 if flow.guards is None else int(flow.guards.output("guard").size)
         self._slopes: tuple[Callable[..., Any], np.ndarray, np.ndarray] | None = None
+
+    @cached_property
+    def _rates(self) -> Function:
+        return self.function(flat_rates(self.flow))
+
+    @cached_property
+    def _project(self) -> Function | None:
+        project = self.flow.project
+        return None if project is None else self.function(_joined(project, project.outputs, "x"))
+
+    @cached_property
+    def _guards(self) -> Function | None:
+        return None if self.flow.guards is None else self.function(self.flow.guards)
 
     def rates(self, t: float, x: np.ndarray) -> np.ndarray:
         """x' (nx,)."""
@@ -91,13 +102,13 @@ class Field:
 
     @property
     def projects(self) -> bool:
-        return self._project is not None
+        return self.flow.project is not None
 
     def signals(self, t: float, x: np.ndarray) -> np.ndarray:
         """u (nu,)."""
         return self._signals(t, x)
 
-    def function(self, system: System, target: str = "native") -> Callable[[float, np.ndarray, np.ndarray], Any]:
+    def function(self, system: System, target: str = "native") -> Function:
         """A System over the Flow's states, t and signals as a function of (t, x, u)."""
         kernel = kernel_of(system, target)
         given = {n: v for n, v in self._parameters.items() if n in system.parameters}

@@ -344,11 +344,6 @@ def _connected(
     if not rules:
         return connected, None, assignments, given
     events = prepare(connected.flow, rules)
-    # guards take the same parameters as the other Systems
-    guards = events.flow.guards
-    assert guards is not None
-    guards = guards.replace(parameters={**events.flow.rates.parameters, **guards.parameters})
-    events = replace(events, flow=events.flow.replace(guards=guards))
     return replace(connected, flow=events.flow), events, assignments, given
 
 

@@ -148,7 +148,6 @@ class AdaptiveLanes(Lanes, Adaptive):
             self.rates(0)
             restored(self, "R2", "renew")
             with r.loop(self.count) as lane, r.when(r.both(self.running(lane), self.is_set("renew", lane))):
-                self.count_up("evaluations", lane)
                 with r.when(self.is_set("fail", lane)):
                     self.end(lane, str(FAILED), "true")
             self._first_steps()
@@ -183,6 +182,8 @@ class AdaptiveLanes(Lanes, Adaptive):
         x0, x1 = (f"ptr {self.row(n, lane, 'nx')}" for n in ("X", "XN"))
         step = (f"double {t0}", f"double {t1}", x0, x1)
         self.choose_member(lane)
+        with r.unless(r.flag("reuse")):  # the rates at X are made anew
+            self.count_up("evaluations", lane)
         first = self.own("n_samples", lane, "i64")
         acts = r.compare("ne", r.op(f"and i64 {bits.get()}, 1"), "0")
         with r.when(acts):
