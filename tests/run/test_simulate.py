@@ -378,9 +378,9 @@ def test_trajectory_finds_components_by_joint_and_number():
 
 def test_four_bar_keeps_its_energy_and_its_loop():
     """Released with a moving crank; named joints keep their values, the others close the loop."""
+    from symbody.assembly.numeric import Numeric
     from symbody.formalisms.tree import build_tree
     from symbody.loops.rows.constraints import constraints
-    from symbody.loops.rows.numeric import Numeric
     from symbody.model.load import load
 
     mech = load("four_bar")

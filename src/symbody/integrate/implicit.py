@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from symbody.derived.kernels import kernel_of
-from symbody.derived.memory import memory_of
 from symbody.flow.flow import Flow
 from symbody.flow.loop_guards import Lookout
 from symbody.flow.signals import Feed
@@ -17,6 +16,7 @@ from symbody.integrate.implicit_step import Diagonal, Residual, start_system, st
 from symbody.integrate.native import WORK, NativeFixed, guards_of, kernels
 from symbody.integrate.step_grid import stage_times
 from symbody.march.march import March
+from symbody.memory import memory_of
 from symbody.system.system import System
 
 ITERATIONS = 4  # of Newton's method in a step, as a guess of its cost

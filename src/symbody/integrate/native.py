@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from symbody.derived.kernels import kernel_of
-from symbody.derived.memory import memory_of
 from symbody.flow.flow import Flow
 from symbody.flow.loop_guards import Lookout, guarded
 from symbody.flow.signals import Feed
@@ -21,6 +20,7 @@ from symbody.integrate.stepper import Leg
 from symbody.march.march import March
 from symbody.march.methods import METHODS, Method, RungeKutta, Splitting
 from symbody.march.run import Signals
+from symbody.memory import memory_of
 from symbody.system.system import System
 from symbody.trajectory.outcome import Outcome
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from symbody.derived.memory import memory_of
 from symbody.flow.flow import Flow
 from symbody.integrate.implicit import ImplicitFixed
 from symbody.integrate.implicit_step import Residual
+from symbody.memory import memory_of
 
 
 def balance_of(flow: Flow) -> Residual | None:

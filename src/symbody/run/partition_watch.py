@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from symbody.assembly.conditioning import SINGULAR, Choice, Conditioning
+from symbody.assembly.constraints import Constraints
 from symbody.derived.derived import derived_of, numbers_key
 from symbody.errors import ModelError, SymbodyError
 from symbody.flow.connect import Connected
@@ -25,9 +27,8 @@ from symbody.flow.events import Prepared
 from symbody.flow.loop_guards import Lookout
 from symbody.hybrid.energy_balance import Balance
 from symbody.integrate.stepper import Leg
-from symbody.loops.partition.conditioning import SINGULAR, Choice, Conditioning
+from symbody.loops.partition.measures import best_choice, partition_of
 from symbody.loops.partition.partition import Partition
-from symbody.loops.rows.constraints import Constraints
 from symbody.model.record.coordinates import retract, velocity_labels
 from symbody.run.session import Segment, Session
 from symbody.run.session_driver import adopt
@@ -403,7 +404,7 @@ class Watch:
             return min(size / s for size, (_, s) in zip(sizes, regular, strict=True))
 
         limit = WORTH * mine / max(sizes[0], 1e-300)
-        choices = [c for c in (conditioning.best(J, whole)[0] for J in at) if c is not None]
+        choices = [c for c in (best_choice(conditioning, J, whole)[0] for J in at) if c is not None]
         if not choices:
             return None
         scores = [score(c) for c in choices]
@@ -426,7 +427,7 @@ class Watch:
         """With these rows and joints: the same record in every run, whose equations are kept with the model."""
         key = (choice, numbers_key(self.conditioning.parameters))
         derived = derived_of(self.way.found.tree.mechanism)
-        return derived.get("partition_underway", key, lambda: self.conditioning.partition(choice, q))
+        return derived.get("partition_underway", key, lambda: partition_of(self.conditioning, choice, q))
 
     def _changed(self, session: Session, leg: Leg, t: float, x: np.ndarray, way: Way) -> Leg:
         """Go on with another way from (t, x), the end of the stretch or the start of its last step."""

@@ -14,7 +14,6 @@ import numpy as np
 
 from symbody.codegen.kernel.threads import check_threads
 from symbody.derived.derived import derived_of
-from symbody.derived.memory import memory_of
 from symbody.errors import (
     DefinitionError,
     ModelError,
@@ -44,6 +43,7 @@ from symbody.hybrid.energy_balance import Balance
 from symbody.hybrid.impacts import check_switches, closed_loops, make_ready
 from symbody.integrate.methods import METHODS, choose_method
 from symbody.integrate.samples import read_samples
+from symbody.memory import memory_of
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import check_given, massless
 from symbody.run.progress import progress_bar
@@ -363,8 +363,8 @@ def _for_branch(mech: Mechanism, formalism: str | None, partition: Any, settings
 
     Which constraints are redundant depends on the branch, and on the parameters.
     """
+    from symbody.assembly.conditioning import holding
     from symbody.derived.partitions import partition_at, wanted_at
-    from symbody.loops.partition.branches import holding
     from symbody.loops.partition.partition import Partition
 
     if any(c.switched for c in mech.cuts) or any(c.switched for c in mech.couplings):
@@ -432,11 +432,10 @@ def _watch(
 
 def _lookout(mech: Mechanism, partition: Any, flow: Flow, settings: Settings, feed: Feed) -> Lookout:
     """What is looked at after every step of a mechanism with closed loops."""
-    from symbody.loops.closing.assembly import length_scale
-    from symbody.loops.rows.numeric import Numeric
+    from symbody.assembly.numeric import Numeric
 
     plain = {n: float(v) for n, v in settings.parameters.items() if np.ndim(v) == 0}
-    length = length_scale(Numeric(derived_of(mech).constraints(), plain, settings.start))
+    length = Numeric(derived_of(mech).constraints(), plain, settings.start).length()
     loosely = isinstance(partition, Augmented) and not partition.projects
     return Lookout(flow, settings.parameters, bounds_of(flow.units["watch"], length, loosely), feed.at)
 

@@ -16,13 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from symbody.derived.memory import memory_of
+from symbody.assembly.conditioning import Conditioning
 from symbody.hybrid.energy_balance import Balance
 from symbody.integrate.locate import Crossing, Path, crossed, locate_each
 from symbody.integrate.native import NativeAdaptive
 from symbody.integrate.step_grid import together
 from symbody.integrate.stepper import Leg
-from symbody.loops.partition.conditioning import Conditioning
+from symbody.memory import memory_of
 from symbody.model.record.coordinates import checked, retract
 from symbody.run.session import Session
 

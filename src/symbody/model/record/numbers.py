@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ExpressionError, SymbodyError
-from symbody.expr.evaluate import evaluate
+from symbody.expr.evaluate import Evaluation, evaluate
 from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, Node
 from symbody.expr.parse import parse
@@ -96,14 +96,34 @@ def value_of(node: Node, given: Mapping[str, Any] = MappingProxyType({})) -> Any
     """The same of one Node: a float, an array (b,) or None."""
     if node.op is CONST:
         return float(node.data)
-    values = {s: given.get(s.data.name, s.data.default) for s in free_symbols([node])}
+    if given:
+        return _with(node, given)
+    values = {s: s.data.default for s in free_symbols([node])}
     if any(v is None for v in values.values()):
         return None
     try:
-        found = evaluate(node, values)
-        return found if isinstance(found, np.ndarray) and found.dtype.kind == "f" else float(found)
+        return _real(evaluate(node, values))
     except (ExpressionError, ArithmeticError, TypeError, ValueError):
         return math.nan
+
+
+def _with(node: Node, given: Mapping[str, Any]) -> Any:
+    """The value with numbers for parameters, which come again and again with others: by a function made once."""
+    evaluation = node.graph.evaluations.get(node)
+    if evaluation is None:
+        evaluation = node.graph.evaluations[node] = Evaluation([node])
+    values = [given.get(s.data.name, s.data.default) for s in evaluation.symbols]
+    if any(v is None for v in values):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            return _real(evaluation.function([v if isinstance(v, np.ndarray) else float(v) for v in values])[0])
+    except (ExpressionError, ArithmeticError, TypeError, ValueError):
+        return math.nan
+
+
+def _real(found: Any) -> Any:
+    return found if isinstance(found, np.ndarray) and found.dtype.kind == "f" else float(found)
 
 
 def number_of(node: Node) -> float | None:

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from symbody.assembly.numeric import Numeric
 from symbody.expr.evaluate import evaluate
-from symbody.loops.rows.numeric import Numeric
 from symbody.model.record.coordinates import velocity_owners
 
 

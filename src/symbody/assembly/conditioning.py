@@ -1,4 +1,4 @@
-"""How well the loops of a mechanism can be solved for dependent joints in a position, and for which joints best.
+"""How well the loops of a mechanism can be solved for dependent joints in a position.
 
 Two numbers tell whose fault a singular J_v is: the last singular value of J (all rows and columns) that is not zero in
 general vanishes where the mechanism itself is singular; the smallest one of J_v is at most as large, and much smaller
@@ -7,35 +7,22 @@ where another choice of independent joints, or of redundant constraints to leave
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from symbody.assembly.assembly import close, perturbed
+from symbody.assembly.constraints import Constraints
+from symbody.assembly.numeric import Numeric, rows_of
+from symbody.assembly.redundancy import scaled
 from symbody.errors import SymbodyError
-from symbody.expr.arrays import sum_of_products, zeros
-from symbody.expr.call import call
-from symbody.expr.functions import sqrt
-from symbody.expr.linear_algebra import ldlt
-from symbody.expr.node import Node, Pivots
-from symbody.expr.walk import free_symbols, quiet_collector
-from symbody.loops.closing.assembly import close, length_scale, perturbed
-from symbody.loops.closing.factors import Spare, factors
-from symbody.loops.closing.projection import gaps
-from symbody.loops.equations.augmented import switches
-from symbody.loops.partition.partition import Partition, choose_partition
-from symbody.loops.partition.pivoting import numeric_choice, pivots_of
-from symbody.loops.partition.structure import Block
-from symbody.loops.rows.constraints import Constraints
-from symbody.loops.rows.numeric import Numeric
-from symbody.loops.rows.redundancy import independent_set
 from symbody.model.record.coordinates import checked, sliding, velocity_labels, with_mode
-from symbody.system.system import System, node_array
 
 SINGULAR = 1e-7  # smallest singular value of J_v, without units, that counts as zero
 UNRESOLVED = 1e-5  # the same of J: where branches of motion meet, roundings of 1e-16 move joints by 1e-8 and more
 NEAR = 1e-2  # of J: below, a position is closed better than assembly does before it is judged
-CLEARLY = 1.1  # a choice by other means is taken where it is better by this factor
+NONZERO = 1e-6  # of the largest singular value of J: at least
 NEIGHBOURS, SPREAD = 3, 0.5  # positions about one, and how far from it (rad), that show how large entries of J are
 
 
@@ -44,6 +31,23 @@ class Choice(NamedTuple):
 
     rows: tuple[int, ...]
     dependent: tuple[int, ...]
+
+
+class Solved(Protocol):
+    """What of a Partition is read here."""
+
+    @property
+    def rows(self) -> tuple[int, ...]: ...
+    @property
+    def dependent(self) -> tuple[int, ...]: ...
+    @property
+    def redundant(self) -> tuple[int, ...]: ...
+    @property
+    def given(self) -> frozenset[int]: ...
+    @property
+    def blocks(self) -> tuple[Any, ...]: ...
+    @property
+    def pivots(self) -> dict[int, tuple[tuple[int, int], ...]]: ...
 
 
 class Conditioning:
@@ -65,8 +69,7 @@ class Conditioning:
         self._slides = sliding(mechanism)
         self._scales: tuple[np.ndarray, np.ndarray] | None = None
         self._numeric: Numeric | None = None
-        nodes = [x for r in found.rows for x in (r.h, r.ht, *r.J.values()) if isinstance(x, Node)]
-        self.moving = any(s.data.role == "time" for s in free_symbols(nodes))  # constraints depend on time
+        self.moving = rows_of(found).moving  # constraints depend on time
 
     def numeric(self, t: float) -> Numeric:
         """Numbers of the constraints at time t."""
@@ -91,7 +94,7 @@ class Conditioning:
     def _around(self, q: np.ndarray, t: float) -> list[np.ndarray]:
         """J at positions about q, closed or not: all rows of a stretched mechanism may vanish at q itself."""
         mechanism, rng = self.found.tree.mechanism, np.random.default_rng(0)
-        length = length_scale(self.numeric(t))
+        length = self.numeric(t).length()
         out = []
         for _ in range(self.neighbours):
             try:
@@ -111,7 +114,7 @@ class Conditioning:
         columns = np.ones(J.shape[2])
         sizes = [_mean(J[:, :, part], 1) for part in (self._slides, ~self._slides)]
         columns[self._slides] = sizes[1] / sizes[0] if min(sizes) > 0 else 1.0
-        units = np.array([row.unit for row in self.found.rows])
+        units = rows_of(self.found).units
         rows = np.ones(J.shape[1])
         for unit in set(units):
             rows[units == unit] = _mean((J * columns)[:, units == unit], 2) or 1.0
@@ -134,7 +137,7 @@ class Conditioning:
             return value
         return min(value, self.of_mechanism(self.jacobian(better.q, t)))
 
-    def of_partition(self, J: np.ndarray, partition: Partition) -> float:
+    def of_partition(self, J: np.ndarray, partition: Solved) -> float:
         """The smallest singular value of J_v, or a pivot given by hand that is smaller."""
         whole = self._last(J[np.ix_(partition.rows, partition.dependent)])
         return min([whole, *(size for size, _, _ in _given_pivots(J, partition))])
@@ -154,36 +157,9 @@ class Conditioning:
             return 0.0
         return float(np.linalg.svd(J, compute_uv=False)[self.rank - 1])
 
-    # -- other partitions
-
-    def best(self, J: np.ndarray, whole: bool = False) -> tuple[Choice | None, float]:
-        """The Choice with the best conditioned J_v that is found, and its smallest singular value; None if J has none.
-
-        Rows and columns are chosen together: rows that are redundant on a branch need not be the same all along it.
-        whole: the rows are to be independent, whatever is solved for.
-        """
-        columns = [k for k in self.free if J[:, k].any()]
-        if len(J) < self.rank or len(columns) < self.rank or not np.isfinite(J).all():
-            return None, 0.0
-        rows = independent_set(J[None], self.rank)
-        dependent = sorted(columns[k] for k in numeric_choice(J[None][:, rows][:, :, columns]))
-        found = [Choice(tuple(rows), tuple(dependent)), Choice(*pivots_of(J, self.rank, columns))]
-        sizes = [self.of_choice(J, choice) for choice in found]
-        k = int(sizes[1] > CLEARLY * sizes[0] and not whole)
-        return found[k], sizes[k]
-
-    def partition(self, choice: Choice, q: np.ndarray) -> Partition:
-        """A Partition with these rows and dependent velocities; its pivots are good at q."""
-        names, pattern = velocity_labels(self.found.tree.mechanism), self.found.pattern
-        rows = list(choice.rows)
-        independent = [names[k] for k in self.free if k not in choice.dependent and pattern[rows, k].any()]
-        return choose_partition(
-            self.found, independent, samples=[q], parameters=self.parameters or None, rank=self.rank, rows=rows
-        )
-
     # -- words
 
-    def say(self, partition: Partition, q: np.ndarray, t: float = 0.0, low: float = SINGULAR) -> str:
+    def say(self, partition: Solved, q: np.ndarray, t: float = 0.0, low: float = SINGULAR) -> str:
         """Which loops are singular at q, and for which joints. low: of J, below which the mechanism is to blame."""
         J = self.jacobian(q, t)
         whole, mine = self.of_position(q, t), self.of_partition(J, partition)
@@ -199,7 +175,7 @@ class Conditioning:
         unsolved = self.say_unsolved(J, partition.rows, partition.dependent)
         return f"{unsolved}, but for other joints: choose another partition."
 
-    def say_rows(self, partition: Partition, q: np.ndarray, t: float = 0.0, low: float = SINGULAR) -> str:
+    def say_rows(self, partition: Solved, q: np.ndarray, t: float = 0.0, low: float = SINGULAR) -> str:
         """The same where all velocities are solved for at once: the rows that are kept may be to blame."""
         J = self.jacobian(q, t)
         whole, mine = self.of_position(q, t), self.of_rows(J, partition.rows)
@@ -242,7 +218,7 @@ class Conditioning:
         return loops, {c for row in weak for c in row.J}, len(weak)
 
 
-def _given_pivots(J: np.ndarray, partition: Partition) -> list[tuple[float, int, int]]:
+def _given_pivots(J: np.ndarray, partition: Solved) -> list[tuple[float, int, int]]:
     """(size, row, velocity) of each pivot that was given by hand, up to one that vanishes."""
     out = []
     for k in sorted(partition.given):
@@ -262,79 +238,35 @@ def _mean(a: np.ndarray, axis: int) -> float:
     return float(np.sqrt((a**2).sum(axis=axis).mean())) if a.size else 0.0
 
 
-def watched(found: Constraints, partition: Partition | None, kept: Sequence[int] | None = None) -> System:
-    """(q, qd[, t, s_<loop>]) -> measure (k,) as of `measures`, and gap (m,) of all rows; 0 of an open loop.
+def is_regular(
+    found: Constraints, q: np.ndarray, parameters: Mapping[str, float] | None = None, t: float = 0.0
+) -> bool:
+    """Whether all constraints are surely independent at the closed position q (nq,); the branch tells of the others."""
+    return Conditioning(found, len(found.rows), parameters).of_position(q, t) > UNRESOLVED
 
-    Gaps are m or rad; those of velocity constraints their J qd + ht, beside sqrt(1 + |qd|^2). partition None: no joints
-    are solved for, and the measure is that of the rows `kept` (`row_measure`), where such are given. Each output
-    has one entry at least: 1 where nothing is divided by, 0 where there is no row.
+
+def holding(
+    found: Constraints,
+    rows: Sequence[int],
+    q: np.ndarray,
+    parameters: Mapping[str, Any] | None = None,
+    time: float = 0.0,
+    closed: Collection[str] = (),
+    columns: Sequence[int] | None = None,
+) -> np.ndarray:
+    """(k,) bool: whether `rows` are independent at the closed positions q (k, nq), and the others follow from them.
+
+    parameters: numbers, or arrays (k,). columns: velocities that they must be solvable for (None: any).
     """
-    tree, on = found.tree, switches(found)
-    nodes = [] if partition is None else list(measures(found, partition).outputs["measure"].flat)
-    if partition is None and kept:
-        nodes = [row_measure(found, kept)]
-    gap: list[Any] = []
-    for apart, row in zip(gaps(found), found.rows, strict=True):
-        if row.h is None:
-            speed = sqrt(1 + sum(v * v for v in tree.qd))
-            apart = (sum(x * tree.qd[k] for k, x in row.J.items()) + row.ht) / speed
-        gap.append(apart if row.switch is None else apart * on[row.switch])
-    inputs: dict[str, Any] = {n: node_array(list(a), tree.graph) for n, a in (("q", tree.q), ("qd", tree.qd))}
-    time = [s for s in free_symbols([*nodes, *(g for g in gap if isinstance(g, Node))]) if s.data.role == "time"]
-    if time:
-        inputs["t"] = np.array(time[0], dtype=object)
-    inputs.update({name: np.array(s, dtype=object) for name, s in on.items()})
-    outputs = {"measure": node_array(nodes or [1], tree.graph), "gap": node_array(gap or [0], tree.graph)}
-    return System(f"{_identifier(tree.mechanism.name)}_watched", inputs=inputs, outputs=outputs)
-
-
-def row_measure(found: Constraints, rows: Sequence[int]) -> Any:
-    """The product of the singular values of these rows of J, in the free velocities: 0 where they depend on others."""
-    held = set(with_mode(found.tree.mechanism, "driven"))
-    own = [{k: e for k, e in found.rows[r].J.items() if k not in held} for r in rows]
-    matrix = zeros(len(own), len(own))
-    for i, a in enumerate(own):
-        for j, b in enumerate(own[: i + 1]):
-            matrix[i, j] = matrix[j, i] = sum_of_products((a[k], b[k]) for k in a if k in b)
-    with quiet_collector():
-        product: Any = 1
-        for pivot in ldlt(matrix).pivots:
-            product = product * pivot
-    return sqrt(call("abs", product)) if isinstance(product, Node) else 1
-
-
-def measures(found: Constraints, partition: Partition) -> System:
-    """(q[, t]) -> measure (k,): what the solution by this partition divides by; an entry that vanishes is singular.
-
-    The determinant of each block up to size 3, and of larger ones the pivots and the determinant of the last two, or
-    the determinant of the whole where rows are exchanged at run time; of a block whose order was given by hand its
-    pivots, and the determinant of what they leave.
-    """
-    tree = found.tree
-    with quiet_collector():
-        nodes = [
-            x
-            for k, b in enumerate(partition.blocks)
-            for x in _block_measures(
-                found, b, partition.pivots.get(k), k in partition.given, partition.spare.get(k, ())
-            )
-        ]
-    varying = [x for x in nodes if isinstance(x, Node) and free_symbols([x])]
-    inputs: dict[str, Any] = {"q": node_array(list(tree.q), tree.graph)}
-    time = [s for s in free_symbols(varying) if s.data.role == "time"]
-    if time:
-        inputs["t"] = np.array(time[0], dtype=object)
-    name = f"{_identifier(tree.mechanism.name)}_measures"
-    return System(name, inputs=inputs, outputs={"measure": node_array(varying, tree.graph)})
-
-
-def _identifier(name: str) -> str:
-    return "".join(c if c.isalnum() else "_" for c in name)
-
-
-def _block_measures(found: Constraints, block: Block, order: Pivots | None, given: bool, spare: Spare) -> list[Any]:
-    entries = [[found.rows[r].J.get(c, 0) for c in block.columns] for r in block.rows]
-    try:
-        return factors(np.array(entries, dtype=object), order, given, spare=spare).measures
-    except SymbodyError:  # a pivot cancels: the program was made with others, which are not known here
-        return []
+    shut = [i for i, row in enumerate(found.rows) if row.switch is None or row.loop in closed]
+    if not shut:
+        return np.ones(len(q), dtype=bool)
+    J = scaled(Numeric(found, parameters, time).J(q)[:, shut], sliding(found.tree.mechanism))
+    whole = np.linalg.svd(J, compute_uv=False)
+    part = np.linalg.svd(J[:, [shut.index(i) for i in rows if i in set(shut)]], compute_uv=False)
+    least = NONZERO * whole[:, :1]
+    out: np.ndarray = ((part > least).sum(axis=1) == len(rows)) & ((whole > least).sum(axis=1) == len(rows))
+    if columns is not None:
+        solved = np.linalg.svd(J[:, [shut.index(i) for i in rows]][:, :, list(columns)], compute_uv=False)
+        out &= (solved > least).all(axis=1)
+    return out

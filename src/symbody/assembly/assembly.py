@@ -12,15 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from symbody.assembly.assembly_errors import say_open
+from symbody.assembly.constraints import Constraints
+from symbody.assembly.driven import driven_laws
+from symbody.assembly.guess import guessed
+from symbody.assembly.numeric import Numeric
 from symbody.errors import NameLookupError, SolveError, nearest
-from symbody.expr.evaluate import evaluate
-from symbody.expr.node import Node
-from symbody.expr.walk import free_symbols
-from symbody.formalisms.prescribed import prescribed
-from symbody.loops.closing.assembly_errors import say_open
-from symbody.loops.closing.guess import guessed
-from symbody.loops.rows.constraints import Constraints
-from symbody.loops.rows.numeric import Numeric
 from symbody.model.record.coordinates import parts, retract, sliding, velocity_owners, with_mode
 from symbody.model.record.joint_limits import joint_limits
 from symbody.model.record.least_squares import Point, Problem, Rules, least_squares
@@ -65,7 +62,7 @@ def assemble_constraints(
     if not numeric.found.rows:
         return guess
     best: Attempt | None = None
-    for start in _starts(mechanism, guess, free, seed, starts, length_scale(numeric)):
+    for start in _starts(mechanism, guess, free, seed, starts, numeric.length()):
         attempt = close(numeric, start, free, tolerance)
         if attempt.closed:
             return attempt.q
@@ -140,19 +137,6 @@ def perturbed(
     return retract(mechanism, q, step)
 
 
-def length_scale(numeric: Numeric) -> float:
-    """A length of the order of the mechanism's, m: the mean distance between neighbouring joints."""
-    lengths = []
-    for link in numeric.tree.links:
-        nodes = [x for x in link.offset if isinstance(x, Node)]
-        known = all(s in numeric.values or s.data.default is not None for s in free_symbols(nodes))
-        if nodes and known:
-            values = {s: numeric.values.get(s, s.data.default) for s in free_symbols(nodes)}
-            lengths.append(float(np.linalg.norm(evaluate(nodes, values))))
-    positive = [x for x in lengths if x > 0]
-    return float(np.mean(positive)) if positive else 1.0
-
-
 def closed_samples(
     found: Constraints,
     count: int = 12,
@@ -171,7 +155,7 @@ def closed_samples(
     rng = np.random.default_rng(seed)
     free = _free(mechanism, ())
     home = assemble_constraints(found, q, parameters, seed=seed, time=time)
-    out, length = [home], length_scale(numeric)
+    out, length = [home], numeric.length()
     beyond = beyond_limits(mechanism, home)
 
     def near() -> Iterator[np.ndarray]:
@@ -258,16 +242,10 @@ def driven_coordinates(
 ) -> np.ndarray:
     """q with driven joints where their laws put them at `time`."""
     out = q.copy()
-    for slot in mechanism.slots:
-        if slot.joint is None or slot.mode != "driven":
-            continue
-        laws = prescribed(slot.joint).q
-        values = {
-            s: time if s.data.role == "time" else (parameters or {}).get(s.data.name, s.data.default)
-            for s in free_symbols(laws)
-        }
-        if all(v is not None for v in values.values()):
-            out[slot.q] = [float(x) for x in evaluate(laws, values)]
+    for law in driven_laws(mechanism):
+        found = law.coordinates(parameters or {}, time)
+        if found is not None:
+            out[law.q] = found
     return out
 
 
@@ -296,7 +274,7 @@ def _closes_alone(numeric: Numeric, loop: str, guess: np.ndarray, free: Sequence
     found = numeric.found
     rows = [i for i, row in enumerate(found.rows) if row.loop == loop]
     only = Numeric(found.select(rows), _by_name(numeric), numeric.time)
-    starts = _starts(found.tree.mechanism, guess, free, 1, 6, length_scale(numeric))
+    starts = _starts(found.tree.mechanism, guess, free, 1, 6, numeric.length())
     return any(close(only, q, free, tolerance).closed for q in starts)
 
 

@@ -1,4 +1,6 @@
-"""What a caller gives for ports, brought to checked arrays: names, core shapes, loop dimensions, parameter defaults.
+"""Ports: named arguments of Programs, and what a caller gives for them, brought to checked arrays.
+
+Checked are names, core shapes and loop dimensions; parameters have defaults.
 
 An array for a port of shape `s` has shape `loop + s`; the loop dimensions of all arrays broadcast together, as those of
 NumPy's generalised ufuncs do. Core dimensions never broadcast: `(1,)` for a port of shape `(6,)` is a mistake.
@@ -7,15 +9,35 @@ NumPy's generalised ufuncs do. Core dimensions never broadcast: `(1,)` for a por
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from symbody.errors import NameLookupError, ShapeError, nearest
-from symbody.lower.program import Port
 from symbody.system.parameter_numbers import check_number
 
 Values = Mapping[str, Any] | Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A named argument: its elements are consecutive in the flat vector of inputs (or parameters)."""
+
+    name: str
+    shape: tuple[int, ...]
+    start: int
+    role: str = "input"
+    unit: str = ""
+    default: tuple[float, ...] | None = None
+    nonzero: bool = False  # declared so: the Program may divide by its elements
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for n in self.shape:
+            size *= n
+        return size
 
 
 def as_numbers(value: Any, name: str) -> np.ndarray:

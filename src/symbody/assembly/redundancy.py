@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    pass
 
 RANK = 1e-8  # relative size of a singular value that counts as zero
 SAMPLED = 1e-5  # the same at samples: near a dead point residuals of 1e-12 leave coordinates uncertain by 1e-6
