@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.derived.memory import memory_of
+from symbody.memory import memory_of
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest
 from symbody.expr.evaluate import transplant
 from symbody.expr.external import External

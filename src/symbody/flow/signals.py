@@ -64,9 +64,7 @@ class Feed:
         self.held = np.array(np.broadcast_to(connected.defaults, shape))
         self.moving = [line for line in self.lines if _moves(line)]
         self.tables = [line for line in self.lines if isinstance(line.source, Table) and line.source.hold]
-        self.sampled = [
-            Sampled(line, self.flow, start, step, period) for line in self.lines if is_sampled(line.source)
-        ]
+        self.sampled = [Sampled(line, self.flow, start, step, period) for line in self.lines if is_sampled(line.source)]
         for line in self.lines:
             if isinstance(line.source, Constant):
                 self.held[..., line.columns] = line.source.values

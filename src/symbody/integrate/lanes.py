@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symbody.derived.kernels import kernel_of
-from symbody.derived.memory import memory_of
+from symbody.memory import memory_of
 from symbody.flow.events import Prepared, reset_nodes
 from symbody.flow.flow import Flow, shared_inputs
 from symbody.flow.signals import NEAR, Feed, Sampled, measured_place
@@ -129,7 +129,9 @@ def lanes_of(setup: Setup) -> bool:
         return False  # between the steps of the grid its values are not known
     if events is None:
         return True
-    if flow.guards is None or any(callable(v) for e in events.events for r in (e.reset, e.rest or {}) for v in r.values()):
+    if flow.guards is None or any(
+        callable(v) for e in events.events for r in (e.reset, e.rest or {}) for v in r.values()
+    ):
         return False
     return True
 
@@ -285,7 +287,9 @@ class Lanes:
         self.state["ticks"] = ticks + np.bincount(done[done >= 0], minlength=len(ticks))[: len(ticks)]
         if len(self.overlay):
             held = run.memory["held"]
-            self.feed.held[..., self.overlay] = held[0, self.overlay] if self.feed.batch is None else held[:, self.overlay]
+            self.feed.held[..., self.overlay] = (
+                held[0, self.overlay] if self.feed.batch is None else held[:, self.overlay]
+            )
 
     def memory(self) -> dict[str, np.ndarray]:
         """What the next call depends on besides time and state."""

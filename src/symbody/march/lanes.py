@@ -295,7 +295,9 @@ class _Lanes(Members):
         self.mark_room = 0
         if ne:
             self.mark_room = int(max(LEAST_MARKS * self.needed, min(4096, MARK_BYTES // (8 * b * self.mark_width))))
-        flags = {n: np.ascontiguousarray(getattr(rules, n), dtype=whole) for n in ("acting", "elements", "resets", "rests")}
+        flags = {
+            n: np.ascontiguousarray(getattr(rules, n), dtype=whole) for n in ("acting", "elements", "resets", "rests")
+        }
         self.result.update(
             {n: np.array(memory[n], order="C") for n in MEMORY},
             **flags,

@@ -17,7 +17,24 @@ from symbody.march.job import WORDS
 
 INDEX = {name: i for i, name in enumerate(WORDS)}
 # work arrays with one number for each lane
-LANES = ("T", "TB", "TS", "H", "place", "done", "fail", "HN", "HP", "accepted", "last", "why", "old", "cut", "FR", "renew")
+LANES = (
+    "T",
+    "TB",
+    "TS",
+    "H",
+    "place",
+    "done",
+    "fail",
+    "HN",
+    "HP",
+    "accepted",
+    "last",
+    "why",
+    "old",
+    "cut",
+    "FR",
+    "renew",
+)
 # numbers a buffer is padded to: a vector of any width
 ROUND = 16
 

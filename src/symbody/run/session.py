@@ -239,7 +239,9 @@ class Session:
         if run.began:
             self._first_sample(run.x_begin[0] if single else run.x_begin)
             start = np.array([self.settings.start])
-            self.feed.note(start, columns, run.held_begin[:1, columns] if single else run.held_begin[None][..., columns])
+            self.feed.note(
+                start, columns, run.held_begin[:1, columns] if single else run.held_begin[None][..., columns]
+            )
         if self.happenings is not None and len(run.marks):
             self.events += events_of(run.marks, self.happenings.prepared.events, not single)
         if not single:

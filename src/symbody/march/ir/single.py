@@ -88,7 +88,9 @@ class Lane(Routine):
     def evaluate(self, kind: str) -> str:
         """Call a compiled function of the single lane; i1: whether one of its solve blocks failed."""
         function = self.op(f"inttoptr i64 {self.word(kind)} to ptr")
-        return self.evaluate_at(function, self.pointer(f"{kind}_context"), self.word(f"{kind}_blocks"), f"{kind}_status")
+        return self.evaluate_at(
+            function, self.pointer(f"{kind}_context"), self.word(f"{kind}_blocks"), f"{kind}_status"
+        )
 
     def evaluate_at(self, function: str, context: str, blocks: str, status: str) -> str:
         self.do(f"call void {function}(ptr {context}, i64 0, i64 1)")
