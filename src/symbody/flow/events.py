@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from symbody.memory import memory_of
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest
 from symbody.expr.evaluate import transplant
 from symbody.expr.external import External
@@ -28,6 +27,7 @@ from symbody.expr.parse import parse
 from symbody.expr.walk import free_symbols
 from symbody.flow.field import Field
 from symbody.flow.flow import Flow, shared_inputs
+from symbody.memory import memory_of
 from symbody.system.names import components, stems
 from symbody.system.system import System, node_array
 

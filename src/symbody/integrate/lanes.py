@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symbody.derived.kernels import kernel_of
-from symbody.memory import memory_of
 from symbody.flow.events import Prepared, reset_nodes
 from symbody.flow.flow import Flow, shared_inputs
 from symbody.flow.signals import NEAR, Feed, Sampled, measured_place
@@ -24,6 +23,7 @@ from symbody.march.lanes import Clock, LaneMarch, LaneRun, Rules, Stops, no_stop
 from symbody.march.march import March
 from symbody.march.methods import Method, RungeKutta, Splitting
 from symbody.march.run import Signals
+from symbody.memory import memory_of
 from symbody.system.system import System, node_array
 from symbody.trajectory.outcome import Outcome
 

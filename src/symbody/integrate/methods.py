@@ -75,7 +75,7 @@ class Method:
     order    of convergence as the step goes to 0; of a method that chooses its order, the highest
     make     Setup -> Driver
     steps    "fixed": needs a step; "chosen": by the tolerances; "both": fixed with a step, chosen without
-    batches  whether it advances the members of a batch together
+    batches  whether it advances the members of a batch together; lanes: with events and clocks too
     unsolved whether it takes the equations of motion as they are before they are solved for the accelerations
     stages   whether it reads signals at known fractions of a step, so that functions of time can be tabulated
     """
@@ -86,6 +86,7 @@ class Method:
     make: Callable[[Setup], Driver]
     steps: str
     batches: bool = True
+    lanes: bool = False
     unsolved: bool = False
     stages: bool = False
 
@@ -107,7 +108,7 @@ def explicit(table: RungeKutta | Splitting) -> Method:
         return NativeAdaptive(s.flow, table, s.feed, s.rtol, s.atol, s.max_steps, **s.native)
 
     stages = isinstance(table, RungeKutta)
-    return Method(table.name, table.about, table.order, make, "both" if embedded else "fixed", stages=stages)
+    return Method(table.name, table.about, table.order, make, "both" if embedded else "fixed", lanes=True, stages=stages)
 
 
 def diagonal(table: implicit_step.Diagonal) -> Method:

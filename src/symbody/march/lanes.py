@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from symbody.codegen.kernel.externals import raise_pending
-from symbody.codegen.kernel.native_kernel import Entry, NativeKernel
+from symbody.codegen.kernel.native_kernel import NativeKernel
 from symbody.codegen.kernel.threads import run_ranges
 from symbody.codegen.llvm.compile import host
 from symbody.march.ir.clock import CLOCK
@@ -68,7 +68,8 @@ class Rules:
 
 def no_rules(nx: int) -> Rules:
     """Of a march without events."""
-    return Rules(*(np.zeros(0) for _ in range(7)), frozen=np.zeros(nx))
+    none = np.zeros(0)
+    return Rules(none, none, none, none, none, none, none, np.zeros(nx))
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from symbody.hybrid.events import Happenings
 from symbody.hybrid.impacts import Gates
 from symbody.integrate.samples import Sampling
 from symbody.integrate.stepper import Leg
+from symbody.run.apart import worst
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
 
@@ -348,8 +349,7 @@ class Session:
     def _worst(self) -> Outcome:
         if self.outcomes is None:
             return Outcome.FINISHED
-        early = [o for o in self.outcomes if o is not Outcome.FINISHED]
-        return next((o for o in early if not o.ok), early[0] if early else Outcome.FINISHED)
+        return worst(self.outcomes)
 
     # -- continuing
 

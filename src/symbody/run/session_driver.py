@@ -44,11 +44,27 @@ def driver_of(
     flow: Flow, settings: Settings, feed: Feed, events: Prepared | None, look: Lookout | None, span: float
 ) -> Any:
     """The driver of the method, with events and clocks followed by the native march where it can."""
-    s = settings
     feed.native = False
+    return METHODS[settings.method].make(_setup(flow, settings, feed, events, look, span))
+
+
+def together(flow: Flow, settings: Settings, feed: Feed, events: Prepared | None) -> bool:
+    """Whether the members of a batch can be advanced together, with all that happens to them."""
+    method = METHODS[settings.method]
+    if not method.batches:
+        return False
+    if events is None:
+        return True
+    from symbody.integrate.lanes import lanes_of
+
+    return method.lanes and lanes_of(_setup(flow, settings, feed, events, None, 0.0))
+
+
+def _setup(
+    flow: Flow, s: Settings, feed: Feed, events: Prepared | None, look: Lookout | None, span: float
+) -> Setup:
     directions, passive = (None, None) if events is None else (events.directions, events.passive)
-    setup = Setup(
+    return Setup(
         flow, feed, s.start, s.step, s.rtol, s.atol, s.max_steps, s.parameters, directions, passive, s.threads, look,
         events, span,
     )  # fmt: skip
-    return METHODS[s.method].make(setup)

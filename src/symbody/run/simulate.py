@@ -46,10 +46,11 @@ from symbody.integrate.samples import read_samples
 from symbody.memory import memory_of
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import check_given, massless
+from symbody.run.apart import Apart, side_by_side
 from symbody.run.progress import progress_bar
 from symbody.run.recording import trajectory
 from symbody.run.session import Session, Settings
-from symbody.run.session_driver import driver_of, finish
+from symbody.run.session_driver import driver_of, finish, together
 from symbody.system.parameter_numbers import check_number, real_number
 from symbody.system.system import System
 from symbody.trajectory.trajectory import Trajectory
@@ -121,8 +122,23 @@ def simulate(
     )  # fmt: skip
     given = {"q": q0, "qd": qd0, **(states0 or {})}
     partition = formulated(mech, formalism, partition, formulation, alpha, beta)
-    session = prepared(mech, settings, float(duration), given, inputs, outputs, formalism, _rules(events), partition)
-    return run(session, t0 + duration, progress, checkpoint)
+    rules = _rules(events)
+    session = prepared(mech, settings, float(duration), given, inputs, outputs, formalism, rules, partition)
+    if isinstance(session, Session):
+        return run(session, t0 + duration, progress, checkpoint)
+    if checkpoint is not None:
+        raise DefinitionError(argument("checkpoint", checkpoint), " is for runs of one state, and batches that advance "
+                              "together; the members of this one are simulated one by one.")  # fmt: skip
+    apart, whole = session, settings
+
+    def member(k: int) -> Trajectory:
+        own = replace(whole, parameters=apart.parameters(whole.parameters, k))
+        one = prepared(mech, own, float(duration), apart.given(given, k), apart.inputs(inputs, k), outputs, formalism,
+                       rules, partition)  # fmt: skip
+        assert isinstance(one, Session)
+        return run(one, t0 + duration, False, None)
+
+    return side_by_side(apart.count, member, whole.sampling.times(float(t0), float(t0 + duration), step))
 
 
 def _rules(events: Iterable[When]) -> list[When]:
@@ -272,7 +288,7 @@ def _measured(mech: Mechanism, outputs: Any, inputs: Any) -> Any:
 def prepared(
     mech: Any, settings: Settings, duration: float, given: dict[str, Any], inputs: Any, outputs: Any,
     formalism: str | None, rules: list[When], partition: Any = None,
-) -> Session:  # fmt: skip
+) -> Session | Apart:  # fmt: skip
     """A Session at its start. given: initial values of states by name, None where the default is meant."""
 
     def made(wanted: Any) -> tuple[Connected, Prepared | None, list[Assignment], dict[str, Any]]:
@@ -286,11 +302,11 @@ def prepared(
     start = {n: v for n, v in start.items() if v is not None}
     values, batch = initial_values(flow, start)
     batch = _batch(batch, settings.parameters, flow, assignments)
-    if batch is not None:
-        _check_batch(settings.method, bool(rules), [rule.name for rule in element_events(flow)])
     # the mass of what falls freely is a parameter of the model, but cancels from its motion
     settings = replace(settings, parameters={n: v for n, v in settings.parameters.items() if n in flow.parameters})
     feed = Feed(connected, t, settings.step, settings.period, batch)
+    if batch is not None and not together(flow, settings, feed, events):
+        return Apart(batch, flow, assignments)
     x = wished = state_vector(flow, values, batch)
     watch, look = None, None
     if isinstance(mech, Mechanism) and (mech.cuts or mech.couplings):
@@ -527,18 +543,6 @@ def _batch(
         told = ", ".join(f"{what} {size}" for what, size in sizes.items())
         raise ShapeError(f"the members of the batch are counted differently: {told}.")
     return next(iter(sizes.values()), None)
-
-
-def _check_batch(method: str, events: bool, own: Sequence[str]) -> None:
-    if not METHODS[method].batches:
-        raise DefinitionError(f"method {method!r} integrates one state at a time; a batch needs steps of fixed length.")
-    if events:
-        raise DefinitionError("events are followed for one state at a time; simulate the members of the batch apart.")
-    if own:
-        raise DefinitionError(
-            f"force elements have events ({', '.join(own)}), which are followed for one state at a time; simulate the "
-            "members of the batch apart."
-        )
 
 
 def _consistent(

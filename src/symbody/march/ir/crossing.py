@@ -49,9 +49,8 @@ def _path(width: int) -> Routine:
     t0, t1 = ends(r)
     early, late = r.compare("ole", "%s", t0), r.compare("oge", "%s", t1)
     outside = r.either(early, late)
-    with r.when(outside):
-        with r.loop(r.word("nx")) as e:
-            r.store(r.select(early, r.load(r.state("x0"), e), r.load(r.state("x1"), e)), "%out", e)
+    with r.when(outside), r.loop(r.word("nx")) as e:
+        r.store(r.select(early, r.load(r.state("x0"), e), r.load(r.state("x1"), e)), "%out", e)
     with r.unless(outside):
         r.invoke("void", "retry", f"ptr {r.state('x0')}", f"double {t0}", "double %s", "ptr %out")
     return r.done()
@@ -216,10 +215,9 @@ def _passed(width: int) -> Routine:
                 r.store(t, found, k)
         with r.forever() as out:  # in order of time
             first, chosen = r.variable("double", last), r.variable("i64", "-1")
-            with r.loop(ne) as k:
-                with r.when(r.compare("olt", r.load(found, k), first.get())):
-                    first.set(r.load(found, k))
-                    chosen.set(k)
+            with r.loop(ne) as k, r.when(r.compare("olt", r.load(found, k), first.get())):
+                first.set(r.load(found, k))
+                chosen.set(k)
             r.leave(r.compare("slt", chosen.get(), "0"), out)
             r.store(last, found, chosen.get())
             r.fill(one, "0", ne, "i64")

@@ -452,12 +452,11 @@ class FixedLanes(Lanes):
             with r.when(r.compare("ne", r.op(f"and i64 {bits.get()}, 2"), "0")):
                 self.ask("void", "noted", lane, *ends_)
             n = self.own("n_samples", lane, "i64")
-            with r.when(r.compare("slt", n, r.word("n_times"))):
-                with r.when(
-                    r.compare("olt", r.load(r.pointer("times"), n), r.f("fadd", t1, self.own("piece_h", lane)))
-                ):
-                    self.choose_member(lane)
-                    self.ask("void", "samples", lane, x0, x1)
+            with r.when(r.compare("slt", n, r.word("n_times"))), r.when(
+                r.compare("olt", r.load(r.pointer("times"), n), r.f("fadd", t1, self.own("piece_h", lane)))
+            ):
+                self.choose_member(lane)
+                self.ask("void", "samples", lane, x0, x1)
             r.store(now, r.pointer("piece_step"), member, "i64")
             self._after_step(lane, now, t1, bits.get())
 
