@@ -61,7 +61,7 @@ def after_system(prepared: Prepared) -> System | None:
     return found
 
 
-def rules_of(prepared: Prepared, span: float, most: int) -> Rules:
+def rules_of(prepared: Prepared) -> Rules:
     """Events as numbers for the native march."""
     events, flow = prepared.events, prepared.flow
     after = after_system(prepared)
@@ -76,8 +76,6 @@ def rules_of(prepared: Prepared, span: float, most: int) -> Rules:
         rests=np.array([e.rest is not None for e in events], dtype=bool),
         frozen=frozen_states(flow),
         after=None if after is None else kernel_of(after),
-        span=span,
-        most=most,
     )
 
 
@@ -99,7 +97,7 @@ def native_clocks(feed: Feed) -> list[Sampled]:
     return [one for one in feed.sampled if isinstance(one.line.source, Control)]
 
 
-def clocks_of(feed: Feed, flow: Flow, parameters: Mapping[str, Any] | None) -> list[Clock]:
+def clocks_of(feed: Feed, flow: Flow) -> list[Clock]:
     """Clocks of the native march; their memories stand one after the other."""
     out, at = [], 0
     for one in native_clocks(feed):
@@ -115,8 +113,7 @@ def clocks_of(feed: Feed, flow: Flow, parameters: Mapping[str, Any] | None) -> l
         for name, symbols in system.inputs.items():
             if name not in reads:
                 reads[name] = ("TS", 0) if name == "t" else ("X", measured_place(flow, name, symbols.size, system.name))
-        own = {n: v for n, v in (parameters or {}).items() if n in system.parameters} or None
-        out.append(Clock(kernel_of(system), reads, (one.line.columns, source.output), kept, own))
+        out.append(Clock(kernel_of(system), reads, (one.line.columns, source.output), kept))
     return out
 
 
@@ -136,6 +133,31 @@ def lanes_of(setup: Setup) -> bool:
     return True
 
 
+def _march(setup: Setup, method: Method | None, overlay: np.ndarray, march: March | None) -> LaneMarch:
+    """The march of a Flow with its events and clocks, made once."""
+    flow, feed = setup.flow, setup.feed
+
+    def make() -> LaneMarch:
+        made = kernels(flow)
+        inner = march or March(
+            made["rates"], dict(flow.rates.states), second=flow.second, project=made.get("project"),
+            guards=guards_of(flow, None), drift=drift_of(flow) if isinstance(method, Splitting) else None,
+        )  # fmt: skip
+        offsets = {rate: flow.slices[state].start for state, rate in flow.rates.states.items()}
+        rules = None if setup.events is None else rules_of(setup.events)
+        return LaneMarch(inner, made["rates"], offsets, rules, clocks_of(feed, flow), [int(c) for c in overlay])
+
+    sources = [(one.line.source, one.line.columns) for one in native_clocks(feed)]
+    clocks = tuple((s.system, s.output, *map(int, c)) for s, c in sources if isinstance(s, Control))
+    # a Flow with guards is that of its events
+    key = (method, setup.events is None, tuple(map(int, overlay)), clocks)
+    found: LaneMarch = memory_of(flow).get("lanes", key, make, MOST_KEPT)
+    return found
+
+
+MOST_KEPT = 16
+
+
 class Lanes:
     """The Driver. x is (nx,), or (b, nx) of a batch, whose members that failed hold NaN; others that ended stay."""
 
@@ -144,26 +166,16 @@ class Lanes:
     def __init__(self, setup: Setup, method: Method | None, march: March | None = None) -> None:
         flow, feed = setup.flow, setup.feed
         self.setup, self.flow, self.feed, self.method = setup, flow, feed, method
-        made = kernels(flow)
-        if march is None:
-            march = March(
-                made["rates"], dict(flow.rates.states), second=flow.second, project=made.get("project"),
-                guards=guards_of(flow, None), drift=drift_of(flow) if isinstance(method, Splitting) else None,
-            )  # fmt: skip
-        offsets = {rate: flow.slices[state].start for state, rate in flow.rates.states.items()}
         self.clocks = native_clocks(feed)
         columns = [c for one in self.clocks for c in one.line.columns]
         columns += [c for line in feed.tables for c in line.columns]
-        rules = None if setup.events is None else rules_of(setup.events, setup.span, setup.most_events)
-        overlay = sorted(map(int, columns))
-        parameters = setup.parameters or None
-        self.march = LaneMarch(march, made["rates"], offsets, rules, clocks_of(feed, flow, parameters), overlay)
-        self.parameters = dict(parameters) if parameters else None
-        self.overlay = np.array(overlay, dtype=int)
+        self.overlay = np.array(sorted(map(int, columns)), dtype=int)
+        self.march = _march(setup, method, self.overlay, march)
+        self.parameters = dict(setup.parameters) if setup.parameters else None
         self.directions = None if setup.events is None else setup.events.directions
         feed.native = True
         stages = method.stages if isinstance(method, RungeKutta) else 4
-        self.cost = stages * (march.ports.main.signature.operations + 20 * flow.nx)
+        self.cost = stages * (self.march.ports.main.signature.operations + 20 * flow.nx)
         self.chunk = max(16, int(WORK / self.cost))
         self.state: dict[str, np.ndarray] = {}
         self.ended: np.ndarray | None = None  # (b,) status of members that go no further
@@ -187,7 +199,8 @@ class Lanes:
         memory = self._memory(t, len(states))
         options: dict[str, Any] = dict(
             signals=self._signals(t, t_end), parameters=self.parameters, directions=self.directions,
-            stops=self._stops(t, t_end), done=self.ended, threads=self.setup.threads,
+            stops=self._stops(t, t_end), done=self.ended, threads=self.setup.threads, span=self.setup.span,
+            most_events=self.setup.most_events,
         )  # fmt: skip
         s = self.setup
         if s.step is not None:

@@ -46,7 +46,6 @@ class Rules:
     resets, rests   (ne,) whether `after` has a state for it
     after     Kernel -> "after" (2 ne, nx): the states after resets, then those at rest; None where nothing is reset
     frozen    (nx,) components that only events change
-    span, most      s, of the whole run, and the number of events that may act in it
     """
 
     acting: np.ndarray
@@ -58,8 +57,6 @@ class Rules:
     rests: np.ndarray
     frozen: np.ndarray
     after: NativeKernel | None = None
-    span: float = math.inf
-    most: int = 100_000
 
     @property
     def count(self) -> int:
@@ -79,13 +76,13 @@ class Clock:
     reads    input -> ("X", component of x), ("TS", 0) for time, or ("memory_row", place in the memory of all clocks)
     held     (columns of the signals, the output, places in it)
     kept     output that is the next value of a memory -> its place in the memory of all clocks
+    Parameters of the run that it knows are its own too.
     """
 
     kernel: NativeKernel
     reads: Mapping[str, tuple[str, int]]
     held: tuple[np.ndarray, str]
     kept: Mapping[str, int] = field(default_factory=dict)
-    parameters: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +168,7 @@ class LaneMarch:
             self.extra["after"] = self.rules.after
         self.n_memory = sum(int(np.prod(o.shape)) for c in self.clocks for o in c.kernel.outputs if o.name in c.kept)
         self.free: dict[Any, list[tuple[Workspace, Workspace]]] = {}
+        self.keep: list[np.ndarray] = []
 
     def start(self, t: float, members: int, held: np.ndarray) -> dict[str, np.ndarray]:
         """The memory of members (at least one) that begin at t; held: (nu,) or (b, nu) signals there."""
@@ -261,14 +259,18 @@ class LaneMarch:
         longest: np.ndarray | None = None,
         threads: int | None = None,
         cost: int = 1000,
+        span: float = math.inf,
+        most_events: int = 100_000,
     ) -> LaneRun:
-        """signals: tables of those that move; done: (b,) members that take no part; cost: operations for a member."""
+        """signals: tables of those that move; done: (b,) members that take no part; cost: operations for a member;
+        span: s, of the whole run, and how many events may act in it."""
         data = _Lanes(self, x, memory, times, signals, parameters, directions, stops, longest)
+        data.limits(t_end, span, most_events)
         r = data.result
         r["status"][:] = PAUSED if done is None else np.where(done, 0, PAUSED)
         marks: list[np.ndarray] = []
         while True:
-            data.call(native, prepare, places, rates, t_end, cost, threads)
+            data.call(native, prepare, places, rates, cost, threads)
             marks.append(data.take_marks())
             waiting = r["status"] == PAUSED
             if not waiting.any():
@@ -286,7 +288,7 @@ class _Lanes(Members):
         self, lanes: LaneMarch, x: np.ndarray, memory: Memory, times: np.ndarray, signals: Signals | None,
         parameters: Mapping[str, Any] | None, directions: Any, stops: Stops | None, longest: np.ndarray | None,
     ) -> None:  # fmt: skip
-        self.lanes, self.extra = lanes, lanes.extra
+        self.lanes, self.extra, self.given = lanes, lanes.extra, parameters or {}
         super().__init__(lanes.ports, x, parameters, signals, directions)
         rules, b, nx, whole = lanes.rules, self.count, lanes.ports.nx, np.int64
         ne, n_times, n_overlay = rules.count, len(times), len(lanes.overlay)
@@ -325,8 +327,13 @@ class _Lanes(Members):
         self.began = not np.asarray(memory["begun"]).any()
         self.words = dict(
             ne=ne, n_times=n_times, mark_room=self.mark_room, mark_width=self.mark_width, n_overlay=n_overlay,
-            n_stops=len(self.stops.times), n_memory=lanes.n_memory, most_events=rules.most,
+            n_stops=len(self.stops.times), n_memory=lanes.n_memory,
         )  # fmt: skip
+
+    def limits(self, t_end: float, span: float, most_events: int) -> None:
+        """Where the call ends, and when a run has too many events."""
+        self.numbers = {"t_stop": t_end, "span": span}
+        self.words["most_events"] = most_events
 
     @property
     def kernels(self) -> dict[str, NativeKernel]:
@@ -334,23 +341,25 @@ class _Lanes(Members):
 
     def call(
         self, native: Any, prepare: Callable[[Workspace], None], places: tuple[Sequence[Place], Sequence[Place]],
-        rates: int, t_end: float, cost: int, threads: int | None,
+        rates: int, cost: int, threads: int | None,
     ) -> None:  # fmt: skip
         lanes, p = self.lanes, self.ports
         sizes = Sizes(p.nx, p.nu, p.ng, rates, min(BLOCK, max(self.count, 1)), False)
-        addresses = tuple((kind, id(e.code), id(e.derived)) for kind, (_, e) in self.entries.items())
-        free = lanes.free.setdefault((id(native), sizes, addresses), []) if self.plain else []
+        free = lanes.free.setdefault((id(native), sizes, self.code()), [])
         reuse = int(p.project is None and not self.jumps)
 
         def run(begin: int, end: int) -> None:
             try:
                 pair = free.pop()
+                pair[0].rebind(self.entries)
+                pair[1].rebind(self._single())
+                self._point(pair)
             except IndexError:
                 pair = self._workspaces(sizes, places)
             for w in pair:
                 w.set(**{name: array.ctypes.data for name, array in self.result.items()})
                 w.set(room=self.room, reuse=reuse, **self.signal_words, **self.words)
-                w.set_numbers(t_stop=t_end, span=lanes.rules.span)
+                w.set_numbers(**self.numbers)
                 prepare(w)
             pair[0].begin_at(begin)
             native(pair[0].job, begin, end)
@@ -365,10 +374,7 @@ class _Lanes(Members):
         inner = {k: v for k, v in self.entries.items() if k in p.kernels}
         main = Workspace(sizes, inner, places[0], p.offsets, p.signals)
         ne, nx, ng = lanes.rules.count, p.nx, p.ng
-        single = {
-            kind: (k, replace(e, function=e.code.main, frame=k.signature.layout.main_frame))
-            for kind, (k, e) in self.entries.items()
-        }
+        single = self._single()
         own = [*places[1], Place("field", "X", "KF", 0, lanes.rate_offsets)]
         if "after" in single:
             own.append(Place("after", "X", "AF", 0, {"after": 0}))
@@ -376,10 +382,7 @@ class _Lanes(Members):
         more |= {"KF": nx, "AF": 2 * ne * nx, "memory_row": lanes.n_memory}
         out = 0
         for i, clock in enumerate(lanes.clocks):
-            kernel = clock.kernel
-            entry = kernel.entry(1, clock.parameters)
-            single[f"clock{i}"] = (kernel, entry)
-            offsets = {}
+            kernel, offsets = clock.kernel, {}
             for o in kernel.outputs:
                 offsets[o.name] = out
                 out += int(np.prod(o.shape))
@@ -387,13 +390,34 @@ class _Lanes(Members):
         more["tick_out"] = out
         one = Workspace(replace(sizes, block=1), single, own, p.offsets, p.signals, more)
         contexts = np.array(one.addresses, dtype=np.int64)
-        derived = np.array([(base, stride) for _, base, stride in one.derived], dtype=np.int64)
         table = self._clock_table(one, own, single)
-        main.keep += [one, contexts, derived, table]
+        main.keep += [contexts, table]
         for w in (main, one):
             w.set(single=one.job, single_contexts=contexts.ctypes.data, n_single=len(contexts))
-            w.set(single_derived=derived.ctypes.data, clocks=table.ctypes.data)
+            w.set(clocks=table.ctypes.data)
+        self._point((main, one))
         return main, one
+
+    def _single(self) -> dict[str, tuple[NativeKernel, Entry]]:
+        """Kernels of the single lane: the same with code for one state, and those of the clocks."""
+        found = {
+            kind: (k, replace(e, function=e.code.main, frame=k.signature.layout.main_frame))
+            for kind, (k, e) in self.entries.items()
+        }
+        clocks = self.lanes.clocks
+        return found | {f"clock{i}": (c.kernel, self._clock_entry(c)) for i, c in enumerate(clocks)}
+
+    def _clock_entry(self, clock: Clock) -> Entry:
+        own = {p.name for p in clock.kernel.parameters}
+        return clock.kernel.entry(1, {n: v for n, v in self.given.items() if n in own} or None)
+
+    def _point(self, pair: tuple[Workspace, Workspace]) -> None:
+        """Where the parameters of the members begin."""
+        main, one = pair
+        derived = np.array([(base, stride) for _, base, stride in one.derived], dtype=np.int64)
+        one.keep = [*one.keep[:1], derived]
+        for w in (main, one):
+            w.set(single_derived=derived.ctypes.data)
 
     def _clock_table(self, one: Workspace, own: Sequence[Place], single: Mapping[str, Any]) -> np.ndarray:
         """Words of the clocks, see `CLOCK`."""
@@ -409,7 +433,7 @@ class _Lanes(Members):
                 np.array([to + k for n, to in clock.kept.items() for k in range(shapes[n])], dtype=np.int64),
                 np.array([offsets[n] + k for n in clock.kept for k in range(shapes[n])], dtype=np.int64),
             ]
-            one.keep += lists
+            self.lanes.keep += lists
             status = one.at.get(f"clock{i}_status", 0)
             rows.append(
                 [address_of(entry.function), one.addresses[at], len(kernel.signature.blocks), status, len(lists[0]),

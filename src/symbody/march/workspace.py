@@ -11,7 +11,7 @@ import numpy as np
 from symbody.codegen.kernel.arguments import aligned
 from symbody.codegen.kernel.native_kernel import Entry, NativeKernel
 from symbody.codegen.llvm.libm import libm_address
-from symbody.codegen.llvm.values import DERIVED, FIRST_PORT
+from symbody.codegen.llvm.values import DERIVED, DERIVED_STRIDE, FIRST_PORT
 from symbody.march.ir.compile import address_of
 from symbody.march.job import WORDS
 
@@ -126,6 +126,16 @@ class Workspace:
         """A work buffer to fill from Python."""
         return self.memory[self.starts[name] : self.starts[name] + length]
 
+    def rebind(self, kernels: Mapping[str, tuple[NativeKernel, Entry]]) -> None:
+        """Other parameters for the same code."""
+        self.kernels = kernels
+        self.derived = []
+        for place, context in zip(self.places, self.contexts):
+            derived = kernels[place.kind][1].derived
+            base, stride = derived.ctypes.data, derived.shape[-1] if derived.ndim > 1 else 0
+            context[DERIVED], context[DERIVED_STRIDE] = base, stride
+            self.derived.append((context, base, stride))
+
     def begin_at(self, member: int) -> None:
         """Let the contexts point to the parameters of this member."""
         for words, base, stride in self.derived:
@@ -135,6 +145,7 @@ class Workspace:
         s = self.sizes
         each = 0 if s.shared else 1
         self.derived = []
+        self.places, self.contexts = tuple(places), []
         addresses = []
         for place in places:
             kernel, entry = self.kernels[place.kind]
@@ -163,6 +174,7 @@ class Workspace:
                 words += [self.at[f"{place.kind}_status"], len(kernel.signature.blocks)]
             context = np.array(words, dtype=np.int64)
             self.derived.append((context, base, stride))
+            self.contexts.append(context)
             addresses.append(context.ctypes.data)
         table = np.array(addresses, dtype=np.int64)
         self.keep.append(table)

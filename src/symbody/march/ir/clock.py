@@ -24,7 +24,8 @@ def _tick(width: int) -> Routine:
         return r.load(words, str(CLOCK.index(name)), kind)
 
     memory, out = r.own("clock_memory", r.word("n_memory")), r.pointer("tick_out")
-    r.invoke("void", "place", "ptr %x", "double %t")
+    r.copy("%x", r.pointer("X"))  # it reads no signals
+    r.store("%t", r.pointer("TS"), "0")
     r.copy(memory, r.pointer("memory_row"), r.word("n_memory"))
     r.evaluate_at(word("function", "ptr"), word("context", "ptr"), word("blocks"), word("status", "ptr"))
     for kind, target in (("held", r.own("held", r.word("nu"))), ("kept", memory)):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from functools import cache
 
+from symbody.codegen.llvm.values import DERIVED
 from symbody.march.ir.clock import clock, keep_held
 from symbody.march.ir.compile import module_text
 from symbody.march.ir.crossing import EPS, crossing
 from symbody.march.ir.happening import happening
-from symbody.march.ir.routine import Routine
+from symbody.march.ir.routine import Routine, Variable
 from symbody.march.ir.single import Lane, LaneBlock, single_lane
 from symbody.march.job import FAILED, GUARD, INSIDE, NOT_FINITE, PAUSED, REACHED, WORDS, helpers
 from symbody.march.methods import Method, Splitting
@@ -267,7 +268,12 @@ def put_step(r: Lane) -> None:
 
 
 class Lanes(LaneBlock):
-    """What lanes of fixed and of adaptive steps share."""
+    """What lanes of fixed and of adaptive steps share.
+
+    chosen: the member whose parameters the Kernels of the single lane point to
+    """
+
+    chosen: Variable
 
     @property
     def single(self) -> str:
@@ -293,11 +299,14 @@ class Lanes(LaneBlock):
     def choose_member(self, lane: str) -> None:
         """Point the Kernels of the single lane to the parameters of a lane's member."""
         r = self.r
-        with r.loop(r.word("n_single")) as c:
-            context = r.load(r.pointer("single_contexts"), c, "ptr")
-            own = r.at(r.pointer("single_derived"), r.mul(c, "2"))
-            base, stride = r.load(own, "0", "ptr"), r.load(own, "1", "i64")
-            r.store(r.at(base, r.mul(stride, self.member(lane))), context, "1", "ptr")
+        member = self.member(lane)
+        with r.when(r.compare("ne", self.chosen.get(), member)):
+            self.chosen.set(member)
+            with r.loop(r.word("n_single")) as c:
+                context = r.load(r.pointer("single_contexts"), c, "ptr")
+                own = r.at(r.pointer("single_derived"), r.mul(c, "2"))
+                base, stride = r.load(own, "0", "ptr"), r.load(own, "1", "i64")
+                r.store(r.at(base, r.mul(stride, member)), context, str(DERIVED), "ptr")
 
     def running(self, lane: str) -> str:
         return self.r.compare("eq", self.r.load(self.r.pointer("done"), lane, "i64"), "0")
@@ -316,6 +325,7 @@ class Lanes(LaneBlock):
     def rest_others(self) -> None:
         """Members that have ended before take no part."""
         r = self.r
+        self.chosen = r.variable("i64", "-1")
         with r.loop(self.count) as lane:
             for name in ("T", "TB", "TS"):
                 r.store(self.own("now", lane), r.pointer(name), lane)
