@@ -19,7 +19,7 @@ from symbody.flow.signals import NEAR, Feed, Sampled, measured_place
 from symbody.flow.sources import Control, OfTime, Table
 from symbody.integrate.native import FAILURES, WORK, drift_of, guards_of, kernels
 from symbody.integrate.stepper import Leg
-from symbody.march.lanes import Clock, LaneMarch, LaneRun, Rules, Stops, no_stops
+from symbody.march.lanes import Clock, LaneMarch, LaneRun, Rules, Stops
 from symbody.march.march import March
 from symbody.march.methods import Method, RungeKutta, Splitting
 from symbody.march.run import Signals
@@ -252,35 +252,29 @@ class Lanes:
     def _stops(self, t: float, t_end: float) -> Stops:
         """Ticks and knots of held tables that come up before t_end."""
         nu, ticks = self.feed.size, self.state["ticks"]
-        parts: list[tuple[np.ndarray, int, float, Any, Any]] = []
+        times, clock, slack = [np.zeros(0)], [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+        values, mask, rows = [np.zeros((0, nu))], [np.zeros((0, nu))], 0
         for line in self.feed.tables:
             source = line.source
             assert isinstance(source, Table)
             inside = (source.times > t) & (source.times < t_end)
-            values, mask = np.zeros((int(inside.sum()), nu)), np.zeros(nu)
-            values[:, line.columns] = source.values[inside]
-            mask[line.columns] = 1.0
-            parts.append((source.times[inside], -1, 0.0, values, mask))
+            found = np.zeros((2, int(inside.sum()), nu))
+            found[0][:, line.columns], found[1][:, line.columns] = source.values[inside], 1.0
+            times.append(source.times[inside])
+            clock.append(-1 - rows - np.arange(found.shape[1]))
+            slack.append(np.zeros(found.shape[1]))
+            values.append(found[0])
+            mask.append(found[1])
+            rows += found.shape[1]
         for c, one in enumerate(self.clocks):
-            parts.append((one.clock.times(int(ticks[c]), t_end), c, NEAR * one.clock.period, 0.0, 0.0))
-        if not parts:
-            return no_stops(nu)
-        times = np.concatenate([p[0] for p in parts])
-        order = np.argsort(times, kind="stable")
-
-        def joined(rows: list[Any], kind: Any) -> np.ndarray:
-            return np.ascontiguousarray(np.concatenate(rows)[order], dtype=kind)
-
-        lengths = [len(p[0]) for p in parts]
-        tables = [np.broadcast_to(np.asarray(p[3]), (n, nu)) for p, n in zip(parts, lengths)]
-        masks = [np.broadcast_to(np.asarray(p[4]), (n, nu)) for p, n in zip(parts, lengths)]
-        return Stops(
-            times[order],
-            joined([np.full(n, p[1]) for p, n in zip(parts, lengths)], np.int64),
-            joined([np.full(n, p[2]) for p, n in zip(parts, lengths)], float),
-            joined(tables, float),
-            joined(masks, float),
-        )
+            times.append(one.clock.times(int(ticks[c]), t_end))
+            clock.append(np.full(len(times[-1]), c))
+            slack.append(np.full(len(times[-1]), NEAR * one.clock.period))
+        at, number, before = (np.concatenate(parts) for parts in (times, clock, slack))
+        if len(times) > 2:
+            order = np.argsort(at, kind="stable")
+            at, number, before = at[order], number[order], before[order]
+        return Stops(at, number, before, np.concatenate(values), np.concatenate(mask))
 
     # -- memory
 

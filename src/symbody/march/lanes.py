@@ -89,8 +89,9 @@ class Clock:
 class Stops:
     """Instants (k,) at which held signals change, ascending.
 
-    clock    (k,) number of the clock that ticks, or -1: a table, whose values (k, nu) take over where mask is not 0
+    clock    (k,) number of the clock that ticks; or -1 - i for a table, where row i of `values` takes over
     slack    (k,) s before it that count as the instant itself
+    values   (n, nu) of tables, where mask (n, nu) is not 0
     """
 
     times: np.ndarray

@@ -51,7 +51,8 @@ def _refresh(width: int) -> Routine:
         with r.when(r.compare("sge", c, "0")):
             r.invoke("void", "tick", f"i64 {c}", "ptr %x", f"double {now}")
         with r.when(r.compare("slt", c, "0")):
-            values, mask = (r.at(r.pointer(n), r.mul(j, nu)) for n in ("stop_values", "stop_mask"))
+            row = r.mul(r.sub("-1", c), nu)
+            values, mask = (r.at(r.pointer(n), row) for n in ("stop_values", "stop_mask"))
             held = r.own("held", nu)
             with r.loop(nu) as i, r.when(r.compare("one", r.load(mask, i), r.literal(0.0))):
                 r.store(r.load(values, i), held, i)
