@@ -55,6 +55,7 @@ class StepMarch:
         )  # fmt: skip
         self.flow, self.nx, self.step, self.operations = flow, flow.nx, step, native.signature.operations
         self._begin: System | None = start
+        self.plain = start is None  # nothing but the state goes from step to step
         self.ends: list[tuple[Any, np.ndarray, np.ndarray]] = []
         self.logged: list[tuple[Any, np.ndarray, np.ndarray]] = []  # starts of steps in the last log
 

@@ -118,19 +118,18 @@ def clocks_of(feed: Feed, flow: Flow) -> list[Clock]:
 
 
 def lanes_of(setup: Setup) -> bool:
-    """Whether a run has events or clocks, and all of them can be followed natively."""
+    """Whether a run has events, clocks or held tables, and all of them can be followed natively."""
     events, feed, flow = setup.events, setup.feed, setup.flow
-    if setup.look is not None or flow.impact is not None or not (events is not None or native_clocks(feed)):
+    if events is None and not native_clocks(feed) and not feed.tables:
+        return False
+    if setup.look is not None or flow.impact is not None:
         return False
     if any(isinstance(line.source, OfTime) for line in feed.moving):
         return False  # between the steps of the grid its values are not known
     if events is None:
         return True
-    if flow.guards is None or any(
-        callable(v) for e in events.events for r in (e.reset, e.rest or {}) for v in r.values()
-    ):
-        return False
-    return True
+    values = [v for e in events.events for r in (e.reset, e.rest or {}) for v in r.values()]
+    return flow.guards is not None and not any(callable(v) for v in values)
 
 
 def _march(setup: Setup, method: Method | None, overlay: np.ndarray, march: March | None) -> LaneMarch:
@@ -150,7 +149,7 @@ def _march(setup: Setup, method: Method | None, overlay: np.ndarray, march: Marc
     sources = [(one.line.source, one.line.columns) for one in native_clocks(feed)]
     clocks = tuple((s.system, s.output, *map(int, c)) for s, c in sources if isinstance(s, Control))
     # a Flow with guards is that of its events
-    key = (method, setup.events is None, tuple(map(int, overlay)), clocks)
+    key = (method if march is None else march, setup.events is None, tuple(map(int, overlay)), clocks)
     found: LaneMarch = memory_of(flow).get("lanes", key, make, MOST_KEPT)
     return found
 
@@ -163,7 +162,8 @@ class Lanes:
 
     follows = True
 
-    def __init__(self, setup: Setup, method: Method | None, march: March | None = None) -> None:
+    def __init__(self, setup: Setup, method: Method | None, march: March | None = None, work: float = 1.0) -> None:
+        """march: that of a step map, method None; work: evaluations of the map's operations in a step."""
         flow, feed = setup.flow, setup.feed
         self.setup, self.flow, self.feed, self.method = setup, flow, feed, method
         self.clocks = native_clocks(feed)
@@ -174,8 +174,12 @@ class Lanes:
         self.parameters = dict(setup.parameters) if setup.parameters else None
         self.directions = None if setup.events is None else setup.events.directions
         feed.native = True
-        stages = method.stages if isinstance(method, RungeKutta) else 4
-        self.cost = stages * (self.march.ports.main.signature.operations + 20 * flow.nx)
+        operations = self.march.ports.main.signature.operations
+        if march is None:
+            stages = method.stages if isinstance(method, RungeKutta) else 4
+            self.cost = float(stages * (operations + 20 * flow.nx))
+        else:
+            self.cost = work * operations + 20 * flow.nx
         self.chunk = max(16, int(WORK / self.cost))
         self.state: dict[str, np.ndarray] = {}
         self.ended: np.ndarray | None = None  # (b,) status of members that go no further
@@ -213,7 +217,7 @@ class Lanes:
             most = min(self.chunk, s.max_steps) if x.ndim == 1 else s.max_steps
             run = self.march.adaptive(
                 self.method, states, memory, t_end, times, rtol=s.rtol, atol=s.atol, max_steps=most,
-                cost=100 * self.cost, **options,
+                cost=int(100 * self.cost), **options,
             )  # fmt: skip
         self._remember(run, memory["ticks"], options["stops"])
         return self._leg(run, x, times, t_end)

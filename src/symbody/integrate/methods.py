@@ -113,14 +113,21 @@ def explicit(table: RungeKutta | Splitting) -> Method:
 
 def diagonal(table: implicit_step.Diagonal) -> Method:
     """The method of a table whose stages are solved by Newton's method, in native code too."""
-    return Method(table.name, table.about, table.order, _stepped(table), "fixed", unsolved=True)
+    return Method(table.name, table.about, table.order, _stepped(table), "fixed", lanes=True, unsolved=True)
 
 
 def _stepped(method: str | implicit_step.Diagonal) -> Callable[[Setup], Driver]:
     def make(s: Setup) -> Driver:
-        from symbody.integrate.stepped import Stepped
+        from symbody.integrate.implicit import ITERATIONS
+        from symbody.integrate.stepped import Stepped, step_march
 
         assert s.step is not None
+        if isinstance(method, implicit_step.Diagonal):  # others remember more of a step than the state
+            from symbody.integrate.lanes import Lanes, lanes_of
+
+            march = step_march(s.flow, method) if lanes_of(s) else None
+            if march is not None:
+                return Lanes(s, None, march, ITERATIONS)
         return Stepped(s.flow, method, s.feed, s.start, s.step, **s.native)
 
     return make

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from symbody.flow.flow import Flow
-from symbody.integrate.implicit import ImplicitFixed
-from symbody.integrate.implicit_step import Residual
+from symbody.integrate.implicit import ImplicitFixed, StepMarch
+from symbody.integrate.implicit_step import Diagonal, Residual
+from symbody.march.march import March
 from symbody.memory import memory_of
 
 
@@ -20,6 +21,12 @@ def balance_of(flow: Flow) -> Residual | None:
         return None
     explicit = tuple(flow.prescribed.get("qd", ()))
     return memory_of(flow).get("balance", (), lambda: Residual(balance, explicit=explicit))
+
+
+def step_march(flow: Flow, method: Diagonal) -> March | None:
+    """The march of a method's step map, made once; None where it remembers more of a step than the state."""
+    made: StepMarch = memory_of(flow).get("step march", (method,), lambda: StepMarch(flow, method, balance_of(flow)))
+    return made.march if made.plain else None
 
 
 class Stepped(ImplicitFixed):
