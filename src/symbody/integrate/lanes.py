@@ -17,7 +17,7 @@ from symbody.flow.events import Prepared, reset_nodes
 from symbody.flow.flow import Flow, shared_inputs
 from symbody.flow.signals import NEAR, Feed, Sampled, measured_place
 from symbody.flow.sources import Control, OfTime, Table
-from symbody.integrate.native import FAILURES, WORK, drift_of, guards_of, kernels
+from symbody.integrate.native import FAILURES, FEW, WORK, Native, drift_of, guards_of, kernels
 from symbody.integrate.stepper import Leg
 from symbody.march.lanes import Clock, LaneMarch, LaneRun, Rules, Stops
 from symbody.march.march import March
@@ -214,7 +214,7 @@ class Lanes:
             )
         else:
             assert isinstance(self.method, RungeKutta)
-            most = min(self.chunk, s.max_steps) if x.ndim == 1 else s.max_steps
+            most = min(self.chunk, FEW, s.max_steps) if x.ndim == 1 else s.max_steps
             run = self.march.adaptive(
                 self.method, states, memory, t_end, times, rtol=s.rtol, atol=s.atol, max_steps=most,
                 cost=int(100 * self.cost), **options,
@@ -228,7 +228,7 @@ class Lanes:
             del stats["rejected"]
         if x.ndim == 1:
             count, status = int(run.samples[0]), int(run.status[0])
-            if status == 4 and self.chunk < self.setup.max_steps:
+            if status == 4 and min(self.chunk, FEW) < self.setup.max_steps:
                 status = 0
             return Leg(
                 times[:count], run.x[0, :count], float(run.t[0]), run.x_end[0], OUTCOMES[status], statistics=stats,
@@ -241,6 +241,10 @@ class Lanes:
         end = np.array(run.x_end)
         end[np.isin(self.failed, tuple(FAILURES))] = np.nan
         return Leg(times, run.x, t_end, end, statistics=stats, lanes=run)
+
+    def rates(self, t: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """(k, nx) rates at states (k, nx) and times (k,), with the signals as they are."""
+        return Native(self.flow, "rk4", self.feed, self.parameters).rates(t, x)
 
     # -- signals
 
@@ -301,6 +305,21 @@ class Lanes:
             self.feed.held[..., self.overlay] = (
                 held[0, self.overlay] if self.feed.batch is None else held[:, self.overlay]
             )
+
+    def release(self) -> None:
+        """Give clocks and their memories back to the signals, for a driver that asks them from outside."""
+        self.feed.native = False
+        at = 0
+        for c, one in enumerate(self.clocks):
+            source = one.line.source
+            assert isinstance(source, Control)
+            one.clock.next = int(self.state["ticks"][c])
+            for name in source.system.states:
+                symbols = source.system.inputs[name]
+                part = self.state["clock_memory"][:, at : at + symbols.size]
+                shape = symbols.shape if self.feed.batch is None else (len(part), *symbols.shape)
+                one.memory[name] = part.reshape(shape).copy()
+                at += symbols.size
 
     def memory(self) -> dict[str, np.ndarray]:
         """What the next call depends on besides time and state."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from symbody.flow.connect import Connected
 from symbody.flow.events import Prepared
 from symbody.flow.field import Field
@@ -46,6 +48,19 @@ def driver_of(
     """The driver of the method, with events and clocks followed by the native march where it can."""
     feed.native = False
     return METHODS[settings.method].make(_setup(flow, settings, feed, events, look, span))
+
+
+def hand_over(session: Session) -> None:
+    """Take counts of events and clocks from a driver that followed them, before another one that does not."""
+    driver, happened = session.driver, session.happenings
+    if not getattr(driver, "follows", False) or not driver.state:
+        return
+    driver.release()
+    if happened is not None:
+        happened.recount(driver.state["counts"][0], session.t)
+        ring, number = driver.state["instants"][0], int(driver.state["n_instants"][0])
+        happened.instants = [float(ring[k % len(ring)]) for k in range(max(number - len(ring), 0), number)]
+        happened.leaving = set(np.flatnonzero(driver.state["leaving"][0]).tolist())
 
 
 def together(flow: Flow, settings: Settings, feed: Feed, events: Prepared | None) -> bool:

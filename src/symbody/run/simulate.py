@@ -50,7 +50,7 @@ from symbody.run.apart import Apart, side_by_side
 from symbody.run.progress import progress_bar
 from symbody.run.recording import trajectory
 from symbody.run.session import Session, Settings
-from symbody.run.session_driver import driver_of, finish, together
+from symbody.run.session_driver import driver_of, finish, hand_over, together
 from symbody.system.parameter_numbers import check_number, real_number
 from symbody.system.system import System
 from symbody.trajectory.trajectory import Trajectory
@@ -582,6 +582,7 @@ def _give_way(session: Session) -> None:
     # radau is dearer where samples are dense, as it interpolates by a cubic; but it is projected at each step
     new = "lsoda" if session.flow.project is None else "radau"
     session.settings = replace(session.settings, method=new)
+    hand_over(session)
     happened = session.happenings
     events = None if happened is None else happened.prepared
     session.driver = driver_of(
