@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from symbody.rewrite.mask import mask, unmask
     from symbody.rewrite.runner import Report
     from symbody.run.simulate import resume, simulate
+    from symbody.trajectory.stream import Stream
     from symbody.trajectory.trajectory import Trajectory
     from symbody.verbs.assembly import assemble
     from symbody.verbs.certify.verify import verify
@@ -108,6 +109,7 @@ _LATER = {
     "resume": "symbody.run.simulate",
     "When": "symbody.flow.events",
     "Trajectory": "symbody.trajectory.trajectory",
+    "Stream": "symbody.trajectory.stream",
     "linearize": "symbody.analyse.linear.linearize",
     "equilibrium": "symbody.analyse.steady.equilibrium",
     "trim": "symbody.analyse.steady.trim",
@@ -234,7 +236,7 @@ for _name, _verb in {
     setattr(System, _name, _verb)
 
 __all__ = [
-    "External", "Graph", "Mechanism", "Node", "SymbodyError", "System", "Trajectory", "When", "acos", "acosh",
+    "External", "Graph", "Mechanism", "Node", "Stream", "SymbodyError", "System", "Trajectory", "When", "acos", "acosh",
     "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "closure", "cos",
     "cosh", "define", "driven_efforts", "energy", "equal", "equilibrium", "evaluate", "exp", "extend", "extern",
     "floor", "forward_dynamics", "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics",

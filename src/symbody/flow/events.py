@@ -101,7 +101,7 @@ MOST_KEPT = 32
 
 
 def prepare(flow: Flow, events: Iterable[When]) -> Prepared:
-    """Guards put into the Flow, once for the same events. Guards that it already has are recorded, under their labels."""
+    """Guards put into the Flow, once for the same events. Those that it has already are recorded under their labels."""
     events = list(events)
     key = tuple(_key(e) for e in events)
     try:

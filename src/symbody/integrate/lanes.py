@@ -1,4 +1,4 @@
-"""Driver over lanes of the native march: events, resets, clocks and held tables without Python, for one state or batches.
+"""Driver over lanes of the native march: events, resets, clocks and held tables without Python, one state or batches.
 
 `lanes_of` says whether all that a run asks for can be done natively; what cannot (resets and sources that are Python
 functions of time or state, loops that open and close) is left to the drivers that return to Python at each event.

@@ -108,7 +108,9 @@ def explicit(table: RungeKutta | Splitting) -> Method:
         return NativeAdaptive(s.flow, table, s.feed, s.rtol, s.atol, s.max_steps, **s.native)
 
     stages = isinstance(table, RungeKutta)
-    return Method(table.name, table.about, table.order, make, "both" if embedded else "fixed", lanes=True, stages=stages)
+    return Method(
+        table.name, table.about, table.order, make, "both" if embedded else "fixed", lanes=True, stages=stages
+    )
 
 
 def diagonal(table: implicit_step.Diagonal) -> Method:

@@ -1,7 +1,7 @@
 """LaneMarch: native integration with events and clocks, lane by lane; one state is a batch of one.
 
-What a lane remembers from call to call stands in arrays over the members (`Memory`), so that a run can be cut anywhere, and
-goes on with the same bits. What happens on the way comes back as marks, row by row.
+What a lane remembers from call to call stands in arrays over the members (`Memory`), so that a run can be cut anywhere,
+and goes on with the same bits. What happens on the way comes back as marks, row by row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from symbody.codegen.kernel.externals import raise_pending
-from symbody.codegen.kernel.native_kernel import NativeKernel
+from symbody.codegen.kernel.native_kernel import Entry, NativeKernel
 from symbody.codegen.kernel.threads import run_ranges
 from symbody.codegen.llvm.compile import host
 from symbody.march.ir.clock import CLOCK
@@ -463,6 +463,6 @@ class _Lanes(Members):
         evaluations = r["evaluations"] if r["evaluations"].any() else r["freshes"]
         return LaneRun(
             r["samples"], r["u_samples"], r["n_samples"], r["now"], r["x_end"], r["t_before"], r["x_before"],
-            r["status"], r["crossed"], self.began, r["x_begin"], r["held_begin"], rows, {n: r[n] for n in MEMORY}, r["next_stop"], r["steps"],
-            r["rejected"], evaluations,
+            r["status"], r["crossed"], self.began, r["x_begin"], r["held_begin"], rows, {n: r[n] for n in MEMORY},
+            r["next_stop"], r["steps"], r["rejected"], evaluations,
         )  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 from symbody.flow.flow import Flow
 from symbody.flow.sources import Assignment, Constant
 from symbody.system.names import components
-from symbody.trajectory.outcome import Outcome
+from symbody.trajectory.outcome import worst
 from symbody.trajectory.trajectory import Event, Trajectory
 
 SHOWN = 20  # notes of members that are kept
@@ -28,11 +28,11 @@ class Apart:
     flow: Flow
     assignments: Sequence[Assignment]
 
-    def given(self, values: Mapping[str, Any], k: int) -> dict[str, Any]:
-        """Initial values of member k, as they were given."""
+    def given(self, values: Mapping[str, Any], k: int | slice) -> dict[str, Any]:
+        """Initial values of member k, or of some members, as they were given."""
         return {n: self._state(n, v, k) for n, v in values.items()}
 
-    def _state(self, name: str, value: Any, k: int) -> Any:
+    def _state(self, name: str, value: Any, k: int | slice) -> Any:
         if value is None or name not in self.flow.states:
             return value
         symbols = self.flow.rates.inputs[name]
@@ -45,21 +45,18 @@ class Apart:
             out[key] = np.asarray(part)[k] if many else part
         return out
 
-    def parameters(self, values: Mapping[str, Any], k: int) -> dict[str, Any]:
-        """Parameters of member k."""
+    def parameters(self, values: Mapping[str, Any], k: int | slice) -> dict[str, Any]:
+        """Their parameters."""
         core = {n: np.ndim(self.flow.parameters.get(n, 0.0)) for n in values}
         return {n: np.asarray(v)[k] if np.ndim(v) > core[n] else v for n, v in values.items()}
 
-    def inputs(self, values: Any, k: int) -> Any:
-        """Inputs of member k: rows of constants that differ."""
-        own = {a.key: a.source.values[k] for a in self.assignments if _differs(a)}
+    def inputs(self, values: Any, k: int | slice) -> Any:
+        """Their inputs: rows of constants that differ."""
+        constants = [(a.key, a.source) for a in self.assignments if isinstance(a.source, Constant)]
+        own = {key: source.values[k] for key, source in constants if source.values.ndim == 2}
         if not own:
             return values
         return {**values, **own} if isinstance(values, Mapping) else own
-
-
-def _differs(a: Assignment) -> bool:
-    return isinstance(a.source, Constant) and a.source.values.ndim == 2
 
 
 def side_by_side(count: int, run: Callable[[int], Trajectory], wanted: np.ndarray) -> Trajectory:
@@ -83,10 +80,9 @@ def side_by_side(count: int, run: Callable[[int], Trajectory], wanted: np.ndarra
     assert first is not None
     if len(notes) > SHOWN:
         notes = [*notes[:SHOWN], f"and {len(notes) - SHOWN} more notes of members."]
-    values = {name: np.stack(found) for name, found in rows.items()}
     return first.replace(
-        t=wanted, values=values, outcome=worst(outcomes), outcomes=outcomes, statistics=statistics,
-        events=tuple(events), notes=tuple(notes), session=None,
+        t=wanted, values={name: np.stack(found) for name, found in rows.items()}, outcome=worst(outcomes),
+        outcomes=outcomes, statistics=statistics, events=tuple(events), notes=tuple(notes), session=None,
     )  # fmt: skip
 
 
@@ -101,9 +97,3 @@ def at_instants(one: Trajectory, wanted: np.ndarray) -> dict[str, np.ndarray]:
         found[there] = values[inside[there]]
         out[name] = found
     return out
-
-
-def worst(outcomes: np.ndarray) -> Outcome:
-    """The outcome of a batch: that of the first member that failed, or ended early."""
-    early = [o for o in outcomes if o is not Outcome.FINISHED]
-    return next((o for o in early if not o.ok), early[0] if early else Outcome.FINISHED)

@@ -22,8 +22,7 @@ from symbody.hybrid.events import Happenings
 from symbody.hybrid.impacts import Gates
 from symbody.integrate.samples import Sampling
 from symbody.integrate.stepper import Leg
-from symbody.run.apart import worst
-from symbody.trajectory.outcome import Outcome
+from symbody.trajectory.outcome import Outcome, worst
 from symbody.trajectory.trajectory import Event
 
 if TYPE_CHECKING:

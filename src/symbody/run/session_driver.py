@@ -75,9 +75,7 @@ def together(flow: Flow, settings: Settings, feed: Feed, events: Prepared | None
     return method.lanes and lanes_of(_setup(flow, settings, feed, events, None, 0.0))
 
 
-def _setup(
-    flow: Flow, s: Settings, feed: Feed, events: Prepared | None, look: Lookout | None, span: float
-) -> Setup:
+def _setup(flow: Flow, s: Settings, feed: Feed, events: Prepared | None, look: Lookout | None, span: float) -> Setup:
     directions, passive = (None, None) if events is None else (events.directions, events.passive)
     return Setup(
         flow, feed, s.start, s.step, s.rtol, s.atol, s.max_steps, s.parameters, directions, passive, s.threads, look,

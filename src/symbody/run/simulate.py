@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +48,13 @@ from symbody.memory import memory_of
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import check_given, massless
 from symbody.run.apart import Apart, side_by_side
-from symbody.run.progress import progress_bar
+from symbody.run.progress import counted, progress_bar
 from symbody.run.recording import trajectory
 from symbody.run.session import Session, Settings
 from symbody.run.session_driver import driver_of, finish, hand_over, together
 from symbody.system.parameter_numbers import check_number, real_number
 from symbody.system.system import System
+from symbody.trajectory.stream import Stream, send, stream_of
 from symbody.trajectory.trajectory import Trajectory
 
 RTOL = 1e-8
@@ -87,6 +89,7 @@ def simulate(
     max_steps: int = 10_000_000,
     t0: float = 0.0,
     slow: float = SLOW,
+    stream: Any = None,
 ) -> Trajectory:
     """The motion from t0 over `duration` seconds.
 
@@ -110,6 +113,8 @@ def simulate(
     checkpoint  file that is written every few seconds; `resume` goes on from it
     slow        rad/s, m/s: below it the dry friction of joints falls off to zero, so that integrators can follow; 0
                 keeps its jump
+    stream      of a batch: a .parquet file, a function of (first member, Trajectory), or a `Stream`, to which the
+                members go chunk by chunk: what is returned has outcomes but no values, and memory does not grow
     """
     check_numbers(duration, step, t0, rtol, atol)
     _check_limits(max_steps, slow)
@@ -123,22 +128,66 @@ def simulate(
     given = {"q": q0, "qd": qd0, **(states0 or {})}
     partition = formulated(mech, formalism, partition, formulation, alpha, beta)
     rules = _rules(events)
-    session = prepared(mech, settings, float(duration), given, inputs, outputs, formalism, rules, partition)
+    end = t0 + duration
+
+    def made(part: int | slice | None = None, apart: Apart | None = None, split: bool = False) -> Session | Apart:
+        own, start, given_inputs = settings, given, inputs
+        if apart is not None and part is not None:
+            own = replace(settings, parameters=apart.parameters(settings.parameters, part))
+            start, given_inputs = apart.given(given, part), apart.inputs(inputs, part)
+        return prepared(mech, own, float(duration), start, given_inputs, outputs, formalism, rules, partition, split)
+
+    wanted = settings.sampling.times(float(t0), float(end), step)
+    if stream is not None:
+        return _streamed(stream_of(stream), made, wanted, float(end), progress, checkpoint)
+    session = made()
     if isinstance(session, Session):
-        return run(session, t0 + duration, progress, checkpoint)
+        return run(session, end, progress, checkpoint)
     if checkpoint is not None:
-        raise DefinitionError(argument("checkpoint", checkpoint), " is for runs of one state, and batches that advance "
-                              "together; the members of this one are simulated one by one.")  # fmt: skip
-    apart, whole = session, settings
+        raise DefinitionError(argument("checkpoint", checkpoint), " is for one state, and for batches whose members "
+                              "advance together; those of this one are simulated one by one.")  # fmt: skip
+    return _one_by_one(session, made, wanted, float(end))
 
-    def member(k: int) -> Trajectory:
-        own = replace(whole, parameters=apart.parameters(whole.parameters, k))
-        one = prepared(mech, own, float(duration), apart.given(given, k), apart.inputs(inputs, k), outputs, formalism,
-                       rules, partition)  # fmt: skip
-        assert isinstance(one, Session)
-        return run(one, t0 + duration, False, None)
 
-    return side_by_side(apart.count, member, whole.sampling.times(float(t0), float(t0 + duration), step))
+def _one_by_one(apart: Apart, made: Any, wanted: np.ndarray, end: float) -> Trajectory:
+    """The members of a batch that cannot advance together."""
+    return side_by_side(apart.count, lambda k: run(made(k, apart), end, False, None), wanted)
+
+
+def _member(made: Any, whole: Apart, first: int, k: int, apart: Apart) -> Session | Apart:
+    """Member k of a part that begins with member `first` of the whole batch."""
+    found: Session | Apart = made(first + k, whole)
+    return found
+
+
+def _streamed(
+    stream: Stream, made: Any, wanted: np.ndarray, end: float, progress: bool, checkpoint: str | Path | None
+) -> Trajectory:
+    """A batch chunk by chunk, of which only one is in memory at a time."""
+    whole = made(split=True)
+    if not isinstance(whole, Apart):
+        raise DefinitionError(argument("stream", stream.to), " is for batches; this is one state. Save its Trajectory.")
+    if checkpoint is not None:
+        raise DefinitionError(argument("checkpoint", checkpoint), " cannot be written while a batch is streamed; give "
+                              "the batch in parts instead.")  # fmt: skip
+    flow = whole.flow
+    components = 2 * flow.nx + sum(a.size for a in flow.record.outputs.values()) if flow.record else 2 * flow.nx
+    size = stream.size(len(wanted), components + 4)
+
+    def chunks() -> Iterator[tuple[int, Trajectory]]:
+        with counted(flow.name, whole.count, progress) as bar:
+            for first in range(0, whole.count, size):
+                last = min(first + size, whole.count)
+                part = slice(first, last)
+                session = made(part, whole)
+                if isinstance(session, Session):
+                    yield first, run(session, end, False, None)
+                else:
+                    members = partial(_member, made, whole, first)
+                    yield first, _one_by_one(session, members, wanted, end)
+                bar(last)
+
+    return send(stream, chunks())
 
 
 def _rules(events: Iterable[When]) -> list[When]:
@@ -287,9 +336,12 @@ def _measured(mech: Mechanism, outputs: Any, inputs: Any) -> Any:
 
 def prepared(
     mech: Any, settings: Settings, duration: float, given: dict[str, Any], inputs: Any, outputs: Any,
-    formalism: str | None, rules: list[When], partition: Any = None,
+    formalism: str | None, rules: list[When], partition: Any = None, split: bool = False,
 ) -> Session | Apart:  # fmt: skip
-    """A Session at its start. given: initial values of states by name, None where the default is meant."""
+    """A Session at its start. given: initial values of states by name, None where the default is meant.
+
+    split: whether a batch is to be cut into parts; then, and where its members cannot advance together, an Apart.
+    """
 
     def made(wanted: Any) -> tuple[Connected, Prepared | None, list[Assignment], dict[str, Any]]:
         return _connected(mech, settings, given, inputs, outputs, formalism, rules, wanted)
@@ -305,7 +357,7 @@ def prepared(
     # the mass of what falls freely is a parameter of the model, but cancels from its motion
     settings = replace(settings, parameters={n: v for n, v in settings.parameters.items() if n in flow.parameters})
     feed = Feed(connected, t, settings.step, settings.period, batch)
-    if batch is not None and not together(flow, settings, feed, events):
+    if batch is not None and (split or not together(flow, settings, feed, events)):
         return Apart(batch, flow, assignments)
     x = wished = state_vector(flow, values, batch)
     watch, look = None, None

@@ -30,7 +30,7 @@ def any_wanted(k: Adaptive) -> str:
 
 
 def record(k: Adaptive, lane: str, new: str, until: str | None = None) -> None:
-    """Samples of an accepted step that ends at time `new` in state XN; X still holds its start. until: new, or earlier."""
+    """Samples of an accepted step that ends at time `new` in state XN; X still holds its start. until: or earlier."""
     r = k.r
     member = r.add(k.first, lane)
     nx = r.word("nx")

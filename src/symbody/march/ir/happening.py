@@ -11,7 +11,7 @@ FLAT, AHEAD = 1e-8, 1e-2  # rate of a guard, beside its terms, that counts as no
 PASSES = 4
 OVER = 1e-9  # of a guard's terms: beyond it a jump has carried it over zero
 CROWD, INSTANT = 20, 1e-9  # so many events within this share of the run are taken for an accumulation
-# what happened, in marks: nothing but the event itself, the run stops, at an occurrence, it rests and stops, rests, reset
+# what marks tell: nothing but the event itself; the run stops, at an occurrence; it rests and stops; it rests; reset
 PLAIN, STOPS, LIMIT, RESTS_AND_STOPS, RESTS, RESET = range(6)
 
 
@@ -233,7 +233,7 @@ def _sides(r: Lane, g: str, rates: str, near: str) -> None:
 
 
 def _confirmed(width: int) -> Routine:
-    """Clear those of the flags whose crossing the motion does not confirm; where rates jump, the side before decides."""
+    """Clear the flags whose crossing the motion does not confirm; where rates jump, the side before decides."""
     r = Lane("confirmed", width, "ptr %flags, double %t, ptr %x")
     ne, zero = r.word("ne"), r.literal(0.0)
     g, rates, against, side = r.guard("values"), r.guard("rates"), r.guard("against"), r.state("side")

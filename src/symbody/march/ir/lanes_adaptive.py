@@ -28,7 +28,7 @@ def lanes_adaptive_module(method: RungeKutta, width: int) -> str:
 
 
 def _arrive(width: int) -> Routine:
-    """The lane begins a stretch at its present time in state %x; %g: its guards, %u: its signals. i64: how it goes on."""
+    """The lane begins a stretch at its present time in state %x; %g: its guards, %u: signals. i64: how it goes on."""
     r = Lane("arrive", width, "ptr %x, ptr %g, ptr %u", "i64")
     r.invoke("void", "refresh", "ptr %x", "ptr %u")
     r.invoke("void", "begin", "ptr %x")
@@ -147,8 +147,9 @@ class AdaptiveLanes(Lanes, Adaptive):
             self._at_end(INSIDE)
             self.rates(0)
             restored(self, "R2", "renew")
-            with r.loop(self.count) as lane, r.when(r.both(self.running(lane), self.is_set("renew", lane))):
-                with r.when(self.is_set("fail", lane)):
+            with r.loop(self.count) as lane:
+                fresh = r.both(self.running(lane), self.is_set("renew", lane))
+                with r.when(r.both(fresh, self.is_set("fail", lane))):
                     self.end(lane, str(FAILED), "true")
             self._first_steps()
             with r.loop(self.count) as lane:

@@ -1,7 +1,7 @@
 """Native loop of fixed steps for lanes with events and clocks: each lane has its own place on the grid of steps.
 
-After an event a lane reaches the grid by a shorter step, and goes on from there, while its neighbours do the same at other
-times; they leave the loop at the end of the stretch, where they fail, or where something is to be asked in Python.
+After an event a lane reaches the grid by a shorter step, and goes on from there, while its neighbours do the same at
+other times; they leave the loop at the end of the stretch, where they fail, or where Python is to be asked.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def reached(r: Lane, now: str) -> str:
 
 
 def _arrive(width: int) -> Routine:
-    """The lane begins a stretch at its present time in state %x; %g: its guards, %u: its signals. i64: how it goes on."""
+    """The lane begins a stretch at its present time in state %x; %g: its guards, %u: signals. i64: how it goes on."""
     r = Lane("arrive", width, "ptr %x, ptr %g, ptr %u", "i64")
     r.invoke("void", "refresh", "ptr %x", "ptr %u")
     r.invoke("void", "begin", "ptr %x")
@@ -462,8 +462,9 @@ class FixedLanes(Lanes):
             with r.when(r.compare("ne", r.op(f"and i64 {bits.get()}, 2"), "0")):
                 self.ask("void", "noted", lane, *ends_)
             n = self.own("n_samples", lane, "i64")
-            with r.when(r.compare("slt", n, r.word("n_times"))), r.when(
-                r.compare("olt", r.load(r.pointer("times"), n), r.f("fadd", t1, self.own("piece_h", lane)))
+            with (
+                r.when(r.compare("slt", n, r.word("n_times"))),
+                r.when(r.compare("olt", r.load(r.pointer("times"), n), r.f("fadd", t1, self.own("piece_h", lane)))),
             ):
                 self.choose_member(lane)
                 self.ask("void", "samples", lane, x0, x1)

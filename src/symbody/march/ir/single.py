@@ -1,7 +1,7 @@
 """One lane by itself: guards, rates, resets and trial steps of a single member, for what happens inside of a step.
 
-The functions take the job of a Workspace with one lane, and the member of the run that it stands for. States are pointers
-to nx numbers, guards to ng; scratch rows have names here, so that it is plain which function uses which.
+The functions take the job of a Workspace with one lane, and the member of the run that it stands for. States are
+pointers to nx numbers, guards to ng; scratch rows have names here, so that it is plain which function uses which.
 """
 
 from __future__ import annotations
