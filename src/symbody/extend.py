@@ -185,7 +185,7 @@ def force_elements() -> dict[str, ForceElement]:
 
 
 def add_method(row: Method | RungeKutta | Splitting | Diagonal) -> Method:
-    """Enter an integration method: a table of coefficients, which runs natively, or a Method with its own Driver."""
+    """Enter an integration method: a table of coefficients, which runs natively, or a Method with its own Stepper."""
     from symbody.integrate.methods import add_method
 
     return add_method(row)

@@ -82,7 +82,7 @@ def side_by_side(count: int, run: Callable[[int], Trajectory], wanted: np.ndarra
         notes = [*notes[:SHOWN], f"and {len(notes) - SHOWN} more notes of members."]
     return first.replace(
         t=wanted, values={name: np.stack(found) for name, found in rows.items()}, outcome=worst(outcomes),
-        outcomes=outcomes, statistics=statistics, events=tuple(events), notes=tuple(notes), session=None,
+        outcomes=outcomes, statistics=statistics, events=tuple(events), notes=tuple(notes), run=None,
     )  # fmt: skip
 
 

@@ -6,23 +6,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from symbody.run.session import Session
-
-Watch = Callable[[Session], None]
+Watch = Callable[[float], None]
 
 
 @contextmanager
 def progress_bar(title: str, start: float, end: float, shown: bool = True) -> Iterator[Watch | None]:
-    """A function to call with the Session after each stretch; None where nothing is to be shown."""
+    """A function to call with the time that was reached after each stretch; None where nothing is to be shown."""
     if not shown:
         yield None
         return
     with _bar(title, end - start, "s") as update:
-        yield lambda session: update(session.t - start)
+        yield lambda t: update(t - start)
 
 
 @contextmanager
-def counted(title: str, total: int, shown: bool = True) -> Iterator[Callable[[float], None]]:
+def counted(title: str, total: int, shown: bool = True) -> Iterator[Watch]:
     """A function to call with the number of members that are done."""
     if not shown:
         yield lambda done: None
@@ -32,7 +30,7 @@ def counted(title: str, total: int, shown: bool = True) -> Iterator[Callable[[fl
 
 
 @contextmanager
-def _bar(title: str, total: float, unit: str) -> Iterator[Callable[[float], None]]:
+def _bar(title: str, total: float, unit: str) -> Iterator[Watch]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 

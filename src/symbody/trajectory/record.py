@@ -22,7 +22,7 @@ MAX_VALUES = 2**28  # numbers in one file: 2 GiB of doubles
 
 
 def record_text(traj: Trajectory) -> str:
-    """Everything but the numbers; `session`, the memory of a run, stays with the run."""
+    """Everything but the numbers; `run`, what a run goes on from, stays with the run."""
     record = {
         "format": FORMAT,
         "version": VERSION,

@@ -75,7 +75,7 @@ class Tally:
             self.outcomes.append(chunk.outcomes)
             for name, number in chunk.statistics.items():
                 self.statistics[name] = self.statistics.get(name, 0) + number
-            self.last = chunk.replace(values={}, events=(), notes=(), session=None)
+            self.last = chunk.replace(values={}, events=(), notes=(), run=None)
             yield first, chunk
 
     def summary(self, note: str) -> Trajectory:

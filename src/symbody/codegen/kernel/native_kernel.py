@@ -414,7 +414,7 @@ class NativeKernel(Remade):
             ports = self.parameters
             complete = all(p.default is not None for p in ports)
             self._scalars = {p.name: p.start for p in ports if p.shape == ()} if complete else {}
-            self._defaults = np.concatenate([np.ravel(p.default) for p in ports]) if complete and ports else np.zeros(0)
+            self._defaults = np.array([v for p in ports for v in p.default or ()] if complete else [], dtype=float)
             self._starts = np.array([p.start for p in ports], dtype=np.int64)
         return self._scalars
 

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from symbody.flow.events import When
+from symbody.integrate.stepper import Jump
 from symbody.march.ir.happening import LIMIT, RESET, RESTS, RESTS_AND_STOPS, STOPS
 from symbody.march.job import CARRIED, JUMPED
 from symbody.trajectory.trajectory import Event
 
 MEMBER, KIND, EVENT, CODE, COUNT, TIME, STATES = range(7)  # columns of marks; from the last on the states
-
-
-@dataclass(frozen=True, eq=False)
-class Jump:
-    """States (nx,) before and after at an instant, and the signals held then."""
-
-    t: float
-    before: np.ndarray
-    after: np.ndarray
-    held: np.ndarray
 
 
 def event_of(row: np.ndarray, rules: Sequence[When], member: int | None = None) -> Event:
@@ -51,8 +41,12 @@ def events_of(marks: np.ndarray, rules: Sequence[When], batch: bool) -> list[Eve
     return [event_of(row, rules, int(row[MEMBER]) if batch else None) for row in rows]
 
 
-def jumps_of(marks: np.ndarray, nx: int) -> list[Jump]:
-    """Jumps of one state."""
-    rows = marks[marks[:, KIND] == JUMPED]
-    ends = (STATES, STATES + nx, STATES + 2 * nx)
-    return [Jump(float(r[TIME]), r[ends[0] : ends[1]], r[ends[1] : ends[2]], r[ends[2] :]) for r in rows]
+def jumps_of(marks: np.ndarray, nx: int, u: np.ndarray, columns: np.ndarray) -> list[Jump]:
+    """Jumps of one state. u: (nu,) signals, of which the march held some columns."""
+    out = []
+    for row in marks[marks[:, KIND] == JUMPED]:
+        before, after, held = np.split(row[STATES:], [nx, 2 * nx])
+        then = np.array(u)
+        then[columns] = held
+        out.append(Jump(float(row[TIME]), before, after, then))
+    return out
