@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from symbody.rewrite.mask import mask, unmask
     from symbody.rewrite.runner import Report
     from symbody.run.simulate import resume, simulate
+    from symbody.trajectory.stream import Stream
     from symbody.trajectory.trajectory import Trajectory
     from symbody.verbs.assembly import assemble
     from symbody.verbs.centroidal import center_of_mass, centroidal_momentum
@@ -118,6 +119,7 @@ _LATER = {
     "resume": "symbody.run.simulate",
     "When": "symbody.flow.events",
     "Trajectory": "symbody.trajectory.trajectory",
+    "Stream": "symbody.trajectory.stream",
     "linearize": "symbody.analyse.linear.linearize",
     "equilibrium": "symbody.analyse.steady.equilibrium",
     "trim": "symbody.analyse.steady.trim",
@@ -245,7 +247,7 @@ for _name, _verb in {
 
 __all__ = [
     "BondGraph",
-    "External", "Graph", "Mechanism", "Node", "SymbodyError", "System", "Trajectory", "When", "acos", "acosh",
+    "External", "Graph", "Mechanism", "Node", "Stream", "SymbodyError", "System", "Trajectory", "When", "acos", "acosh",
     "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "center_of_mass",
     "centroidal_momentum", "closure", "coriolis", "cos", "cosh", "define", "driven_efforts", "energy", "equal",
     "equations", "equilibrium", "evaluate", "exp", "extend", "extern", "floor", "forward_dynamics", "gravity", "hypot",

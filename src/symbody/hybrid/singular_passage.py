@@ -17,14 +17,17 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from symbody.assembly.conditioning import Conditioning
+from symbody.flow.evaluate import FlowKernels
+from symbody.flow.flow import Flow
 from symbody.hybrid.energy_balance import Balance
+from symbody.hybrid.plan import Plan
+from symbody.hybrid.state import RunState
 from symbody.integrate.locate import Crossing, Path, crossed, locate_each
 from symbody.integrate.native import NativeAdaptive
 from symbody.integrate.step_grid import together
-from symbody.integrate.stepper import Leg
+from symbody.integrate.stepper import Leg, Memory, Start, Stepper
 from symbody.memory import memory_of
 from symbody.model.record.coordinates import checked, retract
-from symbody.run.session import Session
 
 NODES = 24  # rates on each side
 REACH = 6.0  # how far the nodes reach, by the time from the border of the zone to the position
@@ -42,6 +45,35 @@ ITERATIONS, CLOSED = 10, 1e-11  # of Newton's method, and the largest gap that i
 TIGHT = 1e-13  # tolerance of the motion on both sides
 
 Distance = Callable[[float, np.ndarray], float]  # (t, x) -> what vanishes at a singular position
+
+
+class Surroundings:
+    """The run that meets a singular position: its Plan, its state where it was asked, and a method of high order."""
+
+    def __init__(self, plan: Plan, state: RunState) -> None:
+        self.plan, self.state = plan, state
+        self.kernels = FlowKernels(plan.flow, plan.settings.parameters)
+        self.begin = replace(state.begin(), memory={}, levels=None)
+        events = plan.events
+        # events that may change the motion are left to the method of the run
+        self.acts = events is not None and not events.passive.all()
+        flow: Flow = plan.flow
+        options: dict[str, Any] = {}
+        if events is not None and not self.acts:
+            options = {"directions": events.directions, "passive": events.passive}
+        elif flow.guards is not None:
+            flow = memory_of(flow).get("without_guards", (), lambda: plan.flow.replace(guards=None))
+        self.helper = NativeAdaptive(
+            flow, "dopri8", plan.signals, TIGHT, TIGHT, parameters=plan.settings.parameters, **options
+        )
+
+    def at(self, t: float, x: np.ndarray) -> Start:
+        """A stretch from here, with the signals as they are held."""
+        return replace(self.begin, t=t, x=x)
+
+    def rates(self, t: Any, x: np.ndarray) -> np.ndarray:
+        """(..., nx) at states (..., nx) and times (...,)."""
+        return self.helper.rates(self.begin, t, x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,39 +109,40 @@ class Passage:
 
 
 def pass_by_inertia(
-    session: Session, conditioning: Conditioning, regular: float, start: float, x_start: np.ndarray,
+    plan: Plan, state: RunState, conditioning: Conditioning, regular: float, start: float, x_start: np.ndarray,
     wanted: np.ndarray, balance: Balance | None = None,
 ) -> Passage | None:  # fmt: skip
     """A way through the singular position that lies ahead of (start, x_start); None if there is none.
 
     balance: of a mechanism that nothing drives: its energy judges the passage.
     """
+    around = Surroundings(plan, state)
     best: Passage | None = None
     for zone in Passage.zones:
-        found = _tried(session, conditioning, zone * regular, start, x_start, wanted, balance)
+        found = _tried(around, conditioning, zone * regular, start, x_start, wanted, balance)
         if found is not None and (best is None or found.error < best.error):
             best = found
-        if best is not None and best.error < max(session.settings.rtol, EXACT):
+        if best is not None and best.error < max(around.plan.settings.rtol, EXACT):
             break
     return best
 
 
 def _tried(
-    session: Session, conditioning: Conditioning, zone: float, start: float, x_start: np.ndarray, wanted: np.ndarray,
-    balance: Balance | None,
+    around: Surroundings, conditioning: Conditioning, zone: float, start: float, x_start: np.ndarray,
+    wanted: np.ndarray, balance: Balance | None,
 ) -> Passage | None:  # fmt: skip
     """The passage through a zone of one size."""
-    at = session.flow.slices["q"]
+    at = around.plan.flow.slices["q"]
 
     def distance(s: float, state: np.ndarray) -> float:
         return conditioning.of_mechanism(conditioning.jacobian(state[at], s))
 
-    near = _approach(session, distance, zone, start, x_start, wanted)
+    near = _approach(around, distance, zone, start, x_start, wanted)
     if near is None:
         return None
     t0, x0 = near.t_end, near.x_end
-    ahead = _time_left(distance, session, t0, x0)
-    sides = _Sides(session, t0, x0, ahead) if 0 < ahead < np.inf else None
+    ahead = _time_left(distance, around, t0, x0)
+    sides = _Sides(around, t0, x0, ahead) if 0 < ahead < np.inf else None
     if sides is None or not sides.extrapolate():
         return None
     length, least = 2 * ahead, distance(t0, x0)
@@ -117,48 +150,53 @@ def _tried(
         length += 0.25 * ahead
         if length > FARTHEST * ahead:
             return None
-    end = _on_grid(session, t0 + length)
-    error = _settled(conditioning, session, sides, end)
+    end = _on_grid(around, t0 + length)
+    error = _settled(conditioning, around, sides, end)
     nearest, instant = _nearest(distance, sides, t0, end)
     if error > STEADY or nearest > MEETS * least:
         return None
     after = sides.x_end
     if balance is not None:
-        after, lost = _balanced(session, sides, balance, end)
+        after, lost = _balanced(around, sides, balance, end)
         error = max(error, lost)
         if error > GROSS:
             return None
-    if end > session.end:  # the run ends inside
-        end, after = session.end, sides.state(session.end)
+    if end > around.state.end:  # the run ends inside
+        end, after = around.state.end, sides.state(around.state.end)
     times = wanted[(wanted > t0) & (wanted <= end)]
     values, rates = (np.array([f(s) for s in times]).reshape(len(times), len(x0)) for f in (sides.state, sides.rate))
     if len(times) and times[-1] == end:
         values[-1] = after
-    recorded = _recorded(session, sides.state, t0, end)
-    far = _leave(session, end, after, REACH * ahead, wanted)
+    recorded = _recorded(around, sides.state, t0, end)
+    far = _leave(around, end, after, REACH * ahead, wanted)
     return Passage(near, far, times, values, rates, instant, error, recorded)
 
 
-def _recorded(session: Session, state: Path, start: float, end: float) -> tuple[Crossing, ...]:
+def _recorded(around: Surroundings, state: Path, start: float, end: float) -> tuple[Crossing, ...]:
     """Crossings of the guards of events that only record, along the polynomials."""
-    if session.happenings is None or not session.happenings.passive.any():
+    events = around.plan.events
+    if events is None or not events.passive.any():
         return ()
-    guards, directions = session.happenings.bound.guards, session.happenings.directions
+    directions = events.directions
+
+    def guards(t: float, x: np.ndarray) -> np.ndarray:
+        return around.kernels.guards(t, x, around.plan.signals.at(t, around.begin.u))
+
     times = np.linspace(start, end, NODES).tolist()
     values = [guards(s, state(s)) for s in times]
     found: list[Crossing] = []
     for t0, t1, before, after in zip(times, times[1:], values, values[1:]):
-        which = np.flatnonzero(crossed(before, after, directions) * session.happenings.passive)
+        which = np.flatnonzero(crossed(before, after, directions) * events.passive)
         found += locate_each(state, guards, t0, t1, before, after, which.tolist())
     return tuple(replace(crossing, sure=True) for crossing in found)
 
 
-def _balanced(session: Session, sides: _Sides, balance: Balance, end: float) -> tuple[np.ndarray, float]:
+def _balanced(around: Surroundings, sides: _Sides, balance: Balance, end: float) -> tuple[np.ndarray, float]:
     """The state behind the position with the energy that it must have, and what was missing beside the kinetic one.
 
     The last roundings are put right by the speed, whose direction the loops determine.
     """
-    flow = session.flow
+    flow = around.plan.flow
     times, states = np.array([sides.t0, end]), np.array([sides.x0, sides.x_end])
     kinetic, potential, _ = balance.of(flow, times, states)
     right = float(kinetic[0] + potential[0] - potential[1]) + balance.work(flow, sides.t0, end, sides.state)
@@ -172,8 +210,8 @@ def _balanced(session: Session, sides: _Sides, balance: Balance, end: float) -> 
 class _Sides:
     """Rates before and behind the position, and the polynomials of time through them."""
 
-    def __init__(self, session: Session, t: float, x: np.ndarray, ahead: float) -> None:
-        self.session, self.helper = session, _helper(session)
+    def __init__(self, around: Surroundings, t: float, x: np.ndarray, ahead: float) -> None:
+        self.around, self.helper = around, around.helper
         self.t0, self.x0, self.ahead = t, x, ahead
         self.end, self.x_end = t, x
         self.before: tuple[np.ndarray, np.ndarray] | None = None
@@ -218,44 +256,22 @@ class _Sides:
         helper = self.helper
         places = (1 - np.cos(np.linspace(0, np.pi, NODES))) / 2
         times = t + way * REACH * self.ahead * places
-        signals = helper._signals(min(times), max(times), np.sort(times))
+        here = self.around.at(t, x)
+        signals = helper.table(here, min(times), max(times), np.sort(times))
         run = helper.march.adaptive(
             "dopri8", x, t, times[-1], times[1:], rtol=TIGHT, atol=TIGHT, signals=signals, max_steps=2000,
-            **helper._options(),
+            **helper.options(here),
         )  # fmt: skip
         if int(run.status) != 0:
             return None
-        states = np.concatenate([x[None], helper.project(times[1:], np.asarray(run.x))])
-        rates = helper.rates(times, states)
+        states = np.concatenate([x[None], helper.project(here, times[1:], np.asarray(run.x))])
+        rates = self.around.rates(times, states)
         return (times, rates) if np.isfinite(rates).all() else None
 
 
-def _helper(session: Session) -> NativeAdaptive:
-    """The Flow by a method of high order, without events that act."""
-    # of one run alone, the latest: an integrator remembers where it is
-    helper = memory_of(session.flow).get("passing", session.feed, lambda: _made(session), most=1)
-    helper.next = None  # nothing is left of an earlier passage
-    return helper
-
-
-def _made(session: Session) -> NativeAdaptive:
-    flow = session.flow.replace(guards=None)
-    options: dict[str, Any] = {}
-    if session.happenings is not None and not _acts(session):
-        events = session.happenings.prepared
-        flow, options = session.flow, {"directions": events.directions, "passive": events.passive}
-    parameters = session.settings.parameters
-    return NativeAdaptive(flow, "dopri8", session.feed, TIGHT, TIGHT, parameters=parameters, **options)
-
-
-def _acts(session: Session) -> bool:
-    """Whether events may change the motion."""
-    return session.happenings is not None and not session.happenings.passive.all()
-
-
-def _settled(conditioning: Conditioning, session: Session, sides: _Sides, end: float) -> float:
+def _settled(conditioning: Conditioning, around: Surroundings, sides: _Sides, end: float) -> float:
     """Closed states behind the position, again and again; how much the last one differs from the one before."""
-    flow = session.flow
+    flow = around.plan.flow
     at, at_qd = flow.slices["q"], flow.slices["qd"]
     way = float(np.abs(sides.x0[at_qd]).max()) * (end - sides.t0)
     speed = float(np.abs(sides.x0[at_qd]).max())
@@ -263,7 +279,7 @@ def _settled(conditioning: Conditioning, session: Session, sides: _Sides, end: f
     size[at], size[at_qd] = way, speed
     error, old = np.inf, sides.state(end)
     for k in range(ROUNDS):
-        after = _closed(conditioning, session, end, sides.state(end))
+        after = _closed(conditioning, around, end, sides.state(end))
         if after is None or (k == 0 and np.abs((after - old) / size).max() > SMALL):
             return np.inf
         now = float(np.abs((after - old) / size).max())
@@ -292,15 +308,16 @@ def _nearest(distance: Distance, sides: _Sides, start: float, end: float) -> tup
 
 
 def _approach(
-    session: Session, distance: Distance, zone: float, t: float, x: np.ndarray, wanted: np.ndarray
+    around: Surroundings, distance: Distance, zone: float, t: float, x: np.ndarray, wanted: np.ndarray
 ) -> Leg | None:
     """From (t, x) up to the border of the zone, as far as it gets.
 
     Errors grow there too: the tolerances are tight, unless events are to be found on the way by the method of the run.
     """
-    driver: Any = session.driver if _acts(session) else _helper(session)
+    stepper: Stepper = around.plan.stepper if around.acts else around.helper
+    memory: Memory = around.state.memory if around.acts else {}
     near = Leg(np.zeros(0), np.zeros((0, len(x))), t, x)
-    left, ahead = distance(t, x), _time_left(distance, session, t, x)
+    left, ahead = distance(t, x), _time_left(distance, around, t, x)
     share = CAUTIOUS  # of the time that seems to be left: the distance does not vanish in a straight line
     for _ in range(APPROACH):
         if left < 2 * zone:
@@ -309,10 +326,11 @@ def _approach(
             return None
         goal = near.t_end + ahead * min(1 - 1.5 * zone / left, share)
         times = wanted[(wanted > near.t_end) & (wanted <= goal)]
-        leg = driver.advance(near.t_end, near.x_end, goal, times)
+        here = replace(around.at(near.t_end, near.x_end), memory=memory)
+        leg, memory = stepper.advance(here, goal, times)
         if leg.events:
             return None
-        nearer = distance(leg.t_end, leg.x_end), _time_left(distance, session, leg.t_end, leg.x_end)
+        nearer = distance(leg.t_end, leg.x_end), _time_left(distance, around, leg.t_end, leg.x_end)
         if not leg.outcome.ok or not nearer[1] < np.inf:
             share /= 2  # too far
             continue
@@ -320,39 +338,39 @@ def _approach(
     return near
 
 
-def _leave(session: Session, t: float, x: np.ndarray, span: float, wanted: np.ndarray) -> Leg:
+def _leave(around: Surroundings, t: float, x: np.ndarray, span: float, wanted: np.ndarray) -> Leg:
     """From (t, x) away from the zone in the same way, where nothing is to happen."""
     nothing = Leg(np.zeros(0), np.zeros((0, len(x))), t, x)
-    end = min(_on_grid(session, t + span), session.end)
-    if _acts(session) or end <= t or session.feed.stop(t) < end:
+    end = min(_on_grid(around, t + span), around.state.end)
+    if around.acts or end <= t or around.plan.signals.stop(around.state.held, t) < end:
         return nothing
-    leg = _helper(session).advance(t, x, end, wanted[(wanted > t) & (wanted <= end)])
+    leg, _ = around.helper.advance(around.at(t, x), end, wanted[(wanted > t) & (wanted <= end)])
     return leg if leg.outcome.ok and leg.t_end == end else nothing
 
 
-def _time_left(distance: Distance, session: Session, t: float, x: np.ndarray) -> float:
+def _time_left(distance: Distance, around: Surroundings, t: float, x: np.ndarray) -> float:
     """Seconds until the distance vanishes, on a straight line; inf if it grows."""
-    flow = session.flow
+    flow = around.plan.flow
     at, at_qd = flow.slices["q"], flow.slices["qd"]
     small = 1e-6 / max(float(np.abs(x[at_qd]).max()), 1e-9)
     rates = x[at_qd]
     if at.stop - at.start != at_qd.stop - at_qd.start:
-        rates = _helper(session).rates(np.asarray(t), x)[at]
+        rates = around.rates(np.asarray(t), x)[at]
     later = x.copy()
     later[at] = x[at] + small * rates
     now, then = distance(t, x), distance(t + small, later)
     return now * small / (now - then) if then < now else np.inf
 
 
-def _on_grid(session: Session, t: float) -> float:
+def _on_grid(around: Surroundings, t: float) -> float:
     """The next instant of a step that is not before t."""
-    step, start = session.settings.step, session.settings.start
+    step, start = around.plan.settings.step, around.plan.settings.start
     return t if step is None else start + step * float(np.ceil((t - start) / step - 1e-9))
 
 
-def _closed(conditioning: Conditioning, session: Session, t: float, x: np.ndarray) -> np.ndarray | None:
+def _closed(conditioning: Conditioning, around: Surroundings, t: float, x: np.ndarray) -> np.ndarray | None:
     """x with closed coordinates and velocities, changed as little as possible; None where the loops do not close."""
-    flow = session.flow
+    flow = around.plan.flow
     at, at_qd = flow.slices["q"], flow.slices["qd"]
     numeric, free = conditioning.numeric(t), conditioning.free
     mechanism = numeric.tree.mechanism
