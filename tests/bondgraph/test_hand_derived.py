@@ -158,7 +158,7 @@ def test_a_source_that_drives_a_dependent_storage_has_its_derivative_removed():
     ss = m.numbers(n)
     ours = ss.C @ np.linalg.solve(s * np.eye(1) - ss.A, ss.B) + ss.D
     v1 = np.array([-n["m2"] * s, 1.0]) / ((n["m1"] + n["m2"]) * s + n["R"])
-    assert np.allclose(ours, v1 + [1, 0])
+    assert np.allclose(ours, v1 + np.array([1, 0]))
     assert "removes rates of sources" in next(iter(graph.system().origins.values()))
 
 
@@ -166,7 +166,8 @@ def test_the_structural_example_of_the_thesis_has_its_equations():
     """Section 4.2 with signs restored."""
     m = BondGraph.load("four_inertias").matrices()
     rows = [[0, 0, 0, 0, 0, "-a/C2"], [0, 0, 0, 0, "-b/C1", 0], [0, 0, 0, 0, "1/(c*C1)", "(a - 1)/(c*C2)"],
-            [0, 0, 0, 0, 0, "1/C2"], [0, "b/I2", "-1/(c*I3)", 0, 0, 0], ["a/I1", 0, "-(a - 1)/(c*I3)", "-1/I4", 0, 0]]  # fmt: skip
+            [0, 0, 0, 0, 0, "1/C2"], [0, "b/I2", "-1/(c*I3)", 0, 0, 0],
+            ["a/I1", 0, "-(a - 1)/(c*I3)", "-1/I4", 0, 0]]  # fmt: skip
     same(m.A, rows)
 
 

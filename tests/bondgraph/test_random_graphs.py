@@ -1,4 +1,4 @@
-"""Random graphs: equations against the implicit junction equations, structural ranks against ranks of numbers, power."""
+"""Random graphs: equations against the implicit junction equations, structural ranks against numbers, power."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from symbody.bondgraph.loops import unsolvable_loops
 from symbody.bondgraph.record import BondGraph
 
 
