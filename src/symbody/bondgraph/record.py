@@ -23,7 +23,6 @@ from symbody.later import later
 from symbody.model.record.frozen import freeze
 
 if TYPE_CHECKING:
-    from symbody.analyse.structure.analysis import Analysis
     from symbody.bondgraph.builder import Builder
     from symbody.bondgraph.causality import Causality
     from symbody.bondgraph.matrices import Matrices
@@ -219,12 +218,11 @@ class BondGraph:
 
     def inverse(self, **options: Any) -> Any:
         """The inverse model by bicausality: inputs that make the outputs what they should be."""
-        return later("bondgraph.inverse", "inverse")(self, **options)
+        return later("bondgraph.inverse_model", "inverse")(self, **options)
 
-    def analysis(self, **options: Any) -> Analysis:
-        """Structural ranks, controllability, observability, zeros; see `analyse.structure`."""
-        found: Analysis = later("analyse.structure.analysis", "analyse")(self, **options)
-        return found
+    def analysis(self, **options: Any) -> Any:
+        """Structural ranks, controllability, observability, zeros; see `analyse.structure.analysis`."""
+        return later("analyse.structure.analysis", "analyse")(self, **options)
 
     def show(self, causality: Any = "integral", **options: Any) -> Any:
         """The drawing, with causal strokes; notebooks show it, `.svg` is its text."""
