@@ -25,7 +25,8 @@ GROUPS: list[tuple[str, str, list[str]]] = [
     ]),
     ("Equations", "Verbs that take a Mechanism and give an optimised System.", [
         "sb.inverse_dynamics", "sb.semi_explicit", "sb.forward_dynamics", "sb.kinematics", "sb.energy", "sb.reactions",
-        "sb.driven_efforts",
+        "sb.driven_efforts", "sb.coriolis", "sb.gravity", "sb.center_of_mass", "sb.centroidal_momentum",
+        "sb.equations", "symbody.verbs.textbook.equations.Equations",
         "sb.regressor", "sb.base_parameters", "sb.closure", "sb.assemble",
     ]),
     ("Trust", "Programs against a reference written apart; energy, power, closed loops.", ["sb.verify"]),

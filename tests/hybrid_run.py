@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symbody.simulation.happenings import Happenings
+from symbody.hybrid.events import Happenings
 from symbody.trajectory.outcome import Outcome
 
 

@@ -7,9 +7,9 @@ from scipy.integrate import solve_ivp
 import symbody as sb
 from symbody.analyse.motion.sensitivity import sensitivity, sensitivity_flow, sensitivity_start
 from symbody.errors import NameLookupError
-from symbody.simulation.flow import system_flow
-from symbody.simulation.mechanism_flow import mechanism_flow
-from symbody.simulation.simulate import simulate
+from symbody.flow.of_mechanism import mechanism_flow
+from symbody.flow.of_system import system_flow
+from symbody.run.simulate import simulate
 
 
 def oscillator():

@@ -212,9 +212,7 @@ def test_a_run_is_resumed_from_its_checkpoint_as_if_never_stopped(call, bench, h
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_keeps_what_was_computed(bench, here):
-    quick = (
-        "import symbody.simulation.simulate as s; s.CHECKPOINT_SECONDS = 0.2; from symbody.cli.app import main; main()"
-    )
+    quick = "import symbody.run.simulate as s; s.CHECKPOINT_SECONDS = 0.2; from symbody.cli.app import main; main()"
     words = ["-t", "1e6", "--step", "1ms", "--samples", "1000001", "--out", "a.csv", "--checkpoint", "a.ckpt"]
     process = subprocess.Popen(
         [sys.executable, "-c", quick, "simulate", bench, *words],

@@ -22,7 +22,7 @@ from fuzz.samples import EXPRESSIONS, LOOPS, MBS, MJCF, URDF
 from symbody.model.files import urdf_writer, yaml_writer
 from symbody.model.files.loop_file import close_loops
 from symbody.model.load import FOLDER
-from symbody.simulation import checkpoint
+from symbody.run import checkpoint
 from symbody.system import save
 from symbody.trajectory.array_file import npz_bytes, read_arrays
 

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from symbody.cli import (
+    bondgraph,
     count,
     emit,
     equilibrium,
@@ -87,6 +88,7 @@ for _row in (
     Command("linearize", linearize.linearize, "symbody linearize four_bar --matrices A"),
     Command("modes", modes.modes, "symbody modes multi_link_suspension"),
     Command("report", report.report, "symbody report four_bar --simulate 2"),
+    Command("bondgraph", bondgraph.bondgraph, "symbody bondgraph dc_motor draw --out dc_motor.svg"),
     Command("schema", schema.schema, "symbody schema simulate"),
 ):
     add_command(_row)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import typer
 
-from symbody.cli.values import is_value, read_value
 from symbody.errors import FormatError, ModelError, NameLookupError, nearest
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
+from symbody.model.record.typed_values import is_value, read_value
 
 HINT = "--partition"
 MAX_TABLE = 200 * 2**20  # bytes of a table of inputs
@@ -49,7 +49,7 @@ def _parts(text: str, every: bool = False) -> list[str]:
 
 def state_values(mech: Mechanism, option: str, quantity: str, given: Sequence[str] | None) -> dict[str, Any] | None:
     """Label or joint -> number or numbers of q or qd; None where nothing was given."""
-    from symbody.simulation.labels import labels_of, units_of
+    from symbody.flow.labels import labels_of, units_of
     from symbody.system.names import components, stems
 
     labels, units = labels_of(mech)[quantity], units_of(mech)[quantity]
@@ -135,7 +135,7 @@ def input_values(mech: Mechanism, given: Sequence[str] | None, numbers_only: boo
 
 def _input(mech: Mechanism, name: str) -> tuple[str, list[str | None]]:
     """Name of an input as the library takes it, and the units of its components: of efforts they are known."""
-    from symbody.simulation.labels import labels_of, units_of
+    from symbody.flow.labels import labels_of, units_of
     from symbody.system.names import components
 
     labels, units = labels_of(mech)["tau"], units_of(mech)["tau"]

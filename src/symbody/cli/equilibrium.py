@@ -64,7 +64,7 @@ def equilibrium(
 
 def equilibrium_facts(mechanism: Mechanism, found: Equilibrium) -> dict[str, Any]:
     """A state of rest, ready for JSON."""
-    from symbody.simulation.labels import labels_of, units_of
+    from symbody.flow.labels import labels_of, units_of
 
     labels, units = labels_of(mechanism), units_of(mechanism)
     return {

@@ -37,7 +37,7 @@ def report(
 ) -> None:
     """Write a report on a model as one HTML page that opens anywhere, without a network."""
     from symbody.cli.assignments import independent_increments, parameter_values, partition_choice, state_values
-    from symbody.cli.values import read_value
+    from symbody.model.record.typed_values import read_value
     from symbody.report.report import write_report
 
     if out is not None:
@@ -51,7 +51,7 @@ def report(
     values, chosen = given["parameters"], partition_choice(mechanism, partition)
     kept = independent_increments(mechanism, partition) if linear else None
     if seconds is not None:
-        from symbody.simulation.simulate import simulate
+        from symbody.run.simulate import simulate
 
         options: dict[str, Any] = {"parameters": values, "partition": chosen}
         given["trajectory"] = simulate(mechanism, seconds, q0=q, qd0=qd, outputs=["energy"], **options)

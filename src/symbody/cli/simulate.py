@@ -14,11 +14,11 @@ import typer
 from symbody.cli import completion
 from symbody.cli.common import advice, complain, load_model, print_json
 from symbody.cli.files import PAGES, PICTURES, TABLES, check_target, save_figure, write_all
-from symbody.cli.options import AS_JSON, FORMALISM, LOOPS, OPTIONAL_MODEL, PARAMETER, PARTITION, Q0, QD0
+from symbody.cli.options import AS_JSON, DURATION, FORMALISM, LOOPS, OPTIONAL_MODEL, PARAMETER, PARTITION, Q0, QD0
 
 if TYPE_CHECKING:
+    from symbody.flow.events import When
     from symbody.model.record.mechanism import Mechanism
-    from symbody.simulation.events import When
     from symbody.trajectory.trajectory import Trajectory
 
 _COMPARED = re.compile(r"([^<>=]+)(<=|>=|==|<|>)([^<>=]+)")
@@ -26,9 +26,7 @@ _COMPARED = re.compile(r"([^<>=]+)(<=|>=|==|<|>)([^<>=]+)")
 
 def simulate(
     model: OPTIONAL_MODEL = "",
-    duration: Annotated[
-        str | None, typer.Option("--duration", "-t", metavar="TIME", help="How long: 2, 500ms, 3min.")
-    ] = None,
+    duration: DURATION = None,
     step: Annotated[
         str | None, typer.Option("--step", metavar="TIME", help="Fixed step, such as 1ms; else tolerances choose it.")
     ] = None,
@@ -138,7 +136,7 @@ def simulate(
         if duration is None:
             raise typer.BadParameter("say how long, such as --duration 2.", param_hint="--duration")
         from symbody.cli.assignments import input_values, parameter_values, partition_choice, state_values
-        from symbody.simulation.simulate import simulate as run
+        from symbody.run.simulate import simulate as run
 
         seconds, distance = _time(duration, "--duration"), _time(step, "--step")
         _check_tolerances(rtol, atol)
@@ -202,7 +200,7 @@ def _resumed(
 ) -> tuple[Mechanism | None, Trajectory]:  # fmt: skip
     """Go on from a checkpoint, which holds the equations and all choices of the first run."""
     from symbody.errors import ModelError
-    from symbody.simulation.simulate import resume
+    from symbody.run.simulate import resume
 
     extra = [option for option, value in given.items() if value is not None]
     if extra:
@@ -242,7 +240,7 @@ def _draw(traj: Trajectory, path: Path, names: list[str]) -> None:
 
 def stop_rules(texts: list[str] | tuple[str, ...]) -> list[When]:
     """Stop conditions: a comparison stops where it becomes true, another expression where it crosses zero."""
-    from symbody.simulation.events import When
+    from symbody.flow.events import When
 
     rules = []
     for text in dict.fromkeys(t.strip() for t in texts):
@@ -255,7 +253,7 @@ def stop_rules(texts: list[str] | tuple[str, ...]) -> list[When]:
 
 def _time(text: str | None, option: str) -> Any:
     """Seconds of 2, 500ms, 3min; None if nothing was given."""
-    from symbody.cli.values import read_value
+    from symbody.model.record.typed_values import read_value
 
     return None if text is None else read_value(text, "s", option)
 

@@ -7,6 +7,7 @@ __all__, __getattr__, __dir__ = door(
     {
         "": "assembly closed_problem driven_efforts energy kinematics partition reactions",
         "assemble": "has_loops",
+        "centroidal": "center_of_mass centroidal_momentum",
         "certify.certificate": "Certificate Check",
         "certify.verify": "verify",
         "closed_dynamics": "closure projection",
@@ -16,5 +17,7 @@ __all__, __getattr__, __dir__ = door(
         "problem": "Problem problem_of",
         "smallest.auto": "Smallest",
         "smallest.budget": "BUDGETS",
+        "split_bias": "coriolis gravity",
+        "textbook.equations": "Equations equations",
     },
 )

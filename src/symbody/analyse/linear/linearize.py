@@ -20,12 +20,12 @@ from symbody.analyse.linear.operating_point import (
 )
 from symbody.analyse.linear.reduction import LinearClosure, constrained, is_well_placed, without_driven
 from symbody.analyse.linear.state_space import indices
+from symbody.assembly.assembly import assemble_keeping
+from symbody.assembly.constraints import Constraints
 from symbody.derived.derived import derived_of
 from symbody.derived.kernels import quick_kernel
 from symbody.errors import ModelError, SolveError, SymbodyError, argument, word_argument
-from symbody.loops.closing.assembly import assemble_keeping
 from symbody.loops.partition.singular import say_singular, say_unsolved
-from symbody.loops.rows.constraints import Constraints
 from symbody.lower.optimize import optimize_system
 from symbody.model.record.coordinates import retract, transport
 from symbody.model.record.mechanism import Mechanism

@@ -20,6 +20,7 @@ from symbody.expr.node import Node
 from symbody.expr.pickling import reduce_record
 from symbody.expr.walk import free_symbols
 from symbody.later import later
+from symbody.memory import memory_of
 from symbody.model.record.coordinates import Slot, layout
 from symbody.model.record.frozen import freeze
 
@@ -277,7 +278,8 @@ class Mechanism:
     @property
     def parameters(self) -> dict[str, Node]:
         """Symbols of role parameter that occur in the description, by name, in the order of their making."""
-        return {s.data.name: s for s in free_symbols(self.values()) if s.data.role == "parameter"}
+        found = memory_of(self).get("parameters", (), lambda: free_symbols(self.values()))
+        return {s.data.name: s for s in found if s.data.role == "parameter"}
 
     def values(self) -> Iterator[Node]:
         """Every node of the description."""

@@ -19,6 +19,7 @@ from symbody.errors import ModelError, nearest
 from symbody.expr.arrays import is_zero
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
+from symbody.memory import memory_of
 from symbody.model.record.coordinates import has_coordinates
 from symbody.model.record.couplings import check_couplings
 from symbody.model.record.force_kinds import check_force
@@ -82,27 +83,33 @@ def check_values(mechanism: Mechanism, given: Given) -> None:
     """The same demands on bodies, joints and rods that contain some of the given parameters, with these numbers."""
     if not given:
         return
+    for names, check in memory_of(mechanism).get("value_checks", (), lambda: _value_checks(mechanism)):
+        own = {n: v for n, v in given.items() if n in names}
+        if own:
+            _told(own, partial(check, given))
+
+
+def _value_checks(mechanism: Mechanism) -> list[tuple[set[str], Callable[[Given], None]]]:
+    """Checks of bodies, joints and rods, each with the names of the parameters in it."""
+    out: list[tuple[set[str], Callable[[Given], None]]] = []
     for body in mechanism.bodies:
-        own = _among(given, [body.mass, *body.com.flat, *body.inertia.flat, *_placed(body.frames.values())])
-        if own:
-            _told(own, partial(_body, replace(body, origin=""), given))
+        nodes = [body.mass, *body.com.flat, *body.inertia.flat, *_placed(body.frames.values())]
+        out.append((_names(nodes), partial(_body, replace(body, origin=""))))
     for joint in mechanism.joints:
-        own = _among(given, [*_placed([joint.placement]), *joint.axis.flat, *_laws(joint).values()])
-        if own:
-            _told(own, partial(_joint_numbers, replace(joint, origin=""), given))
+        nodes = [*_placed([joint.placement]), *joint.axis.flat, *_laws(joint).values()]
+        out.append((_names(nodes), partial(_joint_numbers, replace(joint, origin=""))))
     for cut in mechanism.cuts:
-        own = _among(given, [] if cut.length is None else [cut.length])
-        if own:
-            _told(own, partial(_length, replace(cut, origin=""), given))
+        if cut.length is not None:
+            out.append((_names([cut.length]), partial(_length, replace(cut, origin=""))))
+    return out
 
 
 def _placed(placements: Iterable[Placement]) -> list[Node]:
     return [x for p in placements for x in (*p.rotation.flat, *p.position.flat)]
 
 
-def _among(given: Given, nodes: Iterable[Node]) -> dict[str, Any]:
-    names = {s.data.name for s in free_symbols(nodes)}
-    return {n: v for n, v in given.items() if n in names}
+def _names(nodes: Iterable[Node]) -> set[str]:
+    return {s.data.name for s in free_symbols(nodes)}
 
 
 def _told(own: Given, check: Callable[[], None]) -> None:

@@ -1,0 +1,399 @@
+"""Checkpoints: a Session as one file (npz with a JSON record). A file is data: reading it runs nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symbody.atomic_file import write_whole
+from symbody.errors import DefinitionError, FormatError, NameLookupError, SymbodyError, nearest
+from symbody.expr.external import External
+from symbody.flow.connect import Connected, Inside, Line, numeric_function
+from symbody.flow.events import Prepared, When, element_events
+from symbody.flow.flow import Flow
+from symbody.flow.loop_guards import Lookout
+from symbody.flow.signals import Feed
+from symbody.flow.sources import Constant, Control, Feedback, OfTime, Source, Table, function_source
+from symbody.integrate.samples import MOST, Sampling
+from symbody.run.session import Anchor, Segment, Session, Settings
+from symbody.run.session_driver import finish
+from symbody.system.save import from_record, record
+from symbody.system.system import System
+from symbody.trajectory.array_file import checksum, npz_bytes, read_arrays
+from symbody.trajectory.outcome import Outcome
+from symbody.trajectory.trajectory import Event
+
+FORMAT = "symbody-checkpoint"
+VERSION = 2
+MAX_BYTES = 1 << 33
+# what reading wrong values raises
+FAULTS = (
+    ArithmeticError,
+    AssertionError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+)
+SLACK = 1e-9  # of an instant, for roundings
+FLOW_TEXTS = ("second", "labels", "units", "rated", "prescribed", "name")
+SETTINGS = ("method", "start", "step", "rtol", "atol", "max_steps", "period", "threads", "automatic")
+
+
+# -- writing
+
+
+def save_checkpoint(session: Session, path: str | Path) -> Path:
+    """Write a Session; a file that stands there is replaced only when the new one is complete."""
+    arrays: dict[str, np.ndarray] = {}
+    meta = {"format": FORMAT, "version": VERSION, **_meta(session, arrays)}
+    meta["checksum"] = _checksum(meta, arrays)
+    arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
+    return write_whole(path, npz_bytes(arrays))
+
+
+def _checksum(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
+    """Over everything but itself."""
+    text = json.dumps({n: v for n, v in meta.items() if n != "checksum"})
+    return checksum(text, sorted(arrays.items()))
+
+
+def _meta(session: Session, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """What JSON can hold; numbers go to `arrays`."""
+    flow, settings, anchor = session.flow, session.settings, session.anchor
+    assert anchor is not None
+    t, x = session.gathered()
+    arrays.update(t=t, x=x, x_now=session.x, anchor_x=anchor.x)
+    arrays.update({f"start.{n}": np.asarray(a) for n, a in flow.start.items()})
+    arrays.update({f"parameter.{n}": np.asarray(v, dtype=float) for n, v in settings.parameters.items()})
+    arrays.update({f"feed.{n}": a for n, a in anchor.feed.items()})
+    arrays.update({f"driver.{n}": a for n, a in anchor.driver.items()})
+    arrays["log_t"] = np.array([t for t, _ in session.feed.log])
+    arrays["log_u"] = np.stack([u for _, u in session.feed.log])
+    arrays["defaults"] = session.connected.defaults
+    if session.lookout is not None:
+        look = session.lookout
+        arrays.update({"look.bounds": look.bounds, "look.down": look.down, "look.up": look.up})
+    sampling = settings.sampling
+    if sampling.instants is not None:
+        arrays["instants"] = sampling.instants
+    prepared = None if session.happenings is None else session.happenings.prepared
+    return {
+        "systems": {kind: record(system) for kind, system in flow.systems.items()},
+        "flow": {n: getattr(flow, n) for n in FLOW_TEXTS},
+        "settings": {n: getattr(settings, n) for n in SETTINGS},
+        "spacing": sampling.spacing,
+        "lines": [_line(line, i, arrays) for i, line in enumerate(session.connected.lines)],
+        "inside": [_inside(one) for one in session.connected.inside],
+        "events": None if prepared is None else [_rule(rule, flow) for rule in prepared.events],
+        "switches": [] if prepared is None else list(prepared.switches),
+        "happened": [[e.t, e.name, e.text] for e in session.events],
+        "t": session.t,
+        "end": session.end,
+        "outcome": session.outcome.name,
+        "outcomes": None if session.outcomes is None else [o.name for o in session.outcomes],
+        "statistics": session.statistics,
+        "notes": session.notes,
+        "anchor": [anchor.t, anchor.samples, anchor.events, list(anchor.happened), list(anchor.leaving)],
+        "segments": [_segment(segment, i, arrays) for i, segment in enumerate(session.segments)],
+    }
+
+
+def _segment(segment: Segment, i: int, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Samples with equations of their own: those of another partition of closed loops, or rates that were continued."""
+    if segment.rates is not None:
+        arrays[f"segment{i}.rates"] = segment.rates
+        return {"start": segment.start}
+    return {"start": segment.start, "rates": record(segment.flow.rates)}
+
+
+def _line(line: Line, i: int, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    source = line.source
+    out: dict[str, Any] = {"kind": type(source).__name__, "text": line.text, "columns": line.columns.tolist()}
+    if isinstance(source, Constant):
+        arrays[f"line{i}.values"] = source.values
+    elif isinstance(source, Table):
+        arrays[f"line{i}.times"], arrays[f"line{i}.values"] = source.times, source.values
+        out["hold"] = source.hold
+    elif isinstance(source, Control):
+        out["system"], out["output"] = record(source.system), source.output
+    return out
+
+
+def _inside(one: Inside) -> dict[str, Any]:
+    shapes = {n: list(shape) for n, shape in one.shapes.items()}
+    return {
+        "name": one.external.name,
+        "arity": one.external.arity,
+        "text": one.text,
+        "size": one.size,
+        "shapes": shapes,
+    }
+
+
+def _rule(rule: When, flow: Flow) -> dict[str, Any]:
+    """An event as texts and numbers; one of a force element is part of the Flow, and named only."""
+    if flow.events is not None and rule.name in flow.events.outputs:
+        return {"element": rule.name}
+    return {
+        "name": rule.name,
+        "guard": _text(rule.guard, rule.name),
+        "direction": rule.direction,
+        "reset": {n: _text(v, rule.name) for n, v in rule.reset.items()},
+        "stop": rule.stop,
+        "limit": rule.limit,
+        "slowest": rule.slowest,
+        "rest": None if rule.rest is None else {n: _text(v, rule.name) for n, v in rule.rest.items()},
+    }
+
+
+def _text(value: Any, name: str) -> Any:
+    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        return value
+    raise DefinitionError(
+        f"event {name!r} holds {value!r}, which a checkpoint cannot; write guards and resets as texts."
+    )
+
+
+# -- reading
+
+
+def load_checkpoint(path: str | Path, inputs: Any = None) -> Session:
+    """A Session that goes on where the file was written. inputs: Python functions by the names of the first run."""
+    arrays = _read(Path(path))
+    try:
+        meta = json.loads(bytes(arrays.pop("meta")).decode())
+    except (KeyError, ValueError):
+        raise FormatError(f"{path} is not a checkpoint of a simulation.") from None
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        raise FormatError(f"{path} is not a checkpoint: it does not say format {FORMAT!r}.")
+    if meta.get("version") != VERSION:
+        raise FormatError(
+            f"{path} has format version {meta.get('version')!r}; this symbody reads version {VERSION}. "
+            "Checkpoints of another version cannot be continued: run the simulation again."
+        )
+    try:
+        if meta.get("checksum") != _checksum(meta, arrays):
+            raise FormatError(f"{path} is damaged: its checksum does not match.")
+        _check_fields(meta, arrays)
+        functions = _functions(meta, inputs)
+        return _session(meta, arrays, functions, str(path))
+    except SymbodyError:
+        raise
+    except FAULTS as error:
+        raise FormatError(f"{path} is damaged: {type(error).__name__}: {error}.") from None
+
+
+def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """ValueError where numbers of a run are not ones that a run can have: files are not only damaged but also made."""
+    settings = meta["settings"]
+    for name, positive in (("step", True), ("rtol", True), ("period", False), ("atol", False)):
+        value = settings[name]
+        if value is not None and not (_is_number(value) and (value > 0 if positive else value >= 0)):
+            raise ValueError(f"{name} is {value!r}")
+    for name in ("max_steps", "threads"):
+        value = settings[name]
+        if not (name == "threads" and value is None) and (value.__class__ is not int or value < 1):
+            raise ValueError(f"{name} is {value!r}")
+    t, now = arrays["t"], meta["t"]
+    if t.ndim != 1:
+        raise ValueError(f"instants of shape {t.shape}")
+    start, end = settings["start"], meta["end"]
+    if not all(_is_number(v) for v in (start, end, now)) or not (np.isfinite(t).all() and (np.diff(t) >= 0).all()):
+        raise ValueError("instants that do not ascend")
+    if len(t) and (t[0] < start - SLACK * abs(start) or t[-1] > now + SLACK * max(1.0, abs(now))):
+        raise ValueError(f"samples from {t[0]:g} to {t[-1]:g} s in a run from {start:g} to {now:g} s")
+    at, samples, events = meta["anchor"][:3]
+    if samples.__class__ is not int or not 0 <= samples <= len(t) or not _is_number(at) or not start <= at <= end:
+        raise ValueError(f"it goes on at {at!r} s after {samples!r} of {len(t)} samples")
+    if events.__class__ is not int or not 0 <= events <= len(meta["happened"]):
+        raise ValueError(f"it goes on after {events!r} of {len(meta['happened'])} events")
+    if not all(isinstance(n, str) and _is_number(v) for n, v in meta["statistics"].items()):
+        raise ValueError(f"statistics {meta['statistics']}")
+    if not all(isinstance(note, str) for note in meta["notes"]):
+        raise ValueError("notes that are no texts")
+    # what is recorded up to the anchor is what the sampling asks for
+    spacing = meta["spacing"]
+    if spacing is not None and not (_is_number(spacing) and spacing > 0):
+        raise ValueError(f"samples {spacing!r} s apart")
+    distance = settings["step"] if spacing is None else spacing
+    if "instants" not in arrays and (distance is None or (at - start) / distance > MOST):
+        raise ValueError(f"samples {distance!r} s apart over {at - start:g} s")
+    due = Sampling(spacing, arrays.get("instants")).times(start, at, settings["step"])
+    if abs(len(due) - samples) > 1 + 2 * len(meta["happened"]):  # events may be recorded before and after their jump
+        raise ValueError(f"{samples} samples up to {at:g} s, where the sampling asks for {len(due)}")
+
+
+def _is_number(value: Any) -> bool:
+    return value.__class__ in (int, float) and math.isfinite(value)
+
+
+def _read(path: Path) -> dict[str, np.ndarray]:
+    if not path.is_file():
+        raise FormatError(f"there is no checkpoint {str(path)!r}.")
+    if path.stat().st_size > MAX_BYTES:
+        raise FormatError(f"{path} has {path.stat().st_size} bytes; expected at most {MAX_BYTES}.")
+    try:
+        return read_arrays(path, MAX_BYTES)
+    except FormatError:
+        raise
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        zipfile.BadZipFile,
+        AttributeError,
+        TypeError,
+        NotImplementedError,
+        RuntimeError,
+    ):
+        raise FormatError(f"{path} is not a checkpoint of a simulation; expected a file that simulate wrote.") from None
+
+
+def _functions(meta: Mapping[str, Any], inputs: Any) -> dict[str, Any]:
+    """The Python functions that the run needs, by name; all must be given, and no others."""
+    needed = [one["text"] for one in meta["inside"]]
+    needed += [line["text"] for line in meta["lines"] if line["kind"] in ("OfTime", "Feedback")]
+    given = inputs if isinstance(inputs, Mapping) else {} if inputs is None else dict.fromkeys(needed, inputs)
+    missing = [n for n in needed if n not in given]
+    if missing:
+        told = ", ".join(map(repr, missing))
+        raise DefinitionError(
+            f"the checkpoint needs the Python function of {told} again: resume(path, inputs={{...}})."
+        )
+    for name in given:
+        if name not in needed:
+            raise NameLookupError(f"the checkpoint takes no function for {name!r}. {nearest(str(name), needed)}")
+    return dict(given)
+
+
+def _session(
+    meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: Mapping[str, Any], where: str
+) -> Session:
+    inside = tuple(_inside_again(one, functions) for one in meta["inside"])
+    externals = {one.external.name: one.external for one in inside}
+    systems: dict[str, Any] = {kind: from_record(data, externals, where) for kind, data in meta["systems"].items()}
+    texts = dict(meta["flow"])
+    texts["second"] = tuple((q, qd) for q, qd in texts["second"])
+    texts["labels"] = {n: tuple(v) for n, v in texts["labels"].items()}
+    texts["units"] = {n: v if isinstance(v, str) else tuple(v) for n, v in texts["units"].items()}
+    texts["prescribed"] = {n: tuple(v) for n, v in texts["prescribed"].items()}
+    flow = Flow(**systems, **texts, start=_part(arrays, "start"))
+    lines = tuple(_line_again(data, i, arrays, functions, where) for i, data in enumerate(meta["lines"]))
+    connected = Connected(flow, lines, np.array(arrays["defaults"]), inside)
+    _check_shapes(flow, connected, arrays)
+    sampling = Sampling(meta["spacing"], arrays.get("instants"))
+    parameters = {n: a if a.ndim else float(a) for n, a in _part(arrays, "parameter").items()}
+    settings = Settings(**meta["settings"], sampling=sampling, parameters=parameters)
+    x = np.array(arrays["x_now"])
+    feed = Feed(connected, settings.start, settings.step, settings.period, len(x) if x.ndim == 2 else None)
+    feed.log = list(zip(map(float, arrays["log_t"]), arrays["log_u"]))
+    t, samples, events, happened, *leaving = meta["anchor"]
+    anchor = Anchor(
+        float(t), np.array(arrays["anchor_x"]), int(samples), int(events), _part(arrays, "feed"),
+        _part(arrays, "driver"), tuple(happened), tuple(*leaving),
+    )  # fmt: skip
+    outcomes = meta["outcomes"]
+    session = Session(
+        connected, settings, feed, None, float(meta["t"]), x, ts=[arrays["t"]], xs=[arrays["x"]],
+        events=[Event(float(t), name, text) for t, name, text in meta["happened"]],
+        statistics=dict(meta["statistics"]), notes=list(meta["notes"]), outcome=Outcome[meta["outcome"]],
+        outcomes=None if outcomes is None else np.array([Outcome[o] for o in outcomes], dtype=object),
+        anchor=anchor, end=float(meta["end"]), count=len(arrays["t"]),
+        segments=[_segment_again(s, i, flow, arrays, externals, where) for i, s in enumerate(meta.get("segments", ()))],
+    )  # fmt: skip
+    if "look.bounds" in arrays:
+        look = Lookout(flow, parameters, np.array(arrays["look.bounds"]), feed.at)
+        look.down, look.up = np.array(arrays["look.down"]), np.array(arrays["look.up"])
+        session.lookout = look
+    rules = meta["events"]
+    prepared = None
+    if rules is not None:
+        own = {rule.name: rule for rule in element_events(flow)}
+        made = tuple(own[r["element"]] if "element" in r else When(**r) for r in rules)
+        prepared = Prepared(flow, made, tuple(meta["switches"]))
+    finish(session, prepared)
+    return session
+
+
+def _check_shapes(flow: Flow, connected: Connected, arrays: Mapping[str, np.ndarray]) -> None:
+    """ValueError where the numbers of a run do not have the sizes of its equations."""
+    size = sum(flow.rates.inputs[n].size for n in flow.states)
+    now, log = arrays["x_now"], arrays["log_u"]
+    batch = now.shape[:-1]
+    signals = sum(len(line.columns) for line in connected.lines)
+    expected = {
+        "x_now": (*batch, size),
+        "anchor_x": (*batch, size),
+        "x": (*batch, len(arrays["t"]), size),
+        "defaults": arrays["defaults"].shape[:1],
+        "log_t": log.shape[:1],
+        "feed.log": (),
+        "feed.held": log.shape[1:],
+    }
+    for name, shape in expected.items():
+        if arrays[name].shape != shape:
+            raise ValueError(f"{name} has the shape {arrays[name].shape}; expected {shape}")
+    if (
+        len(log) < 1
+        or log.ndim not in (2, 3)
+        or log.shape[-1] != len(arrays["defaults"])
+        or len(arrays["defaults"]) < signals
+    ):
+        raise ValueError(f"signals of shape {log.shape}")
+    if not 1 <= int(arrays["feed.log"]) <= len(log):
+        raise ValueError(f"a place {int(arrays['feed.log'])} among {len(log)} signals")
+    for name, start in flow.start.items():
+        if name in flow.rates.inputs and np.shape(start) not in ((), flow.rates.inputs[name].shape):
+            raise ValueError(f"start.{name} has the shape {np.shape(start)}")
+    for name, rate in flow.rated.items():
+        if not isinstance(name, str) or rate not in flow.rates.outputs:
+            raise ValueError(f"{name!r} is the rate {rate!r}")
+
+
+def _segment_again(
+    data: Mapping[str, Any], i: int, flow: Flow, arrays: Mapping[str, np.ndarray], externals: Any, where: str
+) -> Segment:
+    if "rates" not in data:
+        return Segment(int(data["start"]), flow, np.array(arrays[f"segment{i}.rates"]))
+    return Segment(int(data["start"]), flow.replace(rates=from_record(data["rates"], externals, where)))
+
+
+def _part(arrays: Mapping[str, np.ndarray], head: str) -> dict[str, np.ndarray]:
+    return {n[len(head) + 1 :]: a for n, a in arrays.items() if n.startswith(f"{head}.")}
+
+
+def _inside_again(data: Mapping[str, Any], functions: Mapping[str, Any]) -> Inside:
+    shapes = {n: tuple(shape) for n, shape in data["shapes"].items()}
+    source = function_source(functions[data["text"]], data["text"])
+    call = numeric_function(source, shapes, data["size"], data["text"])
+    return Inside(External(data["name"], data["arity"], data["size"], call), data["text"], shapes, data["size"])
+
+
+def _line_again(
+    data: Mapping[str, Any], i: int, arrays: Mapping[str, np.ndarray], functions: Mapping[str, Any], where: str
+) -> Line:
+    kind, text = data["kind"], data["text"]
+    source: Source
+    if kind == "Constant":
+        source = Constant(np.array(arrays[f"line{i}.values"]))
+    elif kind == "Table":
+        source = Table(np.array(arrays[f"line{i}.times"]), np.array(arrays[f"line{i}.values"]), bool(data["hold"]))
+    elif kind == "Control":
+        system: System = from_record(data["system"], {}, where)
+        source = Control(system, data["output"])
+    else:
+        source = function_source(functions[text], text)
+        if type(source).__name__ != kind:
+            told = "f(t)" if kind == "OfTime" else "f(t, q, qd) or f(t, state)"
+            raise DefinitionError(f"the function for {text!r} has other arguments than before; expected {told}.")
+        assert isinstance(source, (OfTime, Feedback))
+    return Line(source, np.array(data["columns"], dtype=int), text)
