@@ -53,6 +53,7 @@ from symbody.run.session_driver import driver_of, finish
 from symbody.system.parameter_numbers import check_number, real_number
 from symbody.system.system import System
 from symbody.trajectory.trajectory import Trajectory
+from symbody.verbs.limits import passed_limits
 
 RTOL = 1e-8
 CHECKPOINT_SECONDS = 5.0
@@ -122,7 +123,13 @@ def simulate(
     given = {"q": q0, "qd": qd0, **(states0 or {})}
     partition = formulated(mech, formalism, partition, formulation, alpha, beta)
     session = prepared(mech, settings, float(duration), given, inputs, outputs, formalism, _rules(events), partition)
-    return run(session, t0 + duration, progress, checkpoint)
+    return _noted(mech, run(session, t0 + duration, progress, checkpoint))
+
+
+def _noted(mech: Any, motion: Trajectory) -> Trajectory:
+    """With notes on limits of joints that the motion passed: they do not act by themselves."""
+    found = passed_limits(mech, motion.values) if isinstance(mech, Mechanism) else []
+    return motion.replace(notes=(*motion.notes, *found)) if found else motion
 
 
 def _rules(events: Iterable[When]) -> list[When]:
