@@ -9,16 +9,14 @@ import typer
 
 from symbody.cli.common import advice, fail, load_model, print_json, reading_options
 from symbody.cli.files import PAGES, check_target
-from symbody.cli.options import AS_JSON, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0
+from symbody.cli.options import AS_JSON, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0, SIMULATE
 from symbody.cli.report import file_stem
 from symbody.errors import CompileError
 
 
 def animate(
     model: MODEL,
-    duration: Annotated[
-        str | None, typer.Option("--simulate", metavar="TIME", help="Simulate so long; without it the model stands.")
-    ] = None,
+    duration: SIMULATE = None,
     q0: Q0 = None,
     qd0: QD0 = None,
     parameter: PARAMETER = None,

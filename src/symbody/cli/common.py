@@ -17,12 +17,10 @@ import typer
 from symbody.cli.options import option_for, options_of
 from symbody.errors import (
     CompileError,
-    DefinitionError,
     ExpressionError,
     Named,
     NameLookupError,
     ParseError,
-    ShapeError,
     SolveError,
     SymbodyError,
     word_argument,
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from symbody.model.record.mechanism import Mechanism
     from symbody.system.system import System
 
-TYPED = (NameLookupError, ParseError, ShapeError, DefinitionError, ExpressionError)
+TYPED = (NameLookupError, ParseError, ExpressionError)
 # how the library names what options give -> the option, with what was given under its name
 _SAID = ((r"input '(?:tau\.)?([^']*)'", r"--input \1"), (r"output '([^']*)'", r"--output \1"),
          (r"the guard of event '([^']*)'", r"--stop-when '\1'"))  # fmt: skip

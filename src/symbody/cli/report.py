@@ -9,7 +9,7 @@ import typer
 
 from symbody.cli.common import advice, fail, load_model, print_json, reading_options
 from symbody.cli.files import PAGES, check_target
-from symbody.cli.options import AS_JSON, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0
+from symbody.cli.options import AS_JSON, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0, SIMULATE
 
 
 def report(
@@ -17,9 +17,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="The page; NAME.html if not given.")
     ] = None,
-    duration: Annotated[
-        str | None, typer.Option("--simulate", metavar="TIME", help="Simulate so long and show the motion.")
-    ] = None,
+    duration: SIMULATE = None,
     q0: Q0 = None,
     qd0: QD0 = None,
     parameter: PARAMETER = None,
