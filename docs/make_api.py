@@ -34,7 +34,9 @@ GROUPS: list[tuple[str, str, list[str]]] = [
         "sb.System", "symbody.codegen.kernel.passport.Kernel", "symbody.codegen.kernel.native_kernel.NativeKernel",
         "symbody.lower.count.Counts",
     ]),
-    ("Motion", "See [simulation.md](simulation.md).", ["sb.simulate", "sb.resume", "sb.When", "sb.Trajectory"]),
+    ("Motion", "See [simulation.md](simulation.md).", [
+        "sb.simulate", "sb.resume", "sb.with_limits", "sb.saturated", "sb.When", "sb.Trajectory",
+    ]),
     ("Analysis", "See [analysis.md](analysis.md).", [
         "sb.linearize", f"{ANALYSE}.linear.linear.Linear", "sb.modes", f"{ANALYSE}.modal.modes.Modes",
         f"{ANALYSE}.steady.equilibrium.equilibrium", f"{ANALYSE}.steady.trim.trim",

@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
     from symbody.verbs.energy import energy
     from symbody.verbs.kinematics import kinematics
+    from symbody.verbs.limits import saturated, with_limits
     from symbody.verbs.parameters import base_parameters, regressor
     from symbody.verbs.partition import partition
     from symbody.verbs.reactions import reactions
@@ -112,6 +113,8 @@ _LATER = {
     "gravity": "symbody.verbs.split_bias",
     "center_of_mass": "symbody.verbs.centroidal",
     "centroidal_momentum": "symbody.verbs.centroidal",
+    "with_limits": "symbody.verbs.limits",
+    "saturated": "symbody.verbs.limits",
     "verify": "symbody.verbs.certify.verify",
     "closure": "symbody.verbs.closed_dynamics",
     "partition": "symbody.verbs.partition",
@@ -250,9 +253,10 @@ __all__ = [
     "External", "Graph", "Mechanism", "Node", "Stream", "SymbodyError", "System", "Trajectory", "When", "acos", "acosh",
     "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "center_of_mass",
     "centroidal_momentum", "closure", "coriolis", "cos", "cosh", "define", "driven_efforts", "energy", "equal",
-    "equations", "equilibrium", "evaluate", "exp", "extend", "extern", "floor", "forward_dynamics", "gravity", "hypot",
-    "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics", "linearize", "load", "log", "mask",
-    "maximum", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor", "resume", "save", "select",
-    "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve", "sqrt", "substitute", "symbol",
-    "symbols", "table", "tan", "tanh", "trim", "unmask", "verify", "write_report",
+    "equations", "equilibrium", "evaluate", "exp", "extend", "extern", "floor", "forward_dynamics", "gravity",
+    "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics", "linearize", "load", "log",
+    "mask", "maximum", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor", "resume",
+    "saturated", "save", "select", "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve", "sqrt",
+    "substitute", "symbol", "symbols", "table", "tan", "tanh", "trim", "unmask", "verify", "with_limits",
+    "write_report",
 ]  # fmt: skip

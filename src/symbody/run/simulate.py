@@ -31,6 +31,7 @@ from symbody.run.recording import Ended, trajectory
 from symbody.system.system import System
 from symbody.trajectory.stream import Stream, send, stream_of
 from symbody.trajectory.trajectory import Trajectory
+from symbody.verbs.limits import passed_limits
 
 RTOL = 1e-8
 CHECKPOINT_SECONDS = 5.0
@@ -114,8 +115,14 @@ def simulate(
         _check_no_checkpoint(
             checkpoint, "is for one state, and for batches whose members advance together, which these cannot."
         )
-        return batch.one_by_one(made)
-    return run(*made, progress, checkpoint)
+        return _noted(mech, batch.one_by_one(made))
+    return _noted(mech, run(*made, progress, checkpoint))
+
+
+def _noted(mech: Any, motion: Trajectory) -> Trajectory:
+    """With notes on limits of joints that the motion passed: they do not act by themselves."""
+    found = passed_limits(mech, motion.values) if isinstance(mech, Mechanism) else []
+    return motion.replace(notes=(*motion.notes, *found)) if found else motion
 
 
 def _check_no_checkpoint(checkpoint: str | Path | None, why: str) -> None:
