@@ -15,6 +15,7 @@ from symbody.cli import (
     emit,
     equilibrium,
     examples,
+    identify,
     info,
     linearize,
     modes,
@@ -86,6 +87,7 @@ for _row in (
     Command("equilibrium", equilibrium.equilibrium, "symbody equilibrium car"),
     Command("linearize", linearize.linearize, "symbody linearize four_bar --matrices A"),
     Command("modes", modes.modes, "symbody modes multi_link_suspension"),
+    Command("identify", identify.identify, "symbody identify base panda"),
     Command("report", report.report, "symbody report four_bar --simulate 2"),
     Command("schema", schema.schema, "symbody schema simulate"),
 ):
