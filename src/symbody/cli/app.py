@@ -20,6 +20,7 @@ from symbody.cli import (
     equilibrium,
     examples,
     frequency,
+    identify,
     info,
     linearize,
     modes,
@@ -127,6 +128,7 @@ for _row in (
         "frequency", frequency.frequency, "symbody frequency pendulum2 --output q --from tau.joint1 --bode bode.png"
     ),
     Command("animate", animate.animate, "symbody animate four_bar --simulate 2 --qd0 crank=100rpm"),
+    Command("identify", identify.identify, "symbody identify base panda"),
     Command("report", report.report, "symbody report four_bar --simulate 2"),
     Command("bondgraph", bondgraph.bondgraph, "symbody bondgraph dc_motor draw --out dc_motor.svg"),
     Command("schema", schema.schema, "symbody schema simulate"),
