@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from symbody.derived.kernels import kernel_of
-from symbody.errors import DefinitionError, Named, NameLookupError, nearest, real_argument
+from symbody.errors import DefinitionError, Named, NameLookupError, ShapeError, nearest, real_argument
 from symbody.flow.connect import Connected, Line, feedback_arguments, is_sampled
 from symbody.flow.flow import Flow
 from symbody.flow.sources import Constant, Control, Feedback, OfTime, Table, checked_values
@@ -45,6 +45,17 @@ class Clock:
             assert self.step is not None
             return self.start + (j * self.steps) * self.step
         return self.start + j * self.period
+
+    def times(self, j: int, end: float) -> np.ndarray:
+        """All ticks from number j on that lie before `end`."""
+        last = j + max(int((end - self.time(j)) / self.period) + 2, 0)
+        numbers = np.arange(j, last)
+        if self.steps:
+            assert self.step is not None
+            ticks = self.start + (numbers * self.steps) * self.step
+        else:
+            ticks = self.start + numbers * self.period
+        return np.asarray(ticks[ticks < end])
 
     def due(self, j: int, t: float) -> bool:
         """Whether tick j is now."""
@@ -170,14 +181,13 @@ class InputSignals:
             out[..., line.columns] = moving_values(line, grid)
         return grid, out
 
-    def recorded(self, times: np.ndarray, log: Sequence[tuple[float, np.ndarray]]) -> np.ndarray:
+    def recorded(self, times: np.ndarray, log: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         """(..., k, nu) signals at the instants of samples; at a tick, the value from then on.
 
-        log: (instant, values) of all that was held, in order.
+        log: (instants (n,), values (n, ..., nu)) of all that was held, in order.
         """
-        starts = np.array([t for t, _ in log])
-        values = np.stack([v for _, v in log], axis=-2)
-        out = values[..., np.searchsorted(starts, times, side="right") - 1, :].copy()
+        starts, values = (np.concatenate(parts) for parts in zip(*log, strict=True))
+        out = np.moveaxis(values[np.searchsorted(starts, times, side="right") - 1], 0, -2).copy()
         for line in self.moving:
             out[..., line.columns] = moving_values(line, times)
         return out
@@ -267,6 +277,23 @@ def _period_of(system: System) -> float:
             f"controller {system.name!r} has clocks {dict(system.clocks)}; expected one, its period in seconds."
         )
     return float(numbers[0])
+
+
+def measured_place(flow: Flow, name: str, size: int, who: str) -> int:
+    """Where in x a controller's input of so many components stands: a state, or a component of one."""
+    head, _, part = name.partition(".")
+    if name in flow.slices:
+        at = flow.slices[name]
+        if at.stop - at.start != size:
+            raise ShapeError(f"controller {who!r} reads {name!r} as {size} numbers; it has {at.stop - at.start}.")
+        return int(at.start)
+    if head in flow.slices:
+        at = flow.slices[head]
+        found = components(flow.labels.get(head, ()), at.stop - at.start, part)
+        if len(found) == 1:
+            return int(at.start) + int(found[0])
+    known = [*flow.slices, *(f"{n}.{label}" for n in flow.slices for label in flow.labels.get(n, ()))]
+    raise NameLookupError(f"controller {who!r} reads {name!r}. {nearest(name, known)}")
 
 
 def measured(flow: Flow, states: Mapping[str, np.ndarray], t: float, name: str, who: str) -> Any:

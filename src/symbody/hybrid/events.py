@@ -15,12 +15,11 @@ from symbody.hybrid.impacts import Gates
 from symbody.hybrid.plan import Change, Plan, Quiet
 from symbody.hybrid.state import RunState
 from symbody.integrate.locate import Crossing
+from symbody.integrate.methods import MOST_EVENTS
 from symbody.integrate.parts import reading
 from symbody.integrate.stepper import Leg
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
-
-MOST_EVENTS = 100_000
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from symbody.flow.loop_guards import Levels
 from symbody.flow.signals import Held
 from symbody.hybrid.log import Log
 from symbody.integrate.stepper import Memory, Start
-from symbody.trajectory.outcome import Outcome
+from symbody.trajectory.outcome import Outcome, worst
 from symbody.trajectory.trajectory import Event
 
 
@@ -38,7 +38,7 @@ class RunState:
     marks     name of a hook -> what it remembers, a frozen record or numbers
     counts    steps, evaluations, ...: statistics
     samples   (times (k,), states (..., k, nx)), stretch by stretch; count: of all samples
-    inputs    (instant, (..., nu) signals held from then on)
+    inputs    (instants (n,), (n, ..., nu) signals held from each of them on), stretch by stretch
     segments  which equations belong to which samples, in order, where they were replaced
     outcomes  (b,) of a batch: Outcome of each member
     """
@@ -53,7 +53,7 @@ class RunState:
     counts: Mapping[str, float] = field(default_factory=dict)
     samples: Log[tuple[np.ndarray, np.ndarray]] = field(default_factory=Log)
     count: int = 0
-    inputs: Log[tuple[float, np.ndarray]] = field(default_factory=Log)
+    inputs: Log[tuple[np.ndarray, np.ndarray]] = field(default_factory=Log)
     events: Log[Event] = field(default_factory=Log)
     notes: Log[str] = field(default_factory=Log)
     segments: Log[Segment] = field(default_factory=Log)
@@ -66,7 +66,7 @@ class RunState:
 
     def begin(self) -> Start:
         """Where the next stretch begins."""
-        return Start(self.t, self.x, self.held.values, self.memory, self.levels)
+        return Start(self.t, self.x, self.held.values, self.memory, self.levels, self.end)
 
     def gathered(self) -> tuple[np.ndarray, np.ndarray]:
         """(k,) times and (..., k, nx) states of all samples."""
@@ -77,9 +77,7 @@ class RunState:
     @property
     def worst(self) -> Outcome:
         """FINISHED, or why a member of the batch did not get here."""
-        if self.outcomes is None:
-            return Outcome.FINISHED
-        return next((o for o in self.outcomes if o is not Outcome.FINISHED), Outcome.FINISHED)
+        return Outcome.FINISHED if self.outcomes is None else worst(self.outcomes)
 
     @property
     def all_failed(self) -> bool:

@@ -152,6 +152,12 @@ def balance_of(flow: Flow) -> Residual | None:
     return memory_of(flow).get("balance", (), lambda: Residual(balance, explicit=explicit))
 
 
+def step_march(flow: Flow, method: str | Diagonal) -> March | None:
+    """The march of a method's step map, made once; None where it remembers more of a step than the state."""
+    made: StepMarch = memory_of(flow).get("step march", (method,), lambda: StepMarch(flow, method, balance_of(flow)))
+    return made.march if made.begins is None else None
+
+
 class ImplicitFixed(NativeFixed):
     """A Stepper of an implicit method of fixed step: a table or a name of `implicit_step`.
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import DefinitionError, Named, NameLookupError, add_row, nearest, remove_row
+from symbody.flow.events import Prepared
 from symbody.flow.field import Field
 from symbody.flow.flow import Flow
 from symbody.flow.loop_guards import LoopGuards
@@ -24,6 +25,7 @@ from symbody.march import methods as native_tables
 from symbody.march.methods import RungeKutta, Splitting, check_table
 from symbody.memory import memory_of
 
+MOST_EVENTS = 100_000  # that act in a run
 LOOSE = 1e-6  # relative tolerance from which order 5 is cheaper than order 8
 
 
@@ -35,6 +37,7 @@ class Setup:
     rtol, atol           of those that choose their steps
     directions, passive  (ng,) of the guards: which crossings count; events that only record
     loops                guards of closed loops, or None
+    events               with what follows from them, of methods that follow them natively; most_events: that may act
     """
 
     flow: Flow
@@ -49,6 +52,8 @@ class Setup:
     passive: np.ndarray | None = None
     threads: int | None = None
     loops: LoopGuards | None = None
+    events: Prepared | None = None
+    most_events: int = MOST_EVENTS
 
     @property
     def guarded(self) -> dict[str, Any]:
@@ -69,7 +74,7 @@ class Method:
     order    of convergence as the step goes to 0; of a method that chooses its order, the highest
     make     Setup -> Stepper
     steps    "fixed": needs a step; "chosen": by the tolerances; "both": fixed with a step, chosen without
-    batches  whether it advances the members of a batch together
+    batches  whether it advances the members of a batch together; lanes: with events and clocks too
     unsolved whether it takes the equations of motion as they are before they are solved for the accelerations
     stages   whether it reads signals at known fractions of a step, so that functions of time can be tabulated
     """
@@ -80,6 +85,7 @@ class Method:
     make: Callable[[Setup], Stepper]
     steps: str
     batches: bool = True
+    lanes: bool = False
     unsolved: bool = False
     stages: bool = False
 
@@ -91,26 +97,33 @@ def explicit(table: RungeKutta | Splitting) -> Method:
         check_table(table)
 
     def make(s: Setup) -> Stepper:
+        from symbody.integrate.lanes import Lanes, lanes_of
         from symbody.integrate.native import NativeAdaptive, NativeFixed
 
+        if lanes_of(s):
+            return Lanes(s, table)
         if s.step is not None:
             return NativeFixed(s.flow, table, s.signals, s.start, s.step, **s.native)
         return NativeAdaptive(s.flow, table, s.signals, s.rtol, s.atol, s.max_steps, **s.native)
 
-    stages = isinstance(table, RungeKutta)
-    return Method(table.name, table.about, table.order, make, "both" if embedded else "fixed", stages=stages)
+    steps, stages = "both" if embedded else "fixed", isinstance(table, RungeKutta)
+    return Method(table.name, table.about, table.order, make, steps, lanes=True, stages=stages)
 
 
 def diagonal(table: implicit_step.Diagonal) -> Method:
     """The method of a table whose stages are solved by Newton's method, in native code too."""
-    return Method(table.name, table.about, table.order, _stepped(table), "fixed", unsolved=True)
+    return Method(table.name, table.about, table.order, _stepped(table), "fixed", lanes=True, unsolved=True)
 
 
 def _stepped(method: str | implicit_step.Diagonal) -> Callable[[Setup], Stepper]:
     def make(s: Setup) -> Stepper:
-        from symbody.integrate.implicit import ImplicitFixed, balance_of
+        from symbody.integrate.implicit import ITERATIONS, ImplicitFixed, balance_of, step_march
+        from symbody.integrate.lanes import Lanes, lanes_of
 
         assert s.step is not None
+        march = step_march(s.flow, method) if lanes_of(s) else None
+        if march is not None:
+            return Lanes(s, None, march, ITERATIONS)
         return ImplicitFixed(s.flow, method, s.signals, s.start, s.step, residual=balance_of(s.flow), **s.native)
 
     return make

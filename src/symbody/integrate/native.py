@@ -355,7 +355,11 @@ class NativeFixed(Native):
     ) -> np.ndarray:  # fmt: skip
         """(..., k, nx) states at the chosen instants."""
         if on[keep].all():
-            return np.take(got, whole[keep] // every - 1, axis=-2)
+            numbers = whole[keep]
+            if not len(numbers) or numbers.min() >= 1:
+                return np.take(got, numbers // every - 1, axis=-2)
+            # an instant that is the beginning but for roundings
+            return np.take(np.concatenate([x[..., None, :], got], axis=-2), -(-numbers // every), axis=-2)
         states = np.concatenate([x[..., None, :], got], axis=-2)
         places, on, whole = places[keep], on[keep], whole[keep]
         low = np.clip(np.where(on, whole, np.floor(places)).astype(int), 0, states.shape[-2] - 1)

@@ -6,6 +6,7 @@ stretch depends on is in its `Start`. So a run can be stopped, saved, and contin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -15,6 +16,7 @@ import numpy as np
 from symbody.flow.loop_guards import Levels
 from symbody.integrate.locate import Crossing
 from symbody.trajectory.outcome import Outcome
+from symbody.trajectory.trajectory import Event
 
 # What a method carries from one stretch to the next (the proposal for the next step, the memory of a multistep method):
 # arrays by name. {} is that of a motion that begins, and after a jump.
@@ -29,6 +31,7 @@ class Start:
     u       (nu,), or (b, nu): signals as they are held; those that move with time are read by the Stepper
     memory  what the method returned at the end of the stretch before
     levels  of the guards of closed loops; or None
+    end     s, of the whole run
     """
 
     t: float
@@ -36,6 +39,7 @@ class Start:
     u: np.ndarray
     memory: Memory = field(default_factory=dict)
     levels: Levels | None = None
+    end: float = math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +56,8 @@ class Leg:
     before      time and state (nx,) at the start of the last step, where closed loops ended the stretch
     members     (b,) of a batch: Outcome of each member; None for one state
     opened      member of a batch -> time and states (b, nx) where its loops opened
+    followed    what happened on the way, of a Stepper that follows events and clocks itself; then `events` is empty,
+                and the outcome is STOPPED where one of them ended the run
     """
 
     t: np.ndarray
@@ -65,6 +71,42 @@ class Leg:
     recorded: tuple[Crossing, ...] = ()
     members: np.ndarray | None = None
     opened: Mapping[int, tuple[float, np.ndarray]] = field(default_factory=dict)
+    followed: Followed | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Jump:
+    """States (nx,) before and after at an instant, and the signals (nu,) held then."""
+
+    t: float
+    before: np.ndarray
+    after: np.ndarray
+    u: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """What a Stepper that follows events and clocks itself met on its way.
+
+    events   in order of time, of a batch member by member
+    jumps    of one state, in order of time
+    begin    state and signals at the very start of a run, after what happened at once; None: it began earlier
+    u        (k, ..., nu) signals at the samples of the stretch; None where none is held here
+    u_end    (..., nu) signals at its end
+    ticks, memories    of the sampled controllers, as in `Held`; None where they are asked elsewhere
+    counts, instants, leaving   of the events of one state, as in `Happened`; None of a batch
+    """
+
+    events: tuple[Event, ...]
+    jumps: tuple[Jump, ...]
+    begin: tuple[np.ndarray, np.ndarray] | None
+    u: np.ndarray | None
+    u_end: np.ndarray
+    ticks: tuple[int, ...] | None
+    memories: tuple[Mapping[str, np.ndarray], ...]
+    counts: tuple[int, ...] | None
+    instants: tuple[float, ...] = ()
+    leaving: frozenset[int] = frozenset()
 
 
 class Stepper(Protocol):

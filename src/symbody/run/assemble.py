@@ -9,6 +9,7 @@ import numpy as np
 from symbody.flow.connect import Connected
 from symbody.flow.events import Prepared
 from symbody.flow.field import Field
+from symbody.flow.flow import Flow
 from symbody.flow.loop_guards import LoopGuards
 from symbody.flow.signals import InputSignals
 from symbody.hybrid.clocks import Clocks, Impacts
@@ -20,16 +21,31 @@ from symbody.hybrid.stiffness import Stiffness
 from symbody.integrate.methods import METHODS, Setup
 
 
+def together(events: Prepared | None, settings: Settings, signals: InputSignals) -> bool:
+    """Whether the members of a batch can be advanced together, with all that happens to them."""
+    method = METHODS[settings.method]
+    if not method.batches or events is None:
+        return method.batches
+    from symbody.integrate.lanes import lanes_of
+
+    return method.lanes and lanes_of(_setup(events.flow, events, settings, signals, None))
+
+
+def _setup(flow: Flow, events: Prepared | None, s: Settings, signals: InputSignals, loops: LoopGuards | None) -> Setup:
+    directions, passive = (None, None) if events is None else (events.directions, events.passive)
+    return Setup(
+        flow, signals, s.start, s.step, s.rtol, s.atol, s.max_steps, s.parameters, directions, passive, s.threads,
+        loops, events,
+    )  # fmt: skip
+
+
 def assembled(
     connected: Connected, events: Prepared | None, settings: Settings, signals: InputSignals,
     loops: LoopGuards | None = None, watch: Watch | None = None,
 ) -> Plan:  # fmt: skip
     """loops: guards of closed loops; watch: who may replace their equations."""
     flow, s, single = connected.flow, settings, signals.batch is None
-    directions, passive = (None, None) if events is None else (events.directions, events.passive)
-    setup = Setup(
-        flow, signals, s.start, s.step, s.rtol, s.atol, s.max_steps, s.parameters, directions, passive, s.threads, loops
-    )
+    setup = _setup(flow, events, s, signals, loops)
     gates = Gates(flow, s.parameters) if flow.impact is not None and single else None
     happening = None
     if events is not None:

@@ -88,8 +88,7 @@ def _meta(run: Ended, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     arrays["held"], arrays["ticks"] = state.held.values, np.array(state.held.ticks, dtype=np.int64)
     for i, memory in enumerate(state.held.memories):
         arrays.update({f"sampled{i}.{n}": np.asarray(a) for n, a in memory.items()})
-    arrays["log_t"] = np.array([t for t, _ in state.inputs])
-    arrays["log_u"] = np.stack([u for _, u in state.inputs])
+    arrays["log_t"], arrays["log_u"] = (np.concatenate(parts) for parts in zip(*state.inputs, strict=True))
     arrays["defaults"] = plan.connected.defaults
     if plan.loops is not None and state.levels is not None:
         levels = {"bounds": plan.loops.bounds, "down": state.levels.down, "up": state.levels.up}
@@ -107,7 +106,7 @@ def _meta(run: Ended, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         "inside": [_inside(one) for one in plan.connected.inside],
         "events": None if plan.events is None else [_rule(rule, flow) for rule in plan.events.events],
         "switches": [] if plan.events is None else list(plan.events.switches),
-        "happened": [[e.t, e.name, e.text] for e in state.events],
+        "happened": [[e.t, e.name, e.text, *([] if e.member is None else [e.member])] for e in state.events],
         "t": state.t,
         "end": state.end,
         "reached": run.reached,
@@ -321,8 +320,9 @@ def _run(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: M
     state = RunState(
         float(meta["t"]), x, float(meta["end"]), _held(arrays, signals), _part(arrays, "memory"), levels,
         _marks(meta["marks"], events), dict(meta["statistics"]), Log([(arrays["t"], arrays["x"])]), len(arrays["t"]),
-        Log(zip(map(float, arrays["log_t"]), arrays["log_u"])),
-        Log(Event(float(t), name, text) for t, name, text in meta["happened"]), Log(meta["notes"]), Log(segments),
+        Log([(np.array(arrays["log_t"], dtype=float), np.array(arrays["log_u"]))]),
+        Log(Event(float(t), name, text, *member) for t, name, text, *member in meta["happened"]), Log(meta["notes"]),
+        Log(segments),
         None if outcomes is None else np.array([Outcome[o] for o in outcomes], dtype=object),
     )  # fmt: skip
     anchor = Reached(plan, state)

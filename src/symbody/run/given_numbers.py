@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError, ModelError, Named, NameLookupError, ShapeError, nearest
+from symbody.errors import ModelError, Named, NameLookupError, ShapeError, nearest
 from symbody.flow.flow import Flow
 from symbody.flow.sources import Assignment, Constant
-from symbody.integrate.methods import METHODS
 from symbody.memory import memory_of
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import check_given, massless, ready_checks
@@ -72,16 +71,3 @@ def batch_size(
         told = ", ".join(f"{what} {size}" for what, size in sizes.items())
         raise ShapeError(f"the members of the batch are counted differently: {told}.")
     return next(iter(sizes.values()), None)
-
-
-def check_batch(method: str, events: bool, own: Sequence[str]) -> None:
-    """A batch is advanced together, without events."""
-    if not METHODS[method].batches:
-        raise DefinitionError(f"method {method!r} integrates one state at a time; a batch needs steps of fixed length.")
-    if events:
-        raise DefinitionError("events are followed for one state at a time; simulate the members of the batch apart.")
-    if own:
-        raise DefinitionError(
-            f"force elements have events ({', '.join(own)}), which are followed for one state at a time; simulate the "
-            "members of the batch apart."
-        )

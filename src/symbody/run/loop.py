@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from symbody.hybrid.events import Happened
 from symbody.hybrid.plan import Change, Hook, Plan
 from symbody.hybrid.state import RunState
-from symbody.integrate.stepper import Leg
+from symbody.integrate.stepper import Followed, Leg
 from symbody.run.assemble import replanned
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
@@ -47,8 +48,10 @@ def advance(plan: Plan, state: RunState, interrupted: Callable[[], bool] = lambd
         stop = min(end, plan.stepper.border(state.t, end), *(h.next(plan, state) for h in _asked(plan)))
         low, high = np.searchsorted(wanted, [state.t, stop], side="right")
         leg, memory = plan.stepper.advance(state.begin(), stop, wanted[low:high])
+        if leg.followed is not None and leg.followed.begin is not None:
+            state = _first(state, leg.followed.begin, bool(len(wanted)) and wanted[0] <= settings.start)
         plan, state, leg = _taken(plan, replace(state, memory=memory), leg, wanted[low:])
-        if not leg.outcome.ok:
+        if not leg.outcome.ok or leg.outcome is Outcome.STOPPED:
             yield Reached(plan, _with_end(state), leg.outcome)
             return
         if state.all_failed:
@@ -85,7 +88,9 @@ def _begun(plan: Plan, state: RunState, wanted: np.ndarray) -> tuple[Plan, RunSt
     """The start: what is held is known first, for guards may read it; the first sample is what is there before loops
     are told to close."""
     due = bool(len(wanted)) and wanted[0] <= plan.settings.start
-    state = replace(state, inputs=state.inputs.plus([(-np.inf, state.held.values)]))
+    state = replace(state, inputs=state.inputs.plus([(np.array([-np.inf]), state.held.values[None])]))
+    if "events" in plan.stepper.handles:
+        due = False  # what happens at once is part of its first stretch
     for hook in sorted(_asked(plan), key=lambda hook: hook.name != "clocks"):
         change = hook.begin(plan, state)
         if change is None:
@@ -110,7 +115,7 @@ def _taken(plan: Plan, state: RunState, leg: Leg, later: np.ndarray) -> tuple[Pl
             leg = leg if change.leg is None else change.leg
             events = [*change.events, *events]
             plan, state = _changed(plan, state, hook, replace(change, events=()))
-    state = _collected(state, leg.t, leg.x)
+    state = _collected(state, leg.t, leg.x) if leg.followed is None else _followed(state, leg, leg.followed)
     counts = dict(state.counts)
     for name, count in leg.statistics.items():
         counts[name] = counts.get(name, 0) + count
@@ -120,6 +125,40 @@ def _taken(plan: Plan, state: RunState, leg: Leg, later: np.ndarray) -> tuple[Pl
     events.sort(key=lambda event: event.t)
     state = replace(state, t=leg.t_end, x=leg.x_end, counts=counts, outcomes=outcomes, events=state.events.plus(events))
     return plan, state, leg
+
+
+def _first(state: RunState, begin: tuple[np.ndarray, np.ndarray], due: bool) -> RunState:
+    """The start of a run whose Stepper follows events and clocks: state and signals after what happens at once."""
+    x, u = begin
+    at = np.array([state.t])
+    state = replace(state, inputs=state.inputs.plus([(at, u[None])]))
+    return _collected(state, at, x[..., None, :]) if due else state
+
+
+def _followed(state: RunState, leg: Leg, way: Followed) -> RunState:
+    """Samples, events and held signals of a stretch whose Stepper followed them; jumps are recorded on both sides."""
+    done = 0
+    for jump in way.jumps:
+        upto = int(np.searchsorted(leg.t, jump.t, side="right"))
+        state = _collected(state, leg.t[done:upto], leg.x[done:upto])
+        at = np.array([jump.t])
+        if not state.samples or state.samples[-1][0][-1] != jump.t:
+            state = _collected(state, at, jump.before[None])
+        state = _collected(state, at, jump.after[None])
+        if way.u is not None:
+            log = [(leg.t[done:upto], way.u[done:upto]), (at, jump.u[None])]
+            state = replace(state, inputs=state.inputs.plus(log))
+        done = upto
+    state = _collected(state, leg.t[done:], leg.x[..., done:, :])
+    if way.u is not None:
+        state = replace(state, inputs=state.inputs.plus([(leg.t[done:], way.u[done:])]))
+    held = replace(state.held, values=way.u_end)
+    if way.ticks is not None:
+        held = replace(held, ticks=way.ticks, memories=way.memories)
+    marks = dict(state.marks)
+    if way.counts is not None:
+        marks["events"] = Happened(way.counts, way.instants, way.leaving)
+    return replace(state, held=held, marks=marks, events=state.events.plus(way.events))
 
 
 def _answered(plan: Plan, state: RunState, leg: Leg) -> tuple[Plan, RunState, Outcome | None]:
@@ -150,7 +189,7 @@ def _changed(plan: Plan, state: RunState, hook: Hook, change: Change) -> tuple[P
     if change.held is not None:
         new["held"] = change.held
         if change.held.values is not state.held.values:
-            new["inputs"] = state.inputs.plus([(state.t, change.held.values)])
+            new["inputs"] = state.inputs.plus([(np.array([state.t]), change.held.values[None])])
     for name in ("memory", "levels"):
         if getattr(change, name) is not None:
             new[name] = getattr(change, name)

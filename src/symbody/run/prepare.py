@@ -21,35 +21,41 @@ from symbody.hybrid.log import Log
 from symbody.hybrid.partition_watch import Watched
 from symbody.hybrid.plan import Plan, Settings
 from symbody.hybrid.state import RunState
-from symbody.run.assemble import assembled
+from symbody.run.apart import Apart
+from symbody.run.assemble import assembled, together
 from symbody.run.closed_loops import Watcher, check_closed, for_branch, loop_guards, watcher_of
 from symbody.run.equations import Model, Written, written
-from symbody.run.given_numbers import batch_size, check_batch, check_bodies, check_parameters
+from symbody.run.given_numbers import batch_size, check_bodies, check_parameters
 from symbody.trajectory.outcome import Outcome
 
 
 def prepared(
-    model: Model, settings: Settings, duration: float, given: Mapping[str, Any], partition: Any = None
-) -> tuple[Plan, RunState]:
-    """given: initial values of states by name, None where the default is meant."""
+    model: Model, settings: Settings, duration: float, given: Mapping[str, Any], partition: Any = None,
+    split: bool = False,
+) -> tuple[Plan, RunState] | Apart:  # fmt: skip
+    """given: initial values of states by name, None where the default is meant.
+
+    split: whether a batch is to be cut into parts; then, and where its members cannot advance together, an Apart.
+    """
     mech = model.mechanism
     notes = check_bodies(mech, settings.parameters) if mech is not None else []
     found = _first(model, settings, given, partition)
+    notes = [*notes, *found.connected.notes]
     flow = found.connected.flow
     known = {**(mech.parameters if mech is not None else {}), **flow.parameters}
     check_parameters(flow, settings.parameters, known)
     start = {n: v for n, v in found.given.items() if v is not None}
     values, size = initial_values(flow, start)
     size = batch_size(size, settings.parameters, flow, found.assignments)
-    if size is not None:
-        check_batch(settings.method, bool(model.rules), _element_names(flow))
     # the mass of what falls freely is a parameter of the model, but cancels from its motion
     own = {n: _plain(v) for n, v in settings.parameters.items() if n in flow.parameters}
     settings = replace(settings, parameters=own)
+    signals = InputSignals(found.connected, settings.start, settings.step, settings.period, size)
+    if size is not None and (split or not together(found.events, settings, signals)):
+        return Apart(size, flow, found.assignments)
     x = flow.layout.vector(values, size)
     if model.closed is not None:
         return _Closed(model, settings, duration, partition, found, start, notes).run(x, size)
-    signals = InputSignals(found.connected, settings.start, settings.step, settings.period, size)
     plan = assembled(found.connected, found.events, settings, signals)
     held = signals.start()
     x = corrected(flow, signals, held, settings, start, x, notes)
@@ -65,10 +71,6 @@ def _first(model: Model, settings: Settings, given: Mapping[str, Any], partition
         if partition is None or isinstance(partition, (str, Augmented)) or hasattr(partition, "independent"):
             raise
         return written(model, settings, given, None)
-
-
-def _element_names(flow: Flow) -> list[str]:
-    return [] if flow.events is None else [n for n in flow.events.outputs if "." not in n]
 
 
 def _plain(value: Any) -> Any:

@@ -44,6 +44,7 @@ class Sampling:
 OPTIONS: Mapping[str, tuple[Any, str]] = {
     "t0": (0.0, ""),
     "progress": (False, ""),
+    "stream": (None, ""),
     "threads": (None, ""),
     "max_steps": (10_000_000, ""),
     "formalism": (None, ""),

@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 import math
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from symbody.codegen.kernel.threads import check_threads
-from symbody.errors import DefinitionError, Named, real_argument, whole_argument, wrong_argument
+from symbody.errors import DefinitionError, Named, argument, real_argument, whole_argument, wrong_argument
 from symbody.flow.events import When
 from symbody.flow.flow import Flow
 from symbody.flow.formulation import formulated
@@ -20,14 +22,17 @@ from symbody.hybrid.state import RunState
 from symbody.integrate.methods import choose_method
 from symbody.integrate.samples import read_samples
 from symbody.model.record.mechanism import Mechanism
+from symbody.run.apart import Apart, side_by_side
 from symbody.run.equations import Model
 from symbody.run.loop import Reached, advance, interrupts
 from symbody.run.prepare import prepared
-from symbody.run.progress import progress_bar
+from symbody.run.progress import counted, progress_bar
 from symbody.run.recording import Ended, trajectory
 from symbody.run.settings import Tolerance, read_options
 from symbody.system.system import System
+from symbody.trajectory.stream import Stream, send, stream_of
 from symbody.trajectory.trajectory import Trajectory
+from symbody.verbs.limits import passed_limits
 
 CHECKPOINT_SECONDS = 5.0
 
@@ -75,6 +80,8 @@ def simulate(
     formalism   of the equations; None: a small one
     slow        rad/s, m/s: below it the dry friction of joints falls off to zero, so that integrators can follow; 0
                 keeps its jump
+    stream      of a batch: a .parquet file, a function of (first member, Trajectory), or a `Stream`, to which the
+                members go chunk by chunk: what is returned has outcomes but no values, and memory does not grow
     max_steps   after which the run ends; threads: of a batch; progress: whether a bar is shown
 
     rtol, atol, samples, period, partition, formulation, alpha and beta are fields of the records above, by their names
@@ -94,11 +101,93 @@ def simulate(
     given = {"q": q0, "qd": qd0, **(states0 or {})}
     partition = formulated(mech, o["formalism"], o["partition"], o["formulation"], o["alpha"], o["beta"])
     model = Model(mech, o["formalism"], inputs, outputs, _rules(events))
-    plan, state = prepared(model, settings, float(duration), given, partition)
-    return run(plan, state, o["progress"], checkpoint)
+    batch = Batch(model, settings, float(duration), given, partition)
+    if o["stream"] is not None:
+        _check_no_checkpoint(
+            checkpoint, "cannot be written while a batch is streamed; give the batch in parts instead."
+        )
+        return batch.streamed(stream_of(o["stream"]), o["progress"])
+    made = batch.made()
+    if isinstance(made, Apart):
+        _check_no_checkpoint(
+            checkpoint, "is for one state, and for batches whose members advance together, which these cannot."
+        )
+        return _noted(mech, batch.one_by_one(made))
+    return _noted(mech, run(*made, o["progress"], checkpoint))
 
 
 NAMED = tuple(n for n in inspect.signature(simulate).parameters if n != "options")
+
+
+def _noted(mech: Any, motion: Trajectory) -> Trajectory:
+    """With notes on limits of joints that the motion passed: they do not act by themselves."""
+    found = passed_limits(mech, motion.values) if isinstance(mech, Mechanism) else []
+    return motion.replace(notes=(*motion.notes, *found)) if found else motion
+
+
+def _check_no_checkpoint(checkpoint: str | Path | None, why: str) -> None:
+    if checkpoint is not None:
+        raise DefinitionError(argument("checkpoint", str(checkpoint)), f" {why}")
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """What `simulate` was asked for, whole or some members of it."""
+
+    model: Model
+    settings: Settings
+    duration: float
+    given: Mapping[str, Any]
+    partition: Any
+
+    def made(
+        self, part: int | slice | None = None, apart: Apart | None = None, split: bool = False
+    ) -> tuple[Plan, RunState] | Apart:
+        """The run of all members, or of a part of those that stand apart."""
+        model, settings, given = self.model, self.settings, self.given
+        if apart is not None and part is not None:
+            settings = replace(settings, parameters=apart.parameters(settings.parameters, part))
+            model = replace(model, inputs=apart.inputs(model.inputs, part))
+            given = apart.given(given, part)
+        return prepared(model, settings, self.duration, given, self.partition, split)
+
+    @property
+    def wanted(self) -> np.ndarray:
+        """Instants of samples."""
+        s = self.settings
+        return s.sampling.times(s.start, s.start + self.duration, s.step)
+
+    def one_by_one(self, apart: Apart, first: int = 0, whole: Apart | None = None) -> Trajectory:
+        """Members that cannot advance together; those of `apart` begin with member `first` of the whole batch."""
+
+        def one(k: int) -> Trajectory:
+            made = self.made(first + k, whole or apart)
+            assert not isinstance(made, Apart)
+            return run(*made, False, None)
+
+        return side_by_side(apart.count, one, self.wanted)
+
+    def streamed(self, stream: Stream, progress: bool) -> Trajectory:
+        """Chunk by chunk, of which only one is in memory at a time."""
+        whole = self.made(split=True)
+        if not isinstance(whole, Apart):
+            raise DefinitionError("stream is for batches; this is one state. Save its Trajectory instead.")
+        flow = whole.flow
+        recorded = 0 if flow.record is None else sum(a.size for a in flow.record.outputs.values())
+        size = stream.size(len(self.wanted), 2 * flow.nx + recorded + 4)
+
+        def chunks() -> Iterator[tuple[int, Trajectory]]:
+            with counted(flow.name, whole.count, progress) as bar:
+                for first in range(0, whole.count, size):
+                    last = min(first + size, whole.count)
+                    made = self.made(slice(first, last), whole)
+                    if isinstance(made, Apart):
+                        yield first, self.one_by_one(made, first, whole)
+                    else:
+                        yield first, run(*made, False, None)
+                    bar(last)
+
+        return send(stream, chunks())
 
 
 def _rules(events: Iterable[When]) -> tuple[When, ...]:

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened at an instant: t in s, the name of the guard, and a sentence."""
+    """Something that happened at an instant: t in s, the name of the guard, a sentence, and of a batch the member."""
 
     t: float
     name: str
     text: str = ""
+    member: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
