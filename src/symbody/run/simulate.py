@@ -128,8 +128,9 @@ def simulate(
 
 def _noted(mech: Any, motion: Trajectory) -> Trajectory:
     """With notes on limits of joints that the motion passed: they do not act by themselves."""
-    found = passed_limits(mech, motion.values) if isinstance(mech, Mechanism) else []
-    return motion.replace(notes=(*motion.notes, *found)) if found else motion
+    if not isinstance(mech, Mechanism):
+        return motion
+    return motion.replace(notes=(*motion.notes, *passed_limits(mech, motion.values)), mechanism=mech)
 
 
 def _rules(events: Iterable[When]) -> list[When]:

@@ -22,7 +22,7 @@ from symbody.analyse.linear.reduction import LinearClosure, constrained, is_well
 from symbody.analyse.linear.state_space import indices
 from symbody.derived.derived import derived_of
 from symbody.derived.kernels import quick_kernel
-from symbody.errors import ModelError, SolveError, SymbodyError, argument, word_argument
+from symbody.errors import ModelError, SolveError, SymbodyError, argument, record_argument, word_argument
 from symbody.loops.closing.assembly import assemble_keeping
 from symbody.loops.partition.singular import say_singular, say_unsolved
 from symbody.loops.rows.constraints import Constraints
@@ -90,6 +90,7 @@ def linearize(
     independent  labels of the increments that are kept where loops are closed; None: those of the other verbs, or
                  others by pivoting where these are badly placed
     """
+    record_argument("linearize", mech, Mechanism, "a Mechanism, as sb.load(name_or_path) gives")
     inputs, loops = _switched(mech, inputs, loops)
     model = Linearizer(mech, outputs, vary, driven, loops, independent)
     return model.symbolic() if symbolic else model.at(q0, qd0, qdd0, inputs, parameters, states)
