@@ -155,7 +155,8 @@ def names():
     system = sb.System("f", inputs={"x": x}, outputs={"y": x * x})
     arm = sb.load("pendulum2")
     return {
-        "sb": sb, "np": np, "arm": arm, "bars": sb.load("four_bar"), "system": system, "kernel": system.compile("python"),
+        "sb": sb, "np": np, "arm": arm, "bars": sb.load("four_bar"), "system": system,
+        "kernel": system.compile("python"),
         "motion": sb.simulate(arm, 0.1, step=0.05), "build": lambda: sb.Mechanism.builder("x"),
     }  # fmt: skip
 

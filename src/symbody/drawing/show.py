@@ -22,7 +22,7 @@ __all__ = ["body_poses", "show"]
 def show(mechanism: Mechanism, q: Any = None, parameters: Mapping[str, float] | None = None) -> Figure:
     """A matplotlib Figure: a planar mechanism in its plane, any other in space.
 
-    q: (nq,) or {joint: numbers}, zero and unit quaternions if it is not given, and from there as little as closes the loops;
+    q: (nq,) or {joint: numbers}; if it is not given zero, unit quaternions, and as little as closes the loops;
     parameters: values in place of the defaults.
     """
     made = numbers(mechanism, parameters)
