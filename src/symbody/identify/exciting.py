@@ -28,7 +28,7 @@ from symbody.system.system import System
 from symbody.verbs.kinematics import kinematics
 
 CRITERIA = ("condition", "scaled_condition", "determinant")
-SHARP = 60.0  # of the smooth maximum over time: it is at most log(2 N)/SHARP above the largest value
+SHARP = 100.0  # of the smooth maximum over time: it is at most log(2 N)/SHARP above the largest value
 BISECTIONS = 16
 AMPLITUDE = 3.0  # bound of a coefficient, in units that reach a limit by themselves
 
@@ -402,7 +402,7 @@ def excitation(
     duration: float = 10.0,
     kind: str = "fourier",
     order: int = 5,
-    samples: int = 200,
+    samples: int = 120,
     rest: bool = True,
     criterion: str = "condition",
     limits: Mapping[str, JointLimits] | None = None,
@@ -457,24 +457,36 @@ def excitation(
     bounds = [(-AMPLITUDE, AMPLITUDE)] * size
     limit = Constraint(problem.constraint, problem.constraint_slopes, "limits")
     told = None if progress is None else lambda k, v: progress(k, v if criterion == "determinant" else float(np.exp(v)))
-    for _, x in drawn[:starts]:
+    for first, x in drawn[:starts]:
+        kept = _Kept(problem, first, x)
         found = minimize(
-            problem.value, bounds, "slsqp", budget=budget, gradient=problem.gradient, constraints=[limit],
-            start=0.97 * x, progress=told,
+            problem.value, bounds, "slsqp", budget=budget, gradient=kept.gradient, constraints=[limit], start=0.9 * x,
+            progress=told,
         )  # fmt: skip
+        kept.take(found.x)
         total += found.evaluations + found.gradients
-        # the smooth maximum keeps off the limits: the last bit is taken by scaling
-        final = min((problem.scaled(found.x), found.x, x), key=lambda v: _judged(problem, v))
-        value = _judged(problem, final)
-        if best is None or value < best[0]:
-            best = (value, final, found)
+        if best is None or kept.value < best[0]:
+            best = (kept.value, kept.x, found)
     assert best is not None
     return _excitation(problem, best, total, began, [v for v, _ in drawn])
 
 
-def _judged(problem: _Problem, x: np.ndarray) -> float:
-    inside = all(v <= 1 + 1e-6 for v in problem.use(x).values())
-    return problem.value(x) if inside else float("inf")
+class _Kept:
+    """The best motion within all limits on the way: iterates lie beside the limits, and are scaled until they touch."""
+
+    def __init__(self, problem: _Problem, value: float, x: np.ndarray) -> None:
+        self.problem, self.value, self.x = problem, value, x
+
+    def take(self, x: np.ndarray) -> None:
+        scaled = self.problem.scaled(x)
+        value = self.problem.value(scaled)
+        if value < self.value and all(v <= 1 + 1e-6 for v in self.problem.use(scaled).values()):
+            self.value, self.x = value, scaled
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Of the criterion; asked for once at each iterate."""
+        self.take(x)
+        return self.problem.gradient(x)
 
 
 def _excitation(
