@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
+from run import kill_runs
 from simulation_models import ball, chain, oscillator
 from symbody import atomic_file
 from symbody.errors import DefinitionError, FormatError, NameLookupError
@@ -140,3 +143,10 @@ def test_checkpoints_of_unusual_settings_are_accepted(tmp_path, options):
     first = simulate(mech, 0.4, q0=[1.0, 0.2], checkpoint=path, **options)
     again = {"inputs": options["inputs"]} if "inputs" in options else {}
     assert np.array_equal(resume(path, 0.4, **again).q, resume(first, 0.4).q)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("name", kill_runs.RUNS)
+def test_a_killed_run_goes_on_as_if_it_had_never_stopped(name):
+    assert kill_runs.kill_runs(name, 5) > 0
