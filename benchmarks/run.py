@@ -26,6 +26,7 @@ from rich.table import Table
 
 from benchmarks import (
     batches_with_events,
+    bond_graphs,
     compile_time,
     construction,
     counts,
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[[Options], Section | list[Section]]] = {
     "simulation": simulation.run,
     "partitions": partitions.run,
     "batches_with_events": batches_with_events.run,
+    "bond_graphs": bond_graphs.run,
 }
 RESULTS = Path(__file__).resolve().parent / "out" / "results.json"
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ModelError, NameLookupError, ShapeError, nearest
-from symbody.model.record.coordinates import checked, neutral
+from symbody.model.record.coordinates import checked, coordinate_units, neutral
 from symbody.model.record.mechanism import Mechanism
+from symbody.model.record.typed_values import numbers as typed
+from symbody.model.record.typed_values import shared_unit
 
 
 def guessed(mechanism: Mechanism, q: Any) -> tuple[np.ndarray, list[str]]:
@@ -30,7 +32,8 @@ def guessed(mechanism: Mechanism, q: Any) -> tuple[np.ndarray, list[str]]:
         if not places:
             known = [*spans, *components]
             raise NameLookupError(f"q of {mechanism.name} names {key!r}. {nearest(str(key), known)}")
-        numbers = _numbers(value, f"q of {key!r}").ravel()
+        unit = shared_unit(coordinate_units(mechanism), places)
+        numbers = _numbers(value, f"q of {key!r}", unit).ravel()
         if len(numbers) != len(places):
             raise ShapeError(f"q of {key!r} has {len(numbers)} numbers; expected {len(places)}.")
         out[places] = numbers
@@ -43,11 +46,8 @@ def _spans(mechanism: Mechanism) -> dict[str, list[int]]:
     return {s.owner: list(range(s.iq, s.iq + s.nq)) for s in mechanism.slots}
 
 
-def _numbers(value: Any, what: str) -> np.ndarray:
-    try:
-        out = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ModelError(f"{what} is {value!r}; expected numbers, or joint names with numbers.") from None
+def _numbers(value: Any, what: str, unit: str | None = None) -> np.ndarray:
+    out = typed(value, what, unit)
     if not np.isfinite(out).all():
         raise ModelError(f"{what} is {value!r}; expected finite numbers.")
     return out

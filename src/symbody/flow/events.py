@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest
+from symbody.errors import DefinitionError, NameLookupError, ShapeError, SymbodyError, nearest
 from symbody.expr.evaluate import transplant
 from symbody.expr.external import External
 from symbody.expr.functions import extern
@@ -211,7 +211,7 @@ class Reset:
 
     def ready(self, field: Field) -> Change:
         """(field, t, x) -> x after the reset, with the parameters of `field`; the signals are those of the argument."""
-        compute = None if self.system is None else field.function(self.system, target="python")
+        compute = None if self.system is None else field.function(self.system, target="quick")
 
         def change(field: Field, t: float, x: np.ndarray) -> np.ndarray:
             u = field.signals(t, x)
@@ -229,7 +229,10 @@ def expression(flow: Flow, value: Any, what: str) -> Node:
     """A guard or reset as a node over the symbols of the Flow's rates."""
     graph = flow.rates.graph
     if isinstance(value, str):
-        return parse(value, names_of(flow), graph, strict=True)
+        try:
+            return parse(value, names_of(flow), graph, strict=True)
+        except SymbodyError as error:
+            raise type(error)(f"{what}: {error}") from None
     if isinstance(value, Node):
         known = names_of(flow)
         own = {s for a in (*flow.rates.inputs.values(), *flow.rates.parameters.values()) for s in a.flat}

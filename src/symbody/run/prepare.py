@@ -40,6 +40,7 @@ def prepared(
     mech = model.mechanism
     notes = check_bodies(mech, settings.parameters) if mech is not None else []
     found = _first(model, settings, given, partition)
+    notes = [*notes, *found.connected.notes]
     flow = found.connected.flow
     known = {**(mech.parameters if mech is not None else {}), **flow.parameters}
     check_parameters(flow, settings.parameters, known)

@@ -412,9 +412,10 @@ class NativeKernel(Remade):
         """Scalar parameter -> its place in the flat vector; nothing where one has no default."""
         if self._scalars is None:
             ports = self.parameters
-            complete = all(p.default is not None for p in ports)
+            defaults = [np.ravel(p.default) for p in ports if p.default is not None]
+            complete = len(defaults) == len(ports)
             self._scalars = {p.name: p.start for p in ports if p.shape == ()} if complete else {}
-            self._defaults = np.array([v for p in ports for v in p.default or ()] if complete else [], dtype=float)
+            self._defaults = np.concatenate(defaults) if complete and ports else np.zeros(0)
             self._starts = np.array([p.start for p in ports], dtype=np.int64)
         return self._scalars
 

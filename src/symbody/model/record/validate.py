@@ -21,7 +21,7 @@ from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.memory import memory_of
 from symbody.model.record.coordinates import has_coordinates
-from symbody.model.record.couplings import check_coupling
+from symbody.model.record.couplings import check_couplings
 from symbody.model.record.force_kinds import check_force
 from symbody.model.record.joint_value import check_value
 from symbody.model.record.joints import KINDS
@@ -74,8 +74,7 @@ def validate(mechanism: Mechanism, before: Mechanism | None = None) -> Mechanism
         if joint.mimic is not None:
             _mimic(joint, mechanism)
     _points(mechanism)
-    for coupling in mechanism.couplings:
-        check_coupling(coupling, mechanism)
+    check_couplings(mechanism)
     check_finite(mechanism.gravity, f"gravity of {mechanism.name}", "")
     return mechanism
 
@@ -348,7 +347,7 @@ def _mimic(joint: Joint, mechanism: Mechanism) -> None:
     """The joint follows one that has a coordinate of its own."""
     assert joint.mimic is not None
     owner, at = f"joint {joint.name!r}", place(joint.origin, "mimic")
-    joints = {j.name: j for j in mechanism.joints}
+    joints = mechanism.joint_of
     path = [joint.name]
     other = joint
     while other.mimic is not None:
