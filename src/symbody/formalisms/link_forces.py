@@ -29,14 +29,14 @@ class Distance:
     """Two points and the line between them.
 
     Z, Zd    distance, m, and its rate, m/s
-    sides    what each point needs to turn a force along the line into a wrench
+    sides    what each point needs to turn a force along the line into a wrench; none where both are of one body
     z        (3,) from the second point to the first, in axes of the common ancestor
     """
 
     Z: Any
     Zd: Any
     z: Vec
-    sides: tuple[Side, Side]
+    sides: tuple[Side, ...]
 
 
 @dataclass(frozen=True, eq=False)
