@@ -33,6 +33,12 @@ joints: {hinge: {kind: revolute, parent: world, child: bob, axis: y}}
 <mujoco model="pendulum"><worldbody><body name="bob"><joint name="hinge" axis="0 1 0"/>
 <inertial pos="0 0 -0.5" mass="2" diaginertia="0.1 0.1 0.01"/></body></worldbody></mujoco>
 """,
+    "sdf": """
+<sdf version="1.9"><model name="pendulum"><link name="bob"><inertial><pose>0 0 -0.5 0 0 0</pose><mass>2</mass>
+<inertia><ixx>0.1</ixx><iyy>0.1</iyy><izz>0.01</izz></inertia></inertial></link>
+<joint name="hinge" type="revolute"><parent>world</parent><child>bob</child><axis><xyz>0 1 0</xyz></axis></joint>
+</model></sdf>
+""",
     "mbs": """
 <mbsDescR7><mbsname>pendulum</mbsname>
 <base><gravity><coordinates><x>0</x><y>0</y><z>-9.81</z></coordinates></gravity></base>

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from symbody.cli import (
+    convert,
     count,
     emit,
     equilibrium,
@@ -75,6 +76,7 @@ for _row in (
     Command("examples", examples.examples, "symbody examples four_bar --copy my_linkage.yaml"),
     Command("new", new.new, "symbody new my_robot --kind arm"),
     Command("info", info.info, "symbody info puma560"),
+    Command("convert", convert.convert, "symbody convert puma560 puma560.urdf"),
     Command("verify", verify.verify, "symbody verify puma560"),
     Command("count", count.count, "symbody count puma560 --formalism newton_euler"),
     Command("emit", emit.emit, "symbody emit puma560 --quantity inverse --out generated"),

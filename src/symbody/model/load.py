@@ -26,7 +26,8 @@ class Format:
     about     what it is, for lists
     suffixes  of its files, with the dot, in lower case
     read      (path, **options) -> Mechanism; or the module whose `read` it is, imported when it is needed
-    write     (mechanism, path); or the module whose `write` it is; None: it is only read
+    write     (mechanism, path); or the module whose `write` it is; None: it is only read. It may return a list of what
+              the format has no words for, which `symbody convert` shows
     """
 
     name: str
@@ -41,7 +42,8 @@ _ROWS = (
         "yaml", "the model file", (".yaml", ".yml"), "symbody.model.files.yaml_file", "symbody.model.files.yaml_writer"
     ),
     Format("urdf", "URDF (ROS)", (".urdf",), "symbody.model.files.urdf", "symbody.model.files.urdf_writer"),
-    Format("mjcf", "MJCF (MuJoCo)", (".xml", ".mjcf"), "symbody.model.files.mjcf"),
+    Format("mjcf", "MJCF (MuJoCo)", (".xml", ".mjcf"), "symbody.model.files.mjcf", "symbody.model.files.mjcf_writer"),
+    Format("sdf", "SDF (Gazebo, Drake)", (".sdf",), "symbody.model.files.sdf", "symbody.model.files.sdf_writer"),
     Format("mbs", "ROBOTRAN", (".mbs",), "symbody.model.files.mbs"),
 )
 FORMATS: dict[str, Format] = {row.name: row for row in _ROWS}
@@ -76,7 +78,7 @@ _NAME = re.compile(r"(patterns/)?[a-z0-9_]+")
 
 
 def load(name_or_path: str | Path, loops: str | Path | None = None, **options: Any) -> Mechanism:
-    """A bundled model ("puma560") or a file, by its suffix: .yaml, .urdf, .xml (MJCF), .mbs (ROBOTRAN).
+    """A bundled model ("puma560") or a file, by its suffix: .yaml, .urdf, .xml (MJCF), .sdf, .mbs (ROBOTRAN).
 
     loops: a YAML side file that closes the loops of a tree, see `loop_file`. The other options go to the reader of the
     file, such as root="free" for a URDF whose base is not fixed.
@@ -86,15 +88,21 @@ def load(name_or_path: str | Path, loops: str | Path | None = None, **options: A
 
 
 def save(mechanism: Mechanism, path: str | Path) -> Path:
-    """Write a Mechanism as a model file, by its suffix: .yaml, which keeps everything, or .urdf."""
+    """Write a Mechanism as a model file, by its suffix: .yaml, which keeps everything, .urdf, .xml (MJCF), .sdf."""
+    write_file(mechanism, path)
+    return Path(path)
+
+
+def write_file(mechanism: Mechanism, path: str | Path) -> list[str]:
+    """Write a Mechanism as `save` does, and return what the format has no words for, a phrase each."""
     record_argument("save", mechanism, Mechanism, "a Mechanism, as sb.load(name_or_path) gives")
     path = Path(path)
     row = suffixes().get(path.suffix.lower())
     if row is None or row.write is None:
         written = ", ".join(s for s, r in suffixes().items() if r.write is not None)
         raise ModelError(f"{path} has the suffix {path.suffix!r}; expected one that can be written: {written}.")
-    _function(row.write, "write")(mechanism, path)
-    return path
+    lost = _function(row.write, "write")(mechanism, path)
+    return [str(x) for x in lost] if isinstance(lost, list) else []
 
 
 def _function(found: str | Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -300,11 +300,14 @@ class _Reader:
         given = lower != 0 or upper != 0
         if limited == "auto" and given and not self.tree.compiler.autolimits:
             raise e.error(f"joint {joint.name!r} has a range; expected limited='true' with it, as autolimits is off.")
+        force = e.numbers("actuatorfrcrange", 2, (0, 0))
+        on = e.choice("actuatorfrclimited", ("true", "false", "auto"), "auto") != "false"
+        effort = force[1] if on and force[1] > 0 and force[0] == -force[1] else None
         if limited == "false" or (limited == "auto" and not given):
-            return None
+            return None if effort is None else Limits(effort=effort)
         if lower >= upper:
             raise e.error(f"joint {joint.name!r} has the range {e.get('range') or 'none'!r}; expected lower < upper.")
-        return Limits(lower, upper)
+        return Limits(lower, upper, effort=effort)
 
     def _angle(self, joint: JointRecord, value: float) -> float:
         """A coordinate in rad or m."""

@@ -221,7 +221,7 @@ class TreeReader:
             tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         else:
             tensor = np.diag(diagonal or [0.0] * 3)
-        if min(np.diag(tensor)) < 0:
+        if min(np.diag(tensor)) < -1e-12:  # exporters write -5e-20 for 0
             raise element.error(f"body {body.name!r} has a negative moment of inertia; expected zero or more.")
         turned = pose.rotation @ tensor @ pose.rotation.T
         return MassProperties(mass, pose.position, (turned + turned.T) / 2, None if full else pose.rotation)
