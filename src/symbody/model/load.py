@@ -13,7 +13,6 @@ from typing import Any
 
 from symbody.errors import DefinitionError, ModelError, NameLookupError, add_row, nearest, record_argument, remove_row
 from symbody.model.files.loop_file import close_loops
-from symbody.model.files.xml_file import expand_xacro
 from symbody.model.record.mechanism import Mechanism
 
 FOLDER = Path(__file__).parent / "bundled"
@@ -44,7 +43,9 @@ _ROWS = (
     Format("urdf", "URDF (ROS)", (".urdf",), "symbody.model.files.urdf", "symbody.model.files.urdf_writer"),
     Format("mjcf", "MJCF (MuJoCo)", (".xml", ".mjcf"), "symbody.model.files.mjcf", "symbody.model.files.mjcf_writer"),
     Format("sdf", "SDF (Gazebo, Drake)", (".sdf",), "symbody.model.files.sdf", "symbody.model.files.sdf_writer"),
-    Format("mbs", "ROBOTRAN", (".mbs",), "symbody.model.files.mbs"),
+    Format("mbs", "ROBOTRAN", (".mbs",), "symbody.model.files.mbs", "symbody.model.files.mbs_writer"),
+    Format("usd", "USD Physics (needs usd-core)", (".usda", ".usd", ".usdc"), "symbody.model.files.usd"),
+    Format("xacro", "xacro macros of URDF (needs xacro)", (".xacro",), "symbody.model.files.xacro_file"),
 )
 FORMATS: dict[str, Format] = {row.name: row for row in _ROWS}
 OWN = frozenset(FORMATS)
@@ -129,8 +130,6 @@ def _load(name_or_path: str | Path, options: dict[str, Any]) -> Mechanism:
     name = str(name_or_path)
     if path.suffix or (len(path.parts) > 1 and not name.startswith("patterns/")):
         if path.is_file():
-            if path.suffix.lower() == ".xacro":
-                raise ModelError(f"{path} is a xacro macro file; expected plain URDF. {expand_xacro(path)}")
             raise ModelError(f"{path} has the suffix {path.suffix!r}; expected one of {', '.join(suffixes())}.")
         raise _no_file(path)
     file = FOLDER / f"{name}.yaml"

@@ -38,6 +38,7 @@ class Actuators:
 
     def __init__(self, section: Element, tree: TreeReader, builder: Builder, values: FileValues, how: str) -> None:
         self.section, self.tree, self.builder, self.values, self.how = section, tree, builder, values, how
+        self.joints = {j.name: j for b in tree.bodies for j in b.joints}
 
     def write(self, lines: TendonForces) -> None:
         """Into the Builder, when joints and tendons are there."""
@@ -98,10 +99,11 @@ class Actuators:
     def _force(self, element: Element, title: str, values: dict[str, Any], lines: TendonForces) -> None:
         joint = element.get("joint") or element.get("jointinparent")
         if joint:
-            found = next((j for b in self.tree.bodies for j in b.joints if j.name == joint), None)
+            found = self.joints.get(joint)
             if found is None:
-                names = [j.name for b in self.tree.bodies for j in b.joints]
-                raise element.error(f"an actuator acts on joint {joint!r}, which is none. {nearest(joint, names)}")
+                raise element.error(
+                    f"an actuator acts on joint {joint!r}, which is none. {nearest(joint, self.joints)}"
+                )
             if not found.axial:
                 raise NotALaw(f"it acts on the {found.kind} joint {joint!r}")
             where = {"joints": [joint], "coefficients": [1.0]}

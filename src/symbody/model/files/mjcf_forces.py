@@ -38,6 +38,8 @@ class BodyForces:
         if not self.passive:
             return
         share = body.element.number("gravcomp", 0.0)
+        if not (share or self.density or self.viscosity):
+            return
         moving = any(b.joints for b in (body, *_carriers(body)))
         if share and moving and mass.mass and self.gravity.any():
             force = -share * mass.mass * self.gravity

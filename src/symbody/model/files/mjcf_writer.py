@@ -7,6 +7,7 @@ joints on moving bodies) and listed in a comment at the top of the file if it on
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,7 @@ class _Writer(XmlWriter):
             self.children.setdefault(joint.parent, []).append(joint)
         self.bodies = {b.name: b for b in mechanism.bodies}
         self.sites: dict[tuple[str, str], str] = {}
+        self.frames: dict[str, list[str]] = {}  # of bodies, those that are sites
         self._site_names: set[str] = set()
         self.equality: list[str] = []
         self.tendons: list[str] = []
@@ -87,9 +89,10 @@ class _Writer(XmlWriter):
         used = [(p.first, p.second) for p in self.mechanism.cuts] + [f.points for f in self.mechanism.forces]
         wanted = [(b.name, name) for b in self.mechanism.bodies for name in b.frames]
         wanted += [(body, frame) for points in used for body, frame in points if frame == ""]
-        names = [frame for _, frame in wanted]
+        counts = Counter(frame for _, frame in wanted)
         for body, frame in dict.fromkeys(wanted):
-            label = frame if frame and names.count(frame) == 1 else f"{body}_{frame}" if frame else f"{body}_origin"
+            self.frames.setdefault(body, []).append(frame)
+            label = frame if frame and counts[frame] == 1 else f"{body}_{frame}" if frame else f"{body}_origin"
             self.sites[body, frame] = self.free(label, self._site_names)
 
     # -- bodies
@@ -144,10 +147,9 @@ class _Writer(XmlWriter):
         self.lines.append(pad + f'<inertial pos="{vector(com)}" mass="{mass!r}" {moments}/>')
 
     def _sites(self, body: str, frames: Mapping[str, Any], depth: int) -> None:
-        for (owner, frame), name in self.sites.items():
-            if owner == body:
-                place = self.pose(frames[frame], f"frame {frame!r} of body {body!r}") if frame else IDENTITY
-                self.lines.append("  " * depth + f"<site name={self.name(name)}{_place(place)}/>")
+        for frame in self.frames.get(body, ()):
+            place = self.pose(frames[frame], f"frame {frame!r} of body {body!r}") if frame else IDENTITY
+            self.lines.append("  " * depth + f"<site name={self.name(self.sites[body, frame])}{_place(place)}/>")
 
     def _shape(self, shape: Shape, owner: str) -> str:
         size = [float(s) for s in shape.size]

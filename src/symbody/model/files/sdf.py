@@ -161,7 +161,7 @@ class _Reader:
             if not link.joint:
                 self._root(link)
         for joint in self.joints.values():
-            if joint not in cuts:
+            if joint.name not in ends:
                 self._joint(joint)
         for joint in cuts:
             self._cut(joint, ends[joint.name])
@@ -185,23 +185,24 @@ class _Reader:
     def _carriers(self) -> list[_Joint]:
         """The first joint that reaches a link carries it; one that closes a loop, or reaches it again, is cut."""
         cuts = []
+        roots: dict[str, str] = {}  # link -> one that it hangs on, nearer to the link that carries them all
+
+        def root(link: str) -> str:
+            trail = []
+            while link in roots:
+                trail.append(link)
+                link = roots[link]
+            roots.update(dict.fromkeys(trail, link))  # so that long chains are walked once
+            return link
+
         for joint in self.joints.values():
             link = self.links[joint.child]
-            if link.joint or self._hangs_on(joint.parent, joint.child):
+            if link.joint or root(joint.parent) == joint.child:
                 cuts.append(joint)
             else:
                 link.joint = joint.name
+                roots[joint.child] = joint.parent
         return cuts
-
-    def _hangs_on(self, link: str, other: str) -> bool:
-        while link != WORLD:
-            if link == other:
-                return True
-            carrier = self.links[link].joint
-            if not carrier:
-                return False
-            link = self.joints[carrier].parent
-        return False
 
     def _named_frame(self, name: str) -> None:
         """A <frame> that is attached to a link is a named frame of its body."""
