@@ -84,6 +84,11 @@ JOINT_LAWS: dict[str, tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]
     "coulomb": (friction.coulomb, ("v",), ("level", "width")),
     "stribeck": (friction.stribeck, ("v",), ("level", "breakaway", "speed", "coefficient", "width")),
     "bump_stop": (springs.bump_stop, ("x",), ("lower", "upper", "stiffness", "width")),
+    "limit": (
+        springs.limit,
+        ("x", "v"),
+        ("lower", "upper", "stiffness", "dissipation", "speed", "braking"),
+    ),
     "spring": (springs.spring_damper, ("x", "v"), ("stiffness", "damping", "length")),
 }
 
@@ -91,7 +96,7 @@ JOINT_LAWS: dict[str, tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]
 def joint(place: Place) -> Effect:
     """A law on the coordinate of `joint`, or of the joint that carries the body given as point; the effort adds to tau.
 
-    law: actuator, viscous, coulomb, stribeck, bump_stop, spring, with the numbers of the library.
+    law: actuator, viscous, coulomb, stribeck, bump_stop, limit, spring, with the numbers of the library.
     """
     law = place.option("law")
     if law == "actuator":
@@ -108,6 +113,10 @@ def _joint_account(law: str, q: Any, qd: Any, effort: Any, values: dict[str, Any
         width = values.get("width", 0)
         below, above = springs.ramp_energy(values["lower"] - q, width), springs.ramp_energy(q - values["upper"], width)
         return Account(stored=values["stiffness"] * (below + above))
+    if law == "limit":
+        below, above = springs.ramp_energy(values["lower"] - q), springs.ramp_energy(q - values["upper"])
+        elastic = springs.bump_stop(q, values["lower"], values["upper"], values["stiffness"])
+        return Account(stored=values["stiffness"] * (below + above), lost=(elastic - effort) * qd)
     if law == "spring":
         spring = {n: x for n, x in values.items() if n != "damping"}
         slack = springs.spring_damper(q, qd, **spring) - effort
@@ -143,6 +152,7 @@ ROWS = (
                 "coulomb": numbers("level", "width"),
                 "stribeck": numbers("level breakaway speed", "coefficient width"),
                 "bump_stop": numbers("lower upper stiffness", "width"),
+                "limit": numbers("lower upper stiffness", "dissipation speed braking"),
                 "spring": numbers("stiffness", "damping length"),
             }
         },

@@ -278,14 +278,17 @@ class Animation:
 
 
 def make_animation(
-    mechanism: Mechanism, trajectory: Trajectory | None = None, parameters: Mapping[str, float] | None = None
+    mechanism: Mechanism,
+    trajectory: Trajectory | None = None,
+    parameters: Mapping[str, float] | None = None,
+    max_frames: int = MAX_FRAMES,
 ) -> Animation | None:
     """The animation of a Trajectory, or the model at rest; None where the viewer is not installed."""
     viewer = viewer_script()
     if viewer is None:
         return None
     scene = make_scene(mechanism, parameters)
-    motion = make_motion(mechanism, trajectory, parameters)
+    motion = make_motion(mechanism, trajectory, parameters, max_frames=max_frames)
     data = json.dumps(player_data(mechanism, motion, scene), separators=(",", ":"), allow_nan=False)
     folder = Path(__file__).parent
     html = (folder / "player.html").read_text(encoding="utf-8")
