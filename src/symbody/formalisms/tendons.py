@@ -68,13 +68,13 @@ def _lines(element: Element) -> list[tuple[Distance, Any]]:
     """The stretches between points in turn, and what each is divided by; one on a single body stays as it is."""
     divisors = element.values("divisors") or (1,) * (len(element.frames) - 1)
     out = []
-    for first, second, divisor in zip(element.frames, element.frames[1:], divisors):
+    for k, (first, second, divisor) in enumerate(zip(element.frames, element.frames[1:], divisors)):
         if t3.is_zero(divisor):
             continue  # another branch begins
         if first.link == second.link:
             out.append((_still(first.position, second.position), divisor))
         else:
-            out.append((distance(element.tree, first, second, element.wrenches.places), divisor))
+            out.append((distance(element, k), divisor))
     if all(not line.sides for line, _ in out):
         raise element.fault("has all its points on one rigid body, where it changes nothing; expected two bodies.")
     return out
