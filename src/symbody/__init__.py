@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from symbody.analyse.motion.sensitivity import sensitivity
     from symbody.analyse.steady.equilibrium import equilibrium
     from symbody.analyse.steady.trim import trim
+    from symbody.bondgraph.record import BondGraph
     from symbody.codegen.kernel.grouped import GroupedKernel
     from symbody.codegen.kernel.passport import Kernel
     from symbody.expr.define import define
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from symbody.rewrite.mask import mask, unmask
     from symbody.rewrite.runner import Report
     from symbody.run.simulate import resume, simulate
+    from symbody.trajectory.stream import Stream
     from symbody.trajectory.trajectory import Trajectory
     from symbody.verbs.assembly import assemble
     from symbody.verbs.centroidal import center_of_mass, centroidal_momentum
@@ -96,6 +98,7 @@ _LATER = {
     "load": "symbody.model.load",
     "save": "symbody.model.load",
     "Mechanism": "symbody.model.record.mechanism",
+    "BondGraph": "symbody.bondgraph.record",
     "inverse_dynamics": "symbody.verbs.dynamics",
     "semi_explicit": "symbody.verbs.dynamics",
     "forward_dynamics": "symbody.verbs.dynamics",
@@ -119,6 +122,7 @@ _LATER = {
     "resume": "symbody.run.simulate",
     "When": "symbody.flow.events",
     "Trajectory": "symbody.trajectory.trajectory",
+    "Stream": "symbody.trajectory.stream",
     "linearize": "symbody.analyse.linear.linearize",
     "equilibrium": "symbody.analyse.steady.equilibrium",
     "trim": "symbody.analyse.steady.trim",
@@ -245,7 +249,8 @@ for _name, _verb in {
     setattr(System, _name, _verb)
 
 __all__ = [
-    "External", "Graph", "Mechanism", "Node", "SymbodyError", "System", "Trajectory", "When", "acos", "acosh",
+    "BondGraph",
+    "External", "Graph", "Mechanism", "Node", "Stream", "SymbodyError", "System", "Trajectory", "When", "acos", "acosh",
     "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "center_of_mass",
     "centroidal_momentum", "closure", "coriolis", "cos", "cosh", "define", "driven_efforts", "energy", "equal",
     "equations", "equilibrium", "evaluate", "exp", "extend", "extern", "floor", "forward_dynamics", "gravity",

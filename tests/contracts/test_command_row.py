@@ -48,7 +48,8 @@ def test_an_unknown_option_is_refused_with_the_nearest(row):
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_what_is_not_there_gives_a_status_and_a_sentence(row):
-    words = {"new": ("x", "--kind", "tre"), "simulate": ("no_model", "-t", "1")}.get(row.name, ("no_model",))
+    special = {"new": ("x", "--kind", "tre"), "simulate": ("no_model", "-t", "1"), "identify": ("base", "no_model")}
+    words = special.get(row.name, ("no_model",))
     result = call(row.name, *words)
     assert result.exit_code == (2 if row.name in ("new", "schema") else 1)  # no model is asked for there
     assert result.stderr.startswith("symbody: ")

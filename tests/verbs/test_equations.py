@@ -7,9 +7,9 @@ import pytest
 
 import symbody as sb
 from formalisms.patterns import random_state, random_tree
+from symbody.assembly.numeric import Numeric
 from symbody.derived.derived import derived_of
 from symbody.errors import ModelError
-from symbody.loops.rows.numeric import Numeric
 
 PENDULUM = """pendulum2: M(q) qdd + C(q, qd) qd + g(q) = tau
   q1 joint1, q2 joint2

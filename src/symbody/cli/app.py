@@ -13,12 +13,14 @@ from typer.core import TyperGroup
 
 from symbody.cli import (
     animate,
+    bondgraph,
     count,
     emit,
     equations,
     equilibrium,
     examples,
     frequency,
+    identify,
     info,
     linearize,
     modes,
@@ -126,7 +128,9 @@ for _row in (
         "frequency", frequency.frequency, "symbody frequency pendulum2 --output q --from tau.joint1 --bode bode.png"
     ),
     Command("animate", animate.animate, "symbody animate four_bar --simulate 2 --qd0 crank=100rpm"),
+    Command("identify", identify.identify, "symbody identify base panda"),
     Command("report", report.report, "symbody report four_bar --simulate 2"),
+    Command("bondgraph", bondgraph.bondgraph, "symbody bondgraph dc_motor draw --out dc_motor.svg"),
     Command("schema", schema.schema, "symbody schema simulate"),
 ):
     add_command(_row)

@@ -27,6 +27,8 @@ LOOPS = Annotated[
 ]
 AS_JSON = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text; see `symbody schema`.")]
 
+DURATION = Annotated[str | None, typer.Option("--duration", "-t", metavar="TIME", help="How long: 2, 500ms, 3min.")]
+
 # the operating point of several commands
 Q0 = Annotated[
     list[str] | None,

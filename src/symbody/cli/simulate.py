@@ -14,7 +14,7 @@ import typer
 from symbody.cli import completion
 from symbody.cli.common import advice, complain, load_model, print_json, reading_options
 from symbody.cli.files import PAGES, PICTURES, TABLES, check_target, save_figure, write_all
-from symbody.cli.options import AS_JSON, FORMALISM, LOOPS, OPTIONAL_MODEL, PARAMETER, PARTITION, Q0, QD0
+from symbody.cli.options import AS_JSON, DURATION, FORMALISM, LOOPS, OPTIONAL_MODEL, PARAMETER, PARTITION, Q0, QD0
 
 if TYPE_CHECKING:
     from symbody.flow.events import When
@@ -26,9 +26,7 @@ _COMPARED = re.compile(r"([^<>=]+)(<=|>=|==|<|>)([^<>=]+)")
 
 def simulate(
     model: OPTIONAL_MODEL = "",
-    duration: Annotated[
-        str | None, typer.Option("--duration", "-t", metavar="TIME", help="How long: 2, 500ms, 3min.")
-    ] = None,
+    duration: DURATION = None,
     step: Annotated[
         str | None, typer.Option("--step", metavar="TIME", help="Fixed step, such as 1ms; else tolerances choose it.")
     ] = None,

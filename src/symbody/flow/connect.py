@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from symbody.derived.memory import memory_of
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest
 from symbody.expr.arrays import scalar_array, symbols_in
 from symbody.expr.external import External
@@ -21,6 +20,7 @@ from symbody.flow.flow import Flow
 from symbody.flow.own_parameters import own_parameters
 from symbody.flow.quantities import expression, named_nodes
 from symbody.flow.sources import Assignment, Control, Feedback, Law, OfTime, Source, checked_values, label_of
+from symbody.memory import memory_of
 from symbody.system.system import System, node_array
 
 

@@ -60,7 +60,7 @@ def animation_page(
 
 def standing(mech: Mechanism, q: Any, parameters: Mapping[str, float] | None) -> Trajectory:
     """A Trajectory of one instant: the model at q, its loops closed from there."""
-    from symbody.loops.closing.guess import guessed
+    from symbody.assembly.guess import guessed
     from symbody.verbs.assembly import assemble
 
     if mech.cuts or mech.couplings:

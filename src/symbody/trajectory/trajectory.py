@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened at an instant: t in s, the name of the guard, and a sentence."""
+    """Something that happened at an instant: t in s, the name of the guard, a sentence, and of a batch the member."""
 
     t: float
     name: str
     text: str = ""
+    member: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class Trajectory:
     events      what happened on the way
     model       name of the model; method: name of the integrator
     notes       what was done beside the wishes: values set by laws, a method replaced
-    session     what `resume` goes on from; None for data from elsewhere
+    run         what `resume` goes on from; None for data from elsewhere
     mechanism   what moved, where it is known: `animate` shows it
     """
 
@@ -57,7 +58,7 @@ class Trajectory:
     model: str = ""
     method: str = ""
     notes: tuple[str, ...] = ()
-    session: Any = field(default=None, repr=False)
+    run: Any = field(default=None, repr=False)
     mechanism: Any = field(default=None, repr=False, compare=False)
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -94,7 +95,7 @@ class Trajectory:
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: all but the memory of the run, which holds loaded code and stays in its process."""
-        return {**self.__dict__, "session": None}
+        return {**self.__dict__, "run": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from symbody.codegen.c.module import Module
 from symbody.codegen.c.text import Names, comment, expression, literal, table_call
+from symbody.expr.node import REACH
 from symbody.lower.count import serving_checks
-from symbody.lower.program import Program, operands
+from symbody.lower.program import Program, SolveBlock, operands
 
 
 @dataclass(eq=False)
@@ -322,8 +323,8 @@ class _Writer:
             target = self._name(v, unit)
             declared = v in self.early or v in self.work or self.slots is not None
             lines.append(f"{'' if declared else 'double '}{target} = {self._name(guess, unit)};")
-        bounds = ", ".join(f"{self.prefix}_far({self._name(v, unit)})" for v in block.unknowns)
-        if bounds:
+        if block.unknowns and not self._bounded(block):
+            bounds = ", ".join(f"{self.prefix}_far({self._name(v, unit)})" for v in block.unknowns)
             lines.append(f"const double {far}[] = {{{bounds}}};")
         pairs = [(self._name(v, unit), self._name(s, unit)) for v, s in zip(block.unknowns, block.step)]
         lines += self._iteration(unit, loop, around, pairs) if pairs else [f"{status} = 1;"]
@@ -354,7 +355,8 @@ class _Writer:
         lines = [f"for (int {count} = 1;; ++{count}) {{"]
         body = self._write_items(unit, loop.items, (*around, loop), "    ")
         finite = " && ".join(f"isfinite({s})" for _, s in pairs) or "1"
-        tests = [f"{s}, {x}, {far}[{i}], {literal(block.tolerance)}" for i, (x, s) in enumerate(pairs)]
+        fars = [literal(block.span) if self._bounded(block) else f"{far}[{i}]" for i in range(len(pairs))]
+        tests = [f"{s}, {x}, {f}, {literal(block.tolerance)}" for (x, s), f in zip(pairs, fars, strict=True)]
         small = " && ".join(f"{self.prefix}_small({test})" for test in tests) or "1"
         body += [
             f"    {status} = -{count};",
@@ -369,6 +371,11 @@ class _Writer:
             *(f"    {x} = {self.prefix}_next({x}, {s});" for x, s in pairs),
         ]
         return [*lines, *body, "}"]
+
+    @staticmethod
+    def _bounded(block: SolveBlock) -> bool:
+        """The size that unknowns count with is bounded by a number, whatever the guess."""
+        return block.span <= REACH
 
     def _early_here(self, v: int, unit: Unit) -> bool:
         return v in self.early and self.home[v] is unit and not (self.program.ops[v] == "unknown" and v in self.work)

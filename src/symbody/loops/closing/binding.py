@@ -16,6 +16,8 @@ from symbody.expr.node import AT, BOUND, Node, SolveInfo
 from symbody.expr.walk import rebuild, solve_node, topological
 from symbody.loops.closing.unknowns import Unknowns
 
+SPAN = 256.0  # rad or m: closed to 3e-10 after any number of turns, which is some roundings of q after 1e4 turns
+
 
 @dataclass(eq=False)
 class Binder:
@@ -68,7 +70,7 @@ class Binder:
         body = [inner[r] if r in inner else self.known[r] for r in roots]
         guess = as_nodes([graph.zero, *found.guess])[1:]
         checks = tuple(check for check, _, _ in found.checks)
-        info = SolveInfo(name, tuple(bound), remedy=found.remedy, checks=checks)
+        info = SolveInfo(name, tuple(bound), remedy=found.remedy, checks=checks, span=SPAN)
         block = solve_node((*body[: len(bound)], *guess, *body[len(bound) :]), info)
         for node, value in inner.items():
             self.known.pop(node, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -107,7 +108,7 @@ class Builder:
             if not auto:
                 raise fault(origin, f"{what} is 'auto', which has no name here; expected a number or an expression.")
             return self.names[auto] if auto in self.names else self.parameter(auto, origin=origin)
-        names = {**self.names, "t": self.time} if time else self.names
+        names = ChainMap({"t": self.time}, self.names) if time else self.names
         return to_node(value, self.graph, names, what, origin, unit)
 
     def vector(self, value: Any, what: str, auto: str = "", origin: str = "", unit: str = "") -> np.ndarray:
@@ -313,11 +314,11 @@ class Builder:
         self._check_name("coupling", name, self._couplings, origin)
         what, at = f"expression of coupling {name!r}", place(origin, "expression")
         _one_of(kind, COUPLING_KINDS, "kind", f"coupling {name!r}", place(origin, "kind"))
-        names: dict[str, Any] = {**self.names, "t": self.time}
+        own: dict[str, Node] = {"t": self.time}
         if isinstance(expression, str):
             expression, found = quote_coordinates(expression)
-            names |= {n: self._coordinate(n) for n in found}
-        node = to_node(expression, self.graph, names, what, at)
+            own |= {n: self._coordinate(n) for n in found}
+        node = to_node(expression, self.graph, ChainMap(own, self.names), what, at)
         self._couplings[name] = Coupling(name, kind, node, switched, origin)
         return self
 

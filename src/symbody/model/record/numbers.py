@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ExpressionError, SymbodyError
-from symbody.expr.evaluate import evaluate
+from symbody.expr.evaluate import Evaluation, evaluate
 from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, Node
 from symbody.expr.parse import parse
@@ -23,12 +24,14 @@ from symbody.model.record.units import check_dimension, quantities, si_text
 AUTO = "auto"
 LONGEST_EXPRESSION = 10_000  # characters of one expression in a model
 MOST = 4 * LONGEST_EXPRESSION  # with names in place of its numbers with units
-CONSTANTS = {"deg": math.pi / 180, "pi": math.pi}  # 90*deg is a right angle
+CONSTANTS: dict[str, Any] = {"deg": math.pi / 180, "pi": math.pi}  # 90*deg is a right angle
 
 
-def to_node(
-    value: Any, graph: Graph, names: Mapping[str, Any], what: str = "a number", origin: str = "", unit: str = ""
-) -> Node:
+# not copied for every expression: a model may have thousands of names, in dictionaries that stand one over another
+Names = MutableMapping[str, Any]
+
+
+def to_node(value: Any, graph: Graph, names: Names, what: str = "a number", origin: str = "", unit: str = "") -> Node:
     """A number, expression text or Node as a Node of `graph`.
 
     The floats 0.0, 1.0 and -1.0 become exact: they are structure. In a text, numbers may have units (400*mm). unit: of
@@ -59,15 +62,15 @@ def shown_node(node: Node) -> str:
     return to_text(node, 60)
 
 
-def _read(text: str, graph: Graph, names: Mapping[str, Any], what: str, origin: str, unit: str) -> Node:
+def _read(text: str, graph: Graph, names: Names, what: str, origin: str, unit: str) -> Node:
     bare, found = quantities(text, names, short=bool(unit)) if len(text) <= LONGEST_EXPRESSION else (text, {})
-    known = {**CONSTANTS, **names}
+    known = ChainMap(names, CONSTANTS)
     try:
-        node = parse(bare, {**known, **{n: v for n, (v, _) in found.items()}}, graph, strict=True, limit=MOST)
+        node = parse(bare, known.new_child({n: v for n, (v, _) in found.items()}), graph, strict=True, limit=MOST)
         meant = node
         if found:  # the same with units in place of numbers
             units = {n: graph.symbol(n, "parameter", scope="units", unit=si_text(p)) for n, (_, p) in found.items()}
-            meant = parse(bare, {**known, **units}, graph, strict=True, limit=MOST)
+            meant = parse(bare, known.new_child(units), graph, strict=True, limit=MOST)
     except SymbodyError as error:
         # the caret lines of the parser make no sense inside one sentence
         sentence = str(error).split("\n")[0]
@@ -119,14 +122,34 @@ def value_of(node: Node, given: Mapping[str, Any] = MappingProxyType({})) -> Any
     """The same of one Node: a float, an array (b,) or None."""
     if node.op is CONST:
         return float(node.data)
-    values = {s: given.get(s.data.name, s.data.default) for s in free_symbols([node])}
+    if given:
+        return _with(node, given)
+    values = {s: s.data.default for s in free_symbols([node])}
     if any(v is None for v in values.values()):
         return None
     try:
-        found = evaluate(node, values)
-        return found if isinstance(found, np.ndarray) and found.dtype.kind == "f" else float(found)
+        return _real(evaluate(node, values))
     except (ExpressionError, ArithmeticError, TypeError, ValueError):
         return math.nan
+
+
+def _with(node: Node, given: Mapping[str, Any]) -> Any:
+    """The value with numbers for parameters, which come again and again with others: by a function made once."""
+    evaluation = node.graph.evaluations.get(node)
+    if evaluation is None:
+        evaluation = node.graph.evaluations[node] = Evaluation([node])
+    values = [given.get(s.data.name, s.data.default) for s in evaluation.symbols]
+    if any(v is None for v in values):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            return _real(evaluation.function([v if isinstance(v, np.ndarray) else float(v) for v in values])[0])
+    except (ExpressionError, ArithmeticError, TypeError, ValueError):
+        return math.nan
+
+
+def _real(found: Any) -> Any:
+    return found if isinstance(found, np.ndarray) and found.dtype.kind == "f" else float(found)
 
 
 def number_of(node: Node) -> float | None:

@@ -53,7 +53,9 @@ def massless(mechanism: Mechanism, given: Mapping[str, np.ndarray]) -> list[str]
     """Bodies whose mass becomes 0 by what is given."""
     out = []
     for body in mechanism.bodies if given else ():
-        before, now = numbers_of(body.mass), numbers_of(body.mass, given)
-        if now is not None and np.any(now == 0) and not (before is not None and before == 0):
-            out.append(body.name)
+        now = numbers_of(body.mass, given)
+        if now is not None and np.any(now == 0):
+            before = numbers_of(body.mass)
+            if before is None or before != 0:
+                out.append(body.name)
     return out
