@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from symbody.codegen.kernel.passport import Kernel
     from symbody.expr.define import define
     from symbody.expr.parse import parse
+    from symbody.flow.augmented import Augmented, Reduced
     from symbody.flow.events import When
     from symbody.loops.cutting.cutting import recut
     from symbody.lower.count import Counts
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from symbody.report.report import write_report
     from symbody.rewrite.mask import mask, unmask
     from symbody.rewrite.runner import Report
+    from symbody.run.settings import Sampling, Tolerance
     from symbody.run.simulate import resume, simulate
     from symbody.trajectory.stream import Stream
     from symbody.trajectory.trajectory import Trajectory
@@ -121,6 +123,10 @@ _LATER = {
     "simulate": "symbody.run.simulate",
     "resume": "symbody.run.simulate",
     "When": "symbody.flow.events",
+    "Augmented": "symbody.flow.augmented",
+    "Reduced": "symbody.flow.augmented",
+    "Sampling": "symbody.run.settings",
+    "Tolerance": "symbody.run.settings",
     "Trajectory": "symbody.trajectory.trajectory",
     "Stream": "symbody.trajectory.stream",
     "linearize": "symbody.analyse.linear.linearize",
@@ -249,8 +255,8 @@ for _name, _verb in {
     setattr(System, _name, _verb)
 
 __all__ = [
-    "BondGraph",
-    "External", "Graph", "Mechanism", "Node", "Stream", "SymbodyError", "System", "Trajectory", "When", "acos", "acosh",
+    "Augmented", "BondGraph", "External", "Graph", "Mechanism", "Node", "Reduced", "Sampling", "Stream", "SymbodyError",
+    "System", "Tolerance", "Trajectory", "When", "acos", "acosh",
     "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "center_of_mass",
     "centroidal_momentum", "closure", "coriolis", "cos", "cosh", "define", "driven_efforts", "energy", "equal",
     "equations", "equilibrium", "evaluate", "exp", "extend", "extern", "floor", "forward_dynamics", "gravity",

@@ -232,3 +232,34 @@ def test_every_part_builds_and_conserves_what_it_should(name):
         system = closed.system(outputs=[f"{letter[n]}.{n}" for n in letter])
         assert set(system.outputs)
     assert set(row.fields) == set(graph.parameters)
+
+
+def test_a_graph_drives_a_joint_of_a_mechanism():
+    """A motor without rotor inertia on a pendulum, against the same equations written by hand."""
+    from scipy.integrate import solve_ivp
+
+    b = BondGraph.builder("motor")
+    b.element("u", "Se", "sin(3*t)"), b.one("i", "w"), b.element("R", "R", 1.5), b.element("L", "I", 0.1)
+    b.element("K", "GY", 0.8), b.element("d", "R", 0.05), b.element("shaft", "port", domain="rotation")
+    b.bonds("u -> i -> R", "i -> L", "i -> K -> w -> d", "w -> shaft")
+    system = b.done().drive({"shaft": "hinge"})
+    assert set(system.inputs) == {"p_L", "t", "qd.hinge"}
+    make = sb.Mechanism.builder("pendulum")
+    make.body("rod", mass=2.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.01))
+    make.joint("hinge", "revolute", "world", "rod", axis="y")
+    motion = sb.simulate(make.done(), 2.0, q0=[0.3], inputs=system, rtol=1e-10, samples=21)
+
+    def right(t, x):
+        q, v, i = x
+        torque = 0.8 * i - 0.05 * v
+        return [v, (torque - 2 * 9.81 * 0.5 * np.sin(q)) / (0.1 + 2 * 0.25), (np.sin(3 * t) - 1.5 * i - 0.8 * v) / 0.1]
+
+    exact = solve_ivp(right, (0, 2), [0.3, 0, 0], rtol=1e-11, atol=1e-12, t_eval=motion.t)
+    assert np.allclose(motion.q[:, 0], exact.y[0], atol=1e-7)
+    assert np.allclose(motion["p_L"] / 0.1, exact.y[2], atol=1e-7)
+
+
+def test_a_rotor_on_a_rigid_shaft_asks_for_the_acceleration_and_is_refused():
+    motor, _ = part_graph("dc_motor", PARTS["dc_motor"].example)
+    with pytest.raises(ModelError, match="needs the acceleration at the port 'shaft'.*Give its inertia to the joint"):
+        motor.with_ports({"electric": "effort"}).drive({"shaft": "hinge"})

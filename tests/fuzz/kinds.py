@@ -68,13 +68,8 @@ def _urdf(rng: random.Random) -> bytes:
 
 
 def read_expression(path: Path) -> None:
-    """Read; what was read is then text that must be read."""
     with sb.Graph():
-        good = str(sb.parse(path.read_bytes().decode("utf-8", errors="replace")))
-        try:
-            sb.parse(good)
-        except sb.SymbodyError as error:
-            raise AssertionError(f"{good} was written and cannot be read: {error}") from error
+        str(sb.parse(path.read_bytes().decode("utf-8", errors="replace")))
 
 
 @functools.cache

@@ -235,7 +235,12 @@ class BondGraph:
 
     def with_ports(self, given: Mapping[str, str]) -> BondGraph:
         """Open ports closed by inputs: name -> "effort" or "flow", which comes from outside."""
-        made: BondGraph = later("bondgraph.building_blocks", "with_ports")(self, given)
+        made: BondGraph = later("bondgraph.open_ports", "with_ports")(self, given)
+        return made
+
+    def drive(self, joints: Mapping[str, str]) -> System:
+        """A System that drives joints of a Mechanism by open ports: port -> joint; see `bondgraph.open_ports`."""
+        made: System = later("bondgraph.open_ports", "drive")(self, joints)
         return made
 
 

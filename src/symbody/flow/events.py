@@ -211,7 +211,7 @@ class Reset:
 
     def ready(self, field: Field) -> Change:
         """(field, t, x) -> x after the reset, with the parameters of `field`; the signals are those of the argument."""
-        compute = None if self.system is None else field.function(self.system, target="python")
+        compute = None if self.system is None else field.function(self.system, target="quick")
 
         def change(field: Field, t: float, x: np.ndarray) -> np.ndarray:
             u = field.signals(t, x)

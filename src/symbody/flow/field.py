@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.derived.kernels import kernel_of
+from symbody.derived.kernels import kernel_of, quick_kernel
 from symbody.errors import DefinitionError, ShapeError, SolveError
 from symbody.expr.derivative import jacobian
 from symbody.expr.node import CONST, Node
@@ -99,9 +99,12 @@ class Field:
         return self._signals(t, x)
 
     def function(self, system: System, target: str = "native") -> Callable[[float, np.ndarray, np.ndarray], Any]:
-        """A System over the Flow's states, t and signals as a function of (t, x, u)."""
+        """A System over the Flow's states, t and signals as a function of (t, x, u).
+
+        target: of its Kernel; "quick": native code that is quick to make, for what is asked a few dozen times.
+        """
         flow = self.flow
-        kernel = kernel_of(system, target)
+        kernel: Any = quick_kernel(system) if target == "quick" else kernel_of(system, target)
         given = {n: v for n, v in self._parameters.items() if n in system.parameters}
         if system.parameters:
             kernel = kernel.bind(given)

@@ -35,10 +35,9 @@ class Flow:
     prescribed  name of a state -> components that are known functions of time: `project` sets them
     balance     same inputs and those of `rated` -> "residual": equations of motion that are not solved for the rates,
                 for implicit methods; or None
-    impact      same inputs -> gap, J, ht, s, M of loops that open and close (see `gates`); labels and units of gap name
-                the loop of each row; or None
-    watch       same inputs -> measure (k,), gap (m,): what closed loops are watched by during a run (see `loop_guards`);
-                or None
+    impact      same inputs -> gap, J, ht, s, M of loops that open and close (see `impacts`); labels and units of gap
+                name the loop of each row; or None
+    watch       same inputs -> measure (k,), gap (m,): what closed loops are watched by (see `loop_guards`); or None
     """
 
     rates: System

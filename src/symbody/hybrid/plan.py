@@ -22,7 +22,7 @@ from symbody.flow.flow import Flow
 from symbody.flow.loop_guards import Levels, LoopGuards
 from symbody.flow.signals import Held, InputSignals
 from symbody.hybrid.state import RunState, Segment
-from symbody.integrate.samples import Sampling
+from symbody.integrate.samples import SampleTimes
 from symbody.integrate.stepper import Leg, Memory, Stepper
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
@@ -38,7 +38,7 @@ class Settings:
     rtol: float
     atol: float
     max_steps: int
-    sampling: Sampling
+    sampling: SampleTimes
     period: float | None = None
     threads: int | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)

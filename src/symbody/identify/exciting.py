@@ -28,7 +28,7 @@ from symbody.system.system import System
 from symbody.verbs.kinematics import kinematics
 
 CRITERIA = ("condition", "scaled_condition", "determinant")
-SHARP = 60.0  # of the smooth maximum over time: it is at most log(2 N)/SHARP above the largest value
+SHARP = 100.0  # of the smooth maximum over time: it is at most log(2 N)/SHARP above the largest value
 BISECTIONS = 16
 AMPLITUDE = 3.0  # bound of a coefficient, in units that reach a limit by themselves
 
@@ -252,11 +252,7 @@ class _Problem:
                 weights[:, j, :] = np.outer(w / (limit.effort or 1.0), self.model.base_prior)
                 rows.append(-self._pull(state, weights))
                 continue
-            size = {
-                "q": 0.5 * ((limit.upper or 0.0) - (limit.lower or 0.0)),
-                "qd": limit.velocity,
-                "qdd": limit.acceleration,
-            }
+            size = {"q": 0.5 * ((limit.upper or 0.0) - (limit.lower or 0.0)), "qd": limit.velocity, "qdd": limit.acceleration}
             g = [np.zeros_like(s) for s in state]
             g[("q", "qd", "qdd").index(signal)][:, j] = w / (size[signal] or 1.0)
             rows.append(-self.back(g))
@@ -406,7 +402,7 @@ def excitation(
     duration: float = 10.0,
     kind: str = "fourier",
     order: int = 5,
-    samples: int = 200,
+    samples: int = 120,
     rest: bool = True,
     criterion: str = "condition",
     limits: Mapping[str, JointLimits] | None = None,
@@ -441,9 +437,7 @@ def excitation(
     began = time.process_time()
     shape = basis(kind, duration, samples, order, rest)
     if samples * mech.nv < 2 * len(model.columns):
-        raise DefinitionError(
-            f"samples={samples} give less than twice as many rows as the {len(model.columns)} unknowns."
-        )
+        raise DefinitionError(f"samples={samples} give less than twice as many rows as the {len(model.columns)} unknowns.")
     rules = _limits(model, limits or {}, velocity, acceleration)
     problem = _Problem(model, shape, rules, criterion, cartesian, clearance)
     rng = np.random.default_rng(seed)
@@ -456,33 +450,43 @@ def excitation(
         if all(v <= 1 + 1e-9 for v in problem.use(x).values()):
             drawn.append((problem.value(x), x))
     if not drawn:
-        raise DefinitionError(
-            "no random motion lies within the limits; the middle of the joints' ranges already breaks one."
-        )
+        raise DefinitionError("no random motion lies within the limits; the middle of the joints' ranges already breaks one.")
     drawn.sort(key=lambda pair: pair[0])
     best: tuple[float, np.ndarray, Result] | None = None
     total = random
     bounds = [(-AMPLITUDE, AMPLITUDE)] * size
     limit = Constraint(problem.constraint, problem.constraint_slopes, "limits")
     told = None if progress is None else lambda k, v: progress(k, v if criterion == "determinant" else float(np.exp(v)))
-    for _, x in drawn[:starts]:
+    for first, x in drawn[:starts]:
+        kept = _Kept(problem, first, x)
         found = minimize(
-            problem.value, bounds, "slsqp", budget=budget, gradient=problem.gradient, constraints=[limit],
-            start=0.97 * x, progress=told,
+            problem.value, bounds, "slsqp", budget=budget, gradient=kept.gradient, constraints=[limit], start=0.9 * x,
+            progress=told,
         )  # fmt: skip
+        kept.take(found.x)
         total += found.evaluations + found.gradients
-        # the smooth maximum keeps off the limits: the last bit is taken by scaling
-        final = min((problem.scaled(found.x), found.x, x), key=lambda v: _judged(problem, v))
-        value = _judged(problem, final)
-        if best is None or value < best[0]:
-            best = (value, final, found)
+        if best is None or kept.value < best[0]:
+            best = (kept.value, kept.x, found)
     assert best is not None
     return _excitation(problem, best, total, began, [v for v, _ in drawn])
 
 
-def _judged(problem: _Problem, x: np.ndarray) -> float:
-    inside = all(v <= 1 + 1e-6 for v in problem.use(x).values())
-    return problem.value(x) if inside else float("inf")
+class _Kept:
+    """The best motion within all limits on the way: iterates lie beside the limits, and are scaled until they touch."""
+
+    def __init__(self, problem: _Problem, value: float, x: np.ndarray) -> None:
+        self.problem, self.value, self.x = problem, value, x
+
+    def take(self, x: np.ndarray) -> None:
+        scaled = self.problem.scaled(x)
+        value = self.problem.value(scaled)
+        if value < self.value and all(v <= 1 + 1e-6 for v in self.problem.use(scaled).values()):
+            self.value, self.x = value, scaled
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Of the criterion; asked for once at each iterate."""
+        self.take(x)
+        return self.problem.gradient(x)
 
 
 def _excitation(
@@ -494,7 +498,7 @@ def _excitation(
     s = np.linalg.svd(flat, compute_uv=False)
     unit = np.linalg.svd(flat / np.maximum(np.linalg.norm(flat, axis=0), 1e-300), compute_uv=False)
     plain = problem.criterion == "determinant"
-    shown = (lambda v: v) if plain else (lambda v: float(np.exp(v)))
+    shown = (lambda v: v) if plain else (lambda v: float(np.exp(v)))  # noqa: E731
     return Excitation(
         problem.model.labels, problem.basis.t, q, qd, qdd, y @ problem.model.base_prior, problem.criterion, shown(value),
         float(s[0] / s[-1]), float(unit[0] / unit[-1]), problem.use(x), total, time.process_time() - began, found.outcome,
@@ -508,9 +512,7 @@ def _limits(
     labels = model.labels
     for name in given:
         if name not in labels:
-            raise NameLookupError(
-                f"limits has {name!r}, which is no joint of {model.mech.name}. {nearest(name, labels)}"
-            )
+            raise NameLookupError(f"limits has {name!r}, which is no joint of {model.mech.name}. {nearest(name, labels)}")
     out = []
     for label in labels:
         own = given.get(label, JointLimits())

@@ -8,7 +8,7 @@ Defaults, which depend on the record alone:
   cutoff     10 times the frequency below which lies 99.5 % of the power of the velocities, at most 0.4 of the sampling
              frequency
   factor     of decimation: what puts the new Nyquist frequency at half the cutoff, and leaves at least 200 samples
-  edges      one over the cutoff is cut off at both ends of each stretch, and at least 5 samples: filters have not settled
+  edges      three over the cutoff are cut off at both ends of each stretch, and at least 5 samples: filters ring there
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def prepare(
     series = filtered(series, at, ("q",) if velocity else ("q", "qd"))
     series = differentiated(series, velocity)
     least = 5 * series.period
-    return trimmed(series, max(1 / at, least) if edge is None else max(edge, least))
+    return trimmed(series, max(3 / at, least) if edge is None else max(edge, least))
 
 
 def default_factor(series: Series) -> int:

@@ -29,7 +29,7 @@ from symbody.hybrid.events import Happened
 from symbody.hybrid.log import Log
 from symbody.hybrid.plan import Settings
 from symbody.hybrid.state import RunState, Segment
-from symbody.integrate.samples import MOST, Sampling
+from symbody.integrate.samples import MOST, SampleTimes
 from symbody.run.assemble import assembled
 from symbody.run.loop import Reached
 from symbody.run.recording import Ended
@@ -239,7 +239,7 @@ def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
     distance = settings["step"] if spacing is None else spacing
     if "instants" not in arrays and (distance is None or (now - start) / distance > MOST):
         raise ValueError(f"samples {distance!r} s apart over {now - start:g} s")
-    due = Sampling(spacing, arrays.get("instants")).times(start, now, settings["step"])
+    due = SampleTimes(spacing, arrays.get("instants")).times(start, now, settings["step"])
     if abs(len(due) - len(t)) > 1 + 2 * len(meta["happened"]):  # events may be recorded before and after their jump
         raise ValueError(f"{len(t)} samples up to {now:g} s, where the sampling asks for {len(due)}")
 
@@ -300,7 +300,7 @@ def _run(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: M
     lines = tuple(_line_again(data, i, arrays, functions, where) for i, data in enumerate(meta["lines"]))
     connected = Connected(flow, lines, np.array(arrays["defaults"]), inside)
     _check_shapes(flow, connected, arrays)
-    sampling = Sampling(meta["spacing"], arrays.get("instants"))
+    sampling = SampleTimes(meta["spacing"], arrays.get("instants"))
     parameters = {n: a if a.ndim else float(a) for n, a in _part(arrays, "parameter").items()}
     settings = Settings(**meta["settings"], sampling=sampling, parameters=parameters)
     x = np.array(arrays["x_now"])

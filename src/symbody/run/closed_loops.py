@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symbody.assembly.conditioning import holding
-from symbody.assembly.numeric import Numeric
+from symbody.assembly.numeric import numeric_of
 from symbody.derived.derived import derived_of
 from symbody.derived.partitions import partition_at, wanted_at
 from symbody.errors import ModelError
@@ -108,7 +108,7 @@ def watcher_of(
 def loop_guards(mech: Mechanism, partition: Any, flow: Flow, settings: Settings) -> LoopGuards:
     """What is looked at after every step of a mechanism with closed loops."""
     plain = {n: float(v) for n, v in settings.parameters.items() if np.ndim(v) == 0}
-    length = Numeric(derived_of(mech).constraints(), plain, settings.start).length()
+    length = numeric_of(derived_of(mech).constraints(), plain, settings.start).length()
     loosely = isinstance(partition, Augmented) and not partition.projects
     return LoopGuards(flow, settings.parameters, bounds_of(flow.units["watch"], length, loosely))
 

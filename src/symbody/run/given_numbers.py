@@ -12,7 +12,7 @@ from symbody.flow.flow import Flow
 from symbody.flow.sources import Assignment, Constant
 from symbody.memory import memory_of
 from symbody.model.record.mechanism import Mechanism
-from symbody.model.record.parameter_values import check_given, massless
+from symbody.model.record.parameter_values import check_given, massless, ready_checks
 from symbody.system.parameter_numbers import check_number, real_number
 
 
@@ -44,6 +44,7 @@ def check_bodies(mech: Mechanism, parameters: Mapping[str, Any]) -> list[str]:
 
     Names that it does not know may be those of the inputs: `check_parameters` looks at them.
     """
+    memory_of(mech).get("value_functions", (), lambda: ready_checks(mech))
     if not parameters:
         return []
     known = mech.parameters

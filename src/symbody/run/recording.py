@@ -50,6 +50,8 @@ def trajectory(run: Ended) -> Trajectory:
         for name, a in kernels.call("record", t, x, u, **rates).items():
             shape = (*x.shape[:-1], *record.outputs[name].shape)
             values.setdefault(name, np.array(np.broadcast_to(a, shape)))
+    if not state.single:
+        values = _until_the_end(values, np.isnan(x).any(axis=-1))
     return Trajectory(
         t,
         values,
@@ -64,6 +66,17 @@ def trajectory(run: Ended) -> Trajectory:
         tuple(state.notes),
         run,
     )
+
+
+def _until_the_end(values: dict[str, np.ndarray], gone: np.ndarray) -> dict[str, np.ndarray]:
+    """Quantities of a batch without those of members that have ended: gone (b, k)."""
+    if not gone.any():
+        return values
+    out = {}
+    for name, found in values.items():
+        out[name] = np.array(found, dtype=float)
+        out[name][gone] = np.nan
+    return out
 
 
 def _rates(plan: Plan, state: RunState, t: np.ndarray, x: np.ndarray, u: np.ndarray) -> dict[str, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +14,6 @@ import numpy as np
 
 from symbody.codegen.kernel.threads import check_threads
 from symbody.errors import DefinitionError, Named, argument, real_argument, whole_argument, wrong_argument
-from symbody.flow.dry_friction import SLOW
 from symbody.flow.events import When
 from symbody.flow.flow import Flow
 from symbody.flow.formulation import formulated
@@ -28,12 +28,12 @@ from symbody.run.loop import Reached, advance, interrupts
 from symbody.run.prepare import prepared
 from symbody.run.progress import counted, progress_bar
 from symbody.run.recording import Ended, trajectory
+from symbody.run.settings import Tolerance, read_options
 from symbody.system.system import System
 from symbody.trajectory.stream import Stream, send, stream_of
 from symbody.trajectory.trajectory import Trajectory
 from symbody.verbs.limits import passed_limits
 
-RTOL = 1e-8
 CHECKPOINT_SECONDS = 5.0
 
 
@@ -48,75 +48,75 @@ def simulate(
     outputs: Any = None,
     *,
     parameters: Mapping[str, Any] | None = None,
-    formalism: str | None = None,
-    partition: Any = None,
-    formulation: str = "auto",
-    alpha: float = 0.0,
-    beta: float = 0.0,
-    rtol: float = RTOL,
-    atol: float | None = None,
-    samples: Any = None,
     events: Iterable[When] = (),
-    period: float | None = None,
+    closing: Any = None,
+    tolerance: float | Tolerance | None = None,
+    sampling: Any = None,
     states0: Mapping[str, Any] | None = None,
-    progress: bool = False,
     checkpoint: str | Path | None = None,
-    threads: int | None = None,
-    max_steps: int = 10_000_000,
-    t0: float = 0.0,
-    slow: float = SLOW,
-    stream: Any = None,
+    **options: Any,
 ) -> Trajectory:
-    """The motion from t0 over `duration` seconds.
+    """The motion over `duration` seconds.
 
-    step        s; None: adaptive steps by rtol and atol (atol None: as rtol, in the units of each state)
+    step        s; None: adaptive steps by the tolerance
     q0, qd0     arrays, or joint -> value (the others zero, unit quaternions); (b, n) arrays make a batch
-    inputs      efforts and other inputs, see `inputs`; what is not given is zero
-    method      "auto" or a name of `makers.METHODS`
+    inputs      efforts and other inputs, see `sources`; what is not given is zero
+    method      "auto" or a name of `methods.METHODS`
     outputs     what to record besides states, inputs and qdd, see `quantities`
     parameters  name -> value other than the default; arrays (b,) make a batch. None that is declared nonzero may be 0,
                 and no mass or inertia may become negative; 0 is legal where every motion still moves some mass
-    partition   of closed loops: names of independent joints, "pivoting", ...; None: chosen. Where it becomes singular
-                on the way another one takes over
-    formulation "reduced" (by independent joints), "augmented" (all joints with multipliers), or "auto": reduced
-                unless a loop opens and closes. Augmented loops are corrected after each step; with alpha, beta (1/s)
-                not zero, Baumgarte's terms hold them instead
-    samples     number of equidistant samples or their instants; None: every step, or 1001 of an adaptive run
     events      `When` records
-    period      s, of Python controllers f(t, q, qd): they are held in between. None: the step. 0: asked at every
-                evaluation of the rates
+    closing     of closed loops: names of independent joints, "pivoting", a Partition, `sb.Reduced(...)`, or
+                `sb.Augmented(...)`: all joints with multipliers. None: reduced to joints that are chosen, unless a loop
+                opens and closes. Where a partition becomes singular on the way another one takes over
+    tolerance   relative one, or `sb.Tolerance(relative, absolute)`
+    sampling    number of equidistant samples, their instants, or `sb.Sampling(samples, period)`, with the period of
+                Python controllers. None: every step, or 1001 samples of an adaptive run
     states0     initial values of other states: those of force elements and of controllers
     checkpoint  file that is written every few seconds; `resume` goes on from it
+
+    options:
+    t0          s, where time begins
+    formalism   of the equations; None: a small one
     slow        rad/s, m/s: below it the dry friction of joints falls off to zero, so that integrators can follow; 0
                 keeps its jump
     stream      of a batch: a .parquet file, a function of (first member, Trajectory), or a `Stream`, to which the
                 members go chunk by chunk: what is returned has outcomes but no values, and memory does not grow
+    max_steps   after which the run ends; threads: of a batch; progress: whether a bar is shown
+
+    rtol, atol, samples, period, partition, formulation, alpha and beta are fields of the records above, by their names
+    of before.
     """
+    o = read_options(options, NAMED, tolerance, sampling, closing)
+    t0, rtol, atol = o["t0"], o["rtol"], o["atol"]
     check_numbers(duration, step, t0, rtol, atol)
-    _check_limits(max_steps, slow)
-    if threads is not None:
-        check_threads(threads)
+    _check_limits(o["max_steps"], o["slow"])
+    if o["threads"] is not None:
+        check_threads(o["threads"])
     settings = Settings(
-        choose_method(method, step, rtol), float(t0), step, rtol, rtol if atol is None else atol, max_steps,
-        read_samples(samples, t0, duration, step), period, threads, dict(parameters or {}),
-        automatic=method == "auto" and step is None, slow=slow,
+        choose_method(method, step, rtol), float(t0), step, rtol, rtol if atol is None else atol, o["max_steps"],
+        read_samples(o["samples"], t0, duration, step), o["period"], o["threads"], dict(parameters or {}),
+        automatic=method == "auto" and step is None, slow=o["slow"],
     )  # fmt: skip
     given = {"q": q0, "qd": qd0, **(states0 or {})}
-    partition = formulated(mech, formalism, partition, formulation, alpha, beta)
-    model = Model(mech, formalism, inputs, outputs, _rules(events))
+    partition = formulated(mech, o["formalism"], o["partition"], o["formulation"], o["alpha"], o["beta"])
+    model = Model(mech, o["formalism"], inputs, outputs, _rules(events))
     batch = Batch(model, settings, float(duration), given, partition)
-    if stream is not None:
+    if o["stream"] is not None:
         _check_no_checkpoint(
             checkpoint, "cannot be written while a batch is streamed; give the batch in parts instead."
         )
-        return batch.streamed(stream_of(stream), progress)
+        return batch.streamed(stream_of(o["stream"]), o["progress"])
     made = batch.made()
     if isinstance(made, Apart):
         _check_no_checkpoint(
             checkpoint, "is for one state, and for batches whose members advance together, which these cannot."
         )
         return _noted(mech, batch.one_by_one(made))
-    return _noted(mech, run(*made, progress, checkpoint))
+    return _noted(mech, run(*made, o["progress"], checkpoint))
+
+
+NAMED = tuple(n for n in inspect.signature(simulate).parameters if n != "options")
 
 
 def _noted(mech: Any, motion: Trajectory) -> Trajectory:

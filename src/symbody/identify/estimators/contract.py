@@ -15,6 +15,7 @@ import numpy as np
 from symbody.errors import DataError, DefinitionError, ShapeError, word_argument
 from symbody.identify.equations import Equations, plain_equations
 from symbody.identify.estimate import Estimate
+from symbody.identify.linear_inverse import InverseModel
 from symbody.identify.linear_fit import (
     condition_of,
     correlated_covariance,
@@ -23,7 +24,6 @@ from symbody.identify.linear_fit import (
     row_sigma,
     whiteness_of,
 )
-from symbody.identify.linear_inverse import InverseModel
 from symbody.identify.series import Series
 
 COVARIANCES = ("auto", "white", "correlated")
@@ -238,6 +238,4 @@ def _said(white: Any, kind: str) -> list[str]:
     if not bad:
         return []
     told = "allow for it" if kind == "correlated" else "do not allow for it"
-    return [
-        f"residuals follow each other in time, correlation of neighbours: {', '.join(bad)}; standard deviations {told}"
-    ]
+    return [f"residuals follow each other in time, correlation of neighbours: {', '.join(bad)}; standard deviations {told}"]
