@@ -22,10 +22,10 @@ from loops.passage_models import (
 )
 from symbody.derived import partitions
 from symbody.formalisms.tree import build_tree
+from symbody.hybrid import partition_watch
 from symbody.loops.partition import branches
 from symbody.loops.partition.partition import Partition, choose_partition
 from symbody.loops.rows.constraints import constraints
-from symbody.run import partition_watch
 from symbody.trajectory.outcome import Outcome
 
 RTOL = 1e-9

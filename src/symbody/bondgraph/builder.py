@@ -283,7 +283,7 @@ class Builder:
             raise fault(origin, f"{what} is {shown(value)}; expected a number.")
         return float(node.data)
 
-    def _node(self, value: Any, names: Mapping[str, Node], what: str, origin: str) -> Node:
+    def _node(self, value: Any, names: dict[str, Node], what: str, origin: str) -> Node:
         return to_node(value, self.graph, names, what, origin)
 
     def _names(self) -> dict[str, Node]:
@@ -303,7 +303,7 @@ class Builder:
             names.setdefault(n, state_symbol(g, n))
         return names
 
-    def _made(self, name: str, piece: _Piece, names: Mapping[str, Node]) -> Element:
+    def _made(self, name: str, piece: _Piece, names: dict[str, Node]) -> Element:
         what, origin = f"element {name!r}", piece.origin
         unit = DOMAINS[piece.domain].unit_of(piece.kind) if piece.domain else ""
         if piece.unit and unit and piece.unit != unit:
@@ -318,7 +318,7 @@ class Builder:
         value = None if law is not None else self._value(name, piece, names, piece.unit or unit)
         return Element(name, piece.kind, value, law, piece.domain, piece.domain2, origin)
 
-    def _value(self, name: str, piece: _Piece, names: Mapping[str, Node], unit: str) -> np.ndarray | None:
+    def _value(self, name: str, piece: _Piece, names: dict[str, Node], unit: str) -> np.ndarray | None:
         kind, value, what = piece.kind, piece.value, f"value of element {name!r}"
         origin = place(piece.origin, "value")
         if kind in (*JUNCTIONS, *DETECTORS, OPEN):
@@ -349,7 +349,7 @@ class Builder:
             raise fault(origin, f"{what} is 0; expected another number. Leave the element out, or join its bonds.")
         return _array(node)
 
-    def _law(self, name: str, piece: _Piece, names: Mapping[str, Node]) -> Law:
+    def _law(self, name: str, piece: _Piece, names: dict[str, Node]) -> Law:
         texts = piece.law if isinstance(piece.law, (list, tuple)) else [piece.law]
         origin, n = place(piece.origin, "law"), len(texts)
         letters = {"I": "p", "C": "q", "R": "fe"}[piece.kind]

@@ -127,8 +127,8 @@ def _equations(graph: BondGraph, variables: str, as_json: bool) -> None:
 
 def _numbers(graph: BondGraph, given: list[str] | None) -> dict[str, float]:
     from symbody.cli.assignments import pairs
-    from symbody.cli.values import read_value
     from symbody.errors import NameLookupError, nearest
+    from symbody.model.record.typed_values import read_value
 
     out = {}
     for name, text in pairs("--parameter", given).items():
@@ -141,7 +141,7 @@ def _numbers(graph: BondGraph, given: list[str] | None) -> dict[str, float]:
 def _motion(graph: BondGraph, duration: str, inputs: list[str] | None, start: list[str] | None,
             output: list[str] | None, numbers: dict[str, float], variables: str) -> Trajectory:  # fmt: skip
     from symbody.cli.assignments import pairs, read_table
-    from symbody.cli.values import is_value, read_value
+    from symbody.model.record.typed_values import is_value, read_value
     from symbody.run.simulate import simulate
 
     system = graph.system(variables=variables, outputs=output or ())

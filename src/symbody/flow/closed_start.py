@@ -7,17 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from symbody.assembly.assembly import assemble_keeping
+from symbody.assembly.conditioning import is_regular
+from symbody.assembly.constraints import Constraints
+from symbody.assembly.driven import driven_laws
+from symbody.assembly.numeric import numeric_of
 from symbody.derived.derived import derived_of
 from symbody.errors import ModelError
-from symbody.expr.evaluate import evaluate
-from symbody.expr.walk import free_symbols
 from symbody.flow.flow import Flow
-from symbody.formalisms.prescribed import prescribed
-from symbody.loops.closing.assembly import assemble_keeping
 from symbody.loops.partition.singular import say_singular
-from symbody.loops.rows.constraints import Constraints
-from symbody.loops.rows.numeric import Numeric
-from symbody.model.record.coordinates import has_coordinates
 from symbody.model.record.mechanism import Mechanism
 from symbody.system.names import components
 
@@ -51,7 +49,9 @@ def _check_regular(
 ) -> None:
     """Where constraints depend on each other, no formulation tells how the mechanism moves."""
     closed = found.select([i for i, row in enumerate(found.rows) if row.loop in loops])
-    lost = say_singular(closed, q, parameters, t) if closed.rows else ""
+    if not closed.rows or is_regular(closed, q, parameters, t):
+        return
+    lost = say_singular(closed, q, parameters, t)
     if lost:
         raise ModelError(
             f"{found.tree.mechanism.name} starts in a singular position: {lost} Give q0 of another position, where its "
@@ -95,7 +95,7 @@ def _velocities(
 ) -> np.ndarray:  # fmt: skip
     """qd with J qd + dh/dt = 0: driven and named components kept, the others changed as little as possible."""
     closed = found.select([i for i, row in enumerate(found.rows) if row.loop in loops])
-    numeric = Numeric(closed, parameters, t)
+    numeric = numeric_of(closed, parameters, t)
     J, ht = numeric.J(q), numeric.ht(q)
     out = qd.copy()
     kept = set(flow.prescribed.get("qd", ()))
@@ -117,12 +117,7 @@ def _velocities(
 def _driven_rates(mech: Mechanism, flow: Flow, parameters: Mapping[str, float], t: float) -> dict[int, float]:
     """Velocity index -> rate of the law of its driven joint."""
     out: dict[int, float] = {}
-    for joint in mech.joints:
-        if joint.mode != "driven" or not has_coordinates(joint):
-            continue
-        laws = prescribed(joint).qd
-        values = {
-            s: t if s.data.role == "time" else parameters.get(s.data.name, s.data.default) for s in free_symbols(laws)
-        }
-        out.update(zip(components(flow.labels["qd"], 0, joint.name), map(float, evaluate(laws, values))))
+    for law in driven_laws(mech):
+        rates = law.velocities(parameters, t)
+        out.update(zip(components(flow.labels["qd"], 0, law.owner), rates or ()))
     return out

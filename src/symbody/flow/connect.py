@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from symbody.derived.memory import memory_of
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest
 from symbody.expr.arrays import scalar_array, symbols_in
 from symbody.expr.external import External
@@ -18,8 +17,10 @@ from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.flow.events import system_events
 from symbody.flow.flow import Flow
+from symbody.flow.own_parameters import own_parameters
 from symbody.flow.quantities import expression, named_nodes
 from symbody.flow.sources import Assignment, Control, Feedback, Law, OfTime, Source, checked_values, label_of
+from symbody.memory import memory_of
 from symbody.system.system import System, node_array
 
 
@@ -53,6 +54,7 @@ class Connected:
     lines: tuple[Line, ...] = ()
     defaults: np.ndarray = field(default_factory=lambda: np.zeros(0))  # (nu,)
     inside: tuple[Inside, ...] = ()
+    notes: tuple[str, ...] = ()  # on parameters of controllers
 
 
 def connect(flow: Flow, assignments: Sequence[Assignment], continuous: bool = False) -> Connected:
@@ -118,6 +120,8 @@ class _Connecting:
         self.extra_events: dict[str, np.ndarray] = {}
         self.extra_ways: dict[str, int] = {}
         self.inside: list[Inside] = []
+        self.parameters = dict(flow.parameters)  # of the equations so far
+        self.notes: list[str] = []
 
     def _default(self, name: str) -> np.ndarray:
         shape = self.flow.rates.inputs[name].shape
@@ -200,6 +204,10 @@ class _Connecting:
                 given[n] = self.extra_states[renamed[n]] = _renamed(symbols, renamed[n], n, self.graph)
             else:
                 given[n] = self._readable(n, symbols.shape, system, own)
+        parameters, new, notes = own_parameters(system, self.parameters, self.graph)
+        given |= parameters
+        self.parameters |= new
+        self.notes += notes
         found = system.apply(**given)
         if len(system.outputs) == 1:
             found = {next(iter(system.outputs)): found}
@@ -296,7 +304,9 @@ class _Connecting:
             Line(a.source, np.array(sorted(columns[id(a)])), a.key) for a in self.assignments if id(a) in columns
         )
         start = {**flow.start, **self.extra_start}
-        return Connected(flow.replace(**parts, start=start), lines, np.array(defaults), tuple(self.inside))
+        return Connected(
+            flow.replace(**parts, start=start), lines, np.array(defaults), tuple(self.inside), tuple(self.notes)
+        )
 
     def _part(self, kind: str, system: System, inputs: Mapping[str, np.ndarray]) -> System:
         """One of the Flow's Systems over the new inputs."""

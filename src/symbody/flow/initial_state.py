@@ -10,6 +10,7 @@ import numpy as np
 from symbody.errors import ModelError, NameLookupError, ShapeError, nearest
 from symbody.flow.flow import Flow
 from symbody.flow.sources import check_finite
+from symbody.model.record.typed_values import numbers, shared_unit
 from symbody.system.names import components, stems
 
 
@@ -38,7 +39,7 @@ def _value(flow: Flow, name: str, given: Any) -> np.ndarray:
     what = f"initial value of {name!r}"
     labels = flow.labels.get(name, ())
     if isinstance(given, Mapping):
-        return _by_name(rest, labels, given, name, flow.name)
+        return _by_name(rest, labels, given, name, flow.name, flow.units.get(name, ""))
     try:
         array = np.array(given, dtype=float)
     except (TypeError, ValueError):
@@ -57,7 +58,9 @@ def _value(flow: Flow, name: str, given: Any) -> np.ndarray:
     return array
 
 
-def _by_name(rest: np.ndarray, labels: Sequence[str], given: Mapping[str, Any], name: str, model: str) -> np.ndarray:
+def _by_name(
+    rest: np.ndarray, labels: Sequence[str], given: Mapping[str, Any], name: str, model: str, units: str | Sequence[str]
+) -> np.ndarray:
     """Some components by the names of their joints, the others as they are at rest; numbers or (b,) for a batch."""
     places: list[tuple[list[int], np.ndarray]] = []
     batch: int | None = None
@@ -65,10 +68,7 @@ def _by_name(rest: np.ndarray, labels: Sequence[str], given: Mapping[str, Any], 
         found = components(labels, rest.size, str(key))
         if not found:
             raise NameLookupError(f"{model} has no {name} of {key!r}. {nearest(str(key), stems(labels))}")
-        try:
-            array = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
-            raise ModelError(f"{name} of {key!r} is {value!r}; expected numbers.") from None
+        array = numbers(value, f"{name} of {key!r}", shared_unit(units, found))
         check_finite(array, f"{name} of {key!r}")
         if len(found) == 1 and array.ndim <= 1 and array.shape != (1,):
             array = array[..., None]
@@ -85,16 +85,6 @@ def _by_name(rest: np.ndarray, labels: Sequence[str], given: Mapping[str, Any], 
     for found, array in places:
         out[..., found] = array
     return out
-
-
-def state_vector(flow: Flow, values: Mapping[str, np.ndarray], batch: int | None) -> np.ndarray:
-    """x (nx,), or (b, nx): values of the states end to end."""
-    parts = []
-    for n in flow.states:
-        size = flow.rates.inputs[n].size
-        flat = values[n].reshape(-1, size) if values[n].ndim > flow.rates.inputs[n].ndim else values[n].reshape(size)
-        parts.append(flat if batch is None else np.broadcast_to(flat, (batch, size)))
-    return np.concatenate(parts, axis=-1)
 
 
 def check_prescribed(

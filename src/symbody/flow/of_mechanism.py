@@ -23,7 +23,7 @@ from symbody.flow.quantities import Quantities, recorded
 from symbody.formalisms.kinematics import kinematic_map, normalised
 from symbody.formalisms.prescribed import prescribed
 from symbody.formalisms.tree import Tree
-from symbody.loops.partition.conditioning import watched
+from symbody.loops.partition.measures import watched
 from symbody.model.record.coordinates import (
     neutral,
 )
