@@ -54,7 +54,9 @@ def main(out: str | None = None, data: str | None = None) -> tuple[Estimate, Est
     plain = inverse_model(robot, rotor=True)
     without = WLS(plain).fit(plain.equations(series, 100, least))
     for row in ("joint_5", "joint_6"):
-        print(f"{row}: {fit.estimate_.relative_of[row]:.1%}, without the coupling {without.estimate_.relative_of[row]:.1%}")
+        print(
+            f"{row}: {fit.estimate_.relative_of[row]:.1%}, without the coupling {without.estimate_.relative_of[row]:.1%}"
+        )
     if out is not None:
         picture(fit.estimate_, equations, Path(out) / "staubli_tx40.png", "TX40 with the coupling of its wrist")
     return fit.estimate_, without.estimate_

@@ -128,9 +128,7 @@ def unit_notes(mech: Mechanism, series: Series) -> list[str]:
             limit = limit or (4 * np.pi if turns else 0.0)
             if limit and q > 3 * limit:
                 deg = ", or degrees: divide by 57.2958" if turns and q * np.pi / 180 <= 1.05 * limit else ""
-                out.append(
-                    f"q of {joint.name!r} reaches {q:.4g}, {q / limit:.3g} times its limit: other units{deg}?"
-                )
+                out.append(f"q of {joint.name!r} reaches {q:.4g}, {q / limit:.3g} times its limit: other units{deg}?")
         if "tau" in series and k < series["tau"].shape[1] and joint.limits.effort:
             tau = np.abs(series["tau"][:, k]).max()
             if tau > 5 * joint.limits.effort:

@@ -154,7 +154,9 @@ def load_is_physical(load: dict[str, float]) -> bool:
     return bool(np.linalg.eigvalsh(pseudo_inertia(pi))[0] > 0)
 
 
-def fitted_load(model: InverseModel, values: np.ndarray, loaded: Series, body: str, factor: int | None = None) -> dict[str, float]:
+def fitted_load(
+    model: InverseModel, values: np.ndarray, loaded: Series, body: str, factor: int | None = None
+) -> dict[str, float]:
     """Parameters of an unknown load on `body` from a record with it, the robot's base parameters (b,) being known."""
     from symbody.identify.linear_inverse import inverse_model
 

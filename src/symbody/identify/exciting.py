@@ -252,7 +252,11 @@ class _Problem:
                 weights[:, j, :] = np.outer(w / (limit.effort or 1.0), self.model.base_prior)
                 rows.append(-self._pull(state, weights))
                 continue
-            size = {"q": 0.5 * ((limit.upper or 0.0) - (limit.lower or 0.0)), "qd": limit.velocity, "qdd": limit.acceleration}
+            size = {
+                "q": 0.5 * ((limit.upper or 0.0) - (limit.lower or 0.0)),
+                "qd": limit.velocity,
+                "qdd": limit.acceleration,
+            }
             g = [np.zeros_like(s) for s in state]
             g[("q", "qd", "qdd").index(signal)][:, j] = w / (size[signal] or 1.0)
             rows.append(-self.back(g))
@@ -437,7 +441,9 @@ def excitation(
     began = time.process_time()
     shape = basis(kind, duration, samples, order, rest)
     if samples * mech.nv < 2 * len(model.columns):
-        raise DefinitionError(f"samples={samples} give less than twice as many rows as the {len(model.columns)} unknowns.")
+        raise DefinitionError(
+            f"samples={samples} give less than twice as many rows as the {len(model.columns)} unknowns."
+        )
     rules = _limits(model, limits or {}, velocity, acceleration)
     problem = _Problem(model, shape, rules, criterion, cartesian, clearance)
     rng = np.random.default_rng(seed)
@@ -450,7 +456,9 @@ def excitation(
         if all(v <= 1 + 1e-9 for v in problem.use(x).values()):
             drawn.append((problem.value(x), x))
     if not drawn:
-        raise DefinitionError("no random motion lies within the limits; the middle of the joints' ranges already breaks one.")
+        raise DefinitionError(
+            "no random motion lies within the limits; the middle of the joints' ranges already breaks one."
+        )
     drawn.sort(key=lambda pair: pair[0])
     best: tuple[float, np.ndarray, Result] | None = None
     total = random
@@ -512,7 +520,9 @@ def _limits(
     labels = model.labels
     for name in given:
         if name not in labels:
-            raise NameLookupError(f"limits has {name!r}, which is no joint of {model.mech.name}. {nearest(name, labels)}")
+            raise NameLookupError(
+                f"limits has {name!r}, which is no joint of {model.mech.name}. {nearest(name, labels)}"
+            )
     out = []
     for label in labels:
         own = given.get(label, JointLimits())

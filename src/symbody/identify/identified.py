@@ -49,7 +49,11 @@ def identified_mechanism(estimate: Estimate, allow_unphysical: bool = False) -> 
     bodies = []
     for k, body in enumerate(mech.bodies):
         own = pi[10 * k : 10 * k + 10]
-        bodies.append(body if np.array_equal(own, model.prior[10 * k : 10 * k + 10]) else _body(body, own, number, body.name in bad))
+        bodies.append(
+            body
+            if np.array_equal(own, model.prior[10 * k : 10 * k + 10])
+            else _body(body, own, number, body.name in bad)
+        )
     laws = {name: v for name, v in zip(model.names, pi)}
     joints = []
     for joint in mech.joints:

@@ -30,7 +30,9 @@ def condition_of(y: np.ndarray) -> float:
     return float(s[0] / s[-1]) if s[-1] > 0 else float("inf")
 
 
-def determined(y: np.ndarray, names: Sequence[str], rows: Sequence[str], rank: str, what: str) -> tuple[list[int], list[str]]:
+def determined(
+    y: np.ndarray, names: Sequence[str], rows: Sequence[str], rank: str, what: str
+) -> tuple[list[int], list[str]]:
     """(columns that the rows determine, notes); refuses rank-deficient data with rank="refuse".
 
     what  the record in a sentence; rows: labels for the advice

@@ -41,7 +41,9 @@ def linear_regressor(system: System, output: str, parameters: Sequence[str]) -> 
     return System(f"{system.name}_regressor", inputs=dict(system.inputs), outputs=outputs, origins=names)
 
 
-def independent_columns(system: System, tolerance: float = 1e-9, states: int = 64, seed: int = 0) -> tuple[list[int], np.ndarray]:
+def independent_columns(
+    system: System, tolerance: float = 1e-9, states: int = 64, seed: int = 0
+) -> tuple[list[int], np.ndarray]:
     """(independent columns of a System's Y from left to right, (kept, p) matrix that groups the others with them).
 
     At random inputs in [-1, 1] and parameters at their defaults: identities such as sin^2 + cos^2 = 1 and constants are

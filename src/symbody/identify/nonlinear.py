@@ -87,7 +87,9 @@ class Motion:
             if not np.any(s > 0):
                 raise DataError(f"{n!r} is constant in the record; nothing can be learned from it. Leave it out.")
         self.scale = {n: np.where(s > 0, s, 1.0) for n, s in spread.items()}
-        self.inputs = {n: (series.t, np.asarray(series[n])) for n in (inputs or {}) if inputs is not None and inputs[n] is None}
+        self.inputs = {
+            n: (series.t, np.asarray(series[n])) for n in (inputs or {}) if inputs is not None and inputs[n] is None
+        }
         self.inputs |= {n: v for n, v in (inputs or {}).items() if v is not None}
         self.options = dict(options)
         self.count = 0
@@ -111,7 +113,9 @@ class Motion:
             options["inputs"] = self.inputs
         extra = [n for n in self.outputs if n not in ("q", "qd")]
         if isinstance(self.model, Mechanism):
-            found = sensitivity(self.model, self.series.duration, self.names, outputs=extra or None, values=given, **options)
+            found = sensitivity(
+                self.model, self.series.duration, self.names, outputs=extra or None, values=given, **options
+            )
             motion = found.trajectory
 
             def slope(n: str, p: str) -> np.ndarray:
@@ -119,7 +123,9 @@ class Motion:
         else:
             assert self._twin is not None
             states0 = {n: v for n, v in options.pop("states0", {}).items()}
-            motion = simulate(self._twin, self.series.duration, parameters=given, states0=states0, outputs=self._recorded(), **options)
+            motion = simulate(
+                self._twin, self.series.duration, parameters=given, states0=states0, outputs=self._recorded(), **options
+            )
 
             def slope(n: str, p: str) -> np.ndarray:
                 return np.asarray(motion[f"S_{n}_{p}"])
@@ -135,7 +141,10 @@ class Motion:
             rest.append(((simulated - self.measured[n]) / self.scale[n]).ravel())
             slopes.append(
                 np.column_stack(
-                    [(_shaped(slope(n, p), self.measured[n]) / self.scale[n]).ravel() * w for p, w in zip(self.names, width)]
+                    [
+                        (_shaped(slope(n, p), self.measured[n]) / self.scale[n]).ravel() * w
+                        for p, w in zip(self.names, width)
+                    ]
                 )
             )
         self._last = (key, (np.concatenate(rest), np.vstack(slopes)))
@@ -160,7 +169,9 @@ def _shaped(values: Any, like: np.ndarray) -> np.ndarray:
 def _with_sensitivities(system: System, names: Sequence[str]) -> System:
     """The System with the states S_<state>_<p>, and outputs S_<output>_<p>: S' = f_x S + f_p."""
     if not system.states:
-        raise DefinitionError(f"{system.name} has no states; expected a System that moves. For a formula take linear_regressor.")
+        raise DefinitionError(
+            f"{system.name} has no states; expected a System that moves. For a formula take linear_regressor."
+        )
     graph = system.graph
     seeds: dict[Any, dict[int, Any]] = {}
     added: dict[str, np.ndarray] = {}
@@ -188,7 +199,9 @@ def _with_sensitivities(system: System, names: Sequence[str]) -> System:
             else:
                 outputs[f"S_{n}_{p}"] = found
     inputs = {**{n: a for n, a in system.inputs.items()}, **added}
-    return system.replace(name=f"{system.name}_sensitivity", inputs=inputs, outputs=outputs, states=states, units={}, origins={})
+    return system.replace(
+        name=f"{system.name}_sensitivity", inputs=inputs, outputs=outputs, states=states, units={}, origins={}
+    )
 
 
 def fit_system(
@@ -248,7 +261,9 @@ def _judged(motion: Motion, best: Any, costs: Sequence[float]) -> NonlinearFit:
     weakest = {n: float(x) for n, x in zip(motion.names, vt[-1])}
     if s[-1] <= 1e-10 * s[0]:
         shown = ", ".join(n for n, x in weakest.items() if abs(x) > 0.2)
-        notes.append(f"the record does not determine {shown}: no output changes along them. Fix one, or measure something else")
+        notes.append(
+            f"the record does not determine {shown}: no output changes along them. Fix one, or measure something else"
+        )
         covariance = np.full((len(width), len(width)), np.inf)
     else:
         root = vt.T / s
@@ -274,7 +289,9 @@ def _judged(motion: Motion, best: Any, costs: Sequence[float]) -> NonlinearFit:
     )  # fmt: skip
 
 
-def profile(fit: NonlinearFit, name: str, points: int = 9, width: float = 3.0, budget: int = 20) -> tuple[np.ndarray, np.ndarray]:
+def profile(
+    fit: NonlinearFit, name: str, points: int = 9, width: float = 3.0, budget: int = 20
+) -> tuple[np.ndarray, np.ndarray]:
     """Profile likelihood: (values (points,) of a parameter, rise of the sum of squares over its variance with all others
     fitted anew). It is a parabola through 1 at one standard deviation where the model is nearly linear; a flat side
     means that the record does not bound the parameter there.

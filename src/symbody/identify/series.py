@@ -187,7 +187,9 @@ def joined(parts: Sequence[Series]) -> Series:
     names = [n for n in first.values if all(n in p for p in parts)]
     for p in parts[1:]:
         if p.labels != first.labels:
-            raise DataError(f"{p.source or 'a record'} has the labels {p.labels}; expected {first.labels} of the first.")
+            raise DataError(
+                f"{p.source or 'a record'} has the labels {p.labels}; expected {first.labels} of the first."
+            )
     times, breaks, end = [], [], 0.0
     for k, p in enumerate(parts):
         begin = p.t[0] if k == 0 else end + p.period

@@ -238,4 +238,6 @@ def _said(white: Any, kind: str) -> list[str]:
     if not bad:
         return []
     told = "allow for it" if kind == "correlated" else "do not allow for it"
-    return [f"residuals follow each other in time, correlation of neighbours: {', '.join(bad)}; standard deviations {told}"]
+    return [
+        f"residuals follow each other in time, correlation of neighbours: {', '.join(bad)}; standard deviations {told}"
+    ]

@@ -59,7 +59,10 @@ class Huber(Estimator):
         for rounds in range(1, ROUNDS + 1):
             rest = z - y @ x
             scale = np.array(
-                [1.4826 * np.median(np.abs(rest[row == k])) if np.any(row == k) else 1.0 for k in range(len(equations.rows))]
+                [
+                    1.4826 * np.median(np.abs(rest[row == k])) if np.any(row == k) else 1.0
+                    for k in range(len(equations.rows))
+                ]
             )
             scale = np.maximum(scale, 1e-9 * float(np.abs(z).max()))
             off = np.abs(rest) / scale[row]
@@ -108,7 +111,9 @@ class TLS(Estimator):
         _, s, vt = np.linalg.svd(np.linalg.qr(scaled)[1])
         last = vt[-1]
         if abs(last[-1]) < 1e-12 * np.abs(last).max():
-            raise DefinitionError("total least squares has no solution here: the efforts are no part of the smallest direction.")
+            raise DefinitionError(
+                "total least squares has no solution here: the efforts are no part of the smallest direction."
+            )
         part = -last[:-1] / last[-1] / size
         x = np.zeros(y.shape[1])
         x[noisy] = part
@@ -137,7 +142,9 @@ class Prior(Estimator):
 
     def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations) -> Solution:
         if self.model is None:
-            raise DefinitionError("Prior needs a model whose parameters it starts from; expected model=inverse_model(...).")
+            raise DefinitionError(
+                "Prior needs a model whose parameters it starts from; expected model=inverse_model(...)."
+            )
         model = self.model
         deviation = prior_deviation(model, self.spread, self.least)
         names = [model.base_names.index(n) for n in equations.names]
@@ -148,7 +155,9 @@ class Prior(Estimator):
         root = np.linalg.inv(np.linalg.cholesky(spread))
         x, w, rounds = np.zeros(y.shape[1]), np.ones(len(z)), 0
         for rounds in range(1, ROUNDS + 1):
-            sigma = row_sigma(z - y @ (x if rounds > 1 else least_squares(y, z)[0]), row, len(equations.rows), y.shape[1])
+            sigma = row_sigma(
+                z - y @ (x if rounds > 1 else least_squares(y, z)[0]), row, len(equations.rows), y.shape[1]
+            )
             w = 1.0 / np.maximum(sigma, 1e-9 * float(np.abs(z).max()))[row]
             new, inverse = least_squares(np.vstack([y * w[:, None], root]), np.concatenate([z * w, root @ center]))
             done, x = _settled(x, new), new

@@ -143,7 +143,9 @@ class Simulated(Estimator):
         index = [found.names.index(n) for n in equations.names]
         return np.asarray(flat[:, index])
 
-    def _rounds(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations, instruments: bool) -> Solution:
+    def _rounds(
+        self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations, instruments: bool
+    ) -> Solution:
         assert self.model is not None
         names = [self.model.base_names.index(n) for n in equations.names]
         x = least_squares(y, z)[0] if self.start is None else np.asarray(self.start, dtype=float)[names]
