@@ -1,8 +1,10 @@
-"""Identification of a prismatic axis from measured positions and voltages (EMPS benchmark, Janot, Gautier and Brunot 2019).
+"""Identification of a prismatic axis from measured positions and voltages (EMPS benchmark, Janot, Gautier and Brunot
+2019).
 
     python examples/identification/emps.py [FOLDER FOR THE PICTURE [FOLDER OF THE DATA]]
 
-Mass, viscous and dry friction and offset by least squares on the estimation record, checked on the record with pulses that
+Mass, viscous and dry friction and offset by least squares on the estimation record, checked on the record with pulses
+that
 the fit has not seen; then with dry friction that falls off with speed (Stribeck).
 """
 

@@ -48,7 +48,8 @@ def test_an_unknown_option_is_refused_with_the_nearest(row):
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_what_is_not_there_gives_status_1_and_a_sentence(row):
-    words = {"new": ("x", "--kind", "tre"), "simulate": ("no_model", "-t", "1"), "identify": ("base", "no_model")}.get(row.name, ("no_model",))
+    own = {"new": ("x", "--kind", "tre"), "simulate": ("no_model", "-t", "1"), "identify": ("base", "no_model")}
+    words = own.get(row.name, ("no_model",))
     result = call(row.name, *words)
     assert result.exit_code == 1
     assert result.stderr.startswith("symbody: ")

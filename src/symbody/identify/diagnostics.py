@@ -35,7 +35,8 @@ class Essential:
 def essential(
     estimator: Estimator, X: Any, y: Any = None, *, limit: float = 0.1, significance: float = 0.05
 ) -> Essential:
-    """Step-wise elimination (Gautier and Venture 2013): the parameter with the largest relative deviation goes, the rest
+    """Step-wise elimination (Gautier and Venture 2013): the parameter with the largest relative deviation goes, the
+    rest
     is fitted anew, until none is above `limit`, or a removal makes the residual larger than chance would (F test).
 
     limit         relative standard deviation below which a parameter stays

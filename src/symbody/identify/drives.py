@@ -1,7 +1,7 @@
 """Drive gains from currents, by one motion with and one without a load of known mass; and the load from gains.
 
-gain_j current_j = Y_j x without, = Y_j x + Y_load,j l with the load (Gautier and Briot 2014). One known parameter of the
-load, its mass, sets the scale of everything.
+gain_j current_j = Y_j x without, = Y_j x + Y_load,j l with the load (Gautier and Briot 2014).
+One known parameter of the load, its mass, sets the scale of everything.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Exciting motions: coefficients for which the columns of the regressor are told apart best, within all limits.
 
-The criterion and the limits have exact gradients: d criterion / dY comes from the singular vectors, and the product with
+The criterion and the limits have exact gradients: d criterion / dY comes from the singular vectors, and the product
+with
 dY / d(q, qd, qdd) from generated code, by reverse accumulation through the regressor.
 """
 
@@ -105,7 +106,8 @@ class Excitation:
         used = ", ".join(f"{n} {v:.0%}" for n, v in sorted(self.use.items(), key=lambda x: -x[1])[:4])
         best = f"; best of {len(self.starts)} scaled random starts {min(self.starts):.4g}" if self.starts else ""
         return (
-            f"{self.criterion} {self.value:.4g}{best}\ncondition {self.condition:.4g}, {self.scaled_condition:.4g} with "
+            f"{self.criterion} {self.value:.4g}{best}\ncondition {self.condition:.4g}, {self.scaled_condition:.4g} "
+            f"with "
             f"scaled columns\nlimits used: {used}\n{self.evaluations} evaluations, {self.seconds:.1f} s: {self.outcome}"
         )
 
@@ -267,7 +269,8 @@ class _Problem:
         return np.array(rows).reshape(len(rows), x.size)
 
     def _sided(self, q: np.ndarray) -> list[tuple[str, np.ndarray, Callable[[np.ndarray], np.ndarray]]]:
-        """(name, values (N,) that stay >= 0, weights (N,) -> sum of weights dvalue/dq (N, n)) of Cartesian limits and the
+        """(name, values (N,) that stay >= 0, weights (N,) -> sum of weights dvalue/dq (N, n)) of Cartesian limits and
+        the
         user's clearance."""
         out: list[tuple[str, np.ndarray, Callable[[np.ndarray], np.ndarray]]] = []
         if self.cartesian:
@@ -423,8 +426,8 @@ def excitation(
     """A motion that makes the parameters of a model well told apart, within limits.
 
     kind, order   "fourier" with harmonics of 1/duration, or "spline" with free control points; rest: as in `basis`
-    criterion     "condition" of the stacked regressor, "scaled_condition" with columns of unit length, or "determinant":
-                  mean of -log of the eigenvalues of Y^T Y
+    criterion     "condition" of the stacked regressor, "scaled_condition" with columns of unit length, or
+                  "determinant": mean of -log of the eigenvalues of Y^T Y
     limits        joint -> JointLimits; those that are missing are taken from the model; velocity (rad/s), acceleration
                   (rad/s^2) for joints without one
     cartesian     frames that stay within a box; clearance: q (N, nq) -> distances (N,) or (N, m) that stay positive
@@ -506,10 +509,12 @@ def _excitation(
     s = np.linalg.svd(flat, compute_uv=False)
     unit = np.linalg.svd(flat / np.maximum(np.linalg.norm(flat, axis=0), 1e-300), compute_uv=False)
     plain = problem.criterion == "determinant"
-    shown = (lambda v: v) if plain else (lambda v: float(np.exp(v)))  # noqa: E731
+    shown = (lambda v: v) if plain else (lambda v: float(np.exp(v)))
     return Excitation(
-        problem.model.labels, problem.basis.t, q, qd, qdd, y @ problem.model.base_prior, problem.criterion, shown(value),
-        float(s[0] / s[-1]), float(unit[0] / unit[-1]), problem.use(x), total, time.process_time() - began, found.outcome,
+        problem.model.labels, problem.basis.t, q, qd, qdd, y @ problem.model.base_prior, problem.criterion,
+        shown(value),
+        float(s[0] / s[-1]), float(unit[0] / unit[-1]), problem.use(x), total, time.process_time() - began,
+        found.outcome,
         tuple(shown(v) for v in starts), problem.basis, problem.coefficients(x),
     )  # fmt: skip
 
@@ -535,7 +540,8 @@ def _limits(
         effort = own.effort or (known.effort if known is not None else None)
         if (lower is None or upper is None) and speed is None:
             raise DefinitionError(
-                f"joint {label!r} has neither a range nor a velocity limit; give limits={{{label!r}: JointLimits(...)}} or "
+                f"joint {label!r} has neither a range nor a velocity limit; give "
+                f"limits={{{label!r}: JointLimits(...)}} or "
                 "velocity=..."
             )
         if effort is not None and not np.any(model.base_prior):

@@ -58,7 +58,8 @@ def determined(
         if rank == "refuse":
             raise DataError(
                 f"{what} does not determine {len(gone)} of {y.shape[1]} parameters: {shown}. Move the joints "
-                f"({', '.join(rows)}) further, faster and independently of each other (excitation finds such a motion), "
+                f"({', '.join(rows)}) further, faster and independently of each other (excitation finds such a "
+                f"motion), "
                 "leave these columns out of the model, or take rank='reduce' for the combinations that are determined."
             )
         notes.append(f"{what} does not determine {len(gone)} parameters, which were held at zero: {shown}")

@@ -62,7 +62,8 @@ class InverseModel:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"InverseModel({self.mech.name}: {len(self.columns)} base parameters of {len(self.names)}, rows {self.rows})"
+        counts = f"{len(self.columns)} base parameters of {len(self.names)}"
+        return f"InverseModel({self.mech.name}: {counts}, rows {self.rows})"
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -218,7 +219,7 @@ def inverse_model(
     extras = [*law_columns(mech, chosen, stribeck), *extra]
     full = with_laws(mech, chosen, payload)
     known = column_list(full)
-    candidates = None if inertial else [k for k in range(10 * len(full.bodies), len(known))]
+    candidates = None if inertial else list(range(10 * len(full.bodies), len(known)))
     base = base_parameters(full, candidates, partition=partition)
     closed = has_loops(full)
     model = "projected" if closed else "effort"
@@ -267,7 +268,8 @@ def _without_dependent(
     names: Sequence[str],
     partition: Any,
 ) -> tuple[np.ndarray, list[int], np.ndarray, list[str]]:
-    """Extra columns that depend on others, such as the offset of a vertical slide on its weight, are grouped by numbers."""
+    """Extra columns that depend on others, such as the offset of a vertical slide on its weight, are grouped by
+    numbers."""
     test = system.replace(outputs={**system.outputs, "Y": y}, origins={})
     rng = np.random.default_rng(3)
     states = 2 * len(columns) // max(y.shape[0], 1) + 10

@@ -64,7 +64,8 @@ class NonlinearFit:
 
 
 class Motion:
-    """Residuals of a model's motion against a record, and their derivatives by the parameters in units of their bounds."""
+    """Residuals of a model's motion against a record, and their derivatives by the parameters in units of their
+    bounds."""
 
     def __init__(
         self, model: Mechanism | System, series: Series, parameters: Mapping[str, tuple[float, float]],
@@ -122,7 +123,7 @@ class Motion:
                 return found.of(n, p)
         else:
             assert self._twin is not None
-            states0 = {n: v for n, v in options.pop("states0", {}).items()}
+            states0 = dict(options.pop("states0", {}).items())
             motion = simulate(
                 self._twin, self.series.duration, parameters=given, states0=states0, outputs=self._recorded(), **options
             )
@@ -198,7 +199,7 @@ def _with_sensitivities(system: System, names: Sequence[str]) -> System:
                 states[f"S_{rates[n]}_{p}"] = f"S_{rates[n]}_{p}_dot"
             else:
                 outputs[f"S_{n}_{p}"] = found
-    inputs = {**{n: a for n, a in system.inputs.items()}, **added}
+    inputs = {**dict(system.inputs.items()), **added}
     return system.replace(
         name=f"{system.name}_sensitivity", inputs=inputs, outputs=outputs, states=states, units={}, origins={}
     )
@@ -241,8 +242,8 @@ def fit_system(
     best, costs = None, []
     for u in tries:
         found = least_squares(
-            motion.residuals, u, jac=motion.slopes, bounds=(0.0, 1.0), max_nfev=budget, x_scale="jac", ftol=1e-10, xtol=1e-10,
-            gtol=1e-12,
+            motion.residuals, u, jac=motion.slopes, bounds=(0.0, 1.0), max_nfev=budget, x_scale="jac", ftol=1e-10,
+            xtol=1e-10, gtol=1e-12,
         )  # fmt: skip
         costs.append(2 * float(found.cost))
         if best is None or found.cost < best.cost:
@@ -284,7 +285,8 @@ def _judged(motion: Motion, best: Any, costs: Sequence[float]) -> NonlinearFit:
         square += float(np.sum((part / motion.scale[n]) ** 2))
         spread += float(np.sum(((a - a.mean(axis=0)) / motion.scale[n]) ** 2))
     return NonlinearFit(
-        motion.names, motion.values(best.x), covariance, sigma, float(np.sqrt(square / max(spread, 1e-300))), s, weakest,
+        motion.names, motion.values(best.x), covariance, sigma, float(np.sqrt(square / max(spread, 1e-300))), s,
+        weakest,
         motion.count, tuple(costs), bool(best.success), tuple(notes), motion,
     )  # fmt: skip
 
@@ -292,7 +294,8 @@ def _judged(motion: Motion, best: Any, costs: Sequence[float]) -> NonlinearFit:
 def profile(
     fit: NonlinearFit, name: str, points: int = 9, width: float = 3.0, budget: int = 20
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Profile likelihood: (values (points,) of a parameter, rise of the sum of squares over its variance with all others
+    """Profile likelihood: (values (points,) of a parameter, rise of the sum of squares over its variance with all
+    others
     fitted anew). It is a parabola through 1 at one standard deviation where the model is nearly linear; a flat side
     means that the record does not bound the parameter there.
 
@@ -336,7 +339,8 @@ def profile(
 
 
 def screen(motion_or_fit: Motion | NonlinearFit, at: Mapping[str, float] | None = None) -> dict[str, float]:
-    """Local screening: name -> norm of the outputs' change for a change of the parameter by its whole range, relative to
+    """Local screening: name -> norm of the outputs' change for a change of the parameter by its whole range, relative
+    to
     the outputs' spread; what is far below 1e-3 can hardly be identified."""
     motion: Motion = motion_or_fit.problem if isinstance(motion_or_fit, NonlinearFit) else motion_or_fit
     values = np.array([(at or {}).get(n, 0.5 * (a + b)) for n, a, b in zip(motion.names, motion.lower, motion.upper)])

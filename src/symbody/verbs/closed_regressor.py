@@ -1,4 +1,5 @@
-"""The projected regressor of a closed mechanism at random closed states, and what numbers found there are in symbols."""
+"""The projected regressor of a closed mechanism at random closed states, and what numbers found there are in
+symbols."""
 
 from __future__ import annotations
 

@@ -43,7 +43,8 @@ class WLS(Estimator):
 
 
 class Huber(Estimator):
-    """Robust: rows with residuals beyond `threshold` deviations count less (Huber 1964), each joint by its own spread."""
+    """Robust: rows with residuals beyond `threshold` deviations count less (Huber 1964), each joint by its own
+    spread."""
 
     method = "Huber's robust least squares"
 
@@ -55,8 +56,10 @@ class Huber(Estimator):
     def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations) -> Solution:
         limit = real_argument("threshold", self.threshold, "a positive number of deviations", above=0.0)
         x = least_squares(y, z)[0]
-        w, rounds = np.ones(len(z)), 0
-        for rounds in range(1, ROUNDS + 1):
+        w, rounds, done = np.ones(len(z)), 0, False
+        scale = np.ones(len(equations.rows))
+        while rounds < ROUNDS and not done:
+            rounds += 1
             rest = z - y @ x
             scale = np.array(
                 [
@@ -69,8 +72,6 @@ class Huber(Estimator):
             w = np.sqrt(np.minimum(1.0, limit / np.maximum(off, 1e-300))) / scale[row]
             new = least_squares(y * w[:, None], z * w)[0]
             done, x = _settled(x, new), new
-            if done:
-                break
         far = int(np.sum(np.abs(z - y @ x) / scale[row] > limit))
         told = f"{far} of {len(z)} rows lie beyond {limit:g} deviations and count less"
         return Solution(x, w, notes=(told,), iterations=rounds)
@@ -79,14 +80,16 @@ class Huber(Estimator):
 class TLS(Estimator):
     """Total least squares: errors in the columns as well as in the efforts, by the smallest singular direction.
 
-    `ratio` is the deviation of the errors of columns (scaled to unit length) to that of the efforts; 1: as in Van Huffel
+    `ratio` is the deviation of the errors of columns (scaled to unit length) to that of the efforts; 1: as in Van
+    Huffel
     and Vandewalle (1991). Columns that are exact, such as constants, may be named in `exact`.
     """
 
     method = "total least squares"
 
     def __init__(self, model: Any = None, *, ratio: float = 1.0, exact: tuple[str, ...] = (), **settings: Any) -> None:
-        """ratio: of the errors of columns and efforts. exact: names, or parts after the dot, of columns without errors."""
+        """ratio: of the errors of columns and efforts. exact: names, or parts after the dot, of columns without
+        errors."""
         super().__init__(model, **settings)
         self.ratio = ratio
         self.exact = exact
