@@ -241,8 +241,8 @@ __all__ = [
     "cosh", "define", "driven_efforts", "energy", "equal", "equilibrium", "evaluate", "exp", "extend", "extern",
     "floor", "forward_dynamics", "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics",
     "linearize", "load", "log",
-    "mask", "maximum", "minimize", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor", "resume",
-    "save", "select",
+    "mask", "maximum", "minimize", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor",
+    "resume", "save", "select",
     "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve", "sqrt", "substitute", "symbol",
     "symbols", "table", "tan", "tanh", "trim", "unmask", "verify", "write_report",
 ]  # fmt: skip
