@@ -25,7 +25,8 @@ GROUPS: list[tuple[str, str, list[str]]] = [
     ]),
     ("Equations", "Verbs that take a Mechanism and give an optimised System.", [
         "sb.inverse_dynamics", "sb.semi_explicit", "sb.forward_dynamics", "sb.kinematics", "sb.energy", "sb.reactions",
-        "sb.driven_efforts",
+        "sb.driven_efforts", "sb.coriolis", "sb.gravity", "sb.center_of_mass", "sb.centroidal_momentum",
+        "sb.equations", "symbody.verbs.textbook.equations.Equations",
         "sb.regressor", "sb.base_parameters", "sb.closure", "sb.assemble",
     ]),
     ("Trust", "Programs against a reference written apart; energy, power, closed loops.", ["sb.verify"]),
@@ -33,7 +34,9 @@ GROUPS: list[tuple[str, str, list[str]]] = [
         "sb.System", "symbody.codegen.kernel.passport.Kernel", "symbody.codegen.kernel.native_kernel.NativeKernel",
         "symbody.lower.count.Counts",
     ]),
-    ("Motion", "See [simulation.md](simulation.md).", ["sb.simulate", "sb.resume", "sb.When", "sb.Trajectory"]),
+    ("Motion", "See [simulation.md](simulation.md).", [
+        "sb.simulate", "sb.resume", "sb.with_limits", "sb.saturated", "sb.When", "sb.Trajectory",
+    ]),
     ("Analysis", "See [analysis.md](analysis.md).", [
         "sb.linearize", f"{ANALYSE}.linear.linear.Linear", "sb.modes", f"{ANALYSE}.modal.modes.Modes",
         f"{ANALYSE}.steady.equilibrium.equilibrium", f"{ANALYSE}.steady.trim.trim",

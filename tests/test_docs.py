@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from pages import ROOT, blocks, run_page
-from symbody.simulation.makers import METHODS
+from symbody.integrate.methods import METHODS
 from symbody.trajectory.outcome import Outcome
 
 DOCS = ROOT / "docs"

@@ -15,6 +15,7 @@ from symbody.errors import ModelError, SolveError
 if TYPE_CHECKING:
     from symbody.model.record.mechanism import Mechanism
 
+LIMITS = ("lower", "upper", "velocity", "effort")
 MANY = 12  # more names than this are counted, not listed
 
 
@@ -57,6 +58,8 @@ def _print(mechanism: Mechanism, facts: dict[str, Any]) -> None:
     print(f"branches    {facts['branches']}")
     names = f": {_listed(list(facts['parameters']))}" if facts["parameters"] else ""
     print(f"parameters  {len(facts['parameters'])}{names}")
+    for line in _limit_lines(mechanism):
+        print(line)
     for kind in ("cuts", "couplings", "forces", "sensors"):
         if facts[kind]:
             print(f"{kind:<11} {', '.join(facts[kind])}")
@@ -64,6 +67,25 @@ def _print(mechanism: Mechanism, facts: dict[str, Any]) -> None:
         _print_loops(loops)
     for note in facts["notes"]:
         print(f"note        {note}")
+
+
+def _limit_lines(mechanism: Mechanism) -> list[str]:
+    """Joint by joint what limits it has, with units; they act in `simulate --limits` only."""
+    out: list[str] = []
+    for slot in mechanism.slots:
+        limits = None if slot.joint is None else slot.joint.limits
+        if limits is None or all(getattr(limits, k) is None for k in LIMITS):
+            continue
+        x = slot.units[0] if len(slot.units) == 1 else ""
+        force = {"rad": "N m", "m": "N"}.get(x, "")
+        words = []
+        if limits.lower is not None or limits.upper is not None:
+            low, high = ("..." if b is None else f"{b:.4g}" for b in (limits.lower, limits.upper))
+            words.append(f"{low} to {high} {x}".rstrip())
+        words += [f"{limits.velocity:.4g} {x}/s"] if limits.velocity is not None else []
+        words += [f"{limits.effort:.4g} {force}".rstrip()] if limits.effort is not None else []
+        out.append(f"{'limits' if not out else '':<11} {slot.owner}: {', '.join(words)}")
+    return out
 
 
 def _closures(mechanism: Mechanism) -> str:
@@ -117,7 +139,14 @@ def describe(mechanism: Mechanism, partition: str | list[str] = "auto") -> dict[
         "branches": len(leaves),
         "bodies": len(mechanism.bodies),
         "joints": [
-            {"name": j.name, "kind": j.kind, "parent": j.parent, "child": j.child, "mode": j.mode}
+            {
+                "name": j.name,
+                "kind": j.kind,
+                "parent": j.parent,
+                "child": j.child,
+                "mode": j.mode,
+                "limits": {k: getattr(j.limits, k) for k in LIMITS},
+            }
             for j in mechanism.joints
         ],
         "joints_by_kind": dict(Counter(j.kind for j in mechanism.joints)),

@@ -17,7 +17,7 @@ from symbody.errors import DataError, DefinitionError, NameLookupError, nearest,
 from symbody.expr.derivative import tangents
 from symbody.identify.series import Series
 from symbody.model.record.mechanism import Mechanism
-from symbody.simulation.simulate import simulate
+from symbody.run.simulate import simulate
 from symbody.system.system import System
 
 SMALL = 1e-3  # relative size of a singular value below which a direction is said to be hardly identifiable

@@ -66,6 +66,11 @@ JOINT_LAWS: dict[str, tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]
     "coulomb": (friction.coulomb, ("v",), ("level", "width")),
     "stribeck": (friction.stribeck, ("v",), ("level", "breakaway", "speed", "coefficient", "width")),
     "bump_stop": (springs.bump_stop, ("x",), ("lower", "upper", "stiffness", "width")),
+    "limit": (
+        springs.limit,
+        ("x", "v"),
+        ("lower", "upper", "stiffness", "dissipation", "speed", "braking"),
+    ),
     "spring": (springs.spring_damper, ("x", "v"), ("stiffness", "damping", "length")),
 }
 
@@ -73,7 +78,7 @@ JOINT_LAWS: dict[str, tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]
 def joint(place: Place) -> Effect:
     """A law on the coordinate of `joint`, or of the joint that carries the body given as point; the effort adds to tau.
 
-    law: actuator, viscous, coulomb, stribeck, bump_stop, spring, with the numbers of the library.
+    law: actuator, viscous, coulomb, stribeck, bump_stop, limit, spring, with the numbers of the library.
     """
     law = place.option("law")
     if law == "actuator":
@@ -90,6 +95,10 @@ def _joint_account(law: str, q: Any, qd: Any, effort: Any, values: dict[str, Any
         width = values.get("width", 0)
         below, above = springs.ramp_energy(values["lower"] - q, width), springs.ramp_energy(q - values["upper"], width)
         return Account(stored=values["stiffness"] * (below + above))
+    if law == "limit":
+        below, above = springs.ramp_energy(values["lower"] - q), springs.ramp_energy(q - values["upper"])
+        elastic = springs.bump_stop(q, values["lower"], values["upper"], values["stiffness"])
+        return Account(stored=values["stiffness"] * (below + above), lost=(elastic - effort) * qd)
     if law == "spring":
         spring = {n: x for n, x in values.items() if n != "damping"}
         slack = springs.spring_damper(q, qd, **spring) - effort
@@ -125,6 +134,7 @@ ROWS = (
                 "coulomb": numbers("level", "width"),
                 "stribeck": numbers("level breakaway speed", "coefficient width"),
                 "bump_stop": numbers("lower upper stiffness", "width"),
+                "limit": numbers("lower upper stiffness", "dissipation speed braking"),
                 "spring": numbers("stiffness", "damping length"),
             }
         },

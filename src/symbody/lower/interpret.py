@@ -18,8 +18,8 @@ from symbody.errors import ExpressionError, SolveError
 from symbody.expr.evaluate import holds
 from symbody.expr.node import REACH
 from symbody.lower.functions import call_external, operation, table_value
-from symbody.lower.ports import Values, gather, gather_parameters, loop_of, loop_shape
-from symbody.lower.program import Port, Program, SolveBlock, operands, say_unsolved
+from symbody.lower.program import Program, SolveBlock, operands, say_unsolved
+from symbody.system.ports import Port, Values, gather, gather_parameters, loop_of, loop_shape
 
 LANES = 8192  # larger batches run in pieces: every value of a Program is kept, as an array of this length at most
 

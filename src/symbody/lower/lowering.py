@@ -31,8 +31,9 @@ from symbody.expr.node import (
     Number,
 )  # fmt: skip
 from symbody.expr.walk import quiet_collector, topological
-from symbody.lower.program import OutputPort, Port, Program, SolveBlock
+from symbody.lower.program import OutputPort, Program, SolveBlock
 from symbody.rewrite.cost import power_chain
+from symbody.system.ports import Port
 from symbody.system.system import System
 
 Signed = tuple[int, int]  # (+1 or -1, value number)

@@ -32,31 +32,12 @@ from typing import Any
 
 from symbody.expr.external import External, Piecewise
 from symbody.expr.node import Check
+from symbody.system.ports import Port
 
 Number = int | float | Fraction
 
 ARITHMETIC = ("add", "sub", "mul", "div")
 LEAVES = ("input", "parameter", "const", "unknown")
-
-
-@dataclass(frozen=True, slots=True)
-class Port:
-    """A named argument: its elements are consecutive in the flat vector of inputs (or parameters)."""
-
-    name: str
-    shape: tuple[int, ...]
-    start: int
-    role: str = "input"
-    unit: str = ""
-    default: tuple[float, ...] | None = None
-    nonzero: bool = False  # declared so: the Program may divide by its elements
-
-    @property
-    def size(self) -> int:
-        size = 1
-        for n in self.shape:
-            size *= n
-        return size
 
 
 @dataclass(frozen=True, slots=True)

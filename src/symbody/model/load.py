@@ -17,6 +17,7 @@ from symbody.model.files.xml_file import expand_xacro
 from symbody.model.record.mechanism import Mechanism
 
 FOLDER = Path(__file__).parent / "bundled"
+BOND_GRAPH, BOND_GRAPHS = ".bond.yaml", "symbody.bondgraph.files"  # `load` gives the BondGraph of such a file
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,9 @@ def load(name_or_path: str | Path, loops: str | Path | None = None, **options: A
     loops: a YAML side file that closes the loops of a tree, see `loop_file`. The other options go to the reader of the
     file, such as root="free" for a URDF whose base is not fixed.
     """
+    if str(name_or_path).endswith(BOND_GRAPH):  # no Mechanism, but what journeys begin with, too
+        graph: Any = _function(BOND_GRAPHS, "load_graph")(name_or_path)
+        return graph
     mechanism = _load(name_or_path, options)
     return mechanism if loops is None else close_loops(mechanism, loops)
 

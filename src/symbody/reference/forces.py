@@ -270,6 +270,21 @@ def joint(element: Element) -> None:
         below, above = ramp(lower - q, width), ramp(q - upper, width)
         effort = stiffness * (below[0] - above[0])
         element.store((below[1] + above[1]) * stiffness)
+    elif law == "limit":
+        lower, upper, stiffness = (element.number(k) for k in ("lower", "upper", "stiffness"))
+        loss, speed, braking = (
+            element.number("dissipation", 0.0),
+            element.number("speed", np.inf),
+            element.number("braking", 0.0),
+        )
+        # penetrations with their rates; a stop pushes only, and its spring alone gives its energy back
+        depths = [(lower - q.x, -qd), (q.x - upper, qd)]
+        pushes = [np.where(d > 0, stiffness * d * np.maximum(1 + loss * rate, 0), 0) for d, rate in depths]
+        effort = pushes[0] - pushes[1]
+        if braking != 0:
+            effort = effort - braking * np.sign(qd) * np.maximum(np.abs(qd) - speed, 0)
+        below, above = ramp(lower - q, 0.0), ramp(q - upper, 0.0)
+        element.store((below[1] + above[1]) * stiffness)
     elif law == "spring":
         stretch = q - element.number("length", 0.0)
         effort = -element.number("stiffness") * stretch.x - element.number("damping", 0.0) * qd

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from symbody.codegen.c.module import Module, Part
 from symbody.codegen.c.text import Names, comment, literal
-from symbody.lower.program import OutputPort, Port, Program
+from symbody.lower.program import OutputPort, Program
+from symbody.system.ports import Port
 
 _ROLES = {
     "derived": "filled by setup",

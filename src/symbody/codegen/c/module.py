@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from symbody.codegen.c.text import Names, external_definition
 from symbody.lower.liveness import reuse_names
-from symbody.lower.program import OutputPort, Port, Program
+from symbody.lower.program import OutputPort, Program
+from symbody.system.ports import Port
 
 
 class Module:

@@ -22,7 +22,7 @@ from symbody.identify.equations import Equations
 from symbody.identify.estimators.contract import Estimator, Solution
 from symbody.identify.linear_fit import least_squares, row_sigma
 from symbody.identify.series import Series
-from symbody.simulation.simulate import simulate
+from symbody.run.simulate import simulate
 from symbody.system.system import System
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.assembly.constraints import Constraints, Row
 from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
 from symbody.expr.call import as_nodes
 from symbody.expr.implicit import Condition
@@ -42,8 +43,6 @@ from symbody.loops.closing.soundness import (
 from symbody.loops.closing.unknowns import Unknowns, unknowns
 from symbody.loops.partition.partition import Partition
 from symbody.loops.partition.structure import Block, strong_order
-from symbody.loops.rows.constraints import Constraints
-from symbody.loops.rows.row import Row
 from symbody.model.record.coordinates import part_of
 from symbody.rewrite.presets import optimize
 

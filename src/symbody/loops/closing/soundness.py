@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from symbody.assembly.constraints import Constraints, Row
 from symbody.expr.arrays import sum_of_products
 from symbody.expr.call import as_nodes
 from symbody.expr.implicit import Condition, check_block
@@ -17,8 +18,7 @@ from symbody.expr.node import CONST, Check, Node
 from symbody.formalisms import vec3 as t3
 from symbody.loops.closing.factors import CLOSED, Factors
 from symbody.loops.partition.structure import Block
-from symbody.loops.rows.constraints import Constraints, cut_frames
-from symbody.loops.rows.row import Row
+from symbody.loops.rows.constraints import cut_frames
 from symbody.model.record.coordinates import parts, sliding, velocity_labels
 from symbody.model.record.mechanism import Cut
 

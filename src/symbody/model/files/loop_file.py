@@ -89,7 +89,7 @@ def _kinds(data: Map, count: int, file: str) -> list[str]:
 
 def _frame(mechanism: Mechanism, name: Any, origin: str) -> tuple[str, str]:
     """A body, body.frame, or the name of a frame that only one body has."""
-    bodies = {b.name: b for b in mechanism.bodies}
+    bodies = mechanism.body_of
     if not isinstance(name, str):
         raise fault(origin, f"closed_loop names {shown(name)}; expected the name of a body or frame.")
     body, _, frame = name.rpartition(".")

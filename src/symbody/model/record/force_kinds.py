@@ -94,11 +94,12 @@ def carrying_joint(force: Force, mechanism: Mechanism) -> Joint:
     """The joint on whose one coordinate an element acts: the named one, or that which carries its point."""
     wanted = force.values.get("joint")
     if wanted is None:
-        carried = [j.name for j in mechanism.joints if (j.child, "") in force.points]
+        bodies = [body for body, frame in dict.fromkeys(force.points) if not frame]
+        carried = [mechanism.carried_by[body].name for body in bodies if body in mechanism.carried_by]
         if len(carried) != 1:
             raise _fault(force, "points", "names no joint; expected joint: its name, or one point: its body.")
         wanted = carried[0]
-    found = {j.name: j for j in mechanism.joints}
+    found = mechanism.joint_of
     if wanted not in found:
         raise _fault(force, "joint", f"acts on {wanted!r}, which is no joint. {nearest(str(wanted), found)}")
     joint = found[wanted]
