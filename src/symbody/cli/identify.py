@@ -83,7 +83,8 @@ def identify(
 ) -> None:
     """Identify dynamic parameters.
 
-    base: which parameters can be identified, alone or in groups. excite: a motion that tells them apart. fit: their values
+    base: which parameters can be identified, alone or in groups. excite: a motion that tells them apart. fit: their
+    values
     from records. report: a page on the fit.
     """
     from symbody.identify.extra_columns import USUAL
@@ -146,7 +147,8 @@ def _symbolic(model: InverseModel, k: int) -> str:
 
 
 def _excite(
-    model: InverseModel, duration: float, order: int, velocity: float | None, acceleration: float | None, out: Path | None,
+    model: InverseModel, duration: float, order: int, velocity: float | None, acceleration: float | None, out: Path |
+    None,
     as_json: bool,
 ) -> None:  # fmt: skip
     from symbody.identify.exciting import excitation
@@ -155,7 +157,8 @@ def _excite(
     files = [str(found.save(out, rate=100.0))] if out is not None else []
     if as_json:
         print_json({
-            "task": "excite", "model": model.mech.name, "condition": found.condition, "scaled_condition": found.scaled_condition,
+            "task": "excite", "model": model.mech.name, "condition": found.condition,
+            "scaled_condition": found.scaled_condition,
             "random": list(found.starts), "evaluations": found.evaluations, "use": dict(found.use), "files": files,
         })  # fmt: skip
         return
@@ -219,7 +222,8 @@ def _written(estimator: Estimator, task: str, out: Path | None, checks: Any, rec
     save(identified_mechanism(estimator.estimate_), out)
     if estimator.estimate_.pi is None:
         complain(
-            "the file has the parameters nearest to the model with the identified efforts; --method consistent bounds them."
+            "the file has the parameters nearest to the model with the identified efforts; --method consistent "
+            "bounds them."
         )
     return [str(out)]
 

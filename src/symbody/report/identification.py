@@ -88,8 +88,8 @@ def _parameters(e: Estimate) -> Section:
         group = e.model.group(e.model.base_names.index(n)) if e.model is not None else n
         before = "" if prior is None else f"{prior[k]:.5g}"
         rows.append(
-            (n, f"{e.values[k]:.6g}", f"{e.std[k]:.3g}", f"{100 * e.relative_std[k]:.2f}", f"[{bounds[k, 0]:.4g}, {bounds[k, 1]:.4g}]",
-             before, e.units[k], group)
+            (n, f"{e.values[k]:.6g}", f"{e.std[k]:.3g}", f"{100 * e.relative_std[k]:.2f}",
+             f"[{bounds[k, 0]:.4g}, {bounds[k, 1]:.4g}]",              before, e.units[k], group)
         )  # fmt: skip
     head = ["parameter", "value", "std", "rel. %", "95 %", "before", "unit", "group"]
     return Section("parameters", "Parameters", table(head, rows, (1, 2, 3, 4, 5)))
