@@ -2,7 +2,8 @@
 
     python examples/identification/kuka_lwr4.py [FOLDER FOR THE PICTURE [FOLDER OF THE DATA]]
 
-Three runs: plain least squares on each, predictions of the others; a fit with the model's own inertias as a prior, which carries
+Three runs: plain least squares on each, predictions of the others; a fit with the model's own inertias as a prior,
+which carries
 over to the faster run; and one whose bodies can all exist.
 """
 

@@ -1,4 +1,5 @@
-"""What the identification examples share: where measured records lie, and a picture of measured and predicted efforts."""
+"""What the identification examples share: where measured records lie, and a picture of measured and predicted
+efforts."""
 
 from __future__ import annotations
 

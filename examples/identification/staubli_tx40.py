@@ -1,8 +1,10 @@
-"""Identification of an industrial arm with a coupled wrist from motor currents (Staubli TX40, after Gautier and co-workers).
+"""Identification of an industrial arm with a coupled wrist from motor currents (Staubli TX40, after Gautier and
+co-workers).
 
     python examples/identification/staubli_tx40.py [FOLDER FOR THE PICTURE [FOLDER OF THE DATA]]
 
-Motor positions and torques are taken to the side of the joints; the coupling of joints 5 and 6 adds three columns. Without
+Motor positions and torques are taken to the side of the joints; the coupling of joints 5 and 6 adds three columns.
+Without
 them the residuals of these two joints rise.
 """
 
@@ -54,7 +56,10 @@ def main(out: str | None = None, data: str | None = None) -> tuple[Estimate, Est
     plain = inverse_model(robot, rotor=True)
     without = WLS(plain).fit(plain.equations(series, 100, least))
     for row in ("joint_5", "joint_6"):
-        print(f"{row}: {fit.estimate_.relative_of[row]:.1%}, without the coupling {without.estimate_.relative_of[row]:.1%}")
+        print(
+            f"{row}: {fit.estimate_.relative_of[row]:.1%}, without the coupling "
+            f"{without.estimate_.relative_of[row]:.1%}"
+        )
     if out is not None:
         picture(fit.estimate_, equations, Path(out) / "staubli_tx40.png", "TX40 with the coupling of its wrist")
     return fit.estimate_, without.estimate_

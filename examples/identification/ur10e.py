@@ -2,7 +2,8 @@
 
     python examples/identification/ur10e.py [FOLDER FOR THE PICTURE [FOLDER OF THE DATA]]
 
-Trained on one Fourier record, it predicts others and a point-to-point motion. The drive gains follow from the same motion with
+Trained on one Fourier record, it predicts others and a point-to-point motion. The drive gains follow from the same
+motion with
 and without a payload of 2.805 kg.
 """
 

@@ -47,8 +47,9 @@ def test_decimation_keeps_what_is_slow_and_drops_what_is_fast():
     t = 0.001 * np.arange(4000)
     values = np.column_stack([np.sin(2 * t), np.sin(2 * np.pi * 300 * t)])
     found, index = decimated(values, 20, [slice(0, 4000)])
-    np.testing.assert_allclose(found[5:-5, 0], np.sin(2 * t[index])[5:-5], atol=1e-4)
-    assert np.abs(found[5:-5, 1]).max() < 1e-3
+    inner = slice(20, -20)  # away from the ends, where the filter has not settled
+    np.testing.assert_allclose(found[inner, 0], np.sin(2 * t[index])[inner], atol=1e-4)
+    assert np.abs(found[inner, 1]).max() < 1e-6
     with pytest.raises(DataError, match="half the sampling frequency"):
         low_pass(values, 600.0, 0.001)
 

@@ -38,7 +38,12 @@ def test_a_motion_rests_at_both_ends_and_its_rates_are_its_derivatives(kind):
 @pytest.mark.parametrize("criterion", ["condition", "scaled_condition", "determinant"])
 def test_gradients_from_generated_code_are_those_of_differences(model, criterion):
     box = [CartesianLimit("link3", lower=(-0.1, None, None), upper=(None, 0.3, None))]
-    limits = _limits(model, {n: JointLimits(x.lower, x.upper, x.velocity, x.acceleration, 50.0) for n, x in LIMITS.items()}, None, None)
+    limits = _limits(
+        model,
+        {n: JointLimits(x.lower, x.upper, x.velocity, x.acceleration, 50.0) for n, x in LIMITS.items()},
+        None,
+        None,
+    )
     problem = _Problem(model, basis(samples=40), limits, criterion, box, lambda q: 1 - q[:, 0] ** 2)
     rng = np.random.default_rng(0)
     x, d = rng.uniform(-0.3, 0.3, 3 * problem.basis.size), rng.normal(size=3 * problem.basis.size)

@@ -35,7 +35,7 @@ def test_parameters_of_a_nonlinear_spring_come_back_within_their_deviations(duff
         assert abs(fit[n] - v) < 4 * fit.std[fit.names.index(n)] < 0.1
     assert fit.sigma["x"] == pytest.approx(1e-3, rel=0.2)
     assert fit.converged
-    values, rise = profile(fit, "a", points=3, width=1.0)
+    _values, rise = profile(fit, "a", points=3, width=1.0)
     np.testing.assert_allclose(rise, [1, 0, 1], atol=0.15)  # a parabola: one at one deviation
     assert set(screen(fit)) == set(TRUE)
     means = morris(fit.problem, paths=2)
@@ -43,7 +43,7 @@ def test_parameters_of_a_nonlinear_spring_come_back_within_their_deviations(duff
 
 
 def test_a_parameter_that_acts_on_nothing_is_said(duffing):
-    system, series = duffing
+    _system, series = duffing
     with sb.Graph():
         x, v, u, k, c, z = sb.symbols("x v u k c z")
         idle = sb.System(

@@ -94,7 +94,10 @@ def test_published_counts_of_inertial_base_parameters(name, count):
     assert base.residual < 1e-9
 
 
-@pytest.mark.parametrize("name", ["four_bar", "slider_crank", "three_rrr_1", "delta_light"])
+@pytest.mark.parametrize(
+    "name",
+    ["four_bar", *(pytest.param(n, marks=pytest.mark.slow) for n in ("slider_crank", "three_rrr_1", "delta_light"))],
+)
 def test_closed_mechanisms_have_as_many_base_parameters_as_their_projected_regressor_has_rank(name):
     from symbody.verbs.closed_regressor import ClosedSamples
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from symbody.assembly.guess import guessed
 from symbody.drawing.closed import closed_coordinates
 from symbody.drawing.planar import draw_planar, plane_of
 from symbody.drawing.poses import body_poses, checked, numbers
 from symbody.drawing.skeleton import skeleton
 from symbody.drawing.spatial import draw_spatial
-from symbody.assembly.guess import guessed
 from symbody.model.record.mechanism import Mechanism
 
 if TYPE_CHECKING:
