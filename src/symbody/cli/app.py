@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from symbody.cli import (
     animate,
     bondgraph,
+    convert,
     count,
     emit,
     equations,
@@ -112,6 +113,7 @@ for _row in (
     Command("examples", examples.examples, "symbody examples four_bar --copy my_linkage.yaml"),
     Command("new", new.new, "symbody new my_robot --kind arm"),
     Command("info", info.info, "symbody info puma560"),
+    Command("convert", convert.convert, "symbody convert puma560 puma560.urdf"),
     Command("verify", verify.verify, "symbody verify puma560"),
     Command("count", count.count, "symbody count puma560 --formalism newton_euler"),
     Command("emit", emit.emit, "symbody emit puma560 --quantity inverse --out generated"),

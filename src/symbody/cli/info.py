@@ -65,8 +65,27 @@ def _print(mechanism: Mechanism, facts: dict[str, Any]) -> None:
             print(f"{kind:<11} {', '.join(facts[kind])}")
     if loops is not None:
         _print_loops(loops)
-    for note in facts["notes"]:
-        print(f"note        {note}")
+    _print_notes(facts)
+
+
+def _print_notes(facts: dict[str, Any]) -> None:
+    """One table of what the reader left out, rounded or took as it is, and one of what the numbers suggest."""
+    rows = [_noted(note) for note in facts["notes"]]
+    if rows:
+        width = min(max(len(place) for place, _ in rows), 40)
+        print("what the reader left out, rounded or took as it is:")
+        for place, text in rows:
+            print(f"  {place:<{width}}  {text}")
+    if facts["suspicions"]:
+        print("what the numbers suggest:")
+        for text in facts["suspicions"]:
+            print(f"  {text}")
+
+
+def _noted(note: str) -> tuple[str, str]:
+    """Place (file:line) and text of a note."""
+    place, colon, text = note.partition(": ")
+    return (place, text) if colon and " " not in place else ("", note)
 
 
 def _limit_lines(mechanism: Mechanism) -> list[str]:
@@ -124,6 +143,7 @@ def _listed(names: list[str]) -> str:
 def describe(mechanism: Mechanism, partition: str | list[str] = "auto") -> dict[str, Any]:
     """Facts about a Mechanism, ready for JSON."""
     from symbody.model.record.mechanism import WORLD
+    from symbody.model.suspicions import suspicions
 
     children = Counter(j.parent for j in mechanism.joints)
     leaves = [b.name for b in mechanism.bodies if not children[b.name]]
@@ -163,6 +183,7 @@ def describe(mechanism: Mechanism, partition: str | list[str] = "auto") -> dict[
         "forces": [f.name for f in mechanism.forces],
         "sensors": [s.name for s in mechanism.sensors],
         "notes": list(mechanism.notes),
+        "suspicions": suspicions(mechanism),
     }
 
 

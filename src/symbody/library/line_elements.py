@@ -52,6 +52,24 @@ def actuator(place: Place) -> Effect:
     return Effect(effort, rates=rates, account=lambda: Account(given=effort * place.v))
 
 
+def tendon(place: Place) -> Effect:
+    """A force on the length Z of a line through points, or on a sum of coordinates.
+
+    spring: stiffness, damping; free from `length` to `length + slack`. actuator: an input u_<name>, as of an actuator.
+    """
+    if place.option("law") == "actuator":
+        return actuator(place)
+    stiffness, low = place.value("stiffness"), place.value("length")
+    stretch = place.x - low
+    if place.given("slack"):
+        stretch = maximum(place.x - (low + place.value("slack")), 0) + minimum(stretch, 0)
+    loss = place.value("damping") * place.v
+    return Effect(
+        -stiffness * stretch - loss,
+        account=lambda: Account(stored=stiffness * stretch**2 / 2, lost=loss * place.v),
+    )
+
+
 def link_input(place: Place) -> Effect:
     """A link whose force is the input F_<name>: a law that somebody else computes from Z and Zd."""
     force = place.input("F", unit="N")
@@ -141,5 +159,16 @@ ROWS = (
         states=LAG,
         drawing="",
         example={"law": "stribeck", "level": 3.0, "breakaway": 4.0, "speed": 0.1, "width": 0.05},
+    ),
+    ForceElement(
+        "tendon",
+        "a line through several points, or over several joints",
+        ("path", "joints"),
+        tendon,
+        {"joints": Field("joints"), "coefficients": Field("numbers"), "divisors": Field("numbers")},
+        {"law": {"spring": numbers(stiffness=0, damping=0, length=0, slack=0), "actuator": MOTOR}},
+        states=LAG,
+        drawing="",
+        example={"stiffness": 300.0, "damping": 4.0, "length": 0.7, "slack": 0.1},
     ),
 )  # fmt: skip

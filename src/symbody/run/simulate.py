@@ -124,8 +124,9 @@ NAMED = tuple(n for n in inspect.signature(simulate).parameters if n != "options
 
 def _noted(mech: Any, motion: Trajectory) -> Trajectory:
     """With notes on limits of joints that the motion passed: they do not act by themselves."""
-    found = passed_limits(mech, motion.values) if isinstance(mech, Mechanism) else []
-    return motion.replace(notes=(*motion.notes, *found)) if found else motion
+    if not isinstance(mech, Mechanism):
+        return motion
+    return motion.replace(notes=(*motion.notes, *passed_limits(mech, motion.values)), mechanism=mech)
 
 
 def _check_no_checkpoint(checkpoint: str | Path | None, why: str) -> None:
