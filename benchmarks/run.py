@@ -25,6 +25,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import (
+    batches_with_events,
+    bond_graphs,
     compile_time,
     construction,
     counts,
@@ -46,6 +48,8 @@ BENCHMARKS: dict[str, Callable[[Options], Section | list[Section]]] = {
     "dynamics": dynamics.run,
     "simulation": simulation.run,
     "partitions": partitions.run,
+    "batches_with_events": batches_with_events.run,
+    "bond_graphs": bond_graphs.run,
 }
 RESULTS = Path(__file__).resolve().parent / "out" / "results.json"
 

@@ -8,7 +8,7 @@ import symbody as sb
 
 
 def random_graph(seed: int, largest: int = 60):
-    """A graph of junctions with elements, TF, GY sometimes rings; None where it is refused (sources in conflict)."""
+    """A graph of junctions with elements, TF, GY and sometimes rings; None where it is refused (a conflict)."""
     rng = np.random.default_rng(seed)
     b = sb.BondGraph.builder(f"random{seed}")
     size = int(rng.integers(2, max(3, largest // 3)))

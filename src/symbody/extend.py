@@ -212,7 +212,7 @@ def parts() -> dict[str, Part]:
 
 
 def add_method(row: Method | RungeKutta | Splitting | Diagonal) -> Method:
-    """Enter an integration method: a table of coefficients, which runs natively, or a Method with its own Driver."""
+    """Enter an integration method: a table of coefficients, which runs natively, or a Method with its own Stepper."""
     from symbody.integrate.methods import add_method
 
     return add_method(row)

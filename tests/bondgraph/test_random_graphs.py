@@ -1,4 +1,4 @@
-"""Random graphs: equations against the implicit junction equations, structural ranks against those of numbers."""
+"""Random graphs: equations against the implicit junction equations, structural ranks against numbers, power."""
 
 from __future__ import annotations
 

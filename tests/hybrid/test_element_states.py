@@ -247,9 +247,16 @@ def test_modes_start_where_the_user_says_and_are_held_in_linear_models():
     assert np.allclose(sb.linearize(mech, **rest.point).A, stuck.A)
 
 
-def test_a_batch_with_events_is_refused_by_name():
-    with pytest.raises(DefinitionError, match=r"e_breaks, e_sticks.*one state at a time"):
-        sb.simulate(slider("stiction", 1.0, **DRY), 0.1, step=1e-3, qd0=np.zeros((3, 1)))
+def test_each_member_of_a_batch_has_the_events_of_its_own_run():
+    mech, starts = slider("stiction", 1.0, **DRY), np.array([[0.0], [0.3], [-0.5]])
+    many = sb.simulate(mech, 0.3, step=1e-3, qd0=starts)
+    assert len({e.member for e in many.events}) > 1
+    for k, start in enumerate(starts):
+        one = sb.simulate(mech, 0.3, step=1e-3, qd0=start)
+        assert [(e.t, e.name, e.text) for e in one.events] == [
+            (e.t, e.name, e.text) for e in many.events if e.member == k
+        ]
+        assert np.array_equal(many.q[k, -1], one.q[-1])
 
 
 def test_sensitivities_do_not_pass_events():

@@ -12,6 +12,7 @@ from scipy.special import ellipk
 
 import symbody as sb
 from hybrid_run import run_hybrid
+from stretches import Held
 from symbody.errors import DefinitionError, NameLookupError, ShapeError
 from symbody.flow.events import When, prepare, system_events
 from symbody.flow.field import Field
@@ -20,8 +21,8 @@ from symbody.flow.of_system import system_flow
 from symbody.integrate.implicit import ImplicitFixed
 from symbody.integrate.locate import bracket, crossed, locate
 from symbody.integrate.native import NativeAdaptive, NativeFixed
-from symbody.integrate.scipy import SciPyDriver
-from symbody.integrate.sundials import CvodeDriver
+from symbody.integrate.scipy import SciPyStepper
+from symbody.integrate.sundials import CvodeStepper
 from symbody.trajectory.outcome import Outcome
 
 REFERENCE = Path(__file__).parents[2] / ".." / "shared" / "data" / "fmi_reference"
@@ -29,28 +30,19 @@ G = 9.81
 NONE = np.zeros(0)
 
 
-class Still:
-    """A Feed without signals."""
-
-    held, size, moving, jumps, batch = np.zeros(0), 0, (), False, None
-
-    def at(self, t):
-        return self.held
-
-
 def make_driver(method, prepared, field, tolerance=1e-10):
     """Drivers of all kinds by name; native ones take flows without signals."""
     flow, guards = prepared.flow, {"directions": prepared.directions, "passive": prepared.passive}
     if method.startswith("cvode"):
         pytest.importorskip("sksundae")
-        return CvodeDriver(field, method, rtol=tolerance, atol=tolerance, **guards)
+        return CvodeStepper(field, method, rtol=tolerance, atol=tolerance, **guards)
     if method in ("dopri5", "dopri8"):
-        return NativeAdaptive(flow, method, Still(), tolerance, tolerance, **guards)
+        return NativeAdaptive(flow, method, Held(), tolerance, tolerance, **guards)
     if method == "rk4":
-        return NativeFixed(flow, method, Still(), 0.0, 0.01, **guards)
+        return NativeFixed(flow, method, Held(), 0.0, 0.01, **guards)
     if method in ("midpoint", "sdirk3", "generalized_alpha"):
-        return ImplicitFixed(flow, method, Still(), 0.0, 0.01, **guards)
-    return SciPyDriver(field, method, rtol=tolerance, atol=tolerance, **guards)
+        return ImplicitFixed(flow, method, Held(), 0.0, 0.01, **guards)
+    return SciPyStepper(field, method, rtol=tolerance, atol=tolerance, **guards)
 
 
 def run(flow, events, x0, end, times=NONE, method="dop853", signals=None, parameters=None, start=0.0, **options):

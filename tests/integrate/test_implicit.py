@@ -7,28 +7,17 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import symbody as sb
+from stretches import Held, stretch, stretch_on
 from symbody.errors import DefinitionError, ModelError, NameLookupError
 from symbody.flow.flow import Flow
 from symbody.flow.of_mechanism import mechanism_flow
 from symbody.flow.of_system import system_flow
-from symbody.integrate.implicit import ImplicitFixed, StepMarch
+from symbody.integrate.implicit import ImplicitFixed, StepMarch, balance_of
 from symbody.integrate.implicit_step import ORDERS, Residual, start_system, step_system
-from symbody.integrate.stepped import balance_of
 from symbody.model.build.builder import Builder
 from symbody.trajectory.outcome import Outcome
 
 METHODS = tuple(ORDERS)
-
-
-class Held:
-    """Signals that stay as they are."""
-
-    def __init__(self, *values):
-        self.held = np.array(values, dtype=float)
-        self.size, self.moving, self.jumps, self.batch = len(self.held), [], False, None
-
-    def at(self, t):
-        return self.held
 
 
 class OfTime(Held):
@@ -38,10 +27,10 @@ class OfTime(Held):
         super().__init__(*function(0.0))
         self.function, self.moving = function, [function]
 
-    def at(self, t):
+    def at(self, t, values):
         return np.array(self.function(t), dtype=float)
 
-    def grid(self, start, end, instants):
+    def grid(self, values, start, end, instants):
         times = np.unique([start, end, *instants])
         return times, np.array([self.function(t) for t in times], dtype=float)
 
@@ -50,7 +39,7 @@ def march(flow, method, x0, h, end, feed=None, **options):
     """State at the end."""
     newton = {k: options.pop(k) for k in ("rho_inf", "tolerance") if k in options}
     driver = ImplicitFixed(flow, method, feed or Held(), 0.0, h, newton=newton, **options)
-    leg = driver.advance(0.0, np.array(x0, dtype=float), end, np.array([end]))
+    leg = stretch(driver, 0.0, np.array(x0, dtype=float), end, np.array([end]))
     assert leg.outcome is Outcome.FINISHED
     return leg.x_end
 
@@ -146,7 +135,7 @@ def test_midpoint_keeps_the_energy_of_a_pendulum_bounded_for_a_long_time():
 
     def errors(method):
         driver = ImplicitFixed(pendulum(), method, Held(), 0.0, 0.1)
-        leg = driver.advance(0.0, np.array([2.0, 0.0]), 2000.0, np.arange(1, 2001) * 1.0)
+        leg = stretch(driver, 0.0, np.array([2.0, 0.0]), 2000.0, np.arange(1, 2001) * 1.0)
         assert leg.outcome.ok
         return leg.x[:, 1] ** 2 / 2 - np.cos(leg.x[:, 0]) + np.cos(2.0)
 
@@ -339,9 +328,9 @@ def test_a_stretch_in_two_parts_is_the_stretch_in_one():
     flow = oscillator(4.0)
     whole = ImplicitFixed(flow, "generalized_alpha", Held(), 0.0, 0.01)
     parts = ImplicitFixed(flow, "generalized_alpha", Held(), 0.0, 0.01)
-    one = whole.advance(0.0, np.array([1.0, 0.0]), 1.0, np.array([1.0]))
-    half = parts.advance(0.0, np.array([1.0, 0.0]), 0.5, np.array([]))
-    two = parts.advance(0.5, half.x_end, 1.0, np.array([1.0]))
+    one = stretch(whole, 0.0, np.array([1.0, 0.0]), 1.0, np.array([1.0]))
+    half, memory = stretch_on(parts, 0.0, np.array([1.0, 0.0]), 0.5, [])
+    two = stretch(parts, 0.5, half.x_end, 1.0, [1.0], memory)
     np.testing.assert_array_equal(one.x_end, two.x_end)
 
 
@@ -359,7 +348,7 @@ def test_a_step_without_solution_is_an_outcome():
         x = sb.symbol("x", "state")
         flow = system_flow(sb.System("blow", inputs={"x": x}, outputs={"dx": x * x}, states={"x": "dx"}))
     driver = ImplicitFixed(flow, "implicit_euler", Held(), 0.0, 0.05)
-    leg = driver.advance(0.0, np.array([1.0]), 2.0, np.array([]))
+    leg = stretch(driver, 0.0, np.array([1.0]), 2.0, np.array([]))
     assert leg.outcome is Outcome.NOT_CONVERGED
     assert 0.5 < leg.t_end < 1.2
 

@@ -8,15 +8,16 @@ import pytest
 from scipy.special import ellipkinc
 
 import symbody as sb
+from stretches import stretch
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, SymbodyError
 from symbody.flow.field import Field
 from symbody.flow.flow import Flow
 from symbody.flow.of_mechanism import mechanism_flow
 from symbody.flow.of_system import system_flow
+from symbody.integrate.implicit import balance_of
 from symbody.integrate.implicit_form import implicit_form
-from symbody.integrate.scipy import METHODS, SciPyDriver
-from symbody.integrate.stepped import balance_of
-from symbody.integrate.sundials import CvodeDriver, IdaDriver
+from symbody.integrate.scipy import METHODS, SciPyStepper
+from symbody.integrate.sundials import CvodeStepper, IdaStepper
 from symbody.model.build.builder import Builder
 from symbody.trajectory.outcome import Outcome
 
@@ -27,8 +28,8 @@ EVERY = [*METHODS, "cvode_bdf", "cvode_adams"]
 def driver(field, method, **options):
     if method.startswith("cvode"):
         pytest.importorskip("sksundae")
-        return CvodeDriver(field, method, **options)
-    return SciPyDriver(field, method, **options)
+        return CvodeStepper(field, method, **options)
+    return SciPyStepper(field, method, **options)
 
 
 def flow_of(name, rates, parameters=()) -> Flow:
@@ -75,8 +76,12 @@ NONE = np.zeros(0)
 def test_van_der_pol_with_mu_1000_ends_where_the_test_set_says(method):
     """Mazzia and Magherini, Test Set for IVP Solvers 2.4 (2008): x(2000), x'(2000) by a run in quadruple precision."""
     tolerance = {"radau": 1e-8, "bdf": 1e-9}.get(method, 1e-10)
-    leg = driver(Field(van_der_pol()), method, rtol=tolerance, atol=1e-3 * tolerance).advance(
-        0.0, np.array([2.0, 0.0]), 2000.0, np.array([1000.0, 2000.0])
+    leg = stretch(
+        driver(Field(van_der_pol()), method, rtol=tolerance, atol=1e-3 * tolerance),
+        0.0,
+        np.array([2.0, 0.0]),
+        2000.0,
+        np.array([1000.0, 2000.0]),
     )
     assert leg.outcome is Outcome.FINISHED
     np.testing.assert_allclose(leg.x_end, [1.706167732170483, -0.8928097010247975e-3], rtol=2e-7)
@@ -91,15 +96,15 @@ def test_hires_ends_where_the_test_set_says(method):
         0.2386356198831331e-2, 0.6238968252742796e-2, 0.2849998395185769e-2, 0.2850001604814231e-2,
     ]  # fmt: skip
     start = np.array([1, 0, 0, 0, 0, 0, 0, 0.0057])
-    leg = driver(Field(hires()), method, rtol=1e-9, atol=1e-13).advance(0.0, start, 321.8122, NONE)
+    leg = stretch(driver(Field(hires()), method, rtol=1e-9, atol=1e-13), 0.0, start, 321.8122, NONE)
     np.testing.assert_allclose(leg.x_end, expected, rtol=1e-6)
 
 
 def test_stiff_methods_take_few_steps_where_explicit_ones_take_many():
     field = Field(van_der_pol())
     start = np.array([2.0, 0.0])
-    stiff = driver(field, "radau").advance(0.0, start, 10.0, NONE)
-    plain = driver(field, "rk45").advance(0.0, start, 10.0, NONE)
+    stiff = stretch(driver(field, "radau"), 0.0, start, 10.0, NONE)
+    plain = stretch(driver(field, "rk45"), 0.0, start, 10.0, NONE)
     assert 100 * stiff.statistics["steps"] < plain.statistics["steps"]
 
 
@@ -114,7 +119,7 @@ def test_samples_lie_on_the_motion(method):
         flow = system_flow(sb.System("lag", inputs={"x": x, "u": u}, outputs={"dx": u - x}, states={"x": "dx"}))
     times = np.linspace(0, 5, 23)
     made = driver(Field(flow, signals=lambda t, x: [np.sin(t)]), method, rtol=1e-9, atol=1e-11)
-    leg = made.advance(0.0, np.array([1.0]), 5.0, times)
+    leg = stretch(made, 0.0, np.array([1.0]), 5.0, times)
     np.testing.assert_array_equal(leg.t, times[1:])
     t = leg.t
     np.testing.assert_allclose(leg.x[:, 0], (np.sin(t) - np.cos(t) + 3 * np.exp(-t)) / 2, atol=2e-7)
@@ -133,7 +138,7 @@ def test_large_sparse_matrices_are_factorised_as_such(method):
     assert made._sparse
     mode = np.sin(np.pi * np.arange(1, n + 1) / (n + 1))
     decay = 4 * (n + 1) ** 2 * np.sin(np.pi / (2 * (n + 1))) ** 2
-    leg = made.advance(0.0, mode, 0.1, NONE)
+    leg = stretch(made, 0.0, mode, 0.1, NONE)
     np.testing.assert_allclose(leg.x_end, np.exp(-0.1 * decay) * mode, atol=1e-7)
 
 
@@ -153,14 +158,14 @@ def test_quaternions_keep_their_length(method):
     mech = Builder("top").body("a", mass=1, inertia=[0.1, 0.2, 0.28]).joint("j", "ball", "world", "a").done()
     flow = mechanism_flow(mech)
     made = driver(Field(flow, signals=np.zeros(3)), method, rtol=1e-5, atol=1e-7)
-    leg = made.advance(0.0, np.array([1.0, 0, 0, 0, 0.3, 4.0, 0.2]), 10.0, np.linspace(0, 10, 17))
+    leg = stretch(made, 0.0, np.array([1.0, 0, 0, 0, 0.3, 4.0, 0.2]), 10.0, np.linspace(0, 10, 17))
     for x in (*leg.x, leg.x_end):
         assert np.linalg.norm(x[:4]) == pytest.approx(1, abs=1e-14)
 
 
 def test_parameters_are_those_given():
     field = Field(van_der_pol(), {"mu": 0.0})
-    leg = driver(field, "dop853", rtol=1e-11, atol=1e-12).advance(0.0, np.array([1.0, 0.0]), 1.0, NONE)
+    leg = stretch(driver(field, "dop853", rtol=1e-11, atol=1e-12), 0.0, np.array([1.0, 0.0]), 1.0, NONE)
     np.testing.assert_allclose(leg.x_end, [np.cos(1), -np.sin(1)], atol=1e-9)
 
 
@@ -171,7 +176,7 @@ def test_parameters_are_those_given():
 def test_a_pole_ends_the_run_before_it(method):
     """x' = x^2 from 1 is infinite at t = 1."""
     made = driver(Field(flow_of("pole", {"x": "x*x"})), method)
-    leg = made.advance(0.0, np.array([1.0]), 2.0, np.array([0.5, 1.5]))
+    leg = stretch(made, 0.0, np.array([1.0]), 2.0, np.array([0.5, 1.5]))
     assert leg.outcome in (Outcome.STEP_TOO_SMALL, Outcome.NOT_FINITE)
     assert leg.t_end == pytest.approx(1, abs=1e-3)
     np.testing.assert_array_equal(leg.t, [0.5])
@@ -180,7 +185,7 @@ def test_a_pole_ends_the_run_before_it(method):
 
 @pytest.mark.parametrize("method", ["radau", "rk45", "lsoda"])
 def test_rates_that_are_no_numbers_are_said_so(method):
-    leg = driver(Field(flow_of("root", {"x": "sqrt(x)"})), method).advance(0.0, np.array([-1.0]), 1.0, NONE)
+    leg = stretch(driver(Field(flow_of("root", {"x": "sqrt(x)"})), method), 0.0, np.array([-1.0]), 1.0, NONE)
     assert leg.outcome is Outcome.NOT_FINITE
     assert leg.t_end == 0
 
@@ -192,13 +197,13 @@ def test_a_loop_that_opens_is_not_converged(method):
         x, y, t = sb.symbol("x", "state"), sb.symbol("y"), sb.symbol("t", "time")
         found = sb.solve([y * y - (1 - t)], [y], [1.0])
         flow = system_flow(sb.System("loop", inputs={"x": x, "t": t}, outputs={"dx": found[0]}, states={"x": "dx"}))
-    leg = driver(Field(flow), method).advance(0.0, np.array([0.0]), 2.0, NONE)
+    leg = stretch(driver(Field(flow), method), 0.0, np.array([0.0]), 2.0, NONE)
     assert leg.outcome is Outcome.NOT_CONVERGED
     assert leg.t_end == pytest.approx(1, abs=0.01)
 
 
 def test_too_many_steps_are_an_outcome():
-    leg = driver(Field(van_der_pol()), "rk45", max_steps=50).advance(0.0, np.array([2.0, 0.0]), 10.0, NONE)
+    leg = stretch(driver(Field(van_der_pol()), "rk45", max_steps=50), 0.0, np.array([2.0, 0.0]), 10.0, NONE)
     assert leg.outcome is Outcome.TOO_MANY_STEPS
     assert leg.statistics["steps"] == 50
 
@@ -212,7 +217,7 @@ def test_exceptions_of_signals_come_through():
         raise ZeroDivisionError("mine")
 
     with pytest.raises(ZeroDivisionError, match="mine"):
-        driver(Field(flow, signals=broken), "radau").advance(0.0, np.array([1.0]), 1.0, NONE)
+        stretch(driver(Field(flow, signals=broken), "radau"), 0.0, np.array([1.0]), 1.0, NONE)
 
 
 def test_missing_and_unknown_things_are_named():
@@ -224,7 +229,7 @@ def test_missing_and_unknown_things_are_named():
     with pytest.raises(ShapeError, match="expected 1"):
         Field(flow, signals=np.zeros(2))
     with pytest.raises(NameLookupError, match="radau"):
-        SciPyDriver(Field(flow, signals=np.zeros(1)), "rado")
+        SciPyStepper(Field(flow, signals=np.zeros(1)), "rado")
 
 
 # -- SUNDIALS
@@ -233,7 +238,7 @@ def test_missing_and_unknown_things_are_named():
 def test_without_the_package_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sksundae", None)
     with pytest.raises(SymbodyError, match=r"symbody\[sundials\]"):
-        CvodeDriver(Field(van_der_pol()))
+        CvodeStepper(Field(van_der_pol()))
 
 
 @cache
@@ -249,9 +254,9 @@ def robertson() -> sb.System:
 def test_ida_solves_robertsons_problem_over_eleven_decades():
     """Mazzia and Magherini 2008: values at t = 1e11."""
     pytest.importorskip("sksundae")
-    made = IdaDriver(robertson(), {"y": "y_dot"}, rtol=1e-9, atol=1e-14)
+    made = IdaStepper(robertson(), {"y": "y_dot"}, rtol=1e-9, atol=1e-14)
     assert made.algebraic.tolist() == [2]
-    leg = made.advance(0.0, np.array([1.0, 0.0, 0.0]), 1e11, np.array([40.0, 1e11]))
+    leg = stretch(made, 0.0, np.array([1.0, 0.0, 0.0]), 1e11, np.array([40.0, 1e11]))
     assert leg.outcome is Outcome.FINISHED
     expected = [0.2083340149701255e-7, 0.8333360770334713e-13, 0.9999999791665050]
     np.testing.assert_allclose(leg.x_end, expected, rtol=1e-6)
@@ -280,13 +285,13 @@ def test_ida_moves_a_pendulum_in_cartesian_coordinates(stabilised):
     """Released from the horizontal, it passes the vertical after K(1/sqrt 2) / w (elliptic integral)."""
     pytest.importorskip("sksundae")
     system, states = rod(stabilised)
-    made = IdaDriver(
+    made = IdaStepper(
         system, states, index=1 + stabilised, rtol=1e-9, atol=1e-10,
         guards=lambda t, y: np.array([y[0]]), directions=[-1],
     )  # fmt: skip
     assert len(made.algebraic) == (2 if stabilised else 1)
     start = np.array([1.0, 0, 0, 0, 0, *([0.0] if stabilised else [])])
-    leg = made.advance(0.0, start, 2.0, NONE)
+    leg = stretch(made, 0.0, start, 2.0, NONE)
     assert leg.events == (0,)
     assert leg.t_end == pytest.approx(ellipkinc(np.pi / 2, 0.5) / np.sqrt(9.81), abs=1e-7)
     assert leg.x_end[1] == pytest.approx(-1, abs=1e-7)
@@ -303,8 +308,8 @@ def test_ida_moves_a_tree_in_implicit_form(form):
     unsolved = balance_of(mechanism_flow(mech, balance=True)) if form == "residual" else None
     system, states = implicit_form(flow, unsolved)
     assert states == {"q": "q_dot", "qd": "qd_dot"}
-    leg = IdaDriver(system, states, signals=tau, rtol=1e-9, atol=1e-10).advance(0.0, x0, 1.0, NONE)
-    reference = driver(Field(flow, signals=tau), "dop853", rtol=1e-12, atol=1e-12).advance(0.0, x0, 1.0, NONE)
+    leg = stretch(IdaStepper(system, states, signals=tau, rtol=1e-9, atol=1e-10), 0.0, x0, 1.0, NONE)
+    reference = stretch(driver(Field(flow, signals=tau), "dop853", rtol=1e-12, atol=1e-12), 0.0, x0, 1.0, NONE)
     np.testing.assert_allclose(leg.x_end, reference.x_end, atol=1e-6)
 
 
@@ -313,7 +318,7 @@ def test_ida_counts_its_equations():
         y, z = sb.symbols("y z")
         system = sb.System("short", inputs={"y": y, "z": z}, outputs={"residual": [z + y, y]})
     with pytest.raises(ShapeError, match="2 residuals for 1"):
-        IdaDriver(system, {"y": "z"})
+        IdaStepper(system, {"y": "z"})
 
 
 @pytest.mark.parametrize("method", ["cvode_bdf", "cvode_adams"])
@@ -321,7 +326,7 @@ def test_steps_of_sundials_are_counted_as_it_makes_them(method):
     """Against CVODE itself, asked for one step at a time."""
     cvode = pytest.importorskip("sksundae").cvode
     field = Field(van_der_pol(), {"mu": 5.0})
-    leg = driver(field, method, rtol=1e-5, atol=1e-8).advance(0.0, np.array([2.0, 0.0]), 20.0, NONE)
+    leg = stretch(driver(field, method, rtol=1e-5, atol=1e-8), 0.0, np.array([2.0, 0.0]), 20.0, NONE)
 
     def rates(t, y, out):
         out[:] = [y[1], 5.0 * (1 - y[0] ** 2) * y[1] - y[0]]
@@ -353,6 +358,6 @@ def test_samples_of_radau_meet_the_tolerance_between_its_steps(rtol):
     cubic between them."""
     flow = flow_of("follower", {"y": "-1e6*(y - sin(t)) + cos(t)"})
     times = np.linspace(0.01, 10.0, 1000)
-    leg = driver(Field(flow), "radau", rtol=rtol, atol=rtol).advance(0.0, np.zeros(1), 10.0, times)
+    leg = stretch(driver(Field(flow), "radau", rtol=rtol, atol=rtol), 0.0, np.zeros(1), 10.0, times)
     assert leg.statistics["steps"] < 100
     assert np.abs(leg.x[:, 0] - np.sin(times)).max() < 4 * rtol

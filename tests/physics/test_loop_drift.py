@@ -67,7 +67,7 @@ def test_two_iterations_close_the_loops_in_steady_motion(name, rates):
     step = 1e-3
     mech = sb.load(name)
     traj = sb.simulate(mech, 0.06, step, qd0=rates)
-    flow = traj.session.flow
+    flow = traj.run.last.plan.flow
     kernels = {"rates": flow.rates.compile(), "project": flow.project.compile()}
     counts: dict[str, list[int]] = {kind: [] for kind in kernels}
 

@@ -126,7 +126,7 @@ def test_resume_from_a_trajectory_leaves_it_as_it_is():
     with pytest.raises(DefinitionError, match="duration"):
         resume(half, -1.0)
     with pytest.raises(DefinitionError, match="simulate"):
-        resume(half.replace(session=None), 1.0)
+        resume(half.replace(run=None), 1.0)
 
 
 @pytest.mark.parametrize(

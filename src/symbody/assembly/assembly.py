@@ -16,7 +16,7 @@ from symbody.assembly.assembly_errors import say_open
 from symbody.assembly.constraints import Constraints
 from symbody.assembly.driven import driven_laws
 from symbody.assembly.guess import guessed
-from symbody.assembly.numeric import Numeric
+from symbody.assembly.numeric import Numeric, numeric_of
 from symbody.errors import NameLookupError, SolveError, nearest
 from symbody.model.record.coordinates import parts, retract, sliding, velocity_owners, with_mode
 from symbody.model.record.joint_limits import joint_limits
@@ -56,7 +56,7 @@ def assemble_constraints(
     if named:
         options: dict[str, Any] = dict(tolerance=tolerance, seed=seed, starts=starts, time=time, loops=loops)
         return assemble_keeping(found, guess, [*fixed, *named], parameters, fixed, **options)[0]
-    numeric = Numeric(_chosen(found, loops), parameters, time)
+    numeric = numeric_of(_chosen(found, loops), parameters, time)
     guess = driven_coordinates(mechanism, guess, parameters, time)
     free = _free(mechanism, fixed)
     if not numeric.found.rows:

@@ -14,7 +14,7 @@ import numpy as np
 
 from symbody.assembly.assembly import close, perturbed
 from symbody.assembly.constraints import Constraints
-from symbody.assembly.numeric import Numeric, rows_of
+from symbody.assembly.numeric import Numeric, numeric_of, rows_of
 from symbody.assembly.redundancy import scaled
 from symbody.errors import SymbodyError
 from symbody.model.record.coordinates import checked, sliding, velocity_labels, with_mode
@@ -74,7 +74,7 @@ class Conditioning:
     def numeric(self, t: float) -> Numeric:
         """Numbers of the constraints at time t."""
         if self._numeric is None or self.moving:
-            self._numeric = Numeric(self.found, self.parameters, t)
+            self._numeric = numeric_of(self.found, self.parameters, t)
         return self._numeric
 
     def jacobian(self, q: np.ndarray, t: float = 0.0) -> np.ndarray:
@@ -261,7 +261,7 @@ def holding(
     shut = [i for i, row in enumerate(found.rows) if row.switch is None or row.loop in closed]
     if not shut:
         return np.ones(len(q), dtype=bool)
-    J = scaled(Numeric(found, parameters, time).J(q)[:, shut], sliding(found.tree.mechanism))
+    J = scaled(numeric_of(found, parameters, time).J(q)[:, shut], sliding(found.tree.mechanism))
     whole = np.linalg.svd(J, compute_uv=False)
     part = np.linalg.svd(J[:, [shut.index(i) for i in rows if i in set(shut)]], compute_uv=False)
     least = NONZERO * whole[:, :1]

@@ -66,6 +66,7 @@ class Rows:
         self._symbols = [*self.constants, *tree.q, *tree.qd]
         self._ready: dict[str, Entries] = {}
         self._lengths: list[tuple[Evaluation, list[Any]]] | None = None
+        self.latest: tuple[Any, Numeric] | None = None
 
     def of(self, what: str) -> Entries:
         """The function of a quantity: "h", "J", "h_and_J", "sides", "ht", "bias"."""
@@ -105,6 +106,18 @@ def rows_of(found: Constraints) -> Rows:
     return memory_of(found).get("rows", (), lambda: Rows(found))
 
 
+def numeric_of(found: Constraints, parameters: Mapping[str, Any] | None = None, time: float = 0.0) -> Numeric:
+    """A Numeric, which never changes; that of the latest numbers is at hand: a start asks for it several times."""
+    given = parameters or {}
+    if any(type(v) is not float for v in given.values()):
+        return Numeric(found, parameters, time)
+    rows = rows_of(found)
+    key = (tuple(given.items()), time)
+    if rows.latest is None or rows.latest[0] != key:
+        rows.latest = (key, Numeric(found, parameters, time))
+    return rows.latest[1]
+
+
 class Numeric:
     """Constraints with numbers for the parameters: their defaults, or those given by name (arrays for a batch of q)."""
 
@@ -114,6 +127,7 @@ class Numeric:
         self.time = time
         self.rows = rows_of(found)
         self._constants = self._numbers(parameters or {}, time)
+        self._length: float | None = None
 
     @property
     def values(self) -> dict[Node, Any]:
@@ -166,8 +180,10 @@ class Numeric:
 
     def length(self) -> float:
         """A length of the order of the mechanism's, m: the mean distance between neighbouring joints."""
-        positive = [x for x in self.rows.lengths(self.values) if x > 0]
-        return float(np.mean(positive)) if positive else 1.0
+        if self._length is None:
+            positive = [x for x in self.rows.lengths(self.values) if x > 0]
+            self._length = float(np.mean(positive)) if positive else 1.0
+        return self._length
 
     def _at(self, what: str, q: np.ndarray, qd: np.ndarray | None = None) -> np.ndarray:
         """(..., n) values of the n entries of a quantity."""

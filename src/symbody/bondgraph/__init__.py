@@ -8,7 +8,7 @@ __all__, __getattr__, __dir__ = door(
         "builder": "Builder",
         "causality": "assign alternatives Causality",
         "equations": "state_equations",
-        "inverse": "inverse",
+        "inverse_model": "inverse Inverse",
         "junction_structure": "junction_structure JunctionStructure",
         "loops": "causal_loops CausalLoop",
         "matrices": "matrices Matrices",

@@ -37,6 +37,7 @@ from symbody.bondgraph.record import (
     Integral,
     Law,
 )
+from symbody.bondgraph.symbols import input_symbol, signal_symbol, state_symbol
 from symbody.bondgraph.validate import check_graph
 from symbody.errors import nearest
 from symbody.expr.evaluate import transplant
@@ -531,22 +532,6 @@ class Builder:
             return made
 
         return carry
-
-
-# -- symbols of a graph
-
-
-def state_symbol(graph: Graph, name: str) -> Node:
-    return graph.symbol(name, "state")
-
-
-def signal_symbol(graph: Graph, name: str) -> Node:
-    """A detector or a co-energy in an expression: put in when equations are written."""
-    return graph.symbol(name, "input", scope="signal")
-
-
-def input_symbol(graph: Graph, name: str) -> Node:
-    return graph.symbol(name, "input")
 
 
 def _symbol(graph: Graph, data: Any) -> Node:

@@ -109,12 +109,14 @@ def _two(kind: str, field: str, change: Callable[[Node], Any] = lambda x: x) -> 
     return make
 
 
-def _law(law: Callable[[Mapping[str, Node], Node], Any], kind: str = "R", letter: str = "f") -> Make:
+def _law(
+    law: Callable[[Mapping[str, Node], Node], Any], kind: str = "R", letter: str = "f", guess: float = 0.0
+) -> Make:
     """A one-port with a nonlinear law of the library."""
 
     def make(b: Builder, v: Mapping[str, Node]) -> None:
         x = b.graph.symbol(letter, "input", scope=f"law of {kind}")
-        b.element(kind, kind, law=law(v, x))
+        b.element(kind, kind, law=law(v, x), guess=guess)
         b.bond("a", kind)
 
     return make
@@ -155,7 +157,7 @@ _ROWS = (
          {"n": _positive("")}, _two("TF", "n"), {"n": 2.0}),
     Part("diode", "current of a junction, Shockley's law", {"a": "electrical"},
          {"Is": _positive("A", 1e-12), "Vt": _positive("V", 0.02585)},
-         _law(lambda v, e: v["Is"] * (exp(e / v["Vt"]) - 1), letter="e"), {}),
+         _law(lambda v, e: v["Is"] * (exp(e / v["Vt"]) - 1), letter="e", guess=0.6), {}),
     Part("mass", "mass in translation", {"a": "translation"}, {"m": _positive("kg")}, _one("I", "m"), {"m": 1.0}),
     Part("spring", "linear spring", {"a": "translation"}, {"k": _positive("N/m")}, _one("C", "k", lambda k: 1 / k),
          {"k": 100.0}),

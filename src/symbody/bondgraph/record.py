@@ -23,7 +23,6 @@ from symbody.later import later
 from symbody.model.record.frozen import freeze
 
 if TYPE_CHECKING:
-    from symbody.analyse.structure.analysis import Analysis
     from symbody.bondgraph.builder import Builder
     from symbody.bondgraph.causality import Causality
     from symbody.bondgraph.matrices import Matrices
@@ -219,12 +218,11 @@ class BondGraph:
 
     def inverse(self, **options: Any) -> Any:
         """The inverse model by bicausality: inputs that make the outputs what they should be."""
-        return later("bondgraph.inverse", "inverse")(self, **options)
+        return later("bondgraph.inverse_model", "inverse")(self, **options)
 
-    def analysis(self, **options: Any) -> Analysis:
-        """Structural ranks, controllability, observability, zeros; see `analyse.structure`."""
-        found: Analysis = later("analyse.structure.analysis", "analyse")(self, **options)
-        return found
+    def analysis(self, **options: Any) -> Any:
+        """Structural ranks, controllability, observability, zeros; see `analyse.structure.analysis`."""
+        return later("analyse.structure.analysis", "analyse")(self, **options)
 
     def show(self, causality: Any = "integral", **options: Any) -> Any:
         """The drawing, with causal strokes; notebooks show it, `.svg` is its text."""
@@ -237,7 +235,12 @@ class BondGraph:
 
     def with_ports(self, given: Mapping[str, str]) -> BondGraph:
         """Open ports closed by inputs: name -> "effort" or "flow", which comes from outside."""
-        made: BondGraph = later("bondgraph.building_blocks", "with_ports")(self, given)
+        made: BondGraph = later("bondgraph.open_ports", "with_ports")(self, given)
+        return made
+
+    def drive(self, joints: Mapping[str, str]) -> System:
+        """A System that drives joints of a Mechanism by open ports: port -> joint; see `bondgraph.open_ports`."""
+        made: System = later("bondgraph.open_ports", "drive")(self, joints)
         return made
 
 

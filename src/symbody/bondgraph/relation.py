@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 from symbody.bondgraph.flat import Coefficient, Flat, effort, flow
+from symbody.bondgraph.record import TWO_PORTS, BondGraph
 from symbody.bondgraph.scalars import S
 from symbody.model.record.origin import fault
 
@@ -86,14 +87,39 @@ def _subtract(row: dict[int, S], pivot: dict[int, S], factor: S, columns: dict[i
 
 def _undetermined(flat: Flat, variables: Iterable[int]) -> Exception:
     numbers = sorted({flat.ends[v // 2][0] for v in variables} - {0})
-    shared = {n.name for n in flat.nodes if any(flat.ends[b][0] in numbers for b, _ in n.bonds)}
-    ring = [b for b in flat.graph.bonds if b.tail in shared and b.head in shared]
-    bonds = ", ".join(str(b) for b in ring or [flat.graph.bonds[n - 1] for n in numbers])
+    ring = _ring(flat.graph, numbers[0]) if numbers else []
+    bonds = ", ".join(str(flat.graph.bonds[n - 1]) for n in sorted(ring or numbers))
     return fault(
         "",
-        f"bonds {bonds} form a loop of junctions without elements, in which something may circulate that "
-        "no element determines; expected an element in the loop, or one path less.",
+        f"bonds {bonds} form a loop of junctions without elements, in which something may circulate that no element "
+        "determines; expected an element in the loop, or one path less.",
     )
+
+
+def _ring(graph: BondGraph, number: int) -> list[int]:
+    """Numbers of bonds of a shortest ring through a bond that passes junctions, TF and GY only; [] if there is none."""
+    inner = {e.name for e in graph.elements.values() if e.is_junction or e.kind in TWO_PORTS}
+    first = graph.bonds[number - 1]
+    came: dict[str, tuple[str, int]] = {first.tail: ("", 0)}
+    waiting = [first.tail]
+    while waiting and first.head not in came:
+        name = waiting.pop(0)
+        for b in graph.bonds:
+            if (
+                b.number != number
+                and name in (b.tail, b.head)
+                and (other := b.other(name)) in inner
+                and other not in came
+            ):
+                came[other] = (name, b.number)
+                waiting.append(other)
+    if first.head not in came:
+        return []
+    ring, at = [number], first.head
+    while came[at][0]:
+        ring.append(came[at][1])
+        at = came[at][0]
+    return ring
 
 
 @dataclass(frozen=True)

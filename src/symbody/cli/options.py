@@ -102,6 +102,10 @@ QUANTITIES = Annotated[
 ]
 FORCE = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 
+SIMULATE = Annotated[
+    str | None, typer.Option("--simulate", metavar="TIME", help="Simulate so long and show the motion.")
+]
+
 INPUT = Annotated[
     list[str] | None,
     typer.Option(

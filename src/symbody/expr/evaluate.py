@@ -63,7 +63,7 @@ def evaluate(nodes: Any, values: Mapping[Any, Any], exact: bool = False) -> Any:
 class Evaluation:
     """Nodes as one Python function, for many evaluations over floats and arrays: the bits of `evaluate`, in less time.
 
-    symbols   those that occur, in the order of the values that `function` takes
+    symbols   those that occur, in the order of the values that `function` takes; inputs: their names and defaults
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
@@ -72,6 +72,7 @@ class Evaluation:
         # bodies of implicit blocks are evaluated where their unknowns are known, not in this order
         self.plain = not any(n.op is SOLVE for n in order)
         self.symbols = [n for n in order if n.op is SYMBOL] if self.plain else free_symbols(self.roots)
+        self.inputs = [(s.data.name, s.data.default) for s in self.symbols]
         self.function: Callable[[Sequence[Any]], list[Any]] = self._solved
         if self.plain:
             self.function = _compiled(order, self.roots)

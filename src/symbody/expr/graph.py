@@ -40,7 +40,7 @@ class Graph:
         self.unknowns: dict[Node, frozenset[Node]] = {}  # the memory of `walk.unknowns_below`
         self.consts: dict[tuple[type, Any], Node] = {}
         self.integers: dict[int, Node] = {}
-        self.evaluations: dict[Node, Any] = {}  # functions of single nodes that are asked for with many numbers
+        self.evaluations: dict[tuple[Node, ...], Any] = {}  # functions of nodes that are asked for with many numbers
         self._entered: list[tuple[Token[Graph | None], tuple[int, int, int]]] = []
         self.zero = self.number(0)
         self.one = self.number(1)

@@ -1,4 +1,4 @@
-"""Augmented: closed loops by multipliers of all their constraints, in place of a partition."""
+"""How closed loops are dealt with: Reduced to independent joints, or Augmented by multipliers of their constraints."""
 
 from __future__ import annotations
 
@@ -8,9 +8,21 @@ from typing import Any
 from symbody.loops.partition.partition import Partition
 
 
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """Loops solved for dependent joints, which is refused where it is impossible.
+
+    partition   names of independent joints, "heuristic", "pivoting", or a Partition; None: chosen
+    """
+
+    partition: Any = None
+
+
 @dataclass(frozen=True)
 class Augmented:
-    """In place of a partition: all joints with multipliers; alpha, beta (1/s) of Baumgarte, or a projection if 0."""
+    """All joints with multipliers. They are put back on the loops after each step; with alpha, beta (1/s) not zero,
+    Baumgarte's terms hold them instead.
+    """
 
     alpha: float = 0.0
     beta: float = 0.0

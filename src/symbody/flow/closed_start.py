@@ -11,7 +11,7 @@ from symbody.assembly.assembly import assemble_keeping
 from symbody.assembly.conditioning import is_regular
 from symbody.assembly.constraints import Constraints
 from symbody.assembly.driven import driven_laws
-from symbody.assembly.numeric import Numeric
+from symbody.assembly.numeric import numeric_of
 from symbody.derived.derived import derived_of
 from symbody.errors import ModelError
 from symbody.flow.flow import Flow
@@ -95,7 +95,7 @@ def _velocities(
 ) -> np.ndarray:  # fmt: skip
     """qd with J qd + dh/dt = 0: driven and named components kept, the others changed as little as possible."""
     closed = found.select([i for i, row in enumerate(found.rows) if row.loop in loops])
-    numeric = Numeric(closed, parameters, t)
+    numeric = numeric_of(closed, parameters, t)
     J, ht = numeric.J(q), numeric.ht(q)
     out = qd.copy()
     kept = set(flow.prescribed.get("qd", ()))

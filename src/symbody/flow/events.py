@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest
+from symbody.errors import DefinitionError, NameLookupError, ShapeError, SymbodyError, nearest
 from symbody.expr.evaluate import transplant
 from symbody.expr.external import External
 from symbody.expr.functions import extern
@@ -27,6 +27,7 @@ from symbody.expr.parse import parse
 from symbody.expr.walk import free_symbols
 from symbody.flow.field import Field
 from symbody.flow.flow import Flow, shared_inputs
+from symbody.memory import memory_of
 from symbody.system.names import components, stems
 from symbody.system.system import System, node_array
 
@@ -82,6 +83,14 @@ class Prepared:
     events: tuple[When, ...]
     switches: tuple[str, ...]
 
+    def reset(self, index: int, rest: bool = False) -> Reset | None:
+        """What event `index` sets, or where it comes to rest; made once."""
+        rule = self.events[index]
+        wanted = rule.rest if rest else rule.reset or None
+        if wanted is None:
+            return None
+        return memory_of(self).get("reset", (index, rest), lambda: Reset(wanted, self.flow))
+
     @property
     def directions(self) -> np.ndarray:
         """(ng,) of -1, 0, 1."""
@@ -93,7 +102,7 @@ class Prepared:
         return np.array([not e.acts for e in self.events], dtype=bool)
 
 
-Change = Callable[[float, np.ndarray], np.ndarray]
+Change = Callable[[Field, float, np.ndarray], np.ndarray]
 
 
 def prepare(flow: Flow, events: Iterable[When]) -> Prepared:
@@ -174,47 +183,56 @@ def with_switches(flow: Flow, names: Sequence[str]) -> Flow:
     return flow.replace(rates=changed)
 
 
-def change_of(reset: Mapping[str, Expression], flow: Flow, bound: Field) -> Change:
-    """(t, x) -> x after a reset; every new value is computed from the values before."""
-    nodes: list[Node] = []
-    places: list[int] = []
-    functions: list[tuple[list[int], Function]] = []
-    for key, value in reset.items():
-        where = _places(flow, key)
-        if callable(value):
-            functions.append((where, value))
-            continue
-        values = np.array(value, dtype=object).reshape(-1)
-        if values.size == 1 and len(where) > 1:
-            values = np.repeat(values, len(where))
-        if values.size != len(where):
-            raise ShapeError(f"the reset of {key!r} has {values.size} values; expected {len(where)}.")
-        nodes += [expression(flow, v, f"the reset of {key!r}") for v in values]
-        places += where
-    compute = None
-    if nodes:
-        system = System(
-            "reset", inputs=shared_inputs(flow.rates), outputs={"x": node_array(nodes)}, parameters=_used(flow, nodes)
-        )
-        compute = bound.function(system, target="python")
+class Reset:
+    """What states are set to; every new value is computed from the values before."""
 
-    def change(t: float, x: np.ndarray) -> np.ndarray:
-        u = bound.signals(t, x)
-        out = np.array(x, dtype=float)
-        if compute is not None:
-            out[places] = compute(t, x, u)
-        for where, function in functions:
-            out[where] = np.asarray(function(t, _values(flow, x, u)), dtype=float).reshape(-1)
-        return out
+    def __init__(self, reset: Mapping[str, Expression], flow: Flow) -> None:
+        nodes: list[Node] = []
+        self.nodes = nodes  # new values of the components `places`
+        self.flow = flow
+        self.places: list[int] = []
+        self.functions: list[tuple[list[int], Function]] = []
+        for key, value in reset.items():
+            where = _places(flow, key)
+            if callable(value):
+                self.functions.append((where, value))
+                continue
+            values = np.array(value, dtype=object).reshape(-1)
+            if values.size == 1 and len(where) > 1:
+                values = np.repeat(values, len(where))
+            if values.size != len(where):
+                raise ShapeError(f"the reset of {key!r} has {values.size} values; expected {len(where)}.")
+            nodes += [expression(flow, v, f"the reset of {key!r}") for v in values]
+            self.places += where
+        self.system: System | None = None
+        if nodes:
+            inputs, parameters = shared_inputs(flow.rates), _used(flow, nodes)
+            self.system = System("reset", inputs=inputs, outputs={"x": node_array(nodes)}, parameters=parameters)
 
-    return change
+    def ready(self, field: Field) -> Change:
+        """(field, t, x) -> x after the reset, with the parameters of `field`; the signals are those of the argument."""
+        compute = None if self.system is None else field.function(self.system, target="quick")
+
+        def change(field: Field, t: float, x: np.ndarray) -> np.ndarray:
+            u = field.signals(t, x)
+            out = np.array(x, dtype=float)
+            if compute is not None:
+                out[self.places] = compute(t, x, u)
+            for where, function in self.functions:
+                out[where] = np.asarray(function(t, _values(self.flow, x, u)), dtype=float).reshape(-1)
+            return out
+
+        return change
 
 
 def expression(flow: Flow, value: Any, what: str) -> Node:
     """A guard or reset as a node over the symbols of the Flow's rates."""
     graph = flow.rates.graph
     if isinstance(value, str):
-        return parse(value, names_of(flow), graph, strict=True)
+        try:
+            return parse(value, names_of(flow), graph, strict=True)
+        except SymbodyError as error:
+            raise type(error)(f"{what}: {error}") from None
     if isinstance(value, Node):
         known = names_of(flow)
         own = {s for a in (*flow.rates.inputs.values(), *flow.rates.parameters.values()) for s in a.flat}
@@ -316,12 +334,7 @@ def _places(flow: Flow, key: str) -> list[int]:
 
 
 def _values(flow: Flow, x: np.ndarray, u: np.ndarray) -> dict[str, np.ndarray]:
-    out, at = flow.split(x), 0
-    for name in flow.signals:
-        symbols = flow.rates.inputs[name]
-        out[name] = u[at : at + symbols.size].reshape(symbols.shape)
-        at += symbols.size
-    return out
+    return {**flow.layout.split(x), **flow.layout.split_signals(u)}
 
 
 def _external(flow: Flow, function: Function, what: str) -> Node:

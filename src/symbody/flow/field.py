@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
 
-from symbody.derived.kernels import kernel_of
-from symbody.errors import DefinitionError, NameLookupError, ShapeError, SolveError, nearest
+from symbody.derived.kernels import kernel_of, quick_kernel
+from symbody.errors import DefinitionError, ShapeError, SolveError
 from symbody.expr.derivative import jacobian
 from symbody.expr.node import CONST, Node
 from symbody.flow.flow import Flow
+from symbody.memory import memory_of
 from symbody.system.system import System, node_array
 
 # Values of the signals u (nu,): constant, or a function of t and x (nx,).
@@ -31,15 +33,14 @@ class Field:
         self.unsolved = 0
         self.evaluations = 0
         self._parameters = dict(parameters or {})
-        self._known = {"t": (-1, 0, ())} | _places(flow)
         self._signals = _signal_function(flow, signals)
         self._rates = self.function(flat_rates(flow))
-        project = flow.project
-        self._project = None if project is None else self.function(_joined(project, project.outputs, "x"))
+        flat = flat_projection(flow)
+        self._project = None if flat is None else self.function(flat)
         self._corrected = _corrected(flow)
         self._guards = None if flow.guards is None else self.function(flow.guards)
         self.ng = 0 if flow.guards is None else int(flow.guards.output("guard").size)
-        self._slopes: tuple[Callable[..., Any], np.ndarray, np.ndarray] | None = None
+        self._slopes: list[tuple[Callable[..., Any], np.ndarray, np.ndarray]] = []
 
     def rates(self, t: float, x: np.ndarray) -> np.ndarray:
         """x' (nx,)."""
@@ -98,48 +99,58 @@ class Field:
         return self._signals(t, x)
 
     def function(self, system: System, target: str = "native") -> Callable[[float, np.ndarray, np.ndarray], Any]:
-        """A System over the Flow's states, t and signals as a function of (t, x, u)."""
-        kernel = kernel_of(system, target)
+        """A System over the Flow's states, t and signals as a function of (t, x, u).
+
+        target: of its Kernel; "quick": native code that is quick to make, for what is asked a few dozen times.
+        """
+        flow = self.flow
+        kernel: Any = quick_kernel(system) if target == "quick" else kernel_of(system, target)
         given = {n: v for n, v in self._parameters.items() if n in system.parameters}
         if system.parameters:
             kernel = kernel.bind(given)
-        plan = []
-        for name, symbols in system.inputs.items():
-            if name not in self._known:
-                raise NameLookupError(
-                    f"{system.name} reads {name!r}, which is no state or signal of {self.flow.rates.name}. "
-                    f"{nearest(name, self._known)}"
-                )
-            source, start, _ = self._known[name]
-            plan.append((source, slice(start, start + symbols.size), symbols.shape))
+        pack = flow.layout.packer(system.inputs, system.name)
 
         def evaluate(t: float, x: np.ndarray, u: np.ndarray) -> Any:
-            arguments: list[Any] = []
-            for source, part, shape in plan:
-                if source < 0:
-                    arguments.append(float(t))
-                elif shape == ():
-                    arguments.append(float((x, u)[source][part.start]))
-                else:
-                    arguments.append((x, u)[source][part].reshape(shape))
-            return kernel(*arguments)
+            return kernel(*pack(t, x, u))
 
         return evaluate
 
+    def reading(self, signals: Callable[[float, np.ndarray], np.ndarray]) -> Field:
+        """The same functions with other signals; it counts for itself."""
+        twin = copy(self)
+        twin.unsolved = twin.evaluations = 0
+        twin._signals = signals
+        return twin
+
     def _sloped(self) -> tuple[Callable[..., Any], np.ndarray, np.ndarray]:
-        if self._slopes is None:
+        """The function of the entries of the Jacobian, made when it is first asked for, and shared by all that read
+        other signals."""
+        if not self._slopes:
             system, rows, columns = jacobian_entries(self.flow)
-            self._slopes = (self.function(system), rows, columns)
-        return self._slopes
+            self._slopes.append((self.function(system), rows, columns))
+        return self._slopes[0]
 
 
 def flat_rates(flow: Flow) -> System:
     """The System of one output "rates" (nx,), in the order of the states."""
-    return _joined(flow.rates, [flow.rates.states[n] for n in flow.states], "rates")
+    names = list(flow.rates.states.values())
+    return memory_of(flow).get("flat_rates", (), lambda: _joined(flow.rates, names, "rates"))
+
+
+def flat_projection(flow: Flow) -> System | None:
+    """The System of one output "x": the states that the projection gives, end to end; None where there is none."""
+    project = flow.project
+    if project is None:
+        return None
+    return memory_of(flow).get("flat_projection", (), lambda: _joined(project, project.outputs, "x"))
 
 
 def jacobian_entries(flow: Flow) -> tuple[System, np.ndarray, np.ndarray]:
     """System of the entries of d rates / d x that are not zero by structure, with their rows and columns."""
+    return memory_of(flow).get("jacobian_entries", (), lambda: _jacobian_entries(flow))
+
+
+def _jacobian_entries(flow: Flow) -> tuple[System, np.ndarray, np.ndarray]:
     rates = flow.rates
     f = [node for n in flow.states for node in rates.output(rates.states[n]).flat]
     x = [symbol for n in flow.states for symbol in rates.inputs[n].flat]
@@ -177,20 +188,8 @@ def _corrected(flow: Flow) -> np.ndarray:
     return np.array([k for n in names for k in range(*flow.slices[n].indices(flow.nx))], dtype=int)
 
 
-def _places(flow: Flow) -> dict[str, tuple[int, int, tuple[int, ...]]]:
-    """name -> (0 for x or 1 for u, first component, shape)."""
-    out = {}
-    for source, names in enumerate((flow.states, flow.signals)):
-        start = 0
-        for name in names:
-            symbols = flow.rates.inputs[name]
-            out[name] = (source, start, symbols.shape)
-            start += symbols.size
-    return out
-
-
 def _signal_function(flow: Flow, signals: SignalValues) -> Callable[[float, np.ndarray], np.ndarray]:
-    size = sum(flow.rates.inputs[n].size for n in flow.signals)
+    size = flow.layout.nu
     if callable(signals):
         given = signals
         return lambda t, x: np.asarray(given(t, x), dtype=float).reshape(size)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as _replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from symbody.expr.arrays import scalar_array
+from symbody.flow.layout import Layout
 from symbody.system.system import System
 
 
@@ -33,10 +35,9 @@ class Flow:
     prescribed  name of a state -> components that are known functions of time: `project` sets them
     balance     same inputs and those of `rated` -> "residual": equations of motion that are not solved for the rates,
                 for implicit methods; or None
-    impact      same inputs -> gap, J, ht, s, M of loops that open and close (see `gates`); labels and units of gap name
-                the loop of each row; or None
-    watch       same inputs -> measure (k,), gap (m,): what closed loops are watched by during a run (see `lookout`);
-                or None
+    impact      same inputs -> gap, J, ht, s, M of loops that open and close (see `impacts`); labels and units of gap
+                name the loop of each row; or None
+    watch       same inputs -> measure (k,), gap (m,): what closed loops are watched by (see `loop_guards`); or None
     """
 
     rates: System
@@ -55,39 +56,41 @@ class Flow:
     watch: System | None = None
     name: str = ""
 
+    @cached_property
+    def layout(self) -> Layout:
+        """Where states and signals stand in x and u."""
+        rates = self.rates
+        signals = [n for n in rates.inputs if n not in rates.states and n != "t"]
+        return Layout({n: rates.inputs[n].shape for n in rates.states}, {n: rates.inputs[n].shape for n in signals})
+
     @property
     def states(self) -> tuple[str, ...]:
         """Names of the states, in the order in which they make up the vector x."""
-        return tuple(self.rates.states)
+        return tuple(self.layout.states)
 
     @property
     def signals(self) -> tuple[str, ...]:
         """Names of the inputs that are neither states nor time."""
-        return tuple(n for n in self.rates.inputs if n not in self.rates.states and n != "t")
+        return tuple(self.layout.signals)
 
     @property
     def nx(self) -> int:
         """Number of state components."""
-        return sum(self.rates.inputs[n].size for n in self.states)
+        return self.layout.nx
 
     @property
     def slices(self) -> dict[str, slice]:
         """Where each state stands in x."""
-        out, at = {}, 0
-        for name in self.states:
-            size = self.rates.inputs[name].size
-            out[name] = slice(at, at + size)
-            at += size
-        return out
+        return self.layout.slices
 
-    @property
+    @cached_property
     def systems(self) -> dict[str, System]:
         """Those of rates, project, record, guards, events, balance, impact and watch that there are."""
         kinds = ("rates", "project", "record", "guards", "events", "balance", "impact", "watch")
         found = {k: getattr(self, k) for k in kinds}
         return {k: s for k, s in found.items() if s is not None}
 
-    @property
+    @cached_property
     def parameters(self) -> dict[str, np.ndarray]:
         """Parameters of all its Systems by name."""
         return {n: a for s in self.systems.values() for n, a in s.parameters.items()}
@@ -95,11 +98,6 @@ class Flow:
     def replace(self, **changes: Any) -> Flow:
         """The same Flow with some fields changed."""
         return _replace(self, **changes)
-
-    def split(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """State vectors (..., nx) by name, in the shapes of the states."""
-        shapes = {n: self.rates.inputs[n].shape for n in self.states}
-        return {n: x[..., s].reshape(x.shape[:-1] + shapes[n]) for n, s in self.slices.items()}
 
 
 def shared_inputs(system: System) -> dict[str, np.ndarray]:

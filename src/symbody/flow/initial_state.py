@@ -87,16 +87,6 @@ def _by_name(
     return out
 
 
-def state_vector(flow: Flow, values: Mapping[str, np.ndarray], batch: int | None) -> np.ndarray:
-    """x (nx,), or (b, nx): values of the states end to end."""
-    parts = []
-    for n in flow.states:
-        size = flow.rates.inputs[n].size
-        flat = values[n].reshape(-1, size) if values[n].ndim > flow.rates.inputs[n].ndim else values[n].reshape(size)
-        parts.append(flat if batch is None else np.broadcast_to(flat, (batch, size)))
-    return np.concatenate(parts, axis=-1)
-
-
 def check_prescribed(
     flow: Flow, before: np.ndarray, after: np.ndarray, given: Mapping[str, Any], notes: list[str]
 ) -> None:

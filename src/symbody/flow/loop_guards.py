@@ -1,4 +1,4 @@
-"""Lookout: numbers of closed loops that are looked at after every step of a run, whatever is recorded.
+"""LoopGuards: numbers of closed loops that are looked at after every step of a run, whatever is recorded.
 
     measure  what the solution for the dependent joints divides by; it is compared with levels that move during a run
     gap      how far each row is from closed, m or rad: all rows, those that a partition left out as redundant too
@@ -8,15 +8,15 @@ Native loops evaluate them as further guards: a step in which one of these cross
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from symbody.derived.kernels import kernel_of
 from symbody.expr.arrays import scalar_array
 from symbody.expr.graph import Graph
+from symbody.flow.evaluate import FlowKernels
 from symbody.flow.flow import Flow, shared_inputs
 from symbody.system.system import System, node_array
 
@@ -26,59 +26,60 @@ TURN = 0.5  # rad, m: of the fastest joint in one step
 NAME = "watch_level"  # of the guards' parameters
 
 
-class Lookout:
-    """Levels of the guards, and the gaps of a Flow's loops.
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """(k,) inverse levels of the measures with the sign that they should have, and inverse ceilings; 0: none."""
 
-    The guards, in order: of each measure one that falls through zero below its level, one that rises through zero above
-    its ceiling; and one that falls where a loop opens.
+    down: np.ndarray
+    up: np.ndarray
 
-    down, up  (k,) inverse levels of the measures with the sign that they should have, and inverse ceilings; 0: none
+    def crossed(self, measure: np.ndarray) -> bool:
+        """Whether a measure (k,) is beyond its level or its ceiling."""
+        return bool(((measure * self.down <= 1) & (self.down != 0)).any() or (measure * self.up >= 1).any())
+
+
+class LoopGuards:
+    """The guards of a Flow's loops.
+
+    In order: of each measure one that falls through zero below its level, one that rises through zero above its
+    ceiling; and one that falls where a loop opens. Levels are part of a run's state.
+
     bounds    (m,) m or rad, beyond which a row is open
-    signals   t -> u (nu,), or (b, nu) of a batch
     """
 
-    def __init__(
-        self, flow: Flow, parameters: Mapping[str, Any], bounds: np.ndarray, signals: Callable[[float], np.ndarray]
-    ) -> None:
+    def __init__(self, flow: Flow, parameters: Mapping[str, Any], bounds: np.ndarray) -> None:
         assert flow.watch is not None
-        self.parameters, self.signals = dict(parameters), signals
-        self.bounds = bounds
-        self.take(flow)
+        self.flow, self.parameters, self.bounds = flow, dict(parameters), bounds
+        self.loops, self.units = flow.labels["watch"], flow.units["watch"]
+        self.measures = int(flow.watch.outputs["measure"].size)
+        self._kernels = FlowKernels(flow, parameters)
 
-    def take(self, flow: Flow) -> None:
-        """Watch the Flow of another partition; its measures have no levels yet."""
-        assert flow.watch is not None
-        self.flow = flow
-        self.loops = flow.labels["watch"]
-        self.units = flow.units["watch"]
-        size = flow.watch.outputs["measure"].size
-        self.down, self.up = np.zeros(size), np.zeros(size)
-        self._kernel = kernel_of(flow.watch)
+    def of(self, flow: Flow) -> LoopGuards:
+        """The same of another partition's Flow."""
+        return self if flow is self.flow else LoopGuards(flow, self.parameters, self.bounds)
 
-    def copied(self) -> Lookout:
-        """One that may go on without changing this one."""
-        return copy(self)
+    def no_levels(self) -> Levels:
+        """Where only open loops count."""
+        return Levels(np.zeros(self.measures), np.zeros(self.measures))
 
-    # -- levels
-
-    def numbers(self) -> dict[str, float]:
+    def numbers(self, levels: Levels) -> dict[str, float]:
         """Parameters of the native guards."""
-        values = [*self.down, *self.up]
+        values = [*levels.down, *levels.up]
         out = {f"{NAME}_{i + 1}": float(v) for i, v in enumerate(values)}
         for unit, bound in _by_unit(self.units, self.bounds).items():
             out[f"{NAME}_{_word(unit)}"] = 1 / bound
         return out
 
-    def guards(self, t: float, x: np.ndarray) -> np.ndarray:
+    def values(self, levels: Levels, t: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
         """(2 k + 1,) the guards at a state (nx,)."""
-        measure, gap = self.found(t, x)
+        measure, gap = self.found(t, x, u)
         share = gap / self.bounds
-        return np.concatenate([measure * self.down - 1, measure * self.up - 1, [1 - float(share @ share)]])
+        return np.concatenate([measure * levels.down - 1, measure * levels.up - 1, [1 - float(share @ share)]])
 
     @property
     def directions(self) -> np.ndarray:
         """(2 k + 1,) of -1, 1: which crossings count."""
-        k = len(self.down)
+        k = self.measures
         return np.concatenate([np.full(k, -1), np.full(k, 1), [-1]]).astype(int)
 
     def longest(self, x: np.ndarray) -> float:
@@ -88,27 +89,13 @@ class Lookout:
 
     # -- numbers at states
 
-    def found(self, t: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(measure (..., k), gap (..., m)) at states (..., nx); a gap without value is infinite."""
-        flow = self.flow
-        given: dict[str, Any] = {**flow.split(x), "t": np.asarray(t, dtype=float)}
-        u, at = self.signals(float(np.ravel(t)[0])) if flow.signals else np.zeros(0), 0
-        for name in flow.signals:
-            symbols = flow.rates.inputs[name]
-            part = u[..., at : at + symbols.size]
-            given[name] = part.reshape(part.shape[:-1] + symbols.shape)
-            at += symbols.size
-        known = {p.name for p in self._kernel.parameters}
-        parameters = {n: v for n, v in self.parameters.items() if n in known}
-        arguments = {p.name: given[p.name] for p in self._kernel.inputs}
-        (measure, gap), _ = self._kernel.call_with_status(**arguments, parameters=parameters or None)
+    def found(self, t: Any, x: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(measure (..., k), gap (..., m)) at states (..., nx) with the signals u (..., nu); a gap without value is
+        infinite."""
+        named = self._kernels.call("watch", np.asarray(t, dtype=float), x, u)
         shape = x.shape[:-1]
-        measure, gap = (np.broadcast_to(a, (*shape, np.shape(a)[-1])) for a in (measure, gap))
+        measure, gap = (np.broadcast_to(a, (*shape, np.shape(a)[-1])) for a in (named["measure"], named["gap"]))
         return np.nan_to_num(measure, nan=0.0), np.nan_to_num(np.abs(gap), nan=np.inf)
-
-    def crossed(self, measure: np.ndarray) -> bool:
-        """Whether a measure (k,) is beyond its level or its ceiling."""
-        return bool(((measure * self.down <= 1) & (self.down != 0)).any() or (measure * self.up >= 1).any())
 
     def say_open(self, t: float, gap: np.ndarray) -> str:
         """Which loop is open, by how much, and what to do, from the gaps (m,) at t; "" where all are closed."""
@@ -121,7 +108,7 @@ class Lookout:
             f"at t = {t:.6g} s loop {self.loops[worst]!r} has opened by {size:.3g} {self.units[worst]} (allowed "
             f"{self.bounds[worst]:.1g}): what is computed from there on is not the motion of the closed mechanism. "
             "Start from another position or assembly, take a smaller step, another partition, or "
-            "formulation='augmented'."
+            "closing=sb.Augmented()."
         )
 
 
@@ -132,7 +119,7 @@ def bounds_of(units: Sequence[str], length: float, loosely: bool) -> np.ndarray:
 
 
 def guarded(flow: Flow) -> System:
-    """The events' guards of a Flow, and after them those of its Lookout, as one System."""
+    """The events' guards of a Flow, and after them those of its loops, as one System."""
     assert flow.watch is not None
     inputs = shared_inputs(flow.rates)
     graph = flow.rates.graph
@@ -161,7 +148,8 @@ def _level(graph: Graph, name: str) -> Any:
 
 
 def _word(unit: str) -> str:
-    return "".join(c for c in unit if c.isalnum()) or "none"
+    """A name for the bound of gaps in a unit; that of "1" is not the name of the first level."""
+    return "open_" + ("".join(c for c in unit if c.isalnum()) or "none")
 
 
 def _by_unit(units: Sequence[str], bounds: np.ndarray) -> dict[str, float]:

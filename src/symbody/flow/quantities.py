@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from symbody.derived.derived import derived_of
-from symbody.errors import DefinitionError, ModelError, NameLookupError, nearest
+from symbody.errors import DefinitionError, ModelError, NameLookupError, SymbodyError, nearest
 from symbody.expr.arrays import Array
 from symbody.expr.evaluate import transplant
 from symbody.expr.graph import Graph
@@ -299,7 +299,10 @@ def named_nodes(arrays: Mapping[str, Array], labels: Mapping[str, tuple[str, ...
 def expression(value: Any, names: Mapping[str, Node], graph: Graph, what: str) -> Node:
     """A text, a number, or a node of any Graph whose symbols have names among `names`, as a node of `graph`."""
     if isinstance(value, str):
-        return parse(value, names, graph, strict=True)
+        try:
+            return parse(value, names, graph, strict=True)
+        except SymbodyError as error:
+            raise type(error)(f"{what}: {error}") from None
     if isinstance(value, Node):
         given = {}
         for s in free_symbols([value]):

@@ -1,4 +1,4 @@
-"""What happens between stretches of smooth motion: events, impacts of loops that close."""
+"""What happens between stretches of smooth motion: the state of a run, its plan, and its hooks."""
 
 from symbody.later import door
 
@@ -6,7 +6,8 @@ __all__, __getattr__, __dir__ = door(
     __name__,
     {
         "energy_balance": "Balance",
-        "events": "Happenings",
-        "impacts": "Gates",
+        "events": "Events",
+        "plan": "Change Hook Plan Quiet",
+        "state": "RunState",
     },
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from symbody.flow.events import Change, Prepared, When, change_of
+from symbody.flow.events import Prepared
 from symbody.flow.field import Field
 from symbody.flow.flow import Flow
 from symbody.integrate.locate import EPS
@@ -140,7 +140,7 @@ def carried_over(
     return [int(k) for k in chosen[over & (ways != 0)]]
 
 
-def crowded(instants: list[float], span: float) -> bool:
+def crowded(instants: Sequence[float], span: float) -> bool:
     """Whether events follow each other without end: a crowd of them in no time."""
     if len(instants) < CROWD:
         return False
@@ -151,24 +151,23 @@ def crowded(instants: list[float], span: float) -> bool:
 class Handler:
     """What one event does, ready to run."""
 
-    def __init__(self, rule: When, prepared: Prepared, bound: Field) -> None:
-        self.rule, self.bound, self.count = rule, bound, 0
-        self.index = prepared.events.index(rule)
-        self.reset: Change | None = change_of(rule.reset, prepared.flow, bound) if rule.reset else None
-        self.rest: Change | None = change_of(rule.rest, prepared.flow, bound) if rule.rest is not None else None
+    def __init__(self, index: int, prepared: Prepared, field: Field) -> None:
+        self.rule, self.index = prepared.events[index], index
+        reset, rest = prepared.reset(index), prepared.reset(index, rest=True)
+        self.reset = None if reset is None else reset.ready(field)
+        self.rest = None if rest is None else rest.ready(field)
 
-    def happen(self, t: float, x: np.ndarray) -> tuple[np.ndarray, str, bool]:
-        """(state after, what happened, whether the run ends)."""
+    def happen(self, bound: Field, count: int, t: float, x: np.ndarray) -> tuple[np.ndarray, str, bool]:
+        """(state after, what happened, whether the run ends) at the occurrence number `count`."""
         rule = self.rule
-        self.count += 1
         ends, text = rule.stop, "the run stops" if rule.stop else ""
-        if rule.limit is not None and self.count >= rule.limit:
-            ends, text = True, f"the run stops at its occurrence {self.count}"
+        if rule.limit is not None and count >= rule.limit:
+            ends, text = True, f"the run stops at its occurrence {count}"
         if self.reset is None:
             return x, text, ends
-        after = self.reset(t, x)
-        if rule.slowest > 0 and abs(guard_rates(self.bound, t, after)[self.index]) < rule.slowest:
+        after = self.reset(bound, t, x)
+        if rule.slowest > 0 and abs(guard_rates(bound, t, after)[self.index]) < rule.slowest:
             if self.rest is None:
                 return after, f"slower than {rule.slowest:g}: it rests, and the run stops", True
-            return self.rest(t, after), f"slower than {rule.slowest:g}: it rests", ends
+            return self.rest(bound, t, after), f"slower than {rule.slowest:g}: it rests", ends
         return after, text or "reset", ends

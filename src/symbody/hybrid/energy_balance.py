@@ -32,7 +32,7 @@ class Balance:
                 "energy_balance", lambda: system.replace(outputs={n: system.outputs[n] for n in names})
             )
             self._kernel = kernel_of(chosen)
-        states = {**flow.split(x), "t": np.asarray(t, dtype=float)}
+        states = {**flow.layout.split(x), "t": np.asarray(t, dtype=float)}
         given = {p.name: states.get(p.name, np.zeros(p.shape)) for p in self._kernel.inputs}
         known = {p.name for p in self._kernel.parameters}
         own = {n: v for n, v in self.parameters.items() if n in known}

@@ -9,6 +9,7 @@ coordinates are put on the closed rows first, which is legal only where the ends
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,14 @@ from symbody.errors import DefinitionError
 from symbody.flow.connect import is_sampled
 from symbody.flow.field import Field
 from symbody.flow.flow import Flow
-from symbody.flow.signals import Feed
+from symbody.flow.signals import Held, InputSignals, table_value
 from symbody.flow.sources import Assignment, Constant, Table
+from symbody.hybrid.plan import Plan
+from symbody.hybrid.state import RunState
+from symbody.integrate.parts import reading
 from symbody.trajectory.trajectory import Event
+
+Rows = Callable[[float, np.ndarray], dict[str, np.ndarray]]  # (t, x) -> gap, J, ht, s, M
 
 NEAR = 1e-3  # m, rad: farther apart the ends of a loop do not meet
 DEPENDENT = 1e-10  # singular values of J M^-1/2, beside the largest, that count as none
@@ -59,17 +65,19 @@ def _odd(values: np.ndarray) -> float:
     return float(values[~np.isin(values, (0, 1))][0])
 
 
-def make_ready(flow: Flow, feed: Feed, t: float) -> None:
+def make_ready(flow: Flow, signals: InputSignals, held: Held, t: float) -> Held:
     """Switches as they are before the first stretch: of controllers, which have not been asked yet, open."""
-    columns = _columns(flow)
-    mine = {c for s in switched_loops(flow).values() if s in columns for c in columns[s]}
-    for line in feed.lines:
+    columns = flow.layout.columns
+    names = [s for s in switched_loops(flow).values() if s in columns]
+    mine = {c for s in names for c in range(columns[s].start, columns[s].stop)}
+    values = held.values.copy()
+    for line in signals.lines:
         if mine.issuperset(line.columns.tolist()):
             if isinstance(line.source, Table):
-                k = int(np.searchsorted(line.source.times, t, side="right")) - 1
-                feed.held[..., line.columns] = line.source.values[max(k, 0)]
+                values[..., line.columns] = table_value(line.source, t)
             elif is_sampled(line.source):
-                feed.held[..., line.columns] = 0.0
+                values[..., line.columns] = 0.0
+    return replace(held, values=values)
 
 
 def closed_loops(flow: Flow, x: np.ndarray, u: np.ndarray) -> list[str]:
@@ -78,65 +86,76 @@ def closed_loops(flow: Flow, x: np.ndarray, u: np.ndarray) -> list[str]:
 
 
 def _values(flow: Flow, x: np.ndarray, u: np.ndarray) -> dict[str, float]:
-    columns = _columns(flow)
+    layout = flow.layout
     out = {}
     for loop, s in switched_loops(flow).items():
-        found = x[flow.slices[s]] if s in flow.states else u[columns[s]] if s in columns else flow.start[s]
+        if s in layout.states:
+            found = x[layout.slices[s]]
+        else:
+            found = u[layout.columns[s]] if s in layout.columns else flow.start[s]
         out[loop] = float(np.ravel(found)[0])
     return out
 
 
-def _columns(flow: Flow) -> dict[str, range]:
-    """Places of the signals in u."""
-    out, at = {}, 0
-    for name in flow.signals:
-        size = flow.rates.inputs[name].size
-        out[name] = range(at, at + size)
-        at += size
-    return out
-
-
 class Gates:
-    """Looks at the switches of a run after every jump, and closes the loops that were told to.
+    """Looks at the switches of a run after every jump, and closes the loops that were told to."""
 
-    signals  (t) -> u (nu,)
-    """
-
-    def __init__(self, flow: Flow, parameters: Mapping[str, Any], signals: Callable[[float], np.ndarray]) -> None:
-        self.flow, self.parameters, self.signals = flow, parameters, signals
-        self.closed: dict[str, float] = {}
+    def __init__(self, flow: Flow, parameters: Mapping[str, Any]) -> None:
+        self.flow, self.parameters = flow, parameters
         self.always = len(switched_loops(flow)) < len(set(flow.labels.get("gap", ())))  # some loop never opens
-        self._field: Field | None = None
-        self._impact: Any = None
+        self._ready: tuple[Field, Any] | None = None
 
-    def look(self, t: float, x: np.ndarray) -> None:
-        """The switches are as they should be."""
-        self.closed = _values(self.flow, x, self.signals(t))
+    def look(self, x: np.ndarray, u: np.ndarray) -> dict[str, float]:
+        """The switches as they should be: loop -> 1 (closed) or 0."""
+        return _values(self.flow, x, u)
 
-    def answer(self, t: float, x: np.ndarray, jumped: bool) -> tuple[np.ndarray, list[Event], str]:
-        """(state after, loops that closed, why that is impossible). jumped: x has changed, velocities may not fit."""
-        now = _values(self.flow, x, self.signals(t))
+    def answer(
+        self, plan: Plan, state: RunState, x: np.ndarray, jumped: bool
+    ) -> tuple[np.ndarray, list[Event], str, Mapping[str, float]]:
+        """(state after, loops that closed, why that is impossible, switches now), of the state x at state.t.
+
+        jumped: x has changed, velocities may not fit.
+        """
+        t = state.t
+        closed: Mapping[str, float] = state.marks.get("impacts", {})
+        now = self.look(x, plan.signals.at(t, state.held.values))
         odd = next((n for n, value in now.items() if value not in (0.0, 1.0)), None)
         if odd is not None:
-            return x, [], f"the switch of loop {odd!r} was set to {now[odd]:g}; expected 1 (closed) or 0 (open)."
-        new = [n for n, value in now.items() if value > self.closed.get(n, 0.0)]
-        self.closed = now
+            why = f"the switch of loop {odd!r} was set to {now[odd]:g}; expected 1 (closed) or 0 (open)."
+            return x, [], why, closed
+        new = [n for n, value in now.items() if value > closed.get(n, 0.0)]
         if not new and not (jumped and (self.always or any(now.values()))):
-            return x, [], ""
-        return self._close(t, x, new)
+            return x, [], "", now
+        field, rows = self._functions(plan, state)
+        return *self._close(field, rows, t, x, new), now
 
-    def _close(self, t: float, x: np.ndarray, new: list[str]) -> tuple[np.ndarray, list[Event], str]:
-        found = self._rows(t, x)
+    def _functions(self, plan: Plan, state: RunState) -> tuple[Field, Rows]:
+        """The Flow's functions with the signals of the instant; (t, x) -> gap, J, ht, s and M."""
+        if self._ready is None:
+            assert self.flow.impact is not None
+            field = Field(self.flow, self.parameters, np.zeros(self.flow.layout.nu))
+            self._ready = field, field.function(self.flow.impact, target="python")
+        field, impact = reading(self._ready[0], plan.signals, state.begin()), self._ready[1]
+
+        def rows(t: float, x: np.ndarray) -> dict[str, np.ndarray]:
+            found = impact(t, x, field.signals(t, x))
+            return {n: np.asarray(a) for n, a in found._asdict().items()}
+
+        return field, rows
+
+    def _close(
+        self, field: Field, rows: Rows, t: float, x: np.ndarray, new: list[str]
+    ) -> tuple[np.ndarray, list[Event], str]:
+        found = rows(t, x)
         why = self._apart(t, found["gap"], new)
         if why:
             return x, [], why
         flow = self.flow
         at = flow.slices["qd"]
-        assert self._field is not None
-        after = self._field.project(t, x)
+        after = field.project(t, x)
         if not np.isfinite(after).all():
             return x, [], f"at t = {t:.6g} s {_told(new)} cannot close together with the loops that are closed already."
-        found = self._rows(t, after)
+        found = rows(t, after)
         closed = found["s"] > 0.5
         J, ht, M = found["J"][closed], found["ht"][closed], found["M"]
         before = x[at]
@@ -158,15 +177,6 @@ class Gates:
             text = f"The impact {'took' if lost > 0 else 'brought'} {abs(lost):.6g} J of kinetic energy."
         names = ", ".join(map(repr, new))
         return after, [Event(t, f"closed {names}", text)] if new else [], ""
-
-    def _rows(self, t: float, x: np.ndarray) -> dict[str, np.ndarray]:
-        """gap, J, ht, s and M at a state."""
-        if self._impact is None:
-            assert self.flow.impact is not None
-            self._field = Field(self.flow, self.parameters, lambda t, x: self.signals(t))
-            self._impact = self._field.function(self.flow.impact, target="python")
-        found = self._impact(t, x, self.signals(t))
-        return {n: np.asarray(a) for n, a in found._asdict().items()}
 
     def _apart(self, t: float, gap: np.ndarray, new: list[str]) -> str:
         labels, units = self.flow.labels["gap"], self.flow.units["gap"]

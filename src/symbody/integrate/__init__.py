@@ -7,5 +7,6 @@ __all__, __getattr__, __dir__ = door(
     {
         "implicit_step": "Diagonal",
         "methods": "Method METHODS Setup",
+        "stepper": "Leg Start Stepper",
     },
 )

@@ -22,23 +22,7 @@ class Brief:
         self.method = method
         self.rates = kernels["rates"].bind(parameters)
         self.project = kernels["project"].bind(parameters) if "project" in kernels else None
-        self.plan: list[tuple[int, slice, tuple[int, ...]]] = []
-        for source, names in ((0, flow.states), (-1, ("t",)), (1, flow.signals)):
-            at = 0
-            for name in names:
-                symbols = flow.rates.inputs[name]
-                self.plan.append((source, slice(at, at + symbols.size), symbols.shape))
-                at += symbols.size
-
-    def _arguments(self, t: float, x: np.ndarray, u: np.ndarray) -> list[Any]:
-        out: list[Any] = []
-        for source, part, shape in self.plan:
-            if source < 0:
-                out.append(t)
-            else:
-                values = (x, u)[source]
-                out.append(float(values[part.start]) if shape == () else values[part].reshape(shape))
-        return out
+        self._pack = flow.layout.packer(flow.rates.inputs, flow.rates.name)
 
     def step(self, t: float, h: float, x: np.ndarray, u: np.ndarray) -> np.ndarray | None:
         """x (nx,) after a step with the signals u (nu,) held; None where it fails: the native march says why."""
@@ -47,10 +31,10 @@ class Brief:
         try:
             for row, c in zip(method.a, method.c):
                 at = _advanced(x, h, row, slopes)
-                slopes.append(_flat(self.rates(*self._arguments(t + c * h, at, u))))
+                slopes.append(_flat(self.rates(*self._pack(t + c * h, at, u))))
             after = _advanced(x, h, method.b, slopes)
             if self.project is not None:
-                after = _flat(self.project(*self._arguments(t + h, after, u)))
+                after = _flat(self.project(*self._pack(t + h, after, u)))
         except SolveError:
             return None
         return after if np.isfinite(after).all() else None

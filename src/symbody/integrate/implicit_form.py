@@ -14,7 +14,7 @@ from symbody.system.system import System, node_array
 
 
 def implicit_form(flow: Flow, residual: Residual | None = None) -> tuple[System, dict[str, str | None]]:
-    """(system, states) as `IdaDriver` takes them: x' - f(t, x, u) for states in explicit form, and a Residual as it is.
+    """(system, states) as `IdaStepper` takes them: x' - f(t, x, u) of states in explicit form, a Residual as it is.
 
     Where a Residual has multipliers, they become algebraic states, and its constraints the equations for them: give
     constraints as accelerations (index 1), or as velocities (index 2).

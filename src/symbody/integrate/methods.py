@@ -1,12 +1,11 @@
 """Integration methods: one row each, from which `simulate`, the command line and the documentation take all they know.
 
 A new explicit method is a Butcher table, `explicit(RungeKutta(...))`; a diagonally implicit one is
-`diagonal(Diagonal(...))`; anything else is a Method whose `make` gives a Driver.
+`diagonal(Diagonal(...))`; anything else is a Method whose `make` gives a Stepper.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,30 +13,35 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import DefinitionError, Named, NameLookupError, add_row, nearest, remove_row
+from symbody.flow.events import Prepared
 from symbody.flow.field import Field
 from symbody.flow.flow import Flow
-from symbody.flow.signals import Feed
+from symbody.flow.loop_guards import LoopGuards
+from symbody.flow.signals import InputSignals
 from symbody.integrate import implicit_step
-from symbody.integrate.stepper import Driver, Leg
+from symbody.integrate.parts import Parts
+from symbody.integrate.stepper import Stepper
 from symbody.march import methods as native_tables
 from symbody.march.methods import RungeKutta, Splitting, check_table
+from symbody.memory import memory_of
 
+MOST_EVENTS = 100_000  # that act in a run
 LOOSE = 1e-6  # relative tolerance from which order 5 is cheaper than order 8
-PARTS = 16  # stretches of methods that offer no natural ones
 
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """What a Driver is made of: equations, signals, accuracy.
+    """What a Stepper is made of: equations, signals, accuracy.
 
     step                 s, of methods that are given one
     rtol, atol           of those that choose their steps
     directions, passive  (ng,) of the guards: which crossings count; events that only record
-    look                 a `Lookout` for closed loops, or None
+    loops                guards of closed loops, or None
+    events               with what follows from them, of methods that follow them natively; most_events: that may act
     """
 
     flow: Flow
-    feed: Feed
+    signals: InputSignals
     start: float
     step: float | None
     rtol: float
@@ -47,16 +51,18 @@ class Setup:
     directions: np.ndarray | None = None
     passive: np.ndarray | None = None
     threads: int | None = None
-    look: Any = None
+    loops: LoopGuards | None = None
+    events: Prepared | None = None
+    most_events: int = MOST_EVENTS
 
     @property
     def guarded(self) -> dict[str, Any]:
-        """Options of every Driver."""
-        return dict(directions=self.directions, passive=self.passive, look=self.look)
+        """Options of every Stepper."""
+        return dict(directions=self.directions, passive=self.passive, loops=self.loops)
 
     @property
     def native(self) -> dict[str, Any]:
-        """Options of Drivers over the native march."""
+        """Options of Steppers over the native march."""
         return dict(parameters=self.parameters, threads=self.threads, **self.guarded)
 
 
@@ -66,9 +72,9 @@ class Method:
 
     about    what it is, for lists
     order    of convergence as the step goes to 0; of a method that chooses its order, the highest
-    make     Setup -> Driver
+    make     Setup -> Stepper
     steps    "fixed": needs a step; "chosen": by the tolerances; "both": fixed with a step, chosen without
-    batches  whether it advances the members of a batch together
+    batches  whether it advances the members of a batch together; lanes: with events and clocks too
     unsolved whether it takes the equations of motion as they are before they are solved for the accelerations
     stages   whether it reads signals at known fractions of a step, so that functions of time can be tabulated
     """
@@ -76,9 +82,10 @@ class Method:
     name: str
     about: str
     order: int
-    make: Callable[[Setup], Driver]
+    make: Callable[[Setup], Stepper]
     steps: str
     batches: bool = True
+    lanes: bool = False
     unsolved: bool = False
     stages: bool = False
 
@@ -89,65 +96,72 @@ def explicit(table: RungeKutta | Splitting) -> Method:
     if isinstance(table, RungeKutta):
         check_table(table)
 
-    def make(s: Setup) -> Driver:
+    def make(s: Setup) -> Stepper:
+        from symbody.integrate.lanes import Lanes, lanes_of
         from symbody.integrate.native import NativeAdaptive, NativeFixed
 
+        if lanes_of(s):
+            return Lanes(s, table)
         if s.step is not None:
-            return NativeFixed(s.flow, table, s.feed, s.start, s.step, **s.native)
-        return NativeAdaptive(s.flow, table, s.feed, s.rtol, s.atol, s.max_steps, **s.native)
+            return NativeFixed(s.flow, table, s.signals, s.start, s.step, **s.native)
+        return NativeAdaptive(s.flow, table, s.signals, s.rtol, s.atol, s.max_steps, **s.native)
 
-    stages = isinstance(table, RungeKutta)
-    return Method(table.name, table.about, table.order, make, "both" if embedded else "fixed", stages=stages)
+    steps, stages = "both" if embedded else "fixed", isinstance(table, RungeKutta)
+    return Method(table.name, table.about, table.order, make, steps, lanes=True, stages=stages)
 
 
 def diagonal(table: implicit_step.Diagonal) -> Method:
     """The method of a table whose stages are solved by Newton's method, in native code too."""
-    return Method(table.name, table.about, table.order, _stepped(table), "fixed", unsolved=True)
+    return Method(table.name, table.about, table.order, _stepped(table), "fixed", lanes=True, unsolved=True)
 
 
-def _stepped(method: str | implicit_step.Diagonal) -> Callable[[Setup], Driver]:
-    def make(s: Setup) -> Driver:
-        from symbody.integrate.stepped import Stepped
+def _stepped(method: str | implicit_step.Diagonal) -> Callable[[Setup], Stepper]:
+    def make(s: Setup) -> Stepper:
+        from symbody.integrate.implicit import ITERATIONS, ImplicitFixed, balance_of, step_march
+        from symbody.integrate.lanes import Lanes, lanes_of
 
         assert s.step is not None
-        return Stepped(s.flow, method, s.feed, s.start, s.step, **s.native)
+        march = step_march(s.flow, method) if lanes_of(s) else None
+        if march is not None:
+            return Lanes(s, None, march, ITERATIONS)
+        return ImplicitFixed(s.flow, method, s.signals, s.start, s.step, residual=balance_of(s.flow), **s.native)
 
     return make
 
 
 def _field(s: Setup) -> Field:
-    return Field(s.flow, s.parameters, lambda t, x: s.feed.at(t))
+    return Field(s.flow, s.parameters, lambda t, x: s.signals.at(t, s.signals.start().values))
 
 
 def _chosen(s: Setup) -> dict[str, Any]:
-    return dict(rtol=s.rtol, atol=s.atol, max_steps=s.max_steps, **s.guarded)
+    return dict(rtol=s.rtol, atol=s.atol, max_steps=s.max_steps, parts=Parts(s.start), **s.guarded)
 
 
-def _scipy(name: str) -> Callable[[Setup], Driver]:
-    def make(s: Setup) -> Driver:
-        from symbody.integrate.scipy import SciPyDriver
+def _scipy(name: str) -> Callable[[Setup], Stepper]:
+    def make(s: Setup) -> Stepper:
+        from symbody.integrate.scipy import SciPyStepper
 
-        return Bounded(SciPyDriver(_field(s), name, **_chosen(s)), s.start)
+        return SciPyStepper(_field(s), name, signals=s.signals, **_chosen(s))
 
     return make
 
 
-def _cvode(s: Setup) -> Driver:
-    from symbody.integrate.sundials import CvodeDriver
+def _cvode(s: Setup) -> Stepper:
+    from symbody.integrate.sundials import CvodeStepper
 
-    return Bounded(CvodeDriver(_field(s), "cvode_bdf", **_chosen(s)), s.start)
+    return CvodeStepper(_field(s), "cvode_bdf", signals=s.signals, **_chosen(s))
 
 
-def _ida(s: Setup) -> Driver:
+def _ida(s: Setup) -> Stepper:
+    from symbody.integrate.implicit import balance_of
     from symbody.integrate.implicit_form import implicit_form
-    from symbody.integrate.stepped import balance_of
-    from symbody.integrate.sundials import IdaDriver
+    from symbody.integrate.sundials import IdaStepper
 
     field = _field(s)
-    system, states = implicit_form(s.flow, balance_of(s.flow))
+    system, states = memory_of(s.flow).get("implicit_form", (), lambda: implicit_form(s.flow, balance_of(s.flow)))
     guards = field.guards if s.flow.guards is not None else None
-    more: dict[str, Any] = dict(signals=lambda t, x: s.feed.at(t), guards=guards, project=field.project)
-    return Bounded(IdaDriver(system, states, parameters=s.parameters, **more, **_chosen(s)), s.start)
+    more: dict[str, Any] = dict(field=field, held=s.signals, guards=guards)
+    return IdaStepper(system, states, parameters=s.parameters, **more, **_chosen(s))
 
 
 _ROWS = (
@@ -169,7 +183,7 @@ OWN = frozenset(METHODS)
 def add_method(row: Method | RungeKutta | Splitting | implicit_step.Diagonal) -> Method:
     """One more method, under a name that is free: `simulate`, checkpoints and the command line know it from now on.
 
-    row: a table of coefficients, or a Method with a Driver of its own.
+    row: a table of coefficients, or a Method with a Stepper of its own.
     """
     if isinstance(row, RungeKutta | Splitting):
         row = explicit(row)
@@ -204,23 +218,3 @@ def choose_method(method: str, step: float | None, rtol: float) -> str:
             Named("samples", "..."),
         )
     return method
-
-
-class Bounded:
-    """A Driver cut into stretches, so that an interrupt or a checkpoint need not wait for the end."""
-
-    def __init__(self, driver: Driver, start: float) -> None:
-        self.driver, self.start = driver, start
-        self.part = math.inf
-
-    def span(self, end: float) -> None:
-        """The run goes so far."""
-        self.part = (end - self.start) / PARTS
-
-    def border(self, t: float) -> float:
-        """The end of the stretch that begins at t."""
-        return self.start + (math.floor((t - self.start) / self.part * (1 + 1e-12) + 1e-9) + 1) * self.part
-
-    def advance(self, t: float, x: np.ndarray, t_end: float, times: np.ndarray) -> Leg:
-        """See `Driver`."""
-        return self.driver.advance(t, x, t_end, times)

@@ -16,7 +16,7 @@ MANY = 1001  # samples of a run whose steps the tolerances choose, unless others
 
 
 @dataclass(frozen=True, eq=False)
-class Sampling:
+class SampleTimes:
     """Every step (spacing None and no instants), equal distances (spacing, s), or given instants.
 
     A longer run goes on with the same spacing.
@@ -41,7 +41,7 @@ class Sampling:
         return np.append(start + np.arange(math.floor(places) + 1) * distance, end)
 
 
-def read_samples(samples: Any, start: float, duration: float, step: float | None) -> Sampling:
+def read_samples(samples: Any, start: float, duration: float, step: float | None) -> SampleTimes:
     """None: every step of a fixed length, else `MANY`; a number of them, both ends included; or their instants."""
     if samples is None:
         if step is not None and duration / step > MOST:
@@ -51,13 +51,13 @@ def read_samples(samples: Any, start: float, duration: float, step: float | None
                 Named("samples", "..."),
                 " to record fewer of them.",
             )
-        return Sampling() if step is not None else Sampling(spacing=duration / (MANY - 1))
+        return SampleTimes() if step is not None else SampleTimes(spacing=duration / (MANY - 1))
     if isinstance(samples, (int, np.integer)) and not isinstance(samples, bool):
         if samples > MOST:
             raise DefinitionError(f"samples={samples}; expected at most {MOST:g}.")
         if samples < 2:
             raise wrong_argument("samples", samples, "at least 2: the beginning and the end")
-        return Sampling(spacing=duration / (int(samples) - 1))
+        return SampleTimes(spacing=duration / (int(samples) - 1))
     try:
         times = np.array(samples, dtype=float)
     except (TypeError, ValueError):
@@ -68,4 +68,4 @@ def read_samples(samples: Any, start: float, duration: float, step: float | None
     slack = 1e-9 * max(duration, abs(start))
     if len(times) and ((np.diff(times) <= 0).any() or times[0] < start - slack or times[-1] > start + duration + slack):
         raise DefinitionError(f"samples must be ascending instants from {start:g} to {start + duration:g} s.")
-    return Sampling(instants=np.clip(times, start, start + duration))
+    return SampleTimes(instants=np.clip(times, start, start + duration))

@@ -1,4 +1,4 @@
-"""Drivers around scipy.integrate with generated Jacobians: stiff motions, and inputs that are Python functions."""
+"""Steppers around scipy.integrate with generated Jacobians: stiff motions, and inputs that are Python functions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import numpy as np
 
 from symbody.errors import NameLookupError, nearest
 from symbody.flow.field import Field
-from symbody.flow.loop_guards import Lookout
+from symbody.flow.loop_guards import LoopGuards
+from symbody.flow.signals import InputSignals
 from symbody.integrate.locate import Crossing, crossed, locate, locate_each, width
-from symbody.integrate.stepper import Leg
+from symbody.integrate.parts import WHOLE, Parts, loop_guards, reading
+from symbody.integrate.stepper import NOTHING, Leg, Memory, Start
 from symbody.trajectory.outcome import Outcome
 
 # name -> (class of scipy.integrate, whether it takes a Jacobian, whether it forgets all but the last state)
@@ -30,7 +32,7 @@ LOOKS = 4  # at the guards in each step; two crossings between looks cancel unse
 LARGE, SPARSE = 40, 0.25  # from this size on, below this share of entries, matrices are factorised as sparse ones
 
 
-class SciPyDriver:
+class SciPyStepper:
     """A Field advanced by a method of SciPy: radau, bdf, lsoda (implicit), rk45, dop853 (explicit).
 
     directions  (ng,) in {-1, 0, 1}: crossings of the guards that are events; None: all
@@ -49,7 +51,9 @@ class SciPyDriver:
         directions: Sequence[int] | np.ndarray | None = None,
         passive: Sequence[bool] | np.ndarray | None = None,
         max_steps: int = 1_000_000,
-        look: Lookout | None = None,
+        loops: LoopGuards | None = None,
+        signals: InputSignals | None = None,
+        parts: Parts = WHOLE,
     ) -> None:
         if method not in METHODS:
             raise NameLookupError(f"SciPy's methods do not include {method!r}. {nearest(method, METHODS)}")
@@ -59,18 +63,42 @@ class SciPyDriver:
         self._solver: Callable[..., Any] = getattr(scipy.integrate, name)
         self.field, self.method = field, method
         self._options: dict[str, Any] = {"rtol": rtol, "atol": atol}
-        if implicit:
-            self._options["jac"] = self._jacobian
+        self.implicit = implicit
         self._max_steps = max_steps
         self._directions = np.zeros(field.ng) if directions is None else np.asarray(directions)
         self._passive = np.zeros(field.ng, dtype=bool) if passive is None else np.asarray(passive, dtype=bool)
-        self.look = look
+        self.loops, self.signals, self.parts = loops, signals, parts
         self._sparse = False
         if implicit and method != "lsoda" and field.nx >= LARGE:
             self._sparse = len(field.pattern()[0]) < SPARSE * field.nx**2
 
-    def advance(self, t: float, x: np.ndarray, t_end: float, times: np.ndarray) -> Leg:
-        """See `Driver`."""
+    handles = NOTHING
+
+    def border(self, t: float, end: float) -> float:
+        """See `Stepper`."""
+        return self.parts.border(t, end)
+
+    def advance(self, start: Start, stop: float, times: np.ndarray) -> tuple[Leg, Memory]:
+        """See `Stepper`; each stretch begins anew."""
+        return _Stretch(self, start).leg(stop, times), {}
+
+
+class _Stretch:
+    """One stretch of a SciPyStepper, with the signals and levels that hold in it."""
+
+    def __init__(self, stepper: SciPyStepper, start: Start) -> None:
+        self.start = start
+        self.field = reading(stepper.field, stepper.signals, start)
+        self.method, self.loops = stepper.method, stepper.loops
+        self._solver, self._one_step, self._sparse = stepper._solver, stepper._one_step, stepper._sparse
+        self._directions, self._passive, self._max_steps = stepper._directions, stepper._passive, stepper._max_steps
+        self._options = dict(stepper._options)
+        if stepper.implicit:
+            self._options["jac"] = self._jacobian
+
+    def leg(self, t_end: float, times: np.ndarray) -> Leg:
+        """See `Stepper`."""
+        t, x = self.start.t, self.start.x
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             # LSODA also warns of what it reports; the Outcome says it
             warnings.filterwarnings("ignore", message="lsoda:")
@@ -83,7 +111,7 @@ class SciPyDriver:
         recorded: list[Crossing] = []
         unsolved, steps, event = field.unsolved, 0, None
         seen: tuple[float, np.ndarray] | None = None
-        self._watched = None if self.look is None else self.look.guards(t, x)
+        self._watched = self._loop_guards(t, x)
         if t_end <= t:
             return Leg(np.zeros(0), np.zeros((0, field.nx)), t, x)
         if not np.all(np.isfinite(field.rates(t, x))):
@@ -129,12 +157,15 @@ class SciPyDriver:
 
     def _seen(self, t: float, x: np.ndarray) -> bool:
         """Whether a guard of the closed loops crossed zero in the step that ends here."""
-        if self.look is None:
+        if self.loops is None:
             return False
-        old, self._watched = self._watched, self.look.guards(t, x)
+        old, self._watched = self._watched, self._loop_guards(t, x)
         assert old is not None
         assert self._watched is not None
-        return bool(crossed(old, self._watched, self.look.directions).any())
+        return bool(crossed(old, self._watched, self.loops.directions).any())
+
+    def _loop_guards(self, t: float, x: np.ndarray) -> np.ndarray | None:
+        return loop_guards(self.loops, self.field, self.start, t, x)
 
     def _stepped(self, solver: Any) -> bool:
         """Whether a step was done."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from symbody.integrate.stepper import Leg
 from symbody.march.methods import RungeKutta
+from symbody.trajectory.outcome import Outcome
 
 NEAR = 1e-9  # of a step: instants closer than this are the same
 
@@ -55,4 +56,12 @@ def together(legs: list[Leg]) -> Leg:
     t = np.concatenate([leg.t for leg in legs])
     x = np.concatenate([leg.x for leg in legs], axis=-2)
     recorded = tuple(crossing for leg in legs for crossing in leg.recorded)
-    return Leg(t, x, last.t_end, last.x_end, last.outcome, last.events, statistics, last.before, recorded)
+    members = last.members
+    opened: dict[int, tuple[float, np.ndarray]] = {}
+    for leg in reversed(legs):  # what happened to a member first counts
+        opened.update(leg.opened)
+        if members is not None and leg.members is not None:
+            members = np.where(leg.members != Outcome.FINISHED, leg.members, members)
+    return Leg(
+        t, x, last.t_end, last.x_end, last.outcome, last.events, statistics, last.before, recorded, members, opened
+    )

@@ -1,4 +1,4 @@
-"""Drivers around SUNDIALS (package scikit-sundae, extra "sundials"): CVODE for rates, IDA for implicit equations."""
+"""Steppers around SUNDIALS (package scikit-sundae, extra "sundials"): CVODE for rates, IDA for implicit equations."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from symbody.errors import DefinitionError, NameLookupError, ShapeError, SolveEr
 from symbody.expr.derivative import jacobian
 from symbody.expr.walk import free_symbols
 from symbody.flow.field import Field, SignalValues
-from symbody.flow.loop_guards import Lookout
+from symbody.flow.layout import Layout
+from symbody.flow.loop_guards import LoopGuards
+from symbody.flow.signals import InputSignals
 from symbody.integrate.locate import EPS, Crossing, Path, crossed, locate_each
-from symbody.integrate.stepper import Leg
+from symbody.integrate.parts import WHOLE, Parts, loop_guards, reading
+from symbody.integrate.stepper import NOTHING, Leg, Memory, Start
+from symbody.memory import memory_of
 from symbody.system.system import System, node_array
 from symbody.trajectory.outcome import Outcome
 
@@ -44,7 +48,7 @@ def _package(name: str) -> Any:
     return getattr(sksundae, name)
 
 
-class CvodeDriver:
+class CvodeStepper:
     """A Field advanced by CVODE: cvode_bdf for stiff motions, cvode_adams for smooth ones; variable order and step.
 
     States are projected in what is returned, not inside the method, whose memory spans several steps.
@@ -60,7 +64,9 @@ class CvodeDriver:
         directions: Sequence[int] | np.ndarray | None = None,
         passive: Sequence[bool] | np.ndarray | None = None,
         max_steps: int = 1_000_000,
-        look: Lookout | None = None,
+        loops: LoopGuards | None = None,
+        signals: InputSignals | None = None,
+        parts: Parts = WHOLE,
     ) -> None:
         if method not in METHODS:
             raise NameLookupError(f"CVODE has no method {method!r}. {nearest(method, METHODS)}")
@@ -74,20 +80,30 @@ class CvodeDriver:
             "max_num_steps": max_steps,
             "jacfn": self._jacobian,
         }
-        self.look = look
-        self.guards = _Guards(field.guards, field.ng, directions, passive)
+        self.loops, self.signals, self.parts = loops, signals, parts
+        self._own = field
+        self.guards = _Guards(lambda t, x: self.field.guards(t, x), field.ng, directions, passive)
         options |= self.guards.options()
         self._solver = _package("cvode").CVODE(self._rates, **options)
 
-    def advance(self, t: float, x: np.ndarray, t_end: float, times: np.ndarray) -> Leg:
-        """See `Driver`."""
+    handles = NOTHING
+
+    def border(self, t: float, end: float) -> float:
+        """See `Stepper`."""
+        return self.parts.border(t, end)
+
+    def advance(self, start: Start, stop: float, times: np.ndarray) -> tuple[Leg, Memory]:
+        """See `Stepper`; each stretch begins anew."""
+        self.field = reading(self._own, self.signals, start)
         self._unsolved = self.field.unsolved
-        y = np.array(x, dtype=float)
-        start = lambda: self._solver.init_step(float(t), y)  # noqa: E731
-        return _leg(
-            self._solver, self._pace, start, float(t), y, float(t_end), times, self.field.project, self._why, self.look,
-            self.guards,
+        y = np.array(start.x, dtype=float)
+        begin = lambda: self._solver.init_step(float(start.t), y)  # noqa: E731
+        look = lambda t, x: loop_guards(self.loops, self.field, start, t, x)  # noqa: E731
+        leg = _leg(
+            self._solver, self._pace, begin, float(start.t), y, float(stop), times, self.field.project, self._why,
+            self.loops, look, self.guards,
         )  # fmt: skip
+        return leg, {}
 
     def _why(self, status: int, t: float, x: np.ndarray) -> Outcome:
         if self.field.unsolved > self._unsolved:
@@ -105,7 +121,7 @@ class CvodeDriver:
         out[:, :] = self.field.jacobian(t, np.array(y))
 
 
-class IdaDriver:
+class IdaStepper:
     """Implicit equations F(t, y, y') = 0, differential and algebraic, advanced by IDA (BDF of order 1 to 5).
 
     system     inputs: the states, their rates, t, signals; one output of as many residuals as state components
@@ -133,15 +149,18 @@ class IdaDriver:
         rtol: float = 1e-6,
         atol: float | np.ndarray = 1e-9,
         max_steps: int = 1_000_000,
-        look: Lookout | None = None,
+        loops: LoopGuards | None = None,
+        field: Field | None = None,
+        held: InputSignals | None = None,
+        parts: Parts = WHOLE,
     ) -> None:
         if index not in (1, 2):
             raise DefinitionError(
                 f"index is {index}; IDA solves equations of index 1 and 2. Differentiate constraints."
             )
         self.system, self.states = system, dict(states)
-        self._layout(system)
-        made = _implicit_systems(system, self._symbols, self._rate_symbols)
+        self._read(system)
+        made = memory_of(system).get("ida", (), lambda: _implicit_systems(system, self._symbols, self._rate_symbols))
         given = dict(parameters or {})
         kernels = [kernel_of(s) for s in made]
         known = [{n: v for n, v in given.items() if n in s.parameters} for s in made]
@@ -162,13 +181,14 @@ class IdaDriver:
         }
         if len(self.algebraic):
             options["algebraic_idx"] = self.algebraic
-        self.look = look
+        self.loops, self.parts = loops, parts
+        self._field, self._held = field, held
         size = 0 if guards is None else len(directions) if directions is not None else 1
         self.guards = _Guards(guards, size, directions, passive)
         options |= self.guards.options(implicit=True)
         self._solver = _package("ida").IDA(self._residual, **options)
 
-    def _layout(self, system: System) -> None:
+    def _read(self, system: System) -> None:
         self._symbols: list[Any] = []
         self._rate_symbols: list[Any] = []
         for name, rate in self.states.items():
@@ -183,18 +203,35 @@ class IdaDriver:
             raise ShapeError(f"{system.name} has {len(outputs)} residuals for {len(self._symbols)} state components.")
         found = set(free_symbols(outputs))
         self.algebraic = np.array([k for k, s in enumerate(self._rate_symbols) if s not in found], dtype=int)
-        self._rest = [n for n in system.inputs if n not in self.states and n not in self.states.values() and n != "t"]
+        rest = [n for n in system.inputs if n not in self.states and n not in self.states.values() and n != "t"]
+        self._layout = Layout(
+            {n: system.inputs[n].shape for n in self.states}, {n: system.inputs[n].shape for n in rest}
+        )
         self.nx = len(self._symbols)
 
-    def advance(self, t: float, x: np.ndarray, t_end: float, times: np.ndarray) -> Leg:
-        """See `Driver`; algebraic components of x are guesses."""
+    handles = NOTHING
+
+    def border(self, t: float, end: float) -> float:
+        """See `Stepper`."""
+        return self.parts.border(t, end)
+
+    def advance(self, start: Start, stop: float, times: np.ndarray) -> tuple[Leg, Memory]:
+        """See `Stepper`; each stretch begins anew. Algebraic components of x are guesses."""
         self._unsolved = False
-        y = np.array(x, dtype=float)
-        start = lambda: self._solver.init_step(float(t), y, np.zeros(self.nx))  # noqa: E731
-        return _leg(
-            self._solver, self._pace, start, float(t), y, float(t_end), times, self._project, self._why, self.look,
-            self.guards,
+        if self._field is not None:
+            field = reading(self._field, self._held, start)
+            self._signals, self._project, self.guards.all = field.signals, field.project, field.guards
+        y = np.array(start.x, dtype=float)
+        begin = lambda: self._solver.init_step(float(start.t), y, np.zeros(self.nx))  # noqa: E731
+
+        def look(t: float, x: np.ndarray) -> np.ndarray | None:
+            return None if self._field is None else loop_guards(self.loops, field, start, t, x)
+
+        leg = _leg(
+            self._solver, self._pace, begin, float(start.t), y, float(stop), times, self._project, self._why,
+            self.loops, look, self.guards,
         )  # fmt: skip
+        return leg, {}
 
     def _why(self, status: int, t: float, x: np.ndarray) -> Outcome:
         if not np.all(np.isfinite(x)):
@@ -202,25 +239,13 @@ class IdaDriver:
         return Outcome.NOT_CONVERGED if self._unsolved else FAILURES.get(status, Outcome.NOT_CONVERGED)
 
     def _arguments(self, t: float, y: np.ndarray, yp: np.ndarray) -> dict[str, Any]:
-        out: dict[str, Any] = {}
-        at = 0
-        for name, rate in self.states.items():
-            symbols = self.system.inputs[name]
-            part = slice(at, at + symbols.size)
-            out[name] = y[part].reshape(symbols.shape)
-            if rate is not None:
-                out[rate] = yp[part].reshape(symbols.shape)
-            at += symbols.size
-        if "t" in self.system.inputs:
-            out["t"] = t
-        if self._rest:
-            u = np.asarray(self._signals(t, y), dtype=float).reshape(-1)
-            at = 0
-            for name in self._rest:
-                symbols = self.system.inputs[name]
-                out[name] = u[at : at + symbols.size].reshape(symbols.shape)
-                at += symbols.size
-        return out
+        layout = self._layout
+        u = np.asarray(self._signals(t, y), dtype=float).reshape(-1) if layout.nu else np.zeros(0)
+        out = layout.named(t, y, u)
+        if "t" not in self.system.inputs:
+            del out["t"]
+        slopes = layout.split(yp)
+        return {**out, **{rate: slopes[n] for n, rate in self.states.items() if rate is not None}}
 
     def _residual(self, t: float, y: np.ndarray, yp: np.ndarray, out: np.ndarray) -> None:
         self._pace.watch(t, y)
@@ -343,7 +368,8 @@ def _leg(
     times: np.ndarray,
     project: Callable[[float, np.ndarray], np.ndarray],
     why: Callable[[int, float, np.ndarray], Outcome],
-    look: Lookout | None,
+    loops: LoopGuards | None,
+    look: Callable[[float, np.ndarray], np.ndarray | None],
     guards: _Guards,
 ) -> Leg:
     """One stretch, step by step; samples are interpolated in the last one, so that they change nothing.
@@ -363,7 +389,7 @@ def _leg(
         """States of the last step."""
         return x if s == t else project(s, np.array(solver.step(s, tstop=t_end).y))
 
-    watched = None if look is None else look.guards(t, x)
+    watched = look(t, x)
     pace.begin()
     with np.errstate(all="ignore"):
         found = start() if t_end > t else None
@@ -391,9 +417,9 @@ def _leg(
                 quiet = g
             while len(samples) < len(wanted) and wanted[len(samples)] <= t:
                 samples.append(path(wanted[len(samples)]))
-            if look is not None and watched is not None:
-                now = look.guards(t, x)
-                if crossed(watched, now, look.directions).any():
+            now = look(t, x)
+            if loops is not None and watched is not None and now is not None:
+                if crossed(watched, now, loops.directions).any():
                     before = old
                 watched = now
             if events or before is not None:

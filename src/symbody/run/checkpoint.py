@@ -1,4 +1,8 @@
-"""Checkpoints: a Session as one file (npz with a JSON record). A file is data: reading it runs nothing."""
+"""Checkpoints: a RunState and the equations of its Plan as one file (npz with a JSON record).
+
+A file is data: reading it runs nothing. It holds the last state that a longer run passes too, and how far the run was
+asked to go; what lies between is computed again.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import json
 import math
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +22,17 @@ from symbody.expr.external import External
 from symbody.flow.connect import Connected, Inside, Line, numeric_function
 from symbody.flow.events import Prepared, When, element_events
 from symbody.flow.flow import Flow
-from symbody.flow.loop_guards import Lookout
-from symbody.flow.signals import Feed
+from symbody.flow.loop_guards import Levels, LoopGuards
+from symbody.flow.signals import Held, InputSignals
 from symbody.flow.sources import Constant, Control, Feedback, OfTime, Source, Table, function_source
-from symbody.integrate.samples import MOST, Sampling
-from symbody.run.session import Anchor, Segment, Session, Settings
-from symbody.run.session_driver import finish
+from symbody.hybrid.events import Happened
+from symbody.hybrid.log import Log
+from symbody.hybrid.plan import Settings
+from symbody.hybrid.state import RunState, Segment
+from symbody.integrate.samples import MOST, SampleTimes
+from symbody.run.assemble import assembled
+from symbody.run.loop import Reached
+from symbody.run.recording import Ended
 from symbody.system.save import from_record, record
 from symbody.system.system import System
 from symbody.trajectory.array_file import checksum, npz_bytes, read_arrays
@@ -30,7 +40,7 @@ from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
 
 FORMAT = "symbody-checkpoint"
-VERSION = 2
+VERSION = 3
 MAX_BYTES = 1 << 33
 # what reading wrong values raises
 FAULTS = (
@@ -51,10 +61,10 @@ SETTINGS = ("method", "start", "step", "rtol", "atol", "max_steps", "period", "t
 # -- writing
 
 
-def save_checkpoint(session: Session, path: str | Path) -> Path:
-    """Write a Session; a file that stands there is replaced only when the new one is complete."""
+def save_checkpoint(run: Ended, path: str | Path) -> Path:
+    """Write a run; a file that stands there is replaced only when the new one is complete."""
     arrays: dict[str, np.ndarray] = {}
-    meta = {"format": FORMAT, "version": VERSION, **_meta(session, arrays)}
+    meta = {"format": FORMAT, "version": VERSION, **_meta(run, arrays)}
     meta["checksum"] = _checksum(meta, arrays)
     arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
     return write_whole(path, npz_bytes(arrays))
@@ -66,44 +76,49 @@ def _checksum(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
     return checksum(text, sorted(arrays.items()))
 
 
-def _meta(session: Session, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def _meta(run: Ended, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """What JSON can hold; numbers go to `arrays`."""
-    flow, settings, anchor = session.flow, session.settings, session.anchor
-    assert anchor is not None
-    t, x = session.gathered()
-    arrays.update(t=t, x=x, x_now=session.x, anchor_x=anchor.x)
+    plan, state = run.anchor.plan, run.anchor.state
+    flow, settings, sampling = plan.flow, plan.settings, plan.settings.sampling
+    t, x = state.gathered()
+    arrays.update(t=t, x=x, x_now=state.x)
     arrays.update({f"start.{n}": np.asarray(a) for n, a in flow.start.items()})
     arrays.update({f"parameter.{n}": np.asarray(v, dtype=float) for n, v in settings.parameters.items()})
-    arrays.update({f"feed.{n}": a for n, a in anchor.feed.items()})
-    arrays.update({f"driver.{n}": a for n, a in anchor.driver.items()})
-    arrays["log_t"] = np.array([t for t, _ in session.feed.log])
-    arrays["log_u"] = np.stack([u for _, u in session.feed.log])
-    arrays["defaults"] = session.connected.defaults
-    if session.lookout is not None:
-        look = session.lookout
-        arrays.update({"look.bounds": look.bounds, "look.down": look.down, "look.up": look.up})
-    sampling = settings.sampling
+    arrays.update({f"memory.{n}": np.asarray(a) for n, a in state.memory.items()})
+    arrays["held"], arrays["ticks"] = state.held.values, np.array(state.held.ticks, dtype=np.int64)
+    for i, memory in enumerate(state.held.memories):
+        arrays.update({f"sampled{i}.{n}": np.asarray(a) for n, a in memory.items()})
+    arrays["log_t"], arrays["log_u"] = (np.concatenate(parts) for parts in zip(*state.inputs, strict=True))
+    arrays["defaults"] = plan.connected.defaults
+    if plan.loops is not None and state.levels is not None:
+        levels = {"bounds": plan.loops.bounds, "down": state.levels.down, "up": state.levels.up}
+        arrays.update({f"loops.{n}": a for n, a in levels.items()})
     if sampling.instants is not None:
         arrays["instants"] = sampling.instants
-    prepared = None if session.happenings is None else session.happenings.prepared
+    happened: Happened | None = state.marks.get("events")
+    outcome = run.last.outcome
     return {
         "systems": {kind: record(system) for kind, system in flow.systems.items()},
         "flow": {n: getattr(flow, n) for n in FLOW_TEXTS},
         "settings": {n: getattr(settings, n) for n in SETTINGS},
         "spacing": sampling.spacing,
-        "lines": [_line(line, i, arrays) for i, line in enumerate(session.connected.lines)],
-        "inside": [_inside(one) for one in session.connected.inside],
-        "events": None if prepared is None else [_rule(rule, flow) for rule in prepared.events],
-        "switches": [] if prepared is None else list(prepared.switches),
-        "happened": [[e.t, e.name, e.text] for e in session.events],
-        "t": session.t,
-        "end": session.end,
-        "outcome": session.outcome.name,
-        "outcomes": None if session.outcomes is None else [o.name for o in session.outcomes],
-        "statistics": session.statistics,
-        "notes": session.notes,
-        "anchor": [anchor.t, anchor.samples, anchor.events, list(anchor.happened), list(anchor.leaving)],
-        "segments": [_segment(segment, i, arrays) for i, segment in enumerate(session.segments)],
+        "lines": [_line(line, i, arrays) for i, line in enumerate(plan.connected.lines)],
+        "inside": [_inside(one) for one in plan.connected.inside],
+        "events": None if plan.events is None else [_rule(rule, flow) for rule in plan.events.events],
+        "switches": [] if plan.events is None else list(plan.events.switches),
+        "happened": [[e.t, e.name, e.text, *([] if e.member is None else [e.member])] for e in state.events],
+        "t": state.t,
+        "end": state.end,
+        "reached": run.reached,
+        "outcome": None if outcome is None else outcome.name,
+        "outcomes": None if state.outcomes is None else [o.name for o in state.outcomes],
+        "statistics": dict(state.counts),
+        "notes": list(state.notes),
+        "marks": {
+            "events": None if happened is None else [happened.counts, happened.instants, sorted(happened.leaving)],
+            "impacts": state.marks.get("impacts"),
+        },
+        "segments": [_segment(segment, i, arrays) for i, segment in enumerate(state.segments)],
     }
 
 
@@ -166,8 +181,8 @@ def _text(value: Any, name: str) -> Any:
 # -- reading
 
 
-def load_checkpoint(path: str | Path, inputs: Any = None) -> Session:
-    """A Session that goes on where the file was written. inputs: Python functions by the names of the first run."""
+def load_checkpoint(path: str | Path, inputs: Any = None) -> Ended:
+    """The run that goes on where the file was written. inputs: Python functions by the names of the first run."""
     arrays = _read(Path(path))
     try:
         meta = json.loads(bytes(arrays.pop("meta")).decode())
@@ -185,7 +200,7 @@ def load_checkpoint(path: str | Path, inputs: Any = None) -> Session:
             raise FormatError(f"{path} is damaged: its checksum does not match.")
         _check_fields(meta, arrays)
         functions = _functions(meta, inputs)
-        return _session(meta, arrays, functions, str(path))
+        return _run(meta, arrays, functions, str(path))
     except SymbodyError:
         raise
     except FAULTS as error:
@@ -211,25 +226,22 @@ def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
         raise ValueError("instants that do not ascend")
     if len(t) and (t[0] < start - SLACK * abs(start) or t[-1] > now + SLACK * max(1.0, abs(now))):
         raise ValueError(f"samples from {t[0]:g} to {t[-1]:g} s in a run from {start:g} to {now:g} s")
-    at, samples, events = meta["anchor"][:3]
-    if samples.__class__ is not int or not 0 <= samples <= len(t) or not _is_number(at) or not start <= at <= end:
-        raise ValueError(f"it goes on at {at!r} s after {samples!r} of {len(t)} samples")
-    if events.__class__ is not int or not 0 <= events <= len(meta["happened"]):
-        raise ValueError(f"it goes on after {events!r} of {len(meta['happened'])} events")
+    if not start <= now <= end or not _is_number(meta["reached"]) or not now <= meta["reached"] <= end:
+        raise ValueError(f"it goes on at {now!r} s, from {meta['reached']!r} s in a run up to {end!r} s")
     if not all(isinstance(n, str) and _is_number(v) for n, v in meta["statistics"].items()):
         raise ValueError(f"statistics {meta['statistics']}")
     if not all(isinstance(note, str) for note in meta["notes"]):
         raise ValueError("notes that are no texts")
-    # what is recorded up to the anchor is what the sampling asks for
+    # what is recorded is what the sampling asks for
     spacing = meta["spacing"]
     if spacing is not None and not (_is_number(spacing) and spacing > 0):
         raise ValueError(f"samples {spacing!r} s apart")
     distance = settings["step"] if spacing is None else spacing
-    if "instants" not in arrays and (distance is None or (at - start) / distance > MOST):
-        raise ValueError(f"samples {distance!r} s apart over {at - start:g} s")
-    due = Sampling(spacing, arrays.get("instants")).times(start, at, settings["step"])
-    if abs(len(due) - samples) > 1 + 2 * len(meta["happened"]):  # events may be recorded before and after their jump
-        raise ValueError(f"{samples} samples up to {at:g} s, where the sampling asks for {len(due)}")
+    if "instants" not in arrays and (distance is None or (now - start) / distance > MOST):
+        raise ValueError(f"samples {distance!r} s apart over {now - start:g} s")
+    due = SampleTimes(spacing, arrays.get("instants")).times(start, now, settings["step"])
+    if abs(len(due) - len(t)) > 1 + 2 * len(meta["happened"]):  # events may be recorded before and after their jump
+        raise ValueError(f"{len(t)} samples up to {now:g} s, where the sampling asks for {len(due)}")
 
 
 def _is_number(value: Any) -> bool:
@@ -275,9 +287,7 @@ def _functions(meta: Mapping[str, Any], inputs: Any) -> dict[str, Any]:
     return dict(given)
 
 
-def _session(
-    meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: Mapping[str, Any], where: str
-) -> Session:
+def _run(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: Mapping[str, Any], where: str) -> Ended:
     inside = tuple(_inside_again(one, functions) for one in meta["inside"])
     externals = {one.external.name: one.external for one in inside}
     systems: dict[str, Any] = {kind: from_record(data, externals, where) for kind, data in meta["systems"].items()}
@@ -290,38 +300,58 @@ def _session(
     lines = tuple(_line_again(data, i, arrays, functions, where) for i, data in enumerate(meta["lines"]))
     connected = Connected(flow, lines, np.array(arrays["defaults"]), inside)
     _check_shapes(flow, connected, arrays)
-    sampling = Sampling(meta["spacing"], arrays.get("instants"))
+    sampling = SampleTimes(meta["spacing"], arrays.get("instants"))
     parameters = {n: a if a.ndim else float(a) for n, a in _part(arrays, "parameter").items()}
     settings = Settings(**meta["settings"], sampling=sampling, parameters=parameters)
     x = np.array(arrays["x_now"])
-    feed = Feed(connected, settings.start, settings.step, settings.period, len(x) if x.ndim == 2 else None)
-    feed.log = list(zip(map(float, arrays["log_t"]), arrays["log_u"]))
-    t, samples, events, happened, *leaving = meta["anchor"]
-    anchor = Anchor(
-        float(t), np.array(arrays["anchor_x"]), int(samples), int(events), _part(arrays, "feed"),
-        _part(arrays, "driver"), tuple(happened), tuple(*leaving),
-    )  # fmt: skip
-    outcomes = meta["outcomes"]
-    session = Session(
-        connected, settings, feed, None, float(meta["t"]), x, ts=[arrays["t"]], xs=[arrays["x"]],
-        events=[Event(float(t), name, text) for t, name, text in meta["happened"]],
-        statistics=dict(meta["statistics"]), notes=list(meta["notes"]), outcome=Outcome[meta["outcome"]],
-        outcomes=None if outcomes is None else np.array([Outcome[o] for o in outcomes], dtype=object),
-        anchor=anchor, end=float(meta["end"]), count=len(arrays["t"]),
-        segments=[_segment_again(s, i, flow, arrays, externals, where) for i, s in enumerate(meta.get("segments", ()))],
-    )  # fmt: skip
-    if "look.bounds" in arrays:
-        look = Lookout(flow, parameters, np.array(arrays["look.bounds"]), feed.at)
-        look.down, look.up = np.array(arrays["look.down"]), np.array(arrays["look.up"])
-        session.lookout = look
-    rules = meta["events"]
-    prepared = None
-    if rules is not None:
+    signals = InputSignals(connected, settings.start, settings.step, settings.period, len(x) if x.ndim == 2 else None)
+    events = None
+    if meta["events"] is not None:
         own = {rule.name: rule for rule in element_events(flow)}
-        made = tuple(own[r["element"]] if "element" in r else When(**r) for r in rules)
-        prepared = Prepared(flow, made, tuple(meta["switches"]))
-    finish(session, prepared)
-    return session
+        made = tuple(own[r["element"]] if "element" in r else When(**r) for r in meta["events"])
+        events = Prepared(flow, made, tuple(meta["switches"]))
+    loops = levels = None
+    if "loops.bounds" in arrays:
+        loops = LoopGuards(flow, parameters, np.array(arrays["loops.bounds"]))
+        levels = Levels(np.array(arrays["loops.down"]), np.array(arrays["loops.up"]))
+    plan = assembled(connected, events, settings, signals, loops)
+    outcomes = meta["outcomes"]
+    segments = [_segment_again(s, i, flow, arrays, externals, where) for i, s in enumerate(meta["segments"])]
+    state = RunState(
+        float(meta["t"]), x, float(meta["end"]), _held(arrays, signals), _part(arrays, "memory"), levels,
+        _marks(meta["marks"], events), dict(meta["statistics"]), Log([(arrays["t"], arrays["x"])]), len(arrays["t"]),
+        Log([(np.array(arrays["log_t"], dtype=float), np.array(arrays["log_u"]))]),
+        Log(Event(float(t), name, text, *member) for t, name, text, *member in meta["happened"]), Log(meta["notes"]),
+        Log(segments),
+        None if outcomes is None else np.array([Outcome[o] for o in outcomes], dtype=object),
+    )  # fmt: skip
+    anchor = Reached(plan, state)
+    outcome = None if meta["outcome"] is None else Outcome[meta["outcome"]]
+    return Ended(Reached(plan, replace(state, t=float(meta["reached"])), outcome), anchor)
+
+
+def _held(arrays: Mapping[str, np.ndarray], signals: InputSignals) -> Held:
+    ticks = tuple(int(j) for j in arrays["ticks"])
+    if len(ticks) != len(signals.sampled) or any(j < 0 for j in ticks):
+        raise ValueError(f"{ticks} are no ticks of {len(signals.sampled)} controllers")
+    memories = [_part(arrays, f"sampled{i}") for i in range(len(ticks))]
+    for one, memory in zip(signals.sampled, memories, strict=True):
+        wrong = set(memory) != set(one.memory)
+        if wrong or any(memory[n].shape[memory[n].ndim - a.ndim :] != a.shape for n, a in one.memory.items()):
+            raise ValueError(f"a memory {sorted(memory)} of the controller for {one.line.text}")
+    return Held(np.array(arrays["held"]), ticks, tuple(memories))
+
+
+def _marks(data: Mapping[str, Any], events: Prepared | None) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    if data["events"] is not None:
+        counts, instants, leaving = data["events"]
+        if events is None or len(counts) != len(events.events):
+            raise ValueError(f"{len(counts)} counts of events")
+        out["events"] = Happened(tuple(map(int, counts)), tuple(map(float, instants)), frozenset(map(int, leaving)))
+    if data["impacts"] is not None:
+        out["impacts"] = {str(n): float(v) for n, v in data["impacts"].items()}
+    return out
 
 
 def _check_shapes(flow: Flow, connected: Connected, arrays: Mapping[str, np.ndarray]) -> None:
@@ -332,12 +362,10 @@ def _check_shapes(flow: Flow, connected: Connected, arrays: Mapping[str, np.ndar
     signals = sum(len(line.columns) for line in connected.lines)
     expected = {
         "x_now": (*batch, size),
-        "anchor_x": (*batch, size),
         "x": (*batch, len(arrays["t"]), size),
         "defaults": arrays["defaults"].shape[:1],
         "log_t": log.shape[:1],
-        "feed.log": (),
-        "feed.held": log.shape[1:],
+        "held": log.shape[1:],
     }
     for name, shape in expected.items():
         if arrays[name].shape != shape:
@@ -349,8 +377,6 @@ def _check_shapes(flow: Flow, connected: Connected, arrays: Mapping[str, np.ndar
         or len(arrays["defaults"]) < signals
     ):
         raise ValueError(f"signals of shape {log.shape}")
-    if not 1 <= int(arrays["feed.log"]) <= len(log):
-        raise ValueError(f"a place {int(arrays['feed.log'])} among {len(log)} signals")
     for name, start in flow.start.items():
         if name in flow.rates.inputs and np.shape(start) not in ((), flow.rates.inputs[name].shape):
             raise ValueError(f"start.{name} has the shape {np.shape(start)}")

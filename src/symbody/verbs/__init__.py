@@ -13,6 +13,7 @@ __all__, __getattr__, __dir__ = door(
         "closed_dynamics": "closure projection",
         "closed_problem": "ClosedProblem",
         "dynamics": "FORMALISMS forward_dynamics inverse_dynamics semi_explicit",
+        "limits": "saturated with_limits",
         "parameters": "base_parameters regressor",
         "problem": "Problem problem_of",
         "smallest.auto": "Smallest",

@@ -112,8 +112,8 @@ def closed_dynamics(
     check_formulation(options.get("formulation", "auto"))
     if formalism == "order_n":
         raise ModelError(
-            "formalism 'order_n' never forms the mass matrix, which closed loops are reduced by. Use 'base', 'auto', "
-            "or loops=False for the opened tree."
+            argument("formalism", "order_n"),
+            " never forms the mass matrix, which closed loops are reduced by. Use 'base' or 'auto'.",
         )
     problem = closed_problem(mech, parameters, wrenches, options.get("partition", "auto"))
     formulation = options.get("formulation", "auto")

@@ -339,12 +339,15 @@ class Builder:
         self._check_name("force", name, self._forces, origin)
         owner, tag = f"force {name!r}", identifier(name)
         named = {**(values or {}), **more}
-        if not isinstance(points, (list, tuple)) or not (points or named.get("joint")):
+        if not isinstance(points, (list, tuple)) or not (points or named.get("joint") or named.get("joints")):
             raise fault(place(origin, "points"), f"{owner} has points {shown(points)}; expected a list of them.")
-        given = {}
+        given: dict[str, Any] = {}
         for key, value in named.items():
             if key in ("function", "joint") and isinstance(value, str):
                 given[key] = value  # the names in a function are those of the law: Z, Zd, t
+                continue
+            if key == "joints" and isinstance(value, (list, tuple)):
+                given[key] = tuple(value)
                 continue
             number = self._numbers(place(origin, key), _field_unit(kind, key, named, points))
             given[key] = pieces.force_value(value, number, self.names, f"{key} of {owner}", f"{key}_{tag}")

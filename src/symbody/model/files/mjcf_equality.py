@@ -13,6 +13,7 @@ import numpy as np
 
 from symbody.errors import nearest
 from symbody.model.build.builder import Builder
+from symbody.model.files.mjcf_tendons import Tendon
 from symbody.model.files.mjcf_tree import BodyRecord, JointRecord, TreeReader, frame_name
 from symbody.model.files.xml_file import Element
 from symbody.model.record.pose import Pose, from_quaternion
@@ -59,6 +60,7 @@ class Equalities:
     cuts: list[CutRecord]
     details: dict[str, dict[str, Any]]
     laws: list[JointLaw]
+    tendons: list[tuple[str, Element]]  # equalities of tendons, with defaults filled in
 
     def expression(self, law: JointLaw) -> str:
         """A law as the expression of a coupling: zero where it is satisfied."""
@@ -73,7 +75,14 @@ class Equalities:
         """A locked joint has no coordinate: its value stands for it."""
         details = self.details.get(joint, {})
         quoted = joint.replace("`", "``")
+        if "mimic" in details:  # a follower has none either
+            leader, ratio, offset = details["mimic"]
+            return f"(({ratio!r})*{self._coordinate(leader)} + ({offset!r}))"
         return repr(details["value"]) if "value" in details else f"`q.{quoted}`"
+
+    def tendon_length(self, tendon: Tendon) -> str:
+        """The length of a fixed tendon as an expression of coordinates."""
+        return " + ".join(f"({c!r})*{self._coordinate(j)}" for j, c in tendon.joints.items()) or "0"
 
 
 def read_equality(equality: Element, tree: TreeReader, builder: Builder) -> Equalities:
@@ -81,6 +90,7 @@ def read_equality(equality: Element, tree: TreeReader, builder: Builder) -> Equa
     cuts: list[CutRecord] = []
     simple: dict[str, JointLaw] = {}  # by the joint that follows
     rest: list[JointLaw] = []
+    tendons: list[tuple[str, Element]] = []
     bodies = {body.name: body for body in tree.bodies}
     joints = {joint.name: joint for body in tree.bodies for joint in body.joints}
     names: dict[str, set[str]] = {"cut": set(), "law": set()}
@@ -107,11 +117,13 @@ def read_equality(equality: Element, tree: TreeReader, builder: Builder) -> Equa
             else:
                 simple[law.follower] = law
                 tops[law.follower] = law.leader
-        elif element.tag in ("tendon", "flex", "flexvert", "flexstrain"):
+        elif element.tag == "tendon":
+            tendons.append((name, element))
+        elif element.tag in ("flex", "flexvert", "flexstrain"):
             builder.note(f"{element.origin}: equality <{element.tag}> {name!r} was left out")
         else:
             raise element.error(f"<{element.tag}> is no equality constraint; expected connect, weld, joint or tendon.")
-    return Equalities(cuts, _details(simple), rest)
+    return Equalities(cuts, _details(simple), rest, tendons)
 
 
 # -- cuts

@@ -278,8 +278,11 @@ class Mechanism:
     @property
     def parameters(self) -> dict[str, Node]:
         """Symbols of role parameter that occur in the description, by name, in the order of their making."""
-        found = memory_of(self).get("parameters", (), lambda: free_symbols(self.values()))
-        return {s.data.name: s for s in found if s.data.role == "parameter"}
+
+        def make() -> dict[str, Node]:
+            return {s.data.name: s for s in free_symbols(self.values()) if s.data.role == "parameter"}
+
+        return memory_of(self).get("parameters", (), make).copy()
 
     def values(self) -> Iterator[Node]:
         """Every node of the description."""

@@ -110,7 +110,7 @@ def numbers_of(nodes: Any, given: Mapping[str, Any] = MappingProxyType({})) -> n
     given: numbers, or batches (b,) of them, which make the loop dimension in front. What is not real is nan.
     """
     array = np.asarray(nodes, dtype=object)
-    found = [value_of(node, given) for node in array.flat]
+    found = _all_with(tuple(array.flat), given) if given else [value_of(node, given) for node in array.flat]
     if any(v is None for v in found):
         return None
     loop = np.broadcast_shapes(*(np.shape(v) for v in found))
@@ -133,12 +133,24 @@ def value_of(node: Node, given: Mapping[str, Any] = MappingProxyType({})) -> Any
         return math.nan
 
 
+def _all_with(nodes: tuple[Node, ...], given: Mapping[str, Any]) -> list[Any]:
+    """Values of Nodes with numbers for parameters, all at once where that works."""
+    evaluation = _evaluation(nodes)
+    values = [given.get(name, default) for name, default in evaluation.inputs]
+    if all(v is not None for v in values):
+        try:
+            with np.errstate(all="ignore"):
+                numbers = [v if isinstance(v, np.ndarray) else float(v) for v in values]
+                return [_real(x) for x in evaluation.function(numbers)]
+        except (ExpressionError, ArithmeticError, TypeError, ValueError):
+            pass  # one of them has no value: which, is found below
+    return [value_of(node, given) for node in nodes]
+
+
 def _with(node: Node, given: Mapping[str, Any]) -> Any:
     """The value with numbers for parameters, which come again and again with others: by a function made once."""
-    evaluation = node.graph.evaluations.get(node)
-    if evaluation is None:
-        evaluation = node.graph.evaluations[node] = Evaluation([node])
-    values = [given.get(s.data.name, s.data.default) for s in evaluation.symbols]
+    evaluation = _evaluation((node,))
+    values = [given.get(name, default) for name, default in evaluation.inputs]
     if any(v is None for v in values):
         return None
     try:
@@ -146,6 +158,14 @@ def _with(node: Node, given: Mapping[str, Any]) -> Any:
             return _real(evaluation.function([v if isinstance(v, np.ndarray) else float(v) for v in values])[0])
     except (ExpressionError, ArithmeticError, TypeError, ValueError):
         return math.nan
+
+
+def _evaluation(nodes: tuple[Node, ...]) -> Evaluation:
+    kept = nodes[0].graph.evaluations if nodes else {}
+    evaluation = kept.get(nodes)
+    if evaluation is None:
+        evaluation = kept[nodes] = Evaluation(nodes)
+    return evaluation
 
 
 def _real(found: Any) -> Any:
