@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from pathlib import Path
 
 import pytest
 
+import symbody as sb
 from fuzz.attack import FOUND, attempt
 from fuzz.kinds import GOOD, KINDS
 from symbody.errors import SymbodyError
@@ -32,3 +34,12 @@ def test_what_is_damaged_can_be_read_before(name: str, tmp_path: Path) -> None:
 def test_damaged_inputs_are_read_or_refused(name: str, tmp_path: Path) -> None:
     for seed in range(10**6, 10**6 + 40):
         assert attempt(name, seed, tmp_path, limit=0.0) == "", f"make fuzz ARGS='--kind {name} --seed {seed}'"
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x/" * 3000 + "y.yaml", "x" * 100_000, "a\0b", "../" * 50 + "etc/passwd"])
+def test_long_and_strange_names_in_includes_are_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "model.yaml").write_text(f"include: [{json.dumps(name)}]\nbodies: {{}}\njoints: {{}}\n")
+    (tmp_path / "model.xml").write_text(f'<mujoco><include file="{name}"/><worldbody/></mujoco>')
+    for file in ("model.yaml", "model.xml"):
+        with pytest.raises(SymbodyError):
+            sb.load(tmp_path / file)
