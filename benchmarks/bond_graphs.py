@@ -1,6 +1,6 @@
 """Bond graphs beside BondGraphTools: symbolic matrices of a chain of masses, two cases that are hard, a large graph.
 
-BondGraphTools 0.4 needs old companions; where it is not importable here, BONDGRAPHTOOLS names an interpreter that has it:
+Where BondGraphTools is not importable here, BONDGRAPHTOOLS names an interpreter that has it:
 
     python3 -m venv peer && peer/bin/pip install BondGraphTools
     BONDGRAPHTOOLS=peer/bin/python make bench ARGS="--only bond_graphs"
@@ -38,7 +38,7 @@ def run(options: Options) -> Section:
     taken = _seconds(graph.analysis)
     section.rows.append({"graph": f"analysis of {len(graph.elements)} elements", "states": 67, "symbody s": taken})
     section.notes = [
-        "symbody: A, B, C, D with all parameters symbolic; BondGraphTools: relations with numbers; graphs are built before",
+        "symbody: A, B, C, D with all parameters symbolic; BondGraphTools: relations with numbers",
         "derivative: two inertias on one shaft; loop: three resistors; the pole is compared with the one by hand",
     ]
     last = next(r for r in reversed(section.rows) if str(r["graph"]).startswith("chain"))

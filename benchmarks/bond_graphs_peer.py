@@ -9,6 +9,7 @@ import json
 import sys
 import time
 import warnings
+from itertools import pairwise
 from typing import Any
 
 
@@ -24,7 +25,7 @@ def build(kind: str, size: int) -> Any:
         return made
 
     def join(*pieces: Any) -> None:
-        for a, b in zip(pieces, pieces[1:]):
+        for a, b in pairwise(pieces):
             tools.connect(a, b)
 
     if kind == "chain":

@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import (
+    batches_with_events,
     bond_graphs,
     compile_time,
     construction,
@@ -47,6 +48,7 @@ BENCHMARKS: dict[str, Callable[[Options], Section | list[Section]]] = {
     "dynamics": dynamics.run,
     "simulation": simulation.run,
     "partitions": partitions.run,
+    "batches_with_events": batches_with_events.run,
     "bond_graphs": bond_graphs.run,
 }
 RESULTS = Path(__file__).resolve().parent / "out" / "results.json"

@@ -23,9 +23,10 @@ from benchmarks.dynamics_peers import (
     pinocchio_native,
 )
 from benchmarks.timing import TooSlow
+from symbody.flow.evaluate import kernels
 from symbody.flow.field import Field
 from symbody.flow.of_mechanism import mechanism_flow
-from symbody.integrate.native import drift_of, kernels
+from symbody.integrate.native import drift_of
 from symbody.march.march import March, Signals
 from symbody.model.record.mechanism import Mechanism
 

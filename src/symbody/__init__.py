@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from symbody.lower.count import Counts
     from symbody.model.load import load, save
     from symbody.model.record.mechanism import Mechanism
+    from symbody.optimise.search import minimize
     from symbody.report.report import write_report
     from symbody.rewrite.mask import mask, unmask
     from symbody.rewrite.runner import Report
@@ -139,6 +140,7 @@ _LATER = {
     "recut": "symbody.loops.cutting.cutting",
     "modes": "symbody.analyse.modal.modes",
     "write_report": "symbody.report.report",
+    "minimize": "symbody.optimise.search",
     "define": "symbody.expr.define",
     "parse": "symbody.expr.parse",
     "mask": "symbody.rewrite.mask",
@@ -261,8 +263,8 @@ __all__ = [
     "centroidal_momentum", "closure", "coriolis", "cos", "cosh", "define", "driven_efforts", "energy", "equal",
     "equations", "equilibrium", "evaluate", "exp", "extend", "extern", "floor", "forward_dynamics", "gravity",
     "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics", "linearize", "load", "log",
-    "mask", "maximum", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor", "resume",
-    "saturated", "save", "select", "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve", "sqrt",
+    "mask", "maximum", "minimize", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor",
+    "resume", "saturated", "save", "select", "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve", "sqrt",
     "substitute", "symbol", "symbols", "table", "tan", "tanh", "trim", "unmask", "verify", "with_limits",
     "write_report",
 ]  # fmt: skip

@@ -261,5 +261,5 @@ def test_a_graph_drives_a_joint_of_a_mechanism():
 
 def test_a_rotor_on_a_rigid_shaft_asks_for_the_acceleration_and_is_refused():
     motor, _ = part_graph("dc_motor", PARTS["dc_motor"].example)
-    with pytest.raises(ModelError, match="needs the acceleration at the port 'shaft'.*Give its inertia to the joint"):
+    with pytest.raises(ModelError, match=r"needs the acceleration at the port 'shaft'.*Give its inertia to the joint"):
         motor.with_ports({"electric": "effort"}).drive({"shaft": "hinge"})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simulation_models import ball, oscillator
 
 import symbody as sb
+from simulation_models import ball, oscillator
 from symbody.integrate.methods import METHODS
 from symbody.run.apart import at_instants
 from symbody.trajectory.outcome import Outcome

@@ -19,6 +19,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -222,12 +223,12 @@ def _attacker(folder: str, seed: int, seconds: float) -> Counter[str]:
 
 def together(folder: Path, config: Path, seconds: float) -> Counter[str]:
     """Two processes use a folder that a third attacks."""
-    with multiprocessing.get_context("spawn").Pool(3) as pool:
-        runs = [pool.apply_async(_user, (str(folder), str(config), k, seconds)) for k in range(2)]
-        runs.append(pool.apply_async(_attacker, (str(folder), 7, seconds)))
+    with ProcessPoolExecutor(3, mp_context=multiprocessing.get_context("spawn")) as pool:
+        runs = [pool.submit(_user, str(folder), str(config), k, seconds) for k in range(2)]
+        runs.append(pool.submit(_attacker, str(folder), 7, seconds))
         total: Counter[str] = Counter()
         for run in runs:
-            total += run.get()
+            total += run.result()
     return total
 
 

@@ -20,10 +20,10 @@ from loops.passage_models import (
     three_cranks,
     watt,
 )
+from symbody.assembly import conditioning
 from symbody.derived import partitions
 from symbody.formalisms.tree import build_tree
 from symbody.hybrid import partition_watch
-from symbody.loops.partition import branches
 from symbody.loops.partition.partition import Partition, choose_partition
 from symbody.loops.rows.constraints import constraints
 from symbody.trajectory.outcome import Outcome
@@ -250,7 +250,7 @@ def without_a_row(mech: sb.Mechanism, redundant: tuple[int, ...] = (1,)) -> Part
 @pytest.fixture
 def unjudged(monkeypatch):
     """Partitions are believed at the start of a run."""
-    for module in (branches, partitions):
+    for module in (conditioning, partitions):
         monkeypatch.setattr(module, "holding", lambda found, rows, q, *_: np.ones(len(q), dtype=bool))
 
 

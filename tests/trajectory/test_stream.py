@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simulation_models import ball, oscillator
 
 import symbody as sb
+from simulation_models import ball, oscillator
 from symbody.errors import DefinitionError, FormatError
 from symbody.trajectory.outcome import Outcome
 

@@ -145,7 +145,11 @@ def recorded(ready: Prepared, choice: Choice, prefer: str) -> Causality:
         tuple(p.label for p in right),
         tuple(p.label for p in storages if p not in right),
         tuple(p.label for p in ports if is_fixed(p) and choice.gives[p.index] != p.natural),
-        {ports[k].label: tuple(ports[o].label for o in others) for k, others in choice.refused.items()},
+        {
+            ports[k].label: tuple(ports[o].label for o in others)
+            for k, others in choice.refused.items()
+            if not is_loss(ports[k])
+        },
     )
 
 

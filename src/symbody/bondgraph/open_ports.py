@@ -1,4 +1,4 @@
-"""Open ports of a graph: closed by inputs, so that it can be simulated by itself, or joined to joints of a Mechanism."""
+"""Open ports of a graph: closed by inputs, so that it runs by itself, or joined to joints of a Mechanism."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def drive(graph: BondGraph, joints: Mapping[str, str]) -> System:
     if rates or made.shift:
         port = rates[0][:-4] if rates else next(iter(joints))
         raise ModelError(
-            f"{graph.name} needs the acceleration at the port {port!r}: a storage there follows the joint at once. Give its "
-            "inertia to the joint as rotor, or put a spring between."
+            f"{graph.name} needs the acceleration at the port {port!r}: a storage there follows the joint at once. "
+            "Give its inertia to the joint as rotor, or put a spring between."
         )
     system = as_system(made)
     names = {port: f"qd.{joint}" for port, joint in joints.items()}

@@ -148,7 +148,8 @@ def _level(graph: Graph, name: str) -> Any:
 
 
 def _word(unit: str) -> str:
-    return "".join(c for c in unit if c.isalnum()) or "none"
+    """A name for the bound of gaps in a unit; that of "1" is not the name of the first level."""
+    return "open_" + ("".join(c for c in unit if c.isalnum()) or "none")
 
 
 def _by_unit(units: Sequence[str], bounds: np.ndarray) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """Energy as a product: kinetic + potential = h(q, qd) pi, with the parameters of `regressor.py`.
 
-A body has 1/2 m v.v + s.(v x w) + 1/2 w.I w - g.(m p + R s), which is linear in m, s = m c and I about its origin. Friction
-stores nothing: its columns are zero. Along a motion d/dt (h pi) = qd^T Y pi but for those.
+A body has 1/2 m v.v + s.(v x w) + 1/2 w.I w - g.(m p + R s), which is linear in m, s = m c and I about its origin.
+Friction stores nothing: its columns are zero. Along a motion d/dt (h pi) = qd^T Y pi but for those.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ GAP = 5.0  # periods between two samples that make a gap
 LOST = 0.5  # share of samples without numbers above which a record is refused
 FLAT = 1e-9  # range of a signal, relative to the largest of its kind, below which it is constant
 FACTORS = {
-    180 / np.pi: "degrees", np.pi / 180: "radians where degrees were expected", 60 / (2 * np.pi): "revolutions a minute",
+    180 / np.pi: "degrees", np.pi / 180: "radians where degrees were expected",
+    60 / (2 * np.pi): "revolutions a minute",
     1000.0: "thousandths (mm, N mm, mA, ms)", 1e-3: "thousands (kN m, km)",
 }  # fmt: skip
 ALIKE = 0.15  # relative distance from such a factor that makes it suspicious
@@ -46,7 +47,8 @@ def check_signals(series: Series) -> Series:
         lost |= bad.any(axis=1)
     if lost.mean() > LOST:
         raise DataError(
-            f"{name}{lost.mean():.0%} of the samples hold no number ({'; '.join(notes)}). Leave the signal out, or mend "
+            f"{name}{lost.mean():.0%} of the samples hold no number ({'; '.join(notes)}). Leave the signal out, or "
+            f"mend "
             "the record."
         )
     if lost.any():
@@ -128,9 +130,7 @@ def unit_notes(mech: Mechanism, series: Series) -> list[str]:
             limit = limit or (4 * np.pi if turns else 0.0)
             if limit and q > 3 * limit:
                 deg = ", or degrees: divide by 57.2958" if turns and q * np.pi / 180 <= 1.05 * limit else ""
-                out.append(
-                    f"q of {joint.name!r} reaches {q:.4g}, {q / limit:.3g} times its limit: other units{deg}?"
-                )
+                out.append(f"q of {joint.name!r} reaches {q:.4g}, {q / limit:.3g} times its limit: other units{deg}?")
         if "tau" in series and k < series["tau"].shape[1] and joint.limits.effort:
             tau = np.abs(series["tau"][:, k]).max()
             if tau > 5 * joint.limits.effort:
@@ -164,7 +164,8 @@ def scale_notes(measured: np.ndarray, expected: np.ndarray, labels: Sequence[str
 
 
 def best_assignment(rows: Sequence[np.ndarray], measured: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(order, share): which measured column fits each row of the model best, and the share of it that stays unexplained.
+    """(order, share): which measured column fits each row of the model best, and the share of it that stays
+    unexplained.
 
     rows      (N, p) columns of the regressor in the row of each joint
     measured  (N, n) efforts
@@ -195,6 +196,7 @@ def swap_notes(rows: Sequence[np.ndarray], measured: np.ndarray, labels: Sequenc
         return []
     pairs = ", ".join(f"{labels[i]!r} <- column of {labels[order[i]]!r}" for i in moved)
     return [
-        f"joints may be swapped: with {pairs} the efforts fit better (unexplained share {np.sqrt(then / len(moved)):.2g} "
+        f"joints may be swapped: with {pairs} the efforts fit better (unexplained share "
+        f"{np.sqrt(then / len(moved)):.2g} "
         f"instead of {np.sqrt(now / len(moved)):.2g})"
     ]

@@ -1,6 +1,7 @@
 """Measured records from files: CSV, Parquet, NPZ, MAT and HDF5 by suffix. Files are data: nothing in them is executed.
 
-Tables have one column for each component: `q.shoulder`, `q_1`, `q1` or `q[0]` belong to the signal q. Array files have one
+Tables have one column for each component: `q.shoulder`, `q_1`, `q1` or `q[0]` belong to the signal q. Array files
+have one
 array (N, n) or (n, N) for each signal. Other names are given by `signals`.
 """
 
@@ -186,7 +187,8 @@ def _instants(path: Path, arrays: Mapping[str, np.ndarray], time: str | None, pe
         return np.ravel(arrays[name])
     if period is None:
         raise DataError(
-            f"{path} has no instants under {', '.join(TIMES[:2])}; it has {', '.join(arrays)}. Say time=... or period=..."
+            f"{path} has no instants under {', '.join(TIMES[:2])}; it has {', '.join(arrays)}. Say time=... or "
+            f"period=..."
         )
     longest = max((max(a.shape) for a in arrays.values() if a.ndim), default=0)
     return period * np.arange(longest)

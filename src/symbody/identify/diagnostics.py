@@ -27,11 +27,16 @@ class Essential:
 
     def __str__(self) -> str:
         gone = ", ".join(name for name, _ in self.removed) or "none"
-        return f"{len(self.estimate.values)} essential parameters; without effect on the residual: {gone}\n{self.estimate}"
+        return (
+            f"{len(self.estimate.values)} essential parameters; without effect on the residual: {gone}\n{self.estimate}"
+        )
 
 
-def essential(estimator: Estimator, X: Any, y: Any = None, *, limit: float = 0.1, significance: float = 0.05) -> Essential:
-    """Step-wise elimination (Gautier and Venture 2013): the parameter with the largest relative deviation goes, the rest
+def essential(
+    estimator: Estimator, X: Any, y: Any = None, *, limit: float = 0.1, significance: float = 0.05
+) -> Essential:
+    """Step-wise elimination (Gautier and Venture 2013): the parameter with the largest relative deviation goes, the
+    rest
     is fitted anew, until none is above `limit`, or a removal makes the residual larger than chance would (F test).
 
     limit         relative standard deviation below which a parameter stays

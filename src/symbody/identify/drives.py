@@ -1,7 +1,7 @@
 """Drive gains from currents, by one motion with and one without a load of known mass; and the load from gains.
 
-gain_j current_j = Y_j x without, = Y_j x + Y_load,j l with the load (Gautier and Briot 2014). One known parameter of the
-load, its mass, sets the scale of everything.
+gain_j current_j = Y_j x without, = Y_j x + Y_load,j l with the load (Gautier and Briot 2014).
+One known parameter of the load, its mass, sets the scale of everything.
 """
 
 from __future__ import annotations
@@ -154,7 +154,9 @@ def load_is_physical(load: dict[str, float]) -> bool:
     return bool(np.linalg.eigvalsh(pseudo_inertia(pi))[0] > 0)
 
 
-def fitted_load(model: InverseModel, values: np.ndarray, loaded: Series, body: str, factor: int | None = None) -> dict[str, float]:
+def fitted_load(
+    model: InverseModel, values: np.ndarray, loaded: Series, body: str, factor: int | None = None
+) -> dict[str, float]:
     """Parameters of an unknown load on `body` from a record with it, the robot's base parameters (b,) being known."""
     from symbody.identify.linear_inverse import inverse_model
 

@@ -91,7 +91,9 @@ def plain_equations(x: Any, y: Any, names: Sequence[str] = ()) -> Equations:
         raise ShapeError(f"X has the shape {matrix.shape} and y {right.shape}; expected (N, b) and (N,).")
     for what, a in (("X", matrix), ("y", right)):
         if not np.all(np.isfinite(a)):
-            raise DataError(f"{what} holds {int((~np.isfinite(a)).sum())} entries that are no numbers (NaN or infinity).")
+            raise DataError(
+                f"{what} holds {int((~np.isfinite(a)).sum())} entries that are no numbers (NaN or infinity)."
+            )
     known = tuple(names) or tuple(f"x{k + 1}" for k in range(matrix.shape[1]))
     return Equations(matrix[:, None, :], right[:, None], np.arange(len(matrix), dtype=float), ("row",), known)
 

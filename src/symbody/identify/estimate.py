@@ -112,6 +112,8 @@ class Estimate:
         )
         width = max((len(n) for n in self.names), default=4)
         lines = [f"  {'':<{width}} {'value':>12} {'std':>10} {'rel %':>8}  unit"]
-        for n, u, v, s, r in zip(self.names, self.units or [""] * len(self.names), self.values, self.std, self.relative_std):
+        for n, u, v, s, r in zip(
+            self.names, self.units or [""] * len(self.names), self.values, self.std, self.relative_std
+        ):
             lines.append(f"  {n:<{width}} {v:>12.6g} {s:>10.3g} {100 * r:>8.2f}  {u}")
         return "\n".join([head, *lines, *(f"  note: {n}" for n in self.notes)])

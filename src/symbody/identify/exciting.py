@@ -1,6 +1,7 @@
 """Exciting motions: coefficients for which the columns of the regressor are told apart best, within all limits.
 
-The criterion and the limits have exact gradients: d criterion / dY comes from the singular vectors, and the product with
+The criterion and the limits have exact gradients: d criterion / dY comes from the singular vectors, and the product
+with
 dY / d(q, qd, qdd) from generated code, by reverse accumulation through the regressor.
 """
 
@@ -28,7 +29,7 @@ from symbody.system.system import System
 from symbody.verbs.kinematics import kinematics
 
 CRITERIA = ("condition", "scaled_condition", "determinant")
-SHARP = 60.0  # of the smooth maximum over time: it is at most log(2 N)/SHARP above the largest value
+SHARP = 100.0  # of the smooth maximum over time: it is at most log(2 N)/SHARP above the largest value
 BISECTIONS = 16
 AMPLITUDE = 3.0  # bound of a coefficient, in units that reach a limit by themselves
 
@@ -105,7 +106,8 @@ class Excitation:
         used = ", ".join(f"{n} {v:.0%}" for n, v in sorted(self.use.items(), key=lambda x: -x[1])[:4])
         best = f"; best of {len(self.starts)} scaled random starts {min(self.starts):.4g}" if self.starts else ""
         return (
-            f"{self.criterion} {self.value:.4g}{best}\ncondition {self.condition:.4g}, {self.scaled_condition:.4g} with "
+            f"{self.criterion} {self.value:.4g}{best}\ncondition {self.condition:.4g}, {self.scaled_condition:.4g} "
+            f"with "
             f"scaled columns\nlimits used: {used}\n{self.evaluations} evaluations, {self.seconds:.1f} s: {self.outcome}"
         )
 
@@ -252,7 +254,11 @@ class _Problem:
                 weights[:, j, :] = np.outer(w / (limit.effort or 1.0), self.model.base_prior)
                 rows.append(-self._pull(state, weights))
                 continue
-            size = {"q": 0.5 * ((limit.upper or 0.0) - (limit.lower or 0.0)), "qd": limit.velocity, "qdd": limit.acceleration}
+            size = {
+                "q": 0.5 * ((limit.upper or 0.0) - (limit.lower or 0.0)),
+                "qd": limit.velocity,
+                "qdd": limit.acceleration,
+            }
             g = [np.zeros_like(s) for s in state]
             g[("q", "qd", "qdd").index(signal)][:, j] = w / (size[signal] or 1.0)
             rows.append(-self.back(g))
@@ -263,7 +269,8 @@ class _Problem:
         return np.array(rows).reshape(len(rows), x.size)
 
     def _sided(self, q: np.ndarray) -> list[tuple[str, np.ndarray, Callable[[np.ndarray], np.ndarray]]]:
-        """(name, values (N,) that stay >= 0, weights (N,) -> sum of weights dvalue/dq (N, n)) of Cartesian limits and the
+        """(name, values (N,) that stay >= 0, weights (N,) -> sum of weights dvalue/dq (N, n)) of Cartesian limits and
+        the
         user's clearance."""
         out: list[tuple[str, np.ndarray, Callable[[np.ndarray], np.ndarray]]] = []
         if self.cartesian:
@@ -402,7 +409,7 @@ def excitation(
     duration: float = 10.0,
     kind: str = "fourier",
     order: int = 5,
-    samples: int = 200,
+    samples: int = 120,
     rest: bool = True,
     criterion: str = "condition",
     limits: Mapping[str, JointLimits] | None = None,
@@ -419,8 +426,8 @@ def excitation(
     """A motion that makes the parameters of a model well told apart, within limits.
 
     kind, order   "fourier" with harmonics of 1/duration, or "spline" with free control points; rest: as in `basis`
-    criterion     "condition" of the stacked regressor, "scaled_condition" with columns of unit length, or "determinant":
-                  mean of -log of the eigenvalues of Y^T Y
+    criterion     "condition" of the stacked regressor, "scaled_condition" with columns of unit length, or
+                  "determinant": mean of -log of the eigenvalues of Y^T Y
     limits        joint -> JointLimits; those that are missing are taken from the model; velocity (rad/s), acceleration
                   (rad/s^2) for joints without one
     cartesian     frames that stay within a box; clearance: q (N, nq) -> distances (N,) or (N, m) that stay positive
@@ -437,7 +444,9 @@ def excitation(
     began = time.process_time()
     shape = basis(kind, duration, samples, order, rest)
     if samples * mech.nv < 2 * len(model.columns):
-        raise DefinitionError(f"samples={samples} give less than twice as many rows as the {len(model.columns)} unknowns.")
+        raise DefinitionError(
+            f"samples={samples} give less than twice as many rows as the {len(model.columns)} unknowns."
+        )
     rules = _limits(model, limits or {}, velocity, acceleration)
     problem = _Problem(model, shape, rules, criterion, cartesian, clearance)
     rng = np.random.default_rng(seed)
@@ -450,31 +459,45 @@ def excitation(
         if all(v <= 1 + 1e-9 for v in problem.use(x).values()):
             drawn.append((problem.value(x), x))
     if not drawn:
-        raise DefinitionError("no random motion lies within the limits; the middle of the joints' ranges already breaks one.")
+        raise DefinitionError(
+            "no random motion lies within the limits; the middle of the joints' ranges already breaks one."
+        )
     drawn.sort(key=lambda pair: pair[0])
     best: tuple[float, np.ndarray, Result] | None = None
     total = random
     bounds = [(-AMPLITUDE, AMPLITUDE)] * size
     limit = Constraint(problem.constraint, problem.constraint_slopes, "limits")
     told = None if progress is None else lambda k, v: progress(k, v if criterion == "determinant" else float(np.exp(v)))
-    for _, x in drawn[:starts]:
+    for first, x in drawn[:starts]:
+        kept = _Kept(problem, first, x)
         found = minimize(
-            problem.value, bounds, "slsqp", budget=budget, gradient=problem.gradient, constraints=[limit],
-            start=0.97 * x, progress=told,
+            problem.value, bounds, "slsqp", budget=budget, gradient=kept.gradient, constraints=[limit], start=0.9 * x,
+            progress=told,
         )  # fmt: skip
+        kept.take(found.x)
         total += found.evaluations + found.gradients
-        # the smooth maximum keeps off the limits: the last bit is taken by scaling
-        final = min((problem.scaled(found.x), found.x, x), key=lambda v: _judged(problem, v))
-        value = _judged(problem, final)
-        if best is None or value < best[0]:
-            best = (value, final, found)
+        if best is None or kept.value < best[0]:
+            best = (kept.value, kept.x, found)
     assert best is not None
     return _excitation(problem, best, total, began, [v for v, _ in drawn])
 
 
-def _judged(problem: _Problem, x: np.ndarray) -> float:
-    inside = all(v <= 1 + 1e-6 for v in problem.use(x).values())
-    return problem.value(x) if inside else float("inf")
+class _Kept:
+    """The best motion within all limits on the way: iterates lie beside the limits, and are scaled until they touch."""
+
+    def __init__(self, problem: _Problem, value: float, x: np.ndarray) -> None:
+        self.problem, self.value, self.x = problem, value, x
+
+    def take(self, x: np.ndarray) -> None:
+        scaled = self.problem.scaled(x)
+        value = self.problem.value(scaled)
+        if value < self.value and all(v <= 1 + 1e-6 for v in self.problem.use(scaled).values()):
+            self.value, self.x = value, scaled
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Of the criterion; asked for once at each iterate."""
+        self.take(x)
+        return self.problem.gradient(x)
 
 
 def _excitation(
@@ -486,10 +509,12 @@ def _excitation(
     s = np.linalg.svd(flat, compute_uv=False)
     unit = np.linalg.svd(flat / np.maximum(np.linalg.norm(flat, axis=0), 1e-300), compute_uv=False)
     plain = problem.criterion == "determinant"
-    shown = (lambda v: v) if plain else (lambda v: float(np.exp(v)))  # noqa: E731
+    shown = (lambda v: v) if plain else (lambda v: float(np.exp(v)))
     return Excitation(
-        problem.model.labels, problem.basis.t, q, qd, qdd, y @ problem.model.base_prior, problem.criterion, shown(value),
-        float(s[0] / s[-1]), float(unit[0] / unit[-1]), problem.use(x), total, time.process_time() - began, found.outcome,
+        problem.model.labels, problem.basis.t, q, qd, qdd, y @ problem.model.base_prior, problem.criterion,
+        shown(value),
+        float(s[0] / s[-1]), float(unit[0] / unit[-1]), problem.use(x), total, time.process_time() - began,
+        found.outcome,
         tuple(shown(v) for v in starts), problem.basis, problem.coefficients(x),
     )  # fmt: skip
 
@@ -500,7 +525,9 @@ def _limits(
     labels = model.labels
     for name in given:
         if name not in labels:
-            raise NameLookupError(f"limits has {name!r}, which is no joint of {model.mech.name}. {nearest(name, labels)}")
+            raise NameLookupError(
+                f"limits has {name!r}, which is no joint of {model.mech.name}. {nearest(name, labels)}"
+            )
     out = []
     for label in labels:
         own = given.get(label, JointLimits())
@@ -513,7 +540,8 @@ def _limits(
         effort = own.effort or (known.effort if known is not None else None)
         if (lower is None or upper is None) and speed is None:
             raise DefinitionError(
-                f"joint {label!r} has neither a range nor a velocity limit; give limits={{{label!r}: JointLimits(...)}} or "
+                f"joint {label!r} has neither a range nor a velocity limit; give "
+                f"limits={{{label!r}: JointLimits(...)}} or "
                 "velocity=..."
             )
         if effort is not None and not np.any(model.base_prior):

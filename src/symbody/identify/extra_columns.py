@@ -1,6 +1,7 @@
 """Linear parameters that a Mechanism does not give by itself: friction, rotors, offsets, payload, couplings of drives.
 
-Laws that the Mechanism knows (viscous, coulomb, rotor, stiffness) and a payload are put into a copy of it with the value
+Laws that the Mechanism knows (viscous, coulomb, rotor, stiffness) and a payload are put into a copy of it with the
+value
 zero, so that the regressor has their columns. The others are `Extra` columns: expressions of q, qd and qdd.
 """
 
@@ -51,7 +52,8 @@ class Extra:
 
 
 def with_laws(mech: Mechanism, laws: Collection[str], payload: str | None = None) -> Mechanism:
-    """A copy whose moving joints all have the laws that a Mechanism knows, zero where it had none; a payload is one more
+    """A copy whose moving joints all have the laws that a Mechanism knows, zero where it had none; a payload is one
+    more
     body that is fixed to `payload`."""
     zero, one = mech.graph.number(0), mech.graph.number(1)
     joints = []

@@ -18,7 +18,8 @@ from symbody.model.record.mechanism import Body, Mechanism
 def all_parameters(estimate: Estimate) -> np.ndarray:
     """(p,) parameters of the Mechanism with the base parameters of the estimate, nearest to the model as it is.
 
-    Of a physically consistent estimate those that it found. Otherwise a shift of least size from the prior; parameters that
+    Of a physically consistent estimate those that it found. Otherwise a shift of least size from the prior;
+    parameters that
     no row feels stay as they are.
     """
     model = _model(estimate)
@@ -42,15 +43,20 @@ def identified_mechanism(estimate: Estimate, allow_unphysical: bool = False) -> 
     bad = inconsistent_bodies(model, pi)
     if bad and not allow_unphysical:
         raise DataError(
-            f"{', '.join(bad)} got parameters that no rigid body has. Fit with PhysicallyConsistent, which finds the nearest "
+            f"{', '.join(bad)} got parameters that no rigid body has. Fit with PhysicallyConsistent, which finds the "
+            f"nearest "
             "ones that exist, or take allow_unphysical=True for the efforts alone."
         )
     number = mech.graph.number
     bodies = []
     for k, body in enumerate(mech.bodies):
         own = pi[10 * k : 10 * k + 10]
-        bodies.append(body if np.array_equal(own, model.prior[10 * k : 10 * k + 10]) else _body(body, own, number, body.name in bad))
-    laws = {name: v for name, v in zip(model.names, pi)}
+        bodies.append(
+            body
+            if np.array_equal(own, model.prior[10 * k : 10 * k + 10])
+            else _body(body, own, number, body.name in bad)
+        )
+    laws = dict(zip(model.names, pi))
     joints = []
     for joint in mech.joints:
         changes: dict[str, Any] = {}

@@ -30,7 +30,9 @@ def condition_of(y: np.ndarray) -> float:
     return float(s[0] / s[-1]) if s[-1] > 0 else float("inf")
 
 
-def determined(y: np.ndarray, names: Sequence[str], rows: Sequence[str], rank: str, what: str) -> tuple[list[int], list[str]]:
+def determined(
+    y: np.ndarray, names: Sequence[str], rows: Sequence[str], rank: str, what: str
+) -> tuple[list[int], list[str]]:
     """(columns that the rows determine, notes); refuses rank-deficient data with rank="refuse".
 
     what  the record in a sentence; rows: labels for the advice
@@ -56,7 +58,8 @@ def determined(y: np.ndarray, names: Sequence[str], rows: Sequence[str], rank: s
         if rank == "refuse":
             raise DataError(
                 f"{what} does not determine {len(gone)} of {y.shape[1]} parameters: {shown}. Move the joints "
-                f"({', '.join(rows)}) further, faster and independently of each other (excitation finds such a motion), "
+                f"({', '.join(rows)}) further, faster and independently of each other (excitation finds such a "
+                f"motion), "
                 "leave these columns out of the model, or take rank='reduce' for the combinations that are determined."
             )
         notes.append(f"{what} does not determine {len(gone)} parameters, which were held at zero: {shown}")

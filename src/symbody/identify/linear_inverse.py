@@ -62,7 +62,8 @@ class InverseModel:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"InverseModel({self.mech.name}: {len(self.columns)} base parameters of {len(self.names)}, rows {self.rows})"
+        counts = f"{len(self.columns)} base parameters of {len(self.names)}"
+        return f"InverseModel({self.mech.name}: {counts}, rows {self.rows})"
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -99,11 +100,17 @@ class InverseModel:
         return self._evaluated(q, qd, qdd)[0]
 
     def _evaluated(self, q: Any, qd: Any, qdd: Any) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
-        given = {"q": np.asarray(q, dtype=float), "qd": np.asarray(qd, dtype=float), "qdd": np.asarray(qdd, dtype=float)}
+        given = {
+            "q": np.asarray(q, dtype=float),
+            "qd": np.asarray(qd, dtype=float),
+            "qdd": np.asarray(qdd, dtype=float),
+        }
         count = len(given["q"])
         for n, size in (("q", self.mech.nq), ("qd", self.mech.nv), ("qdd", self.mech.nv)):
             if given[n].shape != (count, size):
-                raise ShapeError(f"{n} has the shape {given[n].shape}; expected ({count}, {size}) for {self.mech.name}.")
+                raise ShapeError(
+                    f"{n} has the shape {given[n].shape}; expected ({count}, {size}) for {self.mech.name}."
+                )
         for n, a in self.system.inputs.items():
             given.setdefault(n, np.zeros((count, *a.shape)))
         ys, zeros, maps = [], [], []
@@ -206,11 +213,13 @@ def inverse_model(
     inertial  whether the parameters of bodies are unknown; False: those of joints and extra columns alone
     Closed loops are projected on the independent velocities.
     """
-    chosen = list(dict.fromkeys([*laws, *(["rotor"] if rotor else []), *(["stribeck"] if stribeck is not None else [])]))
+    chosen = list(
+        dict.fromkeys([*laws, *(["rotor"] if rotor else []), *(["stribeck"] if stribeck is not None else [])])
+    )
     extras = [*law_columns(mech, chosen, stribeck), *extra]
     full = with_laws(mech, chosen, payload)
     known = column_list(full)
-    candidates = None if inertial else [k for k in range(10 * len(full.bodies), len(known))]
+    candidates = None if inertial else list(range(10 * len(full.bodies), len(known)))
     base = base_parameters(full, candidates, partition=partition)
     closed = has_loops(full)
     model = "projected" if closed else "effort"
@@ -251,10 +260,16 @@ def _independent(mech: Mechanism, partition: Any) -> tuple[int, ...]:
 
 
 def _without_dependent(
-    mech: Mechanism, system: System, y: np.ndarray, columns: list[int], matrix: np.ndarray, names: Sequence[str],
+    mech: Mechanism,
+    system: System,
+    y: np.ndarray,
+    columns: list[int],
+    matrix: np.ndarray,
+    names: Sequence[str],
     partition: Any,
 ) -> tuple[np.ndarray, list[int], np.ndarray, list[str]]:
-    """Extra columns that depend on others, such as the offset of a vertical slide on its weight, are grouped by numbers."""
+    """Extra columns that depend on others, such as the offset of a vertical slide on its weight, are grouped by
+    numbers."""
     test = system.replace(outputs={**system.outputs, "Y": y}, origins={})
     rng = np.random.default_rng(3)
     states = 2 * len(columns) // max(y.shape[0], 1) + 10

@@ -1,6 +1,7 @@
 """The regressor of any System whose outputs are linear in some of its parameters, by differentiation (symofros 3.10).
 
-f(x; p) = Y(x) p + f0(x): Y is the derivative by p, f0 what is left at p = 0. That no p is left in Y is checked, not assumed.
+f(x; p) = Y(x) p + f0(x): Y is the derivative by p, f0 what is left at p = 0. That no p is left in Y is
+checked, not assumed.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ def linear_regressor(system: System, output: str, parameters: Sequence[str]) -> 
             raise NameLookupError(f"{system.name} has no parameter {name!r}. {nearest(name, system.parameters)}")
         symbols += list(system.parameters[name].flat)
     y = jacobian(f.flat, symbols)
-    left = free_symbols([x for x in y.flat])
+    left = free_symbols(list(y.flat))
     curved = [s.data.name for s in symbols if s in left]
     if curved:
         raise DefinitionError(
-            f"{output!r} of {system.name} is not linear in {', '.join(curved)}: they are left in its derivative. Give values "
+            f"{output!r} of {system.name} is not linear in {', '.join(curved)}: they are left in its derivative. "
+            f"Give values "
             "for them, take products as parameters of their own, or use fit_system."
         )
     rest = np.array(substitute(list(f.flat), dict.fromkeys(symbols, 0)), dtype=object)
@@ -41,7 +43,9 @@ def linear_regressor(system: System, output: str, parameters: Sequence[str]) -> 
     return System(f"{system.name}_regressor", inputs=dict(system.inputs), outputs=outputs, origins=names)
 
 
-def independent_columns(system: System, tolerance: float = 1e-9, states: int = 64, seed: int = 0) -> tuple[list[int], np.ndarray]:
+def independent_columns(
+    system: System, tolerance: float = 1e-9, states: int = 64, seed: int = 0
+) -> tuple[list[int], np.ndarray]:
     """(independent columns of a System's Y from left to right, (kept, p) matrix that groups the others with them).
 
     At random inputs in [-1, 1] and parameters at their defaults: identities such as sin^2 + cos^2 = 1 and constants are
@@ -54,7 +58,7 @@ def independent_columns(system: System, tolerance: float = 1e-9, states: int = 6
     y = np.asarray(found.Y if len(system.outputs) > 1 else found)
     y = np.broadcast_to(y, (states, *system.outputs["Y"].shape)).reshape(-1, system.outputs["Y"].shape[1])
     relations, _ = greedy_relations(y, tolerance)
-    gone = {d: w for d, w in relations}
+    gone = dict(relations)
     kept = [k for k in range(y.shape[1]) if k not in gone]
     matrix = np.zeros((len(kept), y.shape[1]))
     matrix[range(len(kept)), kept] = 1.0

@@ -17,7 +17,7 @@ from symbody.errors import DataError, DefinitionError, NameLookupError, nearest,
 from symbody.expr.derivative import tangents
 from symbody.identify.series import Series
 from symbody.model.record.mechanism import Mechanism
-from symbody.simulation.simulate import simulate
+from symbody.run.simulate import simulate
 from symbody.system.system import System
 
 SMALL = 1e-3  # relative size of a singular value below which a direction is said to be hardly identifiable
@@ -64,7 +64,8 @@ class NonlinearFit:
 
 
 class Motion:
-    """Residuals of a model's motion against a record, and their derivatives by the parameters in units of their bounds."""
+    """Residuals of a model's motion against a record, and their derivatives by the parameters in units of their
+    bounds."""
 
     def __init__(
         self, model: Mechanism | System, series: Series, parameters: Mapping[str, tuple[float, float]],
@@ -87,7 +88,9 @@ class Motion:
             if not np.any(s > 0):
                 raise DataError(f"{n!r} is constant in the record; nothing can be learned from it. Leave it out.")
         self.scale = {n: np.where(s > 0, s, 1.0) for n, s in spread.items()}
-        self.inputs = {n: (series.t, np.asarray(series[n])) for n in (inputs or {}) if inputs is not None and inputs[n] is None}
+        self.inputs = {
+            n: (series.t, np.asarray(series[n])) for n in (inputs or {}) if inputs is not None and inputs[n] is None
+        }
         self.inputs |= {n: v for n, v in (inputs or {}).items() if v is not None}
         self.options = dict(options)
         self.count = 0
@@ -111,15 +114,19 @@ class Motion:
             options["inputs"] = self.inputs
         extra = [n for n in self.outputs if n not in ("q", "qd")]
         if isinstance(self.model, Mechanism):
-            found = sensitivity(self.model, self.series.duration, self.names, outputs=extra or None, values=given, **options)
+            found = sensitivity(
+                self.model, self.series.duration, self.names, outputs=extra or None, values=given, **options
+            )
             motion = found.trajectory
 
             def slope(n: str, p: str) -> np.ndarray:
                 return found.of(n, p)
         else:
             assert self._twin is not None
-            states0 = {n: v for n, v in options.pop("states0", {}).items()}
-            motion = simulate(self._twin, self.series.duration, parameters=given, states0=states0, outputs=self._recorded(), **options)
+            states0 = dict(options.pop("states0", {}).items())
+            motion = simulate(
+                self._twin, self.series.duration, parameters=given, states0=states0, outputs=self._recorded(), **options
+            )
 
             def slope(n: str, p: str) -> np.ndarray:
                 return np.asarray(motion[f"S_{n}_{p}"])
@@ -135,7 +142,10 @@ class Motion:
             rest.append(((simulated - self.measured[n]) / self.scale[n]).ravel())
             slopes.append(
                 np.column_stack(
-                    [(_shaped(slope(n, p), self.measured[n]) / self.scale[n]).ravel() * w for p, w in zip(self.names, width)]
+                    [
+                        (_shaped(slope(n, p), self.measured[n]) / self.scale[n]).ravel() * w
+                        for p, w in zip(self.names, width)
+                    ]
                 )
             )
         self._last = (key, (np.concatenate(rest), np.vstack(slopes)))
@@ -160,7 +170,9 @@ def _shaped(values: Any, like: np.ndarray) -> np.ndarray:
 def _with_sensitivities(system: System, names: Sequence[str]) -> System:
     """The System with the states S_<state>_<p>, and outputs S_<output>_<p>: S' = f_x S + f_p."""
     if not system.states:
-        raise DefinitionError(f"{system.name} has no states; expected a System that moves. For a formula take linear_regressor.")
+        raise DefinitionError(
+            f"{system.name} has no states; expected a System that moves. For a formula take linear_regressor."
+        )
     graph = system.graph
     seeds: dict[Any, dict[int, Any]] = {}
     added: dict[str, np.ndarray] = {}
@@ -187,8 +199,10 @@ def _with_sensitivities(system: System, names: Sequence[str]) -> System:
                 states[f"S_{rates[n]}_{p}"] = f"S_{rates[n]}_{p}_dot"
             else:
                 outputs[f"S_{n}_{p}"] = found
-    inputs = {**{n: a for n, a in system.inputs.items()}, **added}
-    return system.replace(name=f"{system.name}_sensitivity", inputs=inputs, outputs=outputs, states=states, units={}, origins={})
+    inputs = {**dict(system.inputs.items()), **added}
+    return system.replace(
+        name=f"{system.name}_sensitivity", inputs=inputs, outputs=outputs, states=states, units={}, origins={}
+    )
 
 
 def fit_system(
@@ -228,8 +242,8 @@ def fit_system(
     best, costs = None, []
     for u in tries:
         found = least_squares(
-            motion.residuals, u, jac=motion.slopes, bounds=(0.0, 1.0), max_nfev=budget, x_scale="jac", ftol=1e-10, xtol=1e-10,
-            gtol=1e-12,
+            motion.residuals, u, jac=motion.slopes, bounds=(0.0, 1.0), max_nfev=budget, x_scale="jac", ftol=1e-10,
+            xtol=1e-10, gtol=1e-12,
         )  # fmt: skip
         costs.append(2 * float(found.cost))
         if best is None or found.cost < best.cost:
@@ -248,7 +262,9 @@ def _judged(motion: Motion, best: Any, costs: Sequence[float]) -> NonlinearFit:
     weakest = {n: float(x) for n, x in zip(motion.names, vt[-1])}
     if s[-1] <= 1e-10 * s[0]:
         shown = ", ".join(n for n, x in weakest.items() if abs(x) > 0.2)
-        notes.append(f"the record does not determine {shown}: no output changes along them. Fix one, or measure something else")
+        notes.append(
+            f"the record does not determine {shown}: no output changes along them. Fix one, or measure something else"
+        )
         covariance = np.full((len(width), len(width)), np.inf)
     else:
         root = vt.T / s
@@ -269,13 +285,17 @@ def _judged(motion: Motion, best: Any, costs: Sequence[float]) -> NonlinearFit:
         square += float(np.sum((part / motion.scale[n]) ** 2))
         spread += float(np.sum(((a - a.mean(axis=0)) / motion.scale[n]) ** 2))
     return NonlinearFit(
-        motion.names, motion.values(best.x), covariance, sigma, float(np.sqrt(square / max(spread, 1e-300))), s, weakest,
+        motion.names, motion.values(best.x), covariance, sigma, float(np.sqrt(square / max(spread, 1e-300))), s,
+        weakest,
         motion.count, tuple(costs), bool(best.success), tuple(notes), motion,
     )  # fmt: skip
 
 
-def profile(fit: NonlinearFit, name: str, points: int = 9, width: float = 3.0, budget: int = 20) -> tuple[np.ndarray, np.ndarray]:
-    """Profile likelihood: (values (points,) of a parameter, rise of the sum of squares over its variance with all others
+def profile(
+    fit: NonlinearFit, name: str, points: int = 9, width: float = 3.0, budget: int = 20
+) -> tuple[np.ndarray, np.ndarray]:
+    """Profile likelihood: (values (points,) of a parameter, rise of the sum of squares over its variance with all
+    others
     fitted anew). It is a parabola through 1 at one standard deviation where the model is nearly linear; a flat side
     means that the record does not bound the parameter there.
 
@@ -319,7 +339,8 @@ def profile(fit: NonlinearFit, name: str, points: int = 9, width: float = 3.0, b
 
 
 def screen(motion_or_fit: Motion | NonlinearFit, at: Mapping[str, float] | None = None) -> dict[str, float]:
-    """Local screening: name -> norm of the outputs' change for a change of the parameter by its whole range, relative to
+    """Local screening: name -> norm of the outputs' change for a change of the parameter by its whole range, relative
+    to
     the outputs' spread; what is far below 1e-3 can hardly be identified."""
     motion: Motion = motion_or_fit.problem if isinstance(motion_or_fit, NonlinearFit) else motion_or_fit
     values = np.array([(at or {}).get(n, 0.5 * (a + b)) for n, a, b in zip(motion.names, motion.lower, motion.upper)])

@@ -54,6 +54,7 @@ def recursive_system(unknowns: int, name: str = "recursive_ls") -> System:
     whole_argument("unknowns", unknowns, 1)
     graph = Graph()
     with graph:
+
         def fresh(stem: str, *shape: int) -> np.ndarray:
             out = np.empty(shape, dtype=object)
             for k in range(out.size):

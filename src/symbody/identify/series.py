@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as _replace
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -101,7 +102,7 @@ class Series:
     def pieces(self) -> list[slice]:
         """Stretches without a break."""
         ends = [0, *self.breaks, len(self)]
-        return [slice(a, b) for a, b in zip(ends, ends[1:]) if b > a]
+        return [slice(a, b) for a, b in pairwise(ends) if b > a]
 
     # -- other Series
 
@@ -151,7 +152,7 @@ class Series:
         neighbouring samples are alike, and would tell the fit about each other."""
         edges = np.linspace(0, len(self), count + 1).astype(int)
         out = []
-        for a, b in zip(edges, edges[1:]):
+        for a, b in pairwise(edges):
             held = np.zeros(len(self), dtype=bool)
             held[a:b] = True
             out.append((self.rows(~held), self.rows(held)))
@@ -160,13 +161,15 @@ class Series:
     def resampled(self, period: float | None = None) -> Self:
         """At equidistant instants, linear in between; None: the median period. A break is never bridged."""
         step = self.period if period is None else real_argument("period", period, "a time in s", above=0.0)
-        times, found, breaks = [], [], []
+        times: list[np.ndarray] = []
+        found: list[dict[str, np.ndarray]] = []
+        breaks: list[int] = []
         for piece in self.pieces:
             t = self.t[piece]
             if len(t) < 2:
                 continue
             new = t[0] + step * np.arange(int(np.floor((t[-1] - t[0]) / step * (1 + 1e-12))) + 1)
-            breaks.append(sum(map(len, times)))
+            breaks.append(sum(len(x) for x in times))
             times.append(new)
             found.append({n: _interpolated(new, t, a[piece]) for n, a in self.values.items()})
         if not times:
@@ -187,7 +190,9 @@ def joined(parts: Sequence[Series]) -> Series:
     names = [n for n in first.values if all(n in p for p in parts)]
     for p in parts[1:]:
         if p.labels != first.labels:
-            raise DataError(f"{p.source or 'a record'} has the labels {p.labels}; expected {first.labels} of the first.")
+            raise DataError(
+                f"{p.source or 'a record'} has the labels {p.labels}; expected {first.labels} of the first."
+            )
     times, breaks, end = [], [], 0.0
     for k, p in enumerate(parts):
         begin = p.t[0] if k == 0 else end + p.period

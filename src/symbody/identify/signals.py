@@ -8,7 +8,7 @@ Defaults, which depend on the record alone:
   cutoff     10 times the frequency below which lies 99.5 % of the power of the velocities, at most 0.4 of the sampling
              frequency
   factor     of decimation: what puts the new Nyquist frequency at half the cutoff, and leaves at least 200 samples
-  edges      one over the cutoff is cut off at both ends of each stretch, and at least 5 samples: filters have not settled
+  edges      three over the cutoff are cut off at both ends of each stretch, and at least 5 samples: filters ring there
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def prepare(
     series = filtered(series, at, ("q",) if velocity else ("q", "qd"))
     series = differentiated(series, velocity)
     least = 5 * series.period
-    return trimmed(series, max(1 / at, least) if edge is None else max(edge, least))
+    return trimmed(series, max(3 / at, least) if edge is None else max(edge, least))
 
 
 def default_factor(series: Series) -> int:
@@ -170,7 +170,7 @@ def decimated(values: np.ndarray, factor: int, pieces: list[slice]) -> tuple[np.
 
 def without_outliers(series: Series, names: tuple[str, ...] = ("q", "tau"), width: int = 11) -> Series:
     """Single samples far from the median of their neighbours are replaced by it, and counted in the notes (Hampel)."""
-    from scipy.ndimage import median_filter
+    from scipy.ndimage import maximum_filter, median_filter, minimum_filter
 
     new: dict[str, Any] = {}
     notes = []
@@ -181,10 +181,10 @@ def without_outliers(series: Series, names: tuple[str, ...] = ("q", "tau"), widt
         for piece in series.pieces:
             smooth = median_filter(values[piece], size=(width, 1), mode="nearest")
             off = np.abs(values[piece] - smooth)
-            spread = 1.4826 * np.median(off, axis=0)
-            bad = off > OUTLIER * np.maximum(spread, 1e-12 * np.ptp(values[piece], axis=0) + 1e-300)
-            # a signal that hardly changes has a spread of zero: nothing can be said of it
-            bad &= spread > 0
+            # noise shows in second differences, which a smooth signal does not have
+            spread = 1.4826 * np.median(np.abs(np.diff(values[piece], 2, axis=0)), axis=0) / np.sqrt(6)
+            change = maximum_filter(smooth, (width, 1)) - minimum_filter(smooth, (width, 1))
+            bad = off > OUTLIER * spread + change + 1e-9 * np.ptp(smooth, axis=0)
             values[piece] = np.where(bad, smooth, values[piece])
             for k in np.flatnonzero(bad.any(axis=0)):
                 label = series.labels[k] if k < len(series.labels) else str(k + 1)

@@ -50,7 +50,11 @@ def basis(
     real_argument("duration", duration, "a positive time in s", above=0.0)
     whole_argument("samples", samples, 4)
     whole_argument("order", order, 2)
-    t = np.linspace(0, duration, samples, endpoint=kind == "spline") if times is None else np.asarray(times, dtype=float)
+    t = (
+        np.linspace(0, duration, samples, endpoint=kind == "spline")
+        if times is None
+        else np.asarray(times, dtype=float)
+    )
     q, qd, qdd = _fourier(t, duration, order, rest) if kind == "fourier" else _spline(t, duration, order, rest)
     settings = {"duration": duration, "samples": samples, "order": order, "rest": rest}
     return Basis(kind, t, q, qd, qdd, settings)

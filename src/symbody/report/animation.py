@@ -17,6 +17,10 @@ from typing import Any
 import numpy as np
 
 from symbody.derived.kernels import kernel_of
+from symbody.drawing.closed import closed_coordinates
+from symbody.drawing.planar import plane_of
+from symbody.drawing.poses import numbers
+from symbody.drawing.skeleton import skeleton
 from symbody.errors import ShapeError, SymbodyError
 from symbody.model.record.coordinates import neutral
 from symbody.model.record.mechanism import WORLD, Mechanism
@@ -183,6 +187,7 @@ def player_data(mechanism: Mechanism, motion: Motion, scene: Scene) -> dict[str,
         "ground": bool(_gravity(mechanism).any()),
         "follow": bool(follow),
         "above": _is_flat(motion, upright),
+        "face": _face(mechanism, upright),
     }
 
 
@@ -244,6 +249,16 @@ def _bounds(motion: Motion, scene: Scene, upright: np.ndarray) -> tuple[np.ndarr
             low = np.minimum(low, places.min(axis=(0, 1)))
             high = np.maximum(high, places.max(axis=(0, 1)))
     return low, high
+
+
+def _face(mechanism: Mechanism, upright: np.ndarray) -> list[float] | None:
+    """(3,) direction from which a planar mechanism is seen straight on, in upright axes; None for a spatial one."""
+    try:
+        made = numbers(mechanism)
+        plane = plane_of(skeleton(made, closed_coordinates(made)))
+    except SymbodyError:
+        return None
+    return None if plane is None else [float(x) for x in upright @ np.cross(plane[0], plane[1])]
 
 
 def _has_no_size(parts: list[Part]) -> bool:

@@ -50,7 +50,9 @@ def write_identification_report(
             scripts, data = view.scripts, view.data
     if estimate.notes:
         sections.append(Section("notes", "Notes", sentences(estimate.notes)))
-    lead = f"<p>{text(estimate.method)}, {len(estimate.values)} parameters from {estimate.equations_count} equations</p>"
+    lead = (
+        f"<p>{text(estimate.method)}, {len(estimate.values)} parameters from {estimate.equations_count} equations</p>"
+    )
     return write_whole(Path(path), page(name, lead, sections, scripts, data, "symbody").encode())
 
 
@@ -65,7 +67,12 @@ def _summary(e: Estimate) -> Section:
     by_row = table(
         ["row", "residual", "deviation", "correlation of neighbours"],
         [
-            (r, f"{e.relative_of[r]:.3%}", f"{e.sigma[r]:.4g}", next((f"{w.correlation:+.2f}" for w in e.whiteness if w.row == r), ""))
+            (
+                r,
+                f"{e.relative_of[r]:.3%}",
+                f"{e.sigma[r]:.4g}",
+                next((f"{w.correlation:+.2f}" for w in e.whiteness if w.row == r), ""),
+            )
             for r in e.relative_of
         ],
         (1, 2, 3),
@@ -81,8 +88,8 @@ def _parameters(e: Estimate) -> Section:
         group = e.model.group(e.model.base_names.index(n)) if e.model is not None else n
         before = "" if prior is None else f"{prior[k]:.5g}"
         rows.append(
-            (n, f"{e.values[k]:.6g}", f"{e.std[k]:.3g}", f"{100 * e.relative_std[k]:.2f}", f"[{bounds[k, 0]:.4g}, {bounds[k, 1]:.4g}]",
-             before, e.units[k], group)
+            (n, f"{e.values[k]:.6g}", f"{e.std[k]:.3g}", f"{100 * e.relative_std[k]:.2f}",
+             f"[{bounds[k, 0]:.4g}, {bounds[k, 1]:.4g}]",              before, e.units[k], group)
         )  # fmt: skip
     head = ["parameter", "value", "std", "rel. %", "95 %", "before", "unit", "group"]
     return Section("parameters", "Parameters", table(head, rows, (1, 2, 3, 4, 5)))

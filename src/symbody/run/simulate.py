@@ -22,7 +22,7 @@ from symbody.hybrid.state import RunState
 from symbody.integrate.methods import choose_method
 from symbody.integrate.samples import read_samples
 from symbody.model.record.mechanism import Mechanism
-from symbody.run.apart import Apart, side_by_side
+from symbody.run.apart import Apart, side_by_side, with_members
 from symbody.run.equations import Model
 from symbody.run.loop import Reached, advance, interrupts
 from symbody.run.prepare import prepared
@@ -30,10 +30,13 @@ from symbody.run.progress import counted, progress_bar
 from symbody.run.recording import Ended, trajectory
 from symbody.run.settings import Tolerance, read_options
 from symbody.system.system import System
+from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.stream import Stream, send, stream_of
 from symbody.trajectory.trajectory import Trajectory
 from symbody.verbs.limits import passed_limits
 
+# outcomes of members whose equations may serve where they are, but not further
+LOST = (Outcome.NOT_CONVERGED, Outcome.NOT_FINITE, Outcome.STEP_TOO_SMALL, Outcome.LOOP_OPENED)
 CHECKPOINT_SECONDS = 5.0
 
 
@@ -113,7 +116,7 @@ def simulate(
             checkpoint, "is for one state, and for batches whose members advance together, which these cannot."
         )
         return _noted(mech, batch.one_by_one(made))
-    return _noted(mech, run(*made, o["progress"], checkpoint))
+    return _noted(mech, batch.rescued(run(*made, o["progress"], checkpoint)))
 
 
 NAMED = tuple(n for n in inspect.signature(simulate).parameters if n != "options")
@@ -121,8 +124,9 @@ NAMED = tuple(n for n in inspect.signature(simulate).parameters if n != "options
 
 def _noted(mech: Any, motion: Trajectory) -> Trajectory:
     """With notes on limits of joints that the motion passed: they do not act by themselves."""
-    found = passed_limits(mech, motion.values) if isinstance(mech, Mechanism) else []
-    return motion.replace(notes=(*motion.notes, *found)) if found else motion
+    if not isinstance(mech, Mechanism):
+        return motion
+    return motion.replace(notes=(*motion.notes, *passed_limits(mech, motion.values)), mechanism=mech)
 
 
 def _check_no_checkpoint(checkpoint: str | Path | None, why: str) -> None:
@@ -160,12 +164,24 @@ class Batch:
     def one_by_one(self, apart: Apart, first: int = 0, whole: Apart | None = None) -> Trajectory:
         """Members that cannot advance together; those of `apart` begin with member `first` of the whole batch."""
 
-        def one(k: int) -> Trajectory:
-            made = self.made(first + k, whole or apart)
-            assert not isinstance(made, Apart)
-            return run(*made, False, None)
+        return side_by_side(apart.count, lambda k: self.member(whole or apart, first + k), self.wanted)
 
-        return side_by_side(apart.count, one, self.wanted)
+    def member(self, whole: Apart, k: int) -> Trajectory:
+        """The run of member k by itself."""
+        made = self.made(k, whole)
+        assert not isinstance(made, Apart)
+        return run(*made, False, None)
+
+    def rescued(self, traj: Trajectory, first: int = 0) -> Trajectory:
+        """A batch of a mechanism with closed loops, with members that were lost simulated by themselves: these may
+        change their partition, and pass singular positions. first: number of the batch's first member."""
+        if self.model.closed is None or traj.outcomes is None:
+            return traj
+        lost = [k for k, outcome in enumerate(traj.outcomes) if outcome in LOST]
+        whole = self.made(split=True) if lost else None
+        if not isinstance(whole, Apart):
+            return traj
+        return with_members(traj, {k: self.member(whole, first + k) for k in lost}, self.wanted)
 
     def streamed(self, stream: Stream, progress: bool) -> Trajectory:
         """Chunk by chunk, of which only one is in memory at a time."""
@@ -184,7 +200,7 @@ class Batch:
                     if isinstance(made, Apart):
                         yield first, self.one_by_one(made, first, whole)
                     else:
-                        yield first, run(*made, False, None)
+                        yield first, self.rescued(run(*made, False, None), first)
                     bar(last)
 
         return send(stream, chunks())

@@ -1,4 +1,5 @@
-"""The projected regressor of a closed mechanism at random closed states, and what numbers found there are in symbols."""
+"""The projected regressor of a closed mechanism at random closed states, and what numbers found there are in
+symbols."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from symbody.verbs.assembly import assemble
 from symbody.verbs.closed_dynamics import closure
 from symbody.verbs.regressors import projected_regressor
 
+ROUNDING = 1e-11  # of the largest column: a column this small is zero
 CLOSED = 1e-7  # of a column scaled to unit length: what loops that are closed to 1e-9 cannot tell from zero
 STEPS = (0.5, 0.25, 0.1, 0.5, 0.25, 0.1)  # rad and m from one closed position to the next
 CHANGE = 1e-3  # relative, of a length whose power in a coefficient is looked for
@@ -53,11 +55,12 @@ class ClosedSamples:
                 f"{self.mech.name}: only {len(y)} of {wanted} random states near the assembled position close; base "
                 "parameters need more. Give a model whose assembled position lies away from dead centres."
             )
-        return y.reshape(-1, y.shape[-1])
+        y = y.reshape(-1, y.shape[-1])
+        size = np.linalg.norm(y, axis=0)
+        y[:, size <= ROUNDING * np.max(size, initial=0.0)] = 0.0
+        return y
 
-    def geometry(
-        self, tree: Tree, tolerance: float
-    ) -> Callable[[Sequence[int], Found], dict[tuple[int, int], Node]]:
+    def geometry(self, tree: Tree, tolerance: float) -> Callable[[Sequence[int], Found], dict[tuple[int, int], Node]]:
         """Recognises coefficients: a simple fraction times powers of the model's lengths.
 
         The power of a length is the logarithmic slope of the coefficient, which comes from the same relation at a
@@ -97,7 +100,9 @@ class ClosedSamples:
         out = {}
         for i, pair in enumerate(pairs):
             powers = {n: round(float(s[i])) for n, s in slopes.items() if np.isfinite(s[i])}
-            if len(powers) < len(symbols) or any(abs(slopes[n][i] - k) > 0.05 or abs(k) > POWERS for n, k in powers.items()):
+            if len(powers) < len(symbols) or any(
+                abs(slopes[n][i] - k) > 0.05 or abs(k) > POWERS for n, k in powers.items()
+            ):
                 continue
             size = now[i] / float(np.prod([base[n] ** k for n, k in powers.items()]))
             factor = Fraction(size).limit_denominator(SIMPLE)
@@ -122,7 +127,6 @@ class ClosedSamples:
                 raise ModelError("the relation does not hold at other lengths")
             out.append(solved)
         return np.concatenate(out) if out else np.zeros(0)
-
 
 
 def closed_positions(

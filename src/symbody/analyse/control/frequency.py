@@ -10,7 +10,8 @@ import numpy as np
 
 from symbody.analyse.linear.as_state_space import as_state_space
 from symbody.analyse.linear.state_space import StateSpace, indices
-from symbody.trajectory.text_tables import html_table, text_table
+from symbody.display import html_table, picture, styled, text_table
+from symbody.trajectory.plot import COLOURS
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,23 +86,22 @@ class Response:
 
     def plot(self, decibels: bool = True) -> Any:
         """A matplotlib figure: magnitude above phase, one line for each channel."""
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(7, 6), layout="constrained")
+        figure = picture(figsize=(8, 5.4), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True)
         heights = self.decibels if decibels else self.magnitude
         for o, output in enumerate(self.outputs):
             for i, given in enumerate(self.inputs):
-                above.semilogx(self.frequency, heights[:, o, i], label=f"{given} to {output}")
-                below.semilogx(self.frequency, np.degrees(self.phase[:, o, i]))
+                look = {"color": COLOURS[(o * len(self.inputs) + i) % len(COLOURS)], "linewidth": 1.4}
+                above.semilogx(self.frequency, heights[:, o, i], label=f"{given} to {output}", **look)
+                below.semilogx(self.frequency, np.degrees(self.phase[:, o, i]), **look)
         if not decibels:
             above.set_yscale("log")
         above.set_ylabel("magnitude (dB)" if decibels else "magnitude")
         below.set(xlabel="frequency (Hz)", ylabel="phase (deg)")
         for axes in (above, below):
-            axes.grid(True, which="both", alpha=0.3)
+            styled(axes)
         if len(self.outputs) * len(self.inputs) <= 12:
-            above.legend(fontsize="small")
+            above.legend(fontsize=8, frameon=False)
         return figure
 
 

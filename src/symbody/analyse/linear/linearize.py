@@ -24,7 +24,7 @@ from symbody.assembly.assembly import assemble_keeping
 from symbody.assembly.constraints import Constraints
 from symbody.derived.derived import derived_of
 from symbody.derived.kernels import quick_kernel
-from symbody.errors import ModelError, SolveError, SymbodyError, argument, word_argument
+from symbody.errors import ModelError, SolveError, SymbodyError, argument, record_argument, word_argument
 from symbody.loops.partition.singular import say_singular, say_unsolved
 from symbody.lower.optimize import optimize_system
 from symbody.model.record.coordinates import retract, transport
@@ -91,6 +91,7 @@ def linearize(
     independent  labels of the increments that are kept where loops are closed; None: those of the other verbs, or
                  others by pivoting where these are badly placed
     """
+    record_argument("linearize", mech, Mechanism, "a Mechanism, as sb.load(name_or_path) gives")
     inputs, loops = _switched(mech, inputs, loops)
     model = Linearizer(mech, outputs, vary, driven, loops, independent)
     return model.symbolic() if symbolic else model.at(q0, qd0, qdd0, inputs, parameters, states)

@@ -19,9 +19,14 @@ _pool: ThreadPoolExecutor | None = None
 
 def run_ranges(call: Callable[[int, int], None], states: int, operations: int, threads: int | None) -> None:
     """`call(begin, end)` over ranges that cover 0 .. states, on at most `threads` threads (None: all cores)."""
+    if states <= GRAIN:
+        if threads is not None:
+            check_threads(threads)
+        call(0, states)
+        return
     limit = (os.cpu_count() or 1) if threads is None else check_threads(threads)
     count = min(limit, states * max(operations, 1) // SHARE, -(-states // GRAIN)) if threads is None else limit
-    if count <= 1 or states <= GRAIN:
+    if count <= 1:
         call(0, states)
         return
     size = -(-states // (count * GRAIN)) * GRAIN

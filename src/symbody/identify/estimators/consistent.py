@@ -29,9 +29,7 @@ def pseudo_inertia(pi: Any) -> np.ndarray:
     """(4, 4) from (m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz)."""
     m, sx, sy, sz, xx, xy, yy, xz, yz, zz = np.asarray(pi, dtype=float)
     half = 0.5 * (xx + yy + zz)
-    return np.array(
-        [[half - xx, -xy, -xz, sx], [-xy, half - yy, -yz, sy], [-xz, -yz, half - zz, sz], [sx, sy, sz, m]]
-    )
+    return np.array([[half - xx, -xy, -xz, sx], [-xy, half - yy, -yz, sy], [-xz, -yz, half - zz, sz], [sx, sy, sz, m]])
 
 
 def inconsistent_bodies(model: InverseModel, pi: np.ndarray, margin: float = 0.0) -> list[str]:

@@ -1,4 +1,5 @@
-"""The contract of all estimators: settings in the constructor, `fit`, `predict`, `score`, learned names with a trailing _.
+"""The contract of all estimators: settings in the constructor, `fit`, `predict`, `score`, learned names with a
+trailing _.
 
 `fit(series)` takes a prepared record where the estimator has a `model`; `fit(X, y)` takes samples X (N, nq + 2 nv) with
 efforts y (N, nv), or, without a model, any matrix (N, b) and right side (N,). A scikit-learn pipeline can hold it.
@@ -15,7 +16,6 @@ import numpy as np
 from symbody.errors import DataError, DefinitionError, ShapeError, word_argument
 from symbody.identify.equations import Equations, plain_equations
 from symbody.identify.estimate import Estimate
-from symbody.identify.linear_inverse import InverseModel
 from symbody.identify.linear_fit import (
     condition_of,
     correlated_covariance,
@@ -24,6 +24,7 @@ from symbody.identify.linear_fit import (
     row_sigma,
     whiteness_of,
 )
+from symbody.identify.linear_inverse import InverseModel
 from symbody.identify.series import Series
 
 COVARIANCES = ("auto", "white", "correlated")
@@ -56,7 +57,8 @@ class Estimator:
         covariance: str = "auto",
         rank: str = "refuse",
     ) -> None:
-        """model: None where `fit` gets a matrix. factor, least_speed: as in `InverseModel.equations`. covariance: "white"
+        """model: None where `fit` gets a matrix. factor, least_speed: as in `InverseModel.equations`. covariance:
+        "white"
         errors, "correlated" ones, or "auto": by the test of whiteness. rank: "refuse" data that do not determine all
         parameters, or "reduce" to those that they do."""
         self.model = model
@@ -238,4 +240,6 @@ def _said(white: Any, kind: str) -> list[str]:
     if not bad:
         return []
     told = "allow for it" if kind == "correlated" else "do not allow for it"
-    return [f"residuals follow each other in time, correlation of neighbours: {', '.join(bad)}; standard deviations {told}"]
+    return [
+        f"residuals follow each other in time, correlation of neighbours: {', '.join(bad)}; standard deviations {told}"
+    ]

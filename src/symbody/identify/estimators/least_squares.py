@@ -43,7 +43,8 @@ class WLS(Estimator):
 
 
 class Huber(Estimator):
-    """Robust: rows with residuals beyond `threshold` deviations count less (Huber 1964), each joint by its own spread."""
+    """Robust: rows with residuals beyond `threshold` deviations count less (Huber 1964), each joint by its own
+    spread."""
 
     method = "Huber's robust least squares"
 
@@ -55,19 +56,22 @@ class Huber(Estimator):
     def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations) -> Solution:
         limit = real_argument("threshold", self.threshold, "a positive number of deviations", above=0.0)
         x = least_squares(y, z)[0]
-        w, rounds = np.ones(len(z)), 0
-        for rounds in range(1, ROUNDS + 1):
+        w, rounds, done = np.ones(len(z)), 0, False
+        scale = np.ones(len(equations.rows))
+        while rounds < ROUNDS and not done:
+            rounds += 1
             rest = z - y @ x
             scale = np.array(
-                [1.4826 * np.median(np.abs(rest[row == k])) if np.any(row == k) else 1.0 for k in range(len(equations.rows))]
+                [
+                    1.4826 * np.median(np.abs(rest[row == k])) if np.any(row == k) else 1.0
+                    for k in range(len(equations.rows))
+                ]
             )
             scale = np.maximum(scale, 1e-9 * float(np.abs(z).max()))
             off = np.abs(rest) / scale[row]
             w = np.sqrt(np.minimum(1.0, limit / np.maximum(off, 1e-300))) / scale[row]
             new = least_squares(y * w[:, None], z * w)[0]
             done, x = _settled(x, new), new
-            if done:
-                break
         far = int(np.sum(np.abs(z - y @ x) / scale[row] > limit))
         told = f"{far} of {len(z)} rows lie beyond {limit:g} deviations and count less"
         return Solution(x, w, notes=(told,), iterations=rounds)
@@ -76,14 +80,16 @@ class Huber(Estimator):
 class TLS(Estimator):
     """Total least squares: errors in the columns as well as in the efforts, by the smallest singular direction.
 
-    `ratio` is the deviation of the errors of columns (scaled to unit length) to that of the efforts; 1: as in Van Huffel
+    `ratio` is the deviation of the errors of columns (scaled to unit length) to that of the efforts; 1: as in Van
+    Huffel
     and Vandewalle (1991). Columns that are exact, such as constants, may be named in `exact`.
     """
 
     method = "total least squares"
 
     def __init__(self, model: Any = None, *, ratio: float = 1.0, exact: tuple[str, ...] = (), **settings: Any) -> None:
-        """ratio: of the errors of columns and efforts. exact: names, or parts after the dot, of columns without errors."""
+        """ratio: of the errors of columns and efforts. exact: names, or parts after the dot, of columns without
+        errors."""
         super().__init__(model, **settings)
         self.ratio = ratio
         self.exact = exact
@@ -108,7 +114,9 @@ class TLS(Estimator):
         _, s, vt = np.linalg.svd(np.linalg.qr(scaled)[1])
         last = vt[-1]
         if abs(last[-1]) < 1e-12 * np.abs(last).max():
-            raise DefinitionError("total least squares has no solution here: the efforts are no part of the smallest direction.")
+            raise DefinitionError(
+                "total least squares has no solution here: the efforts are no part of the smallest direction."
+            )
         part = -last[:-1] / last[-1] / size
         x = np.zeros(y.shape[1])
         x[noisy] = part
@@ -137,7 +145,9 @@ class Prior(Estimator):
 
     def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations) -> Solution:
         if self.model is None:
-            raise DefinitionError("Prior needs a model whose parameters it starts from; expected model=inverse_model(...).")
+            raise DefinitionError(
+                "Prior needs a model whose parameters it starts from; expected model=inverse_model(...)."
+            )
         model = self.model
         deviation = prior_deviation(model, self.spread, self.least)
         names = [model.base_names.index(n) for n in equations.names]
@@ -148,7 +158,9 @@ class Prior(Estimator):
         root = np.linalg.inv(np.linalg.cholesky(spread))
         x, w, rounds = np.zeros(y.shape[1]), np.ones(len(z)), 0
         for rounds in range(1, ROUNDS + 1):
-            sigma = row_sigma(z - y @ (x if rounds > 1 else least_squares(y, z)[0]), row, len(equations.rows), y.shape[1])
+            sigma = row_sigma(
+                z - y @ (x if rounds > 1 else least_squares(y, z)[0]), row, len(equations.rows), y.shape[1]
+            )
             w = 1.0 / np.maximum(sigma, 1e-9 * float(np.abs(z).max()))[row]
             new, inverse = least_squares(np.vstack([y * w[:, None], root]), np.concatenate([z * w, root @ center]))
             done, x = _settled(x, new), new

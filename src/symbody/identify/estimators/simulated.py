@@ -22,7 +22,7 @@ from symbody.identify.equations import Equations
 from symbody.identify.estimators.contract import Estimator, Solution
 from symbody.identify.linear_fit import least_squares, row_sigma
 from symbody.identify.series import Series
-from symbody.simulation.simulate import simulate
+from symbody.run.simulate import simulate
 from symbody.system.system import System
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ class Simulated(Estimator):
         self, model: Any = None, *, kp: Any = None, kd: Any = None, velocity: bool = False, step: float | None = None,
         slow: float = SLOW, start: Any = None, **settings: Any,
     ) -> None:  # fmt: skip
-        """kp, kd: gains, one or (n,). velocity: whether qd_ref is followed too. step: s of the simulation, None: the period
+        """kp, kd: gains, one or (n,). velocity: whether qd_ref is followed too. step: s of the simulation, None: the
+        period
         of the record. slow: speed below which dry friction falls off. start: (b,) first values; None: by OLS."""
         super().__init__(model, **settings)
         self.kp = kp
@@ -143,28 +144,30 @@ class Simulated(Estimator):
         index = [found.names.index(n) for n in equations.names]
         return np.asarray(flat[:, index])
 
-    def _rounds(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations, instruments: bool) -> Solution:
+    def _rounds(
+        self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations, instruments: bool
+    ) -> Solution:
         assert self.model is not None
         names = [self.model.base_names.index(n) for n in equations.names]
         x = least_squares(y, z)[0] if self.start is None else np.asarray(self.start, dtype=float)[names]
         w = np.ones(len(z))
         inverse = np.eye(len(x))
-        for rounds in range(1, ROUNDS + 1):
+        rounds, change = 0, float("inf")
+        clean = y
+        while rounds < ROUNDS and change >= SETTLED:
+            rounds += 1
             full = np.zeros(len(self.model.columns))
             full[names] = x
             clean = self._columns(full, equations)
-            left = clean if instruments else clean
             right = y if instruments else clean
             rest = z - right @ x
             sigma = row_sigma(rest, row, len(equations.rows), y.shape[1])
             w = 1.0 / np.maximum(sigma, 1e-9 * float(np.abs(z).max()))[row]
-            a = (left * w[:, None]).T @ (right * w[:, None])
-            new = np.linalg.solve(a, (left * w[:, None]).T @ (z * w))
+            a = (clean * w[:, None]).T @ (right * w[:, None])
+            new = np.linalg.solve(a, (clean * w[:, None]).T @ (z * w))
             change = float(np.linalg.norm(new - x) / max(float(np.linalg.norm(new)), 1e-300))
             x = new
             inverse = np.linalg.inv((clean * w[:, None]).T @ (clean * w[:, None]))
-            if change < SETTLED:
-                break
         error = (z - (y if instruments else clean) @ x) * w
         covariance = float(error @ error) / max(len(z) - len(x), 1) * inverse
         notes = () if change < SETTLED else (f"the values still changed by {change:.1%} after {ROUNDS} simulations",)
@@ -181,7 +184,8 @@ class IDIMIV(Simulated):
 
 
 class DIDIM(Simulated):
-    """Closed-loop output error on the efforts: columns at simulated states. Measured positions serve the start alone."""
+    """Closed-loop output error on the efforts: columns at simulated states. Measured positions serve the start
+    alone."""
 
     method = "closed-loop output error (DIDIM)"
 
