@@ -10,7 +10,7 @@ MAKEFLAGS += --no-print-directory
 
 # an environment that was copied from elsewhere still points there: make it anew
 ifneq ($(shell cat $(VENV)/where 2>/dev/null),$(CURDIR))
-$(shell rm -f $(VENV)/base $(VENV)/dev)
+$(shell rm -f $(VENV)/base $(VENV)/dev $(VENV)/slow)
 endif
 
 .DEFAULT_GOAL := help
@@ -27,7 +27,7 @@ demo: $(VENV)/base ## a robot: loaded, certified, counted, compiled, moved, repo
 test: $(VENV)/dev ## run the tests, except the slow ones
 	@$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
-test-slow: $(VENV)/dev ## run the slow tests
+test-slow: $(VENV)/slow ## run the slow tests
 	@$(BIN)/python -m pytest -n $(WORKERS) -m slow $(ARGS)
 
 mutants: $(VENV)/dev ## change the sources at random and count what sb.verify refuses; ARGS=--help says more
@@ -71,4 +71,9 @@ $(VENV)/base: pyproject.toml
 $(VENV)/dev: $(VENV)/base
 	@echo "installing what the tests, the linters and the benchmarks need"
 	@$(PIP) -e '.[all,dev,peers,robots]'
+	@touch $@
+
+$(VENV)/slow: $(VENV)/dev
+	@echo "installing robot files of other collections, which the slow tests read"
+	@$(PIP) -e '.[collections]' || echo "not installed: tests that need them are skipped"
 	@touch $@

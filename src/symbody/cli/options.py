@@ -11,7 +11,7 @@ from typer.models import OptionInfo
 
 from symbody.cli import completion
 
-_MODEL_HELP = "A bundled model's name (see `symbody examples`), or a .yaml, .urdf, .xml (MJCF) or .mbs file."
+_MODEL_HELP = "A bundled model's name (see `symbody examples`), or a .yaml, .urdf, .xml (MJCF), .sdf or .mbs file."
 MODEL = Annotated[str, typer.Argument(metavar="MODEL", help=_MODEL_HELP, autocompletion=completion.models)]
 OPTIONAL_MODEL = Annotated[
     str, typer.Argument(metavar="MODEL", help=_MODEL_HELP, show_default=False, autocompletion=completion.models)

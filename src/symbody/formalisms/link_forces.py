@@ -59,7 +59,8 @@ def distance(element: Element, k: int = 0) -> Distance:
     arms = [_inward(chain, f.position) for chain, f in zip(chains, (first, second))]
     z = t3.add(arms[0][0], t3.negative(arms[1][0]))
     if all(map(t3.is_zero, z)):
-        points = " and ".join(repr(f"{body}.{frame}" if frame else body) for body, frame in element.force.points[k : k + 2])
+        ends = element.force.points[k : k + 2]
+        points = " and ".join(repr(f"{body}.{frame}" if frame else body) for body, frame in ends)
         raise element.fault(f"joins {points}, which coincide at every position; expected two points apart.")
     sides, power = [], []
     for f, chain, (_, stems) in zip((first, second), chains, arms):
