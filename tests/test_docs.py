@@ -26,6 +26,7 @@ GUIDES = [
         "verification.md",
         "forces.md",
         "extending.md",
+        "equations.md",
     )
 ]
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md")), *sorted((ROOT / "examples").glob("*.md"))]
