@@ -38,7 +38,8 @@ def _add(out: list[dict[str, Any]], kind: str, text: str) -> None:
     text = text.strip("\n")
     if not text.strip():
         return
-    cell: dict[str, Any] = {"cell_type": kind, "id": f"c{len(out)}", "metadata": {}, "source": text.splitlines(keepends=True)}
+    lines = text.splitlines(keepends=True)
+    cell: dict[str, Any] = {"cell_type": kind, "id": f"c{len(out)}", "metadata": {}, "source": lines}
     if kind == "code":
         cell |= {"execution_count": None, "outputs": []}
     out.append(cell)

@@ -22,7 +22,8 @@ def build() -> list[Path]:
     """Wheel and sdist in dist/."""
     out = ROOT / "dist"
     shutil.rmtree(out, ignore_errors=True)
-    subprocess.run([sys.executable, "-m", "build", "--outdir", str(out), str(ROOT)], check=True, stdout=subprocess.DEVNULL)
+    words = [sys.executable, "-m", "build", "--outdir", str(out), str(ROOT)]
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     return sorted(out.iterdir())
 
 
