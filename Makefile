@@ -14,7 +14,7 @@ $(shell rm -f $(VENV)/base $(VENV)/dev $(VENV)/slow)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-slow mutants fuzz lint bench clean
+.PHONY: help env demo test test-slow mutants fuzz lint bench docs dist clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -44,8 +44,17 @@ lint: $(VENV)/dev ## check style, format and types
 bench: $(VENV)/dev ## run the benchmarks, with the peers they compare with
 	@$(BIN)/python benchmarks/run.py $(ARGS)
 
+docs: $(VENV)/docs ## build the documentation as a site in site/, without a network
+	@$(BIN)/python docs/make_api.py
+	@$(BIN)/python docs/make_changelog.py
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "wrote site/index.html"
+
+dist: $(VENV)/docs ## build sdist and wheel, and try each in bare environments of every Python here
+	@$(BIN)/python packaging/try_dist.py
+
 clean: ## remove the environment, the caches and everything written by demo and benchmarks
-	rm -rf $(VENV) demo_out benchmarks/out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo_out benchmarks/out build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Two layers, each made again when pyproject.toml changes: what a user has, then what a developer adds.
@@ -76,4 +85,9 @@ $(VENV)/dev: $(VENV)/base
 $(VENV)/slow: $(VENV)/dev
 	@echo "installing robot files of other collections, which the slow tests read"
 	@$(PIP) -e '.[collections]' || echo "not installed: tests that need them are skipped"
+	@touch $@
+
+$(VENV)/docs: $(VENV)/base
+	@echo "installing what the site and the packages need"
+	@$(PIP) -e '.[docs]'
 	@touch $@

@@ -27,6 +27,7 @@ GUIDES = [
         "forces.md",
         "extending.md",
         "bondgraph.md",
+        "equations.md",
     )
 ]
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md")), *sorted((ROOT / "examples").glob("*.md"))]
