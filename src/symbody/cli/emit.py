@@ -81,7 +81,7 @@ def emit(
 
 def _files(row: Target, source: Source, certificate: str | None) -> dict[str, str]:
     """Files of the target; a certificate that they cannot carry stands beside them."""
-    from symbody.codegen.c.text import identifier
+    from symbody.codegen.printer.language import identifier
 
     assert row.emit is not None
     if certificate is None:

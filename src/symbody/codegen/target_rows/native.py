@@ -43,7 +43,7 @@ def _build_groups(source: Source, **options: Any) -> GroupedKernel:
 
 
 def _emit(source: Source, **options: Any) -> dict[str, str]:
-    from symbody.codegen.c.text import identifier
+    from symbody.codegen.printer.language import identifier
     from symbody.codegen.llvm.modules import emit_text
 
     if source.groups is not None:
