@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from symbody.codegen.kernel.grouped import GroupedKernel
 from symbody.codegen.kernel.passport import Kernel
+from symbody.codegen.printer.heading import Heading
 from symbody.lower.groups import Grouped, group
 from symbody.lower.lowering import lower
 from symbody.lower.program import Program
@@ -18,10 +20,23 @@ from symbody.system.system import System
 class Source:
     """What a target is given: a System, its Program, and how its functions are grouped. Made when first asked for."""
 
-    def __init__(self, system: System, groups: Mapping[str, Sequence[str]] | None = None) -> None:
-        """groups: function -> names of its outputs; None: one function."""
+    def __init__(
+        self,
+        system: System,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        labels: Mapping[str, Sequence[str]] | None = None,
+        units: Mapping[str, str | Sequence[str]] | None = None,
+    ) -> None:
+        """groups: function -> names of its outputs; None: one function. labels, units: of components, for comments."""
         self.system = system
         self.groups = groups
+        self.labels = labels or {}
+        self.units = units or {}
+
+    @property
+    def heading(self) -> Heading:
+        """What comments say of arguments and results."""
+        return Heading(self.labels, {**self.system.units, **self.units}, self.system.origins)
 
     @cached_property
     def program(self) -> Program:
@@ -43,6 +58,16 @@ def always() -> str:
     return ""
 
 
+def needs(*programs: str) -> Callable[[], str]:
+    """Of a target that needs programs of this machine."""
+
+    def lacks() -> str:
+        missing = [p for p in programs if shutil.which(p) is None]
+        return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not here" if missing else ""
+
+    return lacks
+
+
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """One row. A source target has `emit`, a loaded one `build`; one may have both.
@@ -50,6 +75,9 @@ class Target:
     emit          (source, **options) -> file name -> text; the same texts for the same System, in any process
     shown         ending of the file whose text `system.emit` returns; "" where there is one file
     certificate   `emit` takes certificate=..., a text for the head of its files
+    precisions    `emit` takes precision=..., one of these
+    check         commands that build and run the test program of a project (`emit` with project=True), in its folder;
+                  "{python}" is the running interpreter
     build         (source, **options) -> Kernel
     build_groups  (source, **options) -> GroupedKernel, for sources with groups
     lacks         () -> what this machine lacks to build it, "" if nothing
@@ -62,6 +90,8 @@ class Target:
     emit: Callable[..., dict[str, str]] | None = None
     shown: str = ""
     certificate: bool = False
+    precisions: tuple[str, ...] = ("double",)
+    check: tuple[tuple[str, ...], ...] = ()
     build: Callable[..., Kernel] | None = None
     build_groups: Callable[..., GroupedKernel] | None = None
     lacks: Callable[[], str] = always

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from symbody.codegen.target_row import Target
 from symbody.codegen.target_rows.c import C_HEADER, C
+from symbody.codegen.target_rows.fortran2008 import FORTRAN2008
+from symbody.codegen.target_rows.fortran77 import FORTRAN77
 from symbody.codegen.target_rows.native import LLVM, NATIVE
 from symbody.codegen.target_rows.python import PYTHON
 from symbody.codegen.target_rows.text import TEXT
 from symbody.errors import CompileError, DefinitionError, NameLookupError, nearest
 
-OWN = {row.name: row for row in (NATIVE, PYTHON, C, C_HEADER, LLVM, TEXT)}
+OWN = {row.name: row for row in (NATIVE, PYTHON, C, C_HEADER, FORTRAN77, FORTRAN2008, LLVM, TEXT)}
 TARGETS: dict[str, Target] = dict(OWN)
 
 

@@ -45,7 +45,7 @@ def _comparison(name: str, sign: str, fortran: str, matlab: str = "", script: st
         "maple": f"{{p}}_{name}({{0}}, {{1}})",
     }
     HELPERS[name] = {
-        "fortran": _fortran(name, "a, b", f"r = 0.0\nif (a {fortran} b) r = 1.0"),
+        "fortran": _fortran(name, "a, b", f"r = 0.0\nif ({fortran}) r = 1.0"),
         "maple": _maple(name, "a, b", f"if a {maple or sign} b then 1.0 else 0.0 end if"),
     }
 
@@ -79,10 +79,11 @@ def _script(name: str, arguments: str, *lines: str) -> str:
 TEXTS: dict[str, dict[str, str]] = {name: _plain(name, array) for name, array in _PLAIN.items()}
 HELPERS: dict[str, dict[str, str]] = {}
 
-_comparison("lt", "<", ".lt.")
-_comparison("le", "<=", ".le.")
-_comparison("eq", "==", ".eq.", script="===", maple="=")
-_comparison("ne", "!=", ".ne.", matlab="~=", script="!==", maple="<>")
+# in Fortran numbers are not compared by .eq. and .ne., which compilers warn of
+_comparison("lt", "<", "a .lt. b")
+_comparison("le", "<=", "a .le. b")
+_comparison("eq", "==", "a .le. b .and. a .ge. b", script="===", maple="=")
+_comparison("ne", "!=", ".not. (a .le. b .and. a .ge. b)", matlab="~=", script="!==", maple="<>")
 
 TEXTS["and"] = {
     **_helped("and", 2),
@@ -112,19 +113,19 @@ TEXTS["select"] = {
     "javascript": "({0} !== 0 ? {1} : {2})",
 }
 HELPERS["and"] = {
-    "fortran": _fortran("and", "a, b", "r = 0.0\nif (a .ne. 0.0 .and. b .ne. 0.0) r = 1.0"),
+    "fortran": _fortran("and", "a, b", "r = 0.0\nif (.not. (abs(a) .le. 0.0 .or. abs(b) .le. 0.0)) r = 1.0"),
     "maple": _maple("and", "a, b", "if a <> 0.0 and b <> 0.0 then 1.0 else 0.0 end if"),
 }
 HELPERS["or"] = {
-    "fortran": _fortran("or", "a, b", "r = 0.0\nif (a .ne. 0.0 .or. b .ne. 0.0) r = 1.0"),
+    "fortran": _fortran("or", "a, b", "r = 0.0\nif (.not. (abs(a) .le. 0.0 .and. abs(b) .le. 0.0)) r = 1.0"),
     "maple": _maple("or", "a, b", "if a <> 0.0 or b <> 0.0 then 1.0 else 0.0 end if"),
 }
 HELPERS["not"] = {
-    "fortran": _fortran("not", "a", "r = 0.0\nif (a .eq. 0.0) r = 1.0"),
+    "fortran": _fortran("not", "a", "r = 0.0\nif (abs(a) .le. 0.0) r = 1.0"),
     "maple": _maple("not", "a", "if a = 0.0 then 1.0 else 0.0 end if"),
 }
 HELPERS["select"] = {
-    "fortran": _fortran("select", "a, b, c", "r = c\nif (a .ne. 0.0) r = b"),
+    "fortran": _fortran("select", "a, b, c", "r = c\nif (.not. (abs(a) .le. 0.0)) r = b"),
     "matlab": _matlab("select", "c, a, b", "r = b;", "if c ~= 0", "  r = a;", "end"),
     "maple": _maple("select", "c, a, b", "if c <> 0.0 then a else b end if"),
 }
@@ -132,7 +133,7 @@ HELPERS["select"] = {
 for _name, _sign, _dot in (("min", "<", ".lt."), ("max", ">", ".gt.")):
     TEXTS[_name] = _helped(_name, 2)
     HELPERS[_name] = {
-        "fortran": _fortran(_name, "a, b", f"r = b\nif (a {_dot} b .or. a .ne. a) r = a"),
+        "fortran": _fortran(_name, "a, b", f"r = b\nif (a {_dot} b .or. .not. (a .le. a)) r = a"),
         "array": _array(_name, "a, b", f"return {{m}}.where((1.0*(a {_sign} b) + (a != a)) > 0.0, a, b)"),
         "matlab": _matlab(_name, "a, b", "r = b;", f"if a {_sign} b || a ~= a", "  r = a;", "end"),
         "rust": _rust(_name, "a, b", f"if a {_sign} b || a.is_nan() {{{{ a }}}} else {{{{ b }}}}"),
@@ -178,7 +179,7 @@ TEXTS["mod"] = _helped("mod", 2)
 HELPERS["mod"] = {
     "fortran": _fortran(
         "mod", "a, b",
-        "r = mod(a, b)\nif (r .eq. 0.0) then\n   r = sign(0.0, b)\nelse if ((r .lt. 0.0) .neqv. (b .lt. 0.0)) then\n"
+        "r = mod(a, b)\nif (abs(r) .le. 0.0) then\n   r = sign(0.0, b)\nelse if ((r .lt. 0.0) .neqv. (b .lt. 0.0)) then\n"
         "   r = r + b\nend if",
     ),
     "array": _array(

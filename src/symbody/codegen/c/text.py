@@ -195,6 +195,7 @@ C = Language(
     early="double {0};",
     remark="/* {0} */",
     unused="(void){0};",
+    idle="(void){0};",
     fused="fma({0}, {1}, {2})",
     loop=("for (int {k} = 1;; ++{k}) {{",),
     negate="!{0}",

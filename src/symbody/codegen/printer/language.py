@@ -39,7 +39,7 @@ class Language:
     define        a value that stays; variable: one that changes; assign: what was declared before; early: a declaration
                   without a value ("" where none is needed)
     remark        a comment of one line
-    unused        says that a value or an argument is not used ("" where nothing complains)
+    unused, idle  say that a value or an argument is not used ("" where nothing complains)
     fused         a*b + c rounded once; "" where the language has none
     prefix        before the names of helper functions
     call          a statement that calls a part
@@ -65,6 +65,7 @@ class Language:
     early: str = ""
     remark: str
     unused: str = ""
+    idle: str = ""
     fused: str = ""
     prefix: str = "{0}_"
     call: str = "{0}({1});"
@@ -78,11 +79,16 @@ class Language:
     compare: str = "{0} {1} {2}"  # two integers by <, > or ==
     negate: str = "!{0}"
     finite: str = "isfinite({0})"
+    small: str = "{p}small({0}, {1}, {2}, {3})"  # step, unknown, its bound, tolerance
+    below: str = "{p}below({0}, {1})"
+    above: str = "{p}above({0}, {1})"
     nan: str = "NAN"
     array: str = ""
     extern: str
     given: str = ""  # an array of arguments filled in one line: {0} its name, {1} its size, {2} its elements
     table: Callable[[int, Piecewise, str, str], str]
+    linked: bool = False  # external functions are found by the linker, not handed over
+    spare: bool = False  # arguments of size 0 are left out
     nested: bool = False
     indent: str = "    "
     width: int = 88

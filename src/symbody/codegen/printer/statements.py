@@ -113,8 +113,10 @@ def _write_part(module: Module, part: Part, leaves: Mapping[int, Leaf], stores: 
     if part.setup:
         always |= {"parameters"}
     part.arguments = {n: a for n, a in part.arguments.items() if n in always or n in main.arguments}
-    if language.unused:
-        lines += [language.indent + language.unused.format(n) for n in part.arguments if n not in main.arguments]
+    if language.spare:
+        part.arguments = {n: a for n, a in part.arguments.items() if a.size or a.role == "externals"}
+    if language.idle:
+        lines += [language.indent + language.idle.format(n) for n in part.arguments if n not in main.arguments]
     part.functions = writer.functions
     part.text = Function(part.name, [*part.arguments.values()], lines, main.reals, main.integers, main.arrays)
 
@@ -424,7 +426,7 @@ class Writer:
         """How to call an external function, and the argument that this needs."""
         name = self.module.externals[index]
         if self.language.functions != "c":
-            return name, "externals"
+            return name, "" if self.language.linked else "externals"
         if self.program.externals[index].c_body is not None:
             return f"{self.module.name}_external_{name}", ""
         return f"externals->{name}", "externals"
@@ -501,7 +503,8 @@ class Writer:
         language, block = self.language, self.program.blocks[index]
         status, lines = language.element("status", index), []
         for j, (check, value, limit) in enumerate(zip(block.checks, block.watched, block.limits, strict=True)):
-            test = f"{self.module.prefix}{check.kind}({self.name(value, unit)}, {self.name(limit, unit)})"
+            form = language.below if check.kind == "below" else language.above
+            test = form.format(self.name(value, unit), self.name(limit, unit), p=self.module.prefix)
             condition = language.compare.format(status, ">", 0) + language.both + language.negate.format(test)
             outcome = f"-{block.max_iterations + 1 + j}"
             lines += [language.when.format(condition), language.indent + language.assign.format(status, outcome)]
@@ -521,8 +524,8 @@ class Writer:
         tolerance = language.literal(max(block.tolerance, language.tolerance))
         finite = language.both.join(language.finite.format(s, p=p) for _, s in pairs)
         finite = f"({finite})" if len(pairs) > 1 else finite
-        tests = [f"{s}, {x}, far{loop.value}_{i}, {tolerance}" for i, (x, s) in enumerate(pairs)]
-        small = language.both.join(f"{p}small({test})" for test in tests)
+        tests = [(s, x, f"far{loop.value}_{i}", tolerance) for i, (x, s) in enumerate(pairs)]
+        small = language.both.join(language.small.format(*test, p=p) for test in tests)
         inner = [
             language.assign.format(status, f"-{k}"),
             language.when.format(language.negate.format(finite)),
