@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -64,6 +65,15 @@ def needs(*programs: str) -> Callable[[], str]:
     def lacks() -> str:
         missing = [p for p in programs if shutil.which(p) is None]
         return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not here" if missing else ""
+
+    return lacks
+
+
+def needs_module(name: str) -> Callable[[], str]:
+    """Of a target that needs a package of Python."""
+
+    def lacks() -> str:
+        return "" if importlib.util.find_spec(name) else f"the package {name} is not here"
 
     return lacks
 

@@ -41,6 +41,7 @@ def emit_c(
     chunk: int = CHUNK,
     precision: str = "double",
     heading: Heading | None = None,
+    project: bool = False,
 ) -> dict[str, str]:
     """Header and source, by file name; the same text for the same Program.
 
@@ -49,28 +50,26 @@ def emit_c(
     chunk: the number of operations above which a function is cut into several.
     precision: double or single.
     heading: names of components and the like for the comments.
+    project: also a test program with stored values, a Makefile and a wrapper for Python.
     """
-    module, told = c_module(program, reuse_names, certificate, chunk, precision, heading), heading or Heading()
+    module, told = c_module(program, c_language(precision), reuse_names, chunk), heading or Heading()
     head = comment("\n".join(head_lines(module, Heading(told.labels, told.units, told.origins, certificate))))
-    return {
-        f"{module.name}.h": header(module, told, head, REALS[precision]),
-        f"{module.name}.c": _text(module, head, REALS[precision]),
-    }
+    real = REALS[precision]
+    files = {f"{module.name}.h": header(module, told, head, real), f"{module.name}.c": _text(module, head, real)}
+    if project:
+        from symbody.codegen.c.project import c_project
+
+        files |= c_project(module, real)
+    return files
 
 
 def c_module(
-    program: Program | Grouped,
-    reuse_names: bool = False,
-    certificate: str | None = None,
-    chunk: int = CHUNK,
-    precision: str = "double",
-    heading: Heading | None = None,
-    language: Language | None = None,
+    program: Program | Grouped, language: Language, reuse_names: bool = False, chunk: int = CHUNK
 ) -> Module:
     """The functions of a C module, written."""
     if chunk < 1:
         raise DefinitionError(f"chunk is {chunk}; expected a positive number of operations.")
-    module = plan(program, language or c_language(precision), chunk, reuse_names)
+    module = plan(program, language, chunk, reuse_names)
     write(module)
     return module
 
