@@ -85,6 +85,7 @@ class Target:
     emit          (source, **options) -> file name -> text; the same texts for the same System, in any process
     shown         ending of the file whose text `system.emit` returns; "" where there is one file
     certificate   `emit` takes certificate=..., a text for the head of its files
+    groups        `emit` takes Sources with groups
     precisions    `emit` takes precision=..., one of these
     check         commands that build and run the test program of a project (`emit` with project=True), in its folder;
                   "{python}" is the running interpreter
@@ -100,6 +101,7 @@ class Target:
     emit: Callable[..., dict[str, str]] | None = None
     shown: str = ""
     certificate: bool = False
+    groups: bool = True
     precisions: tuple[str, ...] = ("double",)
     check: tuple[tuple[str, ...], ...] = ()
     build: Callable[..., Kernel] | None = None

@@ -72,7 +72,7 @@ def c_project(module: Module, real: str) -> dict[str, str]:
         before += [] if any("&externals" in line for line in test.lines) else ["(void)externals;"]
     text += compare_text(real) + main_text(test, real, before)
     make = (
-        f"CC = cc\nCFLAGS = -std=c99 -O2 {FLAGS}\n\nall: lib{name}.so\n\n"
+        f"# emitted by symbody\nCC = cc\nCFLAGS = -std=c99 -O2 {FLAGS}\n\nall: lib{name}.so\n\n"
         f"lib{name}.so: {name}.c {name}.h\n\t$(CC) $(CFLAGS) -fPIC -shared -o $@ {name}.c -lm\n\n"
         f"test_{name}: test_{name}.c {name}.c {name}.h\n\t$(CC) $(CFLAGS) -o $@ test_{name}.c {name}.c -lm\n\n"
         f"test: test_{name}\n\t./test_{name}\n\n.PHONY: all test\n"

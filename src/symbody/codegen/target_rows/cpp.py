@@ -149,7 +149,7 @@ def _project(module: Module, real: str) -> dict[str, str]:
     text += "".join(stubs) + compare_text(real, "std::fabs") + "int main()\n{\n"
     text += "\n".join(f"    {line}" for line in body) + "\n}\n"
     make = (
-        f"CXX = c++\nCXXFLAGS = -std=c++11 -O2 {FLAGS}\n\n"
+        f"# emitted by symbody\nCXX = c++\nCXXFLAGS = -std=c++11 -O2 {FLAGS}\n\n"
         f"test_{name}: test_{name}.cpp {name}.hpp\n\t$(CXX) $(CXXFLAGS) -o $@ test_{name}.cpp\n\n"
         f"test: test_{name}\n\t./test_{name}\n\n.PHONY: test\n"
     )

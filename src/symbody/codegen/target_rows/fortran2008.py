@@ -234,7 +234,7 @@ def _project(module: Module) -> dict[str, str]:
         )
         more = f" {name}_stubs.f90"
     files["Makefile"] = (
-        "FC = gfortran\nFFLAGS = -std=f2008 -O2 -Wall -Wextra -Werror -pedantic\n\n"
+        "# emitted by symbody\nFC = gfortran\nFFLAGS = -std=f2008 -O2 -Wall -Wextra -Werror -pedantic\n\n"
         f"test_{name}: {name}.f90{more} test_{name}.f90\n\t$(FC) $(FFLAGS) -o $@ $^\n\n"
         f"test: test_{name}\n\t./test_{name}\n\n.PHONY: test\n"
     )

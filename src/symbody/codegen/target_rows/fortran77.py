@@ -269,7 +269,7 @@ def _project(module: Module) -> dict[str, str]:
         files[f"{name}_stubs.f"] = "c     stubs of the functions from outside, for the test program\n" + stubs
         sources.append(f"{name}_stubs.f")
     files["Makefile"] = (
-        "FC = gfortran\nFFLAGS = -std=legacy -O2 -Wall -Wextra -Werror -fimplicit-none\n\n"
+        "# emitted by symbody\nFC = gfortran\nFFLAGS = -std=legacy -O2 -Wall -Wextra -Werror -fimplicit-none\n\n"
         f"test_{name}: test_{name}.f {' '.join(sources)}\n\t$(FC) $(FFLAGS) -o $@ $^\n\n"
         f"test: test_{name}\n\t./test_{name}\n\n.PHONY: test\n"
     )

@@ -177,7 +177,7 @@ def _project(module: Module) -> dict[str, str]:
     lines += ["  throw new Error(`differs from the stored values by ${worst}`);", "}"]
     lines += ["console.log(`agrees with the stored values to ${worst}`);", ""]
     package = {
-        "name": name.lower(), "version": "1.0.0", "private": True, "type": "module", "main": f"{name}.mjs",
+        "name": name.lower(), "description": "emitted by symbody", "version": "1.0.0", "private": True, "type": "module", "main": f"{name}.mjs",
         "types": f"{name}.d.mts", "scripts": {"test": f"node test_{name}.mjs"},
     }  # fmt: skip
     return {f"test_{name}.mjs": "\n".join(lines), "package.json": json.dumps(package, indent=2) + "\n"}

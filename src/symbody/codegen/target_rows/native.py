@@ -57,4 +57,4 @@ NATIVE = Target(
     build=_build,
     build_groups=_build_groups,
 )
-LLVM = Target(name="llvm", about="the LLVM IR that native code is made of, to read", emit=_emit)
+LLVM = Target(name="llvm", groups=False, about="the LLVM IR that native code is made of, to read", emit=_emit)

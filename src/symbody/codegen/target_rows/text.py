@@ -16,4 +16,4 @@ def _emit(source: Source) -> dict[str, str]:
     return {f"{identifier(source.system.name)}.txt": "\n".join(lines)}
 
 
-TEXT = Target(name="text", about="assignments in infix notation, to read", emit=_emit)
+TEXT = Target(name="text", groups=False, about="assignments in infix notation, to read", emit=_emit)
