@@ -17,8 +17,8 @@ from symbody.cli.common import (
     print_json,
     search_line,
 )
-from symbody.cli.options import AS_JSON, BUDGET, FORCE, FORMALISM, LOOPS, MODEL, PARTITION
-from symbody.errors import DefinitionError, ModelError
+from symbody.cli.options import AS_JSON, BUDGET, FORCE, FORMALISM, LOOPS, MODEL, PARTITION, Q0, QD0
+from symbody.errors import DefinitionError, ModelError, NameLookupError, nearest
 
 if TYPE_CHECKING:
     from symbody.codegen.target_row import Source, Target
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 STATES = 5  # closed states at which a program for closed loops is compared with plain Newton-Euler
 ALLOWED = 1e-8
+METHODS = ("euler", "rk4", "dopri5")
 MARK = b"symbody"  # what every emitted file says of itself
 
 
@@ -67,6 +68,19 @@ def emit(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the files, made if needed.")
     ] = Path("."),
+    main: Annotated[
+        bool, typer.Option("--main", help="A stand-alone C program that integrates the model and writes a table.")
+    ] = False,
+    method: Annotated[
+        str, typer.Option("--method", help="Of what integrates (--main, fmu2, fmu3): euler, rk4 or dopri5.")
+    ] = "dopri5",
+    step: Annotated[float, typer.Option("--step", help="Its step, s.")] = 1e-3,
+    output: Annotated[
+        list[str] | None,
+        typer.Option("--output", metavar="NAME", help="What it gives besides the states, as in simulate. May be repeated."),
+    ] = None,
+    q0: Q0 = None,
+    qd0: QD0 = None,
     bare: Annotated[
         bool, typer.Option("--bare", help="The source alone, without test program, stored values and build file.")
     ] = False,
@@ -80,8 +94,8 @@ def emit(
     """Write a model's equations as source files: standalone C99 (a header and a source), or another target."""
     from symbody.atomic_file import write_whole
     from symbody.cli.assignments import partition_choice
+    from symbody.cli.motion import motion_source
     from symbody.cli.quantities import wanted_quantities
-    from symbody.codegen.target_row import Source
     from symbody.codegen.targets import target_to_emit
     from symbody.lower.count import count_program
 
@@ -91,20 +105,32 @@ def emit(
     check_formalism(formalism)
     groups = _groups(group)
     _check_target(row, precision, groups)
+    if main and target != "c":
+        raise DefinitionError(f"--main writes a C program; expected --target c, not {target!r}.")
+    moves = main or row.motion
+    if moves and method not in METHODS:
+        raise NameLookupError(f"there is no method {method!r} to write. {nearest(method, METHODS)}")
     if out.exists() and not out.is_dir():
         raise ModelError(f"{out} is a file; expected a folder for the emitted files.")
     search = budget_choice(budget)
     mechanism = load_model(model, loops)
     chosen = partition_choice(mechanism, partition) or "auto"
-    with search_line() as tell:
-        systems = {
-            key: _system(mechanism, name, frames, formalism, chosen, search, tell)
-            for key, (name, frames) in wanted.items()
-        }
-    certificate = _certificate(mechanism, {wanted[k][0]: s for k, s in systems.items()}, chosen) if certify else None
-    source = _source(mechanism, systems, groups)
-    options: dict[str, Any] = {} if precision == "double" else {"precision": precision}
-    files = _files(row, source, certificate, options, not bare)
+    if moves:
+        start = _start(mechanism, q0, qd0)
+        source = motion_source(mechanism, None if formalism == "auto" else formalism, output, chosen, start)
+        certificate = _certificate(mechanism, {}, chosen) if certify else None
+        files = _motion_files(row, source, main, certificate, method, step)
+    else:
+        with search_line() as tell:
+            systems = {
+                key: _system(mechanism, name, frames, formalism, chosen, search, tell)
+                for key, (name, frames) in wanted.items()
+            }
+        verbs = {wanted[k][0]: s for k, s in systems.items()}
+        certificate = _certificate(mechanism, verbs, chosen) if certify else None
+        source = _source(mechanism, systems, groups)
+        options: dict[str, Any] = {} if precision == "double" else {"precision": precision}
+        files = _files(row, source, certificate, options, not bare)
     _check_folder(out, files, force)
     out.mkdir(parents=True, exist_ok=True)
     paths = [str(write_whole(out / file, _bytes(text))) for file, text in files.items()]
@@ -115,6 +141,39 @@ def emit(
     print(f"{source.system.name}: {counts}")
     for p in paths:
         print(p)
+
+
+def _start(mechanism: Mechanism, q0: Sequence[str] | None, qd0: Sequence[str] | None) -> dict[str, Any]:
+    """Initial coordinates and velocities; what is not named is at rest."""
+    from symbody.cli.assignments import state_values
+    from symbody.model.record.coordinates import neutral
+    from symbody.simulation.labels import labels_of
+
+    found: dict[str, Any] = {}
+    labels = labels_of(mechanism)
+    for name, given in (("q", q0), ("qd", qd0)):
+        values = state_values(mechanism, f"{name}0", name, given)
+        if values:
+            vector = neutral(mechanism).copy() if name == "q" else [0.0] * mechanism.nv
+            for label, value in values.items():
+                vector[labels[name].index(label)] = value
+            found[name] = vector
+    return found
+
+
+def _motion_files(
+    row: Target, source: Source, main: bool, certificate: str | None, method: str, step: float
+) -> dict[str, Any]:
+    """An FMU, or a program and what it includes."""
+    if not main:
+        assert row.emit is not None
+        return row.emit(source, method=method, step=step, certificate=certificate)
+    from symbody.codegen.fmu.description import Stepping
+    from symbody.codegen.fmu.motion import motion_of
+    from symbody.codegen.fmu.program import program_files
+
+    motion = motion_of(source.system, source.labels, source.units, source.start, derivatives=False)
+    return program_files(motion, Stepping(method, step))
 
 
 def _bytes(text: str | bytes) -> bytes:

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from symbody.codegen.kernel.grouped import GroupedKernel
 from symbody.codegen.kernel.passport import Kernel
@@ -27,12 +28,17 @@ class Source:
         groups: Mapping[str, Sequence[str]] | None = None,
         labels: Mapping[str, Sequence[str]] | None = None,
         units: Mapping[str, str | Sequence[str]] | None = None,
+        start: Mapping[str, Any] | None = None,
     ) -> None:
-        """groups: function -> names of its outputs; None: one function. labels, units: of components, for comments."""
+        """groups: function -> names of its outputs; None: one function. labels, units: of components, for comments.
+
+        start: values of states, modes and inputs that do not begin at zero, for targets that integrate.
+        """
         self.system = system
         self.groups = groups
         self.labels = labels or {}
         self.units = units or {}
+        self.start = start or {}
 
     @property
     def heading(self) -> Heading:
@@ -82,9 +88,10 @@ def needs_module(name: str) -> Callable[[], str]:
 class Target:
     """One row. A source target has `emit`, a loaded one `build`; one may have both.
 
-    emit          (source, **options) -> file name -> text; the same texts for the same System, in any process
+    emit          (source, **options) -> file name -> text or bytes; the same for the same System, in any process
     shown         ending of the file whose text `system.emit` returns; "" where there is one file
     certificate   `emit` takes certificate=..., a text for the head of its files
+    motion        `emit` takes Systems with states, and options method and step: what it writes integrates itself
     groups        `emit` takes Sources with groups
     precisions    `emit` takes precision=..., one of these
     check         commands that build and run the test program of a project (`emit` with project=True), in its folder;
@@ -98,9 +105,10 @@ class Target:
 
     name: str
     about: str
-    emit: Callable[..., dict[str, str]] | None = None
+    emit: Callable[..., dict[str, Any]] | None = None
     shown: str = ""
     certificate: bool = False
+    motion: bool = False
     groups: bool = True
     precisions: tuple[str, ...] = ("double",)
     check: tuple[tuple[str, ...], ...] = ()

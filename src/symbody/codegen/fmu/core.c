@@ -14,10 +14,16 @@ typedef struct {
 
 enum { EULER, RK4, DOPRI5 };
 
+/* inputs that follow time are put into v here */
+#ifndef MOTION_INPUTS
+#define MOTION_INPUTS(v) ((void)0)
+#endif
+
 /* Rates and outputs at v, computed once a point. */
 static int motion_refresh(motion *m)
 {
     if (!m->fresh) {
+        MOTION_INPUTS(m->v);
         m->bad = motion_rates(m->v, &m->derived, m->v + AT_DX, m->v + AT_Y);
         m->fresh = 1;
     }
@@ -134,6 +140,7 @@ static int motion_advance(motion *m, int method, double h, double rtol, double a
             for (int i = 0; i < NX; ++i)
                 now[i] = x[i] + fraction[s] * h * k[s - 1][i];
             m->v[0] = t + fraction[s] * h;
+            MOTION_INPUTS(m->v);
             if (motion_rates(m->v, &m->derived, k[s], dummy))
                 return 1;
         }
@@ -148,6 +155,7 @@ static int motion_advance(motion *m, int method, double h, double rtol, double a
                 now[i] = x[i] + h * sum;
             }
             m->v[0] = t + motion_c[s] * h;
+            MOTION_INPUTS(m->v);
             if (motion_rates(m->v, &m->derived, k[s], dummy))
                 return 1;
         }

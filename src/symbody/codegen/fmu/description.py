@@ -157,7 +157,7 @@ def fmi3_description(motion: Motion, token: str, stepping: Stepping) -> str:
     along = ' providesDirectionalDerivatives="true"' if motion.derivatives else ""
     same = f'modelIdentifier="{motion.name}" canGetAndSetFMUState="true" canSerializeFMUState="true"{along}'
     fixed = f' fixedInternalStepSize="{stepping.step!r}"' if stepping.method != "dopri5" else ""
-    lines += [f"  <ModelExchange {same}/>"]
+    lines += [f'  <ModelExchange {same} needsCompletedIntegratorStep="true"/>']
     lines += [f'  <CoSimulation {same} canHandleVariableCommunicationStepSize="true"{fixed}/>']
     lines += _units(motion)
     lines += ["  <LogCategories>", '    <Category name="logStatusError" description="errors"/>', "  </LogCategories>"]

@@ -343,6 +343,9 @@ EXPORT fmi2Status fmi2GetEventIndicators(fmi2Component c, fmi2Real z[], size_t n
         return fmi2Error;
     if (motion_guards(((instance *)c)->m.v, &((instance *)c)->m.derived, z))
         return complain((instance *)c, "a solve block found no solution at this state");
+    for (int k = 0; k < NG; ++k) /* an event left it at zero: where it goes from there is what crossings are seen against */
+        if (((instance *)c)->m.guard[k] == 0.0)
+            ((instance *)c)->m.guard[k] = z[k];
 #else
     (void)z;
 #endif
