@@ -44,7 +44,8 @@ def motion_source(
             made = np.empty(array.shape, dtype=object)
             for i, node in enumerate(nodes):
                 made.flat[i] = node
-            found[name] = made
+            if name not in rates.inputs or list(made.flat) != list(rates.inputs[name].flat):
+                found[name] = made
     origins = {}
     if flow.project is not None:
         for name, array in flow.project.outputs.items():

@@ -128,7 +128,12 @@ class _Making:
         for n, a in system.parameters.items():
             add(n, "parameter", a.shape, values=system.default(n) or (0.0,) * a.size)
         for n in self.results:
-            add(n, "output", system.outputs[n].shape, reads=self._reads(system.outputs[n]))
+            shape = system.outputs[n].shape
+            called = f"{n}_out" if n in system.inputs or n in system.parameters else n
+            labels = tuple(called + label[len(n) :] for label in self._labels(n, shape))
+            reads, unit = self._reads(system.outputs[n]), self._unit(n, shape)
+            variables.append(Variable(called, "output", at, shape, labels=labels, unit=unit, reads=reads))
+            at += variables[-1].size
         guards = [
             (n if a.size == 1 else f"{n}[{k + 1}]", self._direction(n))
             for n, a in system.guards.items()
