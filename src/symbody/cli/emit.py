@@ -132,7 +132,8 @@ def emit(
         options: dict[str, Any] = {} if precision == "double" else {"precision": precision}
         files = _files(row, source, certificate, options, not bare)
     _check_folder(out, files, force)
-    out.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        (out / file).parent.mkdir(parents=True, exist_ok=True)
     paths = [str(write_whole(out / file, _bytes(text))) for file, text in files.items()]
     counts = count_program(source.program)
     if as_json:
