@@ -1,6 +1,6 @@
 """Every source target, by its row: what it writes builds without a warning, runs, and gives what the interpreter gives.
 
-The generated test program carries stored values of the interpreter; it must pass, and fail where one of them is changed.
+The generated test program carries stored values of the interpreter; it must pass, and fail where one is changed.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""FMUs: valid by FMPy's rules, the motion of `sb.simulate`, the reference results of FMI, and derivatives that are right."""
+"""FMUs: valid by FMPy's rules, the motion of `sb.simulate`, the reference results of FMI, right derivatives."""
 
 import csv
 import shutil

@@ -77,7 +77,9 @@ def emit(
     step: Annotated[float, typer.Option("--step", help="Its step, s.")] = 1e-3,
     output: Annotated[
         list[str] | None,
-        typer.Option("--output", metavar="NAME", help="What it gives besides the states, as in simulate. May be repeated."),
+        typer.Option(
+            "--output", metavar="NAME", help="What it gives besides the states, as in simulate. May be repeated."
+        ),
     ] = None,
     q0: Q0 = None,
     qd0: QD0 = None,
@@ -198,9 +200,7 @@ def _groups(given: Sequence[str] | None) -> dict[str, list[str]] | None:
 def _check_target(row: Target, precision: str, groups: Mapping[str, Any] | None) -> None:
     """Refuse what a target cannot express before any work."""
     if precision not in row.precisions:
-        raise DefinitionError(
-            f"target {row.name!r} writes {' or '.join(row.precisions)} precision, not {precision!r}."
-        )
+        raise DefinitionError(f"target {row.name!r} writes {' or '.join(row.precisions)} precision, not {precision!r}.")
     if groups and not row.groups:
         raise DefinitionError(f"target {row.name!r} has no groups of functions; leave out --group.")
 
@@ -223,7 +223,9 @@ def _source(mechanism: Mechanism, systems: Mapping[str, System], groups: Mapping
     from symbody.system.names import identifier
     from symbody.system.together import together
 
-    name = next(iter(systems.values())).name if len(systems) == 1 else f"{identifier(mechanism.name)}_{'_'.join(systems)}"
+    name = (
+        next(iter(systems.values())).name if len(systems) == 1 else f"{identifier(mechanism.name)}_{'_'.join(systems)}"
+    )
     system = together(name[:60], systems)
     labels, units = dict(labels_of(mechanism)), dict(units_of(mechanism))
     if "tau" in labels:

@@ -11,6 +11,7 @@ from symbody.errors import ModelError
 
 if TYPE_CHECKING:
     from symbody.codegen.target_row import Source
+    from symbody.expr.node import Node
     from symbody.model.record.mechanism import Mechanism
 
 
@@ -35,7 +36,7 @@ def motion_source(
     rates = flow.rates
     found: dict[str, np.ndarray] = dict(rates.outputs)
     if flow.record is not None:
-        swap = {}
+        swap: dict[Node, Node] = {}
         for name, rate in flow.rated.items():
             if name in flow.record.inputs:
                 swap.update(zip(flow.record.inputs[name].flat, rates.outputs[rate].flat))

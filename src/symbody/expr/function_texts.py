@@ -1,7 +1,7 @@
 """Texts of the functions in the languages of source targets, beside C: columns `texts` and `helpers` of their rows.
 
-"{0}", "{1}", ... are arguments, "{p}" the prefix of the emitted module, "{m}" the module of array functions. A helper is
-a function {p}_<name> that is written only where it is called; its braces are doubled. Numbers are written "0.0" and
+"{0}", "{1}", ... are arguments, "{p}" the prefix of the emitted module, "{m}" the module of array functions. A helper
+is a function {p}_<name> that is written only where it is called; its braces are doubled. Numbers are written "0.0" and
 "1.0": a target of another precision adapts them. All give what the interpreter gives, for NaN and infinities too.
 """
 
@@ -179,8 +179,8 @@ TEXTS["mod"] = _helped("mod", 2)
 HELPERS["mod"] = {
     "fortran": _fortran(
         "mod", "a, b",
-        "r = mod(a, b)\nif (abs(r) .le. 0.0) then\n   r = sign(0.0, b)\nelse if ((r .lt. 0.0) .neqv. (b .lt. 0.0)) then\n"
-        "   r = r + b\nend if",
+        "r = mod(a, b)\nif (abs(r) .le. 0.0) then\n   r = sign(0.0, b)\n"
+        "else if ((r .lt. 0.0) .neqv. (b .lt. 0.0)) then\n   r = r + b\nend if",
     ),
     "array": _array(
         "mod", "a, b",
@@ -190,8 +190,8 @@ HELPERS["mod"] = {
     ),
     "matlab": _matlab(
         "mod", "a, b",
-        "r = rem(a, b);", "if isinf(b) && ~isinf(a)", "  r = a;", "end", "if r == 0", "  r = 0;", "elseif (r < 0) ~= (b < 0)",
-        "  r = r + b;", "end",
+        "r = rem(a, b);", "if isinf(b) && ~isinf(a)", "  r = a;", "end", "if r == 0", "  r = 0;",
+        "elseif (r < 0) ~= (b < 0)", "  r = r + b;", "end",
     ),
     "rust": _rust(
         "mod", "a, b",

@@ -114,10 +114,12 @@ def ctypes_wrapper(module: Module, real: str) -> str:
                 element = "c_int" if a.role == "status" else kind
                 lines.append(f"    {a.name} = (ctypes.{element} * {max(a.size, 1)})()")
         lines.append(f"    _library.{part.name}({', '.join(part.arguments)})")
-        shown = [f"list({a.name}[:{a.size}])" for a in [*results, *part.of("status")]]
-        lines += [f"    return {', '.join(shown)}", ""]
+        found = [f"list({a.name}[:{a.size}])" for a in [*results, *part.of("status")]]
+        lines += [f"    return {', '.join(found)}", ""]
     return "\n".join(lines)
 
 
 def _results(part: Part) -> str:
-    return ", ".join(a.name for a in [*part.of("output"), *(part.of("derived") if part.setup else []), *part.of("status")])
+    return ", ".join(
+        a.name for a in [*part.of("output"), *(part.of("derived") if part.setup else []), *part.of("status")]
+    )

@@ -63,9 +63,7 @@ def emit_c(
     return files
 
 
-def c_module(
-    program: Program | Grouped, language: Language, reuse_names: bool = False, chunk: int = CHUNK
-) -> Module:
+def c_module(program: Program | Grouped, language: Language, reuse_names: bool = False, chunk: int = CHUNK) -> Module:
     """The functions of a C module, written."""
     if chunk < 1:
         raise DefinitionError(f"chunk is {chunk}; expected a positive number of operations.")

@@ -58,7 +58,11 @@ def _units(motion: Motion) -> list[str]:
     lines = ["  <UnitDefinitions>"]
     for unit, base in sorted(known.items()):
         exponents = " ".join(f'{n}="{e}"' for n, e in base.items())
-        lines += [f"    <Unit name={quoteattr(unit)}>", f"      <BaseUnit{' ' + exponents if exponents else ''}/>", "    </Unit>"]
+        lines += [
+            f"    <Unit name={quoteattr(unit)}>",
+            f"      <BaseUnit{' ' + exponents if exponents else ''}/>",
+            "    </Unit>",
+        ]
     return [*lines, "  </UnitDefinitions>"]
 
 
@@ -190,6 +194,8 @@ def fmi3_description(motion: Motion, token: str, stepping: Stepping) -> str:
 
     for tag, kinds in (("Output", ("state", "output")), ("ContinuousStateDerivative", ("rate",))):
         lines += [f'    <{tag} valueReference="{v.start}"{reads(v)}/>' for v in motion.variables if v.kind in kinds]
-    lines += [f'    <InitialUnknown valueReference="{v.start}"/>' for v in motion.variables if v.kind in ("rate", "output")]
+    lines += [
+        f'    <InitialUnknown valueReference="{v.start}"/>' for v in motion.variables if v.kind in ("rate", "output")
+    ]
     lines += [f'    <EventIndicator valueReference="{v.start}"/>' for v in motion.of("guard")]
     return "\n".join([*lines, "  </ModelStructure>", "</fmiModelDescription>", ""])

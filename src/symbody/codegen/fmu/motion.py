@@ -1,7 +1,7 @@
 """The C of a System with states: rates and outputs, guards, resets, projections and directional derivatives.
 
-All numbers of an instance stand in one vector: time, states, rates, inputs, modes, parameters, outputs, guards. The functions of
-the emitted modules are called with pointers into it; the file `core.c` integrates it and knows nothing of the model.
+All numbers of an instance stand in one vector: time, states, rates, inputs, modes, parameters, outputs, guards. The
+functions of the emitted modules get pointers into it; `core.c` integrates it and knows nothing of the model.
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ class _Making:
 
         def add(name: str, kind: str, shape: tuple[int, ...], **more: Any) -> None:
             nonlocal at
-            made = Variable(name, kind, at, shape, labels=self._labels(name, shape), unit=self._unit(name, shape), **more)
+            made = Variable(
+                name, kind, at, shape, labels=self._labels(name, shape), unit=self._unit(name, shape), **more
+            )
             variables.append(made)
             at += made.size
 
@@ -225,7 +227,9 @@ class _Making:
             lines.extend([f"    double work[{work}];"] if work else [])
             lines.append(f"    {prefix}({', '.join(given)});")
             if blocks:
-                lines.append(f"    for (int k = 0; k < {blocks}; ++k)\n        if (status[k] < 0)\n            return 1;")
+                lines.append(
+                    f"    for (int k = 0; k < {blocks}; ++k)\n        if (status[k] < 0)\n            return 1;"
+                )
             else:
                 lines.append("    (void)status;")
             lines.extend(["    return 0;", "}", ""])
@@ -270,8 +274,8 @@ class _Making:
         counts["AT_G"] = counts["AT_Y"] + counts["NY"]
         flags = {"HAS_GUARDS": bool(system.guards), "HAS_PROJECTION": bool(self.projected),
                  "HAS_DERIVATIVES": motion.derivatives}  # fmt: skip
-        head = comment(f"{name}: emitted by symbody; the vector v of an instance is time, states, rates, inputs, modes,\n"
-                       "parameters, outputs, guards")  # fmt: skip
+        told = "the vector v of an instance is time, states, rates, inputs, modes,\nparameters, outputs, guards"
+        head = comment(f"{name}: emitted by symbody; {told}")
         macros = "".join(f"#define {k} {v}\n" for k, v in counts.items())
         macros += "".join(f"#define {k} {int(v)}\n" for k, v in flags.items())
         starts = [0.0] * total
@@ -284,7 +288,10 @@ class _Making:
         struct = "typedef struct {\n" + "\n".join(derived) + "\n} motion_derived;\n\n"
         setup = "static int motion_setup(const double *p, motion_derived *d)\n{\n    int bad = 0;\n"
         setup += "\n".join(setups) + "\n    return bad;\n}\n"
-        motion.files = {**files, "motion.h": f"{head}{macros}\n{includes}\n{arrays}\n{struct}{setup}\n" + "\n".join(lines)}
+        motion.files = {
+            **files,
+            "motion.h": f"{head}{macros}\n{includes}\n{arrays}\n{struct}{setup}\n" + "\n".join(lines),
+        }
 
     def _resets(self, module: Any, lines: list[str], place: Mapping[str, int]) -> None:
         """motion_resets: new values of states and modes at the event of each guard, all from those before it."""
@@ -309,7 +316,9 @@ class _Making:
         if outputs:
             module("values", outputs, where, None, "const double *v, const motion_derived *d, double *r")
         lines += ["static int motion_resets(double *v, const motion_derived *d, const int *fired)", "{"]
-        lines += [f"    double r[{max(size, 1)}];"] + (["    if (motion_values(v, d, r))", "        return 1;"] if outputs else [])
+        lines += [f"    double r[{max(size, 1)}];"] + (
+            ["    if (motion_values(v, d, r))", "        return 1;"] if outputs else []
+        )
         lines += body if outputs else ["    (void)r;", "    (void)v;", "    (void)d;", "    (void)fired;"]
         lines += ["    return 0;", "}", ""]
 
@@ -320,7 +329,7 @@ class _Making:
         seeds, symbols, directions = {}, [], []
         for n in names:
             array = np.empty(system.inputs[n].shape, dtype=object)
-            for i, s in enumerate(system.inputs[n].flat):
+            for i in range(array.size):
                 array.flat[i] = system.graph.symbol(f"seed_{n}_{i}", "input")
             seeds[f"seed_{n}"] = array
             symbols += list(system.inputs[n].flat)
@@ -347,7 +356,9 @@ def _setup_call(setup: Part, key: str) -> str:
         elif a.role == "work":
             declared.append(f"        double work[{max(a.size, 1)}];")
         given.append({"parameters": "p", "derived": f"d->{key}"}.get(a.role, a.role))
-    test = f"\n        for (int k = 0; k < {blocks}; ++k)\n            bad |= status[k] < 0;" if setup.of("status") else ""
+    test = (
+        f"\n        for (int k = 0; k < {blocks}; ++k)\n            bad |= status[k] < 0;" if setup.of("status") else ""
+    )
     return "    {\n" + "\n".join([*declared, f"        {setup.name}({', '.join(given)});"]) + test + "\n    }"
 
 

@@ -1,4 +1,4 @@
-"""FMUs: the description, the sources, a binary built by the system's compiler, licence and documentation in one archive."""
+"""FMUs: description, sources, a binary built by the system's compiler, licence and documentation in one archive."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from symbody.system.save import fingerprint
 from symbody.system.system import System
 
 DATE = (2020, 1, 1, 0, 0, 0)  # of all files inside: the same System gives the same archive
-LICENCE = "This FMU was emitted by symbody from a model of its user; the text that symbody adds is under BSD-3-Clause.\n"
+LICENCE = (
+    "This FMU was emitted by symbody from a model of its user; the text that symbody adds is under BSD-3-Clause.\n"
+)
 # version -> folder of the binary, its ending
 PLATFORMS = {
     ("linux", "x86_64"): ("linux64", "x86_64-linux", ".so"),
@@ -82,7 +84,9 @@ def platform_of() -> tuple[str, str, str]:
     """Folders of binaries on this machine, for FMI 2 and 3, and the ending of libraries."""
     found = PLATFORMS.get((sys.platform, platform.machine()))
     if found is None:
-        raise CompileError(f"FMUs have no name for binaries of {sys.platform} on {platform.machine()}; use binary=False.")
+        raise CompileError(
+            f"FMUs have no name for binaries of {sys.platform} on {platform.machine()}; use binary=False."
+        )
     return found
 
 
@@ -135,7 +139,8 @@ def _page(motion: Motion, stepping: Stepping, certificate: str | None) -> str:
     proof = f"<pre>{html.escape(certificate)}</pre>\n" if certificate else ""
     return (
         f"<!DOCTYPE html>\n<html><head><meta charset='utf-8'><title>{motion.name}</title></head><body>\n"
-        f"<h1>{motion.name}</h1>\n<p>Emitted by symbody. Co-simulation: {stepping.method}, step {stepping.step:g} s.</p>\n"
+        f"<h1>{motion.name}</h1>\n<p>Emitted by symbody. "
+        f"Co-simulation: {stepping.method}, step {stepping.step:g} s.</p>\n"
         f"{proof}<table>\n<tr><th>variable</th><th>kind</th><th>unit</th></tr>\n{rows}</table>\n"
         + (f"<h2>Events</h2>\n<ul>\n{events}</ul>\n" if events else "")
         + "</body></html>\n"

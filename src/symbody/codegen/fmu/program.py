@@ -13,7 +13,8 @@ def program_files(motion: Motion, stepping: Stepping) -> dict[str, str]:
     name = motion.name
     names = ",\n    ".join(json.dumps(label) for label, _, _ in scalars(motion))
     head = "/* emitted by symbody */\n"
-    head += f'#define MODEL_NAME "{name}"\n#define METHOD {stepping.method.upper()}\n#define STEP {float(stepping.step)!r}\n'
+    head += f'#define MODEL_NAME "{name}"\n#define METHOD {stepping.method.upper()}\n'
+    head += f"#define STEP {float(stepping.step)!r}\n"
     head += f"#define RTOL {stepping.rtol!r}\n#define ATOL {stepping.atol!r}\n"
     head += f'#include "motion.h"\n\nstatic const char *const motion_names[NV] = {{\n    {names}\n}};\n\n'
     text = head + (HERE / "main.c").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the head of an emitted file says: the model, its counts and certificate, and every argument with its components."""
+"""What the head of an emitted file says: counts and certificate, and every argument with its components."""
 
 from __future__ import annotations
 

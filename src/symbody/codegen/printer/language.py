@@ -1,4 +1,4 @@
-"""Language: the syntax in which statements are printed, in one row. Each source target has one, beside the frame of its files."""
+"""Language: the syntax in which statements are printed, in one row. Each source target has one, beside its frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the functions of one emitted module are: setup, the call or the step and its groups, their arguments and values."""
+"""What the functions of one emitted module are: setup, the call, or the step and its groups; their arguments."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def samples(module: Module, states: int = STATES) -> Samples:
     return Samples(parameters, [_flat(x) for x, _ in kept], [_flat(y) for _, y in kept])
 
 
-def _flat(arrays: dict[str, Any]) -> list[float] | Any:
+def _flat(arrays: dict[str, Any]) -> dict[str, list[float]]:
     return {n: [float(x) for x in np.asarray(a, dtype=float).ravel()] for n, a in arrays.items()}
 
 

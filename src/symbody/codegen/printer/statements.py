@@ -97,9 +97,7 @@ def _write_part(module: Module, part: Part, leaves: Mapping[int, Leaf], stores: 
     made = values_of(program, part.order)
     for v, targets in stores.items():
         if v not in made:
-            text, argument = (
-                (language.literal(program.args[v][0]), "") if program.ops[v] == "const" else leaves[v]
-            )
+            text, argument = (language.literal(program.args[v][0]), "") if program.ops[v] == "const" else leaves[v]
             main.arguments |= {argument, *(name for _, name in targets)}
             lines += writer.assigned(targets, text)
     solves = [program.args[v][0] for v in sorted(made) if program.ops[v] == "solve"]

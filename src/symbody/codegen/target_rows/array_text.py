@@ -171,7 +171,13 @@ def _test(module: Module, flavour: Flavour, setting: str) -> str:
     """A program that compares with stored values."""
     found, name = samples(module), module.name
     bound = BOUND[bool(module.language.tolerance)]
-    lines = [f'"""Test of {name}: stored values, from symbody\'s interpreter."""', "", "import math", "import types", ""]
+    lines = [
+        f'"""Test of {name}: stored values, from symbody\'s interpreter."""',
+        "",
+        "import math",
+        "import types",
+        "",
+    ]
     lines += [setting, ""] if setting else []
     lines += [f"import {name} as model", "", "worst = 0.0", "", "", "def compare(found, stored):", "    global worst"]
     lines += ["    for a, b in zip(found, stored, strict=True):", f"        a = {flavour.number.format('a')}"]

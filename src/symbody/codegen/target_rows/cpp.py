@@ -21,7 +21,9 @@ _CALLS = re.compile(rf"(?<![\w:])({'|'.join(LIBM)})(f?)\(")
 
 def _standard(text: str) -> str:
     """Functions of the C library as those of C++; they are chosen by the type of their arguments."""
-    return _CALLS.sub(r"std::\1(", text).replace(" isfinite(", " std::isfinite(").replace("(isfinite(", "(std::isfinite(")
+    return (
+        _CALLS.sub(r"std::\1(", text).replace(" isfinite(", " std::isfinite(").replace("(isfinite(", "(std::isfinite(")
+    )
 
 
 def _language(precision: str) -> Language:
@@ -47,7 +49,9 @@ def emit_cpp(
         text = definition(module, part, real, "__restrict ")
         bodies += re.sub(rf"^void {part.name}\(", f"inline void {part.name}(", text, flags=re.MULTILINE) + "\n"
     bodies = bodies.replace("static void", "inline void")
-    helpers = _standard(support(module, bodies, real)).replace("static ", "inline ").replace("inline const", "static const")
+    helpers = (
+        _standard(support(module, bodies, real)).replace("static ", "inline ").replace("inline const", "static const")
+    )
     fields = outside(module)
     struct = "".join(f"    void (*{n})(const double *in, double *out);\n" for n in fields)
     struct = f"struct {name}_externals {{\n{struct}}};\n\n" if fields else ""
@@ -136,15 +140,16 @@ def _project(module: Module, real: str) -> dict[str, str]:
     test = Driver({n: k for n, k in test.arrays.items() if n not in hidden}, 0, test.lines, test.bound)
     text = comment(f"test of {name}: stored values, from symbody's interpreter")
     text += f'#include "{name}.hpp"\n\n#include <cstdio>\n\n'
-    stubs = [
-        stub_text(e, short) for e, short in zip(module.source.externals, module.externals) if e.c_body is None
-    ]
+    stubs = [stub_text(e, short) for e, short in zip(module.source.externals, module.externals) if e.c_body is None]
     members = ", ".join(f"{n}_stub" for n in fields)
     before = [f"const {name}::Externals externals = {{{members}}};"] if fields else []
     before += [f"{name} model{'(externals)' if fields else ''};"]
     declared = [f"{real} {n}[{size}] = {{0}};" for n, size in test.arrays.items()]
     body = [*declared, "double worst = 0.0;", *before, *test.lines]
-    body += [f"if (!(worst <= {test.bound!r})) {{", '    std::printf("differs from the stored values by %g\\n", worst);']
+    body += [
+        f"if (!(worst <= {test.bound!r})) {{",
+        '    std::printf("differs from the stored values by %g\\n", worst);',
+    ]
     body += ["    return 1;", "}", 'std::printf("agrees with the stored values to %g\\n", worst);', "return 0;"]
     text += "".join(stubs) + compare_text(real, "std::fabs") + "int main()\n{\n"
     text += "\n".join(f"    {line}" for line in body) + "\n}\n"

@@ -14,7 +14,9 @@ def _emit(version: int) -> Callable[..., dict[str, Any]]:
         from symbody.codegen.fmu.package import build_fmu
 
         name = source.system.name
-        data = build_fmu(source.system, version, labels=source.labels, units=source.units, start=source.start, **options)
+        data = build_fmu(
+            source.system, version, labels=source.labels, units=source.units, start=source.start, **options
+        )
         return {f"{name}.fmu": data}
 
     return emit

@@ -69,7 +69,7 @@ def _base(precision: str) -> Language:
 
 def _statement(text: str) -> list[str]:
     """A statement in free form, cut after blanks, commas, operators and parentheses."""
-    lines = []
+    lines: list[str] = []
     while len(text) > LAST:
         piece = text[:LAST]
         if piece.lstrip().startswith("!"):
@@ -213,7 +213,12 @@ def _project(module: Module) -> dict[str, str]:
         "    end subroutine compare",
     ]
     if any("@" in line for line in lines):
-        lines += ["    real(wp) function not_a_number() result(r)", "        r = 0", "        r = r/r", "    end function"]
+        lines += [
+            "    real(wp) function not_a_number() result(r)",
+            "        r = 0",
+            "        r = r/r",
+            "    end function",
+        ]
     text = "\n".join(s for line in [*lines, f"end program test_{name}"] for s in _statement(line)) + "\n"
     files = {f"test_{name}.f90": text.replace("@nan@", "not_a_number()")}
     stubs = []

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from symbody.codegen.printer.driver import driver
 from symbody.codegen.printer.heading import Heading, argument_lines, default_parameters, head_lines, parameter_lines
 from symbody.codegen.printer.language import Function, Language
 from symbody.codegen.printer.plan import Argument, Module, Part, plan
-from symbody.codegen.printer.driver import driver
 from symbody.codegen.printer.statements import write
 from symbody.codegen.target_row import Source, Target, needs
 from symbody.codegen.target_rows.fortran_text import (
@@ -85,7 +85,9 @@ def _statement(text: str) -> list[str]:
         piece = rest[:room]
         if len(rest) > room:
             # a cut after a comma, a blank or an operator; ** and numbers stay in one piece
-            cut = max((m.end() for m in re.finditer(r"(?<=[\w)]),|\s|(?<![deDE*])[-+*/](?!\*)|\(", piece)), default=room)
+            cut = max(
+                (m.end() for m in re.finditer(r"(?<=[\w)]),|\s|(?<![deDE*])[-+*/](?!\*)|\(", piece)), default=room
+            )
             piece = rest[: cut if cut > room // 2 else room]
         lines.append((f"{label:<5} " if first else "     $") + piece.rstrip())
         rest, first = rest[len(piece) :].lstrip(), False

@@ -100,18 +100,10 @@ def table_statements(table: Piecewise) -> list[str]:
     pieces, terms = len(table.x) - 1, len(table.c)
     return [
         "i = 1",
-        *(
-            [f"do 20 k = 2, {pieces}", "   if (.not. (at .lt. x(k))) i = k", "20@continue"]
-            if pieces > 1
-            else ["k = 1"]
-        ),
+        *([f"do 20 k = 2, {pieces}", "   if (.not. (at .lt. x(k))) i = k", "20@continue"] if pieces > 1 else ["k = 1"]),
         "s = at - x(i)",
         f"r = c({(terms - 1) * pieces} + i)",
-        *(
-            [f"do 30 k = {terms - 2}, 0, -1", f"   r = r*s + c(k*{pieces} + i)", "30@continue"]
-            if terms > 1
-            else []
-        ),
+        *([f"do 30 k = {terms - 2}, 0, -1", f"   r = r*s + c(k*{pieces} + i)", "30@continue"] if terms > 1 else []),
     ]
 
 
@@ -132,7 +124,5 @@ def stub_lines(external: External, language: Language) -> list[str]:
         lines.append(language.assign.format(language.element("y", k), language.literal(start)))
         for j, factor in enumerate(factors):
             y = language.element("y", k)
-            lines.append(
-                language.assign.format(y, f"{y} + {language.element('x', j)}*{language.literal(factor)}")
-            )
+            lines.append(language.assign.format(y, f"{y} + {language.element('x', j)}*{language.literal(factor)}"))
     return lines

@@ -1,4 +1,4 @@
-"""The target "javascript": an ES module over typed arrays, without eval and without imports, and its types for TypeScript."""
+"""The target "javascript": an ES module over typed arrays, without imports, and its types for TypeScript."""
 
 from __future__ import annotations
 
@@ -118,7 +118,9 @@ def emit_javascript(source: Source, *, certificate: str | None = None, project: 
         if text and f"{p}_{row.name}(" in bodies:
             support += text.format(p=p) + "\n"
     support += "".join(text.format(p=p) + "\n" for n, text in HELPERS.items() if f"{p}_{n}(" in bodies)
-    head = "".join(f"// {line}".rstrip() + "\n" for line in [*head_lines(module, heading), "", *parameter_lines(module)])
+    head = "".join(
+        f"// {line}".rstrip() + "\n" for line in [*head_lines(module, heading), "", *parameter_lines(module)]
+    )
     sizes = {"parameters": module.source.parameter_size, "derived": len(module.derived)}
     for part in module.parts:
         sizes |= {f"{part.name}.{a.name}": a.size for a in part.arguments.values() if a.role != "externals"}
@@ -132,9 +134,7 @@ def emit_javascript(source: Source, *, certificate: str | None = None, project: 
 def _type(a: Argument, module: Module) -> str:
     if a.role == "externals":
         listed = zip(module.source.externals, module.externals)
-        members = [
-            f"{n}({', '.join(f'x{k}: number' for k in range(e.arity))}): ArrayLike<number>" for e, n in listed
-        ]
+        members = [f"{n}({', '.join(f'x{k}: number' for k in range(e.arity))}): ArrayLike<number>" for e, n in listed]
         return "{ " + "; ".join(members) + " }"
     if a.role == "status":
         return "Int32Array | number[]"
@@ -177,7 +177,8 @@ def _project(module: Module) -> dict[str, str]:
     lines += ["  throw new Error(`differs from the stored values by ${worst}`);", "}"]
     lines += ["console.log(`agrees with the stored values to ${worst}`);", ""]
     package = {
-        "name": name.lower(), "description": "emitted by symbody", "version": "1.0.0", "private": True, "type": "module", "main": f"{name}.mjs",
+        "name": name.lower(), "description": "emitted by symbody", "version": "1.0.0", "private": True,
+        "type": "module", "main": f"{name}.mjs",
         "types": f"{name}.d.mts", "scripts": {"test": f"node test_{name}.mjs"},
     }  # fmt: skip
     return {f"test_{name}.mjs": "\n".join(lines), "package.json": json.dumps(package, indent=2) + "\n"}

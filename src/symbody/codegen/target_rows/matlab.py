@@ -172,7 +172,11 @@ def _test(module: Module) -> str:
                 if a.port.name != "workspace" and a.size:
                     stored = "; ".join(map(literal, outputs[a.port.name]))
                     lines += [f"stored = [{stored}];", f"d = abs(y_{a.name} - stored)./(1 + abs(stored));"]
-                    lines += [f"d(isnan(y_{a.name}) & isnan(stored)) = 0;", "d(isnan(d)) = Inf;", "worst = max([worst; d]);"]
+                    lines += [
+                        f"d(isnan(y_{a.name}) & isnan(stored)) = 0;",
+                        "d(isnan(d)) = Inf;",
+                        "worst = max([worst; d]);",
+                    ]
     bound = BOUND[False]
     lines += [f"if ~(worst <= {bound!r})", "  error('differs from the stored values by %g', worst);", "end"]
     lines += ["fprintf('agrees with the stored values to %g\\n', worst);", ""]

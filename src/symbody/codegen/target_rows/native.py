@@ -43,8 +43,8 @@ def _build_groups(source: Source, **options: Any) -> GroupedKernel:
 
 
 def _emit(source: Source, **options: Any) -> dict[str, str]:
-    from symbody.codegen.printer.language import identifier
     from symbody.codegen.llvm.modules import emit_text
+    from symbody.codegen.printer.language import identifier
 
     if source.groups is not None:
         raise CompileError("LLVM IR is written for a whole System; groups are emitted as C.")

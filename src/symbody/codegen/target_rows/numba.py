@@ -46,7 +46,7 @@ def _table(index: int, table: Piecewise, x: str, prefix: str) -> str:
 def _frame(function: Function, module: Module) -> str:
     arguments = ", ".join(a.name for a in function.arguments)
     lines = function.lines or ["    pass"]
-    return f"@numba.njit(error_model=\"numpy\")\ndef {function.name}({arguments}):\n" + "\n".join(lines) + "\n"
+    return f'@numba.njit(error_model="numpy")\ndef {function.name}({arguments}):\n' + "\n".join(lines) + "\n"
 
 
 LANGUAGE = Language(
@@ -113,7 +113,9 @@ def _emit(source: Source, *, certificate: str | None = None, project: bool = Fal
         outside += "".join(f"externals_{n} = {n}\n" for n in module.externals)
     head = "\n".join(line.rstrip() for line in [*head_lines(module, heading), "", *parameter_lines(module)]).rstrip()
     head = head.replace("\\", "/").replace('"""', "'''")
-    defaults = f"parameter_defaults = np.array([{', '.join(LANGUAGE.literal(x) for x in default_parameters(module))}])\n"
+    defaults = (
+        f"parameter_defaults = np.array([{', '.join(LANGUAGE.literal(x) for x in default_parameters(module))}])\n"
+    )
     text = f'"""{head}\n"""\n\nimport numba\nimport numpy as np\n\n{outside}\n{defaults}{support}{helpers}{bodies}'
     files = {f"{p}.py": text}
     return files | (_project(module) if project else {})

@@ -1,4 +1,4 @@
-"""The target "python": as a Kernel the interpreter of Programs, which judges the others; as text a module over NumPy."""
+"""The target "python": as a Kernel the interpreter of Programs, which judges others; as text a module over NumPy."""
 
 from __future__ import annotations
 

@@ -19,15 +19,16 @@ from symbody.expr.external import Piecewise
 from symbody.expr.function_row import FUNCTIONS
 
 TAKEN = frozenset((
-    "as", "async", "await", "break", "const", "continue", "crate", "dyn", "else", "enum", "extern", "false", "fn", "for",
-    "if", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref", "return", "self", "Self", "static",
-    "struct", "super", "trait", "true", "type", "unsafe", "use", "where", "while", "abstract", "become", "box", "do",
+    "as", "async", "await", "break", "const", "continue", "crate", "dyn", "else", "enum", "extern", "false", "fn",
+    "for", "if", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref", "return", "self", "Self",
+    "static", "struct", "super", "trait", "true", "type", "unsafe", "use", "where", "while", "abstract", "become", "box", "do",
     "final", "macro", "override", "priv", "try", "typeof", "unsized", "virtual", "yield", "union", "gen", "f32", "f64",
-    "i32", "usize", "bool", "str", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh",
-    "acosh", "atanh", "exp", "log", "sqrt", "pow", "hypot", "floor", "ceil", "fabs", "Externals",
+    "i32", "usize", "bool", "str", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh",
+    "asinh", "acosh", "atanh", "exp", "log", "sqrt", "pow", "hypot", "floor", "ceil", "fabs", "Externals",
 ))  # fmt: skip
-MATH = {name: 1 for name in ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
-                             "atanh", "exp", "log", "sqrt", "floor", "ceil", "fabs")}  # fmt: skip
+MATH = dict.fromkeys(
+    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp log sqrt floor ceil fabs".split(), 1
+)
 MATH |= {"atan2": 2, "pow": 2, "hypot": 2}
 
 HELPERS = {
@@ -60,10 +61,12 @@ HELPERS = {
     "    let size = fabs(x);\n    fabs(step) <= tolerance * (1.0 + if size < far { size } else { far })\n}\n",
     "below": "fn {p}_below(value: f64, limit: f64) -> bool {\n    fabs(value) <= limit\n}\n",
     "above": "fn {p}_above(value: f64, limit: f64) -> bool {\n    fabs(value) > limit\n}\n",
-    "no_number": "fn {p}_no_number(values: &mut [f64]) {\n    for value in values {\n        *value = f64::NAN;\n    }\n}\n",
+    "no_number": "fn {p}_no_number(values: &mut [f64]) {\n"
+    "    for value in values {\n        *value = f64::NAN;\n    }\n}\n",
 }
 ALLOW = (
-    "#![no_std]\n#![allow(non_snake_case, unused_parens, unused_assignments, clippy::too_many_arguments, clippy::excessive_precision)]\n"
+    "#![no_std]\n#![allow(non_snake_case, unused_parens, unused_assignments)]\n"
+    "#![allow(clippy::too_many_arguments, clippy::excessive_precision)]\n"
     "#![allow(clippy::approx_constant, clippy::many_single_char_names, clippy::suboptimal_flops)]\n"
     "#![allow(clippy::neg_multiply, clippy::erasing_op, clippy::identity_op, clippy::nonminimal_bool)]\n"
     "#![allow(clippy::eq_op, clippy::neg_cmp_op_on_partial_ord, clippy::needless_late_init)]\n"
@@ -175,11 +178,15 @@ def emit_rust(
             f"    pub {n}: fn(&[{real}; {max(e.arity, 1)}], &mut [{real}; {max(e.results, 1)}]),\n"
             for e, n in zip(module.source.externals, module.externals)
         )
-        support += f"/// Functions from outside: pure, numbers in, numbers out.\npub struct Externals {{\n{members}}}\n\n"
+        support += (
+            f"/// Functions from outside: pure, numbers in, numbers out.\npub struct Externals {{\n{members}}}\n\n"
+        )
     values = default_parameters(module)
     listed = ", ".join(language.literal(v).strip("()") for v in values)
     defaults = f"/// The default parameters.\npub static PARAMETERS: [{real}; {len(values)}] = [{listed}];\n\n"
-    head = "".join(f"//! {line}".rstrip() + "\n" for line in [*head_lines(module, heading), "", *parameter_lines(module)])
+    head = "".join(
+        f"//! {line}".rstrip() + "\n" for line in [*head_lines(module, heading), "", *parameter_lines(module)]
+    )
     files = {"src/lib.rs": f"{head}\n{ALLOW}\n{defaults}{support}{bodies}".rstrip() + "\n"}
     return files | (_project(module, real) if project else {})
 
@@ -221,7 +228,12 @@ def _project(module: Module, real: str) -> dict[str, str]:
 
     test = driver(module, call, "compare({0}, {1}, &mut worst);")
     crate = name.lower()
-    lines = [f"//! test of {name}: stored values, from symbody's interpreter", "#![allow(unused_parens)]", f"use {crate} as model;", ""]
+    lines = [
+        f"//! test of {name}: stored values, from symbody's interpreter",
+        "#![allow(unused_parens)]",
+        f"use {crate} as model;",
+        "",
+    ]
     lines += [f"fn compare(found: {real}, stored: {real}, worst: &mut f64) {{"]
     wide = "f64::from" if real == "f32" else ""
     lines += [f"    let (found, stored) = ({wide}(found), {wide}(stored));"] if wide else []
@@ -230,7 +242,9 @@ def _project(module: Module, real: str) -> dict[str, str]:
     lines += ["    if d.is_nan() || d > *worst {", "        *worst = d;", "    }", "}", ""]
     if module.externals:
         for external, short in zip(module.source.externals, module.externals):
-            lines += [f"fn {short}(x: &[{real}; {max(external.arity, 1)}], y: &mut [{real}; {max(external.results, 1)}]) {{"]
+            lines += [
+                f"fn {short}(x: &[{real}; {max(external.arity, 1)}], y: &mut [{real}; {max(external.results, 1)}]) {{"
+            ]
             lines += ["    let _ = x;"] if not external.arity else []
             for k in range(external.results):
                 start, factors = stub_terms(external, k)
