@@ -30,6 +30,7 @@ from benchmarks import (
     counts,
     derivatives,
     dynamics,
+    emitted_c,
     evaluation,
     partitions,
     peers,
@@ -44,6 +45,7 @@ BENCHMARKS: dict[str, Callable[[Options], Section | list[Section]]] = {
     "compile_time": compile_time.run,
     "evaluation": evaluation.run,
     "dynamics": dynamics.run,
+    "emitted_c": emitted_c.run,
     "simulation": simulation.run,
     "partitions": partitions.run,
 }

@@ -42,6 +42,7 @@ def emit_c(
     precision: str = "double",
     heading: Heading | None = None,
     project: bool = False,
+    batch: bool = False,
 ) -> dict[str, str]:
     """Header and source, by file name; the same text for the same Program.
 
@@ -50,12 +51,22 @@ def emit_c(
     chunk: the number of operations above which a function is cut into several.
     precision: double or single.
     heading: names of components and the like for the comments.
+    batch: also NAME_batch, a loop over a structure of arrays.
     project: also a test program with stored values, a Makefile and a wrapper for Python.
     """
     module, told = c_module(program, c_language(precision), reuse_names, chunk), heading or Heading()
     head = comment("\n".join(head_lines(module, Heading(told.labels, told.units, told.origins, certificate))))
     real = REALS[precision]
     files = {f"{module.name}.h": header(module, told, head, real), f"{module.name}.c": _text(module, head, real)}
+    if batch:
+        from symbody.codegen.c.batch import batch_function
+
+        if isinstance(program, Grouped):
+            raise DefinitionError("a loop over many states is written for a whole System; leave out groups or batch.")
+        prototype, text = batch_function(program, precision, real)
+        end = "#ifdef __cplusplus\n}"
+        files[f"{module.name}.h"] = files[f"{module.name}.h"].replace(end, f"{prototype}\n{end}")
+        files[f"{module.name}.c"] += f"\n{text}"
     if project:
         from symbody.codegen.c.project import c_project
 

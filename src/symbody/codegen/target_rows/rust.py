@@ -27,7 +27,27 @@ TAKEN = frozenset((
     "asinh", "acosh", "atanh", "exp", "log", "sqrt", "pow", "hypot", "floor", "ceil", "fabs", "Externals",
 ))  # fmt: skip
 MATH = dict.fromkeys(
-    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp log sqrt floor ceil fabs".split(), 1
+    [
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "exp",
+        "log",
+        "sqrt",
+        "floor",
+        "ceil",
+        "fabs",
+    ],
+    1,
 )
 MATH |= {"atan2": 2, "pow": 2, "hypot": 2}
 
