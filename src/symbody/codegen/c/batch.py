@@ -1,7 +1,7 @@
 """Many states in one call: a loop over a structure of arrays, which compilers turn into vector instructions.
 
-States are taken in strips. Sines and cosines of a strip come first, in loops of their own: a compiler joins a sine and a
-cosine of one argument where it sees both, and has no vector form of what it makes.
+States are taken in strips. Sines and cosines of a strip come first, in loops of their own: a compiler joins a sine
+and a cosine of one argument where it sees both, and has no vector form of what it makes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from symbody.codegen.c.text import c_language, comment
 from symbody.codegen.printer.plan import plan
-from symbody.codegen.printer.statements import write
+from symbody.codegen.printer.write import write
 from symbody.errors import CompileError
 from symbody.lower.program import Port, Program
 

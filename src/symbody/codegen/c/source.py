@@ -26,7 +26,7 @@ from symbody.codegen.printer.heading import Heading, default_parameters, head_li
 from symbody.codegen.printer.language import Language
 from symbody.codegen.printer.plan import CHUNK, Module, Part, module_name, plan
 from symbody.codegen.printer.plan import part_names as names_of_parts
-from symbody.codegen.printer.statements import write
+from symbody.codegen.printer.write import write
 from symbody.errors import DefinitionError
 from symbody.expr.function_row import FUNCTIONS
 from symbody.lower.groups import Grouped

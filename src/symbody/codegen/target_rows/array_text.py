@@ -17,7 +17,7 @@ from symbody.codegen.printer.heading import argument_lines, default_parameters, 
 from symbody.codegen.printer.language import Function, Language
 from symbody.codegen.printer.plan import Module, Part, plan
 from symbody.codegen.printer.samples import samples, stub_terms
-from symbody.codegen.printer.statements import write
+from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source
 from symbody.expr.external import Piecewise
 from symbody.expr.function_row import FUNCTIONS

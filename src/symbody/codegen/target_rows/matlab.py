@@ -12,7 +12,7 @@ from symbody.codegen.printer.heading import Heading, argument_lines, default_par
 from symbody.codegen.printer.language import Function, Language
 from symbody.codegen.printer.plan import Argument, Module, Part, plan
 from symbody.codegen.printer.samples import samples, stub_terms
-from symbody.codegen.printer.statements import write
+from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target, needs
 from symbody.expr.external import Piecewise
 from symbody.expr.function_row import FUNCTIONS

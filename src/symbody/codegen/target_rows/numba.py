@@ -9,7 +9,7 @@ from symbody.codegen.printer.heading import argument_lines, default_parameters, 
 from symbody.codegen.printer.language import Function, Language
 from symbody.codegen.printer.plan import Module, Part, plan
 from symbody.codegen.printer.samples import stub_terms
-from symbody.codegen.printer.statements import write
+from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target, needs_module
 from symbody.codegen.target_rows.array_text import TAKEN, literal
 from symbody.expr.external import Piecewise

@@ -13,7 +13,7 @@ from symbody.codegen.printer.heading import argument_lines, default_parameters, 
 from symbody.codegen.printer.language import Function, Language
 from symbody.codegen.printer.plan import Argument, Module, Part, plan
 from symbody.codegen.printer.samples import stub_terms
-from symbody.codegen.printer.statements import write
+from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target, needs
 from symbody.expr.external import Piecewise
 from symbody.expr.function_row import FUNCTIONS
@@ -21,34 +21,13 @@ from symbody.expr.function_row import FUNCTIONS
 TAKEN = frozenset((
     "as", "async", "await", "break", "const", "continue", "crate", "dyn", "else", "enum", "extern", "false", "fn",
     "for", "if", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref", "return", "self", "Self",
-    "static", "struct", "super", "trait", "true", "type", "unsafe", "use", "where", "while", "abstract", "become", "box", "do",
-    "final", "macro", "override", "priv", "try", "typeof", "unsized", "virtual", "yield", "union", "gen", "f32", "f64",
-    "i32", "usize", "bool", "str", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh",
-    "asinh", "acosh", "atanh", "exp", "log", "sqrt", "pow", "hypot", "floor", "ceil", "fabs", "Externals",
+    "static", "struct", "super", "trait", "true", "type", "unsafe", "use", "where", "while", "abstract", "become",
+    "box", "do", "final", "macro", "override", "priv", "try", "typeof", "unsized", "virtual", "yield", "union", "gen",
+    "f32", "f64", "i32", "usize", "bool", "str", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh",
+    "tanh", "asinh", "acosh", "atanh", "exp", "log", "sqrt", "pow", "hypot", "floor", "ceil", "fabs", "Externals",
 ))  # fmt: skip
-MATH = dict.fromkeys(
-    [
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "exp",
-        "log",
-        "sqrt",
-        "floor",
-        "ceil",
-        "fabs",
-    ],
-    1,
-)
+_UNARY = "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp log sqrt floor ceil fabs"
+MATH = dict.fromkeys(_UNARY.split(" "), 1)
 MATH |= {"atan2": 2, "pow": 2, "hypot": 2}
 
 HELPERS = {
