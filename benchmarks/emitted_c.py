@@ -1,4 +1,4 @@
-"""Emitted C beside CasADi's C, both by gcc -O3 -march=native in one run: a call, 1024 states, and the size of the text."""
+"""Emitted C beside CasADi's C, both by gcc -O3 -march=native in one run: a call, 1024 states, size of the text."""
 
 from __future__ import annotations
 
