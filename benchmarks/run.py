@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import (
+    bond_graphs,
     compile_time,
     construction,
     counts,
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[[Options], Section | list[Section]]] = {
     "emitted_c": emitted_c.run,
     "simulation": simulation.run,
     "partitions": partitions.run,
+    "bond_graphs": bond_graphs.run,
 }
 RESULTS = Path(__file__).resolve().parent / "out" / "results.json"
 

@@ -261,7 +261,7 @@ def error(found: np.ndarray, expected: np.ndarray) -> float:
 
 def initial(symbody: Symbody, x: np.ndarray) -> dict[str, Any]:
     """Arguments of sb.simulate for states x (..., nx)."""
-    states = symbody.flow.split(x)
+    states = symbody.flow.layout.split(x)
     return {"q0": states["q"], "qd0": states["qd"]}
 
 

@@ -25,7 +25,8 @@ GROUPS: list[tuple[str, str, list[str]]] = [
     ]),
     ("Equations", "Verbs that take a Mechanism and give an optimised System.", [
         "sb.inverse_dynamics", "sb.semi_explicit", "sb.forward_dynamics", "sb.kinematics", "sb.energy", "sb.reactions",
-        "sb.driven_efforts",
+        "sb.driven_efforts", "sb.coriolis", "sb.gravity", "sb.center_of_mass", "sb.centroidal_momentum",
+        "sb.equations", "symbody.verbs.textbook.equations.Equations",
         "sb.regressor", "sb.base_parameters", "sb.closure", "sb.assemble",
     ]),
     ("Trust", "Programs against a reference written apart; energy, power, closed loops.", ["sb.verify"]),
@@ -33,7 +34,9 @@ GROUPS: list[tuple[str, str, list[str]]] = [
         "sb.System", "symbody.codegen.kernel.passport.Kernel", "symbody.codegen.kernel.native_kernel.NativeKernel",
         "symbody.lower.count.Counts",
     ]),
-    ("Motion", "See [simulation.md](simulation.md).", ["sb.simulate", "sb.resume", "sb.When", "sb.Trajectory"]),
+    ("Motion", "See [simulation.md](simulation.md).", [
+        "sb.simulate", "sb.resume", "sb.with_limits", "sb.saturated", "sb.When", "sb.Trajectory",
+    ]),
     ("Analysis", "See [analysis.md](analysis.md).", [
         "sb.linearize", f"{ANALYSE}.linear.linear.Linear", "sb.modes", f"{ANALYSE}.modal.modes.Modes",
         f"{ANALYSE}.steady.equilibrium.equilibrium", f"{ANALYSE}.steady.trim.trim",
@@ -47,7 +50,23 @@ GROUPS: list[tuple[str, str, list[str]]] = [
         f"{ANALYSE}.motion.inverse_kinematics.inverse_kinematics_along",
         f"{ANALYSE}.motion.point_to_point.point_to_point", f"{ANALYSE}.motion.inverse_along.inverse_along",
     ]),
-    ("Report", "One HTML file that opens anywhere.", ["sb.write_report"]),
+    ("Identification", "See [identification.md](identification.md).", [
+        f"symbody.identify.{n}" for n in (
+            "series.Series", "data_files.read_series", "signals.prepare", "linear_inverse.inverse_model",
+            "linear_inverse.InverseModel", "extra_columns.Extra", "estimators.least_squares.OLS",
+            "estimators.least_squares.WLS", "estimators.least_squares.Huber", "estimators.least_squares.TLS",
+            "estimators.least_squares.Prior", "estimators.likelihood.MaximumLikelihood", "estimators.simulated.IDIMIV",
+            "estimators.simulated.DIDIM", "estimators.consistent.PhysicallyConsistent", "estimate.Estimate",
+            "diagnostics.essential", "diagnostics.cross_validate", "identified.identified_mechanism",
+            "drives.drive_gains", "recursive.RecursiveLS", "recursive.recursive_system", "exciting.excitation",
+            "nonlinear.fit_system", "nonlinear.profile", "nonlinear.screen", "nonlinear.morris",
+            "linear_systems.linear_regressor",
+        )
+    ]),
+    ("Optimisation", "Smallest values within bounds and constraints.", ["sb.minimize"]),
+    ("Report", "One HTML file that opens anywhere.", [
+        "sb.write_report", "symbody.report.identification.write_identification_report",
+    ]),
     ("Expressions", "Symbols, and what can be made of them.", [
         "sb.symbols", "sb.symbol", "sb.parse", "sb.define", "sb.solve", "sb.evaluate", "sb.substitute", "sb.mask",
         "sb.unmask", "sb.select", "sb.table", "sb.extern", "sb.External", "sb.Graph", "sb.Node", "sb.arrays",

@@ -1,10 +1,11 @@
-"""A bare loop over a Driver and its events: stretches of smooth motion, jumps between them."""
+"""A bare loop over a Stepper and its events: stretches of smooth motion, jumps between them."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from symbody.simulation.happenings import Happenings
+from stretches import stretch_on
+from symbody.hybrid.events import Happenings
 from symbody.trajectory.outcome import Outcome
 
 
@@ -24,22 +25,24 @@ class HybridRun:
 
 def run_hybrid(driver, prepared, bound, t, x, t_end, times, **options) -> HybridRun:
     """Integrate from t to t_end, stretch by stretch from event to event."""
-    happenings = Happenings(prepared, bound, t_end - t, **options)
-    x = happenings.settled(t, np.array(x, dtype=float))
+    happenings = Happenings(prepared, bound, **options)
+    span, memory = t_end - t, {}
+    x, mark = happenings.settled(bound, happenings.start(), t, np.array(x, dtype=float))
     ts, xs, legs, events = [], [], [], []
     while True:
-        leg = driver.advance(t, x, t_end, times[times > t])
+        leg, memory = stretch_on(driver, t, x, t_end, times[times > t], memory)
         legs.append(leg)
         ts += leg.t.tolist()
         xs += list(leg.x)
-        events += happenings.record(leg.recorded)
+        recorded, mark = happenings.record(bound, mark, leg.recorded)
+        events += recorded
         begin, t, x, outcome = t, leg.t_end, leg.x_end, leg.outcome
         if outcome is Outcome.FINISHED and not leg.events and begin < t < t_end:
-            continue  # a Driver may return early
+            continue  # a Stepper may return early
         if not outcome.ok or not leg.events:
             break
         before = x
-        x, happened, ending = happenings.answer(t, x, leg.events)
+        x, happened, ending, mark = happenings.answer(bound, mark, t, x, leg.events, span)
         events += happened
         if x is not before:
             if not ts or ts[-1] != t:
@@ -52,7 +55,7 @@ def run_hybrid(driver, prepared, bound, t, x, t_end, times, **options) -> Hybrid
             break
         if t >= t_end:
             break
-        x = happenings.settled(t, x)
+        x, mark = happenings.settled(bound, mark, t, x)
     total = {"events": len(events)}
     for leg in legs:
         for name, count in leg.statistics.items():

@@ -43,7 +43,7 @@ def run_page(path: Path, slow: bool = False) -> dict[str, Any]:
             # the empty lines make tracebacks point right
             exec(compile("\n" * block.line + block.text, str(path), "exec"), namespace)
         elif block.kind == "yaml":
-            name = re.match(r"# (\w+\.yaml)$", block.text.splitlines()[0])
+            name = re.match(r"# ([\w.]+\.yaml)$", block.text.splitlines()[0])
             if name:
                 Path(name[1]).write_text(block.text, encoding="utf-8")
         else:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from symbody.expr.external import External, Piecewise
-from symbody.lower.program import OutputPort, Port, Program, SolveBlock
+from symbody.lower.program import OutputPort, Program, SolveBlock
+from symbody.system.ports import Port
 
 LIMIT = 100.0
 SMOOTH = (

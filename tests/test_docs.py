@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from pages import ROOT, blocks, run_page
-from symbody.simulation.makers import METHODS
+from symbody.integrate.methods import METHODS
 from symbody.trajectory.outcome import Outcome
 
 DOCS = ROOT / "docs"
@@ -26,6 +26,7 @@ GUIDES = [
         "verification.md",
         "forces.md",
         "extending.md",
+        "bondgraph.md",
     )
 ]
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md")), *sorted((ROOT / "examples").glob("*.md"))]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import multiprocessing
 import pickle
-from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -87,17 +85,3 @@ def test_kernels_travel_by_their_system_and_options(target: str) -> None:
         for there in (pickle.loads(pickle.dumps(here)), copy.deepcopy(here)):
             assert there(0.3) == here(0.3)
     assert kernel.bind({"p": 0.7})(0.3) != kernel(0.3)
-
-
-def end_of_run(task: tuple[sb.Mechanism, float]) -> np.ndarray:
-    mech, angle = task
-    return np.asarray(sb.simulate(mech, 0.2, 0.01, q0=[angle, 0.1]).q[-1])
-
-
-def test_spawned_workers_run_the_same_study_bit_for_bit() -> None:
-    mech = sb.load("pendulum2")
-    angles = np.linspace(0.1, 1.0, 6)
-    here = [end_of_run((mech, a)) for a in angles]
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
-        there = list(pool.map(end_of_run, [(mech, a) for a in angles]))
-    assert all(np.array_equal(a, b) for a, b in zip(here, there))

@@ -60,30 +60,39 @@ if TYPE_CHECKING:
     from symbody.analyse.motion.sensitivity import sensitivity
     from symbody.analyse.steady.equilibrium import equilibrium
     from symbody.analyse.steady.trim import trim
+    from symbody.bondgraph.record import BondGraph
     from symbody.codegen.kernel.grouped import GroupedKernel
     from symbody.codegen.kernel.passport import Kernel
     from symbody.expr.define import define
     from symbody.expr.parse import parse
+    from symbody.flow.augmented import Augmented, Reduced
+    from symbody.flow.events import When
     from symbody.loops.cutting.cutting import recut
     from symbody.lower.count import Counts
     from symbody.model.load import load, save
     from symbody.model.record.mechanism import Mechanism
+    from symbody.optimise.search import minimize
     from symbody.report.report import write_report
     from symbody.rewrite.mask import mask, unmask
     from symbody.rewrite.runner import Report
-    from symbody.simulation.events import When
-    from symbody.simulation.simulate import resume, simulate
+    from symbody.run.settings import Sampling, Tolerance
+    from symbody.run.simulate import resume, simulate
+    from symbody.trajectory.stream import Stream
     from symbody.trajectory.trajectory import Trajectory
     from symbody.verbs.assembly import assemble
+    from symbody.verbs.centroidal import center_of_mass, centroidal_momentum
     from symbody.verbs.certify.verify import verify
     from symbody.verbs.closed_dynamics import closure
     from symbody.verbs.driven_efforts import driven_efforts
     from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
     from symbody.verbs.energy import energy
     from symbody.verbs.kinematics import kinematics
+    from symbody.verbs.limits import saturated, with_limits
     from symbody.verbs.parameters import base_parameters, regressor
     from symbody.verbs.partition import partition
     from symbody.verbs.reactions import reactions
+    from symbody.verbs.split_bias import coriolis, gravity
+    from symbody.verbs.textbook.equations import equations
 
 __version__ = "0.1.0"
 
@@ -92,6 +101,7 @@ _LATER = {
     "load": "symbody.model.load",
     "save": "symbody.model.load",
     "Mechanism": "symbody.model.record.mechanism",
+    "BondGraph": "symbody.bondgraph.record",
     "inverse_dynamics": "symbody.verbs.dynamics",
     "semi_explicit": "symbody.verbs.dynamics",
     "forward_dynamics": "symbody.verbs.dynamics",
@@ -101,13 +111,25 @@ _LATER = {
     "driven_efforts": "symbody.verbs.driven_efforts",
     "regressor": "symbody.verbs.parameters",
     "base_parameters": "symbody.verbs.parameters",
+    "equations": "symbody.verbs.textbook.equations",
+    "coriolis": "symbody.verbs.split_bias",
+    "gravity": "symbody.verbs.split_bias",
+    "center_of_mass": "symbody.verbs.centroidal",
+    "centroidal_momentum": "symbody.verbs.centroidal",
+    "with_limits": "symbody.verbs.limits",
+    "saturated": "symbody.verbs.limits",
     "verify": "symbody.verbs.certify.verify",
     "closure": "symbody.verbs.closed_dynamics",
     "partition": "symbody.verbs.partition",
-    "simulate": "symbody.simulation.simulate",
-    "resume": "symbody.simulation.simulate",
-    "When": "symbody.simulation.events",
+    "simulate": "symbody.run.simulate",
+    "resume": "symbody.run.simulate",
+    "When": "symbody.flow.events",
+    "Augmented": "symbody.flow.augmented",
+    "Reduced": "symbody.flow.augmented",
+    "Sampling": "symbody.run.settings",
+    "Tolerance": "symbody.run.settings",
     "Trajectory": "symbody.trajectory.trajectory",
+    "Stream": "symbody.trajectory.stream",
     "linearize": "symbody.analyse.linear.linearize",
     "equilibrium": "symbody.analyse.steady.equilibrium",
     "trim": "symbody.analyse.steady.trim",
@@ -118,6 +140,7 @@ _LATER = {
     "recut": "symbody.loops.cutting.cutting",
     "modes": "symbody.analyse.modal.modes",
     "write_report": "symbody.report.report",
+    "minimize": "symbody.optimise.search",
     "define": "symbody.expr.define",
     "parse": "symbody.expr.parse",
     "mask": "symbody.rewrite.mask",
@@ -234,13 +257,14 @@ for _name, _verb in {
     setattr(System, _name, _verb)
 
 __all__ = [
-    "External", "Graph", "Mechanism", "Node", "SymbodyError", "System", "Trajectory", "When", "acos", "acosh",
-    "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "closure", "cos",
-    "cosh", "define", "driven_efforts", "energy", "equal", "equilibrium", "evaluate", "exp", "extend", "extern",
-    "floor", "forward_dynamics", "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics",
-    "linearize", "load", "log",
-    "mask", "maximum", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor", "resume", "save",
-    "select",
-    "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve", "sqrt", "substitute", "symbol",
-    "symbols", "table", "tan", "tanh", "trim", "unmask", "verify", "write_report",
+    "Augmented", "BondGraph", "External", "Graph", "Mechanism", "Node", "Reduced", "Sampling", "Stream", "SymbodyError",
+    "System", "Tolerance", "Trajectory", "When", "acos", "acosh",
+    "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "center_of_mass",
+    "centroidal_momentum", "closure", "coriolis", "cos", "cosh", "define", "driven_efforts", "energy", "equal",
+    "equations", "equilibrium", "evaluate", "exp", "extend", "extern", "floor", "forward_dynamics", "gravity",
+    "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics", "linearize", "load", "log",
+    "mask", "maximum", "minimize", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor",
+    "resume", "saturated", "save", "select", "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve", "sqrt",
+    "substitute", "symbol", "symbols", "table", "tan", "tanh", "trim", "unmask", "verify", "with_limits",
+    "write_report",
 ]  # fmt: skip

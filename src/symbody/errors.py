@@ -75,6 +75,10 @@ class FormatError(SymbodyError):
     """A saved file is damaged, too large, or of another version."""
 
 
+class DataError(SymbodyError):
+    """Measured data do not support what is asked of them; the message names joints, columns and what to do."""
+
+
 class CompileError(SymbodyError):
     """A Program cannot be turned into a Kernel on this machine."""
 

@@ -29,40 +29,43 @@ from symbody.expr.function_row import (
 from symbody.rewrite.runner import Pass
 
 if TYPE_CHECKING:
+    from symbody.bondgraph.parts import Part
     from symbody.cli.app import Command
     from symbody.codegen.kernel.passport import Kernel
     from symbody.codegen.target_row import Source, Target
+    from symbody.integrate.implicit_step import Diagonal
+    from symbody.integrate.methods import Method, Setup
     from symbody.library.force_element import Account, Effect, Event, Field, ForceElement, Mode, Place, State
     from symbody.march.methods import RungeKutta, Splitting
     from symbody.model.load import Format
     from symbody.model.record.joints import Kind
     from symbody.model.record.motions import Motion, Setting
-    from symbody.simulation.implicit import Diagonal
-    from symbody.simulation.makers import Method, Setup
 
 __all__ = [
     "AND", "ANY", "ATOM", "COMPARE", "NOT", "OR", "POWER", "PRODUCT", "SIGN", "SUM", "Account", "Command", "Diagonal",
     "Effect", "Event", "Field", "ForceElement", "Format", "Function", "Instructions", "Kernel", "Kind", "Method",
-    "Mode", "Motion", "Notation", "Pass", "Place", "RungeKutta", "Setting", "Setup", "Source", "Splitting", "State",
-    "Target", "add_command", "add_force_element", "add_format", "add_function", "add_joint_kind", "add_method",
-    "add_motion", "add_pass", "add_target", "commands", "force_elements", "formats", "functions", "joint_kinds",
-    "methods", "motions", "passes", "remove_command", "remove_force_element", "remove_format", "remove_function",
-    "remove_joint_kind", "remove_method", "remove_motion", "remove_pass", "remove_target", "targets",
+    "Mode", "Motion", "Notation", "Part", "Pass", "Place", "RungeKutta", "Setting", "Setup", "Source", "Splitting",
+    "State", "Target", "add_command", "add_force_element", "add_format", "add_function", "add_joint_kind", "add_method",
+    "add_motion", "add_part", "add_pass", "add_target", "commands", "force_elements", "formats", "functions",
+    "joint_kinds", "methods", "motions", "parts", "passes", "remove_command", "remove_force_element", "remove_format",
+    "remove_function", "remove_joint_kind", "remove_method", "remove_motion", "remove_part", "remove_pass",
+    "remove_target", "targets",
 ]  # fmt: skip
 
 # -- records that need more than expressions: found when asked for
 
 _LATER = {
     "Command": "symbody.cli.app",
-    "Diagonal": "symbody.simulation.implicit",
+    "Diagonal": "symbody.integrate.implicit_step",
     "Format": "symbody.model.load",
     "Kind": "symbody.model.record.joints",
     "Motion": "symbody.model.record.motions",
     "Setting": "symbody.model.record.motions",
     "Kernel": "symbody.codegen.kernel.passport",
-    "Method": "symbody.simulation.makers",
+    "Method": "symbody.integrate.methods",
+    "Part": "symbody.bondgraph.parts",
     "RungeKutta": "symbody.march.methods",
-    "Setup": "symbody.simulation.makers",
+    "Setup": "symbody.integrate.methods",
     "Source": "symbody.codegen.target_row",
     "Splitting": "symbody.march.methods",
     "Target": "symbody.codegen.target_row",
@@ -181,26 +184,50 @@ def force_elements() -> dict[str, ForceElement]:
     return dict(FORCE_ELEMENTS)
 
 
+# -- parts of bond graphs
+
+
+def add_part(row: Part) -> None:
+    """Enter a part of bond graphs: `builder.part(name, row.name, ...)` and the section `parts` of files know it."""
+    from symbody.bondgraph.parts import add_part_row
+
+    add_part_row(row)
+
+
+def remove_part(name: str) -> None:
+    """Take an added part away. Graphs that were made of it stay as they are."""
+    from symbody.bondgraph.parts import remove_part_row
+
+    remove_part_row(name)
+
+
+def parts() -> dict[str, Part]:
+    """All rows by name, symbody's own first."""
+    from symbody.bondgraph.parts import PARTS
+
+    return dict(PARTS)
+
+
 # -- integration methods
 
 
 def add_method(row: Method | RungeKutta | Splitting | Diagonal) -> Method:
-    """Enter an integration method: a table of coefficients, which runs natively, or a Method with its own Driver."""
-    from symbody.simulation.makers import add_method
+    """Enter an integration method: a table of coefficients, which runs natively, or a Method with its own Stepper."""
+    from symbody.integrate.methods import add_method
 
     return add_method(row)
 
 
 def remove_method(name: str) -> None:
     """Take an added method away."""
-    from symbody.simulation.makers import remove_method
+    from symbody.integrate.methods import remove_method
 
     remove_method(name)
 
 
 def methods() -> dict[str, Method]:
     """All rows by name, symbody's own first."""
-    from symbody.simulation.makers import METHODS
+    from symbody.integrate.methods import METHODS
 
     return dict(METHODS)
 

@@ -9,7 +9,7 @@ import symbody as sb
 from symbody.analyse.motion.inverse_along import inverse_along
 from symbody.analyse.motion.point_to_point import limits, point_to_point, through
 from symbody.errors import SymbodyError
-from symbody.simulation.simulate import simulate
+from symbody.run.simulate import simulate
 
 
 @pytest.fixture(scope="module")

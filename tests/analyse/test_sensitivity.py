@@ -7,9 +7,9 @@ from scipy.integrate import solve_ivp
 import symbody as sb
 from symbody.analyse.motion.sensitivity import sensitivity, sensitivity_flow, sensitivity_start
 from symbody.errors import NameLookupError
-from symbody.simulation.flow import system_flow
-from symbody.simulation.mechanism_flow import mechanism_flow
-from symbody.simulation.simulate import simulate
+from symbody.flow.of_mechanism import mechanism_flow
+from symbody.flow.of_system import system_flow
+from symbody.run.simulate import simulate
 
 
 def oscillator():
@@ -31,13 +31,13 @@ def integrated(flow, start, t, parameters=None):
     kernel, names = flow.rates.compile(), list(flow.states)
 
     def f(time, x):
-        given = flow.split(x)
+        given = flow.layout.split(x)
         made = kernel(**given, t=time, parameters=parameters)
         return np.concatenate([np.ravel(getattr(made, flow.rates.states[n])) for n in names])
 
     x0 = np.concatenate([np.ravel(start.get(n, np.zeros(flow.rates.inputs[n].shape))) for n in names])
     found = solve_ivp(f, (t[0], t[-1]), x0, t_eval=t, rtol=1e-11, atol=1e-12).y.T
-    return flow.split(found)
+    return flow.layout.split(found)
 
 
 def test_oscillator_in_closed_form():

@@ -98,15 +98,15 @@ def test_emit_carries_the_certificate(call, tmp_path):
 WRONG = [
     (["info", "pumma560"], 1, "puma560"),
     (["info", "missing.yaml"], 1, "missing.yaml"),
-    (["count", "pendulum2", "-q", "invers"], 1, "inverse"),
-    (["count", "pendulum2", "-f", "newton"], 1, "newton_euler"),
+    (["count", "pendulum2", "-q", "invers"], 2, "inverse"),
+    (["count", "pendulum2", "-f", "newton"], 2, "newton_euler"),
     (["verify", "pendulum2", "--states", "0"], 2, "states"),
     (["verify", "pendulum2", "--seed", "-1"], 2, "seed"),
     (["info"], 2, "MODEL"),
     (["info", "."], 1, "folder"),
     (["info", "puma560.yaml"], 1, "'puma560'"),
     (["count"], 2, "MODEL"),
-    (["emit", "pendulum2", "-f", "bsae"], 1, "'base'"),
+    (["emit", "pendulum2", "-f", "bsae"], 2, "'base'"),
     (["inof", "puma560"], 2, "inof"),
 ]
 

@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from symbody.cli.values import is_value, read_unit, read_value
 from symbody.errors import SymbodyError
+from symbody.model.record.typed_values import is_value, read_value
+from symbody.model.record.units import read_unit
 
 
 @pytest.mark.parametrize(

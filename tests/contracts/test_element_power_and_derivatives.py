@@ -23,7 +23,7 @@ from symbody.verbs.certify.states import States
 
 STATES, STEP = 12, 1e-30
 CASES = [(kind, where) for kind, row in FORCE_ELEMENTS.items() for where in row.where]
-MEASURED = [(kind, where) for kind, where in CASES if where in ("joint", "link")]
+MEASURED = [(kind, where) for kind, where in CASES if where in ("joint", "link", "path", "joints")]
 LAWS = [(kind, where) for kind, where in MEASURED if callable(FORCE_ELEMENTS[kind].law)]
 # slips of tyres: relaxed forces lag behind the sliding, and may push along it for a while
 NOT_PASSIVE = ("tyre",)
@@ -40,9 +40,12 @@ def machine(kind: str, where: str) -> Mechanism:
     b.joint("spin", "revolute", "fork", "wheel", axis="y", position=[0.2, 0, 0.1])
     b.body("ground", frames={"pin": [0.4, 1.5, -0.3]}).joint("fix", "fixed", "world", "ground")
     values = dict(FORCE_ELEMENTS[kind].example)
-    points = {"joint": [], "link": ["wheel.rim", "ground.pin"], "point": ["wheel.rim"], "wheel": ["wheel"]}[where]
+    points = {"joint": [], "link": ["wheel.rim", "ground.pin"], "point": ["wheel.rim"], "wheel": ["wheel"]}
+    points = {**points, "path": ["wheel.rim", "car", "lift", "ground.pin"], "joints": []}[where]
     if where == "joint":
         values["joint"] = "spin"
+    if where == "joints":
+        values |= {"joints": ["up", "spin"], "coefficients": [0.7, -0.4]}
     return b.force("e", kind, points, values).done()
 
 

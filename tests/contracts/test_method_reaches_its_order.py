@@ -149,7 +149,7 @@ def test_a_diagonally_implicit_method_is_one_row(added):
 
 
 def test_a_method_of_another_kind_is_one_row_with_its_driver(added):
-    """Explicit Euler in a hundred times smaller steps, made from the Driver of another row."""
+    """Explicit Euler in a hundred times smaller steps, made from the Stepper of another row."""
     from dataclasses import replace
 
     euler = METHODS["euler"]

@@ -33,6 +33,41 @@ joints: {hinge: {kind: revolute, parent: world, child: bob, axis: y}}
 <mujoco model="pendulum"><worldbody><body name="bob"><joint name="hinge" axis="0 1 0"/>
 <inertial pos="0 0 -0.5" mass="2" diaginertia="0.1 0.1 0.01"/></body></worldbody></mujoco>
 """,
+    "sdf": """
+<sdf version="1.9"><model name="pendulum"><link name="bob"><inertial><pose>0 0 -0.5 0 0 0</pose><mass>2</mass>
+<inertia><ixx>0.1</ixx><iyy>0.1</iyy><izz>0.01</izz></inertia></inertial></link>
+<joint name="hinge" type="revolute"><parent>world</parent><child>bob</child><axis><xyz>0 1 0</xyz></axis></joint>
+</model></sdf>
+""",
+    "xacro": """
+<robot name="pendulum" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:property name="l" value="0.25"/>
+<xacro:macro name="bar" params="name m"><link name="${name}"><inertial><origin xyz="0 0 ${-2*l}"/><mass value="${m}"/>
+<inertia ixx="0.1" iyy="0.1" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link></xacro:macro>
+<link name="world"/><xacro:bar name="bob" m="2"/>
+<joint name="hinge" type="continuous"><parent link="world"/><child link="bob"/><axis xyz="0 1 0"/></joint></robot>
+""",
+    "usd": """
+#usda 1.0
+(
+    defaultPrim = "pendulum"
+    metersPerUnit = 0.01
+    upAxis = "Z"
+)
+def Xform "pendulum" (prepend apiSchemas = ["PhysicsArticulationRootAPI"])
+{
+    def Xform "bob" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
+    {
+        float physics:mass = 2
+        point3f physics:centerOfMass = (0, 0, -50)
+        float3 physics:diagonalInertia = (1000, 1000, 100)
+    }
+    def PhysicsRevoluteJoint "hinge"
+    {
+        uniform token physics:axis = "Y"
+        rel physics:body1 = </pendulum/bob>
+    }
+}
+""",
     "mbs": """
 <mbsDescR7><mbsname>pendulum</mbsname>
 <base><gravity><coordinates><x>0</x><y>0</y><z>-9.81</z></coordinates></gravity></base>
@@ -45,6 +80,9 @@ joints: {hinge: {kind: revolute, parent: world, child: bob, axis: y}}
 
 
 def file_of(row: Format, folder: Path, suffix: str = "") -> Path:
+    for name, package in (("usd", "pxr"), ("xacro", "xacro")):
+        if row.name == name:
+            pytest.importorskip(package)
     path = folder / f"pendulum{suffix or row.suffixes[0]}"
     path.write_text(PENDULUM[row.name].strip(), encoding="utf-8")
     return path
@@ -59,7 +97,7 @@ def acceleration(mech: sb.Mechanism) -> float:
 def test_a_pendulum_falls_as_in_every_format(row, tmp_path):
     """(J + m l^2) qdd = -m g l sin q."""
     wanted = -2 * 9.81 * 0.5 * np.sin(0.3) / (0.1 + 2 * 0.25)
-    for suffix in row.suffixes:
+    for suffix in (s for s in row.suffixes if s != ".usdc"):  # which is binary
         mech = sb.load(file_of(row, tmp_path, suffix))
         assert acceleration(mech) == pytest.approx(wanted, rel=1e-12)
 

@@ -24,12 +24,12 @@ import symbody as sb
 from simulation_models import crank
 from symbody.derived.derived import derived_of
 from symbody.derived.kernels import kernel_of
-from symbody.derived.memory import Memory, memory_of
 from symbody.formalisms.tree import build_tree
 from symbody.loops.partition.branches import branch_of
 from symbody.loops.partition.counted import cheapest_partition
 from symbody.loops.partition.partition import choose_partition
 from symbody.loops.rows.constraints import constraints
+from symbody.memory import Memory, memory_of
 from symbody.system.save import fingerprint
 from symbody.verbs.closed_problem import closed_problem
 from symbody.verbs.problem import problem_of

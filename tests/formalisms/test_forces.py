@@ -461,15 +461,20 @@ class Asked(FrozenMapping):
         return super().get(key, default)
 
 
+NOT_THERE = {0: ("divisors",), 3: ("joints", "coefficients")}  # over joints; through points
+
+
 def variants():
     """(kind, points, words, values) of every choice of words that the table of kinds offers."""
     for name, kind in FORCE_ELEMENTS.items():
-        for count in [n for n in kind.points if n] or (1,):
+        for count in (0, 3) if "path" in kind.where else [n for n in kind.points if n] or (1,):
             for words in itertools.product(*(kind.variants[k] for k in kind.variants)):
                 chosen = dict(zip(kind.variants, words))
                 values = {n: f for n, f in kind.fields_for(chosen).items() if n not in chosen}
                 if count == 2:
                     values.pop("joint", None)
+                if "path" in kind.where:
+                    values = {n: f for n, f in values.items() if n not in NOT_THERE[count]}
                 if name == "external":
                     with_function = {"function": values.pop("function")}
                     yield pytest.param(name, count, chosen, with_function, id=f"{name}-{count}-function")
@@ -480,13 +485,16 @@ def variants():
 @pytest.mark.parametrize(("kind", "count", "words", "values"), list(variants()))
 def test_the_laws_read_just_the_values_that_the_table_of_kinds_lists(kind, count, words, values):
     """A value that loads is used, and what a law can use may be given."""
-    zero = {"number": 0.3, "vector": (1, 2, 3), "numbers": (0.0, 1.0, 2.0), "joint": "j2"}
+    zero = {"number": 0.3, "vector": (1, 2, 3), "numbers": (0.0, 1.0, 2.0), "joint": "j2", "joints": ("j1", "j2")}
+    if kind == "tendon":
+        zero["numbers"] = (1.0, 2.0)
     six = {True: lambda *x: [0] * 6, False: lambda *x: 0}[kind == "tyre" or count == 1]
     given = {k: v.words[0] if v.words else zero.get(v.form, six) for k, v in values.items()}
     tree = build_tree(machine())
     asked = Asked({**words, **given})
-    points = (("hull", "a"), ("arm", "b"))[:count] if "joint" not in values else (("arm", ""),)
+    points = (("hull", "a"), ("arm", "b"), ("world", ""))[:count] if "joint" not in values else (("arm", ""),)
     wrenches(tree, [Force("x", kind, points, asked)]).account()
     lower = {k for k in asked.asked if not k.isupper()}  # the others are coefficients of tyre files
     expected = {k for k in (*words, *values) if not k.isupper()} | ({"function"} if kind == "external" else set())
-    assert lower - {"joint"} == expected - {"joint"}
+    placed = {"joint", "joints", *(NOT_THERE[count] if kind == "tendon" else ())}  # asked for to know the place
+    assert lower - placed == expected - placed

@@ -11,11 +11,13 @@ import argparse
 import random
 import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
 
-from fuzz.attack import FOUND, attack
+from fuzz.attack import FOUND, confined_attack
 from fuzz.kinds import KINDS
 
 
@@ -43,10 +45,10 @@ def main() -> int:
             path.write_bytes(KINDS[kinds[0]].make(random.Random(f"{kinds[0]} {given.seed}")))
             KINDS[kinds[0]].read(path)
         return 0
-    share = given.seconds * given.jobs / len(kinds)
     failed = 0
-    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
-        runs = [pool.submit(attack, kind, given.first, given.count, share) for kind in kinds]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
+        share = given.seconds * given.jobs / len(kinds)
+        runs = [pool.submit(attack_apart, kind, given.first, given.count, share, Path(folder)) for kind in kinds]
         for run in runs:
             name, done, faults = run.result()
             print(f"{name:12} {done:8} inputs, {len(faults)} faults", flush=True)
@@ -54,6 +56,27 @@ def main() -> int:
                 failed += 1
                 print(f"    seed {seed}: {wrong}\n        kept as {keep(name, seed).name}", flush=True)
     return 1 if failed else 0
+
+
+def attack_apart(name: str, first: int, count: int, seconds: float, folder: Path) -> tuple[str, int, dict[str, int]]:
+    """An attack in a process of its own; one that dies is a fault, and the next goes on behind it."""
+    end, done, faults = time.monotonic() + seconds, 0, {}
+    note = folder / name
+    while done < count and (time.monotonic() < end or not done):
+        note.write_text(f"{first + done:20}")
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            left = max(end - time.monotonic(), 0.0)
+            try:
+                _, tried, found = pool.submit(
+                    confined_attack, name, first + done, count - done, left, str(note)
+                ).result()
+            except BrokenProcessPool:
+                died = int(note.read_text())
+                tried, found = died - first - done + 1, {"the process died": died}
+        done += tried
+        for wrong, seed in found.items():
+            faults.setdefault(wrong, seed)
+    return name, done, faults
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
 import resource
 import signal
@@ -16,7 +18,8 @@ from symbody.errors import SymbodyError
 
 FOUND = Path(__file__).parent / "found"
 SLOW = 1.0  # s of one input
-LARGE = 500 << 20  # bytes above what the process has at its start
+LARGE = 500 << 20  # bytes of one input, above what the process has before
+ROOM = 4 << 30  # bytes of address space of an attack: a machine with others on it must not suffer
 ROUND = 200  # inputs between two looks at the clock
 
 
@@ -30,7 +33,6 @@ def attempt(name: str, seed: int, folder: Path, limit: float = SLOW) -> str:
     data = kind.make(random.Random(f"{name} {seed}"))
     path = folder / f"input{kind.suffix}"
     path.write_bytes(data)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     signal.setitimer(signal.ITIMER_PROF, limit)
     try:
         kind.read(path)
@@ -43,23 +45,67 @@ def attempt(name: str, seed: int, folder: Path, limit: float = SLOW) -> str:
         return f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[:100]}"
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    return f"{grown >> 10} MB" if grown << 10 > LARGE else ""
+    return ""
 
 
-def attack(name: str, first: int, count: int, seconds: float) -> tuple[str, int, dict[str, int]]:
-    """(kind, inputs tried, what went wrong -> first seed)."""
+def attack(name: str, first: int, count: int, seconds: float, note: str = "") -> tuple[str, int, dict[str, int]]:
+    """(kind, inputs tried, what went wrong -> first seed). note: a file that says which seed is being tried."""
     signal.signal(signal.SIGPROF, _slow)
     faults: dict[str, int] = {}
-    end, done = time.monotonic() + seconds, 0
-    with tempfile.TemporaryDirectory() as folder:
+    end, done, base = time.monotonic() + seconds, 0, _resident()
+    with tempfile.TemporaryDirectory(dir=_memory()) as folder, _noting(note) as tell:
         while done < count and (done % ROUND or time.monotonic() < end):
+            if not done % ROUND:
+                base = _resident()  # what an attack itself keeps is not what an input takes
+            tell(first + done)
             wrong = attempt(name, first + done, Path(folder))
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+            if not wrong and peak - base > LARGE:
+                wrong = f"{(peak - base) >> 20} MB"
+                _forget_peak()
             if wrong:
                 faults.setdefault(wrong, first + done)
             done += 1
     return name, done, faults
 
 
+def confined_attack(name: str, first: int, count: int, seconds: float, note: str) -> tuple[str, int, dict[str, int]]:
+    """The same in a process of its own, with bounded memory."""
+    attempt(name, -1, Path(tempfile.gettempdir()), 0.0)  # libraries are loaded, and code compiled, before the bound
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
+    resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    return attack(name, first, count, seconds, note)
+
+
 def _slow(*_: Any) -> None:
     raise Slow
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def _forget_peak() -> None:
+    """Let the next input be measured from what is used now (Linux)."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _memory() -> str | None:
+    """A folder in memory, if there is one: the disk would be the slowest part."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+@contextlib.contextmanager
+def _noting(note: str) -> Any:
+    """A function that writes a seed to the file, for whoever has to find out why a process died."""
+    if not note:
+        yield lambda seed: None
+        return
+    with open(note, "r+b", buffering=0) as file:
+
+        def tell(seed: int) -> None:
+            file.seek(0)
+            file.write(b"%20d" % seed)
+
+        yield tell

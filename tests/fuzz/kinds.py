@@ -10,6 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,30 +18,15 @@ import numpy as np
 
 import symbody as sb
 from fuzz.mutators import damaged_bytes, damaged_text, damaged_value
+from fuzz.samples import EXPRESSIONS, LOOPS, MBS, MJCF, URDF
 from symbody.model.files import urdf_writer, yaml_writer
+from symbody.model.files.loop_file import close_loops
 from symbody.model.load import FOLDER
-from symbody.simulation import checkpoint
+from symbody.run import checkpoint
 from symbody.system import save
 from symbody.trajectory.array_file import npz_bytes, read_arrays
 
-EXPRESSIONS = (
-    "m*l^2/3 + 0.5*sin(q1)*cos(q2 - q1)", "if(x < 0, -x, x)", "sqrt(x^2 + y^2)", "atan2(y, x) + exp(-t/2)*min(a, b)",
-    "(a + b)*(a - b)/(c^3 - 1)", "abs(x)*sign(v)", "2^0.5 * pi", "x and y or not z", "max(0, x - 1)^1.5", "-x^-2",
-)  # fmt: skip
 MODELS = ("pendulum2", "four_bar", "puma560", "whipple_bicycle", "slider_crank")
-MJCF = """<mujoco model="m"><compiler angle="radian"/><default><joint damping="0.1"/><geom density="500"/></default>
-<worldbody><body name="a" pos="0 0 1"><joint name="j1" type="hinge" axis="0 1 0" range="-1 1"/>
-<inertial pos="0 0 0.1" mass="1" diaginertia="0.1 0.1 0.1"/><body name="b" pos="0 0 0.3"><joint name="j2" axis="1 0 0"/>
-<geom type="capsule" fromto="0 0 0 0 0 0.2" size="0.02"/></body></body></worldbody>
-<equality><joint joint1="j2" joint2="j1" polycoef="0 1 0 0 0"/></equality>
-<actuator><motor joint="j1" gear="10"/></actuator></mujoco>
-"""
-MBS = """<mbs_robotran name="m"><base><bodyname>base</bodyname><gravity><x>0</x><y>0</y><z>-9.81</z></gravity></base>
-<bodytree><body><bodyname>b</bodyname><parent><bodyname>base</bodyname></parent><mass>1</mass>
-<com><x>0</x><y>0</y><z>0.1</z></com><inertia><Ixx>1</Ixx><Iyy>1</Iyy><Izz>1</Izz></inertia>
-<joint><jointname>j</jointname><type>R2</type><nature>independent</nature></joint></body></bodytree></mbs_robotran>
-"""
-LOOPS = "cuts:\n  c:\n    kind: ball\n    points: [upper.tip, world]\n"
 
 
 @dataclass(frozen=True)
@@ -73,17 +59,32 @@ def _written(name: str) -> str:
 
 
 @functools.cache
-def _urdf() -> str:
+def _robot() -> str:
     return urdf_writer.to_urdf(sb.load("ur5"))
+
+
+def _urdf(rng: random.Random) -> bytes:
+    return text(URDF if rng.random() < 0.7 else _robot())(rng)
 
 
 def read_expression(path: Path) -> None:
     with sb.Graph():
-        sb.parse(path.read_bytes().decode("utf-8", errors="replace"))
+        str(sb.parse(path.read_bytes().decode("utf-8", errors="replace")))
+
+
+@functools.cache
+def _two_arms() -> sb.Mechanism:
+    make = sb.Mechanism.builder("arms")
+    for k, (upper, lower) in enumerate((("thigh", "shank"), ("upper_arm", "hand"))):
+        make.body(upper, 1.0, inertia=(0.1, 0.1, 0.1), frames={"left": (0, 0.1, 0)})
+        make.body(lower, 1.0, inertia=(0.1, 0.1, 0.1))
+        make.joint(("hip", "shoulder")[k], "revolute", "world", upper, axis="y")
+        make.joint(("knee", "elbow")[k], "revolute", upper, lower, axis="y", position=(0, 0, -1))
+    return make.done()
 
 
 def read_loops(path: Path) -> None:
-    sb.load("pendulum2", loops=path)
+    close_loops(_two_arms(), path)
 
 
 # -- saved Systems: damaged as bytes, and as records whose checksum is right again
@@ -113,20 +114,27 @@ def _system(rng: random.Random) -> bytes:
 
 
 @functools.cache
-def _checkpoint() -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _checkpoint_file() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "run.npz")
         sb.simulate(sb.load("pendulum2"), 0.05, 0.01, q0=[0.3, 0.1], checkpoint=path)
+        return path.read_bytes()
+
+
+@functools.cache
+def _checkpoint() -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "run.npz")
+        path.write_bytes(_checkpoint_file())
         arrays = read_arrays(path, 1 << 30)
     return json.loads(bytes(arrays.pop("meta")).decode()), arrays
 
 
 def _run(rng: random.Random) -> bytes:
+    if rng.random() < 0.3:
+        return damaged_bytes(_checkpoint_file(), rng)
     meta, arrays = _checkpoint()
     arrays = dict(arrays)
-    if rng.random() < 0.3:
-        whole = npz_bytes({**arrays, "meta": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)})
-        return damaged_bytes(whole, rng)
     if rng.random() < 0.7:
         meta = damaged_value(meta, rng)
     else:
@@ -150,19 +158,28 @@ def _trajectory(suffix: str) -> bytes:
         return path.read_bytes()
 
 
+def _binary(suffix: str) -> Callable[[random.Random], bytes]:
+    return lambda rng: damaged_bytes(_trajectory(suffix), rng)
+
+
 def _csv(rng: random.Random) -> bytes:
     if rng.random() < 0.5:
         return damaged_bytes(_trajectory(".csv"), rng)
     return damaged_text(_trajectory(".csv").decode(), rng).encode("utf-8", errors="surrogatepass")
 
 
-def _npz(rng: random.Random) -> bytes:
-    if rng.random() < 0.5:
-        return damaged_bytes(_trajectory(".npz"), rng)
+@functools.cache
+def _arrays() -> dict[str, np.ndarray]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "run.npz")
         path.write_bytes(_trajectory(".npz"))
-        arrays = read_arrays(path, 1 << 30)
+        return read_arrays(path, 1 << 30)
+
+
+def _npz(rng: random.Random) -> bytes:
+    if rng.random() < 0.5:
+        return damaged_bytes(_trajectory(".npz"), rng)
+    arrays = dict(_arrays())
     record = damaged_value(json.loads(arrays["description"].tobytes()), rng)
     arrays["description"] = np.frombuffer(json.dumps(record).encode(), dtype=np.uint8)
     memory = io.BytesIO()
@@ -183,11 +200,27 @@ KINDS: dict[str, Kind] = {
     "expression": Kind(".txt", text(*EXPRESSIONS), read_expression),
     "yaml": Kind(".yaml", _yaml, sb.load),
     "loops": Kind(".yaml", text(LOOPS), read_loops),
-    "urdf": Kind(".urdf", lambda rng: text(_urdf())(rng), sb.load),
+    "urdf": Kind(".urdf", _urdf, sb.load),
     "mjcf": Kind(".xml", text(MJCF), sb.load),
     "mbs": Kind(".mbs", text(MBS), sb.load),
     "system": Kind(".json", _system, quietly(sb.System.load)),
     "checkpoint": Kind(".npz", _run, quietly(lambda path: sb.resume(path, 0.02))),
     "csv": Kind(".csv", _csv, quietly(sb.Trajectory.load)),
     "npz": Kind(".npz", _npz, quietly(sb.Trajectory.load)),
+    **{
+        name: Kind(f".{name}", _binary(f".{name}"), quietly(sb.Trajectory.load))
+        for name, package in (("parquet", "pyarrow"), ("h5", "h5py"))
+        if find_spec(package) is not None
+    },
 }
+GOOD: dict[str, Callable[[], str | bytes]] = {
+    "expression": lambda: EXPRESSIONS[0],
+    "yaml": lambda: _written("four_bar"),
+    "loops": lambda: LOOPS,
+    "urdf": lambda: URDF,
+    "mjcf": lambda: MJCF,
+    "mbs": lambda: MBS,
+    "system": lambda: json.dumps(_record()),
+    "checkpoint": lambda: _checkpoint_file(),
+    **{name: functools.partial(_trajectory, f".{name}") for name in ("csv", "npz", "parquet", "h5") if name in KINDS},
+}  # what is damaged, as it is before

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fuzz.attack import FOUND, attempt
-from fuzz.kinds import KINDS
+from fuzz.kinds import GOOD, KINDS
 from symbody.errors import SymbodyError
 
 
@@ -17,6 +17,15 @@ def test_inputs_that_did_harm_are_read_or_refused(path: Path) -> None:
     """Any exception but a SymbodyError fails the test."""
     with contextlib.suppress(SymbodyError):
         KINDS[path.name.split("-")[0]].read(path)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_is_damaged_can_be_read_before(name: str, tmp_path: Path) -> None:
+    """Else nothing behind the first check would ever be reached."""
+    path = tmp_path / f"good{KINDS[name].suffix}"
+    good = GOOD[name]()
+    path.write_bytes(good.encode() if isinstance(good, str) else good)
+    KINDS[name].read(path)
 
 
 @pytest.mark.parametrize("name", KINDS)

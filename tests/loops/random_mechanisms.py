@@ -32,7 +32,7 @@ from loops.random_draft import Draft
 from symbody.model.record.mechanism import Mechanism
 
 FAMILIES = {**random_planar.FAMILIES, **random_spatial.FAMILIES}
-TIMES = {"dyads": 3, "mixed": 4, "scissor": 2, "chained": 2, "held": 2, "geared": 2}
+TIMES = {"dyads": 4, "mixed": 4, "chained": 2, "held": 2, "geared": 2}
 TURNS = [name for k in range(max(TIMES.values())) for name in FAMILIES if TIMES.get(name, 1) > k]  # seed by seed
 QUICK = 50  # seeds below this give small mechanisms: they are judged at every change
 MOST_VELOCITIES, FEW_VELOCITIES = 22, 7

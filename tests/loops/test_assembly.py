@@ -8,11 +8,11 @@ import pytest
 import symbody as sb
 from formalisms.reference import World, numbers
 from loops.loop_models import three_loops, three_rrr
+from symbody.assembly.assembly import closed_samples
+from symbody.assembly.numeric import Numeric
 from symbody.errors import ModelError, NameLookupError, ShapeError, SolveError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.closing.assembly import closed_samples
 from symbody.loops.rows.constraints import constraints
-from symbody.loops.rows.numeric import Numeric
 from symbody.model.build.builder import Builder
 from symbody.model.record.coordinates import retract
 from symbody.verbs.assembly import assemble

@@ -13,9 +13,9 @@ import pytest
 
 import symbody as sb
 from loops.closed_models import operations
+from symbody.assembly.assembly import closed_samples
 from symbody.errors import ModelError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.closing.assembly import closed_samples
 from symbody.loops.cutting.cutting import recut
 from symbody.loops.cutting.joint_graph import joint_graph, spanning
 from symbody.loops.partition.counted import cheapest_partition, counted_operations, plain_equations

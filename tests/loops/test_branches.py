@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import symbody as sb
+from symbody.assembly.numeric import Numeric
 from symbody.formalisms.tree import build_tree
 from symbody.loops.partition.branches import branch_of
 from symbody.loops.rows.constraints import constraints
-from symbody.loops.rows.numeric import Numeric
 from symbody.model.record.coordinates import retract
 
 L = 0.4

@@ -63,6 +63,32 @@ def test_a_good_status_means_closed_from_any_guess(make):
     assert max(float(np.abs(world.residual(x)).max()) for x in np.asarray(found)[good]) < 1e-9
 
 
+@pytest.mark.parametrize("target", ["native", "python"])
+@pytest.mark.parametrize("turns", [1, 1e2, 1e4])
+def test_loops_stay_closed_after_many_turns(turns, target):
+    """Steps are small as angles are, however often these have turned; rounding of q alone opens the loop."""
+    mech = four_bar()
+    world, q = closed_position(mech)
+    kernel = sb.closure(mech).compile(target)
+    guesses = q + 2 * np.pi * turns + np.random.default_rng(7).uniform(-0.2, 0.2, size=(40, mech.nq))
+    (found, _), status = kernel.call_with_status(q=guesses, qd=np.zeros((40, mech.nv)))
+    assert (status > 0).all()
+    assert max(np.abs(world.residual(x)).max() for x in found) < 3e-10
+
+
+def test_more_turns_than_doubles_can_tell_apart_are_a_status():
+    mech = four_bar()
+    world, q = closed_position(mech)
+    kernel = sb.closure(mech).compile("native")
+    guesses = q + 2 * np.pi * 1e7 + np.random.default_rng(7).uniform(-0.2, 0.2, size=(40, mech.nq))
+    (found, _), status = kernel.call_with_status(q=guesses, qd=np.zeros((40, mech.nv)))
+    good = (status > 0).all(axis=-1)
+    assert not good.all()
+    assert all(np.abs(world.residual(x)).max() < 1e-9 for x in found[good])
+    with pytest.raises(SolveError, match="take whole turns off"):
+        kernel(q=guesses[~good][0], qd=np.zeros(mech.nv))
+
+
 def test_the_velocity_map_is_the_derivative_of_the_closed_position():
     mech = rrr(4)
     world, q = closed_position(mech)

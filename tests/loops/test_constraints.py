@@ -10,12 +10,12 @@ import pytest
 import symbody as sb
 from formalisms.reference import World, number, numbers
 from loops.loop_models import random_state, random_tree_with_cuts, three_rrr
+from symbody.assembly.numeric import Numeric
 from symbody.errors import ModelError
 from symbody.expr.arrays import is_zero
 from symbody.formalisms.frames import common_ancestor, frame
 from symbody.formalisms.tree import build_tree
 from symbody.loops.rows.constraints import constraints
-from symbody.loops.rows.numeric import Numeric
 from symbody.model.build.builder import Builder
 
 CAR = Path(__file__).parents[3] / "shared" / "data" / "robotran_models" / "car_43.mbs"

@@ -10,13 +10,13 @@ import pytest
 import symbody as sb
 from formalisms.reference import World
 from loops.loop_models import three_loops, three_rrr
+from symbody.assembly.assembly import closed_samples
+from symbody.assembly.numeric import Numeric
 from symbody.errors import ModelError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.closing.assembly import closed_samples
 from symbody.loops.cutting.cutting import predicted_operations, recut
 from symbody.loops.cutting.joint_graph import joint_graph, spanning
 from symbody.loops.rows.constraints import constraints
-from symbody.loops.rows.numeric import Numeric
 from symbody.model.build.builder import Builder
 from symbody.model.files.yaml_file import read_text
 from symbody.model.files.yaml_writer import to_yaml

@@ -7,10 +7,10 @@ import pytest
 from scipy.integrate import simpson
 
 import symbody as sb
+from symbody.assembly.numeric import Numeric
 from symbody.errors import ModelError
 from symbody.formalisms.tree import build_tree
 from symbody.loops.rows.constraints import constraints
-from symbody.loops.rows.numeric import Numeric
 from symbody.model.build.builder import Builder
 
 LENGTH = "1.1 + a*sin(w*t)"

@@ -12,7 +12,7 @@ import symbody as sb
 from loops.loop_models import three_rrr
 from symbody.errors import ModelError, NameLookupError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.partition.conditioning import measures
+from symbody.loops.partition.measures import measures
 from symbody.loops.rows.constraints import constraints
 from symbody.model.build.builder import Builder
 from symbody.verbs.partition import partition

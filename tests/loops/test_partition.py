@@ -12,14 +12,14 @@ from scipy.stats import spearmanr
 
 import symbody as sb
 from loops.loop_models import three_loops, three_rrr
+from symbody.assembly.assembly import closed_samples
+from symbody.assembly.numeric import Numeric
 from symbody.errors import ModelError, NameLookupError
 from symbody.formalisms.tree import build_tree
-from symbody.loops.closing.assembly import closed_samples
 from symbody.loops.partition.heuristic import sparse_choice
 from symbody.loops.partition.partition import choose_partition
 from symbody.loops.partition.search import NEAR, SAME
 from symbody.loops.rows.constraints import constraints
-from symbody.loops.rows.numeric import Numeric
 from symbody.model.build.builder import Builder
 from symbody.model.record.coordinates import velocity_labels
 

@@ -20,12 +20,12 @@ from loops.passage_models import (
     three_cranks,
     watt,
 )
+from symbody.assembly import conditioning
 from symbody.derived import partitions
 from symbody.formalisms.tree import build_tree
-from symbody.loops.partition import branches
+from symbody.hybrid import partition_watch
 from symbody.loops.partition.partition import Partition, choose_partition
 from symbody.loops.rows.constraints import constraints
-from symbody.simulation import switching
 from symbody.trajectory.outcome import Outcome
 
 RTOL = 1e-9
@@ -147,7 +147,7 @@ def test_changes_of_energy_add_up_over_passages_and_are_told(monkeypatch):
     shares = np.abs(np.diff(np.interp([0.0, *(t + 0.05 for t in ends)], plain.t, plain["energy"])))
     limit = changed / 2 / plain["kinetic"].max()
     assert shares.max() < 0.6 * changed
-    monkeypatch.setattr(switching, "MOST", limit / RTOL)
+    monkeypatch.setattr(partition_watch, "MOST", limit / RTOL)
     run = simulated(pantograph(), 3.0, **start)
     (told,) = [note for note in run.notes if "in all" in note]
     assert f"through {len(ends)} singular positions" in told
@@ -250,7 +250,7 @@ def without_a_row(mech: sb.Mechanism, redundant: tuple[int, ...] = (1,)) -> Part
 @pytest.fixture
 def unjudged(monkeypatch):
     """Partitions are believed at the start of a run."""
-    for module in (branches, partitions):
+    for module in (conditioning, partitions):
         monkeypatch.setattr(module, "holding", lambda found, rows, q, *_: np.ones(len(q), dtype=bool))
 
 

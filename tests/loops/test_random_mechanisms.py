@@ -77,6 +77,19 @@ def test_programs_of_random_mechanisms_equal_maximal_coordinates(seed: int) -> N
     assert verdict.word != "WRONG", verdict.say()
 
 
+FOUND = {
+    195: "levels of the watch and bounds of gaps had one name where a coupling is without unit",
+    317: "J of a turn read a joint that its h did not: velocities depended on the guess",
+    368: "the same with a floating body",
+}
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_faults_that_a_sweep_found_stay_mended(seed: int) -> None:
+    verdict = judge(seed, motion=seed == 195)
+    assert verdict.word == "right", verdict.say()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, ALL, CHUNK))
 def test_random_mechanisms_move_as_maximal_coordinates(first: int) -> None:

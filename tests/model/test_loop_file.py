@@ -31,6 +31,34 @@ def urdf(tmp_path):
     return path
 
 
+@pytest.mark.parametrize(("name", "nv"), [("5bar_linkage", 6), ("disney_robot", 50)])
+def test_joints_may_be_named_and_made_of_another_type(name, nv):
+    """closed_loop names joints (the frames that they move), joint_name and joint_type make ball joints of hinges."""
+    if not SHARED.is_dir():
+        pytest.skip("the reference data are not here")
+    mech = sb.load(SHARED / f"{name}.urdf", loops=SHARED / f"{name}.yaml")
+    assert mech.nv == nv
+    q = sb.assemble(mech, tolerance=1e-7, starts=4)
+    assert q.shape == (mech.nq,)
+    if name == "5bar_linkage":
+        assert [(c.first, c.second) for c in mech.cuts] == [(("sphere", ""), ("sphere_2", ""))]
+    else:
+        assert sum(j.kind == "ball" for j in mech.joints) == 9
+        assert any("'left_spherical_free_foot', which is no joint" in n for n in mech.notes)  # the URDF misspells it
+
+
+def test_a_joint_becomes_a_ball_and_says_what_it_lost(urdf):
+    side = loops(urdf, "closed_loop: [[b_joint, c_end]]\njoint_name: [b_joint]\njoint_type: [SPHERICAL]\n")
+    mech = sb.load(urdf, loops=side)
+    assert mech.joint("b_joint").kind == "ball"
+    assert mech.cuts[0].first == ("b", "")
+    assert any("is revolute, the side file makes it ball; it lost limits" in n for n in mech.notes)
+    for text, words in (("joint_name: [b_joint]", "two lists of one length"),
+                        ("joint_name: [b_joint]\njoint_type: [ROUND]", "expected one of SPHERICAL")):  # fmt: skip
+        with pytest.raises(ModelError, match=words):
+            sb.load(urdf, loops=loops(urdf, f"closed_loop: []\n{text}\n"))
+
+
 def loops(urdf, text):
     path = urdf.with_name("p.yaml")
     path.write_text(text, encoding="utf-8")

@@ -447,7 +447,7 @@ BAD = {
     "free and another": (body("<freejoint/><joint/>"), 4, "expected it alone"),
     "aligned free joint": (body('<freejoint align="true"/>'), 5, "align='true'"),
     "spring on a ball": (body('<joint type="ball" stiffness="1"/>'), 5, "ball joint 'a_joint' has stiffness 1"),
-    "springdamper": (body('<joint springdamper="1 1"/>'), 5, "springdamper, which is not supported"),
+    "springdamper": (body('<joint springdamper="1 1"/>'), 5, "moves none; expected an inertia"),
     "negative damping": (body('<joint damping="-1"/>'), 5, "damping -1; expected zero or more"),
     "range upside down": (body('<joint range="2 1"/>'), 5, "expected lower < upper"),
     "range without limited": (
@@ -456,8 +456,8 @@ BAD = {
     "two orientations": (body("", 'quat="1 0 0 0" euler="0 0 0"'), 4, "quat and euler; expected one orientation"),
     "zero quaternion": (body("", 'quat="0 0 0 0"'), 4, "no orientation"),
     "parallel axes": (body("", 'xyaxes="1 0 0 2 0 0"'), 4, "no orientation"),
-    "mocap": (body("", 'mocap="true"'), 4, "has mocap"),
-    "gravcomp": (body("", 'gravcomp="1"'), 4, "has gravcomp"),
+    "mocap": (body("", 'mocap="yes"'), 4, "mocap='yes'; expected one of true, false"),
+    "gravcomp": (body(INERTIAL + "<joint/>", 'gravcomp="x"'), 4, "gravcomp='x'"),
     "negative mass": (body('<inertial pos="0 0 0" mass="-1"/>'), 5, "mass -1"),
     "inertial twice": (body(INERTIAL + INERTIAL), 5, "second <inertial>"),
     "two inertias": (
@@ -466,7 +466,7 @@ BAD = {
     "geom without size": (body('<geom type="box" size="1 1"/>'), 5, "a box has 2 sizes; expected 3"),
     "negative size": (body('<geom size="-1"/>'), 5, "expected sizes above zero"),
     "one point": (body('<geom type="capsule" size="1" fromto="1 1 1 1 1 1"/>'), 5, "same point twice"),
-    "mass of a mesh": (body('<joint/><geom type="mesh" mesh="skin"/>'), 5, "expected primitives or an <inertial>"),
+    "mass of a mesh": (body('<joint/><geom type="mesh" mesh="skin"/>'), 5, "mesh 'skin' is not in <asset>"),
     "unknown class": (body('<joint class="x"/>'), 5, "default class 'x', which is not defined"),
     "unknown childclass": (body("", 'childclass="x"'), 4, "default class 'x'"),
     "nameless class": ("<mujoco><default>\n<default/></default></mujoco>", 2, "expected a name"),

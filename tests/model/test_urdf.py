@@ -385,12 +385,13 @@ def test_bad_file_is_refused_in_one_sentence_with_its_line(tmp_path, what):
     assert "\n" not in message
 
 
-def test_missing_folder_and_xacro_files_are_refused(tmp_path):
+def test_missing_folder_and_xacro_files_are_refused(tmp_path, monkeypatch):
     for path in (tmp_path / "none.urdf", tmp_path, "bad\0name.urdf"):
         with pytest.raises(ModelError):
             urdf.read(path)
     with pytest.raises(ModelError, match=re.escape("xacro robot.urdf.xacro -o robot.urdf")):
         urdf.read(saved(tmp_path, ARM, "robot.urdf.xacro"))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # without the package
     for name in ("robot.urdf.xacro", "robot.xacro"):
         with pytest.raises(ModelError, match=re.escape(f"xacro {name} -o robot.urdf")):
             sb.load(saved(tmp_path, ARM, name))

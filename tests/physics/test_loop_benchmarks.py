@@ -8,9 +8,9 @@ import pytest
 
 import symbody as sb
 from loops.reference import LoopWorld
+from symbody.assembly.numeric import Numeric
 from symbody.formalisms.tree import build_tree
 from symbody.loops.rows.constraints import constraints
-from symbody.loops.rows.numeric import Numeric
 from symbody.verbs.assembly import assemble
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"

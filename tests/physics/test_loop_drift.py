@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import symbody as sb
+from symbody.assembly.numeric import Numeric
 from symbody.formalisms.tree import build_tree
 from symbody.loops.rows.constraints import constraints
-from symbody.loops.rows.numeric import Numeric
 
 SECONDS = 100.0
 
@@ -67,7 +67,7 @@ def test_two_iterations_close_the_loops_in_steady_motion(name, rates):
     step = 1e-3
     mech = sb.load(name)
     traj = sb.simulate(mech, 0.06, step, qd0=rates)
-    flow = traj.session.flow
+    flow = traj.run.last.plan.flow
     kernels = {"rates": flow.rates.compile(), "project": flow.project.compile()}
     counts: dict[str, list[int]] = {kind: [] for kind in kernels}
 

@@ -6,15 +6,22 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from symbody.cli import (
+    animate,
+    bondgraph,
+    convert,
     count,
     emit,
+    equations,
     equilibrium,
     examples,
+    frequency,
+    identify,
     info,
     linearize,
     modes,
@@ -24,11 +31,42 @@ from symbody.cli import (
     simulate,
     verify,
 )
-from symbody.cli.common import sentences
+from symbody.cli.common import fail, sentences
 from symbody.errors import DefinitionError, add_row, remove_row
+
+# what typer's parser raises, whichever package holds it
+USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+class Commands(TyperGroup):
+    """The group of commands; a wrong command line is one sentence on stderr and the exit status 2."""
+
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        try:
+            return super().make_context(*args, **extra)
+        except USAGE_ERROR as error:
+            refuse(error)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except USAGE_ERROR as error:
+            refuse(error)
+
+
+def refuse(error: Any) -> NoReturn:
+    """The sentence of the parser, and where help is."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        raise error
+    said = " ".join(error.format_message().split()).rstrip(".")
+    stop = "" if said.endswith(("?", ")")) else "."
+    name = error.ctx.command_path if error.ctx is not None else "symbody"
+    fail(f"{said}{stop} See {name} --help.", 2)
+
 
 app = typer.Typer(
     name="symbody",
+    cls=Commands,
     help="From the description of a mechanical system to the smallest correct program for its motion.",
     no_args_is_help=True,
     add_completion=True,
@@ -75,6 +113,7 @@ for _row in (
     Command("examples", examples.examples, "symbody examples four_bar --copy my_linkage.yaml"),
     Command("new", new.new, "symbody new my_robot --kind arm"),
     Command("info", info.info, "symbody info puma560"),
+    Command("convert", convert.convert, "symbody convert puma560 puma560.urdf"),
     Command("verify", verify.verify, "symbody verify puma560"),
     Command("count", count.count, "symbody count puma560 --formalism newton_euler"),
     Command("emit", emit.emit, "symbody emit puma560 --quantity inverse --out generated"),
@@ -83,10 +122,17 @@ for _row in (
         simulate.simulate,
         "symbody simulate pendulum2 --duration 5 --q0 joint1=30deg --out motion.csv",
     ),
+    Command("equations", equations.equations, "symbody equations pendulum2"),
     Command("equilibrium", equilibrium.equilibrium, "symbody equilibrium car"),
     Command("linearize", linearize.linearize, "symbody linearize four_bar --matrices A"),
     Command("modes", modes.modes, "symbody modes multi_link_suspension"),
+    Command(
+        "frequency", frequency.frequency, "symbody frequency pendulum2 --output q --from tau.joint1 --bode bode.png"
+    ),
+    Command("animate", animate.animate, "symbody animate four_bar --simulate 2 --qd0 crank=100rpm"),
+    Command("identify", identify.identify, "symbody identify base panda"),
     Command("report", report.report, "symbody report four_bar --simulate 2"),
+    Command("bondgraph", bondgraph.bondgraph, "symbody bondgraph dc_motor draw --out dc_motor.svg"),
     Command("schema", schema.schema, "symbody schema simulate"),
 ):
     add_command(_row)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
 
-from symbody.cli.values import is_value, read_value
-from symbody.errors import FormatError, ModelError, NameLookupError, nearest
+from symbody.cli.common import reading_options
+from symbody.errors import FormatError, ModelError, NameLookupError, SolveError, nearest
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
+from symbody.model.record.typed_values import is_value, read_value
 
 HINT = "--partition"
 MAX_TABLE = 200 * 2**20  # bytes of a table of inputs
@@ -47,9 +49,10 @@ def _parts(text: str, every: bool = False) -> list[str]:
     return [*out, text[start:]]
 
 
+@reading_options()
 def state_values(mech: Mechanism, option: str, quantity: str, given: Sequence[str] | None) -> dict[str, Any] | None:
     """Label or joint -> number or numbers of q or qd; None where nothing was given."""
-    from symbody.simulation.labels import labels_of, units_of
+    from symbody.flow.labels import labels_of, units_of
     from symbody.system.names import components, stems
 
     labels, units = labels_of(mech)[quantity], units_of(mech)[quantity]
@@ -79,6 +82,7 @@ def _numbers(text: str, units: Sequence[str], labels: Sequence[str], what: str) 
     return [read_value(v, u, f"{what} ({label})") for v, u, label in zip(values, units, labels)]
 
 
+@reading_options()
 def parameter_values(mech: Mechanism, given: Sequence[str] | None) -> dict[str, float]:
     """Parameter -> number, one that the model can have."""
     known = mech.parameters
@@ -90,6 +94,7 @@ def parameter_values(mech: Mechanism, given: Sequence[str] | None) -> dict[str, 
     return given_numbers(mech, out)
 
 
+@reading_options()
 def partition_choice(mech: Mechanism, given: Sequence[str] | None) -> str | list[str] | None:
     """A word for how the independent joints of closed loops are chosen, or their names; None if nothing was given."""
     names = [name.strip() for item in given or () for name in item.split(",")]
@@ -103,9 +108,14 @@ def partition_choice(mech: Mechanism, given: Sequence[str] | None) -> str | list
 
     if names[0] in METHODS and len(names) == 1 and names[0] not in {j.name for j in mech.joints}:
         return names[0]
+    from symbody.derived.derived import derived_of
+
+    with suppress(SolveError):  # loops that do not close are told where they are closed
+        derived_of(mech).partition(names)
     return names
 
 
+@reading_options()
 def independent_increments(mech: Mechanism, given: Sequence[str] | None) -> list[str] | None:
     """The same for a linear model, which is reduced at one point: names only; None leaves the choice to it."""
     chosen = partition_choice(mech, given)
@@ -127,7 +137,8 @@ def input_values(mech: Mechanism, given: Sequence[str] | None, numbers_only: boo
         if Path(text).suffix.lower() == ".csv" and not numbers_only:
             out[key] = read_table(Path(text), key, len(units))
         elif is_value(text) or numbers_only:
-            out[key] = read_value(text, _shared(units), f"input {name!r}")
+            with reading_options():
+                out[key] = read_value(text, _shared(units), f"--input {name}")
         else:
             out[key] = text
     return out
@@ -135,7 +146,7 @@ def input_values(mech: Mechanism, given: Sequence[str] | None, numbers_only: boo
 
 def _input(mech: Mechanism, name: str) -> tuple[str, list[str | None]]:
     """Name of an input as the library takes it, and the units of its components: of efforts they are known."""
-    from symbody.simulation.labels import labels_of, units_of
+    from symbody.flow.labels import labels_of, units_of
     from symbody.system.names import components
 
     labels, units = labels_of(mech)["tau"], units_of(mech)["tau"]
@@ -205,6 +216,7 @@ def _is_numbers(row: Sequence[str]) -> bool:
         return False
 
 
+@reading_options()
 def output_names(given: Sequence[str] | None) -> list[str | Mapping[str, str]]:
     """Quantities to record: a name, or name=expression."""
     out: list[str | Mapping[str, str]] = []

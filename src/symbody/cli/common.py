@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,12 +14,26 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 
-from symbody.cli.options import option_for
-from symbody.errors import Named, NameLookupError, SymbodyError, word_argument
+from symbody.cli.options import option_for, options_of
+from symbody.errors import (
+    CompileError,
+    ExpressionError,
+    Named,
+    NameLookupError,
+    ParseError,
+    SolveError,
+    SymbodyError,
+    word_argument,
+)
 
 if TYPE_CHECKING:
     from symbody.model.record.mechanism import Mechanism
     from symbody.system.system import System
+
+TYPED = (NameLookupError, ParseError, ExpressionError)
+# how the library names what options give -> the option, with what was given under its name
+_SAID = ((r"input '(?:tau\.)?([^']*)'", r"--input \1"), (r"output '([^']*)'", r"--output \1"),
+         (r"the guard of event '([^']*)'", r"--stop-when '\1'"))  # fmt: skip
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,15 +48,40 @@ QUANTITIES = {
 }
 
 
+@contextmanager
+def reading_options() -> Iterator[None]:
+    """What goes wrong here is the command line's fault: exit status 2."""
+    try:
+        yield
+    except SymbodyError as error:
+        error.usage = True  # type: ignore[attr-defined]
+        raise
+
+
+def is_usage(error: SymbodyError, command: Callable[..., Any]) -> bool:
+    """Whether an error is about what was typed: a value of an option, or one that is missing."""
+    marked = getattr(error, "usage", None)
+    if marked is not None:
+        return bool(marked)
+    if isinstance(error, TYPED):
+        return True  # the model has been read: names and expressions that are left are those of options
+    if isinstance(error, (SolveError, CompileError)):
+        return False
+    return any(isinstance(part, Named) and option_for(command, part.name) is not None for part in error.args)
+
+
 def sentences(command: Callable[P, T]) -> Callable[P, T]:
-    """Errors of symbody and of files become one sentence on stderr and exit status 1; a traceback is a bug."""
+    """Errors of symbody and of files become one sentence on stderr; a traceback is a bug.
+
+    The exit status is 2 where the command line is wrong, 1 where the model, a file or the run is.
+    """
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return command(*args, **kwargs)
         except SymbodyError as error:
-            fail(in_options(error, command))
+            fail(in_options(error, command), 2 if is_usage(error, command) else 1)
         except BrokenPipeError:
             raise  # the reader has seen enough: `main` ends quietly
         except OSError as error:
@@ -55,9 +95,9 @@ def sentences(command: Callable[P, T]) -> Callable[P, T]:
     return run
 
 
-def fail(sentence: str) -> NoReturn:
-    complain(sentence)
-    raise typer.Exit(1)
+def fail(sentence: str, status: int = 1) -> NoReturn:
+    complain(" ".join(sentence.split()))
+    raise typer.Exit(status)
 
 
 def in_options(error: SymbodyError, command: Callable[..., Any]) -> str:
@@ -70,7 +110,12 @@ def in_options(error: SymbodyError, command: Callable[..., Any]) -> str:
         value = "NAME=VALUE" if argument.name == "parameters" else argument.value
         return f"{option} {value}".rstrip()
 
-    return error.said(said)
+    text = error.said(said)
+    for words, option in _SAID:
+        if option.split()[0] in (flag for flags in options_of(command).values() for flag in flags):
+            text = re.sub(words, option, text)
+    first, *more = text.split("\n")
+    return first if isinstance(error, (ParseError, NameLookupError)) else " ".join([first, *more])
 
 
 def advice(outcome: str) -> str:
@@ -88,7 +133,11 @@ def load_model(name: str, loops: Path | None = None) -> Mechanism:
     """The Mechanism of a bundled name or a file; loops: the side file that closes them."""
     from symbody.model.load import load
 
-    return load(name, loops=loops)
+    try:
+        return load(name, loops=loops)
+    except SymbodyError as error:
+        error.usage = False  # type: ignore[attr-defined]
+        raise
 
 
 # -- JSON

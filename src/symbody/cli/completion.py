@@ -87,7 +87,7 @@ def budgets(incomplete: str) -> list[str]:
 
 def methods(incomplete: str) -> list[tuple[str, str]]:
     """Integrators, each with what it is."""
-    from symbody.simulation.makers import METHODS
+    from symbody.integrate.methods import METHODS
 
     known = {"auto": "chosen by step and tolerances", **{n: row.about for n, row in METHODS.items()}}
     return [(n, text) for n, text in known.items() if n.startswith(incomplete)]

@@ -149,8 +149,8 @@ def emit(
 def _start(mechanism: Mechanism, q0: Sequence[str] | None, qd0: Sequence[str] | None) -> dict[str, Any]:
     """Initial coordinates and velocities; what is not named is at rest."""
     from symbody.cli.assignments import state_values
+    from symbody.flow.labels import labels_of
     from symbody.model.record.coordinates import neutral
-    from symbody.simulation.labels import labels_of
 
     found: dict[str, Any] = {}
     labels = labels_of(mechanism)
@@ -219,7 +219,7 @@ def _system(
 def _source(mechanism: Mechanism, systems: Mapping[str, System], groups: Mapping[str, Sequence[str]] | None) -> Source:
     """What a target is given: one System of all quantities, with the names of all components."""
     from symbody.codegen.target_row import Source
-    from symbody.simulation.labels import labels_of, units_of
+    from symbody.flow.labels import labels_of, units_of
     from symbody.system.names import identifier
     from symbody.system.together import together
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symbody.cli import completion
-from symbody.cli.common import complain, load_model, print_json
+from symbody.cli.common import fail, load_model, print_json
 from symbody.cli.options import AS_JSON, INPUT, LOOPS, MODEL, PARAMETER, Q0
 
 if TYPE_CHECKING:
@@ -57,14 +57,12 @@ def equilibrium(
     else:
         _print(facts)
     if not found.ok:
-        if as_json:
-            complain(found.sentence)
-        raise typer.Exit(1)
+        fail(found.sentence)
 
 
 def equilibrium_facts(mechanism: Mechanism, found: Equilibrium) -> dict[str, Any]:
     """A state of rest, ready for JSON."""
-    from symbody.simulation.labels import labels_of, units_of
+    from symbody.flow.labels import labels_of, units_of
 
     labels, units = labels_of(mechanism), units_of(mechanism)
     return {

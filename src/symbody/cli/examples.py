@@ -12,7 +12,7 @@ from symbody.cli import completion
 from symbody.cli.common import counted, print_json
 from symbody.cli.files import check_overwrite, check_target
 from symbody.cli.options import AS_JSON, FORCE
-from symbody.errors import NameLookupError, nearest
+from symbody.errors import ModelError, nearest
 
 LONGEST = 90  # characters of a description in the list
 
@@ -33,7 +33,7 @@ def examples(
 
     known = bundled_names()
     if name and name not in known:
-        raise NameLookupError(f"there is no bundled model {name!r}. {nearest(name, known)}")
+        raise ModelError(f"there is no bundled model {name!r}. {nearest(name, known)}")
     if copy and not name:
         raise typer.BadParameter("say which model to copy.", param_hint="NAME")
     if path is not None and not copy:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from symbody.cli.common import complain
+from symbody.cli.common import complain, reading_options
 from symbody.errors import FormatError, SymbodyError
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -15,6 +15,7 @@ PAGES = (".html", ".htm")
 TABLES = (".csv", ".parquet", ".h5", ".hdf5", ".npz")
 
 
+@reading_options()
 def check_target(path: Path, option: str, suffixes: Sequence[str] = ()) -> None:
     """Whether a file can be written there, as far as can be known beforehand; an hour of computing is not lost then."""
     if suffixes and path.suffix.lower() not in suffixes:

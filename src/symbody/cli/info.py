@@ -15,6 +15,7 @@ from symbody.errors import ModelError, SolveError
 if TYPE_CHECKING:
     from symbody.model.record.mechanism import Mechanism
 
+LIMITS = ("lower", "upper", "velocity", "effort")
 MANY = 12  # more names than this are counted, not listed
 
 
@@ -57,13 +58,53 @@ def _print(mechanism: Mechanism, facts: dict[str, Any]) -> None:
     print(f"branches    {facts['branches']}")
     names = f": {_listed(list(facts['parameters']))}" if facts["parameters"] else ""
     print(f"parameters  {len(facts['parameters'])}{names}")
+    for line in _limit_lines(mechanism):
+        print(line)
     for kind in ("cuts", "couplings", "forces", "sensors"):
         if facts[kind]:
             print(f"{kind:<11} {', '.join(facts[kind])}")
     if loops is not None:
         _print_loops(loops)
-    for note in facts["notes"]:
-        print(f"note        {note}")
+    _print_notes(facts)
+
+
+def _print_notes(facts: dict[str, Any]) -> None:
+    """One table of what the reader left out, rounded or took as it is, and one of what the numbers suggest."""
+    rows = [_noted(note) for note in facts["notes"]]
+    if rows:
+        width = min(max(len(place) for place, _ in rows), 40)
+        print("what the reader left out, rounded or took as it is:")
+        for place, text in rows:
+            print(f"  {place:<{width}}  {text}")
+    if facts["suspicions"]:
+        print("what the numbers suggest:")
+        for text in facts["suspicions"]:
+            print(f"  {text}")
+
+
+def _noted(note: str) -> tuple[str, str]:
+    """Place (file:line) and text of a note."""
+    place, colon, text = note.partition(": ")
+    return (place, text) if colon and " " not in place else ("", note)
+
+
+def _limit_lines(mechanism: Mechanism) -> list[str]:
+    """Joint by joint what limits it has, with units; they act in `simulate --limits` only."""
+    out: list[str] = []
+    for slot in mechanism.slots:
+        limits = None if slot.joint is None else slot.joint.limits
+        if limits is None or all(getattr(limits, k) is None for k in LIMITS):
+            continue
+        x = slot.units[0] if len(slot.units) == 1 else ""
+        force = {"rad": "N m", "m": "N"}.get(x, "")
+        words = []
+        if limits.lower is not None or limits.upper is not None:
+            low, high = ("..." if b is None else f"{b:.4g}" for b in (limits.lower, limits.upper))
+            words.append(f"{low} to {high} {x}".rstrip())
+        words += [f"{limits.velocity:.4g} {x}/s"] if limits.velocity is not None else []
+        words += [f"{limits.effort:.4g} {force}".rstrip()] if limits.effort is not None else []
+        out.append(f"{'limits' if not out else '':<11} {slot.owner}: {', '.join(words)}")
+    return out
 
 
 def _closures(mechanism: Mechanism) -> str:
@@ -102,6 +143,7 @@ def _listed(names: list[str]) -> str:
 def describe(mechanism: Mechanism, partition: str | list[str] = "auto") -> dict[str, Any]:
     """Facts about a Mechanism, ready for JSON."""
     from symbody.model.record.mechanism import WORLD
+    from symbody.model.suspicions import suspicions
 
     children = Counter(j.parent for j in mechanism.joints)
     leaves = [b.name for b in mechanism.bodies if not children[b.name]]
@@ -117,7 +159,14 @@ def describe(mechanism: Mechanism, partition: str | list[str] = "auto") -> dict[
         "branches": len(leaves),
         "bodies": len(mechanism.bodies),
         "joints": [
-            {"name": j.name, "kind": j.kind, "parent": j.parent, "child": j.child, "mode": j.mode}
+            {
+                "name": j.name,
+                "kind": j.kind,
+                "parent": j.parent,
+                "child": j.child,
+                "mode": j.mode,
+                "limits": {k: getattr(j.limits, k) for k in LIMITS},
+            }
             for j in mechanism.joints
         ],
         "joints_by_kind": dict(Counter(j.kind for j in mechanism.joints)),
@@ -134,6 +183,7 @@ def describe(mechanism: Mechanism, partition: str | list[str] = "auto") -> dict[
         "forces": [f.name for f in mechanism.forces],
         "sensors": [s.name for s in mechanism.sensors],
         "notes": list(mechanism.notes),
+        "suspicions": suspicions(mechanism),
     }
 
 

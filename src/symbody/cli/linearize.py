@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from symbody.cli.common import load_model, print_json
+from symbody.cli.common import load_model, print_json, reading_options
 from symbody.cli.options import AS_JSON, EQUILIBRIUM, INPUT, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0
 from symbody.errors import FormatError, ModelError, NameLookupError, nearest
 
@@ -112,6 +112,7 @@ def rest_point(
     return found.point
 
 
+@reading_options()
 def _wanted(text: str) -> list[str]:
     names = [n.strip() for n in text.split(",") if n.strip()]
     if names == ["none"]:

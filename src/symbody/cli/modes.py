@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from symbody.cli.common import load_model, print_json
+from symbody.cli.common import load_model, print_json, reading_options
 from symbody.cli.files import PAGES, check_target
 from symbody.cli.linearize import linear_model
 from symbody.cli.options import AS_JSON, EQUILIBRIUM, INPUT, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0
@@ -53,6 +53,7 @@ def modes(
         print(f"wrote {animate}")
 
 
+@reading_options()
 def _animate(mechanism: Any, found: Modes, number: int, amplitude: float, path: Path) -> None:
     import math
 

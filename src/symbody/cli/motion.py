@@ -26,7 +26,7 @@ def motion_source(
     from symbody.codegen.fmu.motion import PROJECTION
     from symbody.codegen.target_row import Source
     from symbody.expr.walk import substitute
-    from symbody.simulation.mechanism_flow import mechanism_flow
+    from symbody.flow.of_mechanism import mechanism_flow
     from symbody.system.names import identifier
     from symbody.system.system import System
 

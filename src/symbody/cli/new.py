@@ -11,7 +11,7 @@ import typer
 from symbody.cli.common import print_json
 from symbody.cli.files import check_overwrite, check_target
 from symbody.cli.options import AS_JSON, FORCE
-from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.errors import NameLookupError, nearest
 
 FOLDER = Path(__file__).parent / "starters"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -42,7 +42,10 @@ def new(
         raise NameLookupError(f"there is no starter {kind!r}. {nearest(kind, kinds())}")
     path = Path(name if name.endswith((".yaml", ".yml")) else f"{name}.yaml")
     if not _NAME.fullmatch(path.stem):
-        raise ModelError(f"{path.stem!r} is no name for a model; expected letters, digits, _ and -, a letter first.")
+        raise typer.BadParameter(
+            f"{path.stem!r} is no name for a model; expected letters, digits, _ and -, a letter first.",
+            param_hint="NAME",
+        )
     check_target(path, "NAME")
     check_overwrite(path, force)
     write_whole(path, starter(kind, path.stem).encode())

@@ -27,6 +27,8 @@ LOOPS = Annotated[
 ]
 AS_JSON = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text; see `symbody schema`.")]
 
+DURATION = Annotated[str | None, typer.Option("--duration", "-t", metavar="TIME", help="How long: 2, 500ms, 3min.")]
+
 # the operating point of several commands
 Q0 = Annotated[
     list[str] | None,
@@ -99,6 +101,10 @@ QUANTITIES = Annotated[
     ),
 ]
 FORCE = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
+
+SIMULATE = Annotated[
+    str | None, typer.Option("--simulate", metavar="TIME", help="Simulate so long and show the motion.")
+]
 
 INPUT = Annotated[
     list[str] | None,

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from symbody.cli.common import load_model, print_json
+from symbody.cli.common import advice, fail, load_model, print_json, reading_options
 from symbody.cli.files import PAGES, check_target
-from symbody.cli.options import AS_JSON, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0
+from symbody.cli.options import AS_JSON, LOOPS, MODEL, PARAMETER, PARTITION, Q0, QD0, SIMULATE
 
 
 def report(
@@ -17,9 +17,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE.html", help="The page; NAME.html if not given.")
     ] = None,
-    duration: Annotated[
-        str | None, typer.Option("--simulate", metavar="TIME", help="Simulate so long and show the motion.")
-    ] = None,
+    duration: SIMULATE = None,
     q0: Q0 = None,
     qd0: QD0 = None,
     parameter: PARAMETER = None,
@@ -37,21 +35,22 @@ def report(
 ) -> None:
     """Write a report on a model as one HTML page that opens anywhere, without a network."""
     from symbody.cli.assignments import independent_increments, parameter_values, partition_choice, state_values
-    from symbody.cli.values import read_value
+    from symbody.model.record.typed_values import read_value
     from symbody.report.report import write_report
 
     if out is not None:
         check_target(out, "--out", PAGES)
-    seconds = None if duration is None else read_value(duration, "s", "--simulate")
+    with reading_options():
+        seconds = None if duration is None else read_value(duration, "s", "--simulate")
     mechanism = load_model(model, loops)
-    path = out if out is not None else Path(f"{_stem(mechanism.name)}.html")
+    path = out if out is not None else Path(f"{file_stem(mechanism.name)}.html")
     check_target(path, "--out", PAGES)
     given: dict[str, Any] = {"parameters": parameter_values(mechanism, parameter)}
     q, qd = state_values(mechanism, "q0", "q", q0), state_values(mechanism, "qd0", "qd", qd0)
     values, chosen = given["parameters"], partition_choice(mechanism, partition)
     kept = independent_increments(mechanism, partition) if linear else None
     if seconds is not None:
-        from symbody.simulation.simulate import simulate
+        from symbody.run.simulate import simulate
 
         options: dict[str, Any] = {"parameters": values, "partition": chosen}
         given["trajectory"] = simulate(mechanism, seconds, q0=q, qd0=qd, outputs=["energy"], **options)
@@ -74,11 +73,11 @@ def report(
         told = None if outcome is None else {"code": outcome.name, "complete": outcome.ok, "text": outcome.value}
         print_json({"model": mechanism.name, "files": [str(path)], "outcome": told})
     else:
-        print(f"wrote {path}" + ("" if outcome is None or outcome.ok else f". {outcome.value}"))
+        print(f"wrote {path}")
     if outcome is not None and not outcome.ok:
-        raise typer.Exit(1)
+        fail(advice(outcome.value))
 
 
-def _stem(name: str) -> str:
+def file_stem(name: str) -> str:
     """A model's name as the name of a file."""
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in name).strip(".") or "report"

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from symbody.cli import completion
-from symbody.cli.common import advice, complain, load_model, print_json
+from symbody.cli.common import advice, complain, load_model, print_json, reading_options
 from symbody.cli.files import PAGES, PICTURES, TABLES, check_target, save_figure, write_all
-from symbody.cli.options import AS_JSON, FORMALISM, LOOPS, OPTIONAL_MODEL, PARAMETER, PARTITION, Q0, QD0
+from symbody.cli.options import AS_JSON, DURATION, FORMALISM, LOOPS, OPTIONAL_MODEL, PARAMETER, PARTITION, Q0, QD0
 
 if TYPE_CHECKING:
+    from symbody.flow.events import When
     from symbody.model.record.mechanism import Mechanism
-    from symbody.simulation.events import When
     from symbody.trajectory.trajectory import Trajectory
 
 _COMPARED = re.compile(r"([^<>=]+)(<=|>=|==|<|>)([^<>=]+)")
@@ -26,9 +26,7 @@ _COMPARED = re.compile(r"([^<>=]+)(<=|>=|==|<|>)([^<>=]+)")
 
 def simulate(
     model: OPTIONAL_MODEL = "",
-    duration: Annotated[
-        str | None, typer.Option("--duration", "-t", metavar="TIME", help="How long: 2, 500ms, 3min.")
-    ] = None,
+    duration: DURATION = None,
     step: Annotated[
         str | None, typer.Option("--step", metavar="TIME", help="Fixed step, such as 1ms; else tolerances choose it.")
     ] = None,
@@ -100,6 +98,9 @@ def simulate(
         ),
     ] = None,
     resume: Annotated[Path | None, typer.Option("--resume", metavar="FILE", help="Go on from a checkpoint.")] = None,
+    limits: Annotated[
+        bool, typer.Option("--limits", help="Let the limits of the joints act: stops, brakes, efforts cut off.")
+    ] = False,
     loops: LOOPS = None,
     partition: PARTITION = None,
     formalism: FORMALISM = None,
@@ -129,7 +130,7 @@ def simulate(
         given = {
             "--step": step, "--q0": q0, "--qd0": qd0, "--input": inputs, "--parameter": parameter, "--output": output,
             "--samples": samples, "--stop-when": stop_when, "--formalism": formalism, "--atol": atol,
-            "--max-steps": max_steps, "--slow": slow, "--partition": partition,
+            "--max-steps": max_steps, "--slow": slow, "--partition": partition, "--limits": limits or None,
         }  # fmt: skip
         mechanism, traj = _resumed(model, loops, resume, duration, checkpoint, report, shown, given)
     else:
@@ -138,20 +139,25 @@ def simulate(
         if duration is None:
             raise typer.BadParameter("say how long, such as --duration 2.", param_hint="--duration")
         from symbody.cli.assignments import input_values, parameter_values, partition_choice, state_values
-        from symbody.simulation.simulate import simulate as run
+        from symbody.run.simulate import simulate as run
 
         seconds, distance = _time(duration, "--duration"), _time(step, "--step")
         _check_tolerances(rtol, atol)
-        limits: dict[str, Any] = {"max_steps": max_steps, "slow": slow}
-        limits = {name: value for name, value in limits.items() if value is not None}
+        bounds: dict[str, Any] = {"max_steps": max_steps, "slow": slow}
+        bounds = {name: value for name, value in bounds.items() if value is not None}
         mechanism = load_model(model, loops)
+        given_inputs = input_values(mechanism, inputs) or None
+        if limits:
+            from symbody.verbs.limits import saturated, with_limits
+
+            mechanism, given_inputs = with_limits(mechanism), saturated(mechanism, given_inputs)
         traj = run(
             mechanism,
             seconds,
             distance,
             state_values(mechanism, "q0", "q", q0),
             state_values(mechanism, "qd0", "qd", qd0),
-            input_values(mechanism, inputs) or None,
+            given_inputs,
             method,
             _with_swing(outputs) or None,
             parameters=parameter_values(mechanism, parameter),
@@ -163,7 +169,7 @@ def simulate(
             events=stop_rules(stop_when or ()),
             progress=shown,
             checkpoint=checkpoint,
-            **limits,
+            **bounds,
         )
     names = [n for o in outputs for n in ([o] if isinstance(o, str) else o)]
     jobs = _jobs(mechanism, traj, out or [], plot, report, names)
@@ -174,7 +180,7 @@ def simulate(
         print_json(facts)
     elif not quiet:
         print(trajectory_text(facts, names))
-    _leave(traj, failed, checkpoint, quiet or as_json)
+    _leave(traj, failed, checkpoint)
 
 
 def _with_swing(outputs: list[Any]) -> list[Any]:
@@ -182,7 +188,7 @@ def _with_swing(outputs: list[Any]) -> list[Any]:
     return [*outputs, "kinetic"] if "energy" in outputs and "kinetic" not in outputs else outputs
 
 
-def _leave(traj: Trajectory, failed: int, checkpoint: Path | None, silent: bool) -> None:
+def _leave(traj: Trajectory, failed: int, checkpoint: Path | None) -> None:
     """The exit status: 130 after an interrupt, 1 if the run or a file failed."""
     from symbody.trajectory.outcome import Outcome
 
@@ -190,7 +196,7 @@ def _leave(traj: Trajectory, failed: int, checkpoint: Path | None, silent: bool)
         further = f" Go on: symbody simulate --resume {checkpoint}" if checkpoint is not None else ""
         print(f"interrupted at t = {traj.t[-1] if len(traj.t) else 0.0:.6g} s.{further}", file=sys.stderr)
         raise typer.Exit(130)
-    if not traj.outcome.ok and silent:
+    if not traj.outcome.ok:
         complain(advice(traj.outcome.value))
     if failed or not traj.outcome.ok:
         raise typer.Exit(1)
@@ -202,7 +208,7 @@ def _resumed(
 ) -> tuple[Mechanism | None, Trajectory]:  # fmt: skip
     """Go on from a checkpoint, which holds the equations and all choices of the first run."""
     from symbody.errors import ModelError
-    from symbody.simulation.simulate import resume
+    from symbody.run.simulate import resume
 
     extra = [option for option, value in given.items() if value is not None]
     if extra:
@@ -242,7 +248,7 @@ def _draw(traj: Trajectory, path: Path, names: list[str]) -> None:
 
 def stop_rules(texts: list[str] | tuple[str, ...]) -> list[When]:
     """Stop conditions: a comparison stops where it becomes true, another expression where it crosses zero."""
-    from symbody.simulation.events import When
+    from symbody.flow.events import When
 
     rules = []
     for text in dict.fromkeys(t.strip() for t in texts):
@@ -255,9 +261,10 @@ def stop_rules(texts: list[str] | tuple[str, ...]) -> list[When]:
 
 def _time(text: str | None, option: str) -> Any:
     """Seconds of 2, 500ms, 3min; None if nothing was given."""
-    from symbody.cli.values import read_value
+    from symbody.model.record.typed_values import read_value
 
-    return None if text is None else read_value(text, "s", option)
+    with reading_options():
+        return None if text is None else read_value(text, "s", option)
 
 
 def _check_tolerances(rtol: float, atol: float | None) -> None:

@@ -7,7 +7,6 @@ __all__, __getattr__, __dir__ = door(
     {
         "derived": "derived_of numbers_key options_key",
         "kernels": "kernel_of quick_kernel",
-        "memory": "memory_of",
         "partitions": "partition_at wanted_at",
     },
 )

@@ -13,16 +13,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from symbody.assembly.constraints import Constraints
+from symbody.assembly.numeric import Numeric
 from symbody.derived.loaded import Loaded, loaded, with_constraints
-from symbody.derived.memory import MOST, memory_of
 from symbody.errors import ModelError
 from symbody.expr.walk import quiet_collector
 from symbody.formalisms.tree import Tree, build_tree
 from symbody.loops.partition.branches import Branch, branch_of, with_others
 from symbody.loops.partition.counted import cheapest_partition
 from symbody.loops.partition.partition import Partition, choose_partition
-from symbody.loops.rows.constraints import Constraints
-from symbody.loops.rows.numeric import Numeric
+from symbody.memory import MOST, memory_of
 from symbody.model.record.mechanism import Mechanism
 from symbody.system.system import System
 

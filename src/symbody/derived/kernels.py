@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from symbody.codegen.compile import compile_system
 from symbody.codegen.kernel.passport import Kernel
-from symbody.derived.memory import memory_of
+from symbody.memory import memory_of
 from symbody.system.system import System
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.assembly.constraints import Constraints
 from symbody.errors import NameLookupError, nearest
 from symbody.expr.arrays import Array
 from symbody.expr.fork import carried, fork
@@ -17,7 +18,7 @@ from symbody.formalisms import vec3 as t3
 from symbody.formalisms.forces import wrenches as act
 from symbody.formalisms.tree import Tree
 from symbody.library.force_element import Event
-from symbody.loops.rows.constraints import Constraints, constraints
+from symbody.loops.rows.constraints import constraints
 from symbody.system.names import identifier
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from symbody.assembly.conditioning import holding
 from symbody.derived.derived import derived_of
 from symbody.errors import ModelError
-from symbody.loops.partition.branches import holding
 from symbody.loops.partition.partition import Partition
 from symbody.model.record.mechanism import Mechanism
 

@@ -1,6 +1,6 @@
 """Coordinates at which a picture is whole: from rest, the loops are closed by damped least squares.
 
-A picture needs no more than that. `symbody.loops.closing.assembly` is the assembly of the equations: exact, with
+A picture needs no more than that. `symbody.assembly.assembly` is the assembly of the equations: exact, with
 branches checked and failures explained.
 """
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.display import picture
 from symbody.drawing.curves import circle, dashpot, outline, sampled, zigzag
 from symbody.drawing.labels import Label, place_labels
 from symbody.drawing.skeleton import Bond, Piece, Pivot, Skeleton
@@ -63,7 +64,6 @@ class _Sheet:
     """Axes of equal scale, on which sizes of symbols are given in points, and what labels must keep away from."""
 
     def __init__(self, body: Skeleton, plane: np.ndarray) -> None:
-        from matplotlib.figure import Figure
         from matplotlib.ticker import MaxNLocator
 
         self.plane = plane
@@ -75,7 +75,7 @@ class _Sheet:
         self.low = (low + high) / 2 - half
         width, height = 2 * half / self.unit / 72
         size = np.array([width + LEFT + RIGHT, height + BOTTOM + TOP])
-        self.figure: Any = Figure(figsize=tuple(size))
+        self.figure: Any = picture(figsize=tuple(size))
         self.axes: Any = self.figure.add_axes((LEFT / size[0], BOTTOM / size[1], width / size[0], height / size[1]))
         self.axes.set(xlim=self.low[0] + np.array([0, 2 * half[0]]), ylim=self.low[1] + np.array([0, 2 * half[1]]))
         self.axes.set(xlabel=f"{_letter(plane[0])} (m)", ylabel=f"{_letter(plane[1])} (m)", aspect="equal")

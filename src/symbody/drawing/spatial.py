@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.display import picture
 from symbody.drawing.curves import across, circle, helix, outline, sampled
 from symbody.drawing.labels import Label, place_labels
 from symbody.drawing.skeleton import Bond, Piece, Pivot, Skeleton, Wheel
@@ -39,9 +40,7 @@ def draw_spatial(body: Skeleton, name: str) -> Any:
 
 def _empty_axes() -> Any:
     """Axes in a square of one inch; layers as they are told: what is translucent hides nothing."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(1, 1)).add_axes((0, 0, 1, 1), projection="3d", computed_zorder=False)
+    return picture(figsize=(1, 1)).add_axes((0, 0, 1, 1), projection="3d", computed_zorder=False)
 
 
 class _Space:

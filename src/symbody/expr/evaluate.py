@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from symbody.expr.node import (
     Check,
     Node,
 )  # fmt: skip
-from symbody.expr.walk import Rebuilt, at, quiet_collector, rebuild, rename_unknowns, renewed, topological
+from symbody.expr.walk import Rebuilt, at, free_symbols, quiet_collector, rebuild, rename_unknowns, renewed, topological
 
 
 def evaluate(nodes: Any, values: Mapping[Any, Any], exact: bool = False) -> Any:
@@ -60,45 +61,82 @@ def evaluate(nodes: Any, values: Mapping[Any, Any], exact: bool = False) -> Any:
 
 
 class Evaluation:
-    """Nodes put in order once, for many evaluations over floats and arrays: the bits of `evaluate`, in less time."""
+    """Nodes as one Python function, for many evaluations over floats and arrays: the bits of `evaluate`, in less time.
+
+    symbols   those that occur, in the order of the values that `function` takes; inputs: their names and defaults
+    """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self.roots = list(nodes)
         order = topological(self.roots)
         # bodies of implicit blocks are evaluated where their unknowns are known, not in this order
         self.plain = not any(n.op is SOLVE for n in order)
-        place = {n: i for i, n in enumerate(order)}
-        self._start: list[Any] = [as_float(n.data) if n.op is CONST else None for n in order]
-        self._symbols = [(i, n) for i, n in enumerate(order) if n.op is SYMBOL]
-        self._steps = [
-            (i, n, tuple(place[a] for a in n.args))
-            for i, n in enumerate(order)
-            if n.op is not CONST and n.op is not SYMBOL
-        ]
-        self._places = [place[r] for r in self.roots]
+        self.symbols = [n for n in order if n.op is SYMBOL] if self.plain else free_symbols(self.roots)
+        self.inputs = [(s.data.name, s.data.default) for s in self.symbols]
+        self.function: Callable[[Sequence[Any]], list[Any]] = self._solved
+        if self.plain:
+            self.function = _compiled(order, self.roots)
 
     def __call__(self, values: Mapping[Node, Any]) -> list[Any]:
         """Values of the nodes; values: of all symbols by node, floats or arrays that broadcast."""
-        if not self.plain or any(node not in values for _, node in self._symbols):
+        if any(node not in values for node in self.symbols):
             return list(evaluate(self.roots, values))  # which also says what is missing
-        memo = list(self._start)
-        for i, node in self._symbols:
-            memo[i] = _real(values[node])
         with np.errstate(all="ignore"):
-            for i, node, places in self._steps:
-                op = node.op
-                if op is MUL:
-                    total = memo[places[0]]
-                    for k in places[1:]:
-                        total = total * memo[k]
-                elif op is ADD:
-                    total = memo[places[0]]
-                    for k in places[1:]:
-                        total = total + memo[k]
-                else:
-                    total = _numeric(node, [memo[k] for k in places])
-                memo[i] = total
-        return [memo[i] for i in self._places]
+            return self.function([_real(values[node]) for node in self.symbols])
+
+    def __reduce__(self) -> tuple[type[Evaluation], tuple[list[Node]]]:
+        return Evaluation, (self.roots,)
+
+    def _solved(self, values: Sequence[Any]) -> list[Any]:
+        return list(evaluate(self.roots, dict(zip(self.symbols, values, strict=True))))
+
+
+def _compiled(order: Sequence[Node], roots: Sequence[Node]) -> Callable[[Sequence[Any]], list[Any]]:
+    """One line a node, over numbers of lines alone: no text of a model becomes code."""
+    place = {n: i for i, n in enumerate(order)}
+    known: dict[str, Any] = {"sqrt": np.sqrt, "divide": np.divide, "power": np.power}
+    lines = ["def values(x):"]
+    symbols = [f"v{i}" for i, n in enumerate(order) if n.op is SYMBOL]
+    if symbols:
+        lines.append(f" {', '.join(symbols)}, = x")
+    for i, node in enumerate(order):
+        args = [f"v{place[a]}" for a in node.args]
+        if node.op is SYMBOL:
+            continue
+        if node.op is CONST:
+            known[f"v{i}"] = as_float(node.data)  # a global of the function
+            continue
+        if node.op is ADD or node.op is MUL:
+            text = (" + " if node.op is ADD else " * ").join(args)
+        elif node.op is SCALE:
+            known[f"c{i}"] = as_float(node.data)
+            text = f"c{i} * {args[0]}"
+        elif node.op is POW:
+            text = _power_text(args[0], node.data)
+        elif node.op is ALIAS:
+            text = args[0]
+        elif node.op in (TABLE, EXTERN, RESULT):
+            known[f"f{i}"] = partial(_numeric, node)
+            text = f"f{i}([{', '.join(args)}])"
+        else:
+            known[f"f_{node.op}"] = np.abs if node.op == "abs" else row_of(node.op).arrays  # of real numbers
+            text = f"f_{node.op}({', '.join(args)})"
+        lines.append(f" v{i} = {text}")
+    lines.append(f" return [{', '.join(f'v{place[r]}' for r in roots)}]")
+    exec(compile("\n".join(lines), "<evaluation>", "exec"), known)
+    found: Callable[[Sequence[Any]], list[Any]] = known["values"]
+    return found
+
+
+def _power_text(x: str, exponent: Any) -> str:
+    """As `_float_power`."""
+    if exponent.__class__ is int:
+        return f"divide(1.0, {x}**{-exponent})" if exponent < 0 else f"{x}**{exponent}"
+    if exponent == Fraction(1, 2):
+        return f"sqrt({x})"
+    if exponent == Fraction(-1, 2):
+        return f"divide(1.0, sqrt({x}))"
+    return f"power({x}, {float(exponent)!r})"
 
 
 def _real(value: Any) -> Any:
@@ -158,7 +196,7 @@ def _newton(
         raise ExpressionError(f"implicit block {info.name!r} has no exact value; evaluate it over floats.")
     steps, watched = node.args[2 * n : 3 * n], node.args[3 * n :]
     x = list(guess)
-    far = [REACH * (1 + np.abs(g)) for g in guess]
+    far = [np.minimum(REACH * (1 + np.abs(g)), info.span) for g in guess]
     size = np.inf
     for _ in range(info.max_iterations):
         inner = {**memo, **dict(zip(info.unknowns, x, strict=True))}

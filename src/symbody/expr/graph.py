@@ -23,8 +23,8 @@ class Graph:
     """
 
     __slots__ = (
-        "_entered", "adds", "consts", "exact", "functions", "integers", "muls", "name", "one", "others", "pows",
-        "scales", "size", "unknowns", "zero",
+        "_entered", "adds", "consts", "evaluations", "exact", "functions", "integers", "muls", "name", "one", "others",
+        "pows", "scales", "size", "unknowns", "zero",
     )  # fmt: skip
 
     def __init__(self, name: str = "", exact: bool = False) -> None:
@@ -40,6 +40,7 @@ class Graph:
         self.unknowns: dict[Node, frozenset[Node]] = {}  # the memory of `walk.unknowns_below`
         self.consts: dict[tuple[type, Any], Node] = {}
         self.integers: dict[int, Node] = {}
+        self.evaluations: dict[tuple[Node, ...], Any] = {}  # functions of nodes that are asked for with many numbers
         self._entered: list[tuple[Token[Graph | None], tuple[int, int, int]]] = []
         self.zero = self.number(0)
         self.one = self.number(1)

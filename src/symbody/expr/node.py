@@ -18,6 +18,7 @@ An op is a string; most are the name of a function. The others:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -99,9 +100,10 @@ class SolveInfo:
     pivots: Pivots | None = None  # of the LU in Newton's step, (row, column) pairs; None: chosen by structure
     remedy: str = ""  # sentences on what may be wrong, and what to do, where no solution is found
     checks: tuple[Check, ...] = ()  # each has two arguments after the steps: value, limit
+    span: float = math.inf  # an unknown counts with at most this where Newton's steps are measured against it
 
 
-# An unknown counts with at most REACH * (1 + |guess|) where Newton's steps are measured against it.
+# ... and with at most REACH * (1 + |guess|)
 REACH = 1e6
 
 

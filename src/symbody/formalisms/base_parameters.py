@@ -7,7 +7,7 @@ independent, or finds the relations that coupled coordinates hide, by numbers an
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,10 +22,15 @@ from symbody.expr.walk import free_symbols, quiet_collector
 from symbody.formalisms.joint_relations import joint_relations
 from symbody.formalisms.numeric_relations import greedy_relations, random_regressor, rounded
 from symbody.formalisms.regressor import columns
-from symbody.formalisms.row_echelon import ONE, Echelon, Row, number
+from symbody.formalisms.row_echelon import ONE, Echelon, Row, Term, number
 from symbody.formalisms.tree import Tree
 
+UNCLEAR = 1e-2  # condition times tolerance, from which a rank is said to be uncertain
 TOLERANCE = 1e-8  # direction cosines and lengths below it are zero; files are often rounded to nine digits
+
+Found = list[tuple[int, dict[int, float]]]  # what `greedy_relations` gives
+# (columns kept, relations between them by numbers) -> (dependent, independent) -> expression of the coefficient
+Geometry = Callable[[Sequence[int], Found], dict[tuple[int, int], Node]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,20 +81,37 @@ class BaseParameters:
 
 
 def find_base_parameters(
-    tree: Tree, candidates: Sequence[int] | None = None, tolerance: float = TOLERANCE, seed: int = 0
+    tree: Tree,
+    candidates: Sequence[int] | None = None,
+    tolerance: float = TOLERANCE,
+    seed: int = 0,
+    sampled: Callable[[int], np.ndarray] | None = None,
+    geometry: Geometry | None = None,
 ) -> BaseParameters:
     """Relations by the joints, then by numbers what is left, at the parameters' defaults.
 
-    candidates: indices of the parameters to consider, all if None; the others are taken as known. A parameter without
-    a default gets a number that depends on its name alone.
+    candidates  indices of the parameters to consider, all if None; the others are taken as known. A parameter without
+                a default gets a number that depends on its name alone
+    sampled     number of unknowns -> Y at random states (rows, p) of what the relations by numbers are taken of, where
+                it is not the tree: closed loops
+    geometry    says what numbers found so are as expressions of the geometry, see `geometry_terms.py`
     """
     mechanism = tree.mechanism
     with quiet_collector():
         names = tuple(str(c) for c in columns(mechanism))
         chosen = sorted(set(range(len(names)) if candidates is None else candidates))
         relations = joint_relations(tree, lambda nodes: _values(nodes, {}), tolerance, chosen)
-        y = random_regressor(tree, lambda nodes: _values(nodes, {}), len(chosen) - len(relations), seed)
-        numeric, condition, notes = _add_numeric(relations, y, names, chosen, tolerance)
+        unknowns = len(chosen) - len(relations)
+        if sampled is None:
+            y = random_regressor(tree, lambda nodes: _values(nodes, {}), unknowns, seed)
+        else:
+            y = sampled(unknowns)
+        numeric, condition, notes = _add_numeric(relations, y, names, chosen, tolerance, geometry)
+        if condition * tolerance > UNCLEAR:
+            notes += (
+                f"the independent columns have a condition of {condition:.1e} at random states: with a tolerance of "
+                f"{tolerance:.0e} their number is not certain",
+            )
         matrix = _matrix(relations, chosen, len(names))
         groups = _groups(tree.graph, matrix, names)
         kept = _kept(relations, chosen)
@@ -103,17 +125,26 @@ def find_base_parameters(
 
 
 def _add_numeric(
-    relations: Echelon, y: np.ndarray, names: Sequence[str], candidates: Sequence[int], tolerance: float
-) -> tuple[set[int], float, tuple[str, ...]]:
+    relations: Echelon, y: np.ndarray, names: Sequence[str], candidates: Sequence[int], tolerance: float,
+    geometry: Geometry | None = None,
+) -> tuple[set[int], float, tuple[str, ...]]:  # fmt: skip
     """(columns with coefficients from numbers, condition, notes), after adding what numbers show to be dependent."""
     kept = _kept(relations, candidates)
     found, condition = greedy_relations(y[:, kept], tolerance)
     numeric: set[int] = set()
     notes = []
+    known = {} if geometry is None or not found else geometry(kept, found)
     for dependent, weights in found:
-        row: Row = {kept[dependent]: ONE, **{kept[k]: -number(rounded(w)) for k, w in weights.items()}}
+        named = {k: known.get((dependent, k)) for k in weights}
+        terms = {k: number(rounded(w)) if (t := named[k]) is None else Term(t, w) for k, w in weights.items()}
+        row: Row = {kept[dependent]: ONE, **{kept[k]: -term for k, term in terms.items()}}
         relations.insert(row)
-        numeric |= {kept[k] for k in weights}
+        numeric |= {kept[k] for k in weights if named[k] is None}
+        if weights and all(t is not None for t in named.values()):
+            notes.append(
+                f"{names[kept[dependent]]} was grouped by numbers, whose expressions were checked at other lengths"
+            )
+            continue
         shown = ", ".join(names[kept[k]] for k in weights) or "nothing: it has no effect"
         notes.append(f"{names[kept[dependent]]} was grouped by numbers with {shown}")
     return numeric, condition, tuple(notes)

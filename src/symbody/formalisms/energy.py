@@ -23,7 +23,7 @@ HALF = Fraction(1, 2)
 def kinetic(tree: Tree) -> Any:
     """Kinetic energy of bodies and rotors, J."""
     places = poses(tree)
-    twists = sweep_outward(tree, lambda link, h: _twist(link, places[link.index], h), (t3.ZERO, t3.ZERO))
+    twists = sweep_outward(tree, lambda link, h: link_twist(link, places[link.index], h), (t3.ZERO, t3.ZERO))
     double: Any = 0
     for link, (w, v) in zip(tree.links, twists, strict=True):
         double = t3.plus(double, twice_kinetic(link.inertia, w, v))
@@ -32,7 +32,7 @@ def kinetic(tree: Tree) -> Any:
     return t3.times(HALF, double)
 
 
-def _twist(link: Link, pose: Pose, parent: Twist) -> Twist:
+def link_twist(link: Link, pose: Pose, parent: Twist) -> Twist:
     """Twist of a Link from that of its parent."""
     w, v = parent
 

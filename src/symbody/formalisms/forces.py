@@ -17,6 +17,7 @@ from typing import Any
 from symbody.expr.arrays import zeros
 from symbody.formalisms import vec3 as t3
 from symbody.formalisms.link_forces import measure, push_apart
+from symbody.formalisms.tendons import on_joints, on_path
 from symbody.formalisms.tree import Tree
 from symbody.formalisms.wrenches import Element, Wrenches, elements
 from symbody.library.force_element import Effect, ForceElement
@@ -83,6 +84,14 @@ def _at_point(element: Element, law: Callable[[Any], Any]) -> None:
     _keep(element, effect)
 
 
+def _on_path(element: Element, law: Callable[[Any], Any]) -> None:
+    _keep(element, on_path(element, law))
+
+
+def _on_joints(element: Element, law: Callable[[Any], Any]) -> None:
+    _keep(element, on_joints(element, law))
+
+
 def _keep(element: Element, effect: Effect) -> None:
     """What an effect adds besides its force."""
     element.rates(effect.rates)
@@ -95,4 +104,6 @@ _PLACES: dict[str, Callable[[Element, Callable[[Any], Any]], None]] = {
     "link": _on_link,
     "point": _at_point,
     "wheel": _at_point,
+    "path": _on_path,
+    "joints": _on_joints,
 }

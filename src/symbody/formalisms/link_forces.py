@@ -19,7 +19,7 @@ from symbody.formalisms import vec3 as t3
 from symbody.formalisms.frames import Frame, common_ancestor, path
 from symbody.formalisms.link_motion import own_twist
 from symbody.formalisms.poses import Pose, poses
-from symbody.formalisms.tree import Link, Tree
+from symbody.formalisms.tree import Link
 from symbody.formalisms.vec3 import Vec
 from symbody.formalisms.wrenches import Element
 
@@ -29,14 +29,14 @@ class Distance:
     """Two points and the line between them.
 
     Z, Zd    distance, m, and its rate, m/s
-    sides    what each point needs to turn a force along the line into a wrench
+    sides    what each point needs to turn a force along the line into a wrench; none where both are of one body
     z        (3,) from the second point to the first, in axes of the common ancestor
     """
 
     Z: Any
     Zd: Any
     z: Vec
-    sides: tuple[Side, Side]
+    sides: tuple[Side, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +49,18 @@ class Side:
     turning: Any  # (r x z) about the axis of the last Link, if it is revolute; else 0
 
 
-def distance(tree: Tree, first: Frame, second: Frame, places: list[Pose] | None = None) -> Distance:
-    """Distance of the origins of two frames; places: the poses of all Links, if they are known."""
+def distance(element: Element, k: int = 0) -> Distance:
+    """Distance of the element's k-th point and the next; refused where they coincide at every position."""
+    tree, places = element.tree, element.wrenches.places
+    first, second = element.frames[k : k + 2]
     base = common_ancestor(tree, [first.link, second.link])
     places = poses(tree) if places is None else places
     chains = [tuple((tree.links[k], places[k]) for k in path(tree, f.link, base)) for f in (first, second)]
     arms = [_inward(chain, f.position) for chain, f in zip(chains, (first, second))]
     z = t3.add(arms[0][0], t3.negative(arms[1][0]))
+    if all(map(t3.is_zero, z)):
+        points = " and ".join(repr(f"{body}.{frame}" if frame else body) for body, frame in element.force.points[k : k + 2])
+        raise element.fault(f"joins {points}, which coincide at every position; expected two points apart.")
     sides, power = [], []
     for f, chain, (_, stems) in zip((first, second), chains, arms):
         stem_z, turning, rate = _outward(chain, stems, z)
@@ -123,7 +128,7 @@ def measure(element: Element) -> Distance:
     first, second = element.frames
     if first.link == second.link:
         raise element.fault("has both points on one rigid body, where it changes nothing; expected two bodies.")
-    line = distance(element.tree, first, second, element.wrenches.places)
+    line = distance(element)
     element.observe("Z", line.Z, "m")
     element.observe("Zd", line.Zd, "m/s")
     return line

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from symbody.expr.call import call
 from symbody.formalisms import vec3 as t3
 from symbody.formalisms.element_energy import contact_account, rate_along_motion
 from symbody.formalisms.link_forces import measure, push_apart
-from symbody.formalisms.points import from_frame
+from symbody.formalisms.points import from_frame, to_frame
 from symbody.formalisms.tyres import ground_of
 from symbody.formalisms.wrenches import Element
 from symbody.library import contact
@@ -53,6 +54,36 @@ def _push_given(element: Element, force: Any, moment: Any) -> None:
     """A force and a moment in world axes that come from outside: their power is given."""
     element.push_world(force, moment)
     element.account(lambda: Account(given=element.power_world(force, moment)))
+
+
+# -- drag
+
+
+def drag(element: Element) -> None:
+    """In axes of the frame: force -(linear + quadratic abs(v)) v, moment -(angular + angular_quadratic abs(w)) w.
+
+    v (3,) m/s is the velocity of the frame's origin in the fluid, whose own velocity in world axes is `wind`; w (3,)
+    rad/s its angular velocity. Each axis has its own coefficients.
+    """
+    m, f = element.motions[0], element.frames[0]
+    through = (
+        t3.add(m.velocity, t3.negative(t3.triple(element.values("wind")))) if element.given("wind") else m.velocity
+    )
+    found = []
+    for motion, plain, square in ((through, "linear", "quadratic"), (m.omega, "angular", "angular_quadratic")):
+        own = to_frame(m.rotation, motion)
+        slow = element.values(plain) or t3.ZERO
+        fast = element.values(square) or t3.ZERO
+        gains = [t3.plus(a, t3.times(b, _size(v)) if not t3.is_zero(b) else 0) for a, b, v in zip(slow, fast, own)]
+        found.append(t3.triple([t3.minus(0, t3.times(gain, v)) for gain, v in zip(gains, own)]))
+    element.wrenches.push_at(f, from_frame(f.rotation, found[0]), from_frame(f.rotation, found[1]))
+    element.account(
+        lambda: Account(lost=-element.power_world(from_frame(m.rotation, found[0]), from_frame(m.rotation, found[1])))
+    )
+
+
+def _size(v: Any) -> Any:
+    return 0 if t3.is_zero(v) else call("abs", v)
 
 
 # -- contact of a point with the ground

@@ -56,7 +56,7 @@ def columns(mechanism: Mechanism) -> list[Column]:
     """
     out = [Column(body.name, name, unit) for body in mechanism.bodies for name, unit in INERTIAL.items()]
     for joint in mechanism.joints:
-        out += [Column(joint.name, name) for name in _laws(joint)]
+        out += [Column(joint.name, name) for name in joint_columns(joint)]
     return out
 
 
@@ -67,11 +67,11 @@ def parameters(tree: Tree) -> list[Any]:
         inertia = from_com(tree.node(body.mass), tree.node(body.com), tree.node(body.inertia))
         out += [inertia.mass, *inertia.moment, *(inertia.tensor[i, k] for i, k in TENSOR)]
     for joint in tree.mechanism.joints:
-        out += [tree.node(value) for value in _laws(joint).values()]
+        out += [tree.node(value) for value in joint_columns(joint).values()]
     return out
 
 
-def _laws(joint: Joint) -> dict[str, Any]:
+def joint_columns(joint: Joint) -> dict[str, Any]:
     """Linear parameters of a joint that moves: quantity -> node of the Mechanism."""
     if joint.kind == "fixed" or joint.mode == "locked":
         return {}
@@ -111,7 +111,7 @@ def regressor(tree: Tree, wanted: Collection[int] | None = None) -> Array:
     laws = _Laws(tree, moves, twists)
     at = 10 * len(tree.mechanism.bodies)
     for joint in tree.mechanism.joints:
-        for name in _laws(joint):
+        for name in joint_columns(joint):
             if at in wanted:
                 for velocity, value in laws.column(joint, name):
                     out[velocity, at] = t3.plus(out[velocity, at], value)

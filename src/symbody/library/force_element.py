@@ -20,13 +20,14 @@ from typing import Any, Protocol
 
 from symbody.errors import DefinitionError
 
-PLACES = ("joint", "link", "point", "wheel")
+PLACES = ("joint", "link", "point", "wheel", "path", "joints")
 FORMS = {
     "number": "a number or an expression",
     "vector": "a list of 3 numbers",
     "numbers": "a list of numbers",
     "function": "an External, a Python function or a text",
     "joint": "the name of a joint",
+    "joints": "a list of names of joints",
     "word": "one of its words",
 }
 LEAST = {"positive": "above 0", "not negative": "of at least 0"}
@@ -36,7 +37,8 @@ LEAST = {"positive": "above 0", "not negative": "of at least 0"}
 class Field:
     """A value of an element.
 
-    form     number, vector (3 numbers), numbers, function, joint, or word: one of `words`, the first is meant if none
+    form     number, vector (3 numbers), numbers, function, joint, joints, or word: one of `words`, the first is meant
+             if none is given
     default  what is meant where none is given (a number); needed: there is none, so it must be given
     unit     {x} stands for the unit of the displacement (m or rad), {F} for that of the force (N or N m)
     bound    "", "positive" or "not negative": checked where the value is a number
@@ -175,8 +177,8 @@ Law = Callable[[Any], Effect | None]
 class ForceElement:
     """A kind of force element.
 
-    where     of joint, link, point, wheel. With several, what the element is given decides: the value `joint`, two
-              points, or one point
+    where     of joint, link, point, wheel, path (a line through several points), joints (a sum of their coordinates).
+              With several, what the element is given decides: the value `joint` or `joints`, two points, or one point
     law       function of a Place. A text "module:function" names one that acts on an Element of `formalisms` by itself
     fields    values by name; variants: word field -> word -> further fields; open: word fields that may hold a record
     states, modes, events   by name; the name "" stands for x_<element> and m_<element> themselves. events: -> in words
@@ -219,7 +221,7 @@ class ForceElement:
     @property
     def points(self) -> tuple[int, ...]:
         """How many points an element may have; none: any number."""
-        if self.where == ("joint",):
+        if self.where == ("joint",) or "path" in self.where:
             return ()
         counts = {"joint": (0, 1), "link": (2,), "point": (1,), "wheel": (1,)}
         return tuple(sorted({n for w in self.where for n in counts[w]}))
@@ -228,6 +230,8 @@ class ForceElement:
         """Where an element with these points and values acts."""
         if len(self.where) == 1:
             return self.where[0]
+        if "joints" in self.where:
+            return "joints" if values.get("joints") is not None else "path"
         if "joint" in self.where and (values.get("joint") is not None or not points):
             return "joint"
         if len(points) == 2 and "link" in self.where:

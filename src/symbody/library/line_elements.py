@@ -52,6 +52,24 @@ def actuator(place: Place) -> Effect:
     return Effect(effort, rates=rates, account=lambda: Account(given=effort * place.v))
 
 
+def tendon(place: Place) -> Effect:
+    """A force on the length Z of a line through points, or on a sum of coordinates.
+
+    spring: stiffness, damping; free from `length` to `length + slack`. actuator: an input u_<name>, as of an actuator.
+    """
+    if place.option("law") == "actuator":
+        return actuator(place)
+    stiffness, low = place.value("stiffness"), place.value("length")
+    stretch = place.x - low
+    if place.given("slack"):
+        stretch = maximum(place.x - (low + place.value("slack")), 0) + minimum(stretch, 0)
+    loss = place.value("damping") * place.v
+    return Effect(
+        -stiffness * stretch - loss,
+        account=lambda: Account(stored=stiffness * stretch**2 / 2, lost=loss * place.v),
+    )
+
+
 def link_input(place: Place) -> Effect:
     """A link whose force is the input F_<name>: a law that somebody else computes from Z and Zd."""
     force = place.input("F", unit="N")
@@ -66,6 +84,11 @@ JOINT_LAWS: dict[str, tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]
     "coulomb": (friction.coulomb, ("v",), ("level", "width")),
     "stribeck": (friction.stribeck, ("v",), ("level", "breakaway", "speed", "coefficient", "width")),
     "bump_stop": (springs.bump_stop, ("x",), ("lower", "upper", "stiffness", "width")),
+    "limit": (
+        springs.limit,
+        ("x", "v"),
+        ("lower", "upper", "stiffness", "dissipation", "speed", "braking"),
+    ),
     "spring": (springs.spring_damper, ("x", "v"), ("stiffness", "damping", "length")),
 }
 
@@ -73,7 +96,7 @@ JOINT_LAWS: dict[str, tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]
 def joint(place: Place) -> Effect:
     """A law on the coordinate of `joint`, or of the joint that carries the body given as point; the effort adds to tau.
 
-    law: actuator, viscous, coulomb, stribeck, bump_stop, spring, with the numbers of the library.
+    law: actuator, viscous, coulomb, stribeck, bump_stop, limit, spring, with the numbers of the library.
     """
     law = place.option("law")
     if law == "actuator":
@@ -90,6 +113,10 @@ def _joint_account(law: str, q: Any, qd: Any, effort: Any, values: dict[str, Any
         width = values.get("width", 0)
         below, above = springs.ramp_energy(values["lower"] - q, width), springs.ramp_energy(q - values["upper"], width)
         return Account(stored=values["stiffness"] * (below + above))
+    if law == "limit":
+        below, above = springs.ramp_energy(values["lower"] - q), springs.ramp_energy(q - values["upper"])
+        elastic = springs.bump_stop(q, values["lower"], values["upper"], values["stiffness"])
+        return Account(stored=values["stiffness"] * (below + above), lost=(elastic - effort) * qd)
     if law == "spring":
         spring = {n: x for n, x in values.items() if n != "damping"}
         slack = springs.spring_damper(q, qd, **spring) - effort
@@ -125,11 +152,23 @@ ROWS = (
                 "coulomb": numbers("level", "width"),
                 "stribeck": numbers("level breakaway speed", "coefficient width"),
                 "bump_stop": numbers("lower upper stiffness", "width"),
+                "limit": numbers("lower upper stiffness", "dissipation speed braking"),
                 "spring": numbers("stiffness", "damping length"),
             }
         },
         states=LAG,
         drawing="",
         example={"law": "stribeck", "level": 3.0, "breakaway": 4.0, "speed": 0.1, "width": 0.05},
+    ),
+    ForceElement(
+        "tendon",
+        "a line through several points, or over several joints",
+        ("path", "joints"),
+        tendon,
+        {"joints": Field("joints"), "coefficients": Field("numbers"), "divisors": Field("numbers")},
+        {"law": {"spring": numbers(stiffness=0, damping=0, length=0, slack=0), "actuator": MOTOR}},
+        states=LAG,
+        drawing="",
+        example={"stiffness": 300.0, "damping": 4.0, "length": 0.7, "slack": 0.1},
     ),
 )  # fmt: skip

@@ -12,6 +12,13 @@ _GROUND: dict[str, Fields] = {
     "sinusoid": numbers("amplitude wavelength", phase=0, heading=0, height=0),
     "profile": {"positions": Field("numbers", needed=True), "heights": Field("numbers", needed=True)},
 }
+_DRAG = {
+    "linear": Field("vector", unit="N s/m"),
+    "quadratic": Field("vector", unit="N s^2/m^2"),
+    "angular": Field("vector", unit="N m s/rad"),
+    "angular_quadratic": Field("vector", unit="N m s^2/rad^2"),
+    "wind": Field("vector", unit="m/s"),
+}
 SLOWEST = 0.1  # m/s: below it slips fade, as the quotient of two small speeds means nothing
 _WHEEL = {"axle": Field("word", words=("y", "x", "z")), "slowest": Field(default=SLOWEST, unit="m/s")}
 LINEAR_TYRE = ("slip_stiffness", "cornering_stiffness", "camber_stiffness", "trail", "rolling_resistance", "friction")
@@ -41,6 +48,19 @@ ROWS = (
         "symbody.formalisms.point_forces:wrench",
         _WRENCH,
         example={"force": [1.0, 2.0, 3.0], "moment": [0.3, 0.2, 0.1], "axes": "body"},
+    ),
+    ForceElement(
+        "drag",
+        "a fluid that holds a body back",
+        ("point",),
+        "symbody.formalisms.point_forces:drag",
+        _DRAG,
+        example={
+            "linear": [0.3, 0.2, 0.1],
+            "quadratic": [1.0, 2.0, 3.0],
+            "angular": [0.03, 0.02, 0.01],
+            "angular_quadratic": [0.1, 0.2, 0.3],
+        },
     ),
     ForceElement(
         "contact",

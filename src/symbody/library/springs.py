@@ -45,6 +45,21 @@ def bump_stop(x: Any, lower: Any, upper: Any, stiffness: Any, exponent: float = 
     return stiffness * (below - above)
 
 
+def limit(
+    x: Any, v: Any, lower: Any, upper: Any, stiffness: Any, dissipation: Any = 0, speed: Any = None, braking: Any = 0
+) -> Any:
+    """Effort at the limits of a joint, N or N m: stops of Hunt and Crossley (1975), and a brake above a speed.
+
+    At depth d behind a stop: stiffness d (1 + dissipation d'), never pulling; dissipation in s/rad or s/m. Above
+    `speed` (rad/s, m/s): braking times the excess.
+    """
+    effort = stiffness * maximum(lower - x, 0) * maximum(1 - dissipation * v, 0)
+    effort = effort - stiffness * maximum(x - upper, 0) * maximum(1 + dissipation * v, 0)
+    if speed is None or is_zero(braking):
+        return effort
+    return effort - braking * (maximum(v - speed, 0) - maximum(-v - speed, 0))
+
+
 def energy(Z: Any, stiffness: Any, length: Any = 0, cubic: Any = 0) -> Any:
     """Energy stored in the spring, J: stiffness d^2/2 + cubic d^4/4, d = Z - length."""
     d2 = (Z - length) ** 2

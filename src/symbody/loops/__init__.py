@@ -5,7 +5,6 @@ from symbody.later import door
 __all__, __getattr__, __dir__ = door(
     __name__,
     {
-        "closing.assembly": "assemble_constraints",
         "closing.closure": "close Closure",
         "closing.projection": "projected",
         "cutting.cutting": "recut",
@@ -13,10 +12,8 @@ __all__, __getattr__, __dir__ = door(
         "equations.reduced": "reduce",
         "equations.tree_equations": "opened",
         "partition.branches": "Branch",
-        "partition.conditioning": "Conditioning",
         "partition.partition": "choose_partition Partition",
         "partition.singular": "say_singular",
-        "rows.constraints": "Constraints constraints",
-        "rows.numeric": "Numeric",
+        "rows.constraints": "constraints",
     },
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from symbody.display import html_table
 from symbody.expr.function_row import FUNCTIONS
 from symbody.lower.program import Program, operands
 
@@ -44,6 +45,12 @@ class Counts:
             self.blocks + more.blocks,
             self.checks + more.checks,
         )
+
+    def _repr_html_(self) -> str:
+        heads = ["mul", "add", "div", "total", "trig", "other", "setup", "checks"]
+        rows = [[getattr(c, h) for h in heads] for c in (self, *self.blocks)]
+        names = ["one call", *(f"iteration of block {k + 1}" for k in range(len(self.blocks)))]
+        return html_table(["", *heads], [[n, *r] for n, r in zip(names, rows)])
 
     def __str__(self) -> str:
         text = f"{self.mul} mul, {self.add} add, {self.div} div = {self.total}; {self.trig} trig"

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from symbody.errors import DefinitionError, NameLookupError, nearest
-from symbody.lower.program import OutputPort, Port, Program, SolveBlock, operands
+from symbody.lower.program import OutputPort, Program, SolveBlock, operands
+from symbody.system.ports import Port
 
 WORKSPACE = "workspace"
 

@@ -18,8 +18,8 @@ from symbody.errors import ExpressionError, SolveError
 from symbody.expr.evaluate import holds
 from symbody.expr.node import REACH
 from symbody.lower.functions import call_external, operation, table_value
-from symbody.lower.ports import Values, gather, gather_parameters, loop_of, loop_shape
-from symbody.lower.program import Port, Program, SolveBlock, operands, say_unsolved
+from symbody.lower.program import Program, SolveBlock, operands, say_unsolved
+from symbody.system.ports import Port, Values, gather, gather_parameters, loop_of, loop_shape
 
 LANES = 8192  # larger batches run in pieces: every value of a Program is kept, as an array of this length at most
 
@@ -250,7 +250,7 @@ class _Machine:
     def _solve_one(self, block: SolveBlock) -> int:
         values = self.values
         x = [values[v] for v in block.guess]
-        far = [REACH * (1.0 + abs(a)) for a in x]
+        far = [min(REACH * (1.0 + abs(a)), block.span) for a in x]
         for evaluation in range(1, block.max_iterations + 1):
             step = self._evaluate(block, x)
             if not all(isinstance(s, Fraction) or np.isfinite(s) for s in step):
@@ -266,7 +266,7 @@ class _Machine:
     def _solve_lanes(self, block: SolveBlock, lanes: tuple[int, ...]) -> np.ndarray:
         values = self.values
         x = [np.broadcast_to(values[v], lanes) for v in block.guess]
-        far = [REACH * (1.0 + np.abs(a)) for a in x]
+        far = [np.minimum(REACH * (1.0 + np.abs(a)), block.span) for a in x]
         outcome = np.zeros(lanes, dtype=np.int64)
         for evaluation in range(1, block.max_iterations + 1):
             step = self._evaluate(block, x)

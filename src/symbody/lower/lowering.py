@@ -31,8 +31,9 @@ from symbody.expr.node import (
     Number,
 )  # fmt: skip
 from symbody.expr.walk import quiet_collector, topological
-from symbody.lower.program import OutputPort, Port, Program, SolveBlock
+from symbody.lower.program import OutputPort, Program, SolveBlock
 from symbody.rewrite.cost import power_chain
+from symbody.system.ports import Port
 from symbody.system.system import System
 
 Signed = tuple[int, int]  # (+1 or -1, value number)
@@ -473,7 +474,7 @@ class _Lowering:
         limits = tuple(self._plain(self._find(x, inner)) for x in watched[1::2])
         self.blocks[block] = SolveBlock(
             info.name, unknowns, start, tuple(self.lists[block]), residuals, steps, info.tolerance, info.max_iterations,
-            info.remedy, info.checks, values, limits,
+            info.remedy, info.checks, values, limits, info.span,
         )  # fmt: skip
         self.open[block] = False
         # the block stands inside the innermost open block that anything it reads belongs to

@@ -24,6 +24,7 @@ be read by anything later.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -31,31 +32,12 @@ from typing import Any
 
 from symbody.expr.external import External, Piecewise
 from symbody.expr.node import Check
+from symbody.system.ports import Port
 
 Number = int | float | Fraction
 
 ARITHMETIC = ("add", "sub", "mul", "div")
 LEAVES = ("input", "parameter", "const", "unknown")
-
-
-@dataclass(frozen=True, slots=True)
-class Port:
-    """A named argument: its elements are consecutive in the flat vector of inputs (or parameters)."""
-
-    name: str
-    shape: tuple[int, ...]
-    start: int
-    role: str = "input"
-    unit: str = ""
-    default: tuple[float, ...] | None = None
-    nonzero: bool = False  # declared so: the Program may divide by its elements
-
-    @property
-    def size(self) -> int:
-        size = 1
-        for n in self.shape:
-            size *= n
-        return size
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +54,8 @@ class OutputPort:
 class SolveBlock:
     """Newton iteration: x = guess; evaluate body; stop if |step| <= tolerance*(1+min(|x|, far)), else x += step.
 
-    far = REACH*(1+|guess|), for each unknown: one that ran away to where doubles do not tell angles apart goes on until
-    it fails.
+    far = min(REACH*(1+|guess|), span), for each unknown: one that ran away to where doubles do not tell angles apart
+    goes on until it fails.
 
     When it stops, the body was evaluated at the x that stays: unknowns and body values belong together. It fails after
     `max_iterations` evaluations, or as soon as a step is not finite. Its outcome is the number of evaluations, or minus
@@ -93,6 +75,7 @@ class SolveBlock:
     checks: tuple[Check, ...] = ()
     watched: tuple[int, ...] = ()
     limits: tuple[int, ...] = ()
+    span: float = math.inf
 
     @property
     def ends(self) -> tuple[int, ...]:

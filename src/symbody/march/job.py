@@ -37,10 +37,35 @@ WORDS = (
     *("n_steps", "every", "reuse"),
     # adaptive steps
     *("t_stop", "sign", "rtol", "max_step", "max_steps", "dense", "times", "n_times", "memory", "pow"),
+    # lanes with events and clocks (`lanes`): the job of a single lane, its contexts, their parameters
+    *("single", "single_contexts", "n_single", "single_derived"),
+    # events: numbers of each (ne,), states that only events change (nx,), limits of a run
+    *("ne", "acting", "elements", "stopping", "limits", "slowest", "resets", "rests", "frozen"),
+    *("span", "most_events"),
+    # what each member remembers of them
+    *("counts", "leaving", "instants", "n_instants", "begun", "x_begin", "held_begin"),
+    # marks: what happened, row by row
+    *("marks", "n_marks", "mark_room", "mark_width"),
+    # Kernels of the single lane: rates of the states, resets; and where they write
+    *("field", "field_blocks", "field_status", "field_context", "KF"),
+    *("after", "after_blocks", "after_status", "after_context", "AF"),
+    # its scratch memory: states, guards, slopes
+    *("sx", "sg", "slopes", "memory_row", "tick_out"),
+    # steps of fixed length: the grid, and the piece of it that a member is on
+    *("grid_start", "grid_step", "now", "piece_begin", "piece_h", "piece_end", "piece_step", "piece_steps", "inside"),
+    *("FR", "freshes", "forces"),
+    # adaptive steps of lanes: end of the stretch, longest step, whether rates at X are to be made anew
+    *("stop_time", "longest", "renew"),
+    # instants at which held signals change: by a clock (its number) or a table (-1)
+    *("stops", "stop_clock", "stop_slack", "stop_values", "stop_mask", "n_stops", "next_stop"),
+    *("clocks", "clock_memory", "n_memory", "held", "overlay", "n_overlay", "u_samples"),
 )
 
 REACHED, GUARD, NOT_FINITE, TOO_SMALL, TOO_MANY, FAILED = range(6)
+STOPPED, EVENTS = 6, 7  # lanes: an event stops the run; events without end
 PAUSED = -1  # adaptive: the room for samples is full, or a member has not begun
+# kinds of marks: an event that only records, one that acts, one of a force element by a jump, the jump itself
+RECORDED, HAPPENED, CARRIED, JUMPED = range(4)
 
 
 def helpers(width: int) -> list[Routine]:

@@ -34,9 +34,8 @@ class Members:
         states = np.asarray(x, dtype=float)
         if states.ndim not in (1, 2) or states.shape[-1] != ports.nx:
             raise ShapeError(f"x has shape {states.shape}; expected ({ports.nx},) or (b, {ports.nx}).")
-        given = parameters_of(ports.kernels, parameters)
+        given = parameters_of(self.kernels, parameters)
         batch: tuple[int, ...] = states.shape[:-1]
-        self.plain = parameters is None  # then the same code and parameters come again: workspaces are kept
         self.entries = self._entries(given, batch)
         own = next((e.derived.shape[:-1] for _, e in self.entries.values() if e.derived.ndim > 1), ())
         if own and not batch:  # one state with many parameters
@@ -60,7 +59,12 @@ class Members:
 
     def _entries(self, given: Mapping[str, Any], batch: tuple[int, ...]) -> dict[str, tuple[NativeKernel, Entry]]:
         states = batch[0] if batch else 1
-        return {kind: (k, k.entry(states, given[kind])) for kind, k in self.ports.kernels.items()}
+        return {kind: (k, k.entry(states, given[kind])) for kind, k in self.kernels.items()}
+
+    @property
+    def kernels(self) -> dict[str, NativeKernel]:
+        """All Kernels of the run by what they are for."""
+        return self.ports.kernels
 
     def _read_signals(self, signals: Signals | None, batch: tuple[int, ...]) -> None:
         nu = self.ports.nu
@@ -127,6 +131,10 @@ class Members:
         self.result["samples"] = np.empty((self.count, room, self.ports.nx))
         self.result["t_samples"] = np.empty((self.count, room))
 
+    def code(self) -> tuple[tuple[str, int], ...]:
+        """What workspaces are kept by: they serve any parameters of the same code."""
+        return tuple((kind, id(e.function)) for kind, (_, e) in self.entries.items())
+
     def run(
         self,
         native: Any,
@@ -140,12 +148,12 @@ class Members:
         p, b = self.ports, self.count
         sizes = Sizes(p.nx, p.nu, p.ng, rates, min(BLOCK, max(b, 1)), shared)
 
-        addresses = tuple((kind, id(e.code), id(e.derived)) for kind, (_, e) in self.entries.items())
-        free = self.ports.free.setdefault((id(native), sizes, addresses), []) if self.plain else []
+        free = self.ports.free.setdefault((id(native), sizes, self.code()), [])
 
         def call(begin: int, end: int) -> None:
             try:
                 w = free.pop()
+                w.rebind(self.entries)
             except IndexError:
                 w = Workspace(sizes, self.entries, places, p.offsets, p.signals)
             w.set(**{name: array.ctypes.data for name, array in self.result.items()})

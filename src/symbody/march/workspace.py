@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,30 @@ import numpy as np
 from symbody.codegen.kernel.arguments import aligned
 from symbody.codegen.kernel.native_kernel import Entry, NativeKernel
 from symbody.codegen.llvm.libm import libm_address
-from symbody.codegen.llvm.values import DERIVED, FIRST_PORT
+from symbody.codegen.llvm.values import DERIVED, DERIVED_STRIDE, FIRST_PORT
 from symbody.march.ir.compile import address_of
 from symbody.march.job import WORDS
 
 INDEX = {name: i for i, name in enumerate(WORDS)}
 # work arrays with one number for each lane
-LANES = ("T", "TB", "TS", "H", "place", "done", "fail", "HN", "HP", "accepted", "last", "why", "old", "cut")
+LANES = (
+    "T",
+    "TB",
+    "TS",
+    "H",
+    "place",
+    "done",
+    "fail",
+    "HN",
+    "HP",
+    "accepted",
+    "last",
+    "why",
+    "old",
+    "cut",
+    "FR",
+    "renew",
+)
 # numbers a buffer is padded to: a vector of any width
 ROUND = 16
 
@@ -39,6 +56,7 @@ class Place:
     """Where a Kernel reads its states and writes its outputs: names of work buffers.
 
     outputs: name of an output -> offset in the target row; others are written and never read.
+    inputs: name of an input that is read from elsewhere -> work buffer and offset in it.
     """
 
     kind: str
@@ -46,6 +64,7 @@ class Place:
     target: str
     number: int
     outputs: Mapping[str, int]
+    inputs: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
 
 class Workspace:
@@ -58,7 +77,9 @@ class Workspace:
         places: Sequence[Place],
         states: Mapping[str, int],
         signals: Mapping[str, int],
+        more: Mapping[str, int] | None = None,
     ) -> None:
+        """more: further work buffers and their lengths."""
         s = self.sizes = sizes
         pad = -(-s.block * s.nx // ROUND) * ROUND
         trash = max((_size(o.shape) for k, _ in kernels.values() for o in k.signature.outputs), default=1)
@@ -69,6 +90,7 @@ class Workspace:
         for kind, (kernel, entry) in kernels.items():
             lengths[f"{kind}_status"] = s.block * len(kernel.signature.blocks)
             lengths[f"{kind}_frame"] = entry.frame
+        lengths.update(more or {})
         starts, total = {}, 0
         for name, length in lengths.items():
             starts[name] = total
@@ -88,7 +110,8 @@ class Workspace:
                 self.words[INDEX[name]] = place
         self.set(block=s.block, pad=pad, nx=s.nx, nu=s.nu, ng=s.ng, rows_shared=s.shared)
         for kind, (kernel, entry) in kernels.items():
-            self.set(**{kind: address_of(entry.function), f"{kind}_blocks": len(kernel.signature.blocks)})
+            if kind in INDEX:
+                self.set(**{kind: address_of(entry.function), f"{kind}_blocks": len(kernel.signature.blocks)})
         self._contexts(places, states, signals)
 
     def set(self, **words: int) -> None:
@@ -103,6 +126,16 @@ class Workspace:
         """A work buffer to fill from Python."""
         return self.memory[self.starts[name] : self.starts[name] + length]
 
+    def rebind(self, kernels: Mapping[str, tuple[NativeKernel, Entry]]) -> None:
+        """Other parameters for the same code."""
+        self.kernels = kernels
+        self.derived = []
+        for place, context in zip(self.places, self.contexts):
+            derived = kernels[place.kind][1].derived
+            base, stride = derived.ctypes.data, derived.shape[-1] if derived.ndim > 1 else 0
+            context[DERIVED], context[DERIVED_STRIDE] = base, stride
+            self.derived.append((context, base, stride))
+
     def begin_at(self, member: int) -> None:
         """Let the contexts point to the parameters of this member."""
         for words, base, stride in self.derived:
@@ -112,6 +145,7 @@ class Workspace:
         s = self.sizes
         each = 0 if s.shared else 1
         self.derived = []
+        self.places, self.contexts = tuple(places), []
         addresses = []
         for place in places:
             kernel, entry = self.kernels[place.kind]
@@ -119,7 +153,10 @@ class Workspace:
             words = [self.at[f"{place.kind}_frame"], base, stride, libm_address(), entry.externals]
             source = self.at[place.source]
             for port in kernel.inputs:
-                if port.name in states:
+                if port.name in place.inputs:
+                    buffer, offset = place.inputs[port.name]
+                    words += [self.at[buffer] + 8 * offset, 0]
+                elif port.name in states:
                     words += [source + 8 * states[port.name], s.nx]
                 elif port.name in signals:
                     words += [self.at["U"] + 8 * signals[port.name], each * s.nu]
@@ -137,12 +174,14 @@ class Workspace:
                 words += [self.at[f"{place.kind}_status"], len(kernel.signature.blocks)]
             context = np.array(words, dtype=np.int64)
             self.derived.append((context, base, stride))
+            self.contexts.append(context)
             addresses.append(context.ctypes.data)
         table = np.array(addresses, dtype=np.int64)
         self.keep.append(table)
+        self.addresses = addresses
         self.set(contexts=table.ctypes.data, n_contexts=len(addresses))
         for i, place in enumerate(places):
-            if place.kind in ("project", "guards"):
+            if f"{place.kind}_context" in INDEX:
                 self.words[INDEX[f"{place.kind}_context"]] = addresses[i]
         drifts = [i for i, place in enumerate(places) if place.kind == "drift"]
         if drifts:

@@ -13,10 +13,10 @@ from typing import Any
 
 from symbody.errors import DefinitionError, ModelError, NameLookupError, add_row, nearest, record_argument, remove_row
 from symbody.model.files.loop_file import close_loops
-from symbody.model.files.xml_file import expand_xacro
 from symbody.model.record.mechanism import Mechanism
 
 FOLDER = Path(__file__).parent / "bundled"
+BOND_GRAPH, BOND_GRAPHS = ".bond.yaml", "symbody.bondgraph.files"  # `load` gives the BondGraph of such a file
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Format:
     about     what it is, for lists
     suffixes  of its files, with the dot, in lower case
     read      (path, **options) -> Mechanism; or the module whose `read` it is, imported when it is needed
-    write     (mechanism, path); or the module whose `write` it is; None: it is only read
+    write     (mechanism, path); or the module whose `write` it is; None: it is only read. It may return a list of what
+              the format has no words for, which `symbody convert` shows
     """
 
     name: str
@@ -41,8 +42,11 @@ _ROWS = (
         "yaml", "the model file", (".yaml", ".yml"), "symbody.model.files.yaml_file", "symbody.model.files.yaml_writer"
     ),
     Format("urdf", "URDF (ROS)", (".urdf",), "symbody.model.files.urdf", "symbody.model.files.urdf_writer"),
-    Format("mjcf", "MJCF (MuJoCo)", (".xml", ".mjcf"), "symbody.model.files.mjcf"),
-    Format("mbs", "ROBOTRAN", (".mbs",), "symbody.model.files.mbs"),
+    Format("mjcf", "MJCF (MuJoCo)", (".xml", ".mjcf"), "symbody.model.files.mjcf", "symbody.model.files.mjcf_writer"),
+    Format("sdf", "SDF (Gazebo, Drake)", (".sdf",), "symbody.model.files.sdf", "symbody.model.files.sdf_writer"),
+    Format("mbs", "ROBOTRAN", (".mbs",), "symbody.model.files.mbs", "symbody.model.files.mbs_writer"),
+    Format("usd", "USD Physics (needs usd-core)", (".usda", ".usd", ".usdc"), "symbody.model.files.usd"),
+    Format("xacro", "xacro macros of URDF (needs xacro)", (".xacro",), "symbody.model.files.xacro_file"),
 )
 FORMATS: dict[str, Format] = {row.name: row for row in _ROWS}
 OWN = frozenset(FORMATS)
@@ -76,25 +80,34 @@ _NAME = re.compile(r"(patterns/)?[a-z0-9_]+")
 
 
 def load(name_or_path: str | Path, loops: str | Path | None = None, **options: Any) -> Mechanism:
-    """A bundled model ("puma560") or a file, by its suffix: .yaml, .urdf, .xml (MJCF), .mbs (ROBOTRAN).
+    """A bundled model ("puma560") or a file, by its suffix: .yaml, .urdf, .xml (MJCF), .sdf, .mbs (ROBOTRAN).
 
     loops: a YAML side file that closes the loops of a tree, see `loop_file`. The other options go to the reader of the
     file, such as root="free" for a URDF whose base is not fixed.
     """
+    if str(name_or_path).endswith(BOND_GRAPH):  # no Mechanism, but what journeys begin with, too
+        graph: Any = _function(BOND_GRAPHS, "load_graph")(name_or_path)
+        return graph
     mechanism = _load(name_or_path, options)
     return mechanism if loops is None else close_loops(mechanism, loops)
 
 
 def save(mechanism: Mechanism, path: str | Path) -> Path:
-    """Write a Mechanism as a model file, by its suffix: .yaml, which keeps everything, or .urdf."""
+    """Write a Mechanism as a model file, by its suffix: .yaml, which keeps everything, .urdf, .xml (MJCF), .sdf."""
+    write_file(mechanism, path)
+    return Path(path)
+
+
+def write_file(mechanism: Mechanism, path: str | Path) -> list[str]:
+    """Write a Mechanism as `save` does, and return what the format has no words for, a phrase each."""
     record_argument("save", mechanism, Mechanism, "a Mechanism, as sb.load(name_or_path) gives")
     path = Path(path)
     row = suffixes().get(path.suffix.lower())
     if row is None or row.write is None:
         written = ", ".join(s for s, r in suffixes().items() if r.write is not None)
         raise ModelError(f"{path} has the suffix {path.suffix!r}; expected one that can be written: {written}.")
-    _function(row.write, "write")(mechanism, path)
-    return path
+    lost = _function(row.write, "write")(mechanism, path)
+    return [str(x) for x in lost] if isinstance(lost, list) else []
 
 
 def _function(found: str | Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -121,8 +134,6 @@ def _load(name_or_path: str | Path, options: dict[str, Any]) -> Mechanism:
     name = str(name_or_path)
     if path.suffix or (len(path.parts) > 1 and not name.startswith("patterns/")):
         if path.is_file():
-            if path.suffix.lower() == ".xacro":
-                raise ModelError(f"{path} is a xacro macro file; expected plain URDF. {expand_xacro(path)}")
             raise ModelError(f"{path} has the suffix {path.suffix!r}; expected one of {', '.join(suffixes())}.")
         raise _no_file(path)
     file = FOLDER / f"{name}.yaml"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -145,6 +146,96 @@ def outside(element: Element) -> None:
     element.give(element.push(0, values[:, :3], moment))
 
 
+def drag(element: Element) -> None:
+    """Each axis of the frame by itself: -(a + b |v|) v."""
+    pose = element.points[0]
+    still = np.zeros((element.motion.count, 3))
+    wind = element.vector("wind") if element.has("wind") else still
+    world = []
+    for motion, slow, fast in (
+        (pose.position.x1 - wind, "linear", "quadratic"),
+        (pose.omega, "angular", "angular_quadratic"),
+    ):
+        own = np.einsum("nji,nj->ni", pose.rotation.x, motion)
+        a, b = (element.vector(key) if element.has(key) else still for key in (slow, fast))
+        world.append(np.einsum("nij,nj->ni", pose.rotation.x, -(a * own + b * own * np.abs(own))))
+    element.push(0, world[0], world[1])
+
+
+# -- tendons
+
+
+def tendon(element: Element) -> None:
+    """One force on a length: the line through the points, or a sum of coordinates."""
+    n = element.motion.count
+    length, acts = (_over_joints if element.has("joints") else _through_points)(element)
+    element.show("Z", length.x)
+    element.show("Zd", length.x1)
+    if element.word("law", "spring") == "actuator":
+        force = driven(element)
+        element.give(force * length.x1)
+    else:
+        low = element.number("length", 0.0)
+        high = low + element.number("slack", 0.0)
+        k, d = element.number("stiffness", 0.0), element.number("damping", 0.0)
+        above, below = length.x > high, length.x < low
+        excess = np.where(above, length.x - high, np.where(below, length.x - low, 0.0))
+        element.store(Jet(k * excess**2 / 2, k * excess * length.x1))
+        force = -k * excess - d * length.x1
+    element.show("F", np.broadcast_to(force, (n,)))
+    for act in acts:
+        act(force)
+
+
+Acts = list[Callable[[Array], Any]]
+
+
+def _through_points(element: Element) -> tuple[Jet, Acts]:
+    gaps = list(zip(element.points, element.points[1:]))
+    given = element.force.values.get("divisors")
+    divisors = np.ones(len(gaps)) if given is None else np.ravel(element.motion.model.number(list(given)))
+    total, acts = element.zero, Acts()
+    none = np.zeros((element.motion.count, 3))
+    for k, ((first, second), divisor) in enumerate(zip(gaps, divisors)):
+        if divisor == 0:
+            continue
+        z = first.position - second.position
+        size = power(dot(z, z), 0.5)
+        total = total + size * (1 / divisor)
+        direction = z.x / size.x[:, None] / divisor
+
+        def act(force: Array, k: int = k, direction: Array = direction) -> None:
+            element.push(k, force[:, None] * direction, none)
+            element.push(k + 1, -force[:, None] * direction, none)
+
+        acts.append(act)
+    return total, acts
+
+
+def _on_velocity(element: Element, iv: int, gain: float, force: Array) -> None:
+    element.effort(iv, gain * force)
+
+
+def _over_joints(element: Element) -> tuple[Jet, Acts]:
+    model, motion = element.motion.model, element.motion
+    joints = {j.name: j for j in model.mechanism.joints}
+    coefficients = np.ravel(model.number(list(element.force.values["coefficients"])))
+    total, acts = element.zero, Acts()
+    for name, coefficient in zip(element.force.values["joints"], coefficients):
+        joint, gain, offset = joints[name], float(coefficient), 0.0
+        if joint.mode == "locked":
+            total = total + gain * (float(model.number(joint.values[0])) if joint.values else 0.0)
+            continue
+        if joint.mimic is not None:
+            offset = gain * float(model.number(joint.mimic.offset))
+            gain *= float(model.number(joint.mimic.ratio))
+            name = joint.mimic.joint
+        iq, _, iv, _ = model.places.of[str(name)]
+        total = total + Jet(motion.q[:, iq], motion.qd[:, iv]) * gain + offset
+        acts.append(partial(_on_velocity, element, iv, gain))
+    return total, acts
+
+
 # -- with memory, on a joint or between two points
 
 
@@ -270,6 +361,21 @@ def joint(element: Element) -> None:
         below, above = ramp(lower - q, width), ramp(q - upper, width)
         effort = stiffness * (below[0] - above[0])
         element.store((below[1] + above[1]) * stiffness)
+    elif law == "limit":
+        lower, upper, stiffness = (element.number(k) for k in ("lower", "upper", "stiffness"))
+        loss, speed, braking = (
+            element.number("dissipation", 0.0),
+            element.number("speed", np.inf),
+            element.number("braking", 0.0),
+        )
+        # penetrations with their rates; a stop pushes only, and its spring alone gives its energy back
+        depths = [(lower - q.x, -qd), (q.x - upper, qd)]
+        pushes = [np.where(d > 0, stiffness * d * np.maximum(1 + loss * rate, 0), 0) for d, rate in depths]
+        effort = pushes[0] - pushes[1]
+        if braking != 0:
+            effort = effort - braking * np.sign(qd) * np.maximum(np.abs(qd) - speed, 0)
+        below, above = ramp(lower - q, 0.0), ramp(q - upper, 0.0)
+        element.store((below[1] + above[1]) * stiffness)
     elif law == "spring":
         stretch = q - element.number("length", 0.0)
         effort = -element.number("stiffness") * stretch.x - element.number("damping", 0.0) * qd
@@ -313,6 +419,8 @@ KINDS: dict[str, Callable[[Element], Any]] = {
     "link": link,
     "point_force": lambda e: given(e, ("force",)),
     "wrench": given,
+    "drag": drag,
+    "tendon": tendon,
     "contact": contact,
     "tyre": tyre,
     "wheel": wheel,

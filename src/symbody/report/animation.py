@@ -17,6 +17,10 @@ from typing import Any
 import numpy as np
 
 from symbody.derived.kernels import kernel_of
+from symbody.drawing.closed import closed_coordinates
+from symbody.drawing.planar import plane_of
+from symbody.drawing.poses import numbers
+from symbody.drawing.skeleton import skeleton
 from symbody.errors import ShapeError, SymbodyError
 from symbody.model.record.coordinates import neutral
 from symbody.model.record.mechanism import WORLD, Mechanism
@@ -183,6 +187,7 @@ def player_data(mechanism: Mechanism, motion: Motion, scene: Scene) -> dict[str,
         "ground": bool(_gravity(mechanism).any()),
         "follow": bool(follow),
         "above": _is_flat(motion, upright),
+        "face": _face(mechanism, upright),
     }
 
 
@@ -246,6 +251,16 @@ def _bounds(motion: Motion, scene: Scene, upright: np.ndarray) -> tuple[np.ndarr
     return low, high
 
 
+def _face(mechanism: Mechanism, upright: np.ndarray) -> list[float] | None:
+    """(3,) direction from which a planar mechanism is seen straight on, in upright axes; None for a spatial one."""
+    try:
+        made = numbers(mechanism)
+        plane = plane_of(skeleton(made, closed_coordinates(made)))
+    except SymbodyError:
+        return None
+    return None if plane is None else [float(x) for x in upright @ np.cross(plane[0], plane[1])]
+
+
 def _has_no_size(parts: list[Part]) -> bool:
     return all(part.kind == "mesh" for part in parts)
 
@@ -278,14 +293,17 @@ class Animation:
 
 
 def make_animation(
-    mechanism: Mechanism, trajectory: Trajectory | None = None, parameters: Mapping[str, float] | None = None
+    mechanism: Mechanism,
+    trajectory: Trajectory | None = None,
+    parameters: Mapping[str, float] | None = None,
+    max_frames: int = MAX_FRAMES,
 ) -> Animation | None:
     """The animation of a Trajectory, or the model at rest; None where the viewer is not installed."""
     viewer = viewer_script()
     if viewer is None:
         return None
     scene = make_scene(mechanism, parameters)
-    motion = make_motion(mechanism, trajectory, parameters)
+    motion = make_motion(mechanism, trajectory, parameters, max_frames=max_frames)
     data = json.dumps(player_data(mechanism, motion, scene), separators=(",", ":"), allow_nan=False)
     folder = Path(__file__).parent
     html = (folder / "player.html").read_text(encoding="utf-8")

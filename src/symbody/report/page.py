@@ -63,20 +63,28 @@ def page(
     scripts: Sequence[str] = (),
     data: Sequence[tuple[str, str]] = (),
     footer: str = "",
+    bare: bool = False,
 ) -> str:
-    """The whole file; `lead` is HTML below the title, `data` are (id, JSON) that the scripts read."""
+    """The whole file; `lead` is HTML below the title, `data` are (id, JSON) that the scripts read.
+
+    bare: without title, contents and headings: an animation by itself.
+    """
     style = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
     contents = "".join(f'<li><a href="#{text(s.key)}">{text(s.title)}</a></li>' for s in sections)
     body = "".join(f'<section id="{text(s.key)}"><h2>{text(s.title)}</h2>{s.html}</section>' for s in sections)
     stores = "".join(f'<script type="application/json" id="{text(k)}">{_inert(v)}</script>' for k, v in data)
+    top = f'<nav aria-label="contents"><p class="brand">symbody</p><ol>{contents}</ol></nav>\n'
+    heading = f"<header><h1>{text(title)}</h1>{lead}</header>\n"
+    if bare:
+        top, heading, body = "", "", "".join(s.html for s in sections)
     code = "".join(f"<script>{_closed(s)}</script>" for s in scripts)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<link rel="icon" href="data:,">\n<title>{text(title)}</title>\n<style>\n{style}</style></head>\n<body>\n'
-        f'<nav aria-label="contents"><p class="brand">symbody</p><ol>{contents}</ol></nav>\n'
-        f"<main><header><h1>{text(title)}</h1>{lead}</header>\n{body}\n<footer>{text(footer)}</footer></main>\n"
+        f'<link rel="icon" href="data:,">\n<title>{text(title)}</title>\n<style>\n{style}</style></head>\n'
+        f"<body{' class=bare' if bare else ''}>\n{top}<main>{heading}{body}\n"
+        f"{'' if bare else f'<footer>{text(footer)}</footer>'}</main>\n"
         f"{stores}\n{code}\n</body></html>\n"
     )
 

@@ -230,6 +230,18 @@
   const from = new THREE.Quaternion(), to = new THREE.Quaternion();
   const here = new THREE.Vector3(), mean = new THREE.Vector3(), before = new THREE.Vector3();
   let time = first, playing = false, lastTick = 0;
+  // a short run plays in about five seconds, a long one in half a minute, others in their own time
+  const span = last - first, digits = Math.min(Math.max(2, Math.ceil(2 - Math.log10(Math.max(span, 1e-9)))), 7);
+  const speeds = Array.from(part("speed").options, (option) => Number(option.value));
+  const wish = span > 0 && span < 2 ? span / 5 : span > 30 ? span / 30 : 1;
+  const best = speeds.reduce((a, b) => (Math.abs(Math.log(b / wish)) < Math.abs(Math.log(a / wish)) ? b : a));
+  part("speed").value = String(best);
+  // plots over time, each with a line at the instant that is shown
+  const cursors = Array.from(document.querySelectorAll(".timed"), (box) => {
+    const number = (name) => Number(box.dataset[name]);
+    return { line: box.querySelector(".cursor"),
+      box: { left: number("left"), right: number("right"), first: number("first"), last: number("last") } };
+  });
 
   function show(wanted) {
     time = Math.min(Math.max(wanted, first), last);
@@ -252,7 +264,12 @@
     if (part("follow").checked) follow();
     before.copy(mean);
     part("time").value = time;
-    part("clock").textContent = time.toFixed(2) + " / " + last.toFixed(2) + " s";
+    part("clock").textContent = time.toFixed(digits) + " / " + last.toFixed(digits) + " s";
+    cursors.forEach(({ line, box }) => {
+      const share = (time - box.first) / (box.last - box.first);
+      line.hidden = !(share >= 0 && share <= 1);
+      line.style.left = 100 * (box.left + share * (box.right - box.left)) + "%";
+    });
     figure.dataset.time = time;
     viewer.set_dirty();
   }
@@ -295,10 +312,17 @@
     viewer.camera.near = reach / 200;
     viewer.camera.far = 200 * reach;
     viewer.set_3d_pane_size();
-    const view = (data.above ? new THREE.Vector3(0.12, 0.85, 0.5) : new THREE.Vector3(0.56, 0.32, 0.76)).normalize();
+    const view = (data.face ? facing() : data.above ? new THREE.Vector3(0.12, 0.85, 0.5) : new THREE.Vector3(0.56, 0.32, 0.76)).normalize();
     viewer.controls.target.set(aim.x, aim.z, -aim.y);
     viewer.camera.position.copy(viewer.controls.target).addScaledVector(view, fittingDistance(view));
     viewer.set_dirty();
+  }
+
+  // A planar mechanism is seen straight on, from the side that has the viewer's right on the right.
+  function facing() {
+    const [x, y, z] = data.face;
+    const towards = new THREE.Vector3(x, z, -y);
+    return Math.abs(towards.y) > 0.99 ? new THREE.Vector3(0, 1, 0.001) : towards;
   }
 
   // How far away the camera stands so that all corners of the box around the motion are seen.

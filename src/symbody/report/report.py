@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symbody.atomic_file import write_whole
+from symbody.derived.derived import derived_of
 from symbody.errors import FormatError, ModelError, SymbodyError, record_argument
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
@@ -118,6 +119,7 @@ def _lead(mech: Mechanism) -> str:
         ("bodies", len(mech.bodies)),
         ("joints", len(mech.joints)),
         ("coordinates", mech.nq),
+        ("degrees of freedom", _freedom(mech)),
         ("velocities", mech.nv),
     ]
     symbols = free_symbols([b.mass for b in mech.bodies])
@@ -127,6 +129,17 @@ def _lead(mech: Mechanism) -> str:
         pairs.append(("total mass", f"{total:.5g} kg"))
     pairs += [(kind, len(found)) for kind in ("cuts", "forces", "sensors") if (found := getattr(mech, kind))]
     return source + facts(pairs)
+
+
+def _freedom(mech: Mechanism) -> object:
+    """Of the closed mechanism, without driven joints; a dash where its loops do not close."""
+    driven = sum(s.nv for s in mech.slots if s.mode == "driven")
+    if not (mech.cuts or mech.couplings):
+        return mech.nv - driven
+    try:
+        return len(derived_of(mech).partition().independent) - driven
+    except SymbodyError:
+        return "-"
 
 
 def _program() -> str:

@@ -218,7 +218,9 @@ def _generated(
     plate = _plate([np.zeros(3), *_different(ends, 1e-9)], colour, min(radius, 0.008 * extent))
     wheel = _wheel_radius(mechanism, body, values)
     if wheel > 0 and KINDS[joint.kind].needs_axis:
-        parts.append(Part("cylinder", (wheel, 0.4 * wheel), _turned_to(_numbers(joint.axis, values)), RUBBER))
+        turn = _turned_to(_numbers(joint.axis, values))
+        parts.append(Part("cylinder", (wheel, 0.4 * wheel), turn, RUBBER))
+        parts += _marks(turn, wheel)
     elif plate:
         return plate + _hub(joint, values, min(radius, 0.012 * extent), has_coordinates(joint))
     elif mass > 0 and (floats or longest < 1e-3 * extent):
@@ -228,6 +230,16 @@ def _generated(
     for end in _different(ends, radius):
         parts += capsule(np.zeros(3), end, radius, colour)
     return parts + _hub(joint, values, radius, has_coordinates(joint))
+
+
+def _marks(turn: np.ndarray, radius: float) -> list[Part]:
+    """A spoke on both sides of a wheel, so that its spin is seen."""
+    out = []
+    for side in (-1, 1):
+        at = np.eye(4)
+        at[:3, 3] = (0.5 * radius, 0, side * 0.2 * radius)
+        out.append(Part("box", (0.9 * radius, 0.14 * radius, 0.03 * radius), turn @ at, "#e8ecef"))
+    return out
 
 
 def _attachments(mechanism: Mechanism, body: Body, values: Mapping[Node, float]) -> list[np.ndarray]:

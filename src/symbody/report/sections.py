@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symbody.derived.derived import derived_of
 from symbody.errors import SymbodyError
 from symbody.expr.text import to_text
 from symbody.lower.optimize import count_system
-from symbody.model.record.coordinates import has_coordinates
+from symbody.model.record.coordinates import coordinate_labels, coordinate_units, has_coordinates, velocity_labels
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.numbers import number_of
 from symbody.model.record.tree_text import tree_text
 from symbody.report.equations import Equation, equations
-from symbody.report.figures import figure_html
+from symbody.report.figures import figure_html, timed_figure_html
 from symbody.report.mathml import to_mathml
 from symbody.report.page import Section, facts, folded, sentences, table, text
 from symbody.system.system import System
 from symbody.trajectory.columns import batch_shape
-from symbody.trajectory.plot import plot
+from symbody.trajectory.plot import plot, plot_path
 from symbody.trajectory.trajectory import Trajectory
 from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
 from symbody.verbs.problem import SOURCES
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from symbody.analyse.modal.modes import Modes
     from symbody.verbs.certify.certificate import Certificate, Check
 
+MANY_COORDINATES = 12
 MANY_ROWS = 40  # rows of a table or equations that are shown without a click
 MANY_EQUATIONS = 400  # more than this are counted, not shown
 VERBS = {
@@ -47,6 +49,7 @@ def model_section(mechanism: Mechanism, trajectory: Trajectory | None = None) ->
     except SymbodyError as error:  # a parameter without a value
         picture = sentences([error])
     html = f'<div class="drawing">{picture}</div><pre>{text(tree_text(mechanism))}</pre>'
+    html += _coordinates(mechanism) + _constraints(mechanism)
     joints = [(j.name, j.kind, _axis(j), j.parent, j.child, j.mode, _size(j), j.origin) for j in mechanism.joints]
     html += folded(
         f"{len(joints)} joints",
@@ -58,6 +61,35 @@ def model_section(mechanism: Mechanism, trajectory: Trajectory | None = None) ->
         table(("body", "mass (kg)", "centre of mass (m)", "shapes", "source"), bodies, (1, 3)),
     )
     return Section("model", "Model", html + sentences(mechanism.notes))
+
+
+def _coordinates(mechanism: Mechanism) -> str:
+    """Which joint each q is, and how many of them are free."""
+    names = list(zip(coordinate_labels(mechanism), coordinate_units(mechanism)))
+    rows = [(f"q{k + 1}", label, unit) for k, (label, unit) in enumerate(names)]
+    html = table(("coordinate", "joint", "unit"), rows)
+    return html if len(rows) <= MANY_COORDINATES else folded(f"{len(rows)} coordinates", html)
+
+
+def _constraints(mechanism: Mechanism) -> str:
+    """Degrees of freedom of closed loops, and their conditions h(q) = 0 where these are short."""
+    if not (mechanism.cuts or mechanism.couplings):
+        return ""
+    from symbody.verbs.textbook.equations import equations as textbook
+    from symbody.verbs.textbook.written import LATEX, write
+
+    try:
+        found = derived_of(mechanism).partition()
+        names = velocity_labels(mechanism)
+        free = ", ".join(names[k] for k in found.independent) or "none"
+        html = sentences([f"Degrees of freedom: {len(found.independent)}, described by {free}."])
+    except SymbodyError as error:
+        html = sentences([error])
+    try:
+        h = textbook(mechanism).entries["h"]
+    except SymbodyError:
+        return html
+    return html + "<h3>Conditions of the loops</h3>" + "".join(_equation(f"0 = {write(x, LATEX)}") for x in h)
 
 
 def _first(mechanism: Mechanism, trajectory: Trajectory | None) -> np.ndarray | None:
@@ -182,11 +214,21 @@ def simulation_section(trajectory: Trajectory) -> Section:
         html += events if len(rows) <= MANY_ROWS else folded(f"{len(rows)} events", events)
     moving = [name for name, values in trajectory.values.items() if np.any(values)]
     if moving:
-        html += figure_html(plot(trajectory, moving, 9.5, ""), f"quantities of {trajectory.model} over time")
-    still = [name for name in trajectory.values if name not in moving]
-    if still:
-        html += sentences([f"Zero throughout, and not drawn: {', '.join(still)}."])
+        html += timed_figure_html(plot(trajectory, None, 9.5, ""), f"quantities of {trajectory.model} over time")
+        html += _paths(trajectory)
     return Section("simulation", "Simulation", html)
+
+
+def _paths(trajectory: Trajectory) -> str:
+    """Of each recorded point that moves, the path in the plane in which it moves most."""
+    out = ""
+    for name, values in trajectory.values.items():
+        array = np.asarray(values, dtype=float)
+        if not name.startswith("p.") or array.shape[-1:] != (3,) or batch_shape(trajectory):
+            continue
+        if np.isfinite(array).all() and np.sort(np.ptp(array.reshape(-1, 3), axis=0))[1] > 1e-9:
+            out += figure_html(plot_path(trajectory, name, width=5.0), f"path of {name}")
+    return f'<div class="paths">{out}</div>' if out else ""
 
 
 def _number(value: object) -> str:

@@ -148,7 +148,8 @@ def _encode(node: Node, index: dict[Node, int]) -> Any:
     if op is SOLVE:
         unknowns = [index[u] for u in data.unknowns]
         checks = [[check.kind, check.words] for check in data.checks]
-        return [data.name, unknowns, float(data.tolerance).hex(), data.max_iterations, data.pivots, data.remedy, checks]
+        tolerance, span = float(data.tolerance).hex(), float(data.span).hex()
+        return [data.name, unknowns, tolerance, data.max_iterations, data.pivots, data.remedy, checks, span]
     return data  # result: its index
 
 
@@ -297,7 +298,10 @@ def _decode(op: str, data: Any, nodes: list[Node], externals: Mapping[str, Exter
         pivots = None if data[4] is None else tuple((int(r), int(c)) for r, c in data[4])
         remedy = str(data[5]) if len(data) > 5 else ""  # files before it was known
         checks = tuple(Check(_kind(k), str(words)) for k, words in (data[6] if len(data) > 6 else ()))
-        return SolveInfo(str(data[0]), unknowns, float.fromhex(data[2]), int(data[3]), pivots, remedy, checks)
+        span = float.fromhex(data[7]) if len(data) > 7 else math.inf  # files before it was known
+        if not span > 0:
+            raise ValueError("implicit block with a span that is not positive")
+        return SolveInfo(str(data[0]), unknowns, float.fromhex(data[2]), int(data[3]), pivots, remedy, checks, span)
     return int(data)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 from symbody.errors import SymbodyError
 
 
-def extra(module: str) -> Any:
-    """A package of the extra `files`, or an error that says how to install it."""
+def extra(module: str, group: str = "files") -> Any:
+    """A package of an extra of symbody, or an error that says how to install it."""
     try:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
         raise SymbodyError(
-            f'{package} is needed here and is not installed. Run: pip install "symbody[files]"'
+            f'{package} is needed here and is not installed. Run: pip install "symbody[{group}]"'
         ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 
 
@@ -35,3 +36,9 @@ class Outcome(Enum):
     def ok(self) -> bool:
         """Whether the result is complete: the end or a stop condition was reached."""
         return self in (Outcome.FINISHED, Outcome.STOPPED)
+
+
+def worst(outcomes: Iterable[Outcome]) -> Outcome:
+    """The outcome of a batch: that of the first member that failed, or ended early."""
+    early = [o for o in outcomes if o is not Outcome.FINISHED]
+    return next((o for o in early if not o.ok), early[0] if early else Outcome.FINISHED)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symbody.errors import NameLookupError, nearest
+from symbody.display import picture, styled
+from symbody.errors import NameLookupError, ShapeError, nearest
 from symbody.system.names import components
 from symbody.trajectory.columns import Column, batch_shape, columns, component
 from symbody.trajectory.outcome import Outcome
@@ -27,6 +28,7 @@ GREY = {"color": "0.82", "linestyle": "-"}
 MANY_MEMBERS = 20  # of more motions than this, their median and the band of the middle 90 % is shown
 MANY_EVENTS = 12  # more than this are marked by ticks alone
 EVENT_ROWS = 3
+STILL = 8  # names of what is zero throughout
 LARGEST = 1e100  # beyond this nothing can be drawn
 
 
@@ -48,14 +50,12 @@ def plot(
     in every panel whose quantities have the same labels; of very many, those with the largest range. What is zero
     throughout is only named, unless it was asked for.
     """
-    from matplotlib.figure import Figure
-
     panels = _panels(traj, names)
-    moving = [p for p in panels if _moves(traj, p)] if names is None else panels
-    still = [p for p in panels if p not in moving] if moving else []
-    panels = moving or panels
+    still: list[str] = []
+    if names is None:
+        panels, still = _without_zeros(traj, panels)
     looks = _looks(traj, panels)
-    figure: Any = Figure(figsize=(width, 0.9 + 1.75 * max(len(panels), 1)), layout="constrained")
+    figure: Any = picture(figsize=(width, 0.9 + 1.75 * max(len(panels), 1)), layout="constrained")
     grid = figure.subplots(max(len(panels), 1), 1, sharex=True, squeeze=False)[:, 0]
     for axes, panel in zip(grid, panels):
         _draw(axes, traj, panel, looks)
@@ -71,6 +71,35 @@ def plot(
     heading = ", ".join(x for x in (traj.model, traj.method) if x) if title is None else title
     if heading:
         figure.suptitle(_plain(heading), fontsize=11, x=0.01, ha="left", fontweight="bold")
+    return figure
+
+
+def plot_path(traj: Trajectory, name: str, axes: str = "", width: float = 6.0, title: str | None = None) -> Figure:
+    """A matplotlib Figure of the path of a point: one coordinate of "p.<frame>" against another, in equal scales.
+
+    axes: two letters of x, y, z, such as "xz"; those with the largest ranges where none are given. A ring marks the
+    start.
+    """
+    values = np.asarray(traj[name], dtype=float)
+    if values.shape[-1:] != (3,):
+        raise ShapeError(f"{name} has shape {values.shape}; expected positions (..., 3), such as p.<body>.")
+    ranges = np.ptp(values.reshape(-1, 3), axis=0)
+    if axes and (len(axes) != 2 or not set(axes) <= set("xyz")):
+        raise NameLookupError(f"axes={axes!r}; expected two letters of x, y and z.")
+    first, second = sorted(np.argsort(-ranges, kind="stable")[:2]) if not axes else ("xyz".index(a) for a in axes)
+    figure: Any = picture(figsize=(width, width), layout="constrained")
+    sheet = figure.subplots()
+    for k, member in enumerate(values.reshape(-1, *values.shape[-2:])):
+        colour = COLOURS[k % len(COLOURS)]
+        sheet.plot(member[:, first], member[:, second], color=colour, linewidth=1.4)
+        sheet.plot(*member[0, [first, second]], "o", color=colour, markerfacecolor="white")
+    sheet.set_aspect("equal", adjustable="datalim")
+    sheet.set_xlabel(f"{'xyz'[first]} (m)", fontsize=9)
+    sheet.set_ylabel(f"{'xyz'[second]} (m)", fontsize=9)
+    styled(sheet)
+    figure.suptitle(
+        _plain(f"path of {name}" if title is None else title), fontsize=11, x=0.01, ha="left", fontweight="bold"
+    )
     return figure
 
 
@@ -116,8 +145,16 @@ def _values(traj: Trajectory, column: Column) -> np.ndarray:
     return np.where(np.abs(values) < LARGEST, values, np.nan)
 
 
-def _moves(traj: Trajectory, panel: Panel) -> bool:
-    return any(np.any(_values(traj, column)) for column in panel.columns)
+def _without_zeros(traj: Trajectory, panels: list[Panel]) -> tuple[list[Panel], list[str]]:
+    """Panels without components that are zero throughout, and the names of what was left out; all if all are."""
+    kept, still = [], []
+    for panel in panels:
+        moving = tuple(c for c in panel.columns if np.any(_values(traj, c)))
+        if moving:
+            kept.append(Panel(panel.quantity, panel.unit, moving))
+        whole = " ".join(x for x in (TITLES.get(panel.quantity, ""), panel.quantity) if x)
+        still += [c.name for c in panel.columns if c not in moving] if moving else [whole]
+    return (kept, list(dict.fromkeys(still))) if kept else (panels, [])
 
 
 def _looks(traj: Trajectory, panels: Sequence[Panel]) -> dict[Column, dict[str, Any]]:
@@ -152,10 +189,7 @@ def _draw(axes: Any, traj: Trajectory, panel: Panel, looks: Mapping[Column, dict
         label = "" if looks[column] is GREY else _plain(column.label or column.quantity)
         _draw_lines(axes, np.asarray(traj.t), _values(traj, column), label, looks[column])
     axes.set_ylabel(_axis_label(panel), fontsize=9)
-    axes.grid(True, color="0.9", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(labelsize=8)
+    styled(axes)
     axes.margins(y=0.08)
     _choose_limits(axes, diverged=traj.outcome is Outcome.NOT_FINITE)
     _add_legend(axes, panel)
@@ -186,10 +220,10 @@ def _axis_label(panel: Panel) -> str:
     return _plain(f"{first}\n({unit})" if unit else first)
 
 
-def _name_still(axes: Any, still: Sequence[Panel]) -> None:
+def _name_still(axes: Any, still: Sequence[str]) -> None:
     """What is zero throughout, named below the last panel."""
-    names = list(dict.fromkeys(" ".join(x for x in (TITLES.get(p.quantity, ""), p.quantity) if x) for p in still))
-    text = _plain(f"zero throughout: {', '.join(names)}")
+    more = f" and {len(still) - STILL} more" if len(still) > STILL else ""
+    text = _plain(f"zero throughout: {', '.join(still[:STILL])}{more}")
     style = {"fontsize": 7.5, "color": "0.45", "ha": "right", "va": "top", "textcoords": "offset points"}
     axes.annotate(text, (1, 0), xytext=(0, -18), xycoords="axes fraction", **style)
 

@@ -22,7 +22,7 @@ MAX_VALUES = 2**28  # numbers in one file: 2 GiB of doubles
 
 
 def record_text(traj: Trajectory) -> str:
-    """Everything but the numbers; `session`, the memory of a run, stays with the run."""
+    """Everything but the numbers; `run`, what a run goes on from, stays with the run."""
     record = {
         "format": FORMAT,
         "version": VERSION,
@@ -34,7 +34,7 @@ def record_text(traj: Trajectory) -> str:
         "outcomes": None if traj.outcomes is None else [_outcome_code(x) for x in np.ravel(traj.outcomes)],
         "quantities": [_quantity(traj, name) for name in traj.values],
         "statistics": {k: _plain(v) for k, v in traj.statistics.items()},
-        "events": [[_plain(e.t), e.name, e.text] for e in traj.events],
+        "events": [[_plain(e.t), e.name, e.text, *([] if e.member is None else [int(e.member)])] for e in traj.events],
         "notes": list(traj.notes),
     }
     return _canonical({"checksum": _checksum_of(_canonical(record), traj), **record})
@@ -142,7 +142,9 @@ class Record:
             outcome=Outcome[str(data["outcome"])],
             outcomes=outcomes,
             statistics={str(k): _from_plain(v) for k, v in data["statistics"].items()},
-            events=tuple(Event(float(t), str(name), str(text)) for t, name, text in data["events"]),
+            events=tuple(
+                Event(float(t), str(name), str(text), *map(_size, member)) for t, name, text, *member in data["events"]
+            ),
             model=str(data["model"]),
             method=str(data["method"]),
             notes=tuple(str(note) for note in data["notes"]),

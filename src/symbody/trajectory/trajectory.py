@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symbody.errors import NameLookupError, nearest
+from symbody.display import html_notes, html_table
+from symbody.errors import DefinitionError, NameLookupError, nearest
 from symbody.later import later
 from symbody.system.names import components, stems
 from symbody.trajectory.outcome import Outcome
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened at an instant: t in s, the name of the guard, and a sentence."""
+    """Something that happened at an instant: t in s, the name of the guard, a sentence, and of a batch the member."""
 
     t: float
     name: str
     text: str = ""
+    member: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +43,8 @@ class Trajectory:
     events      what happened on the way
     model       name of the model; method: name of the integrator
     notes       what was done beside the wishes: values set by laws, a method replaced
-    session     what `resume` goes on from; None for data from elsewhere
+    run         what `resume` goes on from; None for data from elsewhere
+    mechanism   what moved, where it is known: `animate` shows it
     """
 
     t: np.ndarray
@@ -55,7 +58,8 @@ class Trajectory:
     model: str = ""
     method: str = ""
     notes: tuple[str, ...] = ()
-    session: Any = field(default=None, repr=False)
+    run: Any = field(default=None, repr=False)
+    mechanism: Any = field(default=None, repr=False, compare=False)
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Values by name: a quantity ("q"), or one component ("q.shoulder", "qd.3" counted from 1)."""
@@ -91,7 +95,7 @@ class Trajectory:
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: all but the memory of the run, which holds loaded code and stays in its process."""
-        return {**self.__dict__, "session": None}
+        return {**self.__dict__, "run": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -122,6 +126,31 @@ class Trajectory:
         """A matplotlib Figure of some quantities ("q", "qd.elbow") or of all."""
         figure: Figure = later("trajectory.plot", "plot")(self, names, **options)
         return figure
+
+    def plot_path(self, name: str, axes: str = "", **options: Any) -> Figure:
+        """A matplotlib Figure of the path of a point, one coordinate of "p.<frame>" against another."""
+        figure: Figure = later("trajectory.plot", "plot_path")(self, name, axes, **options)
+        return figure
+
+    def animate(self, mech: Any = None, parameters: Mapping[str, float] | None = None) -> Any:
+        """The motion in 3-D, played inside a notebook cell, without a network; `.save(path)` writes it as a page.
+
+        mech: the Mechanism, where the motion does not come from `simulate` in this process.
+        """
+        shown = self.mechanism if mech is None else mech
+        if shown is None:
+            raise DefinitionError("this trajectory does not know its Mechanism; give it: motion.animate(mech).")
+        return later("report.notebook", "animated")(shown, self, parameters)
+
+    def _repr_html_(self) -> str:
+        rows = [[n, str(list(a.shape)), str(self._unit(n))] for n, a in self.values.items()]
+        span = f"{len(self.t)} instants, {self.t[0]:g} to {self.t[-1]:g} s" if len(self.t) else "no instants"
+        heading = f"Trajectory of {self.model or 'a model'} by {self.method}: {span}. {self.outcome.value}"
+        return html_table(["quantity", "shape", "unit"], rows, heading) + html_notes(self.notes)
+
+    def _unit(self, name: str) -> str:
+        found = self.units.get(name, "")
+        return found if isinstance(found, str) else ", ".join(dict.fromkeys(u for u in found if u))
 
     def to_pandas(self) -> Any:
         """A DataFrame over time, one column for each component."""

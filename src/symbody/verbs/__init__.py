@@ -7,14 +7,18 @@ __all__, __getattr__, __dir__ = door(
     {
         "": "assembly closed_problem driven_efforts energy kinematics partition reactions",
         "assemble": "has_loops",
+        "centroidal": "center_of_mass centroidal_momentum",
         "certify.certificate": "Certificate Check",
         "certify.verify": "verify",
         "closed_dynamics": "closure projection",
         "closed_problem": "ClosedProblem",
         "dynamics": "FORMALISMS forward_dynamics inverse_dynamics semi_explicit",
+        "limits": "saturated with_limits",
         "parameters": "base_parameters regressor",
         "problem": "Problem problem_of",
         "smallest.auto": "Smallest",
         "smallest.budget": "BUDGETS",
+        "split_bias": "coriolis gravity",
+        "textbook.equations": "Equations equations",
     },
 )

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from symbody.assembly.assembly import assemble_constraints
 from symbody.derived.derived import derived_of
-from symbody.loops.closing.assembly import assemble_constraints
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
 

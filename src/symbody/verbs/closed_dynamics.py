@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.assembly.constraints import Constraints
 from symbody.codegen.kernel.cache import digest
 from symbody.derived.derived import derived_of, options_key
 from symbody.derived.partitions import Chosen
@@ -31,7 +32,6 @@ from symbody.loops.equations.reduced import PLAIN, PRODUCTS, ROUTES, USUAL, Rout
 from symbody.loops.equations.tree_equations import Opened, opened
 from symbody.loops.partition.counted import FEW_LINKS
 from symbody.loops.partition.partition import Partition
-from symbody.loops.rows.constraints import Constraints
 from symbody.lower.optimize import optimize_system
 from symbody.model.record.coordinates import velocity_labels
 from symbody.model.record.mechanism import Mechanism
@@ -112,8 +112,8 @@ def closed_dynamics(
     check_formulation(options.get("formulation", "auto"))
     if formalism == "order_n":
         raise ModelError(
-            "formalism 'order_n' never forms the mass matrix, which closed loops are reduced by. Use 'base', 'auto', "
-            "or loops=False for the opened tree."
+            argument("formalism", "order_n"),
+            " never forms the mass matrix, which closed loops are reduced by. Use 'base' or 'auto'.",
         )
     problem = closed_problem(mech, parameters, wrenches, options.get("partition", "auto"))
     formulation = options.get("formulation", "auto")

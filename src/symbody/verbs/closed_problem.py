@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from symbody.assembly.constraints import Constraints
 from symbody.derived.derived import derived_of
 from symbody.derived.partitions import SINGULAR, Chosen
 from symbody.errors import ModelError
@@ -26,7 +27,6 @@ from symbody.loops.equations.reduced import (
 from symbody.loops.equations.tree_equations import Opened
 from symbody.loops.partition.partition import Partition, choose_partition
 from symbody.loops.partition.partition_order import check_partition
-from symbody.loops.rows.constraints import Constraints
 from symbody.model.record.coordinates import velocity_labels
 from symbody.model.record.mechanism import Mechanism
 from symbody.system.system import System

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from symbody.derived.derived import derived_of
-from symbody.errors import ModelError
+from symbody.derived.partitions import Chosen
+from symbody.errors import ModelError, word_argument
+from symbody.expr.arrays import matmul
 from symbody.expr.call import as_nodes
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols, quiet_collector
 from symbody.formalisms.base_parameters import TOLERANCE, BaseParameters, find_base_parameters
+from symbody.formalisms.energy_regressor import energy_row
 from symbody.formalisms.regressor import columns as column_list
 from symbody.formalisms.regressor import known_efforts, parameters
 from symbody.formalisms.regressor import regressor as regressor_matrix
@@ -22,13 +25,21 @@ from symbody.model.record.parameter_values import given_numbers
 from symbody.system.names import identifier
 from symbody.system.system import System
 from symbody.verbs.assemble import has_loops
+from symbody.verbs.closed_regressor import CLOSED, ClosedSamples
 from symbody.verbs.problem import problem_of, rounds_for
+from symbody.verbs.regressors import base_wrench_regressor, projected_regressor
 
+MODELS = ("effort", "projected", "power", "energy", "base_wrench")
 SOURCE = "virtual power of the wrenches of unit parameters (Newton-Euler)"
 
 
 def regressor(
-    mech: Mechanism, parameters: str = "setup", columns: Sequence[int] | None = None, preset: str = "standard"
+    mech: Mechanism,
+    parameters: str = "setup",
+    columns: Sequence[int] | None = None,
+    preset: str = "standard",
+    model: str = "effort",
+    partition: Chosen = "auto",
 ) -> System:
     """(q, qd, qdd) -> Y (nv, p) with tau = Y pi, where pi = `parameter_values(mech)` stands for what is linear in tau.
 
@@ -41,10 +52,19 @@ def regressor(
 
     columns     of Y to keep, such as `base_parameters(mech).columns`; None: all
     parameters  "setup", or "runtime": lengths and gravity are inputs of every call
+    model       "effort": Y as above. "projected": that of closed loops, B^T Y at the closed state, with B as second
+                output and q, qd, qdd of dependent joints as in `inverse_dynamics`: Y pi = B^T tau (robotran 3.14).
+                "power": Y (1, p) = qd^T Y, with Y pi = qd^T tau. "energy": h (p,) of (q, qd) with h pi = kinetic +
+                potential energy. "base_wrench": Y (6, p), the moment and force that the ground exerts at the world's
+                origin, in world axes: what a force plate measures (external method)
+    partition   of closed loops, for "projected"
     """
-    problem = problem_of(mech, parameters)
+    word_argument("model", model, MODELS)
     names = column_list(mech)
     chosen = _checked(columns, len(names), mech)
+    if model != "effort":
+        return optimize_system(_other(mech, model, parameters, chosen, partition), preset)
+    problem = problem_of(mech, parameters)
     with quiet_collector():
         outputs = {"Y": regressor_matrix(problem.tree, chosen)[:, chosen]}
         if mech.forces:
@@ -57,6 +77,28 @@ def regressor(
         origins["Y"] += f"; of the tree, {cut} opened: Y pi = tau + J^T lam"
     system = system.replace(name=f"{identifier(mech.name)}_regressor", origins=origins)
     return optimize_system(system, preset, rounds=rounds_for(problem.tree))
+
+
+def _other(mech: Mechanism, model: str, parameters: str, chosen: list[int], partition: Chosen) -> System:
+    """The System of another model than that of the efforts."""
+    names = column_list(mech)
+    output = "h" if model == "energy" else "Y"
+    if model == "projected":
+        system = projected_regressor(mech, parameters, chosen, partition)
+    elif model == "base_wrench":
+        system = base_wrench_regressor(mech, parameters, chosen)
+    else:
+        problem = problem_of(mech, parameters).without_states()
+        tree = problem.tree
+        with quiet_collector():
+            if model == "energy":
+                outputs = {"h": energy_row(tree)[chosen]}
+            else:
+                outputs = {"Y": matmul(tree.qd[None, :], regressor_matrix(tree, chosen)[:, chosen])}
+        system = problem.assemble("energy" if model == "energy" else "inverse", outputs, SOURCE)
+    columns = {f"Y[:, {k}]" if output == "Y" else f"h[{k}]": str(names[c]) for k, c in enumerate(chosen)}
+    origins = {**system.origins, output: f"{model} model of {mech.name}", **columns}
+    return system.replace(name=f"{identifier(mech.name)}_{model}_regressor", origins=origins)
 
 
 def _checked(columns: Sequence[int] | None, size: int, mech: Mechanism) -> list[int]:
@@ -90,7 +132,11 @@ def parameter_values(mech: Mechanism, values: Mapping[str, float] | None = None)
 
 
 def base_parameters(
-    mech: Mechanism, candidates: Sequence[int] | None = None, tolerance: float = TOLERANCE
+    mech: Mechanism,
+    candidates: Sequence[int] | None = None,
+    tolerance: float = TOLERANCE,
+    loops: bool = True,
+    partition: Chosen = "auto",
 ) -> BaseParameters:
     """The combinations of parameters that the efforts depend on: .count, .groups, .columns, .matrix.
 
@@ -98,6 +144,17 @@ def base_parameters(
 
     candidates  indices of the parameters to consider; the others are taken as known. None: all of `parameter_names`
     tolerance   what counts as zero among numbers, such as direction cosines in a file
+    loops       whether closed loops are closed: the efforts are those on the independent velocities then, on which
+    fewer
+                parameters act. What loops add is found by numbers at closed states, and said in `notes`; coefficients
+                that are products of powers of lengths are recognised as such
+    partition   of closed loops
     """
     chosen = None if candidates is None else _checked(candidates, len(column_list(mech)), mech)
-    return find_base_parameters(derived_of(mech).tree(), chosen, tolerance)
+    tree = derived_of(mech).tree()
+    if not (loops and has_loops(mech)):
+        return find_base_parameters(tree, chosen, tolerance)
+    samples = ClosedSamples(mech, partition)
+    return find_base_parameters(
+        tree, chosen, max(tolerance, CLOSED), sampled=samples.rows, geometry=samples.geometry(tree, tolerance)
+    )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from symbody.assembly.assembly import assemble_constraints
+from symbody.assembly.conditioning import holding
 from symbody.derived.derived import derived_of
 from symbody.derived.partitions import Chosen, partition_at
 from symbody.errors import ModelError
-from symbody.loops.closing.assembly import assemble_constraints
-from symbody.loops.partition.branches import holding
 from symbody.loops.partition.partition import Partition
 from symbody.loops.partition.partition_order import check_partition, ordered
 from symbody.model.record.mechanism import Mechanism

@@ -10,6 +10,8 @@ import numpy as np
 
 from symbody.analyse.linear.as_state_space import as_state_space
 from symbody.analyse.linear.state_space import StateSpace, indices
+from symbody.display import html_table, picture, styled, text_table
+from symbody.trajectory.plot import COLOURS
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,25 +54,54 @@ class Response:
         (o,) = indices(output, self.outputs, "output")
         return self.values[:, o, i]
 
+    def peaks(self) -> list[tuple[str, str, float, list[tuple[float, float]]]]:
+        """Of each channel: input, output, |G| at the lowest frequency, and (Hz, |G|) of its local maxima."""
+        out = []
+        for o, output in enumerate(self.outputs):
+            for i, given in enumerate(self.inputs):
+                size = self.magnitude[:, o, i]
+                inner = np.flatnonzero((size[1:-1] > size[:-2]) & (size[1:-1] >= size[2:])) + 1
+                found = [(float(self.frequency[k]), float(size[k])) for k in inner]
+                out.append((given, output, float(size[0]) if len(size) else float("nan"), found))
+        return out
+
+    def table(self) -> str:
+        """Text: for each channel the magnitude at the lowest frequency, and its resonances."""
+        return text_table(*self._cells())
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        heads = ["from", "to", f"|G| at {self.frequency[0]:.3g} Hz" if len(self.omega) else "|G|", "resonances"]
+        rows = []
+        for given, output, low, found in self.peaks():
+            told = ", ".join(f"{f:.4g} Hz ({m:.3g})" for f, m in found[:6]) + (" ..." if len(found) > 6 else "")
+            rows.append([given, output, f"{low:.4g}", told])
+        return heads, rows
+
+    def __repr__(self) -> str:
+        span = f"{self.frequency[0]:.4g} to {self.frequency[-1]:.4g} Hz" if len(self.omega) else "no frequencies"
+        return f"Response of {len(self.outputs)} outputs to {len(self.inputs)} inputs, {span}"
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._cells())
+
     def plot(self, decibels: bool = True) -> Any:
         """A matplotlib figure: magnitude above phase, one line for each channel."""
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(7, 6), layout="constrained")
+        figure = picture(figsize=(8, 5.4), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True)
         heights = self.decibels if decibels else self.magnitude
         for o, output in enumerate(self.outputs):
             for i, given in enumerate(self.inputs):
-                above.semilogx(self.frequency, heights[:, o, i], label=f"{given} to {output}")
-                below.semilogx(self.frequency, np.degrees(self.phase[:, o, i]))
+                look = {"color": COLOURS[(o * len(self.inputs) + i) % len(COLOURS)], "linewidth": 1.4}
+                above.semilogx(self.frequency, heights[:, o, i], label=f"{given} to {output}", **look)
+                below.semilogx(self.frequency, np.degrees(self.phase[:, o, i]), **look)
         if not decibels:
             above.set_yscale("log")
         above.set_ylabel("magnitude (dB)" if decibels else "magnitude")
         below.set(xlabel="frequency (Hz)", ylabel="phase (deg)")
         for axes in (above, below):
-            axes.grid(True, which="both", alpha=0.3)
+            styled(axes)
         if len(self.outputs) * len(self.inputs) <= 12:
-            above.legend(fontsize="small")
+            above.legend(fontsize=8, frameon=False)
         return figure
 
 

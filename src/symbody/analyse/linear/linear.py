@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symbody.analyse.linear.state_space import StateSpace
+from symbody.display import html_notes, html_table
 from symbody.errors import ModelError, ShapeError
 
 
@@ -165,6 +166,11 @@ class Linear:
     def replace(self, **changes: Any) -> Linear:
         """The same Linear with some fields changed."""
         return _replace(self, **changes)
+
+    def _repr_html_(self) -> str:
+        rows = [[name, *(f"{x:.4g}" for x in row)] for name, row in zip(self.states, self.A)]
+        shown = f"A of {self.model}: dx' = A dx + B_ss du"
+        return html_table(["", *self.states], rows, shown) + html_notes(self.notes)
 
     def __repr__(self) -> str:
         what = f"{self.size} increments, {len(self.internal)} internal states, {len(self.inputs)} inputs"

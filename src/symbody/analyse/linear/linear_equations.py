@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symbody.analyse.linear.linear_outputs import Chooser, component_names
+from symbody.assembly.constraints import Row
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.arrays import Array, is_zero, matmul
 from symbody.expr.derivative import Tangent, tangents
@@ -18,7 +19,6 @@ from symbody.expr.walk import free_symbols
 from symbody.formalisms.kinematics import kinematic_map
 from symbody.formalisms.solve_accelerations import driven_velocities
 from symbody.formalisms.tree import Tree
-from symbody.loops.rows.row import Row
 from symbody.model.record.coordinates import velocity_labels
 from symbody.model.record.mechanism import Mechanism
 from symbody.system.names import identifier

@@ -20,17 +20,18 @@ from symbody.analyse.linear.operating_point import (
 )
 from symbody.analyse.linear.reduction import LinearClosure, constrained, is_well_placed, without_driven
 from symbody.analyse.linear.state_space import indices
+from symbody.assembly.assembly import assemble_keeping
+from symbody.assembly.constraints import Constraints
 from symbody.derived.derived import derived_of
 from symbody.derived.kernels import quick_kernel
-from symbody.errors import ModelError, SolveError, SymbodyError, argument, word_argument
-from symbody.loops.closing.assembly import assemble_keeping
+from symbody.errors import ModelError, SolveError, SymbodyError, argument, record_argument, word_argument
 from symbody.loops.partition.singular import say_singular, say_unsolved
-from symbody.loops.rows.constraints import Constraints
 from symbody.lower.optimize import optimize_system
 from symbody.model.record.coordinates import retract, transport
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
 from symbody.system.system import System
+from symbody.verbs.coincident_links import coincident_links
 
 _STANDARD = ("q", "qd", "qdd", "tau", "t", "multipliers")  # inputs that every linear model has
 DRIVEN = ("held", "input", "parts")
@@ -90,6 +91,7 @@ def linearize(
     independent  labels of the increments that are kept where loops are closed; None: those of the other verbs, or
                  others by pivoting where these are badly placed
     """
+    record_argument("linearize", mech, Mechanism, "a Mechanism, as sb.load(name_or_path) gives")
     inputs, loops = _switched(mech, inputs, loops)
     model = Linearizer(mech, outputs, vary, driven, loops, independent)
     return model.symbolic() if symbolic else model.at(q0, qd0, qdd0, inputs, parameters, states)
@@ -335,9 +337,10 @@ class Linearizer:
         found = {name: np.asarray(x) for name, x in zip(system.outputs, results, strict=True)}
         wrong = [name for name, x in found.items() if not np.all(np.isfinite(x))]
         if wrong:
+            why = coincident_links(self.mech, arguments["q"], values, arguments["t"])
             raise ModelError(
                 f"the linear model of {self.mech.name} is not finite at this operating point: {', '.join(wrong)}. "
-                "A law may have no derivative here (two points of a link coincide); move the point."
+                f"{why}; move the point."
             )
         return found
 

@@ -11,8 +11,19 @@ from symbody.errors import ModelError, NameLookupError, ShapeError, nearest
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.prescribed import prescribed
-from symbody.model.record.coordinates import Slot, checked, coordinate_labels, neutral, parts, velocity_labels
+from symbody.model.record.coordinates import (
+    Slot,
+    checked,
+    coordinate_labels,
+    coordinate_units,
+    neutral,
+    parts,
+    velocity_labels,
+    velocity_units,
+)
 from symbody.model.record.mechanism import Mechanism
+from symbody.model.record.typed_values import numbers as typed
+from symbody.model.record.typed_values import shared_unit
 
 
 def coordinates(mech: Mechanism, given: Any, default: np.ndarray | None = None) -> np.ndarray:
@@ -22,7 +33,7 @@ def coordinates(mech: Mechanism, given: Any, default: np.ndarray | None = None) 
     """
     start = neutral(mech) if default is None else default
     spans = {p.owner: slice(p.iq, p.iq + p.nq) for p in mech.slots}
-    q = vector("q0", given, start, spans, coordinate_labels(mech), mech.name)
+    q = vector("q0", given, start, spans, coordinate_labels(mech), mech.name, coordinate_units(mech))
     for part in parts(mech):
         if part.quaternion and np.linalg.norm(q[part.quaternion]) < 1e-8:
             raise ModelError(f"the quaternion of joint {part.owner!r} in q0 is zero; expected unit length.")
@@ -32,12 +43,14 @@ def coordinates(mech: Mechanism, given: Any, default: np.ndarray | None = None) 
 def velocities(mech: Mechanism, name: str, given: Any, default: np.ndarray) -> np.ndarray:
     """(nv,) likewise, for qd0, qdd0 and tau."""
     spans = {p.owner: slice(p.iv, p.iv + p.nv) for p in mech.slots}
-    return vector(name, given, default, spans, velocity_labels(mech), mech.name)
+    units = velocity_units(mech) if name == "qd0" else ()
+    return vector(name, given, default, spans, velocity_labels(mech), mech.name, units)
 
 
 def vector(
-    name: str, given: Any, default: np.ndarray, spans: Mapping[str, slice], labels: Sequence[str], model: str
-) -> np.ndarray:
+    name: str, given: Any, default: np.ndarray, spans: Mapping[str, slice], labels: Sequence[str], model: str,
+    units: Sequence[str] = (),
+) -> np.ndarray:  # fmt: skip
     """A vector from numbers in order, or from a mapping of names to numbers that changes the default."""
     out = np.array(default, dtype=float)
     if isinstance(given, Mapping):
@@ -46,12 +59,12 @@ def vector(
             if key not in index:
                 raise NameLookupError(f"{name} of {model} names {key!r}. {nearest(str(key), index)}")
             part = index[key]
-            numbers = np.asarray(value, dtype=float).ravel()
+            numbers = typed(value, f"{name} of {key!r}", shared_unit(units, range(part.start, part.stop))).ravel()
             if len(numbers) not in (1, part.stop - part.start):
                 raise ShapeError(f"{name}[{key!r}] has {len(numbers)} numbers; expected {part.stop - part.start}.")
             out[part] = numbers
     elif given is not None:
-        numbers = np.asarray(given, dtype=float).ravel()
+        numbers = typed(given, name).ravel()
         if len(numbers) != len(out):
             raise ShapeError(f"{name} has {len(numbers)} numbers; {model} needs {len(out)}: {', '.join(labels[:12])}.")
         out[:] = numbers
@@ -106,11 +119,19 @@ def split_inputs(
     for key, value in given.items():
         stem, _, part = str(key).rpartition(".")
         if key in out:
-            out[key] = np.asarray(value, dtype=float).reshape(np.shape(out[key]))
+            out[key] = _shaped(value, np.shape(out[key]), f"{what} {key!r} of {model}")
         elif stem in out and part.isdigit() and 1 <= int(part) <= out[stem].size:
-            out[stem].flat[int(part) - 1] = float(value)
+            out[stem].flat[int(part) - 1] = float(_shaped(value, (), f"{what} {key!r} of {model}"))
         else:
             raise NameLookupError(f"{model} has no {what} {key!r}. {nearest(str(key), [*others, *out])}")
         if not np.all(np.isfinite(out[key if key in out else stem])):
             raise ModelError(f"{what} {key!r} of {model} is {value!r}; an operating point needs finite numbers.")
     return out
+
+
+def _shaped(value: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """Numbers of a shape; one number may stand for an array of one."""
+    found = typed(value, what)
+    if found.size != int(np.prod(shape)):
+        raise ShapeError(f"{what} has shape {found.shape}; expected {shape if shape else 'a number'}.")
+    return found.reshape(shape)

@@ -9,6 +9,7 @@ import numpy as np
 
 from symbody.analyse.linear.linear import Linear
 from symbody.analyse.modal.rigid_modes import resting_states, rigid_basis
+from symbody.display import html_notes, html_table
 from symbody.errors import ModelError, word_argument
 
 RIGID = 1e-6  # modes slower than this share of the fastest one count as rigid
@@ -89,6 +90,15 @@ class Modes:
 
     def __repr__(self) -> str:
         return self.table()
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for k in range(len(self)):
+            who = ", ".join(f"{n} {100 * share:.0f} %" for n, share in self.largest(k))
+            flag = "rigid" if self.rigid[k] else "grows" if self.unstable[k] else ""
+            rows.append([k + 1, f"{self.frequencies[k]:.4f}", f"{self.damping[k]:.4f}", flag, who])
+        heading = f"{self.kind} modes of {self.model or 'the model'}"
+        return html_table(["mode", "f (Hz)", "damping", "", "motion"], rows, heading) + html_notes(self.notes)
 
 
 def modes(model: Any, kind: str = "auto", normalise: str = "largest", **point: Any) -> Modes:

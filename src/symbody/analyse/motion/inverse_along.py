@@ -13,10 +13,10 @@ from symbody.derived.kernels import kernel_of
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
+from symbody.flow.labels import labels_of, units_of
+from symbody.flow.quantities import Quantities, recorded
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import check_given
-from symbody.simulation.labels import labels_of, units_of
-from symbody.simulation.quantities import Quantities, recorded
 from symbody.system.names import identifier
 from symbody.system.system import System
 from symbody.trajectory.outcome import Outcome

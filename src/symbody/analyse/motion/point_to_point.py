@@ -14,11 +14,11 @@ import numpy as np
 
 from symbody.analyse.linear.operating_point import coordinates, velocities
 from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest, whole_argument
+from symbody.flow.labels import labels_of, units_of
 from symbody.library.motions import PEAKS, Motion, bang_bang, cubic, quintic, spline, trapezoid
 from symbody.model.record.coordinates import velocity_labels
 from symbody.model.record.joint_limits import joint_limits
 from symbody.model.record.mechanism import Mechanism
-from symbody.simulation.labels import labels_of, units_of
 from symbody.trajectory.trajectory import Trajectory
 
 LAWS = ("bang_bang", "trapezoid", "cubic", "quintic")

@@ -11,9 +11,9 @@ import numpy as np
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.derivative import Tangent, tangents
 from symbody.expr.node import Node
+from symbody.flow.flow import Flow
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import check_given
-from symbody.simulation.flow import Flow
 from symbody.system.names import identifier
 from symbody.system.system import System, node_array
 from symbody.trajectory.trajectory import Trajectory
@@ -248,9 +248,9 @@ def sensitivity(
     The partition does not change on the way.
     """
     from symbody.derived.partitions import wanted_at
-    from symbody.simulation.augmented import Augmented
-    from symbody.simulation.mechanism_flow import mechanism_flow
-    from symbody.simulation.simulate import simulate
+    from symbody.flow.augmented import Augmented
+    from symbody.flow.of_mechanism import mechanism_flow
+    from symbody.run.simulate import simulate
 
     check_given(mech, values)
     pieces: tuple[Any, ...] = (*mech.cuts, *mech.couplings)
@@ -288,10 +288,10 @@ def _closed_start(
     mech: Mechanism, flow: Flow, values: Mapping[str, Any], options: Mapping[str, Any]
 ) -> dict[str, np.ndarray]:
     """q0 and qd0 that close the loops, as `simulate` makes them of what was given."""
-    from symbody.simulation.closing import closed_start
-    from symbody.simulation.initial import initial_values, state_vector
+    from symbody.flow.closed_start import closed_start
+    from symbody.flow.initial_state import initial_values
 
     given = {n: options[f"{n}0"] for n in ("q", "qd") if options.get(f"{n}0") is not None}
     found, _ = initial_values(flow, given)
-    x = closed_start(mech, flow, values, given, state_vector(flow, found, None), options.get("t0", 0.0))
+    x = closed_start(mech, flow, values, given, flow.layout.vector(found, None), options.get("t0", 0.0))
     return {f"{n}0": x[flow.slices[n]] for n in ("q", "qd")}

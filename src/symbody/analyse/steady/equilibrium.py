@@ -119,7 +119,7 @@ def equilibrium(
     state = replace(state, qd=np.zeros(mech.nv), qdd=np.zeros(mech.nv))
     loose = _free(balance, free, fixed)
     value = balance.at(state)
-    check_finite(balance, value)
+    check_finite(balance, value, state)
     task = _task(balance, value, loose, tolerance)
     state = with_multipliers(balance, state, np.flatnonzero(loose))
     best, tried = _search(balance, task, state, loose, stable, starts, seed)

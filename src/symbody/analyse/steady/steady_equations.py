@@ -22,6 +22,7 @@ from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.model.record.coordinates import retract
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
+from symbody.verbs.coincident_links import coincident_links
 
 STANDARD = ("q", "qd", "qdd", "tau", "t", "multipliers")  # inputs that every mechanism has
 
@@ -244,12 +245,13 @@ def _spans(names: Sequence[str], sizes: Sequence[int]) -> dict[str, slice]:
     return {n: slice(int(e) - s, int(e)) for n, s, e in zip(names, sizes, ends, strict=True)}
 
 
-def check_finite(balance: Balance, value: Value) -> None:
+def check_finite(balance: Balance, value: Value, state: State) -> None:
     """Refuse a starting point where the equations have no value."""
     wrong = ~np.isfinite(value.residual) | ~np.isfinite(value.jacobian).all(axis=1)
     if wrong.any():
         names = ", ".join(np.array(balance.row_names)[wrong][:4])
+        why = coincident_links(balance.mech, state.q, balance.parameters, state.t)
         raise ModelError(
-            f"the equations of {balance.mech.name} are not finite at the starting point: {names}. A law may have no "
-            "value here (two points of a link coincide); start elsewhere."
+            f"the equations of {balance.mech.name} are not finite at the starting point: {names}. {why}; start "
+            "elsewhere."
         )

@@ -206,7 +206,7 @@ def _task(
     fixed_q: set[str], fixed_qd: set[str], tolerance: float,
 ) -> Task:  # fmt: skip
     value = balance.at(state)
-    check_finite(balance, value)
+    check_finite(balance, value, state)
     c, rows = balance.columns, balance.rows
     driven = list(balance.equations.driven)
     columns = [*unknown, *free, *(c["tau"].start + k for k in driven)]

@@ -13,7 +13,8 @@ from symbody.codegen.c.text import c_language, comment
 from symbody.codegen.printer.plan import plan
 from symbody.codegen.printer.write import write
 from symbody.errors import CompileError
-from symbody.lower.program import Port, Program
+from symbody.lower.program import Program
+from symbody.system.ports import Port
 
 OWN = ("derived", "work", "status", "parameters")  # the same for all states
 TRIG = "trig_of_strip"

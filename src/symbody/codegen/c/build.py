@@ -22,8 +22,8 @@ from symbody.codegen.kernel.externals import ExternalTable, raise_pending
 from symbody.codegen.kernel.program_kernel import ProgramKernel
 from symbody.errors import CompileError
 from symbody.lower.groups import Grouped
-from symbody.lower.ports import loop_shape
 from symbody.lower.program import Program
+from symbody.system.ports import loop_shape
 
 # no contraction: what is fused was chosen at lowering
 FLAGS = ("-std=c99", "-O2", "-ffp-contract=off")

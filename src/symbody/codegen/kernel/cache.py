@@ -18,7 +18,7 @@ import stat
 import struct
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,11 @@ from symbody.lower.program import Program
 
 MAGIC = b"symbody object code 2\n"
 LIMIT = 1 << 30  # bytes of all entries together
+LOOK = LIMIT >> 4  # bytes that a process writes between two looks at what all entries take
 SUFFIX = ".obj"
 MAC = 32  # bytes of an HMAC-SHA-256
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_written: dict[Path, int] = {}  # bytes written into a folder since it was looked at
 
 
 def directory() -> Path | None:
@@ -176,26 +178,42 @@ def store(name: str, header: dict[str, Any], objects: Sequence[bytes]) -> None:
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
-        prune(folder, LIMIT)
+        _make_room(folder, len(rest))
     except OSError:
         return
 
 
+def _make_room(folder: Path, size: int) -> None:
+    """Look at the folder now and then: at the first entry that a process writes, and after every `LOOK` bytes."""
+    written = _written.get(folder, LOOK) + size
+    if written >= LOOK:
+        prune(folder, LIMIT)
+        written = 0
+    _written[folder] = written
+
+
 def prune(folder: Path, limit: int) -> None:
     """Remove the entries that were used longest ago until the rest is not larger than `limit` bytes."""
-    entries = []
-    for path in folder.glob("*" + SUFFIX):
+    total = sum(size for _, size, _ in _entries(folder))
+    if total <= limit:
+        return  # the usual case keeps no list: a folder may hold many thousands
+    for _, size, path in sorted(_entries(folder)):
         try:
-            status = path.lstat()
-        except OSError:
-            continue
-        entries.append((status.st_mtime_ns, status.st_size, path))
-    total = sum(size for _, size, _ in entries)
-    for _, size, path in sorted(entries, key=lambda e: e[0]):
-        if total <= limit:
-            return
-        try:
-            path.unlink()
+            os.unlink(path)
         except OSError:
             continue
         total -= size
+        if total <= limit:
+            return
+
+
+def _entries(folder: Path) -> Iterator[tuple[int, int, str]]:
+    """(time of the last use, bytes, path) of each entry."""
+    with os.scandir(folder) as found:
+        for entry in found:
+            if entry.name.endswith(SUFFIX):
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except OSError:
+                    continue
+                yield status.st_mtime_ns, status.st_size, entry.path

@@ -21,8 +21,8 @@ from symbody.codegen.kernel.tiers import Tiers
 from symbody.codegen.llvm.libm import libm_address
 from symbody.codegen.llvm.values import DERIVED, DERIVED_STRIDE, EXTERN_TABLE, FIRST_PORT, FRAME, LIBM_TABLE
 from symbody.errors import Named, NameLookupError, ShapeError, SolveError
-from symbody.lower.ports import check_gathered, gather, gather_parameters, loop_shape, merged
-from symbody.lower.program import Port, say_unsolved
+from symbody.lower.program import say_unsolved
+from symbody.system.ports import Port, check_gathered, gather, gather_parameters, loop_shape, merged
 
 # Batches below this size run state by state: a vector that is mostly empty costs more.
 SMALLEST_BATCH = 3
@@ -87,6 +87,8 @@ class NativeKernel(Remade):
         self._externals = externals
         self._derived = derived
         self._pool: list[_Scratch] = []
+        self._scalars: Mapping[str, int] | None = None
+        self._last: tuple[tuple[Any, ...], np.ndarray] | None = None  # parameters, and what `setup` made of them
         self._arity = len(signature.inputs)
         self._blocks = len(signature.blocks)
         # calls that may leave an exception or a failed block behind
@@ -374,6 +376,9 @@ class NativeKernel(Remade):
 
     def _setup(self, parameters: Mapping[str, Any] | Any | None) -> np.ndarray:
         """(..., layout.derived): what `setup` makes of parameters, for each of their states."""
+        quick = self._numbers(parameters)
+        if quick is not None:
+            return self._setup_numbers(*quick)
         ports = self.parameters
         if parameters is None or isinstance(parameters, Mapping):
             missing = [p.name for p in ports if p.default is None and p.name not in (parameters or {})]
@@ -391,6 +396,48 @@ class NativeKernel(Remade):
         self._tiers.code.setup(context.ctypes.data, 0, math.prod(loop))
         raise_pending()
         derived.flags.writeable = False
+        return derived
+
+    def _numbers(self, parameters: Any) -> tuple[tuple[Any, ...], Mapping[str, float]] | None:
+        """Parameters of the usual call, and a key of them: single numbers by name, the others by default; else None."""
+        if type(parameters) is not dict or not parameters:
+            return None
+        known = self._places()
+        for name, value in parameters.items():
+            if name not in known or type(value) not in (float, int) or not math.isfinite(value) or value == 0:
+                return None  # for the general way to accept or to refuse
+        return tuple(parameters.items()), parameters
+
+    def _places(self) -> Mapping[str, int]:
+        """Scalar parameter -> its place in the flat vector; nothing where one has no default."""
+        if self._scalars is None:
+            ports = self.parameters
+            defaults = [np.ravel(p.default) for p in ports if p.default is not None]
+            complete = len(defaults) == len(ports)
+            self._scalars = {p.name: p.start for p in ports if p.shape == ()} if complete else {}
+            self._defaults = np.concatenate(defaults) if complete and ports else np.zeros(0)
+            self._starts = np.array([p.start for p in ports], dtype=np.int64)
+        return self._scalars
+
+    def _setup_numbers(self, key: tuple[Any, ...], parameters: Mapping[str, float]) -> np.ndarray:
+        """As `_setup`, on one flat vector; what was asked for last is at hand, since runs ask several times."""
+        last = self._last
+        if last is not None and last[0] == key:
+            return last[1]
+        places, layout = self._places(), self.signature.layout
+        flat = self._defaults.copy()
+        for name, value in parameters.items():
+            flat[places[name]] = value
+        derived, frame = np.empty(layout.derived), aligned(layout.setup_frame)
+        words = np.zeros(FIRST_PORT + 2 * len(self._starts) + 2, dtype=np.int64)
+        words[FRAME], words[DERIVED] = frame.ctypes.data, derived.ctypes.data
+        words[LIBM_TABLE], words[EXTERN_TABLE] = libm_address(), self._externals.address
+        words[FIRST_PORT:-2:2] = flat.ctypes.data + 8 * self._starts
+        words[-2], words[-1] = derived.ctypes.data, layout.derived
+        self._tiers.code.setup(words.ctypes.data, 0, 1)
+        raise_pending()
+        derived.flags.writeable = False
+        self._last = (key, derived)
         return derived
 
     def _bound(self) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from symbody.lower.program import Port
+from symbody.system.ports import Port
 
 
 class Output(Protocol):

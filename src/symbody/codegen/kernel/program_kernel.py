@@ -13,8 +13,8 @@ from symbody.codegen.kernel.recipe import Remade
 from symbody.codegen.kernel.signature import results_type
 from symbody.errors import NameLookupError, ShapeError, nearest
 from symbody.lower.interpret import raise_if_failed
-from symbody.lower.ports import check_numbers, checked, gather_parameters, loop_shape, merged
-from symbody.lower.program import OutputPort, Port, Program
+from symbody.lower.program import OutputPort, Program
+from symbody.system.ports import Port, check_numbers, checked, gather_parameters, loop_shape, merged
 
 
 class ProgramKernel(Remade, ABC):

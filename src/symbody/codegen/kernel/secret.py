@@ -14,7 +14,7 @@ import stat
 import sys
 from pathlib import Path
 
-from symbody.atomic_file import open_part
+from symbody.atomic_file import open_part, remove_abandoned
 
 SIZE = 32  # bytes
 NAME = "cache_secret"
@@ -58,6 +58,7 @@ def _secret_of(folder: Path) -> bytes:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
             _make(path)
+        remove_abandoned(folder)
         return _read(path)
     except OSError as error:
         raise Unsafe(

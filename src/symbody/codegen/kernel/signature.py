@@ -10,7 +10,8 @@ from typing import Any
 
 from symbody.codegen.llvm.modules import Layout
 from symbody.errors import NameLookupError, nearest
-from symbody.lower.program import Port, Program
+from symbody.lower.program import Program
+from symbody.system.ports import Port
 
 
 @dataclass(frozen=True, slots=True)

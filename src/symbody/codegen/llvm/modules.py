@@ -22,7 +22,8 @@ from symbody.codegen.llvm.sincos import sincos_function, slow_function
 from symbody.codegen.llvm.solve import write_solve
 from symbody.codegen.llvm.values import ARGUMENTS, Scope, Section
 from symbody.codegen.llvm.writer import Lanes, Writer
-from symbody.lower.program import Port, Program, operands
+from symbody.lower.program import Program, operands
+from symbody.system.ports import Port
 
 # Lines per module: memory stays bounded and several can be compiled at the same time.
 MODULE = 20_000

@@ -31,7 +31,10 @@ def write_solve(section: Section, b: int) -> Writer:
     guess = [scope.operand(v) for v in block.guess]
     for slot, g in zip(slots, guess, strict=True):
         scope.write(-1, slot, g)
-    far = [_times(w, REACH, w.line(f"fadd {kind} {num(1.0)}, {w.intrinsic('fabs', g)}")) for g in guess]
+    if block.span <= REACH:
+        far = [num(block.span)] * len(guess)
+    else:
+        far = [_times(w, REACH, w.line(f"fadd {kind} {num(1.0)}, {w.intrinsic('fabs', g)}")) for g in guess]
     w.do("br label %loop")
 
     w.start("loop")

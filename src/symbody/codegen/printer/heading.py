@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from symbody.codegen.printer.plan import Argument, Module, Part
 from symbody.lower.count import count_program
-from symbody.lower.program import OutputPort, Port
+from symbody.lower.program import OutputPort
+from symbody.system.ports import Port
 
 Labels = Mapping[str, Sequence[str]]
 

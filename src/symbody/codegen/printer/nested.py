@@ -4,7 +4,7 @@
         t5 = x[0]
         ...
         return (steps), (values that are read later)
-    (t5,), status_3, (t9,) = NAME_newton(block12, (guess,), tolerance, limit)
+    (t5,), status_3, (t9,) = NAME_newton(block12, (guess,), tolerance, limit, span)
 
 The helper iterates until every state of a batch has stopped.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symbody.codegen.printer.statements import Loop, Unit, Writer
+from symbody.codegen.printer.statements import Loop, Unit, Writer, bounded
 
 
 def _listed(texts: Sequence[str]) -> str:
@@ -38,6 +38,7 @@ class NestedWriter(Writer):
             lines += [f"{language.indent}return {_listed(steps)}, {_listed(later)}", ""]
             tolerance = language.literal(max(block.tolerance, language.tolerance))
             given = f"block{loop.value}, {_listed(guesses)}, {tolerance}, {block.max_iterations}"
+            given += f", {language.literal(block.span) if bounded(block) else '0.0'}"
             lines.append(f"{_listed(names)}, {status}, {_listed(later) if later else '_'} = {p}newton({given})")
         else:
             lines.append(f"{status} = 1")

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from symbody.codegen.printer.language import Function, Language, Names, identifier
 from symbody.lower.groups import Grouped
 from symbody.lower.liveness import reuse_names, values_of
-from symbody.lower.program import OutputPort, Port, Program, operands
+from symbody.lower.program import OutputPort, Program, operands
+from symbody.system.ports import Port
 
 CHUNK = 2000  # operations above which a function is cut into several: compilers take more than linear time
 

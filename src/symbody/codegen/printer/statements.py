@@ -27,8 +27,9 @@ from symbody.codegen.printer.language import (
 from symbody.codegen.printer.plan import Argument, Module, Part, slots
 from symbody.errors import CompileError
 from symbody.expr.function_row import FUNCTIONS
+from symbody.expr.node import REACH
 from symbody.lower.count import serving_checks
-from symbody.lower.program import Program, operands
+from symbody.lower.program import Program, SolveBlock, operands
 
 Leaf = tuple[str, str]  # text and the argument that it reads, "" for none
 
@@ -89,6 +90,11 @@ def _weight(program: Program, v: int, chunk: int) -> int:
         return 1
     body = sum(_weight(program, w, chunk) for w in program.blocks[program.args[v][0]].body)
     return body if body <= chunk else 1
+
+
+def bounded(block: SolveBlock) -> bool:
+    """The size that unknowns count with is bounded by a number, whatever the guess."""
+    return block.span <= REACH
 
 
 @lru_cache(maxsize=1000)
@@ -416,7 +422,7 @@ class Writer:
             lines.append((language.assign if declared else language.variable).format(target, self.name(guess, unit)))
         pairs = [(self.name(v, unit), self.name(s, unit)) for v, s in zip(block.unknowns, block.step)]
         p = self.module.prefix
-        for i, (x, _) in enumerate(pairs):
+        for i, (x, _) in enumerate(() if bounded(block) else pairs):
             unit.reals.append(f"far{loop.value}_{i}")
             lines.append(language.define.format(f"far{loop.value}_{i}", f"{p}far({x})"))
         lines += self._iteration(unit, loop, around, pairs) if pairs else [language.assign.format(status, "1")]
@@ -456,7 +462,8 @@ class Writer:
         tolerance = language.literal(max(block.tolerance, language.tolerance))
         finite = language.both.join(language.finite.format(s, p=p) for _, s in pairs)
         finite = f"({finite})" if len(pairs) > 1 else finite
-        tests = [(s, x, f"far{loop.value}_{i}", tolerance) for i, (x, s) in enumerate(pairs)]
+        span = language.literal(block.span) if bounded(block) else ""
+        tests = [(s, x, span or f"far{loop.value}_{i}", tolerance) for i, (x, s) in enumerate(pairs)]
         small = language.both.join(language.small.format(*test, p=p) for test in tests)
         inner = [
             language.assign.format(status, f"-{k}"),

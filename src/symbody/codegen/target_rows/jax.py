@@ -6,10 +6,10 @@ from symbody.codegen.target_row import Source, Target, needs_module
 from symbody.codegen.target_rows.array_text import Flavour, emit_arrays
 from symbody.codegen.target_rows.python import TABLE
 
-NEWTON = """def {p}_newton(body, guess, tolerance, limit):
+NEWTON = """def {p}_newton(body, guess, tolerance, limit, span):
     # Newton's iteration; the outcome is the number of evaluations, negative: failed
     start = tuple({m}.asarray(a)*1.0 for a in guess)
-    far = [1e6*(1.0 + abs(a)) for a in start]
+    far = [span if span else 1e6*(1.0 + abs(a)) for a in start]
 
     def iterate(state):
         k, x, status = state

@@ -17,10 +17,10 @@ TABLE = """def {p}_table(x, c, at):
         value = value*t + {m}.asarray(row)[i]
     return value
 """
-NEWTON = """def {p}_newton(body, guess, tolerance, limit):
+NEWTON = """def {p}_newton(body, guess, tolerance, limit, span):
     # Newton's iteration, for one state or many; the outcome is the number of evaluations, negative: failed
     x = tuple(guess)
-    far = [1e6*(1.0 + abs(a)) for a in x]
+    far = [span if span else 1e6*(1.0 + abs(a)) for a in x]
     status = 0
     for k in range(1, limit + 1):
         step, later = body(x)

@@ -16,11 +16,17 @@ from symbody.expr.node import AT, BOUND, Node, SolveInfo
 from symbody.expr.walk import rebuild, solve_node, topological
 from symbody.loops.closing.unknowns import Unknowns
 
+SPAN = 256.0  # rad or m: closed to 3e-10 after any number of turns, which is some roundings of q after 1e4 turns
+
 
 @dataclass(eq=False)
 class Binder:
-    """Blocks solved so far: `inside` maps a node to (block, its counterpart in the block's body)."""
+    """Blocks solved so far: `inside` maps a node to (block, its counterpart in the block's body).
 
+    waiting: symbols that blocks still to come solve for; none may be read before
+    """
+
+    waiting: set[Node] = field(default_factory=set)
     inside: dict[Node, tuple[Node, Node]] = field(default_factory=dict)
     known: dict[Node, Node] = field(default_factory=dict)
 
@@ -57,6 +63,10 @@ class Binder:
             (inner[symbol],) = _replace([value], {s: inner[s] for s in found.symbols})
         roots = [*residual, *step, *watched]
         order = topological(roots)
+        self.waiting -= inner.keys()
+        early = [str(node) for node in order if node in self.waiting]
+        if early:
+            raise AssertionError(f"the block {name} reads {', '.join(early)}, which a later block solves for")
         for node in order:
             if node not in inner and any(a in inner for a in node.args):
                 inner[node] = node  # depends on the unknowns; filled below
@@ -68,7 +78,7 @@ class Binder:
         body = [inner[r] if r in inner else self.known[r] for r in roots]
         guess = as_nodes([graph.zero, *found.guess])[1:]
         checks = tuple(check for check, _, _ in found.checks)
-        info = SolveInfo(name, tuple(bound), remedy=found.remedy, checks=checks)
+        info = SolveInfo(name, tuple(bound), remedy=found.remedy, checks=checks, span=SPAN)
         block = solve_node((*body[: len(bound)], *guess, *body[len(bound) :]), info)
         for node, value in inner.items():
             self.known.pop(node, None)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.assembly.constraints import Constraints, Row
 from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
 from symbody.expr.call import as_nodes
 from symbody.expr.implicit import Condition
@@ -42,8 +43,6 @@ from symbody.loops.closing.soundness import (
 from symbody.loops.closing.unknowns import Unknowns, unknowns
 from symbody.loops.partition.partition import Partition
 from symbody.loops.partition.structure import Block, strong_order
-from symbody.loops.rows.constraints import Constraints
-from symbody.loops.rows.row import Row
 from symbody.model.record.coordinates import part_of
 from symbody.rewrite.presets import optimize
 
@@ -271,7 +270,7 @@ class Plan:
     def bound(self) -> dict[str, Array]:
         """The outputs at the solutions of the blocks."""
         with quiet_collector():
-            binder, start = Binder(), 0
+            binder, start = Binder({s for _, mine in self.solved for s in (*mine.symbols, *mine.values)}), 0
             for name, mine in self.solved:
                 n, end = len(mine.symbols), start + 2 * len(mine.symbols) + 2 * len(mine.checks)
                 h, step = self.nodes[start : start + n], self.nodes[start + n : start + 2 * n]
@@ -308,6 +307,9 @@ def close(found: Constraints, partition: Partition) -> Closure:
 def _groups(found: Constraints, located: Sequence[tuple[Block, Factors]]) -> tuple[Group, ...]:
     """Blocks that wait for each other by what their h and J read; each group needs only earlier ones.
 
+    The entries of J count too: rows of a turn may be written in axes that another joint turns, which leaves h as it is,
+    but not the velocities that the factors of J are used for.
+
     A finite turn couples the three increments of a quaternion: blocks that hold parts of one wait for each other too.
     """
     owner = {c: k for k, (block, _) in enumerate(located) for c in block.columns}
@@ -315,7 +317,7 @@ def _groups(found: Constraints, located: Sequence[tuple[Block, Factors]]) -> tup
     for k, (block, _) in enumerate(located):
         for r in block.rows:
             row = found.rows[r]
-            for c in {*row.J, *_read(found.tree, row.h)} & owner.keys():
+            for c in {*row.J, *_read(found.tree, (row.h, *row.J.values()))} & owner.keys():
                 needs[k, owner[c]] = True
     owners = part_of(found.tree.mechanism)
     for c, k in owner.items():
@@ -327,9 +329,9 @@ def _groups(found: Constraints, located: Sequence[tuple[Block, Factors]]) -> tup
     )
 
 
-def _read(tree: Tree, h: Any) -> set[int]:
-    """Velocities of the coordinates in an expression."""
-    inside = free_symbols([h]) if isinstance(h, Node) else []
+def _read(tree: Tree, expressions: Sequence[Any]) -> set[int]:
+    """Velocities of the coordinates in expressions."""
+    inside = free_symbols([x for x in expressions if isinstance(x, Node)])
     places = {s: k for k, s in enumerate(tree.q)}
     read = {places[s] for s in inside if s in places}
     return {k for k, part in part_of(tree.mechanism).items() if not read.isdisjoint(part.coordinates(k))}

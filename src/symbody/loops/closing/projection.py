@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from symbody.assembly.assembly import assemble_constraints
+from symbody.assembly.constraints import Constraints
+from symbody.assembly.numeric import Numeric
 from symbody.errors import SymbodyError
 from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
 from symbody.expr.call import as_nodes
@@ -23,13 +26,10 @@ from symbody.expr.linear_algebra import ldlt, solve_ldlt
 from symbody.expr.node import Check, Node
 from symbody.expr.walk import at
 from symbody.formalisms import vec3 as t3
-from symbody.loops.closing.assembly import assemble_constraints
 from symbody.loops.closing.binding import Binder
 from symbody.loops.closing.soundness import MEETING, OPEN, bounds, gap, guard, sound_rows
 from symbody.loops.closing.unknowns import unknowns
 from symbody.loops.equations.augmented import SOFT, switches
-from symbody.loops.rows.constraints import Constraints
-from symbody.loops.rows.numeric import Numeric
 from symbody.model.record.coordinates import Part, part_of
 from symbody.rewrite.presets import optimize
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from symbody.assembly.constraints import Constraints, Row
 from symbody.expr.arrays import sum_of_products
 from symbody.expr.call import as_nodes
 from symbody.expr.implicit import Condition, check_block
@@ -17,8 +18,7 @@ from symbody.expr.node import CONST, Check, Node
 from symbody.formalisms import vec3 as t3
 from symbody.loops.closing.factors import CLOSED, Factors
 from symbody.loops.partition.structure import Block
-from symbody.loops.rows.constraints import Constraints, cut_frames
-from symbody.loops.rows.row import Row
+from symbody.loops.rows.constraints import cut_frames
 from symbody.model.record.coordinates import parts, sliding, velocity_labels
 from symbody.model.record.mechanism import Cut
 
@@ -98,8 +98,7 @@ def closed_rows(found: Constraints, blocks: Sequence[Block]) -> list[Condition]:
     """|h| <= OPEN for each row of blocks that are iterated together, a rod's by its length.
 
     Not for one block of up to CLOSED rows: there h = -J step to within 1e-16 / VANISHING of itself, since the
-    determinant is checked, and the iteration ends where the step is small. Small is 1e-12 (1 + |q|): coordinates of
-    many turns leave more, a four-bar 2e-10 m after 1e2 turns and 2e-8 m after 1e4; runs watch all rows besides.
+    determinant is checked, and the iteration ends where the step is small: 1e-12 (1 + |q|), |q| at most `SPAN`.
     """
     if len(blocks) == 1 and blocks[0].size <= CLOSED:
         return []
@@ -163,5 +162,6 @@ def remedy(found: Constraints, rows: Sequence[int], columns: Sequence[int]) -> s
     return (
         f"It closes {loops} by {joints}. Either q is too far from a closed position: give a guess nearer to one; or "
         "these joints cannot be solved for here, as at a dead point: choose another partition=; or the mechanism is "
-        "singular here."
+        "singular here; or a joint has turned so often (1e4 times and more) that rounding of its angle opens the loop: "
+        "take whole turns off it."
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from symbody.assembly.constraints import Constraints
 from symbody.errors import ModelError, SolveError
 from symbody.expr.node import Node
 from symbody.formalisms.tree import Tree, build_tree
@@ -20,7 +21,7 @@ from symbody.loops.partition.heuristic import sparse_choice
 from symbody.loops.partition.predicted import predicted_cost
 from symbody.loops.partition.search import kinds_of, mass_pattern
 from symbody.loops.partition.structure import Block, block_triangular, match
-from symbody.loops.rows.constraints import Constraints, constraints
+from symbody.loops.rows.constraints import constraints
 from symbody.model.record.coordinates import with_mode
 from symbody.model.record.mechanism import Mechanism
 from symbody.rewrite.cost import cost as cost_of

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from symbody.assembly.assembly import closed_samples
+from symbody.assembly.constraints import Constraints, Row
 from symbody.errors import ModelError, SymbodyError
 from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
 from symbody.expr.call import as_nodes, call
@@ -25,10 +27,7 @@ from symbody.expr.magnitude import Magnitude
 from symbody.expr.node import Check, Node
 from symbody.expr.walk import at, free_symbols
 from symbody.formalisms import vec3 as t3
-from symbody.loops.closing.assembly import closed_samples
 from symbody.loops.closing.soundness import BRANCH, MEETING, VANISHING, bounds, guard, sound_rows
-from symbody.loops.rows.constraints import Constraints
-from symbody.loops.rows.row import Row
 
 SAMPLES = 3  # states at which M and pivots are judged
 SINGULAR = 1e-12  # eigenvalue of M, scaled to a unit diagonal, that counts as none

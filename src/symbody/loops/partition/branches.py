@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from symbody.assembly.assembly import assemble_constraints, beyond_limits
+from symbody.assembly.conditioning import NONZERO
+from symbody.assembly.constraints import Constraints
+from symbody.assembly.numeric import Numeric
+from symbody.assembly.redundancy import independent_set, scaled
 from symbody.errors import SymbodyError
-from symbody.loops.closing.assembly import assemble_constraints, beyond_limits, length_scale
-from symbody.loops.rows.constraints import Constraints
-from symbody.loops.rows.numeric import Numeric
-from symbody.loops.rows.redundancy import independent_set, scaled
 from symbody.model.record.coordinates import coordinate_units, retract, sliding, with_mode
 
 WALKS, STEPS = 30, 4  # walks on a branch, and positions of each
@@ -26,7 +27,7 @@ STRIDE = 0.15  # rad of the fastest joint in one step
 HALVINGS = 4  # of a stride that would cross a drop of rank
 STARTS = 200  # random positions from which other branches are searched
 FIRST = 0.05  # rad: how far the first step leads out of a start that may be singular
-ZERO, NONZERO = 1e-9, 1e-6  # of the largest singular value of J: at most, at least
+ZERO = 1e-9  # of the largest singular value of J: at most
 REGULAR = 1e-4  # the same: positions nearer to a drop of rank are not known well enough to judge by
 NEAR_DROP = 0.3  # share of its smallest singular value that J keeps in one step
 GAP = 1e-12  # m or rad: what is left open
@@ -88,33 +89,6 @@ def with_others(branch: Branch) -> Branch:
     return replace(branch, notes=(*branch.notes, *said), space=None)
 
 
-def holding(
-    found: Constraints,
-    rows: Sequence[int],
-    q: np.ndarray,
-    parameters: Mapping[str, Any] | None = None,
-    time: float = 0.0,
-    closed: Collection[str] = (),
-    columns: Sequence[int] | None = None,
-) -> np.ndarray:
-    """(k,) bool: whether `rows` are independent at the closed positions q (k, nq), and the others follow from them.
-
-    parameters: numbers, or arrays (k,). columns: velocities that they must be solvable for (None: any).
-    """
-    shut = [i for i, row in enumerate(found.rows) if row.switch is None or row.loop in closed]
-    if not shut:
-        return np.ones(len(q), dtype=bool)
-    J = scaled(Numeric(found, parameters, time).J(q)[:, shut], sliding(found.tree.mechanism))
-    whole = np.linalg.svd(J, compute_uv=False)
-    part = np.linalg.svd(J[:, [shut.index(i) for i in rows if i in set(shut)]], compute_uv=False)
-    least = NONZERO * whole[:, :1]
-    out: np.ndarray = ((part > least).sum(axis=1) == len(rows)) & ((whole > least).sum(axis=1) == len(rows))
-    if columns is not None:
-        solved = np.linalg.svd(J[:, [shut.index(i) for i in rows]][:, :, list(columns)], compute_uv=False)
-        out &= (solved > least).all(axis=1)
-    return out
-
-
 # -- positions in batches, without units
 
 
@@ -134,7 +108,7 @@ class _Space:
         self.found, self.mechanism = found, found.tree.mechanism
         self.numeric = Numeric(found, parameters, time)
         self.rng = np.random.default_rng(seed)
-        self.length = length_scale(self.numeric)
+        self.length = self.numeric.length()
         self.unit = np.where(sliding(self.mechanism), self.length, 1.0)
         self.home, self.beyond = home, beyond_limits(self.mechanism, home)
         self.placed = np.array([row.h is not None for row in found.rows], dtype=bool)

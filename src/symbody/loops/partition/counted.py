@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from symbody.assembly.constraints import Constraints
 from symbody.errors import ModelError
 from symbody.expr.walk import quiet_collector
 from symbody.formalisms.formulation import Choice
@@ -16,7 +17,6 @@ from symbody.loops.equations.reduced import PRODUCTS, all_accelerations, indepen
 from symbody.loops.equations.tree_equations import Opened, opened
 from symbody.loops.partition.branches import Branch
 from symbody.loops.partition.partition import Partition, partition_candidates
-from symbody.loops.rows.constraints import Constraints
 from symbody.rewrite.cost import cost
 
 UNSOLVABLE = 10**9  # operations, by a partition that a block cannot be solved with

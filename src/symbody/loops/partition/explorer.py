@@ -11,9 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from symbody.loops.closing.assembly import length_scale
-from symbody.loops.rows.constraints import Constraints
-from symbody.loops.rows.numeric import Numeric
+from symbody.assembly.constraints import Constraints
+from symbody.assembly.numeric import Numeric
 from symbody.model.record.coordinates import retract, sliding, with_mode
 from symbody.model.record.mechanism import Limits, Mechanism
 
@@ -76,7 +75,7 @@ class Walkers:
         driven = with_mode(mechanism, "driven")
         used = np.asarray(found.pattern[self._rows].any(axis=0))
         self._columns = [k for k in range(mechanism.nv) if used[k] and k not in driven]
-        length = length_scale(self._numeric)
+        length = self._numeric.length()
         self._unit = np.where(sliding(mechanism)[self._columns], length, 1.0)
         scales = {"m": length, "m^2": length**2}
         self._closed = CLOSED * np.array([scales.get(found.rows[r].unit, 1.0) for r in rows])

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from symbody.assembly.assembly import closed_samples
+from symbody.assembly.constraints import Constraints
+from symbody.assembly.numeric import Numeric
+from symbody.assembly.redundancy import independent_set, regular_samples, scaled
 from symbody.errors import ModelError, NameLookupError, nearest, word_argument
-from symbody.loops.closing.assembly import closed_samples
 from symbody.loops.closing.elimination import Elimination, elimination
 from symbody.loops.closing.factors import CLOSED, TAIL, Spare
 from symbody.loops.partition.branches import Branch, branch_of, redundancy_text
@@ -24,9 +28,6 @@ from symbody.loops.partition.pivoting import numeric_choice
 from symbody.loops.partition.predicted import predicted_cost
 from symbody.loops.partition.search import Problem, kinds_of, mass_pattern, ranked_choices
 from symbody.loops.partition.structure import Block, block_triangular, match, unmatched
-from symbody.loops.rows.constraints import Constraints
-from symbody.loops.rows.numeric import Numeric
-from symbody.loops.rows.redundancy import independent_set, regular_samples, scaled
 from symbody.model.record.coordinates import part_of, sliding, velocity_labels, velocity_owners, with_mode
 
 METHODS = ("auto", "heuristic", "pivoting")
@@ -75,7 +76,7 @@ class Partition:
     spare: dict[int, Spare] = field(default_factory=dict)
     position_spare: dict[int, Spare] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def rows(self) -> tuple[int, ...]:
         """Rows that are solved, in the order of the blocks."""
         return tuple(r for b in self.blocks for r in b.rows)

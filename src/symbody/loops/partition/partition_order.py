@@ -12,11 +12,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from symbody.assembly.constraints import Constraints
 from symbody.errors import ModelError, NameLookupError, SymbodyError, nearest
 from symbody.loops.closing.factors import CLOSED, factors
 from symbody.loops.partition.partition import Partition
 from symbody.loops.partition.structure import Block, match
-from symbody.loops.rows.constraints import Constraints
 from symbody.model.record.coordinates import velocity_labels
 
 Pair = tuple[int, int]  # row of the Constraints, velocity

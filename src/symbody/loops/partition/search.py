@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.assembly.constraints import Constraints
 from symbody.expr.arrays import is_zero
 from symbody.expr.lu import lu_count
 from symbody.expr.node import CONST, Node
@@ -24,7 +25,6 @@ from symbody.loops.partition.heuristic import sparse_choice
 from symbody.loops.partition.pivoting import numeric_choice
 from symbody.loops.partition.predicted import FULL, NONE, UNIT, predicted_cost
 from symbody.loops.partition.structure import Block, block_triangular, match
-from symbody.loops.rows.constraints import Constraints
 
 ENUMERATED = 1500  # choices of one part that are all looked at
 BEAM = 12  # choices kept from round to round where they are not

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from symbody.assembly.conditioning import SINGULAR, UNRESOLVED, Conditioning
+from symbody.assembly.constraints import Constraints
+from symbody.assembly.redundancy import redundant_rows
 from symbody.loops.partition.branches import branch_of
-from symbody.loops.partition.conditioning import SINGULAR, UNRESOLVED, Conditioning
-from symbody.loops.rows.constraints import Constraints
-from symbody.loops.rows.redundancy import redundant_rows
 
 
 def say_singular(
@@ -23,7 +23,7 @@ def say_singular(
     """
     found = replace(found, rows=tuple(replace(row, switch=None) for row in found.rows))
     conditioning = Conditioning(found, len(found.rows), parameters)
-    if conditioning.of_position(q, t) > UNRESOLVED:
+    if conditioning.of_position(q, t) > UNRESOLVED:  # as `is_regular`
         return ""
     J = conditioning.jacobian(q, t)
     branch = branch_of(found, q, parameters, time=t, others=False)

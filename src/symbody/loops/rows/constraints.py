@@ -11,77 +11,22 @@ Sources: robotran 3.11 with its corrections; couplings as MuJoCo and Modelica ha
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
+from symbody.assembly.constraints import Constraints, Row
 from symbody.errors import ModelError
-from symbody.expr.arrays import Array, is_one, is_zero, zeros
+from symbody.expr.arrays import is_one, is_zero
 from symbody.expr.node import Node
 from symbody.formalisms import vec3 as t3
 from symbody.formalisms.frames import Frame, common_ancestor, frame, product
 from symbody.formalisms.tree import Tree
 from symbody.loops.rows.couplings import coupling_rows
 from symbody.loops.rows.cut_rows import cut_rows
-from symbody.loops.rows.row import Row
 from symbody.loops.rows.structural_zeros import without_zeros
 from symbody.model.record.mechanism import Cut
 from symbody.model.record.numbers import number_of
 
 CLOSED = 1e-9  # m or rad: a condition on parameters alone holds to this much for their defaults
-
-
-@dataclass(frozen=True, eq=False)
-class Constraints:
-    """Rows in the order of the cuts, then of the couplings. notes: rows that were left out, and why."""
-
-    rows: tuple[Row, ...]
-    tree: Tree
-    notes: tuple[str, ...] = ()
-
-    @property
-    def h(self) -> Array:
-        """(m,) nodes; 0 for velocity constraints, which have no h."""
-        return _vector(0 if r.h is None else r.h for r in self.rows)
-
-    @property
-    def J(self) -> Array:
-        """(m, nv)"""
-        out = zeros(len(self.rows), len(self.tree.qd))
-        for i, row in enumerate(self.rows):
-            for j, x in row.J.items():
-                out[i, j] = x
-        return out
-
-    @property
-    def ht(self) -> Array:
-        return _vector(r.ht for r in self.rows)
-
-    @property
-    def bias(self) -> Array:
-        return _vector(r.bias for r in self.rows)
-
-    @property
-    def pattern(self) -> np.ndarray:
-        """(m, nv) bool: entries of J that are not structurally zero."""
-        out = np.zeros((len(self.rows), len(self.tree.qd)), dtype=bool)
-        for i, row in enumerate(self.rows):
-            out[i, list(row.J)] = True
-        return out
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(r.name for r in self.rows)
-
-    @property
-    def loops(self) -> tuple[str, ...]:
-        """Cuts and couplings that rows are left of, in order."""
-        return tuple(dict.fromkeys(r.loop for r in self.rows))
-
-    def select(self, rows: Any) -> Constraints:
-        """Some of the rows."""
-        return replace(self, rows=tuple(self.rows[i] for i in rows))
 
 
 def constraints(tree: Tree) -> Constraints:
@@ -139,10 +84,3 @@ def _keep(rows: Iterable[Row], origin: str, found: list[Row], notes: list[str]) 
 
 def _gap(h: Any) -> float | None:
     return number_of(h) if isinstance(h, Node) else float(h)
-
-
-def _vector(values: Any) -> Array:
-    values = list(values)
-    out = np.empty(len(values), dtype=object)
-    out[:] = values
-    return out

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.assembly.constraints import Row
 from symbody.expr.arrays import Array, is_zero, matmul, sum_of_products
 from symbody.expr.derivative import jacobian, jvp
 from symbody.expr.evaluate import transplant
@@ -14,7 +15,6 @@ from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols, substitute
 from symbody.formalisms.kinematics import kinematic_map
 from symbody.formalisms.tree import Tree
-from symbody.loops.rows.row import Row
 from symbody.model.record.couplings import coordinate_names
 from symbody.model.record.mechanism import Coupling
 

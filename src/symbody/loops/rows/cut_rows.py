@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from symbody.assembly.constraints import Row, UnitWrench
 from symbody.expr.arrays import is_one, is_zero
 from symbody.expr.derivative import jacobian
 from symbody.expr.node import Node
@@ -21,7 +22,6 @@ from symbody.formalisms.frames import Frame
 from symbody.formalisms.tree import Tree
 from symbody.formalisms.vec3 import OTHERS, Vec
 from symbody.loops.rows.chains import Carried, Columns, direction, point, spin
-from symbody.loops.rows.row import Row, UnitWrench
 from symbody.model.record.mechanism import Cut
 
 XYZ = "xyz"

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from symbody.assembly.constraints import Row
 from symbody.errors import SymbodyError
 from symbody.expr.evaluate import evaluate
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
 from symbody.formalisms.kinematics import normalised
 from symbody.formalisms.tree import Tree
-from symbody.loops.rows.row import Row
 
 POINTS = 3
 ZERO = 1e-13  # relative to the largest value of its kind: rounding of a few operations

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from symbody.assembly.constraints import Constraints
 from symbody.formalisms import vec3 as t3
 from symbody.formalisms.frames import Frame, common_ancestor, frame
 from symbody.formalisms.tree import Tree
 from symbody.formalisms.vec3 import Mat, Vec
 from symbody.loops.rows.chains import direction, point
-from symbody.loops.rows.constraints import Constraints
 
 
 def cut_wrenches(found: Constraints, lam: Any) -> tuple[dict[int, tuple[Vec, Vec]], dict[str, tuple[Vec, Vec]]]:

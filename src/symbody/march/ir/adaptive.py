@@ -71,6 +71,14 @@ class Adaptive(Block):
 
     # -- lanes
 
+    def stop_at(self, lane: str) -> str:
+        """Where the interval of a lane ends."""
+        return self.r.number("t_stop")
+
+    def longest(self, lane: str) -> str:
+        """The longest step of a lane."""
+        return self.r.number("max_step")
+
     def lane(self, name: str, lane: str, kind: str = "double") -> str:
         return self.r.load(self.r.pointer(name), lane, kind)
 
@@ -127,7 +135,7 @@ class Adaptive(Block):
                 r.store(r.literal(0.0), r.pointer("HN"), lane)
                 self.alive.set(r.sub(self.alive.get(), "1"))
             with r.when(self.running(lane)):
-                left = r.f("fsub", r.number("t_stop"), self.lane("T", lane))
+                left = r.f("fsub", self.stop_at(lane), self.lane("T", lane))
                 with r.when(r.compare("ole", r.f("fmul", left, r.number("sign")), r.literal(0.0))):
                     self.end(lane, str(REACHED), "true")
         with r.when(r.compare("ne", r.word("nu"), "0")):
@@ -207,8 +215,8 @@ class Adaptive(Block):
     def _limited(self, h: str, lane: str) -> str:
         """At most max_step and what is left of the interval (h without sign)."""
         r = self.r
-        left = r.f("fmul", r.f("fsub", r.number("t_stop"), self.lane("T", lane)), r.number("sign"))
-        h = r.select(r.compare("olt", h, r.number("max_step")), h, r.number("max_step"))
+        left = r.f("fmul", r.f("fsub", self.stop_at(lane), self.lane("T", lane)), r.number("sign"))
+        h = r.select(r.compare("olt", h, self.longest(lane)), h, self.longest(lane))
         return r.select(r.compare("olt", h, left), h, left)
 
     def _pow(self, x: str, exponent: float) -> str:
@@ -233,12 +241,12 @@ class Adaptive(Block):
         tries = r.add(*(r.load(r.pointer(n), member, "i64") for n in ("steps", "rejected")))
         sign, t, h = r.number("sign"), self.lane("T", lane), self.lane("H", lane)
         size = r.f("fmul", h, sign)
-        size = r.select(r.compare("olt", size, r.number("max_step")), size, r.number("max_step"))
+        size = r.select(r.compare("olt", size, self.longest(lane)), size, self.longest(lane))
         h = r.f("fmul", size, sign)
         r.store(h, r.pointer("HP"), lane)
-        beyond = r.f("fsub", r.f("fadd", t, r.f("fmul", r.literal(1.01), h)), r.number("t_stop"))
+        beyond = r.f("fsub", r.f("fadd", t, r.f("fmul", r.literal(1.01), h)), self.stop_at(lane))
         last = r.compare("ogt", r.f("fmul", beyond, sign), r.literal(0.0))
-        h = r.select(last, r.f("fsub", r.number("t_stop"), t), h)
+        h = r.select(last, r.f("fsub", self.stop_at(lane), t), h)
         r.store(h, r.pointer("H"), lane)
         r.store(r.op(f"zext i1 {last} to i64"), r.pointer("last"), lane, "i64")
         floor = r.f("fmul", r.call("double", "fabs", t), r.literal(ROUNDING))
@@ -399,7 +407,7 @@ class Adaptive(Block):
         """Samples inside the step, then X = XN."""
         r = self.r
         t = self.lane("T", lane)
-        new = r.select(self.is_set("last", lane), r.number("t_stop"), r.f("fadd", t, self.lane("H", lane)))
+        new = r.select(self.is_set("last", lane), self.stop_at(lane), r.f("fadd", t, self.lane("H", lane)))
         record(self, lane, new)
         nx = r.word("nx")
         start = r.mul(lane, nx)

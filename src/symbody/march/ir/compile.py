@@ -22,6 +22,8 @@ ATTRIBUTES = (
     'attributes #0 = { nounwind "no-builtins" "prefer-vector-width"="512" "min-legal-vector-width"="512" '
     '"no-stack-arg-probe" }'
 )
+# group 1: functions of rare use, each of which stands once, so that modules stay small
+RARE = 'attributes #1 = { noinline nounwind "no-builtins" "no-stack-arg-probe" }'
 # changes whenever the passes do
 PIPELINE = 2
 _functions: dict[str, tuple[Loaded, Any]] = {}
@@ -30,7 +32,8 @@ _making = threading.Lock()
 
 def module_text(routines: Sequence[Routine]) -> str:
     declared = sorted(set().union(*(r.used for r in routines)))
-    return "\n".join([*(r.text() for r in routines), *declared, ATTRIBUTES]) + "\n"
+    rare = [RARE] if any(r.attributes for r in routines) else []
+    return "\n".join([*(r.text() for r in routines), *declared, ATTRIBUTES, *rare]) + "\n"
 
 
 def function(text: str, name: str) -> Any:

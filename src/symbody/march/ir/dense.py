@@ -29,8 +29,8 @@ def any_wanted(k: Adaptive) -> str:
     return found.get()
 
 
-def record(k: Adaptive, lane: str, new: str) -> None:
-    """Samples of an accepted step that ends at time `new` in state XN; X still holds its start."""
+def record(k: Adaptive, lane: str, new: str, until: str | None = None) -> None:
+    """Samples of an accepted step that ends at time `new` in state XN; X still holds its start. until: or earlier."""
     r = k.r
     member = r.add(k.first, lane)
     nx = r.word("nx")
@@ -50,7 +50,7 @@ def record(k: Adaptive, lane: str, new: str) -> None:
         index = r.load(counter, member, "i64")
         r.leave(r.compare("sge", index, r.word("n_times")), out)
         time = r.load(r.pointer("times"), index)
-        ahead = r.f("fmul", r.f("fsub", time, new), r.number("sign"))
+        ahead = r.f("fmul", r.f("fsub", time, new if until is None else until), r.number("sign"))
         r.leave(r.compare("ogt", ahead, r.literal(0.0)), out)
         exact = r.compare("oeq", time, new)
         with r.when(exact):

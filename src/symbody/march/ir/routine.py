@@ -19,10 +19,13 @@ class Routine:
     """One function. Values are names (or literals); `job` is an array of 64-bit words, read by name.
 
     words: names of the job's words in order. lanes: doubles per vector of the flat loops.
+    attributes: the group of attributes of the function, see `compile`
     """
 
+    attributes = 0
+
     def __init__(self, name: str, words: Sequence[str], width: int, head: str = HEAD, result: str = "void") -> None:
-        self.title = f"define {'' if head == HEAD else 'internal '}{result} @{name}({head}) #0 {{"
+        self.title = f"define {'' if head == HEAD else 'internal '}{result} @{name}({head}) #{self.attributes} {{"
         self.words = {w: i for i, w in enumerate(words)}
         self.lanes = Lanes(width)
         self.width = width

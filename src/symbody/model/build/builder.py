@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from symbody.errors import nearest
+from symbody.errors import ModelError, nearest
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
+from symbody.library.force_elements import FORCE_ELEMENTS
 from symbody.model.build import piece_forms as pieces
 from symbody.model.build.piece_forms import identifier, is_auto
 from symbody.model.build.rotation_forms import axis_vector, rotation_matrix
@@ -33,6 +35,7 @@ from symbody.model.record.mechanism import (
 )  # fmt: skip
 from symbody.model.record.numbers import AUTO, frozen_array, number_of, sequence_of, to_node
 from symbody.model.record.origin import fault, place, shown
+from symbody.model.record.units import ANY, declared_unit, quantities
 from symbody.model.record.validate import MODES, check_finite, validate
 
 ARGUMENTS = ("q", "qd", "qdd", "tau", "qdd_driven", "workspace")  # of the equations
@@ -71,8 +74,12 @@ class Builder:
         """A symbol that stays in the equations; `nonzero` lets programs divide by it."""
         self._new_name(name, origin)
         value = None
+        try:
+            declared_unit(unit, f"parameter {name!r}")
+        except ModelError as error:
+            raise fault(origin, str(error)) from None
         if default is not None:
-            value = number_of(self.number(default, origin=origin, what=f"default of parameter {name!r}"))
+            value = number_of(self.number(default, origin=origin, what=f"default of parameter {name!r}", unit=unit))
             if value is None or not math.isfinite(value):
                 raise fault(origin, f"parameter {name!r} has default {shown(default)}; expected a finite number.")
             if nonzero and value == 0:
@@ -89,22 +96,27 @@ class Builder:
         self.names[name] = node = self.number(value, origin=origin, what=f"definition {name!r}")
         return node
 
-    def number(self, value: Any, auto: str = "", origin: str = "", what: str = "a number", time: bool = False) -> Node:
+    def number(
+        self, value: Any, auto: str = "", origin: str = "", what: str = "a number", time: bool = False, unit: str = ""
+    ) -> Node:
         """int, float, expression text, Node, or "auto": the parameter named by the argument `auto`.
 
-        With `time` the name t in an expression is the time, s.
+        With `time` the name t in an expression is the time, s. unit: what an expression must be in, as far as its
+        parameters say; a text may hold numbers with units, such as 400*mm.
         """
         if is_auto(value):
             if not auto:
                 raise fault(origin, f"{what} is 'auto', which has no name here; expected a number or an expression.")
             return self.names[auto] if auto in self.names else self.parameter(auto, origin=origin)
-        names = {**self.names, "t": self.time} if time else self.names
-        return to_node(value, self.graph, names, what, origin)
+        names = ChainMap({"t": self.time}, self.names) if time else self.names
+        return to_node(value, self.graph, names, what, origin, unit)
 
-    def vector(self, value: Any, what: str, auto: str = "", origin: str = "") -> np.ndarray:
+    def vector(self, value: Any, what: str, auto: str = "", origin: str = "", unit: str = "") -> np.ndarray:
         """(3,) nodes; "auto" for an entry names it <auto>x, <auto>y, <auto>z, and "auto" alone names all three."""
         entries = sequence_of((AUTO,) * 3 if is_auto(value) else value, 3, what, origin)
-        return frozen_array([self.number(v, auto and f"{auto}{k}", origin, what) for v, k in zip(entries, "xyz")], 3)
+        return frozen_array(
+            [self.number(v, auto and f"{auto}{k}", origin, what, unit=unit) for v, k in zip(entries, "xyz")], 3
+        )
 
     def placement(self, position: Any, rotation: Any, owner: str, auto: str = "", origin: str = "") -> Placement:
         """Pose of a frame from a position (m) and a rotation in any form of `rotation_matrix`."""
@@ -112,7 +124,7 @@ class Builder:
         matrix = rotation_matrix(
             rotation, self.graph, self._plain_number(at), self.notes.append, f"rotation of {owner}", at
         )
-        return Placement(matrix, self.vector(position, f"position of {owner}", auto, place(origin, "position")))
+        return Placement(matrix, self.vector(position, f"position of {owner}", auto, place(origin, "position"), "m"))
 
     def _new_name(self, name: Any, origin: str) -> None:
         if not isinstance(name, str) or not name.isidentifier():
@@ -122,8 +134,17 @@ class Builder:
         if name in RESERVED:
             raise fault(origin, f"a parameter is called {name!r}, which has a meaning of its own; choose another name.")
 
-    def _numbers(self, origin: str) -> pieces.Number:
-        return lambda value, auto, what: self.number(value, auto, origin, what)
+    def _numbers(self, origin: str, unit: str = "") -> pieces.Number:
+        return lambda value, auto, what: self.number(value, auto, origin, what, unit=unit)
+
+    def _limit_numbers(self, origin: str, units: Mapping[str, str]) -> pieces.Number:
+        def number(value: Any, auto: str, what: str) -> Node:
+            written = isinstance(value, str) and quantities(value, self.names)[1]
+            return self.number(
+                value, auto, origin, what, unit=units.get(what.partition(" ")[0], "") if written else ANY
+            )
+
+        return number
 
     def _plain_number(self, origin: str) -> Any:
         return lambda value, what: self.number(value, "", origin, what)
@@ -156,9 +177,11 @@ class Builder:
         at = {key: place(origin, key) for key in ("mass", "com", "inertia", "frames")}
         self._bodies[name] = Body(
             name,
-            self.number(mass, f"m_{tag}", at["mass"], f"mass of {owner}"),
-            self.vector(com, f"com of {owner}", f"c_{tag}", at["com"]),
-            pieces.inertia_tensor(inertia, self._numbers(at["inertia"]), self.graph, owner, f"I_{tag}", at["inertia"]),
+            self.number(mass, f"m_{tag}", at["mass"], f"mass of {owner}", unit="kg"),
+            self.vector(com, f"com of {owner}", f"c_{tag}", at["com"], "m"),
+            pieces.inertia_tensor(
+                inertia, self._numbers(at["inertia"], "kg m^2"), self.graph, owner, f"I_{tag}", at["inertia"]
+            ),
             {
                 k: self._frame(f, f"frame {k!r} of {owner}", f"p_{tag}_{identifier(str(k))}", at["frames"])
                 for k, f in (frames or {}).items()
@@ -206,8 +229,11 @@ class Builder:
         def at(field: str) -> str:
             return place(origin, field)
 
+        units = _units_of(kind)
+
         def law(x: Any, what: str, auto: str) -> Node | None:
-            return None if x is None else self.number(x, auto, at(what), f"{what} of {owner}")
+            unit = units.get(what, "")
+            return None if x is None else self.number(x, auto, at(what), f"{what} of {owner}", unit=unit)
 
         _one_of(kind, KINDS, "kind", owner, at("kind"))
         _one_of(mode, MODES, "mode", owner, at("mode"))
@@ -226,7 +252,7 @@ class Builder:
             mode,
             None,
             pieces.mimic(mimic, self._numbers(at("mimic")), owner, at("mimic")),
-            pieces.limits(limits, self._numbers(at("limits")), owner, at("limits")),
+            pieces.limits(limits, self._limit_numbers(at("limits"), units), owner, at("limits")),
             law(stiffness, "stiffness", f"k_{tag}"),
             law(rest, "rest", f"r_{tag}"),
             law(viscous, "viscous", f"fv_{tag}"),
@@ -237,7 +263,7 @@ class Builder:
         )
 
         def entry(x: Any, auto: str, what: str) -> Node:
-            return self.number(x, auto, at("value"), what, time=mode == "driven")
+            return self.number(x, auto, at("value"), what, mode == "driven", units.get("value", ""))
 
         self._joints[name] = replace(made, value=read_value(made, value, entry, f"q_{tag}"))
         return self
@@ -264,7 +290,7 @@ class Builder:
         owner, at = f"cut {name!r}", place(origin, "length")
         size = None
         if length is not None:
-            size = self.number(length, f"l_{identifier(name)}", at, f"length of {owner}", time=kind == "rod")
+            size = self.number(length, f"l_{identifier(name)}", at, f"length of {owner}", kind == "rod", "m")
         chosen = pieces.cut_rows(rows, owner, place(origin, "rows"))
         start, end = (pieces.point(p, owner, place(origin, "between")) for p in (first, second))
         self._cuts[name] = Cut(name, kind, start, end, size, chosen, axis, axis2, switched, origin)
@@ -288,11 +314,11 @@ class Builder:
         self._check_name("coupling", name, self._couplings, origin)
         what, at = f"expression of coupling {name!r}", place(origin, "expression")
         _one_of(kind, COUPLING_KINDS, "kind", f"coupling {name!r}", place(origin, "kind"))
-        names: dict[str, Any] = {**self.names, "t": self.time}
+        own: dict[str, Node] = {"t": self.time}
         if isinstance(expression, str):
             expression, found = quote_coordinates(expression)
-            names |= {n: self._coordinate(n) for n in found}
-        node = to_node(expression, self.graph, names, what, at)
+            own |= {n: self._coordinate(n) for n in found}
+        node = to_node(expression, self.graph, ChainMap(own, self.names), what, at)
         self._couplings[name] = Coupling(name, kind, node, switched, origin)
         return self
 
@@ -313,14 +339,17 @@ class Builder:
         self._check_name("force", name, self._forces, origin)
         owner, tag = f"force {name!r}", identifier(name)
         named = {**(values or {}), **more}
-        if not isinstance(points, (list, tuple)) or not (points or named.get("joint")):
+        if not isinstance(points, (list, tuple)) or not (points or named.get("joint") or named.get("joints")):
             raise fault(place(origin, "points"), f"{owner} has points {shown(points)}; expected a list of them.")
-        given = {}
+        given: dict[str, Any] = {}
         for key, value in named.items():
             if key in ("function", "joint") and isinstance(value, str):
                 given[key] = value  # the names in a function are those of the law: Z, Zd, t
                 continue
-            number = self._numbers(place(origin, key))
+            if key == "joints" and isinstance(value, (list, tuple)):
+                given[key] = tuple(value)
+                continue
+            number = self._numbers(place(origin, key), _field_unit(kind, key, named, points))
             given[key] = pieces.force_value(value, number, self.names, f"{key} of {owner}", f"{key}_{tag}")
         ends = tuple(pieces.point(p, owner, place(origin, "points")) for p in points)
         self._forces[name] = Force(name, kind, ends, given, origin)
@@ -345,7 +374,7 @@ class Builder:
 
     def done(self) -> Mechanism:
         """The validated Mechanism, joints in an order in which parents come first."""
-        gravity = self.vector(self.gravity, "gravity", "g", self._gravity_origin)
+        gravity = self.vector(self.gravity, "gravity", "g", self._gravity_origin, "m/s^2")
         check_finite(gravity, "gravity", self._gravity_origin)
         mechanism = Mechanism(
             self.name,
@@ -404,6 +433,41 @@ class Builder:
             if key not in ("position", "rotation"):
                 raise fault(origin, f"{owner} has the key {shown(key)}; expected position or rotation.")
         return self.placement(value.get("position", (0, 0, 0)), value.get("rotation"), owner, auto, origin)
+
+
+def _units_of(kind: Any) -> dict[str, str]:
+    """Units of a joint's laws, value and limits, where all its coordinates are angles, or all are lengths."""
+    motions = (
+        [motion for motion, _ in KINDS[kind].motions(_NO_SEQUENCE)] if isinstance(kind, str) and kind in KINDS else []
+    )
+    pitch = {"pitch": "m/rad"}
+    if motions and all(m.is_turn for m in motions):
+        x, effort = "rad", "N m"
+    elif motions and all(m.is_slide for m in motions):
+        x, effort = "m", "N"
+    else:
+        return pitch
+    return {
+        **pitch, "stiffness": f"{effort}/{x}", "rest": x, "viscous": f"{effort} s/{x}", "coulomb": effort, "value": x,
+        "lower": x, "upper": x, "velocity": f"{x}/s", "effort": effort,
+    }  # fmt: skip
+
+
+class _NoSequence:
+    sequence = ""
+
+
+_NO_SEQUENCE = _NoSequence()
+
+
+def _field_unit(kind: Any, key: str, given: Mapping[str, Any], points: Sequence[Any]) -> str:
+    """Unit of a value of a force element, where it is declared and does not depend on a joint; else any."""
+    row = FORCE_ELEMENTS.get(kind) if isinstance(kind, str) else None
+    if row is None:
+        return ""
+    known = row.fields_for({k: v for k, v in given.items() if isinstance(v, str)})
+    unit = known[key].unit if key in known else ""
+    return ANY if not unit or ("{" in unit and len(points) != 2) else unit.format(x="m", F="N")
 
 
 def _one_of(value: Any, known: Any, what: str, owner: str, origin: str) -> None:

@@ -3,9 +3,14 @@
 URDF holds trees only. Collections of parallel robots (such as example-parallel-robots of Gepetto) therefore put the
 rest into a YAML file beside it:
 
-    closed_loop: [[shin_end, rod_end], [toe_end, heel_rod_end]]    # names of links, or link.frame
+    closed_loop: [[shin_end, rod_end], [toe_end, heel_rod_end]]    # names of links, link.frame, or joints
     type: [6d, 3d]                                                 # 6d: weld, 3d: ball joint; 6d if it is not given
     name_mot: [hip, knee]                                          # the other joints are passive
+    joint_name: [foot_ball]                                        # joints of the URDF that are of another type
+    joint_type: [SPHERICAL]                                        # before the loops are closed
+
+A joint that is named in closed_loop stands for the frame that it moves, as in Pinocchio, whose programs the collection
+is made for.
 """
 
 from __future__ import annotations
@@ -16,12 +21,20 @@ from typing import Any
 
 from symbody.errors import nearest
 from symbody.model.files.yaml_data import LONGEST, List, Map, read_yaml
-from symbody.model.record.mechanism import Cut, Mechanism
+from symbody.model.record.mechanism import Cut, Joint, Limits, Mechanism
 from symbody.model.record.origin import fault, shown
 from symbody.regular_file import TooLarge, read_regular
 
 TYPES = {"6d": "solid", "3d": "ball"}
-KEYS = ("closed_loop", "type", "name_mot")
+KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
+JOINT_TYPES = {
+    "spherical": "ball",
+    "revolute": "revolute",
+    "prismatic": "prismatic",
+    "fixed": "fixed",
+    "freeflyer": "free",
+}
+LAWS = ("stiffness", "rest", "coulomb", "rotor", "elastic", "mimic")  # of joints with one motion
 
 
 def close_loops(mechanism: Mechanism, path: str | Path) -> Mechanism:
@@ -42,13 +55,13 @@ def close_loops(mechanism: Mechanism, path: str | Path) -> Mechanism:
     ]  # fmt: skip
     left = [key for key in data if key not in KEYS]
     notes = tuple(f"{at(key)}: {key!r} is not read from a file of loops and was left out" for key in left)
-    joints = mechanism.joints
+    joints, changed = _retyped(mechanism, data, path.name)
     if "name_mot" in data:
         motors = _motors(mechanism, data["name_mot"], at("name_mot"))
         joints = tuple(
             replace(j, mode="passive") if j.mode == "actuated" and j.name not in motors else j for j in joints
         )
-    return mechanism.replace(cuts=(*mechanism.cuts, *cuts), joints=joints, notes=(*mechanism.notes, *notes))
+    return mechanism.replace(cuts=(*mechanism.cuts, *cuts), joints=joints, notes=(*mechanism.notes, *notes, *changed))
 
 
 def _read(path: Path) -> Map:
@@ -65,6 +78,35 @@ def _read(path: Path) -> Map:
     if not isinstance(data, Map) or not any(key in KEYS for key in data):
         raise fault(path.name, f"the file holds {shown(data)}; expected a mapping with {', '.join(KEYS)}.")
     return data
+
+
+def _retyped(mechanism: Mechanism, data: Map, file: str) -> tuple[tuple[Joint, ...], list[str]]:
+    """The joints, those of `joint_name` with the kind of `joint_type`, and what they lost thereby."""
+    names, types = data.get("joint_name") or List(), data.get("joint_type") or List()
+    at = f"{file}:{data.lines['joint_name'] if 'joint_name' in data else data.lines.get('joint_type', 1)}"
+    if not isinstance(names, List) or not isinstance(types, List) or len(names) != len(types):
+        raise fault(at, f"joint_name is {shown(names)}, joint_type {shown(types)}; expected two lists of one length.")
+    joints = {j.name: j for j in mechanism.joints}
+    notes = []
+    for name, kind in zip(names, types):
+        if name not in joints:  # the collection's own program passes over them, too
+            hint = nearest(str(name), joints)
+            notes.append(f"{at}: joint_name names {shown(name)}, which is no joint, and was left out. {hint}")
+            continue
+        if not isinstance(kind, str) or kind.lower() not in JOINT_TYPES:
+            raise fault(at, f"joint_type contains {shown(kind)}; expected one of {', '.join(JOINT_TYPES).upper()}.")
+        joint, made = joints[name], JOINT_TYPES[kind.lower()]
+        if made == joint.kind:
+            continue
+        single = made in ("revolute", "prismatic")
+        dropped = [law for law in LAWS if not single and getattr(joint, law) is not None]
+        if joint.limits != Limits() and not single:
+            dropped.append("limits")
+        plain: dict[str, Any] = dict.fromkeys(law for law in dropped if law != "limits")
+        joints[name] = replace(joint, kind=made, limits=joint.limits if single else Limits(), **plain)
+        lost = f"; it lost {', '.join(dropped)}" if dropped else ""
+        notes.append(f"{at}: joint {name!r} of the model is {joint.kind}, the side file makes it {made}{lost}")
+    return tuple(joints.values()), notes
 
 
 def _names(mechanism: Mechanism, count: int) -> list[str]:
@@ -88,8 +130,8 @@ def _kinds(data: Map, count: int, file: str) -> list[str]:
 
 
 def _frame(mechanism: Mechanism, name: Any, origin: str) -> tuple[str, str]:
-    """A body, body.frame, or the name of a frame that only one body has."""
-    bodies = {b.name: b for b in mechanism.bodies}
+    """A body, body.frame, the name of a frame that only one body has, or a joint: the frame that it moves."""
+    bodies = mechanism.body_of
     if not isinstance(name, str):
         raise fault(origin, f"closed_loop names {shown(name)}; expected the name of a body or frame.")
     body, _, frame = name.rpartition(".")
@@ -100,6 +142,9 @@ def _frame(mechanism: Mechanism, name: Any, origin: str) -> tuple[str, str]:
     owners = [b.name for b in mechanism.bodies if name in b.frames]
     if len(owners) == 1:
         return owners[0], name
+    carried = next((j.child for j in mechanism.joints if j.name == name), None)
+    if carried is not None and not owners:
+        return carried, ""
     known = [*bodies, *(f"{b.name}.{f}" for b in mechanism.bodies for f in b.frames)]
     found = f"is a frame of {len(owners)} bodies" if owners else f"is no body or frame of {mechanism.name}"
     raise fault(origin, f"closed_loop names {name!r}, which {found}. {nearest(name, known)}")

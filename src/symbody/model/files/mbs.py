@@ -7,6 +7,7 @@ other number a symbol.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,20 +38,27 @@ _BODY = {"bodyname", "parent", "joint", "mass", "com", "inertia", "point"}
 _POINT = {"pointname", "coordinates", "extforce", "sensor"}
 
 
-def read(path: str | Path, symbolic: bool = True) -> Mechanism:
-    """The Mechanism of a ROBOTRAN file; with `symbolic=False` its numbers stay numbers."""
+def read(path: str | Path, symbolic: bool = True, functions: Mapping[str, Any] | None = None) -> Mechanism:
+    """The Mechanism of a ROBOTRAN file; with `symbolic=False` its numbers stay numbers.
+
+    functions  what ROBOTRAN has in user code, by the name of its link, external force or driven joint:
+               of a link F(Z, Zd, t), N; of an external force (Fx, Fy, Fz[, Mx, My, Mz]) of p (3), v (3), R (9),
+               omega (3) and t in world axes; of a driven joint a text, its law of the time t. Others stay inputs
+    """
     path = Path(path)
     top = read_xml(path)
     if not top.tag.startswith("mbsDesc"):
         raise top.error(f"the file's root is <{top.tag}>; expected <mbsDescR7>, as ROBOTRAN has it.")
-    return _Reader(top, path, symbolic).read()
+    return _Reader(top, path, symbolic, dict(functions or {})).read()
 
 
 class _Reader:
     """Bodies first, because joints, cuts and forces name their points."""
 
-    def __init__(self, top: Element, path: Path, symbolic: bool) -> None:
+    def __init__(self, top: Element, path: Path, symbolic: bool, functions: dict[str, Any]) -> None:
         self.top = top
+        self.functions = functions
+        self.stubs: dict[str, str] = {}  # user functions of the file -> in words
         self.base = top.need("base")
         at = self.base.find("gravity")
         gravity = dict(zip(("gx", "gy", "gz"), _coordinates(at) if at is not None else (0.0, 0.0, -9.81)))
@@ -163,13 +171,16 @@ class _Reader:
             return carrier, [0, 0, 0]
         return carrier, self.points[carrier, self._known(parent, carrier, point)]
 
-    def _value_of(self, joint: str, element: Element, mode: str) -> float | None:
+    def _value_of(self, joint: str, element: Element, mode: str) -> float | str | None:
         """The value of a locked or driven joint; the initial value of any other is no part of the Mechanism."""
         initial = element.find("initialvalue")
         q = _value(initial, "q") if initial is not None else 0.0
         if mode == "locked":
             return q
         if mode == "driven":
+            given = self._function(joint, "driven joint q(t)")
+            if given:
+                return str(given["function"])
             self.builder.note(
                 f"{element.origin}: joint {joint!r} is driven by user code; its value {q:g} was taken as constant"
             )
@@ -217,7 +228,8 @@ class _Reader:
         for k, element in enumerate(c for c in point.children if c.tag in ("extforce", "sensor")):
             label = element.get("name") or f"{body}_{name}_{k + 1}"
             if element.tag == "extforce":
-                self.builder.force(label, "external", [at], origin=element.origin)
+                given = self._function(label, "external force F, M(p, v, R, omega, t)")
+                self.builder.force(label, "external", [at], given, origin=element.origin)
             else:
                 self.builder.sensor(label, *at, origin=element.origin)
 
@@ -243,11 +255,34 @@ class _Reader:
         section = self.top.find("links")
         for k, link in enumerate(section.all("link") if section is not None else (), 1):
             ends = [self._end(link, "endpoint1"), self._end(link, "endpoint2")]
-            self.builder.force(link.content("name", f"link{k}"), "link", ends, origin=link.origin)
+            name = link.content("name", f"link{k}")
+            given = self._function(name, "link F(Z, Zd, t)")
+            self.builder.force(name, "external" if given else "link", ends, given, origin=link.origin)
+
+    # -- user functions
+
+    def _function(self, name: str, about: str) -> dict[str, Any]:
+        """The user's function of a name, as a value of its force; the stub is remembered."""
+        self.stubs[name] = about
+        return {"function": self.functions[name]} if name in self.functions else {}
+
+    def _check_functions(self) -> None:
+        for name in self.functions:
+            if name not in self.stubs:
+                raise self.top.error(f"functions names {name!r}, which the file has not. {nearest(name, self.stubs)}")
+        open_ = [
+            f"{about.replace('(', f' {name!r} (', 1)}"
+            for name, about in self.stubs.items()
+            if name not in self.functions
+        ]
+        if open_:
+            listed = ", ".join(open_[:8]) + (f" and {len(open_) - 8} more" if len(open_) > 8 else "")
+            self.builder.note(f"{self.top.file}: user functions that functions={{...}} of sb.load may fill: {listed}")
 
     # -- what was left out
 
     def _notes(self) -> None:
+        self._check_functions()
         dependent = [j.content("jointname") for b in self.bodies.values() for j in b.all("joint")
                      if j.content("nature", "") == "dependent"]  # fmt: skip
         if dependent:

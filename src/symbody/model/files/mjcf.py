@@ -7,19 +7,25 @@ stand between joints in turn. Coordinates keep MuJoCo's meaning: `ref`, free joi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from symbody.errors import nearest
+from symbody.errors import ModelError, nearest, wrong_argument
 from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues
+from symbody.model.files.mjcf_actuators import Actuators
 from symbody.model.files.mjcf_defaults import Defaults, expand_includes, section
 from symbody.model.files.mjcf_equality import read_equality
+from symbody.model.files.mjcf_forces import BodyForces
 from symbody.model.files.mjcf_geoms import MassProperties
+from symbody.model.files.mjcf_meshes import MeshAssets
+from symbody.model.files.mjcf_tendons import TendonForces, read_tendons
 from symbody.model.files.mjcf_tree import BodyRecord, Compiler, GeomRecord, JointRecord, TreeReader
-from symbody.model.files.urdf_shapes import Meshes, placement_of
+from symbody.model.files.mjcf_weights import joint_inertias, spring_damper
+from symbody.model.files.urdf_shapes import Meshes, placement_of, trusted_folders
 from symbody.model.files.xml_file import Element, read_xml
 from symbody.model.record.mechanism import WORLD, Limits, Mechanism, Shape
 from symbody.model.record.pose import IDENTITY, Pose, from_axis_angle
@@ -27,36 +33,48 @@ from symbody.model.record.pose import IDENTITY, Pose, from_axis_angle
 SECTIONS = {  # what is done with each
     "compiler": "read", "option": "read", "default": "read", "asset": "read", "worldbody": "read", "equality": "read",
     "size": "unneeded", "visual": "unneeded", "statistic": "unneeded", "custom": "unneeded",
-    "contact": "noted", "tendon": "noted", "actuator": "noted", "sensor": "noted", "keyframe": "noted",
+    "contact": "noted", "tendon": "read", "actuator": "read", "sensor": "noted", "keyframe": "noted",
     "deformable": "refused", "extension": "refused",
 }  # fmt: skip
+PARTS = ("body", "geom", "joint", "site", "texture", "material", "mesh")  # of sections: in files to be included
 KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "free"}
 MOVING_LAWS = ("stiffness", "damping", "armature", "frictionloss")
 
 
-def read(path: str | Path, symbolic: bool = True) -> Mechanism:
+def read(
+    path: str | Path, symbolic: bool = True, packages: Sequence[str | Path] = (), actuators: str = "efforts"
+) -> Mechanism:
     """The Mechanism of an MJCF file.
 
     symbolic  nonzero masses, lengths, inertias and joint laws become parameters with their value as default
+    packages  folders whose files may be read (includes, meshes), besides that of the model
+    actuators "efforts": joints take efforts, and the actuators are listed in the notes; "laws": they become force
+              elements with inputs u_<name>, as MuJoCo's controls
     """
+    if actuators not in ("efforts", "laws"):
+        raise wrong_argument("actuators", actuators, "'efforts' or 'laws'", error=ModelError)
     path = Path(path)
     top = read_xml(path)
     if top.tag != "mujoco":
         hint = " This is URDF: name it .urdf." if top.tag == "robot" else ""
+        hint = " This is a part: load the file that includes it." if top.tag == "mujocoinclude" else hint
         raise top.error(f"the file's root is <{top.tag}>; expected <mujoco>.{hint}")
-    top = expand_includes(top, path)
+    top = expand_includes(top, path, trusted_folders(packages))
     for child in top.children:
         if child.tag not in SECTIONS:
-            raise child.error(f"<{child.tag}> is no section of MJCF. {nearest(child.tag, SECTIONS)}")
+            part = " It seems to be a part: load the file that includes it." if child.tag in PARTS else ""
+            raise child.error(f"<{child.tag}> is no section of MJCF.{part or ' ' + nearest(child.tag, SECTIONS)}")
         if SECTIONS[child.tag] == "refused":
             raise child.error(f"<{child.tag}> is not supported; expected rigid bodies and plain MJCF.")
-    return _Reader(top, path, symbolic).read()
+    return _Reader(top, path, symbolic, packages, actuators).read()
 
 
 class _Reader:
     """Turns the records of the tree into pieces of the Builder."""
 
-    def __init__(self, top: Element, path: Path, symbolic: bool) -> None:
+    def __init__(
+        self, top: Element, path: Path, symbolic: bool, packages: Sequence[str | Path], actuators: str
+    ) -> None:
         self.top = top
         self.settings = section(top, "compiler")
         option = section(top, "option")
@@ -66,24 +84,40 @@ class _Reader:
             gravity = [0.0, 0.0, 0.0]
         self.builder = Builder(top.get("model") or path.stem, gravity, source=path.name)
         self.values = FileValues(self.builder, symbolic)
-        self.meshes = Meshes(path, ())
-        self.tree = TreeReader(Defaults(top), _compiler(self.settings), self.builder.note)
+        self.meshes = Meshes(path, packages)
+        defaults, asset = Defaults(top), section(top, "asset")
+        folder = self.settings.get("meshdir") or self.settings.get("assetdir")
+        strip = self.settings.get("strippath") == "true"
+        meshes = MeshAssets(asset, defaults, folder, self.meshes, strip)
+        meshes.fits_around = self.settings.get("fitaabb") == "true"
+        self.tree = TreeReader(defaults, _compiler(self.settings), meshes, self.builder.note)
         self.tree.read(section(top, "worldbody"))
-        self.assets = _assets(top)
-        for what in ("density", "viscosity"):
-            if option.number(what, 0.0) != 0:
-                self.builder.note(f"{option.origin}: {what} of the surrounding fluid was left out")
+        self.colours = {m.get("name"): tuple(m.numbers("rgba", 4)) for m in asset.all("material")}
+        self.passive = {law: self._acts(law) for law in ("spring", "damper")}
+        acts = self.flags.get("passive") != "disable"
+        self.forces = BodyForces(option, gravity, acts, self.builder)
+        self.tendons = read_tendons(section(top, "tendon"), self.tree)
+        self.actuators = Actuators(section(top, "actuator"), self.tree, self.builder, self.values, actuators)
+        self.weights: dict[JointRecord, float] = {}
+
+    def _acts(self, law: str) -> bool:
+        """Whether the flags of <option> leave a law of joints and tendons on."""
+        return "disable" not in (self.flags.get("passive"), self.flags.get(law))
 
     def read(self) -> Mechanism:
         masses = self._masses()
+        if any(_timed(j) for b in self.tree.bodies for j in b.joints):
+            self.weights = joint_inertias(self.tree.bodies, masses)
         equalities = read_equality(section(self.top, "equality"), self.tree, self.builder)
         for cut in equalities.cuts:
             for body, frame, pose in cut.ends:
                 if body.parent is not None:
                     body.frames[frame] = pose
         for body in self.tree.bodies[1:]:
+            self.forces.find(body, masses[body])
             self._body(body, masses[body])
             self._joints(body, equalities.details)
+        self.forces.write()
         for cut in equalities.cuts:
             ends = [
                 (body.name, frame) if body.parent is not None else self.values.ground(frame, pose, cut.origin)
@@ -92,6 +126,11 @@ class _Reader:
             self.builder.cut(cut.name, cut.kind, ends[0], ends[1], origin=cut.origin)
         for law in equalities.laws:
             self.builder.coupling(law.name, equalities.expression(law), origin=law.origin)
+        lines = TendonForces(self.tendons, self.tree, self.builder, self.values)
+        lines.write(self.passive["spring"], self.passive["damper"], self.flags.get("frictionloss") != "disable")
+        for name, element in equalities.tendons:
+            lines.equality(name, element, equalities.tendon_length)
+        self.actuators.write(lines)
         self._notes()
         return self.values.done()
 
@@ -104,7 +143,8 @@ class _Reader:
         total = sum(p.mass for p in out.values())
         if wanted > 0 and total > 0:
             out = {
-                b: MassProperties(p.mass * wanted / total, p.com, p.tensor * (wanted / total)) for b, p in out.items()
+                b: MassProperties(p.mass * wanted / total, p.com, p.tensor * (wanted / total), p.axes)
+                for b, p in out.items()
             }
         return out
 
@@ -119,7 +159,7 @@ class _Reader:
                 tensor = (axes * moments) @ axes.T
             if balance and moments[2] > moments[0] + moments[1]:
                 tensor = np.eye(3) * moments.mean()
-        return MassProperties(max(given.mass, least_mass), given.com, (tensor + tensor.T) / 2)
+        return MassProperties(max(given.mass, least_mass), given.com, (tensor + tensor.T) / 2, given.axes)
 
     def _body(self, body: BodyRecord, given: MassProperties) -> None:
         shift = Pose(np.eye(3), -body.anchor)
@@ -139,7 +179,7 @@ class _Reader:
     def _shape(self, geom: GeomRecord, shift: Pose) -> Shape | None:
         """A geom as a Shape, with full sizes."""
         element, s = geom.element, geom.size
-        colour = tuple(element.numbers("rgba", 4)) or self.assets["material"].get(element.get("material"), ())
+        colour = tuple(element.numbers("rgba", 4)) or self.colours.get(element.get("material"), ())
         file = ""
         sizes: tuple[float, ...] = tuple(float(2 * x) for x in s)
         match geom.kind:
@@ -148,12 +188,7 @@ class _Reader:
             case "cylinder" | "capsule":
                 sizes = (float(s[0]), float(2 * s[1]))
             case "mesh":
-                name = element.name("mesh")
-                file, sizes = self.assets["mesh"].get(name, ("", (1.0, 1.0, 1.0)))
-                if not file:
-                    raise element.error(f"mesh {name!r} is not in <asset>. {nearest(name, self.assets['mesh'])}")
-                folder = self.settings.get("meshdir") or self.settings.get("assetdir")
-                file = self.meshes.find(element, f"{folder}/{file}" if folder else file)
+                file, sizes = self.tree.meshes.file(element)
             case "box" | "ellipsoid":
                 pass
             case _:
@@ -226,19 +261,24 @@ class _Reader:
                 raise e.error(
                     f"{joint.kind} joint {name!r} has {law} {value:g}; expected it on hinges and slides only."
                 )
-        if any(e.numbers("springdamper", 2)):
-            raise e.error(f"joint {name!r} has springdamper, which is not supported; expected stiffness and damping.")
+        if _timed(joint):
+            if joint.kind in ("ball", "free"):
+                raise e.error(f"{joint.kind} joint {name!r} has springdamper; expected it on hinges and slides only.")
+            given["stiffness"], given["damping"] = spring_damper(self.weights[joint], *e.numbers("springdamper", 2))
+            self.builder.note(
+                f"{e.origin}: springdamper of joint {name!r} was made the stiffness {given['stiffness']:.6g} and the "
+                f"damping {given['damping']:.6g}, for the inertia that it feels in the file's configuration"
+            )
         turn = joint.kind in ("hinge", "ball")
         out: dict[str, Any] = {}
-        passive = self.flags.get("passive") != "disable"
-        if given["stiffness"] and passive and self.flags.get("spring") != "disable":
+        if given["stiffness"] and self.passive["spring"]:
             out["stiffness"] = self.values.scalar(
                 given["stiffness"], f"stiffness_{name}", "N m/rad" if turn else "N/m", e.origin
             )
             rest = self._angle(joint, e.number("springref", 0.0))
             if rest:
                 out["rest"] = self.values.scalar(rest, f"rest_{name}", "rad" if turn else "m", e.origin)
-        if given["damping"] and passive and self.flags.get("damper") != "disable":
+        if given["damping"] and self.passive["damper"]:
             out["viscous"] = self.values.scalar(
                 given["damping"], f"viscous_{name}", "N m s/rad" if turn else "N s/m", e.origin
             )
@@ -260,11 +300,14 @@ class _Reader:
         given = lower != 0 or upper != 0
         if limited == "auto" and given and not self.tree.compiler.autolimits:
             raise e.error(f"joint {joint.name!r} has a range; expected limited='true' with it, as autolimits is off.")
+        force = e.numbers("actuatorfrcrange", 2, (0, 0))
+        on = e.choice("actuatorfrclimited", ("true", "false", "auto"), "auto") != "false"
+        effort = force[1] if on and force[1] > 0 and force[0] == -force[1] else None
         if limited == "false" or (limited == "auto" and not given):
-            return None
+            return None if effort is None else Limits(effort=effort)
         if lower >= upper:
             raise e.error(f"joint {joint.name!r} has the range {e.get('range') or 'none'!r}; expected lower < upper.")
-        return Limits(lower, upper)
+        return Limits(lower, upper, effort=effort)
 
     def _angle(self, joint: JointRecord, value: float) -> float:
         """A coordinate in rad or m."""
@@ -285,6 +328,14 @@ class _Reader:
             self.builder.note(f"{world.element.file}: {count} <{tag}> were left out")
         for sentence in self.meshes.notes():
             self.builder.note(sentence)
+
+
+def _timed(joint: JointRecord) -> bool:
+    """Whether spring and damper are given by time constant and damping ratio."""
+    if joint.element.tag == "freejoint":
+        return False
+    given = joint.element.numbers("springdamper", 2)
+    return bool(given) and min(given) > 0
 
 
 def _text(values: np.ndarray) -> str:
@@ -310,16 +361,3 @@ def _compiler(settings: Element) -> Compiler:
         settings.choice("inertiafromgeom", ("true", "false", "auto"), "auto"),
         (low, high),
     )
-
-
-def _assets(top: Element) -> dict[str, dict[str, Any]]:
-    """Mesh files with their scales, and colours of materials, by name."""
-    out: dict[str, dict[str, Any]] = {"mesh": {}, "material": {}}
-    for element in section(top, "asset").children:
-        if element.tag == "mesh":
-            file = element.get("file")
-            name = element.get("name") or Path(file).stem
-            out["mesh"][name] = (file or name, tuple(element.numbers("scale", 3, (1.0, 1.0, 1.0))))
-        elif element.tag == "material":
-            out["material"][element.get("name")] = tuple(element.numbers("rgba", 4))
-    return out

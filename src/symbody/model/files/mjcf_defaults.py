@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from symbody.errors import nearest
-from symbody.model.files.xml_file import MAX_DEPTH, Element, inside, read_xml
+from symbody.model.files.urdf_shapes import allowed
+from symbody.model.files.xml_file import MAX_DEPTH, Element, read_xml
 from symbody.regular_file import is_file
 
 MAIN = "main"
@@ -14,23 +16,31 @@ ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 MAX_INCLUDES = 200
 
 
-def expand_includes(top: Element, path: Path) -> Element:
-    """The tree with every <include> replaced by what the file holds; files must lie in the folder of the model."""
+def expand_includes(top: Element, path: Path, trusted: Sequence[Path] = ()) -> Element:
+    """The tree with every <include> replaced by what the file holds.
+
+    Names are relative to the model's folder, else to that of the including file; files must lie in the model's folder
+    or in a trusted one.
+    """
     folder = path.resolve().parent
     seen = {path.resolve()}
 
-    def expanded(element: Element, depth: int) -> list[Element]:
+    def expanded(element: Element, depth: int, around: Path) -> list[Element]:
         if depth > MAX_DEPTH:
             raise element.error(f"<{element.tag}> is nested {MAX_DEPTH} elements deep; expected a flatter model.")
         out: list[Element] = []
         for child in element.children:
             if child.tag != "include":
-                out.append(replace(child, children=expanded(child, depth + 1)))
+                out.append(replace(child, children=expanded(child, depth + 1, around)))
                 continue
             name = child.name("file")
-            target = inside(folder, name)
-            if target is None:
-                raise child.error(f"include {name!r} lies outside the model's folder; expected a file in it or below.")
+            found = [allowed(start, name, (folder, *trusted)) for start in dict.fromkeys((folder, around))]
+            if all(f is None for f in found):
+                raise child.error(
+                    f"include {name!r} lies outside the model's folder; expected a file in it or below. Name the "
+                    "folder that may be read too: packages=[...] of sb.load, or ROS_PACKAGE_PATH."
+                )
+            target = next((f for f in found if f is not None and is_file(f)), found[0] or path)
             if target in seen:
                 raise child.error(f"{name!r} is included a second time; MJCF allows each file once.")
             if len(seen) > MAX_INCLUDES:
@@ -41,10 +51,10 @@ def expand_includes(top: Element, path: Path) -> Element:
             root = read_xml(target)
             if root.tag not in ("mujoco", "mujocoinclude"):
                 raise root.error(f"an included file has the root <{root.tag}>; expected <mujoco> or <mujocoinclude>.")
-            out.extend(expanded(root, depth + 1))
+            out.extend(expanded(root, depth + 1, target.parent))
         return out
 
-    return replace(top, children=expanded(top, 0))
+    return replace(top, children=expanded(top, 0, folder))
 
 
 def section(top: Element, tag: str) -> Element:

@@ -13,6 +13,7 @@ import numpy as np
 
 from symbody.errors import nearest
 from symbody.model.build.builder import Builder
+from symbody.model.files.mjcf_tendons import Tendon
 from symbody.model.files.mjcf_tree import BodyRecord, JointRecord, TreeReader, frame_name
 from symbody.model.files.xml_file import Element
 from symbody.model.record.pose import Pose, from_quaternion
@@ -59,6 +60,7 @@ class Equalities:
     cuts: list[CutRecord]
     details: dict[str, dict[str, Any]]
     laws: list[JointLaw]
+    tendons: list[tuple[str, Element]]  # equalities of tendons, with defaults filled in
 
     def expression(self, law: JointLaw) -> str:
         """A law as the expression of a coupling: zero where it is satisfied."""
@@ -73,7 +75,14 @@ class Equalities:
         """A locked joint has no coordinate: its value stands for it."""
         details = self.details.get(joint, {})
         quoted = joint.replace("`", "``")
+        if "mimic" in details:  # a follower has none either
+            leader, ratio, offset = details["mimic"]
+            return f"(({ratio!r})*{self._coordinate(leader)} + ({offset!r}))"
         return repr(details["value"]) if "value" in details else f"`q.{quoted}`"
+
+    def tendon_length(self, tendon: Tendon) -> str:
+        """The length of a fixed tendon as an expression of coordinates."""
+        return " + ".join(f"({c!r})*{self._coordinate(j)}" for j, c in tendon.joints.items()) or "0"
 
 
 def read_equality(equality: Element, tree: TreeReader, builder: Builder) -> Equalities:
@@ -81,40 +90,52 @@ def read_equality(equality: Element, tree: TreeReader, builder: Builder) -> Equa
     cuts: list[CutRecord] = []
     simple: dict[str, JointLaw] = {}  # by the joint that follows
     rest: list[JointLaw] = []
+    tendons: list[tuple[str, Element]] = []
+    bodies = {body.name: body for body in tree.bodies}
+    joints = {joint.name: joint for body in tree.bodies for joint in body.joints}
+    names: dict[str, set[str]] = {"cut": set(), "law": set()}
+    tops: dict[str, str] = {}  # follower -> a joint further up its chain of leaders
+
+    def once(element: Element, name: str, kind: str) -> None:
+        if name in names[kind]:
+            raise element.error(f"a second equality {name!r}; expected unique names.")
+        names[kind].add(name)
+
     for number, written in enumerate(equality.children, 1):
         element = tree.defaults.apply(written, "", "equality")
         name = element.get("name") or f"{element.tag}{number}"
         if element.choice("active", ("true", "false"), "true") == "false":
             builder.note(f"{element.origin}: {element.tag} {name!r} is not active and was left out")
         elif element.tag in ("connect", "weld"):
-            if name in {c.name for c in cuts}:
-                raise element.error(f"a second equality {name!r}; expected unique names.")
-            cuts.append(_cut(element, name, tree))
+            once(element, name, "cut")
+            cuts.append(_cut(element, name, tree, bodies))
         elif element.tag == "joint":
-            law = _joint_law(element, name, tree)
-            if name in {other.name for other in (*simple.values(), *rest)}:
-                raise element.error(f"a second equality {name!r}; expected unique names.")
-            if not law.linear or law.follower in simple or law.follower in _leaders(law.leader, simple):
+            law = _joint_law(element, name, tree, joints)
+            once(element, name, "law")
+            if not law.linear or law.follower in simple or law.follower == _top(law.leader, tops):
                 rest.append(law)
             else:
                 simple[law.follower] = law
-        elif element.tag in ("tendon", "flex", "flexvert", "flexstrain"):
+                tops[law.follower] = law.leader
+        elif element.tag == "tendon":
+            tendons.append((name, element))
+        elif element.tag in ("flex", "flexvert", "flexstrain"):
             builder.note(f"{element.origin}: equality <{element.tag}> {name!r} was left out")
         else:
             raise element.error(f"<{element.tag}> is no equality constraint; expected connect, weld, joint or tendon.")
-    return Equalities(cuts, {follower: _details(follower, simple) for follower in simple}, rest)
+    return Equalities(cuts, _details(simple), rest, tendons)
 
 
 # -- cuts
 
 
-def _cut(element: Element, name: str, tree: TreeReader) -> CutRecord:
+def _cut(element: Element, name: str, tree: TreeReader, bodies: dict[str, BodyRecord]) -> CutRecord:
     kind = "ball" if element.tag == "connect" else "solid"
     if "site1" in element.attributes or "site2" in element.attributes:
         ends = (_site(element, "site1", tree), _site(element, "site2", tree))
         return CutRecord(name, kind, ends, element.origin)
-    first = _body(element, "body1", tree)
-    second = _body(element, "body2", tree) if "body2" in element.attributes else tree.bodies[0]
+    first = _body(element, "body1", bodies)
+    second = _body(element, "body2", bodies) if "body2" in element.attributes else tree.bodies[0]
     if first is second:
         raise element.error(f"{element.tag} {name!r} joins body {first.name!r} to itself; expected two bodies.")
     between = first.world.inverse() @ second.world  # at the reference configuration
@@ -136,13 +157,11 @@ def _cut(element: Element, name: str, tree: TreeReader) -> CutRecord:
     return CutRecord(name, kind, ((first, label, here), (second, label, there)), element.origin)
 
 
-def _body(element: Element, attribute: str, tree: TreeReader) -> BodyRecord:
+def _body(element: Element, attribute: str, bodies: dict[str, BodyRecord]) -> BodyRecord:
     name = element.name(attribute)
-    for body in tree.bodies:
-        if body.name == name:
-            return body
-    hint = nearest(name, [b.name for b in tree.bodies])
-    raise element.error(f"{element.tag} has {attribute}={name!r}, which is no body. {hint}")
+    if name not in bodies:
+        raise element.error(f"{element.tag} has {attribute}={name!r}, which is no body. {nearest(name, bodies)}")
+    return bodies[name]
 
 
 def _site(element: Element, attribute: str, tree: TreeReader) -> End:
@@ -156,9 +175,7 @@ def _site(element: Element, attribute: str, tree: TreeReader) -> End:
 # -- laws of joints
 
 
-def _joint_law(element: Element, name: str, tree: TreeReader) -> JointLaw:
-    joints = {j.name: j for b in tree.bodies for j in b.joints}
-
+def _joint_law(element: Element, name: str, tree: TreeReader, joints: dict[str, JointRecord]) -> JointLaw:
     def find(attribute: str) -> JointRecord:
         wanted = element.name(attribute)
         if wanted not in joints:
@@ -187,20 +204,31 @@ def _joint_law(element: Element, name: str, tree: TreeReader) -> JointLaw:
     return JointLaw(name, follower.name, leader.name, tuple(map(float, coefficients)), references, element.origin)
 
 
-def _leaders(joint: str, laws: dict[str, JointLaw]) -> list[str]:
-    """The joint and those that it follows, in turn."""
-    out = [joint]
-    while out[-1] in laws:
-        out.append(laws[out[-1]].leader)
-    return out
+def _top(joint: str, tops: dict[str, str]) -> str:
+    """The joint that leads all leaders of one; paths are shortened on the way, so that long chains stay cheap."""
+    path = []
+    while joint in tops:
+        path.append(joint)
+        joint = tops[joint]
+    for passed in path:
+        tops[passed] = joint
+    return joint
 
 
-def _details(follower: str, laws: dict[str, JointLaw]) -> dict[str, Any]:
-    """`mimic` of the joint that leads all leaders, or `mode` and `value` where that one is held."""
-    ratio, offset, at = 1.0, 0.0, follower
-    while at in laws:
-        a, b = laws[at].line
-        offset += ratio * b
-        ratio *= a
-        at = laws[at].leader
-    return {"mimic": (at, ratio, offset)} if at else {"mode": "locked", "value": offset}
+def _details(laws: dict[str, JointLaw]) -> dict[str, dict[str, Any]]:
+    """Of each follower: `mimic` of the joint that leads all leaders, or `mode` and `value` where that one is held."""
+    lines: dict[str, tuple[str, float, float]] = {}  # follower -> top, ratio, offset
+    for follower in laws:
+        path = []
+        at = follower
+        while at in laws and at not in lines:
+            path.append(at)
+            at = laws[at].leader
+        for joint in reversed(path):
+            ratio, offset = laws[joint].line
+            top, above, shift = lines.get(laws[joint].leader, (laws[joint].leader, 1.0, 0.0))
+            lines[joint] = top, ratio * above, ratio * shift + offset
+    return {
+        follower: {"mimic": lines[follower]} if lines[follower][0] else {"mode": "locked", "value": lines[follower][2]}
+        for follower in laws
+    }

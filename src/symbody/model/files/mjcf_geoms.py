@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from symbody.model.files.file_values import turned
+from symbody.model.files.mesh_mass import kept_by_mujoco
+from symbody.model.files.mjcf_meshes import MeshAssets
 from symbody.model.files.xml_file import Element
 from symbody.model.record.pose import Pose, from_z
 
@@ -20,11 +22,15 @@ TYPES = (*SIZES, *MASSLESS, *WITHOUT_FORMULA)
 
 @dataclass(frozen=True, eq=False)
 class MassProperties:
-    """mass kg, com (3,) m and tensor (3, 3) about the com, kg m^2, in the axes of one frame."""
+    """mass kg, com (3,) m and tensor (3, 3) about the com, kg m^2, in the axes of one frame.
+
+    axes (3, 3): principal ones that the file gives (columns); None where they are to be found
+    """
 
     mass: float
     com: np.ndarray
     tensor: np.ndarray
+    axes: np.ndarray | None = None
 
 
 NOTHING = MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
@@ -38,6 +44,8 @@ def type_of(geom: Element) -> str:
 def size_and_pose(geom: Element, pose: Pose) -> tuple[np.ndarray, Pose]:
     """Half-sizes (as MJCF has them) and pose; `fromto` gives length, place and direction of a long geom."""
     kind = type_of(geom)
+    if geom.get("mesh"):
+        return np.zeros(0), pose  # fitted to the mesh where the mass is asked for
     ends = geom.numbers("fromto", 6)
     sizes = geom.numbers("size", (1, 2, 3))
     if ends:
@@ -63,8 +71,8 @@ def size_and_pose(geom: Element, pose: Pose) -> tuple[np.ndarray, Pose]:
     return size, pose
 
 
-def mass_properties(geom: Element, size: np.ndarray, pose: Pose) -> MassProperties:
-    """Mass and inertia of a primitive in the frame of `pose`'s owner; the attribute mass counts, else density."""
+def mass_properties(geom: Element, size: np.ndarray, pose: Pose, meshes: MeshAssets) -> MassProperties:
+    """Mass and inertia of a geom in the frame of `pose`'s owner; the attribute mass counts, else density."""
     kind = type_of(geom)
     mass = geom.number("mass", -1.0)
     if mass < 0 and "mass" in geom.attributes:
@@ -74,16 +82,53 @@ def mass_properties(geom: Element, size: np.ndarray, pose: Pose) -> MassProperti
         raise geom.error(f"a {kind} has density {density:g}; expected zero or more.")
     if kind in MASSLESS or mass == 0 or ("mass" not in geom.attributes and density == 0):
         return NOTHING
-    if kind in WITHOUT_FORMULA or geom.get("mesh"):
-        raise geom.error(
-            f"the body takes its mass and inertia from a {kind} ({geom.get('mesh') or 'no mesh named'}); "
-            "expected primitives or an <inertial>. MuJoCo can write it: save the compiled model (mj_saveLastXML)."
-        )
-    if geom.get("shellinertia") == "true":
-        raise geom.error("shellinertia is not supported; expected solid geoms or an <inertial>.")
-    volume, moments = _solid(kind, size)
+    shell = geom.get("shellinertia") == "true"
+    if kind in WITHOUT_FORMULA:
+        if shell:
+            raise geom.error("shellinertia on a mesh; expected inertia='shell' of the <mesh> in <asset>.")
+        solid = meshes.content(geom)
+        mass = mass if "mass" in geom.attributes else density * solid.volume
+        kept, axes = kept_by_mujoco(solid.tensor)
+        tensor = turned(kept * (mass / solid.volume), pose.rotation)
+        return MassProperties(mass, pose.position + pose.rotation @ solid.com, tensor, pose.rotation @ axes)
+    if geom.get("mesh"):
+        size, at = meshes.fit(geom, kind)
+        pose = pose @ at
+    volume, moments = _shell(geom, kind, size) if shell else _solid(kind, size)
     mass = mass if "mass" in geom.attributes else density * volume
-    return MassProperties(mass, pose.position, turned(np.diag(mass * moments), pose.rotation))
+    return MassProperties(mass, pose.position, turned(np.diag(mass * moments), pose.rotation), pose.rotation)
+
+
+def _shell(geom: Element, kind: str, size: np.ndarray) -> tuple[float, np.ndarray]:
+    """Area, m^2, and principal moments per mass, m^2, of a thin homogeneous shell with its long axis on z."""
+    if kind == "sphere":
+        r = float(size[0])
+        return 4 * np.pi * r**2, np.full(3, 2 / 3 * r**2)
+    if kind == "box":
+        a, b, c = (2 * float(s) for s in size)
+        sides = np.array([b * c, a * c, a * b])  # areas of the pairs of faces, halved
+        total = 2 * sides.sum()
+        # a face normal to x lies at +-a/2, and is spread over b and c
+        squares = np.array([
+            2 * (sides[0] * a**2 / 4 + (sides[1] + sides[2]) * a**2 / 12),
+            2 * (sides[1] * b**2 / 4 + (sides[0] + sides[2]) * b**2 / 12),
+            2 * (sides[2] * c**2 / 4 + (sides[0] + sides[1]) * c**2 / 12),
+        ]) / total  # fmt: skip
+        return total, squares.sum() - squares
+    if kind in ("cylinder", "capsule"):
+        r, h = float(size[0]), 2 * float(size[1])
+        wall = 2 * np.pi * r * h
+        if kind == "cylinder":
+            ends = 2 * np.pi * r**2
+            along = wall * r**2 + ends * r**2 / 2
+            across = wall * (r**2 / 2 + h**2 / 12) + ends * (r**2 / 4 + h**2 / 4)
+        else:
+            ends = 4 * np.pi * r**2  # two half-spheres, with their centres r/2 above the ends of the wall
+            along = wall * r**2 + ends * 2 / 3 * r**2
+            across = wall * (r**2 / 2 + h**2 / 12) + ends * (2 / 3 * r**2 - r**2 / 4 + (h / 2 + r / 2) ** 2)
+        total = wall + ends
+        return total, np.array([across, across, along]) / total
+    raise geom.error(f"shellinertia on a {kind} is not supported; expected a solid one or an <inertial>.")
 
 
 def _solid(kind: str, size: np.ndarray) -> tuple[float, np.ndarray]:
@@ -123,4 +168,4 @@ def together(parts: list[MassProperties]) -> MassProperties:
     reach = max(float(np.abs(p.com).max()) for p in parts)
     com = np.where(np.abs(com) < ROUNDING * reach, 0.0, com)
     tensor = np.where(np.abs(tensor) < ROUNDING * float(np.abs(tensor).max()), 0.0, tensor)
-    return MassProperties(mass, com, (tensor + tensor.T) / 2)
+    return MassProperties(mass, com, (tensor + tensor.T) / 2, parts[0].axes if len(parts) == 1 else None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 from symbody.model.build.snapping import listed
 from symbody.model.files.mjcf_defaults import ORIENTATIONS, Defaults
 from symbody.model.files.mjcf_geoms import MassProperties, mass_properties, size_and_pose, together, type_of
+from symbody.model.files.mjcf_meshes import MeshAssets
 from symbody.model.files.xml_file import Element, parse_numbers
 from symbody.model.record.pose import IDENTITY, Pose, from_axes, from_axis_angle, from_euler, from_quaternion, from_z
 
@@ -58,6 +59,11 @@ class JointRecord:
     axis: np.ndarray
     element: Element
 
+    @property
+    def axial(self) -> bool:
+        """Whether it has one coordinate."""
+        return self.kind in ("hinge", "slide")
+
 
 @dataclass(eq=False)
 class BodyRecord:
@@ -82,9 +88,12 @@ class BodyRecord:
 class TreeReader:
     """Walks the worldbody; `bodies` holds the records in MuJoCo's order, the world first."""
 
-    def __init__(self, defaults: Defaults, compiler: Compiler, note: Callable[[str], object]) -> None:
+    def __init__(
+        self, defaults: Defaults, compiler: Compiler, meshes: MeshAssets, note: Callable[[str], object]
+    ) -> None:
         self.defaults = defaults
         self.note = note
+        self.meshes = meshes
         self.compiler = compiler
         self.bodies: list[BodyRecord] = []
         self.sites: dict[str, tuple[BodyRecord, Pose]] = {}
@@ -141,9 +150,8 @@ class TreeReader:
 
     def _body(self, element: Element, parent: BodyRecord, frame: Pose, childclass: str) -> None:
         name = self._name(element, f"body{len(self.bodies)}", self._body_names, "body")
-        for attribute, expected in (("mocap", "a body that joints move"), ("gravcomp", "a body under full gravity")):
-            if element.get(attribute) not in ("", "false", "0"):
-                raise element.error(f"body {name!r} has {attribute}; this is not supported, expected {expected}.")
+        if element.choice("mocap", ("true", "false"), "false") == "true":
+            self.note(f"{element.origin}: body {name!r} is moved by mocap data; here it stands where the file has it")
         pose = frame @ self.pose(element)
         body = BodyRecord(name, parent, pose, parent.world @ pose, element)
         self.bodies.append(body)
@@ -213,14 +221,15 @@ class TreeReader:
             tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         else:
             tensor = np.diag(diagonal or [0.0] * 3)
-        if min(np.diag(tensor)) < 0:
+        if min(np.diag(tensor)) < -1e-12:  # exporters write -5e-20 for 0
             raise element.error(f"body {body.name!r} has a negative moment of inertia; expected zero or more.")
         turned = pose.rotation @ tensor @ pose.rotation.T
-        return MassProperties(mass, pose.position, (turned + turned.T) / 2)
+        return MassProperties(mass, pose.position, (turned + turned.T) / 2, None if full else pose.rotation)
 
     def _geom(self, element: Element, body: BodyRecord, frame: Pose) -> None:
         size, pose = size_and_pose(element, self.pose(element))
-        body.geoms.append(GeomRecord(type_of(element), size, frame @ pose, element))
+        kind = "mesh" if element.get("mesh") else type_of(element)
+        body.geoms.append(GeomRecord(kind, size, frame @ pose, element))
 
     def _site(self, element: Element, body: BodyRecord, frame: Pose) -> None:
         pose = self.pose(element)
@@ -242,13 +251,40 @@ class TreeReader:
             return body.inertial or together([])
         low, high = self.compiler.groups
         parts = [
-            mass_properties(g.element, g.size, g.pose)
+            mass_properties(g.element, g.size, g.pose, self.meshes)
             for g in body.geoms
             if low <= g.element.number("group", 0.0) <= high
         ]
         return together([p for p in parts if p.mass > 1e-15])
 
     # -- poses
+
+    def spring_references(self) -> dict[str, float]:
+        """Coordinates of hinges and slides (rad, m) at which MuJoCo takes springs to be free."""
+        return {j.name: self.coordinate(j, "springref") for b in self.bodies for j in b.joints if j.axial}
+
+    def coordinate(self, joint: JointRecord, attribute: str) -> float:
+        """An attribute of a joint that is a value of its coordinate, rad or m; 0 where there is none."""
+        value = joint.element.number(attribute, 0.0)
+        return self.compiler.angle(value) if joint.kind == "hinge" else value
+
+    def poses(self, coordinates: Mapping[str, float]) -> dict[BodyRecord, Pose]:
+        """Poses of all bodies in the world with hinges and slides at these coordinates; other joints at the file's."""
+        out = {self.bodies[0]: IDENTITY}
+        for body in self.bodies[1:]:
+            assert body.parent is not None
+            pose = out[body.parent] @ body.pose
+            for joint in body.joints:
+                if not joint.axial:
+                    continue
+                moved = coordinates.get(joint.name, 0.0) - self.coordinate(joint, "ref")
+                if joint.kind == "slide":
+                    pose = pose @ Pose(np.eye(3), joint.axis * moved)
+                else:
+                    turn = from_axis_angle(list(joint.axis), moved)
+                    pose = pose @ Pose(turn, joint.anchor - turn @ joint.anchor)
+            out[body] = pose
+        return out
 
     def pose(self, element: Element) -> Pose:
         """Pose of an element from pos and one of quat, axisangle, euler, xyaxes, zaxis."""

@@ -49,14 +49,21 @@ def read(
     ignore    "mimic": such joints get coordinates of their own; "dynamics": no damping and friction
     packages  folders in which `package://` meshes are looked for, besides those around the file
     """
+    path = Path(path)
+    top = read_xml(path)
+    _refuse_xacro(top, path)
+    return read_tree(top, path, root, symbolic, ignore, packages)
+
+
+def read_tree(
+    top: Element, path: Path, root: str, symbolic: bool, ignore: Collection[str], packages: Sequence[str | Path]
+) -> Mechanism:
+    """The Mechanism of a <robot>; `path` is the file it comes from, options as of `read`."""
     if root not in ("fixed", "free"):
         raise wrong_argument("root", root, "'fixed' (on the world) or 'free' (a floating base)", error=ModelError)
     for name in ignore:
         if name not in IGNORABLE:
             raise ModelError(f"ignore has {name!r}; expected names among {', '.join(IGNORABLE)}.")
-    path = Path(path)
-    top = read_xml(path)
-    _refuse_xacro(top, path)
     if top.tag != "robot":
         raise top.error(f"the file's root is <{top.tag}>; expected <robot>, as URDF has it.")
     builder = Builder(top.get("name") or path.stem, source=path.name)

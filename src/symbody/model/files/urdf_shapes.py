@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -17,12 +18,28 @@ Colour = tuple[float, ...]
 _PACKAGE = "package://"
 
 
+def trusted_folders(packages: Sequence[str | Path]) -> list[Path]:
+    """Folders that the user names: those given, then those of ROS_PACKAGE_PATH and AMENT_PREFIX_PATH."""
+    ros = [Path(p) for p in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if p]
+    ament = [Path(p) / "share" for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
+    return [*(Path(p) for p in packages), *ros, *ament]
+
+
+def allowed(folder: Path, reference: str, trusted: Sequence[Path]) -> Path | None:
+    """The file `reference` relative to a folder, if it lies in the folder or in a trusted one; else None."""
+    try:
+        target = (folder.resolve() / reference).resolve()
+    except (OSError, ValueError, RuntimeError):
+        return None
+    return target if any(inside(root, str(target)) == target for root in (folder, *trusted)) else None
+
+
 class Meshes:
     """Finds mesh files below the model's folder, the folders around it that bear a package's name, and `packages`."""
 
     def __init__(self, model: Path, packages: Sequence[str | Path]) -> None:
         self.folder = model.resolve().parent
-        self.packages = [Path(p) for p in packages]
+        self.packages = trusted_folders(packages)
         self._missing: list[tuple[str, str]] = []  # origin and reference
         self._remote: list[tuple[str, str]] = []
 
@@ -32,15 +49,15 @@ class Meshes:
         if reference.startswith(_PACKAGE):
             name, _, rest = reference[len(_PACKAGE) :].partition("/")
             around = (f for f in (self.folder, *self.folder.parents) if f.name == name)
-            candidates = [*(p / name for p in self.packages), *around]
+            own = (p for p in self.packages if p.name == name)
+            targets = [inside(folder, rest) for folder in (*(p / name for p in self.packages), *own, *around)]
         else:
             rest = reference.removeprefix("file://")
             if "://" in reference and rest == reference:
                 self._remote.append((element.origin, reference))
                 return reference
-            candidates = [self.folder]
-        for folder in candidates:
-            target = inside(folder, rest)
+            targets = [allowed(self.folder, rest, self.packages)]
+        for target in targets:
             if target is not None and is_file(target):
                 return str(target)
         self._missing.append((element.origin, reference))

@@ -16,15 +16,15 @@ from xml.parsers import expat
 from symbody.errors import ModelError, nearest
 from symbody.regular_file import TooLarge, read_regular
 
-MAX_BYTES = 32 * 2**20
+MAX_BYTES = 128 * 2**20
 MAX_DEPTH = 200
-MAX_ELEMENTS = 500_000
+MAX_ELEMENTS = 2_500_000  # 200 000 bodies
 LARGEST = 1e30  # a larger number cannot be a mass or a length, and its square would overflow
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Element:
     """One element: its tag, attributes, text, children, and where it stands."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from symbody.errors import nearest
 from symbody.expr.derivative import jacobian
@@ -41,22 +42,29 @@ def coordinate_names(mechanism: Mechanism) -> tuple[dict[str, int], dict[str, in
     return q, {f"qd.{label}": k for k, label in enumerate(velocity_labels(mechanism))}
 
 
-def check_coupling(coupling: Coupling, mechanism: Mechanism) -> None:
-    """Its names are coordinates of this Mechanism (or of followers of one), and it fits its kind."""
-    owner, at = f"coupling {coupling.name!r}", place(coupling.origin, "expression")
-    if not isinstance(coupling.switched, bool):
-        where = place(coupling.origin, "switched")
-        raise fault(where, f"{owner} has switched {shown(coupling.switched)}; expected true or false.")
+def check_couplings(mechanism: Mechanism) -> None:
+    """Their names are coordinates of this Mechanism (or of followers of one), and each fits its kind."""
+    if not mechanism.couplings:
+        return
     q, qd = coordinate_names(mechanism)
     for joint in mechanism.joints:
         if joint.mimic is not None:
             q[f"q.{joint.name}"] = qd[f"qd.{joint.name}"] = -1
+    for coupling in mechanism.couplings:
+        _check(coupling, mechanism.name, q, qd)
+
+
+def _check(coupling: Coupling, mechanism: str, q: Mapping[str, int], qd: Mapping[str, int]) -> None:
+    owner, at = f"coupling {coupling.name!r}", place(coupling.origin, "expression")
+    if not isinstance(coupling.switched, bool):
+        where = place(coupling.origin, "switched")
+        raise fault(where, f"{owner} has switched {shown(coupling.switched)}; expected true or false.")
     named = [s for s in free_symbols([coupling.expression]) if s.data.role in ("coordinate", "velocity")]
     for s in named:
         known = q if s.data.role == "coordinate" else qd
         if s.data.name not in known:
             hint = nearest(s.data.name, known)
-            raise fault(at, f"{owner} names {s.data.name!r}, which is no coordinate of {mechanism.name}. {hint}")
+            raise fault(at, f"{owner} names {s.data.name!r}, which is no coordinate of {mechanism}. {hint}")
     rates: list[Node] = [s for s in named if s.data.role == "velocity"]
     if coupling.kind == "velocity":
         slopes: list[list[Node]] = jacobian([coupling.expression], rates).tolist() if rates else []

@@ -44,6 +44,10 @@ def check_force(force: Force, mechanism: Mechanism) -> None:
             raise _fault(force, "", f"of kind {force.kind!r} has no {key!r}; expected {FORMS[wanted.form]}.{hint}")
     if where == "joint":
         carrying_joint(force, mechanism)
+    elif where == "joints":
+        tendon_joints(force, mechanism)
+    elif where == "path":
+        _check_path(force)
 
 
 def _known(force: Force, row: ForceElement, where: str, given: Mapping[str, Any]) -> dict[str, Field]:
@@ -55,6 +59,8 @@ def _known(force: Force, row: ForceElement, where: str, given: Mapping[str, Any]
     known = row.fields_for(given)
     if where != "joint":
         known.pop("joint", None)
+    for key in {"path": ("joints", "coefficients"), "joints": ("divisors",)}.get(where, ()):
+        known.pop(key, None)
     if row.kind == "external" and ("function" in given or where == "link"):
         return {"function": known["function"]}
     return known
@@ -77,6 +83,7 @@ def _check_form(force: Force, key: str, value: Any, wanted: Field) -> None:
         "numbers": listed and len(value) > 0 and all(map(_is_number, value)),
         "function": callable(value) or isinstance(value, (str, External)),
         "joint": isinstance(value, str),
+        "joints": listed and len(value) > 0 and all(isinstance(v, str) for v in value),
     }
     if not by_form[form]:
         raise _wrong(force, key, value, FORMS[form])
@@ -94,11 +101,12 @@ def carrying_joint(force: Force, mechanism: Mechanism) -> Joint:
     """The joint on whose one coordinate an element acts: the named one, or that which carries its point."""
     wanted = force.values.get("joint")
     if wanted is None:
-        carried = [j.name for j in mechanism.joints if (j.child, "") in force.points]
+        bodies = [body for body, frame in dict.fromkeys(force.points) if not frame]
+        carried = [mechanism.carried_by[body].name for body in bodies if body in mechanism.carried_by]
         if len(carried) != 1:
             raise _fault(force, "points", "names no joint; expected joint: its name, or one point: its body.")
         wanted = carried[0]
-    found = {j.name: j for j in mechanism.joints}
+    found = mechanism.joint_of
     if wanted not in found:
         raise _fault(force, "joint", f"acts on {wanted!r}, which is no joint. {nearest(str(wanted), found)}")
     joint = found[wanted]
@@ -106,6 +114,33 @@ def carrying_joint(force: Force, mechanism: Mechanism) -> Joint:
         at = "joint" if "joint" in force.values else "points"
         raise _fault(force, at, f"acts on joint {wanted!r}; expected a joint with one coordinate of its own.")
     return joint
+
+
+def tendon_joints(force: Force, mechanism: Mechanism) -> list[Joint]:
+    """The joints whose coordinates a tendon adds up: with one coordinate each, their own or a leader's, or locked."""
+    if force.points:
+        raise _fault(force, "points", "has points and joints; expected one of them.")
+    found = {j.name: j for j in mechanism.joints}
+    out = []
+    for name in force.values["joints"]:
+        if name not in found:
+            raise _fault(force, "joints", f"acts on {name!r}, which is no joint. {nearest(str(name), found)}")
+        joint = found[name]
+        if joint.kind == "fixed" or joint.elastic is not None or KINDS[joint.kind].nv(joint) != 1:
+            raise _fault(force, "joints", f"acts on joint {name!r}; expected joints with one coordinate.")
+        out.append(joint)
+    if len(force.values.get("coefficients") or ()) != len(out):
+        raise _fault(force, "coefficients", f"has other than {len(out)} coefficients; expected one for each joint.")
+    return out
+
+
+def _check_path(force: Force) -> None:
+    if len(force.points) < 2:
+        raise _fault(force, "points", f"has {len(force.points)} points; expected two or more, or joints.")
+    divisors = force.values.get("divisors")
+    if divisors is not None and len(divisors) != len(force.points) - 1:
+        expected = f"{len(force.points) - 1}, one for each stretch"
+        raise _fault(force, "divisors", f"has {len(divisors)} divisors; expected {expected}.")
 
 
 def _wrong(force: Force, key: str, value: Any, expected: str) -> ModelError:

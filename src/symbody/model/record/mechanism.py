@@ -20,6 +20,7 @@ from symbody.expr.node import Node
 from symbody.expr.pickling import reduce_record
 from symbody.expr.walk import free_symbols
 from symbody.later import later
+from symbody.memory import memory_of
 from symbody.model.record.coordinates import Slot, layout
 from symbody.model.record.frozen import freeze
 
@@ -249,6 +250,21 @@ class Mechanism:
         """Who owns which coordinates: joints and bodies, in the order of q."""
         return layout(self)
 
+    @cached_property
+    def body_of(self) -> dict[str, Body]:
+        """Bodies by name."""
+        return {b.name: b for b in self.bodies}
+
+    @cached_property
+    def joint_of(self) -> dict[str, Joint]:
+        """Joints by name."""
+        return {j.name: j for j in self.joints}
+
+    @cached_property
+    def carried_by(self) -> dict[str, Joint]:
+        """The joint that carries each body, by the body's name."""
+        return {j.child: j for j in self.joints}
+
     @property
     def nq(self) -> int:
         """Number of coordinates q."""
@@ -262,7 +278,11 @@ class Mechanism:
     @property
     def parameters(self) -> dict[str, Node]:
         """Symbols of role parameter that occur in the description, by name, in the order of their making."""
-        return {s.data.name: s for s in free_symbols(self.values()) if s.data.role == "parameter"}
+
+        def make() -> dict[str, Node]:
+            return {s.data.name: s for s in free_symbols(self.values()) if s.data.role == "parameter"}
+
+        return memory_of(self).get("parameters", (), make).copy()
 
     def values(self) -> Iterator[Node]:
         """Every node of the description."""
@@ -292,16 +312,14 @@ class Mechanism:
                 yield from (x for x in np.array(v, dtype=object).flat if isinstance(x, Node))
 
     def body(self, name: str) -> Body:
-        for b in self.bodies:
-            if b.name == name:
-                return b
-        raise NameLookupError(f"{self.name} has no body {name!r}. {nearest(name, [b.name for b in self.bodies])}")
+        if name not in self.body_of:
+            raise NameLookupError(f"{self.name} has no body {name!r}. {nearest(name, self.body_of)}")
+        return self.body_of[name]
 
     def joint(self, name: str) -> Joint:
-        for j in self.joints:
-            if j.name == name:
-                return j
-        raise NameLookupError(f"{self.name} has no joint {name!r}. {nearest(name, [j.name for j in self.joints])}")
+        if name not in self.joint_of:
+            raise NameLookupError(f"{self.name} has no joint {name!r}. {nearest(name, self.joint_of)}")
+        return self.joint_of[name]
 
     def replace(self, **changes: Any) -> Mechanism:
         """The same Mechanism with some fields changed, validated again; what stays the same piece is not."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -11,29 +12,40 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import ExpressionError, SymbodyError
-from symbody.expr.evaluate import evaluate
+from symbody.expr.evaluate import Evaluation, evaluate
 from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, Node
 from symbody.expr.parse import parse
+from symbody.expr.text import to_text
 from symbody.expr.walk import free_symbols, topological
 from symbody.model.record.origin import fault, shown
+from symbody.model.record.units import check_dimension, quantities, si_text
 
 AUTO = "auto"
 LONGEST_EXPRESSION = 10_000  # characters of one expression in a model
-CONSTANTS = {"deg": math.pi / 180, "pi": math.pi}  # 90*deg is a right angle
+MOST = 4 * LONGEST_EXPRESSION  # with names in place of its numbers with units
+CONSTANTS: dict[str, Any] = {"deg": math.pi / 180, "pi": math.pi}  # 90*deg is a right angle
 
 
-def to_node(value: Any, graph: Graph, names: Mapping[str, Any], what: str = "a number", origin: str = "") -> Node:
+# not copied for every expression: a model may have thousands of names, in dictionaries that stand one over another
+Names = MutableMapping[str, Any]
+
+
+def to_node(value: Any, graph: Graph, names: Names, what: str = "a number", origin: str = "", unit: str = "") -> Node:
     """A number, expression text or Node as a Node of `graph`.
 
-    The floats 0.0, 1.0 and -1.0 become exact: they are structure.
+    The floats 0.0, 1.0 and -1.0 become exact: they are structure. In a text, numbers may have units (400*mm). unit: of
+    the quantity, where it is known; an expression whose parameters say that it is something else is refused.
     """
     if isinstance(value, Node):
         if value.graph is not graph:
             raise fault(origin, f"{what} is an expression of another Graph; make its symbols with Builder.parameter.")
         node = value
+        problem = check_dimension(node, unit, what, shown_node(node)) if unit else ""
+        if problem:
+            raise fault(origin, problem)
     elif isinstance(value, str):
-        node = _read(value, graph, names, what, origin)
+        node = _read(value, graph, names, what, origin, unit)
     elif isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, Fraction, np.integer, np.floating)):
         raise fault(origin, f"{what} is {shown(value)}; expected a number or an expression.")
     else:
@@ -45,15 +57,29 @@ def to_node(value: Any, graph: Graph, names: Mapping[str, Any], what: str = "a n
     return node
 
 
-def _read(text: str, graph: Graph, names: Mapping[str, Any], what: str, origin: str) -> Node:
+def shown_node(node: Node) -> str:
+    """An expression in a sentence, shortened."""
+    return to_text(node, 60)
+
+
+def _read(text: str, graph: Graph, names: Names, what: str, origin: str, unit: str) -> Node:
+    bare, found = quantities(text, names, short=bool(unit)) if len(text) <= LONGEST_EXPRESSION else (text, {})
+    known = ChainMap(names, CONSTANTS)
     try:
-        node = parse(text, {**CONSTANTS, **names}, graph, strict=True, limit=LONGEST_EXPRESSION)
+        node = parse(bare, known.new_child({n: v for n, (v, _) in found.items()}), graph, strict=True, limit=MOST)
+        meant = node
+        if found:  # the same with units in place of numbers
+            units = {n: graph.symbol(n, "parameter", scope="units", unit=si_text(p)) for n, (_, p) in found.items()}
+            meant = parse(bare, known.new_child(units), graph, strict=True, limit=MOST)
     except SymbodyError as error:
         # the caret lines of the parser make no sense inside one sentence
         sentence = str(error).split("\n")[0]
         raise fault(origin, f"{what} is {shown(text)}: {sentence}") from None
     except (ArithmeticError, ValueError) as error:
         raise fault(origin, f"{what} is {shown(text)}, which has no value: {error}.") from None
+    problem = check_dimension(meant, unit, what, shown(text), exact=bool(found))
+    if problem:
+        raise fault(origin, problem)
     for part in topological([node]):
         if part.op is CONST and not math.isfinite(as_float(part.data, what, origin)):
             raise fault(origin, f"{what} is {shown(text)}, which contains {part}; expected finite numbers.")
@@ -84,7 +110,7 @@ def numbers_of(nodes: Any, given: Mapping[str, Any] = MappingProxyType({})) -> n
     given: numbers, or batches (b,) of them, which make the loop dimension in front. What is not real is nan.
     """
     array = np.asarray(nodes, dtype=object)
-    found = [value_of(node, given) for node in array.flat]
+    found = _all_with(tuple(array.flat), given) if given else [value_of(node, given) for node in array.flat]
     if any(v is None for v in found):
         return None
     loop = np.broadcast_shapes(*(np.shape(v) for v in found))
@@ -96,14 +122,54 @@ def value_of(node: Node, given: Mapping[str, Any] = MappingProxyType({})) -> Any
     """The same of one Node: a float, an array (b,) or None."""
     if node.op is CONST:
         return float(node.data)
-    values = {s: given.get(s.data.name, s.data.default) for s in free_symbols([node])}
+    if given:
+        return _with(node, given)
+    values = {s: s.data.default for s in free_symbols([node])}
     if any(v is None for v in values.values()):
         return None
     try:
-        found = evaluate(node, values)
-        return found if isinstance(found, np.ndarray) and found.dtype.kind == "f" else float(found)
+        return _real(evaluate(node, values))
     except (ExpressionError, ArithmeticError, TypeError, ValueError):
         return math.nan
+
+
+def _all_with(nodes: tuple[Node, ...], given: Mapping[str, Any]) -> list[Any]:
+    """Values of Nodes with numbers for parameters, all at once where that works."""
+    evaluation = _evaluation(nodes)
+    values = [given.get(name, default) for name, default in evaluation.inputs]
+    if all(v is not None for v in values):
+        try:
+            with np.errstate(all="ignore"):
+                numbers = [v if isinstance(v, np.ndarray) else float(v) for v in values]
+                return [_real(x) for x in evaluation.function(numbers)]
+        except (ExpressionError, ArithmeticError, TypeError, ValueError):
+            pass  # one of them has no value: which, is found below
+    return [value_of(node, given) for node in nodes]
+
+
+def _with(node: Node, given: Mapping[str, Any]) -> Any:
+    """The value with numbers for parameters, which come again and again with others: by a function made once."""
+    evaluation = _evaluation((node,))
+    values = [given.get(name, default) for name, default in evaluation.inputs]
+    if any(v is None for v in values):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            return _real(evaluation.function([v if isinstance(v, np.ndarray) else float(v) for v in values])[0])
+    except (ExpressionError, ArithmeticError, TypeError, ValueError):
+        return math.nan
+
+
+def _evaluation(nodes: tuple[Node, ...]) -> Evaluation:
+    kept = nodes[0].graph.evaluations if nodes else {}
+    evaluation = kept.get(nodes)
+    if evaluation is None:
+        evaluation = kept[nodes] = Evaluation(nodes)
+    return evaluation
+
+
+def _real(found: Any) -> Any:
+    return found if isinstance(found, np.ndarray) and found.dtype.kind == "f" else float(found)
 
 
 def number_of(node: Node) -> float | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from symbody.errors import NameLookupError, ShapeError, nearest
+from symbody.errors import NameLookupError, ShapeError, SymbodyError, nearest
+from symbody.expr.node import CONST
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.numbers import numbers_of
 from symbody.model.record.validate import check_values
@@ -53,7 +55,19 @@ def massless(mechanism: Mechanism, given: Mapping[str, np.ndarray]) -> list[str]
     """Bodies whose mass becomes 0 by what is given."""
     out = []
     for body in mechanism.bodies if given else ():
-        before, now = numbers_of(body.mass), numbers_of(body.mass, given)
-        if now is not None and np.any(now == 0) and not (before is not None and before == 0):
-            out.append(body.name)
+        if body.mass.op is CONST:
+            continue
+        now = numbers_of(body.mass, given)
+        if now is not None and np.any(now == 0):
+            before = numbers_of(body.mass)
+            if before is None or before != 0:
+                out.append(body.name)
     return out
+
+
+def ready_checks(mechanism: Mechanism) -> bool:
+    """Make the functions that `check_given` and `massless` evaluate: a run with other numbers finds them made."""
+    known = {name: np.asarray(float(s.data.default)) for name, s in mechanism.parameters.items() if s.data.default}
+    with suppress(SymbodyError):  # what is refused is said where it is given
+        massless(mechanism, check_given(mechanism, known))
+    return True

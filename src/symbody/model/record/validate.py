@@ -19,8 +19,9 @@ from symbody.errors import ModelError, nearest
 from symbody.expr.arrays import is_zero
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
+from symbody.memory import memory_of
 from symbody.model.record.coordinates import has_coordinates
-from symbody.model.record.couplings import check_coupling
+from symbody.model.record.couplings import check_couplings
 from symbody.model.record.force_kinds import check_force
 from symbody.model.record.joint_value import check_value
 from symbody.model.record.joints import KINDS
@@ -73,8 +74,7 @@ def validate(mechanism: Mechanism, before: Mechanism | None = None) -> Mechanism
         if joint.mimic is not None:
             _mimic(joint, mechanism)
     _points(mechanism)
-    for coupling in mechanism.couplings:
-        check_coupling(coupling, mechanism)
+    check_couplings(mechanism)
     check_finite(mechanism.gravity, f"gravity of {mechanism.name}", "")
     return mechanism
 
@@ -83,27 +83,33 @@ def check_values(mechanism: Mechanism, given: Given) -> None:
     """The same demands on bodies, joints and rods that contain some of the given parameters, with these numbers."""
     if not given:
         return
+    for names, check in memory_of(mechanism).get("value_checks", (), lambda: _value_checks(mechanism)):
+        own = {n: v for n, v in given.items() if n in names}
+        if own:
+            _told(own, partial(check, given))
+
+
+def _value_checks(mechanism: Mechanism) -> list[tuple[set[str], Callable[[Given], None]]]:
+    """Checks of bodies, joints and rods, each with the names of the parameters in it."""
+    out: list[tuple[set[str], Callable[[Given], None]]] = []
     for body in mechanism.bodies:
-        own = _among(given, [body.mass, *body.com.flat, *body.inertia.flat, *_placed(body.frames.values())])
-        if own:
-            _told(own, partial(_body, replace(body, origin=""), given))
+        nodes = [body.mass, *body.com.flat, *body.inertia.flat, *_placed(body.frames.values())]
+        out.append((_names(nodes), partial(_body, replace(body, origin=""))))
     for joint in mechanism.joints:
-        own = _among(given, [*_placed([joint.placement]), *joint.axis.flat, *_laws(joint).values()])
-        if own:
-            _told(own, partial(_joint_numbers, replace(joint, origin=""), given))
+        nodes = [*_placed([joint.placement]), *joint.axis.flat, *_laws(joint).values()]
+        out.append((_names(nodes), partial(_joint_numbers, replace(joint, origin=""))))
     for cut in mechanism.cuts:
-        own = _among(given, [] if cut.length is None else [cut.length])
-        if own:
-            _told(own, partial(_length, replace(cut, origin=""), given))
+        if cut.length is not None:
+            out.append((_names([cut.length]), partial(_length, replace(cut, origin=""))))
+    return out
 
 
 def _placed(placements: Iterable[Placement]) -> list[Node]:
     return [x for p in placements for x in (*p.rotation.flat, *p.position.flat)]
 
 
-def _among(given: Given, nodes: Iterable[Node]) -> dict[str, Any]:
-    names = {s.data.name for s in free_symbols(nodes)}
-    return {n: v for n, v in given.items() if n in names}
+def _names(nodes: Iterable[Node]) -> set[str]:
+    return {s.data.name for s in free_symbols(nodes)}
 
 
 def _told(own: Given, check: Callable[[], None]) -> None:
@@ -341,7 +347,7 @@ def _mimic(joint: Joint, mechanism: Mechanism) -> None:
     """The joint follows one that has a coordinate of its own."""
     assert joint.mimic is not None
     owner, at = f"joint {joint.name!r}", place(joint.origin, "mimic")
-    joints = {j.name: j for j in mechanism.joints}
+    joints = mechanism.joint_of
     path = [joint.name]
     other = joint
     while other.mimic is not None:

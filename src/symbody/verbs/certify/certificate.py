@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from symbody.display import html_notes, html_table
+
 LEAST_SHARE = 1e-4  # of the largest sum of terms in a state: smaller sums are measured by it
 
 
@@ -53,6 +55,19 @@ class Certificate:
         ]
         given = {"parameters": dict(self.parameters), "independent": list(self.independent)}
         return {**asdict(self), **given, "checks": rows, "passed": self.passed}
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [
+                "ok" if c.passed else "FAIL",
+                c.text,
+                f"{c.error:.1e}" if c.kind == "measured" else c.kind,
+                f"{c.allowed:.0e}",
+            ]
+            for c in self.checks
+        ]
+        heading = f"{self.name}: {'certified' if self.passed else 'NOT CERTIFIED'} at {self.states} random states"
+        return html_table(["", "check", "error", "allowed"], rows, heading) + html_notes(self.refused)
 
     def __str__(self) -> str:
         states = f"{self.states} random state{'s' * (self.states != 1)}"

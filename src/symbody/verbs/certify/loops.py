@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from symbody.assembly.numeric import Numeric
 from symbody.derived.derived import derived_of
 from symbody.errors import SymbodyError
 from symbody.loops.equations.inverse import actuated_velocities
-from symbody.loops.rows.numeric import Numeric
 from symbody.model.record.mechanism import Mechanism
 from symbody.reference import assembly
 from symbody.reference.dynamics import Motion

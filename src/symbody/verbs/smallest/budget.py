@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.errors import ModelError, NameLookupError, nearest, wrong_argument
 
 BUDGETS = ("quick", "long", "stored")  # or a number of candidates
 
@@ -42,7 +42,8 @@ def check_budget(budget: str | int) -> None:
                 f"there is no budget {budget!r}. {nearest(budget, BUDGETS)} A number of candidates is one too."
             )
     elif isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-        raise ModelError(f"budget={budget!r}; expected 'quick', 'long', 'stored' or a number of candidates, 1 or more.")
+        words = "'quick', 'long', 'stored' or a number of candidates, 1 or more"
+        raise wrong_argument("budget", budget, words, error=ModelError)
 
 
 def is_kept(budget: str | int) -> bool:

@@ -1,0 +1,1 @@
+"""Structural properties of bond graphs: what holds for almost all values of the parameters."""

@@ -1,0 +1,176 @@
+"""When a verdict fails: the polynomial of the parameters that must vanish for it, factored.
+
+A full rank is a minor that is not zero; it can be lost only where that minor vanishes. Parameters that enter as plain
+factors are found by scaling them modulo the prime, in two evaluations each; what is left is expanded and factored by
+SymPy, where it depends on few parameters. Above, the verdict is modular and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from symbody.analyse.structure.reach import Echelon
+from symbody.bondgraph.matrices import Matrices
+from symbody.bondgraph.modular import determinant, product
+from symbody.errors import SymbodyError
+from symbody.expr.node import Node
+from symbody.expr.walk import free_symbols, substitute
+from symbody.proof.field import P, draw
+from symbody.proof.points import Point, Relations
+from symbody.proof.tape import tape_of
+from symbody.proof.values import values_at
+from symbody.system.system import System, node_array
+
+LARGEST = 12  # states
+MOST_SYMBOLS = {4: 12, 6: 8, 12: 5}  # states up to -> parameters of the part that is expanded
+HIGHEST = 400  # power of a plain factor
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a verdict hangs on.
+
+    verdict   "rank A", "controllable", "observable"
+    powers    parameter -> power with which it enters as a plain factor: it fails where that is zero (or infinite)
+    factors   the other factors as texts: it can fail only where one of them vanishes
+    open      parameters of a part that was not expanded; empty: the condition is complete
+    """
+
+    verdict: str
+    powers: dict[str, int]
+    factors: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        plain = ", ".join(n for n, k in self.powers.items() if k)
+        parts = [f"{f} = 0" for f in self.factors]
+        if plain:
+            parts.append(f"one of {plain} is zero or infinite")
+        if self.open:
+            names = ", ".join(self.open[:6]) + (" ..." if len(self.open) > 6 else "")
+            return (
+                f"{self.verdict}: holds at random values modulo a prime; the condition under which it fails depends "
+                f"on {names} and was not expanded"
+            )
+        return f"{self.verdict}: can fail only where " + (" or ".join(parts) if parts else "nothing: it always holds")
+
+
+def conditions(m: Matrices, verdicts: Sequence[str]) -> list[Condition]:
+    """The conditions of verdicts that hold: "rank A", "controllable", "observable"."""
+    if not len(m.states) or len(m.states) > LARGEST:
+        return []
+    makers: dict[str, tuple[np.ndarray, np.ndarray]] = {"controllable": (m.A, m.B), "observable": (m.A.T, m.C.T)}
+    out = []
+    for verdict in verdicts:
+        if verdict == "rank A":
+            out.append(_condition(verdict, m, [*m.A.flat], lambda v: v.reshape(len(m.A), -1), None))
+        else:
+            A, B = makers[verdict]
+            out.append(_krylov_condition(verdict, m, A, B))
+    return out
+
+
+def _krylov_condition(verdict: str, m: Matrices, A: np.ndarray, B: np.ndarray) -> Condition:
+    n, k = len(A), B.shape[1]
+    nodes = [*A.flat, *B.flat]
+    values = _Values(m, nodes)
+    at = values.at({})
+    a, b = at[: n * n].reshape(n, n), at[n * n :].reshape(n, k)
+    space, chosen = Echelon(n), list[tuple[int, int]]()
+    front = [(j, 0, b[:, j]) for j in range(k)]
+    while front and len(chosen) < n:  # the first columns of B, A B, ... that are independent
+        after = []
+        for j, power, v in front:
+            if len(chosen) < n and space.add(v):
+                chosen.append((j, power))
+                after.append((j, power + 1, product(a, v.reshape(n, 1))[:, 0]))
+        front = after
+
+    def matrix(v: np.ndarray) -> np.ndarray:
+        x, y = v[: n * n].reshape(n, n), v[n * n :].reshape(n, k)
+        return np.stack([_power(x, y[:, j], p) for j, p in chosen], axis=1)
+
+    return _condition(verdict, m, nodes, matrix, values)
+
+
+def _power(a: np.ndarray, v: np.ndarray, times: int) -> np.ndarray:
+    for _ in range(times):
+        v = product(a, v.reshape(-1, 1))[:, 0] if _is_modular(a) else a.dot(v)
+    return v
+
+
+def _is_modular(a: np.ndarray) -> bool:
+    return all(isinstance(x, int) for x in a.flat)
+
+
+class _Values:
+    """Residues of expressions at points of the parameters."""
+
+    def __init__(self, m: Matrices, nodes: Sequence[Node]) -> None:
+        symbols = sorted(free_symbols(nodes), key=lambda s: s.id)
+        self.names = [s.data.name for s in symbols]
+        self.symbols = dict(zip(self.names, symbols))
+        empty = {n: node_array(s, m.graph.graph) for n, s in self.symbols.items()}
+        self.tape = tape_of(System("values", {}, {"r": node_array(list(nodes), m.graph.graph)}, empty))
+
+    def at(self, scaled: dict[str, int]) -> np.ndarray:
+        """Values at the random point with some parameters scaled."""
+        given = {(n, 0): draw("condition", n) * scaled.get(n, 1) % P for n in self.names}
+        return np.array(values_at(self.tape, Point("condition", Relations(), given)), dtype=object)
+
+
+def _condition(verdict: str, m: Matrices, nodes: Sequence[Node], matrix: Callable[[np.ndarray], np.ndarray],
+               values: _Values | None) -> Condition:  # fmt: skip
+    values = values or _Values(m, nodes)
+    base = determinant(matrix(values.at({})))
+    if not base:
+        return Condition(verdict, {}, (), tuple(values.names))
+    inverse = pow(base, -1, P)
+    powers: dict[str, int] = {}
+    rest: list[str] = []
+    for name in values.names:
+        ratios = [determinant(matrix(values.at({name: k}))) * inverse % P for k in (3, 5)]
+        found = _logarithm(ratios, (3, 5))
+        if found is None:
+            rest.append(name)
+        else:
+            powers[name] = found
+    if not rest:
+        return Condition(verdict, powers)
+    if len(rest) > next(k for n, k in MOST_SYMBOLS.items() if len(m.states) <= n):
+        return Condition(verdict, powers, (), tuple(rest))
+    factors = _factors(m, nodes, matrix, values, rest)
+    return Condition(verdict, powers, *((), tuple(rest)) if factors is None else (factors,))
+
+
+def _logarithm(ratios: Sequence[int], bases: Sequence[int]) -> int | None:
+    """The k with base^k = ratio for both bases."""
+    for k in range(HIGHEST):
+        for sign in (1, -1) if k else (1,):
+            if all(pow(b, sign * k, P) == r for b, r in zip(bases, ratios)):
+                return sign * k
+    return None
+
+
+def _factors(m: Matrices, nodes: Sequence[Node], matrix: Callable[[np.ndarray], np.ndarray], values: _Values,
+             rest: Sequence[str]) -> tuple[str, ...] | None:  # fmt: skip
+    """Factors of the part that is no product of parameters; None without SymPy."""
+    try:
+        from symbody.interop.peers import peer
+        from symbody.interop.sympy_bridge import to_sympy
+
+        sympy = peer("sympy")
+    except SymbodyError:
+        return None
+    ones = {s: s.graph.one for n, s in values.symbols.items() if n not in rest}
+    flat = list(to_sympy(np.array(substitute(list(nodes), ones), dtype=object)))
+    array = np.empty(len(flat), dtype=object)
+    array[:] = flat
+    made = sympy.Matrix(matrix(array))
+    domain = made.applyfunc(sympy.together).to_DM().to_field()
+    top = sympy.fraction(sympy.together(domain.domain.to_sympy(domain.det())))[0]
+    _, found = sympy.factor_list(top)
+    return tuple(str(f) for f, _ in found if not f.is_Symbol)

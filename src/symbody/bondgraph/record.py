@@ -1,0 +1,254 @@
+"""BondGraph: the frozen description. Elements, junctions, bonds; no causality and no equations.
+
+A bond carries power from its tail to its head, the half arrow. One-port elements that store or dissipate take power in,
+sources give it out, TF and GY have one bond in and one out. A bond of dimension d is d bonds side by side, a multibond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from dataclasses import replace as _replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symbody.bondgraph.ports import Port
+from symbody.errors import NameLookupError, nearest
+from symbody.expr.graph import Graph
+from symbody.expr.node import Node
+from symbody.expr.pickling import reduce_record
+from symbody.later import later
+from symbody.model.record.frozen import freeze
+
+if TYPE_CHECKING:
+    from symbody.bondgraph.builder import Builder
+    from symbody.bondgraph.causality import Causality
+    from symbody.bondgraph.matrices import Matrices
+    from symbody.system.system import System
+
+SOURCES, DETECTORS, STORAGES, JUNCTIONS = ("Se", "Sf"), ("De", "Df"), ("I", "C"), ("0", "1")
+TWO_PORTS = ("TF", "GY")
+OPEN = "port"  # an open port of a sub-model
+SWITCH = "Sw"
+KINDS = (*SOURCES, *STORAGES, "R", *TWO_PORTS, *JUNCTIONS, *DETECTORS, SWITCH, OPEN)
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """A nonlinear law: results (n,) as expressions of arguments (n,), symbols of this law alone.
+
+    gives   "e" or "f": what the element answers with. I: f of p, C: e of q, R: e of f or f of e.
+    guess   (n,) where the iteration starts that inverts it, should the other direction be needed
+    """
+
+    arguments: tuple[Node, ...]
+    results: tuple[Node, ...]
+    gives: str
+    guess: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Element:
+    """A node of the graph.
+
+    kind     Se Sf I C R TF GY 0 1 De Df Sw port
+    value    I, C, R: modulus () or matrix (n, n), the modulus p/f, q/e, e/f; TF, GY: () or (n2, n1); Se, Sf: () or (n,)
+             expressions, None where the source is an input; Sw: () condition under which it is on, None: a parameter
+    law      of a nonlinear I, C or R, in place of a value
+    domain   a name of `ports.DOMAINS`, or ""; of TF and GY that of the first bond, `domain2` that of the second
+    """
+
+    name: str
+    kind: str
+    value: np.ndarray | None = None
+    law: Law | None = None
+    domain: str = ""
+    domain2: str = ""
+    origin: str = ""
+
+    @property
+    def is_junction(self) -> bool:
+        return self.kind in JUNCTIONS
+
+    def __repr__(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+
+@dataclass(frozen=True)
+class Bond:
+    """Power flows from tail to head; `number` counts from 1. signal: only information passes, to a detector."""
+
+    number: int
+    tail: str
+    head: str
+    dimension: int = 1
+    signal: bool = False
+    origin: str = ""
+
+    def other(self, end: str) -> str:
+        return self.head if end == self.tail else self.tail
+
+    def __str__(self) -> str:
+        return f"{self.number} ({self.tail} -> {self.head})"
+
+
+@dataclass(frozen=True, eq=False)
+class Integral:
+    """A state that integrates an expression of detectors, states, inputs and t: an angle, a controller's memory."""
+
+    name: str
+    rate: Node
+    unit: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class BondGraph:
+    """Elements and bonds by name and number, in the order of the description; made by `BondGraph.builder(name)`.
+
+    parameters   name -> symbol, with default and unit
+    graph        the arena of all expressions; `notes`: what was changed while reading
+    """
+
+    name: str
+    elements: Mapping[str, Element]
+    bonds: tuple[Bond, ...]
+    graph: Graph
+    parameters: Mapping[str, Node] = field(default_factory=dict)
+    integrals: tuple[Integral, ...] = ()
+    source: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        freeze(self, "elements", "parameters")
+
+    @staticmethod
+    def builder(name: str = "graph", **options: Any) -> Builder:
+        """Collects elements and bonds; `done()` validates and gives the BondGraph."""
+        made: Builder = later("bondgraph.builder", "Builder")(name, **options)
+        return made
+
+    @staticmethod
+    def load(name_or_path: str | Path) -> BondGraph:
+        """A bundled graph ("rlc") or a .bond.yaml file."""
+        made: BondGraph = later("bondgraph.files", "load_graph")(name_or_path)
+        return made
+
+    def save(self, path: str | Path) -> Path:
+        """Write the graph as a .bond.yaml file."""
+        made: Path = later("bondgraph.files", "save_graph")(self, path)
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reduce_record(self)
+
+    def replace(self, **changes: Any) -> BondGraph:
+        """The same graph with some fields changed, validated again."""
+        made = _replace(self, **changes)
+        later("bondgraph.validate", "check_graph")(made)
+        return made
+
+    # -- access
+
+    def element(self, name: str) -> Element:
+        if name not in self.elements:
+            raise NameLookupError(f"{self.name} has no element {name!r}. {nearest(name, self.elements)}")
+        return self.elements[name]
+
+    def of_kind(self, *kinds: str) -> tuple[Element, ...]:
+        return tuple(e for e in self.elements.values() if e.kind in kinds)
+
+    def bonds_of(self, name: str) -> tuple[Bond, ...]:
+        return tuple(b for b in self.bonds if name in (b.tail, b.head))
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        """Open ports; power is counted into the graph."""
+        out = []
+        for element in self.of_kind(OPEN):
+            (bond,) = self.bonds_of(element.name)
+            out.append(Port(element.name, element.domain, bond.dimension, bond.tail == element.name))
+        return tuple(out)
+
+    def __repr__(self) -> str:
+        counts = {kind: len(self.of_kind(kind)) for kind in KINDS}
+        parts = ", ".join(f"{n} {kind}" for kind, n in counts.items() if n)
+        return f"BondGraph {self.name!r}: {len(self.bonds)} bonds; {parts}"
+
+    # -- verbs, found when asked for
+
+    def causality(self, prefer: str = "integral", **options: Any) -> Causality:
+        """Strokes of all bonds: prefer "integral" or "derivative"; see `bondgraph.causality.assign`."""
+        found: Causality = later("bondgraph.causality", "assign")(self, prefer, **options)
+        return found
+
+    def alternatives(self, prefer: str = "integral", most: int = 20, **options: Any) -> list[Causality]:
+        """Causalities that are as good as the first one."""
+        found: list[Causality] = later("bondgraph.causality", "alternatives")(self, prefer, most, **options)
+        return found
+
+    def structure(self, **options: Any) -> Any:
+        """The junction-structure matrix S with its blocks; see `bondgraph.junction_structure`."""
+        return later("bondgraph.junction_structure", "junction_structure")(self, **options)
+
+    def system(self, **options: Any) -> System:
+        """State equations as a System: compiles, simulates, linearises, exports; see `bondgraph.equations`."""
+        made: System = later("bondgraph.equations", "state_equations")(self, **options)
+        return made
+
+    def matrices(self, **options: Any) -> Matrices:
+        """Symbolic A, B, C, D of a linear graph; see `bondgraph.matrices`."""
+        made: Matrices = later("bondgraph.matrices", "matrices")(self, **options)
+        return made
+
+    def loops(self, **options: Any) -> Any:
+        """Causal loops with their gains; see `bondgraph.loops`."""
+        return later("bondgraph.loops", "causal_loops")(self, **options)
+
+    def reciprocal(self) -> BondGraph:
+        """The reciprocal graph: junctions swapped, moduli inverted, sources and detectors dualised."""
+        made: BondGraph = later("bondgraph.reciprocal", "reciprocal")(self)
+        return made
+
+    def dual(self) -> BondGraph:
+        """The dual graph: effort and flow exchanged; the same motion in the other variables."""
+        made: BondGraph = later("bondgraph.reciprocal", "dual")(self)
+        return made
+
+    def inverse(self, **options: Any) -> Any:
+        """The inverse model by bicausality: inputs that make the outputs what they should be."""
+        return later("bondgraph.inverse_model", "inverse")(self, **options)
+
+    def analysis(self, **options: Any) -> Any:
+        """Structural ranks, controllability, observability, zeros; see `analyse.structure.analysis`."""
+        return later("analyse.structure.analysis", "analyse")(self, **options)
+
+    def show(self, causality: Any = "integral", **options: Any) -> Any:
+        """The drawing, with causal strokes; notebooks show it, `.svg` is its text."""
+        return later("drawing.bond_graph", "draw")(self, causality, **options)
+
+    def in_mode(self, modes: Mapping[str, bool]) -> BondGraph:
+        """The graph with its switches set: each becomes a source of zero."""
+        made: BondGraph = later("bondgraph.switching", "in_mode")(self, modes)
+        return made
+
+    def with_ports(self, given: Mapping[str, str]) -> BondGraph:
+        """Open ports closed by inputs: name -> "effort" or "flow", which comes from outside."""
+        made: BondGraph = later("bondgraph.open_ports", "with_ports")(self, given)
+        return made
+
+    def drive(self, joints: Mapping[str, str]) -> System:
+        """A System that drives joints of a Mechanism by open ports: port -> joint; see `bondgraph.open_ports`."""
+        made: System = later("bondgraph.open_ports", "drive")(self, joints)
+        return made
+
+
+def matrix_of(value: np.ndarray, n: int) -> np.ndarray:
+    """A scalar modulus as a matrix (n, n): the same on every bond of a multibond."""
+    if value.ndim == 2:
+        return value
+    out = np.full((n, n), 0, dtype=object)
+    for k in range(n):
+        out[k, k] = value[()] if value.ndim == 0 else value[k]
+    return out

@@ -1,0 +1,216 @@
+"""`symbody bondgraph`: causality, equations, structure, drawing, motion and report of a bond graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from symbody.cli.common import print_json
+from symbody.cli.files import PAGES, TABLES, check_target
+from symbody.cli.options import AS_JSON, DURATION, PARAMETER
+from symbody.errors import DefinitionError, FormatError, word_argument
+
+if TYPE_CHECKING:
+    from symbody.bondgraph.record import BondGraph
+    from symbody.trajectory.trajectory import Trajectory
+
+WHAT = ("analyse", "causality", "equations", "loops", "draw", "simulate", "report")
+
+
+def _graphs(incomplete: str) -> list[str]:
+    from symbody.bondgraph.files import bundled_names
+
+    return [n for n in bundled_names() if n.startswith(incomplete)]
+
+
+def _what(incomplete: str) -> list[str]:
+    return [n for n in WHAT if n.startswith(incomplete)]
+
+
+def bondgraph(
+    model: Annotated[
+        str,
+        typer.Argument(metavar="GRAPH", help="A bundled graph's name, or a .bond.yaml file.", autocompletion=_graphs),
+    ],
+    what: Annotated[str, typer.Argument(metavar="WHAT", help=f"{', '.join(WHAT)}.", autocompletion=_what)] = "analyse",
+    prefer: Annotated[
+        str, typer.Option("--prefer", help="Causality of storages: integral or derivative.")
+    ] = "integral",
+    variables: Annotated[str, typer.Option("--variables", help="States: energy or coenergy.")] = "energy",
+    most: Annotated[int, typer.Option("--most", min=1, help="Alternatives that are listed.")] = 20,
+    duration: DURATION = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input", "-i", metavar="NAME=VALUE", help="A source: a number, an expression of t, or a .csv table."
+        ),
+    ] = None,
+    start: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--start", metavar="STATE=VALUE", help="A state at the beginning, such as q_C=1e-3; others are 0."
+        ),
+    ] = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--output", metavar="NAME", help="Also record: e.<element>, f.<element>, energy, power, dissipated."
+        ),
+    ] = None,
+    parameter: PARAMETER = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write the drawing (.svg), motion or page (.html)."),
+    ] = None,
+    as_json: AS_JSON = False,
+) -> None:
+    """Work on a bond graph: its structure, or WHAT else is asked for.
+
+    analyse tells ranks, controllability, observability, zeros and what they hang on; causality and loops explain; draw
+    writes the graph with its causal strokes; simulate and report need --duration for a motion.
+    """
+    from symbody.bondgraph.files import load_graph
+
+    graph = load_graph(model)
+    word_argument("what", what, WHAT)
+    if what == "analyse":
+        found = graph.analysis(most=most)
+        print_json(analysis_facts(found)) if as_json else print(found)
+    elif what == "causality":
+        made = [graph.causality(prefer), *graph.alternatives(prefer, most)[1:]]
+        facts = {"model": graph.name, "causalities": [causality_facts(c) for c in made]}
+        print_json(facts) if as_json else print("\n\n".join(map(str, made)))
+    elif what == "equations":
+        _equations(graph, variables, as_json)
+    elif what == "loops":
+        loops = graph.loops(most=most, prefer=prefer)
+        rows = [{"members": x.members, "gain": str(x.gain), "order": x.order, "solvable": x.solvable} for x in loops]
+        print_json({"model": graph.name, "loops": rows}) if as_json else print("\n".join(map(str, loops)) or "no loops")
+    elif what == "draw":
+        target = out or Path(f"{graph.name}.svg")
+        check_target(target, "--out", (".svg",))
+        graph.show(prefer).save(target)
+        _wrote(graph, target, as_json)
+    else:
+        numbers = _numbers(graph, parameter)
+        traj = None if duration is None else _motion(graph, duration, inputs, start, output, numbers, variables)
+        if what == "simulate":
+            _simulate(graph, traj, out, as_json)
+        else:
+            target = out or Path(f"{graph.name}.html")
+            check_target(target, "--out", PAGES)
+            from symbody.report.bond_graph import write_bond_graph_report
+
+            write_bond_graph_report(graph, target, traj, parameters=numbers)
+            _wrote(graph, target, as_json)
+
+
+def _wrote(graph: BondGraph, target: Path, as_json: bool) -> None:
+    print_json({"model": graph.name, "files": [str(target)]}) if as_json else print(f"wrote {target}")
+
+
+def _equations(graph: BondGraph, variables: str, as_json: bool) -> None:
+    system = graph.system(variables=variables)
+    rows = {name: str(array.item()) for name, array in system.outputs.items()}
+    if as_json:
+        inputs = [n for n in system.inputs if n not in system.states]
+        facts = {"model": graph.name, "states": list(system.states), "inputs": inputs, "equations": rows}
+        print_json({**facts, "notes": list(system.origins.values())})
+        return
+    for name, text in rows.items():
+        print(f"{name} = {text}")
+    for note in system.origins.values():
+        print(f"note: {note}")
+
+
+def _numbers(graph: BondGraph, given: list[str] | None) -> dict[str, float]:
+    from symbody.cli.assignments import pairs
+    from symbody.errors import NameLookupError, nearest
+    from symbody.model.record.typed_values import read_value
+
+    out = {}
+    for name, text in pairs("--parameter", given).items():
+        if name not in graph.parameters:
+            raise NameLookupError(f"{graph.name} has no parameter {name!r}. {nearest(name, graph.parameters)}")
+        out[name] = read_value(text, None, f"--parameter {name}")
+    return out
+
+
+def _motion(graph: BondGraph, duration: str, inputs: list[str] | None, start: list[str] | None,
+            output: list[str] | None, numbers: dict[str, float], variables: str) -> Trajectory:  # fmt: skip
+    from symbody.cli.assignments import pairs, read_table
+    from symbody.model.record.typed_values import is_value, read_value
+    from symbody.run.simulate import simulate
+
+    system = graph.system(variables=variables, outputs=output or ())
+    given: dict[str, Any] = {}
+    for name, text in pairs("--input", inputs).items():
+        if text.endswith(".csv"):
+            given[name] = read_table(Path(text), name, 1)
+        else:
+            given[name] = read_value(text, None, f"--input {name}") if is_value(text) else text
+    begin = {n: read_value(text, None, f"--start {n}") for n, text in pairs("--start", start).items()}
+    seconds = read_value(duration, "s", "--duration")
+    return simulate(system, seconds, inputs=given, states0=begin, parameters=numbers, outputs=None)
+
+
+def _simulate(graph: BondGraph, traj: Trajectory | None, out: Path | None, as_json: bool) -> None:
+    from symbody.cli.summary import trajectory_facts, trajectory_text
+
+    if traj is None:
+        raise DefinitionError("simulate needs a time: say how long, such as --duration 2.")
+    files = []
+    if out is not None:
+        if out.suffix.lower() not in TABLES:
+            raise FormatError(f"--out {out} has the suffix {out.suffix!r}; expected one of {', '.join(TABLES)}.")
+        check_target(out, "--out", TABLES)
+        traj.save(out)
+        files.append(str(out))
+    facts = trajectory_facts(traj, files)
+    print_json(facts) if as_json else print(trajectory_text(facts, [*traj.values]))
+    if not traj.outcome.ok:
+        raise typer.Exit(1)
+
+
+def causality_facts(c: Any) -> dict[str, Any]:
+    """A Causality, ready for JSON."""
+    strokes = [{"bond": n, "component": k + 1, "at": at} for (n, k), at in c.strokes.items()]
+    return {"prefer": c.prefer, "integral": c.integral, "derivative": c.derivative, "dualised": c.dualised,
+            "gives": dict(c.gives), "strokes": strokes}  # fmt: skip
+
+
+def analysis_facts(a: Any) -> dict[str, Any]:
+    """An Analysis, ready for JSON."""
+
+    def members(found: Any) -> dict[str, Any]:
+        rows = [{"name": m.name, "necessary": m.necessary, "redundant": m.redundant, "lost": m.lost, "alone": m.alone}
+                for m in found.members]  # fmt: skip
+        return {"members": rows, "smallest_sets": found.minimal, "least": found.least, "complete": found.complete}
+
+    return {
+        "model": a.graph.name,
+        "states": a.states,
+        "dependent": a.assignments.integral.derivative,
+        "ranks": {
+            n: {"value": r.value, "of": r.rows, "blocks": r.blocks, "causal": r.causal, "term": r.term}
+            for n, r in a.ranks.items()
+        },
+        "zero_eigenvalues": a.zero_eigenvalues,
+        "bound": [r.states for r in a.bound],
+        "controllable": a.controllable,
+        "observable": a.observable,
+        "uncontrollable": a.uncontrollable,
+        "unobservable": a.unobservable,
+        "controllability_index": a.reached.index,
+        "observability_index": a.shown.index,
+        "kalman": {"both": a.kalman.both, "controllable": a.kalman.controllable, "observable": a.kalman.observable,
+                   "neither": a.kalman.neither, "states": a.kalman.states},
+        "sources": members(a.sources),
+        "detectors": members(a.detectors),
+        "output_controllable": a.output_controllable,
+        "zeros": {"finite": a.zeros.finite, "at_zero": a.zeros.at_zero, "infinite": a.zeros.infinite},
+        "conditions": [str(c) for c in a.conditions],
+        "disagreements": a.disagreements,
+    }  # fmt: skip

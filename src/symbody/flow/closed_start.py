@@ -1,0 +1,123 @@
+"""The start of a mechanism with closed loops: coordinates and velocities near those given that its loops allow."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symbody.assembly.assembly import assemble_keeping
+from symbody.assembly.conditioning import is_regular
+from symbody.assembly.constraints import Constraints
+from symbody.assembly.driven import driven_laws
+from symbody.assembly.numeric import numeric_of
+from symbody.derived.derived import derived_of
+from symbody.errors import ModelError
+from symbody.flow.flow import Flow
+from symbody.loops.partition.singular import say_singular
+from symbody.model.record.mechanism import Mechanism
+from symbody.system.names import components
+
+SMALL = 1e-9  # relative change of a start that needs no note
+
+
+def closed_start(
+    mech: Mechanism, flow: Flow, parameters: Mapping[str, Any], given: Mapping[str, Any], x: np.ndarray, t: float,
+    closed: Sequence[Collection[str]] = (),
+) -> np.ndarray:  # fmt: skip
+    """x (nx,) or (b, nx) with closed q and qd. Joints that q0 or qd0 name keep their values where that is possible.
+
+    closed: switched loops that start closed, for each member of the batch.
+    """
+    found = derived_of(mech).constraints()
+    always = {row.loop for row in found.rows if row.switch is None}
+    at_q, at_qd = flow.slices["q"], flow.slices["qd"]
+    out = np.array(x)
+    for k, row in enumerate(np.atleast_2d(out)):
+        own = {n: float(v if np.ndim(v) == 0 else np.asarray(v)[k]) for n, v in parameters.items() if np.ndim(v) < 2}
+        loops = always.union(closed[k] if closed else ())
+        row[at_q] = _coordinates(found, flow, own, given.get("q"), row[at_q], t, loops)
+        if k == 0:  # the others are like it, or are found out when they are corrected
+            _check_regular(found, own, row[at_q], t, loops)
+        row[at_qd] = _velocities(found, flow, own, given.get("qd"), row[at_q], row[at_qd], t, loops)
+    return out
+
+
+def _check_regular(
+    found: Constraints, parameters: Mapping[str, float], q: np.ndarray, t: float, loops: Collection[str]
+) -> None:
+    """Where constraints depend on each other, no formulation tells how the mechanism moves."""
+    closed = found.select([i for i, row in enumerate(found.rows) if row.loop in loops])
+    if not closed.rows or is_regular(closed, q, parameters, t):
+        return
+    lost = say_singular(closed, q, parameters, t)
+    if lost:
+        raise ModelError(
+            f"{found.tree.mechanism.name} starts in a singular position: {lost} Give q0 of another position, where its "
+            "motion is determined, or other lengths if there is none."
+        )
+
+
+def say_changes(flow: Flow, given: Mapping[str, Any], wished: np.ndarray, x: np.ndarray) -> list[str]:
+    """Notes on values that were given and are not those of the start x (nx,)."""
+    out = []
+    for name in ("q", "qd"):
+        before, after = wished[flow.slices[name]], x[flow.slices[name]]
+        moved = float(np.abs(after - before)[_named(flow, name, given.get(name))].max(initial=0.0))
+        if moved > SMALL * max(1.0, float(np.abs(before).max(initial=0.0))):
+            out.append(f"{name}0 was changed by up to {moved:.3g} so that the loops close.")
+    return out
+
+
+def _named(flow: Flow, name: str, given: Any) -> list[int]:
+    """Components for which a value was given."""
+    size = flow.rates.inputs[name].size
+    if isinstance(given, Mapping):
+        return [k for key in given for k in components(flow.labels[name], size, str(key))]
+    return [] if given is None else list(range(size))
+
+
+def _coordinates(
+    found: Constraints, flow: Flow, parameters: Mapping[str, float], given: Any, q: np.ndarray, t: float,
+    loops: Collection[str],
+) -> np.ndarray:  # fmt: skip
+    mech = found.tree.mechanism
+    driven = {j.name for j in mech.joints if j.mode == "driven"}
+    joints = [str(n).partition(".")[0] for n in given] if isinstance(given, Mapping) else []
+    fixed = [n for n in dict.fromkeys(joints) if n not in driven and any(j.name == n for j in mech.joints)]
+    return assemble_keeping(found, q, fixed, parameters or None, time=t, loops=loops)[0]
+
+
+def _velocities(
+    found: Constraints, flow: Flow, parameters: Mapping[str, float], given: Any, q: np.ndarray, qd: np.ndarray,
+    t: float, loops: Collection[str],
+) -> np.ndarray:  # fmt: skip
+    """qd with J qd + dh/dt = 0: driven and named components kept, the others changed as little as possible."""
+    closed = found.select([i for i, row in enumerate(found.rows) if row.loop in loops])
+    numeric = numeric_of(closed, parameters, t)
+    J, ht = numeric.J(q), numeric.ht(q)
+    out = qd.copy()
+    kept = set(flow.prescribed.get("qd", ()))
+    for k, rate in _driven_rates(found.tree.mechanism, flow, parameters, t).items():
+        out[k] = rate
+    if isinstance(given, Mapping):
+        kept.update(_named(flow, "qd", given))
+    free = [k for k in range(len(qd)) if k not in kept]
+    out[free] += np.linalg.lstsq(J[:, free], -(J @ out + ht), rcond=1e-10)[0]
+    gap = float(np.abs(J @ out + ht).max(initial=0.0))
+    if gap > SMALL * max(1.0, float(np.abs(out).max(initial=0.0))):
+        names = ", ".join(map(repr, given)) if isinstance(given, Mapping) else "driven joints"
+        raise ModelError(
+            f"qd0 of {names} cannot be had together: the loops of {flow.name} would open by {gap:.3g} per s."
+        )
+    return out
+
+
+def _driven_rates(mech: Mechanism, flow: Flow, parameters: Mapping[str, float], t: float) -> dict[int, float]:
+    """Velocity index -> rate of the law of its driven joint."""
+    out: dict[int, float] = {}
+    for law in driven_laws(mech):
+        rates = law.velocities(parameters, t)
+        out.update(zip(components(flow.labels["qd"], 0, law.owner), rates or ()))
+    return out

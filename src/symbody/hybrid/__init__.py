@@ -1,0 +1,13 @@
+"""What happens between stretches of smooth motion: the state of a run, its plan, and its hooks."""
+
+from symbody.later import door
+
+__all__, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "energy_balance": "Balance",
+        "events": "Events",
+        "plan": "Change Hook Plan Quiet",
+        "state": "RunState",
+    },
+)

@@ -1,0 +1,233 @@
+"""Measured records from files: CSV, Parquet, NPZ, MAT and HDF5 by suffix. Files are data: nothing in them is executed.
+
+Tables have one column for each component: `q.shoulder`, `q_1`, `q1` or `q[0]` belong to the signal q. Array files
+have one
+array (N, n) or (n, N) for each signal. Other names are given by `signals`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import DataError, FormatError, SymbodyError, nearest, word_argument
+from symbody.identify.series import Series
+from symbody.regular_file import read_regular
+from symbody.trajectory.array_file import read_arrays
+from symbody.trajectory.optional_packages import extra
+
+LARGEST = 2**31  # bytes of a record
+# unit -> (SI unit, factor)
+UNITS = {
+    "deg": ("rad", np.pi / 180), "deg/s": ("rad/s", np.pi / 180), "deg/s^2": ("rad/s^2", np.pi / 180),
+    "rpm": ("rad/s", 2 * np.pi / 60), "rev": ("rad", 2 * np.pi), "mm": ("m", 1e-3), "mm/s": ("m/s", 1e-3),
+    "ms": ("s", 1e-3), "us": ("s", 1e-6), "ns": ("s", 1e-9), "N mm": ("N m", 1e-3), "kN": ("N", 1e3),
+    "kN m": ("N m", 1e3), "mA": ("A", 1e-3),
+}  # fmt: skip
+SI = ("rad", "rad/s", "rad/s^2", "m", "m/s", "m/s^2", "s", "N", "N m", "A", "V", "")
+TIMES = ("t", "time", "Time", "timestamp", "times", "T")
+_PART = re.compile(r"^(?P<stem>.+?)(?:[._]?(?P<number>\d+)|\[(?P<index>\d+)\]|\.(?P<label>.+))$")
+
+
+def read_series(
+    path: str | Path,
+    signals: Mapping[str, str | Sequence[str]] | None = None,
+    *,
+    time: str | None = None,
+    period: float | None = None,
+    labels: Sequence[str] = (),
+    units: Mapping[str, str] | None = None,
+) -> Series:
+    """A Series from a file.
+
+    signals  name in the Series -> name in the file (an array, or the stem of columns), or names of columns in order;
+             None: all that are there, under their own names
+    time     name of the instants in the file; None: t or time
+    period   s, where the file has no instants
+    labels   names of the components, such as the joints; None: those of the columns
+    units    name -> unit of the file, where it is not SI: deg, deg/s, rpm, mm, ms, N mm, mA ...; "t" for the instants
+    """
+    path = Path(path)
+    arrays, found = _arrays(path)
+    given = dict(units or {})
+    for n, u in given.items():
+        if u not in SI:
+            word_argument("units", u, UNITS, also=f", or SI for {n!r}")
+    t = _instants(path, arrays, time, period)
+    values: dict[str, np.ndarray] = {}
+    if signals is None:
+        values = {n: a for n, a in arrays.items() if n not in (time, *TIMES) and _fits(a, len(t))}
+    else:
+        for name, source in signals.items():
+            if isinstance(source, str):
+                if source not in arrays:
+                    raise DataError(f"{path}: there is no signal {source!r} for {name!r}. {nearest(source, arrays)}")
+                values[name] = arrays[source]
+            else:
+                values[name] = _picked(path, found, arrays, list(source))
+    values = {n: _upright(path, n, a, len(t)) for n, a in values.items()}
+    for n in list(values):
+        if n in given and given[n] in UNITS:
+            values[n] = values[n] * UNITS[given[n]][1]
+    if given.get("t") in UNITS:
+        t = t * UNITS[given["t"]][1]
+    known = labels or _labels(found, values)
+    si = {n: UNITS[u][0] if u in UNITS else u for n, u in given.items() if n in values}
+    return Series(t, values, tuple(known), si, path.name)
+
+
+def _arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
+    """(signal -> array, signal -> names of its columns in a table)."""
+    suffix = path.suffix.lower()
+    readers = {
+        ".csv": _csv, ".txt": _csv, ".npz": _npz, ".mat": _mat, ".parquet": _parquet, ".h5": _hdf5, ".hdf5": _hdf5,
+    }  # fmt: skip
+    if suffix not in readers:
+        raise FormatError(f"{path} ends with {suffix!r}; expected one of {', '.join(readers)}.")
+    try:
+        return readers[suffix](path)
+    except (SymbodyError, OSError):
+        raise
+    except Exception as error:  # readers of others fail in many ways over damaged bytes
+        raise FormatError(f"{path} is no {suffix} file, or a damaged one: {error or type(error).__name__}.") from None
+
+
+def _csv(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
+    text = read_regular(path, LARGEST).decode("utf-8-sig")
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if len(lines) < 3:
+        raise DataError(f"{path} has {len(lines)} lines; expected a head with names and at least two samples.")
+    mark = max(",;\t", key=lines[0].count)
+    head = [c.strip().strip('"') for c in next(csv.reader([lines[0]], delimiter=mark))]
+    try:
+        numbers = np.loadtxt(io.StringIO("\n".join(lines[1:])), delimiter=mark, ndmin=2)
+    except ValueError:
+        rows = list(csv.reader(lines[1:], delimiter=mark))
+        ragged = next((k for k, r in enumerate(rows) if len(r) != len(head)), None)
+        if ragged is not None:
+            raise DataError(
+                f"{path}: row {ragged + 2} has {len(rows[ragged])} entries; the head names {len(head)}."
+            ) from None
+        numbers = np.array([[_number(x) for x in r] for r in rows])
+    if numbers.shape[1] != len(head):
+        raise DataError(f"{path}: rows have {numbers.shape[1]} entries; the head names {len(head)} ({mark!r} between).")
+    return _grouped(head, numbers)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")  # said and left out by `check_signals`
+
+
+def _grouped(head: Sequence[str], numbers: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
+    """Columns of one stem make a signal; a column that stands alone is one by itself."""
+    stems: dict[str, list[int]] = {}
+    for k, name in enumerate(head):
+        match = _PART.match(name)
+        stems.setdefault(match["stem"] if match else name, []).append(k)
+    return {s: numbers[:, at] for s, at in stems.items()}, {s: [head[k] for k in at] for s, at in stems.items()}
+
+
+def _npz(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
+    return _numeric(read_arrays(path, LARGEST)), {}
+
+
+def _mat(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
+    from scipy.io import loadmat
+
+    data = read_regular(path, LARGEST)
+    if data[:8] == b"\x89HDF\r\n\x1a\n" or b"MATLAB 7.3" in data[:128]:
+        return _hdf5(path)
+    return _numeric({n: v for n, v in loadmat(io.BytesIO(data)).items() if not n.startswith("__")}), {}
+
+
+def _parquet(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
+    parquet = extra("pyarrow.parquet")
+    table = parquet.read_table(io.BytesIO(read_regular(path, LARGEST)))
+    columns = {n: np.asarray(table.column(n).to_numpy(zero_copy_only=False)) for n in table.column_names}
+    numeric = {n: a for n, a in columns.items() if a.dtype.kind in "fiub"}
+    return _grouped(list(numeric), np.column_stack([a.astype(float) for a in numeric.values()]))
+
+
+def _hdf5(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
+    h5py = extra("h5py")
+    found: dict[str, np.ndarray] = {}
+    with h5py.File(io.BytesIO(read_regular(path, LARGEST)), "r") as file:
+
+        def visit(name: str, item: Any) -> None:
+            if isinstance(item, h5py.Dataset) and item.dtype.kind in "fiu":
+                found[name.rpartition("/")[2]] = np.asarray(item)
+
+        file.visititems(visit)
+    return _numeric(found), {}
+
+
+def _numeric(arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    out = {}
+    for n, a in arrays.items():
+        array = np.asarray(a)
+        if array.dtype.kind in "fiub" and array.ndim <= 2:
+            out[n] = array.astype(float)
+    return out
+
+
+def _instants(path: Path, arrays: Mapping[str, np.ndarray], time: str | None, period: float | None) -> np.ndarray:
+    if time is not None and time not in arrays:
+        raise DataError(f"{path}: there is no {time!r} for the instants. {nearest(time, arrays)}")
+    name = time or next((n for n in TIMES if n in arrays), None)
+    if name is not None:
+        return np.ravel(arrays[name])
+    if period is None:
+        raise DataError(
+            f"{path} has no instants under {', '.join(TIMES[:2])}; it has {', '.join(arrays)}. Say time=... or "
+            f"period=..."
+        )
+    longest = max((max(a.shape) for a in arrays.values() if a.ndim), default=0)
+    return period * np.arange(longest)
+
+
+def _fits(a: np.ndarray, count: int) -> bool:
+    return a.ndim in (1, 2) and count in a.shape
+
+
+def _upright(path: Path, name: str, a: np.ndarray, count: int) -> np.ndarray:
+    """(N, n) of an array (N,), (N, n) or (n, N)."""
+    if a.ndim == 2 and a.shape[0] != count and a.shape[1] == count:
+        return a.T
+    if a.ndim == 0 or a.shape[0] != count:
+        raise DataError(f"{path}: {name!r} has the shape {a.shape}, but there are {count} instants.")
+    return a
+
+
+def _picked(
+    path: Path, found: Mapping[str, Sequence[str]], arrays: Mapping[str, np.ndarray], names: Sequence[str]
+) -> np.ndarray:
+    places = {c: (s, k) for s, columns in found.items() for k, c in enumerate(columns)}
+    out = []
+    for n in names:
+        if n in places:
+            stem, k = places[n]
+            out.append(arrays[stem][:, k])
+        elif n in arrays:
+            out.append(np.ravel(arrays[n]))
+        else:
+            raise DataError(f"{path}: there is no column {n!r}. {nearest(n, [*places, *arrays])}")
+    return np.column_stack(out)
+
+
+def _labels(found: Mapping[str, Sequence[str]], values: Mapping[str, np.ndarray]) -> tuple[str, ...]:
+    """Names after the dot of columns such as q.shoulder, where all signals share them."""
+    for name in ("q", "tau", *values):
+        columns = found.get(name, ())
+        parts = [c.partition(".")[2] for c in columns]
+        if parts and all(parts):
+            return tuple(parts)
+    return ()

@@ -1,0 +1,154 @@
+"""MJCF actuators as force elements: force = gain * control + b0 + b1 * length + b2 * velocity, times the gear.
+
+motor, position, velocity and general with fixed gain and affine bias, on joints and tendons. The control is the input
+u_<name>; what depends on length and velocity is a spring of the same joint or tendon.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from symbody.errors import nearest
+from symbody.model.build.builder import Builder
+from symbody.model.files.file_values import FileValues
+from symbody.model.files.mjcf_tendons import TendonForces
+from symbody.model.files.mjcf_tree import TreeReader
+from symbody.model.files.xml_file import Element
+
+SHORTCUTS = ("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion")
+OF_GAIN = ("kp", "kv", "gainprm", "biasprm", "gaintype", "biastype", "dyntype", "dynprm", "timeconst", "dampratio")
+
+
+class NotALaw(Exception):
+    """Why an actuator cannot be a force element."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """Of the force: gain, bias (b0, b1, b2), and the time constant of a first-order lag (0: none)."""
+
+    gain: float
+    bias: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    time: float = 0.0
+
+
+class Actuators:
+    """The actuators of a file; `how` is "efforts" (they are only listed) or "laws"."""
+
+    def __init__(self, section: Element, tree: TreeReader, builder: Builder, values: FileValues, how: str) -> None:
+        self.section, self.tree, self.builder, self.values, self.how = section, tree, builder, values, how
+        self.joints = {j.name: j for b in tree.bodies for j in b.joints}
+
+    def write(self, lines: TendonForces) -> None:
+        """Into the Builder, when joints and tendons are there."""
+        left: list[str] = []
+        ranges: list[str] = []
+        taken: set[str] = set()
+        for number, written in enumerate(self.section.children, 1):
+            if written.tag not in SHORTCUTS and written.tag != "plugin":
+                raise written.error(f"<{written.tag}> is no actuator. {nearest(written.tag, SHORTCUTS)}")
+            name = written.get("name") or f"{written.tag}{number}"
+            shown = f"{written.tag} {written.get('name')!r}" if written.get("name") else written.tag
+            if self.how == "efforts":
+                left.append(shown)
+                continue
+            if name in taken:
+                raise written.error(f"a second actuator {name!r}; expected unique names.")
+            taken.add(name)
+            element = self._with_defaults(written)
+            try:
+                self._add(element, name, lines)
+            except NotALaw as reason:
+                left.append(f"{shown} ({reason})")
+            if any(element.get(k) for k in ("ctrlrange", "forcerange", "actrange")):
+                ranges.append(name)
+        if left:
+            why = "joints take efforts" if self.how == "efforts" else "they have no force element"
+            listed = ", ".join(left[:8]) + (f" and {len(left) - 8} more" if len(left) > 8 else "")
+            self.builder.note(f"{self.section.origin}: <actuator> was left out ({why}): {listed}")
+        if ranges:
+            self.builder.note(f"{self.section.origin}: ranges of {len(ranges)} actuators were left out")
+
+    def _with_defaults(self, written: Element) -> Element:
+        """All kinds of actuators share one default; laws that another kind gives do not reach this one."""
+        merged: dict[str, str] = {}
+        for tag in SHORTCUTS:
+            given = self.tree.defaults.apply(Element(tag, {}, written.file, written.line), written.get("class"), tag)
+            merged |= {k: v for k, v in given.attributes.items() if tag in (written.tag, "general") or k not in OF_GAIN}
+        return Element(written.tag, {**merged, **written.attributes}, written.file, written.line)
+
+    def _add(self, element: Element, name: str, lines: TendonForces) -> None:
+        law = _law(element)
+        gear = element.numbers("gear", range(1, 7), (1.0,))[0]
+        b0, b1, b2 = law.bias
+        if b1 > 0 or b2 > 0:
+            raise NotALaw("its bias pushes along the motion")
+        if b0 and not b1:
+            raise NotALaw("its bias is a constant force")
+        drive: dict[str, Any] = {"law": "actuator", "gain": law.gain * gear}
+        if law.time:
+            drive["time_constant"] = law.time
+        spring: dict[str, Any] = {"law": "spring", "stiffness": -b1 * gear**2, "damping": -b2 * gear**2}
+        if b0:
+            spring["length"] = -b0 / (b1 * gear)
+        parts = [(name, drive)] + ([(f"{name}_feedback", spring)] if b1 or b2 else [])
+        for title, values in parts:
+            self._force(element, title, values, lines)
+
+    def _force(self, element: Element, title: str, values: dict[str, Any], lines: TendonForces) -> None:
+        joint = element.get("joint") or element.get("jointinparent")
+        if joint:
+            found = self.joints.get(joint)
+            if found is None:
+                raise element.error(
+                    f"an actuator acts on joint {joint!r}, which is none. {nearest(joint, self.joints)}"
+                )
+            if not found.axial:
+                raise NotALaw(f"it acts on the {found.kind} joint {joint!r}")
+            where = {"joints": [joint], "coefficients": [1.0]}
+            self.builder.force(title, "tendon", (), {**where, **values}, origin=element.origin)
+        elif element.get("tendon"):
+            name = element.get("tendon")
+            if name not in lines.tendons:
+                raise element.error(
+                    f"an actuator acts on tendon {name!r}, which is none. {nearest(name, lines.tendons)}"
+                )
+            if lines.tendons[name].problem:
+                raise NotALaw(f"its tendon has no force element: {lines.tendons[name].problem}")
+            lines.force(lines.tendons[name], title, values, element.origin)
+        else:
+            raise NotALaw("it acts on no joint and no tendon")
+
+
+def _law(e: Element) -> Law:
+    """The law of an actuator from its shortcut, or from its gain and bias."""
+    if e.get("dampratio"):
+        raise NotALaw("its damping ratio depends on the inertia it moves")
+    match e.tag:
+        case "motor":
+            return Law(1.0)
+        case "position":
+            kp, kv = e.number("kp", 1.0), e.number("kv", 0.0)
+            return Law(kp, (0.0, -kp, -kv), e.number("timeconst", 0.0))
+        case "velocity":
+            kv = e.number("kv", 1.0)
+            return Law(kv, (0.0, 0.0, -kv))
+        case "general":
+            return _general(e)
+    raise NotALaw(f"a {e.tag} has a law of its own")
+
+
+def _general(e: Element) -> Law:
+    dynamics = e.get("dyntype") or "none"
+    if dynamics not in ("none", "filter", "filterexact"):
+        raise NotALaw(f"its dyntype is {dynamics!r}")
+    gain = [*e.numbers("gainprm", range(1, 11), (1.0,)), 0.0, 0.0][:3]
+    if (e.get("gaintype") or "fixed") not in ("fixed", "affine") or (e.get("gaintype") == "affine" and any(gain[1:])):
+        raise NotALaw(f"its gaintype is {e.get('gaintype')!r}")
+    bias = [*e.numbers("biasprm", range(1, 11), (0.0,)), 0.0, 0.0][:3]
+    kind = e.get("biastype") or "none"
+    if kind not in ("none", "affine"):
+        raise NotALaw(f"its biastype is {kind!r}")
+    time = e.numbers("dynprm", range(1, 11), (1.0,))[0] if dynamics != "none" else 0.0
+    return Law(gain[0], (bias[0], bias[1], bias[2]) if kind == "affine" else (0.0, 0.0, 0.0), time)

@@ -1,0 +1,114 @@
+"""Frames of an SDF file: poses relative to other frames, resolved to the world, and the links they are attached to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from symbody.errors import nearest
+from symbody.model.files.xml_file import Element, parse_numbers
+from symbody.model.record.mechanism import WORLD
+from symbody.model.record.pose import IDENTITY, Pose, from_quaternion, from_rpy
+
+WORLD_FRAME = WORLD
+
+
+@dataclass(eq=False)
+class _Frame:
+    """A frame: its element, the frame that its pose is relative to, and the one it moves with ("" for its own)."""
+
+    element: Element
+    pose: Pose
+    base: str
+    attached: str
+
+
+class Frames:
+    """Links, joints, models and <frame> elements by their full names."""
+
+    def __init__(self) -> None:
+        self._frames: dict[str, _Frame] = {}
+        self._alias: dict[str, str] = {}
+        self._poses: dict[str, Pose] = {WORLD: IDENTITY}
+        self.links: dict[str, str] = {}
+        self.prefix_of: dict[str, str] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._frames
+
+    def add(self, name: str, element: Element, around: str, prefix: str = "", attached: bool = False) -> None:
+        """A frame whose pose is relative to `around` unless it says otherwise; `attached`: it moves with `around`."""
+        if name in self._frames:
+            raise element.error(f"a second frame {name!r}; expected unique names.")
+        pose = element.find("pose")
+        base = around
+        if pose is not None and pose.get("relative_to"):
+            to = pose.get("relative_to")
+            base = WORLD if to == WORLD else prefix + to
+        place = IDENTITY if pose is None else self.numbers(pose)
+        self._frames[name] = _Frame(element, place, base, around if attached else "")
+
+    def alias(self, name: str, frame: str) -> None:
+        self._alias[name] = frame
+
+    def element(self, name: str) -> Element:
+        return self._frames[name].element
+
+    def named(self) -> list[str]:
+        """Names of <frame> elements."""
+        return [name for name, f in self._frames.items() if f.element.tag == "frame"]
+
+    def numbers(self, pose: Element) -> Pose:
+        """x y z and roll pitch yaw, or a quaternion x y z w; blank is the identity."""
+        form = pose.get("rotation_format") or "euler_rpy"
+        if not pose.text.strip():
+            return IDENTITY
+        if form == "quat_xyzw":
+            v = parse_numbers(pose, "", pose.text, (7,))
+            if np.linalg.norm(v[3:]) < 1e-10:
+                raise pose.error("<pose> has the quaternion 0; expected one of length 1.")
+            return Pose(from_quaternion([v[6], *v[3:6]]), np.array(v[:3]))
+        if form != "euler_rpy":
+            raise pose.error(f"<pose> has rotation_format={form!r}; expected euler_rpy or quat_xyzw.")
+        v = parse_numbers(pose, "", pose.text, (6,))
+        angles = np.deg2rad(v[3:]) if pose.get("degrees") in ("true", "1") else v[3:]
+        return Pose(from_rpy(*angles), np.array(v[:3]))
+
+    def world(self, name: str, asked: Element) -> Pose:
+        """The pose of a frame in the world, at the file's configuration."""
+        trail: list[str] = []
+        at = self._resolved(name, asked)
+        while at not in self._poses:
+            if at in trail:
+                raise self._frames[at].element.error(f"poses are relative to each other: {' -> '.join([*trail, at])}.")
+            trail.append(at)
+            at = self._resolved(self._frames[at].base, self._frames[at].element)
+        for frame in reversed(trail):
+            self._poses[frame] = self._poses[at] @ self._frames[frame].pose
+            at = frame
+        return self._poses[at]
+
+    def link(self, name: str, asked: Element) -> str:
+        """The link that a frame moves with; "world" for what stands still."""
+        seen: list[str] = []
+        at = self._resolved(name, asked)
+        while at != WORLD and at not in self.links:
+            if at in seen:
+                raise asked.error(f"frames are attached to each other: {' -> '.join([*seen, at])}; expected a link.")
+            seen.append(at)
+            frame = self._frames[at]
+            if not frame.attached:  # a model: its first link, as SDF's canonical link
+                inner = at.removesuffix("__model__")
+                canonical = frame.element.get("canonical_link")
+                found = inner + canonical if canonical else next((x for x in self.links if x.startswith(inner)), "")
+                at = self._resolved(found, asked)
+            else:
+                at = self._resolved(frame.attached, frame.element)
+        return at
+
+    def _resolved(self, name: str, asked: Element) -> str:
+        name = self._alias.get(name, name)
+        if name != WORLD and name not in self._frames:
+            raise asked.error(f"<{asked.tag}> names {name!r}, which is no link or frame. {nearest(name, self._frames)}")
+        return name

@@ -1,0 +1,345 @@
+"""USD Physics -> Mechanism, through the package usd-core (extra `usd`): rigid bodies, joints, drives, gravity.
+
+A joint of UsdPhysics gives its frame in both bodies; where they coincide its coordinate is zero. A body that no joint
+carries is free. Joints that close loops, or are excluded from the articulation, become cuts. Lengths and masses are
+turned into m and kg by the units of the stage, angles from degrees. Other files that a stage refers to are not opened.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symbody.errors import ModelError
+from symbody.model.build.builder import Builder
+from symbody.model.files.file_values import FileValues, turned
+from symbody.model.record.mechanism import WORLD, Limits, Mechanism
+from symbody.model.record.pose import IDENTITY, Pose, from_quaternion
+
+KINDS = {
+    "PhysicsRevoluteJoint": "revolute", "PhysicsPrismaticJoint": "prismatic", "PhysicsFixedJoint": "fixed",
+    "PhysicsSphericalJoint": "ball",
+}  # fmt: skip
+CUTS = {"revolute": "revolute", "prismatic": "prismatic", "fixed": "solid", "ball": "ball"}
+LARGEST = 256 * 2**20
+
+
+def read(path: str | Path, symbolic: bool = True) -> Mechanism:
+    """The Mechanism of a USD file with UsdPhysics; with `symbolic=False` its numbers stay numbers."""
+    path = Path(path)
+    try:
+        from pxr import Sdf, Tf, Usd
+    except ImportError:
+        raise ModelError(f"{path.name}: USD files need the package usd-core: pip install usd-core") from None
+    if path.stat().st_size > LARGEST:
+        raise ModelError(f"{path.name}: the file has {path.stat().st_size} bytes; expected {LARGEST} at most.")
+    try:
+        layer = Sdf.Layer.OpenAsAnonymous(str(path))
+    except Tf.ErrorException as error:
+        said = " ".join(str(error).split())[-160:]
+        raise ModelError(
+            f"{path.name}: this is no USD file that can be read ({said}); expected .usda, .usdc."
+        ) from None
+    if layer is None:
+        raise ModelError(f"{path.name}: this is no USD file that can be read; expected .usda or .usdc.")
+    others = sorted(layer.GetCompositionAssetDependencies())
+    if others:
+        raise ModelError(
+            f"{path.name}: the stage is made of other files ({', '.join(others[:3])}), which are not opened; expected "
+            f"one file. Make it: usdcat --flatten {path.name} -o flat_{path.stem}.usda"
+        )
+    stage = Usd.Stage.Open(layer)
+    return _Reader(stage, path, symbolic).read()
+
+
+@dataclass(eq=False)
+class _Joint:
+    name: str
+    prim: Any
+    kind: str
+    parent: str  # path of the body, "" for the world
+    child: str
+    in_parent: Pose
+    in_child: Pose
+
+
+class _Reader:
+    def __init__(self, stage: Any, path: Path, symbolic: bool) -> None:
+        from pxr import UsdGeom, UsdPhysics
+
+        self.stage, self.file, self.physics, self.geometry = stage, path.name, UsdPhysics, UsdGeom
+        self.metre = float(UsdGeom.GetStageMetersPerUnit(stage))
+        self.kilogram = float(UsdPhysics.GetStageKilogramsPerUnit(stage))
+        root = stage.GetDefaultPrim()
+        self.builder = Builder(root.GetName() if root else path.stem, self._gravity(), source=path.name)
+        self.values = FileValues(self.builder, symbolic)
+        self.cache = UsdGeom.XformCache()
+        prims = list(stage.Traverse())
+        self.bodies = {str(p.GetPath()): p for p in prims if p.HasAPI(UsdPhysics.RigidBodyAPI)}
+        self.names = _short_names(list(self.bodies))
+        self.joints = [j for p in prims if p.IsA(UsdPhysics.Joint) and (j := self._joint(p)) is not None]
+        self.carriers: dict[str, _Joint] = {}
+        if not self.bodies:
+            raise ModelError(f"{self.file}: the stage has no prim with PhysicsRigidBodyAPI; expected one at least.")
+
+    def _origin(self, prim: Any) -> str:
+        return f"{self.file}:{prim.GetPath()}"
+
+    def _fault(self, prim: Any, sentence: str) -> ModelError:
+        return ModelError(f"{self._origin(prim)}: {sentence}")
+
+    def _gravity(self) -> list[float]:
+        scenes = [p for p in self.stage.Traverse() if p.IsA(self.physics.Scene)]
+        up = np.array([0.0, 1.0, 0.0] if str(self.geometry.GetStageUpAxis(self.stage)) == "Y" else [0.0, 0.0, 1.0])
+        direction, size = -up, 9.81
+        if scenes:
+            scene = self.physics.Scene(scenes[0])
+            given = np.array(scene.GetGravityDirectionAttr().Get() or (0, 0, 0), dtype=float)
+            direction = given / np.linalg.norm(given) if np.linalg.norm(given) > 0 else -up
+            magnitude = scene.GetGravityMagnitudeAttr().Get()
+            if magnitude is not None and math.isfinite(magnitude) and magnitude >= 0:
+                size = float(magnitude) * self.metre
+        return [float(x) + 0.0 for x in direction * size]
+
+    def read(self) -> Mechanism:
+        cuts = self._carry()
+        frames: dict[str, dict[str, Pose]] = {body: {} for body in self.bodies}
+        for joint in cuts:
+            for body, pose in ((joint.parent, joint.in_parent), (joint.child, joint.in_child)):
+                if body:
+                    frames[body][joint.name] = self._shift(body) @ pose
+        for body, prim in self.bodies.items():
+            self._body(body, prim, frames[body])
+        for body, prim in self.bodies.items():
+            if body not in self.carriers:
+                place = self._world(prim)[0]
+                position = self.values.vector(place.position, "p", f"{self.names[body]}_free", self._origin(prim))
+                self.builder.joint(
+                    f"{self.names[body]}_free", "free", WORLD, self.names[body], position=position,
+                    rotation=place.rotation, origin=self._origin(prim),
+                )  # fmt: skip
+        closing = {id(joint) for joint in cuts}
+        for joint in self.joints:
+            if id(joint) not in closing:
+                self._write(joint)
+        for joint in cuts:
+            ends = [
+                (self.names[body], joint.name)
+                if body
+                else self.values.ground(joint.name, pose, self._origin(joint.prim))
+                for body, pose in ((joint.parent, joint.in_parent), (joint.child, joint.in_child))
+            ]
+            self.builder.cut(joint.name, CUTS[joint.kind], ends[0], ends[1], origin=self._origin(joint.prim))
+        self.builder.note(f"{self.file}: shapes, materials and contacts of the stage were left out")
+        return self.values.done()
+
+    # -- joints
+
+    def _joint(self, prim: Any) -> _Joint | None:
+        joint = self.physics.Joint(prim)
+        if joint.GetJointEnabledAttr().Get() is False:
+            self.builder.note(f"{self._origin(prim)}: the joint is not enabled and was left out")
+            return None
+        kind = KINDS.get(str(prim.GetTypeName()))
+        if kind is None:
+            raise self._fault(prim, f"a joint of type {prim.GetTypeName()}; expected one of {', '.join(KINDS)}.")
+        ends = []
+        for side in (joint.GetBody0Rel(), joint.GetBody1Rel()):
+            targets = side.GetTargets()
+            ends.append(self._owner(prim, str(targets[0])) if targets else "")
+        poses = [
+            self._local(
+                prim, end, getattr(joint, f"GetLocalPos{k}Attr")().Get(), getattr(joint, f"GetLocalRot{k}Attr")().Get()
+            )
+            for k, end in enumerate(ends)
+        ]
+        if ends[0] == ends[1]:
+            raise self._fault(prim, "a joint joins a body to itself; expected two bodies.")
+        axis = "X"
+        if kind in ("revolute", "prismatic"):
+            axis = str(prim.GetAttribute("physics:axis").Get() or "X")
+        turn = {"X": np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0]]), "Y": np.array([[1, 0, 0], [0, 0, 1], [0, -1, 0]])}
+        align = Pose(turn.get(axis, np.eye(3)).astype(float), np.zeros(3))  # its z is the axis
+        first, second = (pose @ align for pose in poses)
+        name = prim.GetName()
+        if not ends[1]:
+            return _Joint(name, prim, kind, ends[1], ends[0], second, first)
+        return _Joint(name, prim, kind, ends[0], ends[1], first, second)
+
+    def _owner(self, prim: Any, path: str) -> str:
+        """The rigid body of a target: itself, or the one around it; "" for what stands still."""
+        at = self.stage.GetPrimAtPath(path)
+        while at and str(at.GetPath()) != "/":
+            if str(at.GetPath()) in self.bodies:
+                return str(at.GetPath())
+            at = at.GetParent()
+        if not self.stage.GetPrimAtPath(path):
+            raise self._fault(prim, f"the joint names {path}, which is not in the stage; expected a rigid body.")
+        return ""
+
+    def _local(self, prim: Any, body: str, position: Any, quaternion: Any) -> Pose:
+        """A joint's frame in the frame of its body (without scale), m."""
+        scale = np.ones(3) if not body else self._world(self.bodies[body])[1]
+        p = np.array(position or (0, 0, 0), dtype=float) * scale * self.metre
+        q = [1.0, 0.0, 0.0, 0.0]
+        if quaternion is not None:
+            q = [float(quaternion.GetReal()), *(float(x) for x in quaternion.GetImaginary())]
+        if math.hypot(*q) < 1e-10:
+            raise self._fault(prim, "a frame of the joint has the quaternion 0; expected one of length 1.")
+        return Pose(from_quaternion(q), p)
+
+    def _world(self, prim: Any) -> tuple[Pose, np.ndarray]:
+        """(pose in the world, m; scale of the body's axes)"""
+        matrix = np.array(self.cache.GetLocalToWorldTransform(prim), dtype=float).T  # USD has row vectors
+        scale = np.linalg.norm(matrix[:3, :3], axis=0)
+        if scale.min() <= 0:
+            raise self._fault(prim, "the body has the scale 0; expected another.")
+        rotation = matrix[:3, :3] / scale
+        if abs(np.linalg.det(rotation) - 1) > 1e-6:
+            raise self._fault(prim, "the body's transform is sheared or mirrored; expected a rotation and a scale.")
+        u, _, v = np.linalg.svd(rotation)
+        return Pose(u @ v, matrix[:3, 3] * self.metre), scale
+
+    def _carry(self) -> list[_Joint]:
+        """Which joint carries which body, from the world outward; those left over close loops."""
+        at: dict[str, list[_Joint]] = {}
+        cuts: list[_Joint] = []
+        for joint in self.joints:
+            if bool(self.physics.Joint(joint.prim).GetExcludeFromArticulationAttr().Get()):
+                cuts.append(joint)
+            else:
+                at.setdefault(joint.parent, []).append(joint)
+                at.setdefault(joint.child, []).append(joint)
+        reached: set[str] = set()
+        done: set[int] = set()
+        waiting: deque[str] = deque()
+        for start in ("", *self.bodies):
+            if start not in reached:
+                reached.add(start)
+                waiting.append(start)
+            while waiting:
+                for joint in at.get(waiting.popleft(), ()):
+                    if id(joint) not in done:
+                        done.add(id(joint))
+                        self._reach(joint, reached, waiting, cuts)
+        return cuts
+
+    def _reach(self, joint: _Joint, reached: set[str], waiting: deque[str], cuts: list[_Joint]) -> None:
+        """The joint carries what it reaches anew; where it does not, it closes a loop."""
+        if joint.parent in reached and joint.child in reached:
+            cuts.append(joint)
+        else:
+            if joint.child in reached:  # it points inward: turn it round
+                joint.parent, joint.child = joint.child, joint.parent
+                joint.in_parent, joint.in_child = joint.in_child, joint.in_parent
+                if joint.kind != "fixed":
+                    self.builder.note(
+                        f"{self._origin(joint.prim)}: body1 carries body0; the coordinate counts backwards"
+                    )
+            self.carriers[joint.child] = joint
+            reached.add(joint.child)
+            waiting.append(joint.child)
+
+    def _write(self, joint: _Joint) -> None:
+        prim, origin = joint.prim, self._origin(joint.prim)
+        place = self._shift(joint.parent) @ joint.in_parent
+        details: dict[str, Any] = {}
+        if joint.kind in ("revolute", "prismatic"):
+            details = self._laws(joint)
+        self.builder.joint(
+            joint.name, joint.kind, self.names[joint.parent] if joint.parent else WORLD, self.names[joint.child],
+            position=self.values.vector(place.position, "p", joint.name, origin), rotation=place.rotation, axis="z",
+            origin=origin, **details,
+        )  # fmt: skip
+        if joint.kind == "ball" and prim.GetAttribute("physics:coneAngle0Limit").HasAuthoredValue():
+            self.builder.note(f"{origin}: the cone limit of the joint was left out")
+
+    def _laws(self, joint: _Joint) -> dict[str, Any]:
+        """Limits; drives as springs and dampers towards their targets."""
+        prim, origin, turn = joint.prim, self._origin(joint.prim), joint.kind == "revolute"
+        unit = math.pi / 180 if turn else self.metre
+        bounds = [prim.GetAttribute(f"physics:{k}Limit").Get() for k in ("lower", "upper")]
+        low, high = (None if b is None or not math.isfinite(b) else float(b) * unit for b in bounds)
+        out: dict[str, Any] = {
+            "limits": Limits(low, high) if low is not None and high is not None and low < high else None
+        }
+        word = "angular" if turn else "linear"
+        if prim.HasAPI(self.physics.DriveAPI, word):
+            drive = self.physics.DriveAPI(prim, word)
+            # a force of the stage is kg unit / s^2; of an angular drive the stiffness is given by degree
+            force = self.kilogram * (self.metre**2 / unit if turn else self.metre / unit)
+            stiffness, damping, target = (
+                float(a.Get() or 0.0)
+                for a in (drive.GetStiffnessAttr(), drive.GetDampingAttr(), drive.GetTargetPositionAttr())
+            )
+            if drive.GetTypeAttr().Get() == "acceleration" and (stiffness or damping):
+                raise self._fault(prim, "its drive is of type acceleration; expected force.")
+            units = ("N m/rad", "N m s/rad", "rad") if turn else ("N/m", "N s/m", "m")
+            numbers = (
+                ("stiffness", stiffness * force),
+                ("viscous", damping * force),
+                ("rest", target * unit if stiffness else 0.0),
+            )
+            for (key, value), named in zip(numbers, units):
+                if value:
+                    out[key] = self.values.scalar(value, f"{key}_{joint.name}", named, origin)
+        return out
+
+    # -- bodies
+
+    def _shift(self, body: str) -> Pose:
+        """The USD body frame in the Mechanism's: that of the joint that carries the body."""
+        return self.carriers[body].in_child.inverse() if body in self.carriers else IDENTITY
+
+    def _body(self, body: str, prim: Any, frames: dict[str, Pose]) -> None:
+        name, origin = self.names[body], self._origin(prim)
+        _, scale = self._world(prim)
+        mass, com, tensor = self._mass(prim, scale)
+        shift = self._shift(body)
+        place = shift @ Pose(np.eye(3), com)
+        named = {
+            k: {"position": self.values.vector(p.position, "p", f"{name}_{k}", origin), "rotation": p.rotation}
+            for k, p in frames.items()
+        }
+        centre = place.position if mass else np.zeros(3)
+        self.values.body(name, mass, centre, turned(tensor, shift.rotation), named, origin=origin)
+
+    def _mass(self, prim: Any, scale: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Mass kg, com m, tensor kg m^2 in the body's axes, from MassAPI alone."""
+        if not prim.HasAPI(self.physics.MassAPI):
+            raise self._fault(
+                prim, "the body has no PhysicsMassAPI, and its mass would come from shapes; expected mass and "
+                "diagonalInertia. Write them into the file."
+            )  # fmt: skip
+        api = self.physics.MassAPI(prim)
+        mass = float(api.GetMassAttr().Get() or 0.0) * self.kilogram
+        moments = np.array(api.GetDiagonalInertiaAttr().Get() or (0, 0, 0), dtype=float)
+        if mass <= 0 or not moments.any():
+            raise self._fault(
+                prim, f"the body has mass {mass:g} and diagonalInertia {moments.tolist()}, the rest would come from "
+                "shapes; expected both. Write them into the file."
+            )  # fmt: skip
+        com = np.array(api.GetCenterOfMassAttr().Get() or (0, 0, 0), dtype=float)
+        com = np.where(np.isfinite(com), com, 0.0) * scale * self.metre  # not given: minus infinity
+        axes = api.GetPrincipalAxesAttr().Get()
+        turn = np.eye(3)
+        if axes is not None and math.hypot(axes.GetReal(), *axes.GetImaginary()) > 1e-10:
+            turn = from_quaternion([float(axes.GetReal()), *(float(x) for x in axes.GetImaginary())])
+        tensor = turned(np.diag(moments) * self.kilogram * self.metre**2, turn)
+        return mass, com, tensor
+
+
+def _short_names(paths: list[str]) -> dict[str, str]:
+    """Path -> its last part, or as much of its end as makes it unique."""
+    split = {path: path.strip("/").split("/") for path in paths}
+    ends = Counter("_".join(parts[-k:]) for parts in split.values() for k in range(1, len(parts) + 1))
+    out: dict[str, str] = {"": WORLD}
+    for path, parts in split.items():
+        names = ["_".join(parts[-k:]) for k in range(1, len(parts) + 1)]
+        out[path] = next((n for n in names if n != WORLD and ends[n] == 1), names[-1])
+    return out

@@ -1,0 +1,115 @@
+"""xacro macro files -> Mechanism, through the package `xacro` (extra `xacro`) and the reader of URDF.
+
+A xacro file is a program: properties are Python expressions, and $(...) reads the environment and looks for packages.
+Files from others are data here, never code, so only macros without such expressions are expanded: names, numbers and
+arithmetic of them. Anything else is refused with its line and the command that expands it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from symbody.errors import ModelError
+from symbody.model.files.urdf import read_tree
+from symbody.model.files.xml_file import MAX_BYTES, Element, expand_xacro, parse_xml, read_xml
+from symbody.model.record.mechanism import Mechanism
+
+# what may stand in ${...}: names, numbers, arithmetic, and these functions; no attribute, index, string or call besides
+_TOKENS = re.compile(r"\s*(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|[A-Za-z_]\w*|\*\*|[-+*/(),])")
+FUNCTIONS = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sqrt", "radians", "degrees", "abs", "min", "max")
+OUTSIDE = ("include", "arg")
+SECONDS = 30
+
+
+def read(
+    path: str | Path,
+    root: str = "fixed",
+    symbolic: bool = True,
+    ignore: Collection[str] = (),
+    packages: Sequence[str | Path] = (),
+) -> Mechanism:
+    """The Mechanism of a xacro file; options as of the reader of URDF."""
+    path = Path(path)
+    top = read_xml(path)
+    if importlib.util.find_spec("xacro") is None:
+        raise ModelError(
+            f"{path.name}: this is a xacro macro file; expected plain URDF, or the package xacro (pip install xacro). "
+            f"{expand_xacro(path)}"
+        )
+    _refuse_programs(top, path)
+    mechanism = read_tree(parse_xml(_expanded(path), path.name), path, root, symbolic, ignore, packages)
+    note = f"{path.name}: xacro macros were expanded; lines in other notes are those of the expanded text"
+    return mechanism.replace(notes=(*mechanism.notes, note))
+
+
+_PROGRAM = f"""
+import sys
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (2 ** 30, 2 ** 30))
+except (ImportError, ValueError, OSError):
+    pass
+import xacro
+text = xacro.process_file(sys.argv[1]).toprettyxml(indent=" ")
+sys.stdout.buffer.write(text.encode()[:{MAX_BYTES}])
+"""
+
+
+def _expanded(path: Path) -> bytes:
+    """The plain URDF, made by a process of its own that has little time and memory: macros may call each other."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", _PROGRAM, str(path.resolve())],
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ModelError(f"{path.name}: xacro needs more than {SECONDS} s. {expand_xacro(path)}") from None
+    if done.returncode:
+        said = " ".join(done.stderr.decode(errors="replace").split())[-200:]
+        raise ModelError(f"{path.name}: xacro cannot expand it ({said}). {expand_xacro(path)}")
+    return done.stdout
+
+
+def _refuse_programs(top: Element, path: Path) -> None:
+    """Expressions that are more than arithmetic, and files and values from outside."""
+    stack = [top]
+    while stack:
+        element = stack.pop()
+        stack.extend(element.children)
+        word = element.tag.removeprefix("xacro:")
+        if element.tag.startswith("xacro:") and word in OUTSIDE:
+            raise element.error(f"<{element.tag}> reads from outside the file, which is not done. {expand_xacro(path)}")
+        for text in (*element.attributes.values(), element.text):
+            if "$" in re.sub(r"\$\{[^{}$]*\}", "", text):  # $(...), and pieces that would make another expression
+                raise element.error(f"{text.strip()[:60]!r} asks the system, which is not done. {expand_xacro(path)}")
+            for inner in re.findall(r"\$\{([^}]*)\}", text):
+                _check(inner, element, path)
+
+
+def _check(inner: str, element: Element, path: Path) -> None:
+    at = 0
+    tokens: list[str] = []
+    while at < len(inner.rstrip()):
+        found = _TOKENS.match(inner, at)
+        if found is None:
+            raise element.error(
+                f"the expression ${{{inner[:60]}}} is more than arithmetic of names and numbers, and is not run. "
+                f"{expand_xacro(path)}"
+            )
+        tokens.append(found[1])
+        at = found.end()
+    for word, after in zip(tokens, [*tokens[1:], ""]):
+        called = after == "(" and (word[0].isalpha() or word[0] == "_")
+        if (called and word not in FUNCTIONS) or word.startswith("__") or word in ("lambda", "import", "exec", "eval"):
+            raise element.error(
+                f"the expression ${{{inner[:60]}}} calls {word!r}, and is not run. {expand_xacro(path)}"
+            )
+    if "**" in tokens:
+        raise element.error(f"the expression ${{{inner[:60]}}} has a power, and is not run. {expand_xacro(path)}")

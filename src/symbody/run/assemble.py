@@ -1,0 +1,76 @@
+"""The Plan of a run from its equations: the Stepper of the method, and the hooks in their order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from symbody.flow.connect import Connected
+from symbody.flow.events import Prepared
+from symbody.flow.field import Field
+from symbody.flow.flow import Flow
+from symbody.flow.loop_guards import LoopGuards
+from symbody.flow.signals import InputSignals
+from symbody.hybrid.clocks import Clocks, Impacts
+from symbody.hybrid.events import Events, Happenings
+from symbody.hybrid.impacts import Gates
+from symbody.hybrid.partition_watch import LoopWatch, Watch
+from symbody.hybrid.plan import Change, Hook, Plan, Settings
+from symbody.hybrid.stiffness import Stiffness
+from symbody.integrate.methods import METHODS, Setup
+
+
+def together(events: Prepared | None, settings: Settings, signals: InputSignals) -> bool:
+    """Whether the members of a batch can be advanced together, with all that happens to them."""
+    method = METHODS[settings.method]
+    if not method.batches or events is None:
+        return method.batches
+    from symbody.integrate.lanes import lanes_of
+
+    return method.lanes and lanes_of(_setup(events.flow, events, settings, signals, None))
+
+
+def _setup(flow: Flow, events: Prepared | None, s: Settings, signals: InputSignals, loops: LoopGuards | None) -> Setup:
+    directions, passive = (None, None) if events is None else (events.directions, events.passive)
+    return Setup(
+        flow, signals, s.start, s.step, s.rtol, s.atol, s.max_steps, s.parameters, directions, passive, s.threads,
+        loops, events,
+    )  # fmt: skip
+
+
+def assembled(
+    connected: Connected, events: Prepared | None, settings: Settings, signals: InputSignals,
+    loops: LoopGuards | None = None, watch: Watch | None = None,
+) -> Plan:  # fmt: skip
+    """loops: guards of closed loops; watch: who may replace their equations."""
+    flow, s, single = connected.flow, settings, signals.batch is None
+    setup = _setup(flow, events, s, signals, loops)
+    gates = Gates(flow, s.parameters) if flow.impact is not None and single else None
+    happening = None
+    if events is not None:
+        field = Field(events.flow, s.parameters, np.zeros(flow.layout.nu))
+        happening = Events(Happenings(events, field), gates)
+    hooks: list[Hook] = []
+    if loops is not None:
+        hooks.append(LoopWatch(watch))
+    if happening is not None:
+        hooks.append(happening)
+    if signals.jumps:
+        hooks.append(Clocks())
+    if gates is not None:
+        hooks.append(Impacts(gates, happening))
+    if s.automatic:
+        hooks.append(Stiffness())
+    return Plan(connected, s, signals, METHODS[s.method].make(setup), events, loops, tuple(hooks))
+
+
+def replanned(plan: Plan, change: Change) -> Plan:
+    """The Plan that a hook has asked for: other equations of the same states, or another method."""
+    settings = plan.settings if change.method is None else replace(plan.settings, method=change.method)
+    connected, events = plan.connected, plan.events
+    if change.equations is not None:
+        connected, events = change.equations.connected, change.equations.events
+    loops = None if plan.loops is None else plan.loops.of(connected.flow)
+    watch = next((hook.watch for hook in plan.hooks if isinstance(hook, LoopWatch)), None)
+    return assembled(connected, events, settings, plan.signals, loops, watch)

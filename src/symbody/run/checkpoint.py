@@ -1,0 +1,425 @@
+"""Checkpoints: a RunState and the equations of its Plan as one file (npz with a JSON record).
+
+A file is data: reading it runs nothing. It holds the last state that a longer run passes too, and how far the run was
+asked to go; what lies between is computed again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import zipfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symbody.atomic_file import write_whole
+from symbody.errors import DefinitionError, FormatError, NameLookupError, SymbodyError, nearest
+from symbody.expr.external import External
+from symbody.flow.connect import Connected, Inside, Line, numeric_function
+from symbody.flow.events import Prepared, When, element_events
+from symbody.flow.flow import Flow
+from symbody.flow.loop_guards import Levels, LoopGuards
+from symbody.flow.signals import Held, InputSignals
+from symbody.flow.sources import Constant, Control, Feedback, OfTime, Source, Table, function_source
+from symbody.hybrid.events import Happened
+from symbody.hybrid.log import Log
+from symbody.hybrid.plan import Settings
+from symbody.hybrid.state import RunState, Segment
+from symbody.integrate.samples import MOST, SampleTimes
+from symbody.run.assemble import assembled
+from symbody.run.loop import Reached
+from symbody.run.recording import Ended
+from symbody.system.save import from_record, record
+from symbody.system.system import System
+from symbody.trajectory.array_file import checksum, npz_bytes, read_arrays
+from symbody.trajectory.outcome import Outcome
+from symbody.trajectory.trajectory import Event
+
+FORMAT = "symbody-checkpoint"
+VERSION = 3
+MAX_BYTES = 1 << 33
+# what reading wrong values raises
+FAULTS = (
+    ArithmeticError,
+    AssertionError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+)
+SLACK = 1e-9  # of an instant, for roundings
+FLOW_TEXTS = ("second", "labels", "units", "rated", "prescribed", "name")
+SETTINGS = ("method", "start", "step", "rtol", "atol", "max_steps", "period", "threads", "automatic")
+
+
+# -- writing
+
+
+def save_checkpoint(run: Ended, path: str | Path) -> Path:
+    """Write a run; a file that stands there is replaced only when the new one is complete."""
+    arrays: dict[str, np.ndarray] = {}
+    meta = {"format": FORMAT, "version": VERSION, **_meta(run, arrays)}
+    meta["checksum"] = _checksum(meta, arrays)
+    arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
+    return write_whole(path, npz_bytes(arrays))
+
+
+def _checksum(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
+    """Over everything but itself."""
+    text = json.dumps({n: v for n, v in meta.items() if n != "checksum"})
+    return checksum(text, sorted(arrays.items()))
+
+
+def _meta(run: Ended, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """What JSON can hold; numbers go to `arrays`."""
+    plan, state = run.anchor.plan, run.anchor.state
+    flow, settings, sampling = plan.flow, plan.settings, plan.settings.sampling
+    t, x = state.gathered()
+    arrays.update(t=t, x=x, x_now=state.x)
+    arrays.update({f"start.{n}": np.asarray(a) for n, a in flow.start.items()})
+    arrays.update({f"parameter.{n}": np.asarray(v, dtype=float) for n, v in settings.parameters.items()})
+    arrays.update({f"memory.{n}": np.asarray(a) for n, a in state.memory.items()})
+    arrays["held"], arrays["ticks"] = state.held.values, np.array(state.held.ticks, dtype=np.int64)
+    for i, memory in enumerate(state.held.memories):
+        arrays.update({f"sampled{i}.{n}": np.asarray(a) for n, a in memory.items()})
+    arrays["log_t"], arrays["log_u"] = (np.concatenate(parts) for parts in zip(*state.inputs, strict=True))
+    arrays["defaults"] = plan.connected.defaults
+    if plan.loops is not None and state.levels is not None:
+        levels = {"bounds": plan.loops.bounds, "down": state.levels.down, "up": state.levels.up}
+        arrays.update({f"loops.{n}": a for n, a in levels.items()})
+    if sampling.instants is not None:
+        arrays["instants"] = sampling.instants
+    happened: Happened | None = state.marks.get("events")
+    outcome = run.last.outcome
+    return {
+        "systems": {kind: record(system) for kind, system in flow.systems.items()},
+        "flow": {n: getattr(flow, n) for n in FLOW_TEXTS},
+        "settings": {n: getattr(settings, n) for n in SETTINGS},
+        "spacing": sampling.spacing,
+        "lines": [_line(line, i, arrays) for i, line in enumerate(plan.connected.lines)],
+        "inside": [_inside(one) for one in plan.connected.inside],
+        "events": None if plan.events is None else [_rule(rule, flow) for rule in plan.events.events],
+        "switches": [] if plan.events is None else list(plan.events.switches),
+        "happened": [[e.t, e.name, e.text, *([] if e.member is None else [e.member])] for e in state.events],
+        "t": state.t,
+        "end": state.end,
+        "reached": run.reached,
+        "outcome": None if outcome is None else outcome.name,
+        "outcomes": None if state.outcomes is None else [o.name for o in state.outcomes],
+        "statistics": dict(state.counts),
+        "notes": list(state.notes),
+        "marks": {
+            "events": None if happened is None else [happened.counts, happened.instants, sorted(happened.leaving)],
+            "impacts": state.marks.get("impacts"),
+        },
+        "segments": [_segment(segment, i, arrays) for i, segment in enumerate(state.segments)],
+    }
+
+
+def _segment(segment: Segment, i: int, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Samples with equations of their own: those of another partition of closed loops, or rates that were continued."""
+    if segment.rates is not None:
+        arrays[f"segment{i}.rates"] = segment.rates
+        return {"start": segment.start}
+    return {"start": segment.start, "rates": record(segment.flow.rates)}
+
+
+def _line(line: Line, i: int, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    source = line.source
+    out: dict[str, Any] = {"kind": type(source).__name__, "text": line.text, "columns": line.columns.tolist()}
+    if isinstance(source, Constant):
+        arrays[f"line{i}.values"] = source.values
+    elif isinstance(source, Table):
+        arrays[f"line{i}.times"], arrays[f"line{i}.values"] = source.times, source.values
+        out["hold"] = source.hold
+    elif isinstance(source, Control):
+        out["system"], out["output"] = record(source.system), source.output
+    return out
+
+
+def _inside(one: Inside) -> dict[str, Any]:
+    shapes = {n: list(shape) for n, shape in one.shapes.items()}
+    return {
+        "name": one.external.name,
+        "arity": one.external.arity,
+        "text": one.text,
+        "size": one.size,
+        "shapes": shapes,
+    }
+
+
+def _rule(rule: When, flow: Flow) -> dict[str, Any]:
+    """An event as texts and numbers; one of a force element is part of the Flow, and named only."""
+    if flow.events is not None and rule.name in flow.events.outputs:
+        return {"element": rule.name}
+    return {
+        "name": rule.name,
+        "guard": _text(rule.guard, rule.name),
+        "direction": rule.direction,
+        "reset": {n: _text(v, rule.name) for n, v in rule.reset.items()},
+        "stop": rule.stop,
+        "limit": rule.limit,
+        "slowest": rule.slowest,
+        "rest": None if rule.rest is None else {n: _text(v, rule.name) for n, v in rule.rest.items()},
+    }
+
+
+def _text(value: Any, name: str) -> Any:
+    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        return value
+    raise DefinitionError(
+        f"event {name!r} holds {value!r}, which a checkpoint cannot; write guards and resets as texts."
+    )
+
+
+# -- reading
+
+
+def load_checkpoint(path: str | Path, inputs: Any = None) -> Ended:
+    """The run that goes on where the file was written. inputs: Python functions by the names of the first run."""
+    arrays = _read(Path(path))
+    try:
+        meta = json.loads(bytes(arrays.pop("meta")).decode())
+    except (KeyError, ValueError):
+        raise FormatError(f"{path} is not a checkpoint of a simulation.") from None
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        raise FormatError(f"{path} is not a checkpoint: it does not say format {FORMAT!r}.")
+    if meta.get("version") != VERSION:
+        raise FormatError(
+            f"{path} has format version {meta.get('version')!r}; this symbody reads version {VERSION}. "
+            "Checkpoints of another version cannot be continued: run the simulation again."
+        )
+    try:
+        if meta.get("checksum") != _checksum(meta, arrays):
+            raise FormatError(f"{path} is damaged: its checksum does not match.")
+        _check_fields(meta, arrays)
+        functions = _functions(meta, inputs)
+        return _run(meta, arrays, functions, str(path))
+    except SymbodyError:
+        raise
+    except FAULTS as error:
+        raise FormatError(f"{path} is damaged: {type(error).__name__}: {error}.") from None
+
+
+def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """ValueError where numbers of a run are not ones that a run can have: files are not only damaged but also made."""
+    settings = meta["settings"]
+    for name, positive in (("step", True), ("rtol", True), ("period", False), ("atol", False)):
+        value = settings[name]
+        if value is not None and not (_is_number(value) and (value > 0 if positive else value >= 0)):
+            raise ValueError(f"{name} is {value!r}")
+    for name in ("max_steps", "threads"):
+        value = settings[name]
+        if not (name == "threads" and value is None) and (value.__class__ is not int or value < 1):
+            raise ValueError(f"{name} is {value!r}")
+    t, now = arrays["t"], meta["t"]
+    if t.ndim != 1:
+        raise ValueError(f"instants of shape {t.shape}")
+    start, end = settings["start"], meta["end"]
+    if not all(_is_number(v) for v in (start, end, now)) or not (np.isfinite(t).all() and (np.diff(t) >= 0).all()):
+        raise ValueError("instants that do not ascend")
+    if len(t) and (t[0] < start - SLACK * abs(start) or t[-1] > now + SLACK * max(1.0, abs(now))):
+        raise ValueError(f"samples from {t[0]:g} to {t[-1]:g} s in a run from {start:g} to {now:g} s")
+    if not start <= now <= end or not _is_number(meta["reached"]) or not now <= meta["reached"] <= end:
+        raise ValueError(f"it goes on at {now!r} s, from {meta['reached']!r} s in a run up to {end!r} s")
+    if not all(isinstance(n, str) and _is_number(v) for n, v in meta["statistics"].items()):
+        raise ValueError(f"statistics {meta['statistics']}")
+    if not all(isinstance(note, str) for note in meta["notes"]):
+        raise ValueError("notes that are no texts")
+    # what is recorded is what the sampling asks for
+    spacing = meta["spacing"]
+    if spacing is not None and not (_is_number(spacing) and spacing > 0):
+        raise ValueError(f"samples {spacing!r} s apart")
+    distance = settings["step"] if spacing is None else spacing
+    if "instants" not in arrays and (distance is None or (now - start) / distance > MOST):
+        raise ValueError(f"samples {distance!r} s apart over {now - start:g} s")
+    due = SampleTimes(spacing, arrays.get("instants")).times(start, now, settings["step"])
+    if abs(len(due) - len(t)) > 1 + 2 * len(meta["happened"]):  # events may be recorded before and after their jump
+        raise ValueError(f"{len(t)} samples up to {now:g} s, where the sampling asks for {len(due)}")
+
+
+def _is_number(value: Any) -> bool:
+    return value.__class__ in (int, float) and math.isfinite(value)
+
+
+def _read(path: Path) -> dict[str, np.ndarray]:
+    if not path.is_file():
+        raise FormatError(f"there is no checkpoint {str(path)!r}.")
+    if path.stat().st_size > MAX_BYTES:
+        raise FormatError(f"{path} has {path.stat().st_size} bytes; expected at most {MAX_BYTES}.")
+    try:
+        return read_arrays(path, MAX_BYTES)
+    except FormatError:
+        raise
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        zipfile.BadZipFile,
+        AttributeError,
+        TypeError,
+        NotImplementedError,
+        RuntimeError,
+    ):
+        raise FormatError(f"{path} is not a checkpoint of a simulation; expected a file that simulate wrote.") from None
+
+
+def _functions(meta: Mapping[str, Any], inputs: Any) -> dict[str, Any]:
+    """The Python functions that the run needs, by name; all must be given, and no others."""
+    needed = [one["text"] for one in meta["inside"]]
+    needed += [line["text"] for line in meta["lines"] if line["kind"] in ("OfTime", "Feedback")]
+    given = inputs if isinstance(inputs, Mapping) else {} if inputs is None else dict.fromkeys(needed, inputs)
+    missing = [n for n in needed if n not in given]
+    if missing:
+        told = ", ".join(map(repr, missing))
+        raise DefinitionError(
+            f"the checkpoint needs the Python function of {told} again: resume(path, inputs={{...}})."
+        )
+    for name in given:
+        if name not in needed:
+            raise NameLookupError(f"the checkpoint takes no function for {name!r}. {nearest(str(name), needed)}")
+    return dict(given)
+
+
+def _run(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: Mapping[str, Any], where: str) -> Ended:
+    inside = tuple(_inside_again(one, functions) for one in meta["inside"])
+    externals = {one.external.name: one.external for one in inside}
+    systems: dict[str, Any] = {kind: from_record(data, externals, where) for kind, data in meta["systems"].items()}
+    texts = dict(meta["flow"])
+    texts["second"] = tuple((q, qd) for q, qd in texts["second"])
+    texts["labels"] = {n: tuple(v) for n, v in texts["labels"].items()}
+    texts["units"] = {n: v if isinstance(v, str) else tuple(v) for n, v in texts["units"].items()}
+    texts["prescribed"] = {n: tuple(v) for n, v in texts["prescribed"].items()}
+    flow = Flow(**systems, **texts, start=_part(arrays, "start"))
+    lines = tuple(_line_again(data, i, arrays, functions, where) for i, data in enumerate(meta["lines"]))
+    connected = Connected(flow, lines, np.array(arrays["defaults"]), inside)
+    _check_shapes(flow, connected, arrays)
+    sampling = SampleTimes(meta["spacing"], arrays.get("instants"))
+    parameters = {n: a if a.ndim else float(a) for n, a in _part(arrays, "parameter").items()}
+    settings = Settings(**meta["settings"], sampling=sampling, parameters=parameters)
+    x = np.array(arrays["x_now"])
+    signals = InputSignals(connected, settings.start, settings.step, settings.period, len(x) if x.ndim == 2 else None)
+    events = None
+    if meta["events"] is not None:
+        own = {rule.name: rule for rule in element_events(flow)}
+        made = tuple(own[r["element"]] if "element" in r else When(**r) for r in meta["events"])
+        events = Prepared(flow, made, tuple(meta["switches"]))
+    loops = levels = None
+    if "loops.bounds" in arrays:
+        loops = LoopGuards(flow, parameters, np.array(arrays["loops.bounds"]))
+        levels = Levels(np.array(arrays["loops.down"]), np.array(arrays["loops.up"]))
+    plan = assembled(connected, events, settings, signals, loops)
+    outcomes = meta["outcomes"]
+    segments = [_segment_again(s, i, flow, arrays, externals, where) for i, s in enumerate(meta["segments"])]
+    state = RunState(
+        float(meta["t"]), x, float(meta["end"]), _held(arrays, signals), _part(arrays, "memory"), levels,
+        _marks(meta["marks"], events), dict(meta["statistics"]), Log([(arrays["t"], arrays["x"])]), len(arrays["t"]),
+        Log([(np.array(arrays["log_t"], dtype=float), np.array(arrays["log_u"]))]),
+        Log(Event(float(t), name, text, *member) for t, name, text, *member in meta["happened"]), Log(meta["notes"]),
+        Log(segments),
+        None if outcomes is None else np.array([Outcome[o] for o in outcomes], dtype=object),
+    )  # fmt: skip
+    anchor = Reached(plan, state)
+    outcome = None if meta["outcome"] is None else Outcome[meta["outcome"]]
+    return Ended(Reached(plan, replace(state, t=float(meta["reached"])), outcome), anchor)
+
+
+def _held(arrays: Mapping[str, np.ndarray], signals: InputSignals) -> Held:
+    ticks = tuple(int(j) for j in arrays["ticks"])
+    if len(ticks) != len(signals.sampled) or any(j < 0 for j in ticks):
+        raise ValueError(f"{ticks} are no ticks of {len(signals.sampled)} controllers")
+    memories = [_part(arrays, f"sampled{i}") for i in range(len(ticks))]
+    for one, memory in zip(signals.sampled, memories, strict=True):
+        wrong = set(memory) != set(one.memory)
+        if wrong or any(memory[n].shape[memory[n].ndim - a.ndim :] != a.shape for n, a in one.memory.items()):
+            raise ValueError(f"a memory {sorted(memory)} of the controller for {one.line.text}")
+    return Held(np.array(arrays["held"]), ticks, tuple(memories))
+
+
+def _marks(data: Mapping[str, Any], events: Prepared | None) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    if data["events"] is not None:
+        counts, instants, leaving = data["events"]
+        if events is None or len(counts) != len(events.events):
+            raise ValueError(f"{len(counts)} counts of events")
+        out["events"] = Happened(tuple(map(int, counts)), tuple(map(float, instants)), frozenset(map(int, leaving)))
+    if data["impacts"] is not None:
+        out["impacts"] = {str(n): float(v) for n, v in data["impacts"].items()}
+    return out
+
+
+def _check_shapes(flow: Flow, connected: Connected, arrays: Mapping[str, np.ndarray]) -> None:
+    """ValueError where the numbers of a run do not have the sizes of its equations."""
+    size = sum(flow.rates.inputs[n].size for n in flow.states)
+    now, log = arrays["x_now"], arrays["log_u"]
+    batch = now.shape[:-1]
+    signals = sum(len(line.columns) for line in connected.lines)
+    expected = {
+        "x_now": (*batch, size),
+        "x": (*batch, len(arrays["t"]), size),
+        "defaults": arrays["defaults"].shape[:1],
+        "log_t": log.shape[:1],
+        "held": log.shape[1:],
+    }
+    for name, shape in expected.items():
+        if arrays[name].shape != shape:
+            raise ValueError(f"{name} has the shape {arrays[name].shape}; expected {shape}")
+    if (
+        len(log) < 1
+        or log.ndim not in (2, 3)
+        or log.shape[-1] != len(arrays["defaults"])
+        or len(arrays["defaults"]) < signals
+    ):
+        raise ValueError(f"signals of shape {log.shape}")
+    for name, start in flow.start.items():
+        if name in flow.rates.inputs and np.shape(start) not in ((), flow.rates.inputs[name].shape):
+            raise ValueError(f"start.{name} has the shape {np.shape(start)}")
+    for name, rate in flow.rated.items():
+        if not isinstance(name, str) or rate not in flow.rates.outputs:
+            raise ValueError(f"{name!r} is the rate {rate!r}")
+
+
+def _segment_again(
+    data: Mapping[str, Any], i: int, flow: Flow, arrays: Mapping[str, np.ndarray], externals: Any, where: str
+) -> Segment:
+    if "rates" not in data:
+        return Segment(int(data["start"]), flow, np.array(arrays[f"segment{i}.rates"]))
+    return Segment(int(data["start"]), flow.replace(rates=from_record(data["rates"], externals, where)))
+
+
+def _part(arrays: Mapping[str, np.ndarray], head: str) -> dict[str, np.ndarray]:
+    return {n[len(head) + 1 :]: a for n, a in arrays.items() if n.startswith(f"{head}.")}
+
+
+def _inside_again(data: Mapping[str, Any], functions: Mapping[str, Any]) -> Inside:
+    shapes = {n: tuple(shape) for n, shape in data["shapes"].items()}
+    source = function_source(functions[data["text"]], data["text"])
+    call = numeric_function(source, shapes, data["size"], data["text"])
+    return Inside(External(data["name"], data["arity"], data["size"], call), data["text"], shapes, data["size"])
+
+
+def _line_again(
+    data: Mapping[str, Any], i: int, arrays: Mapping[str, np.ndarray], functions: Mapping[str, Any], where: str
+) -> Line:
+    kind, text = data["kind"], data["text"]
+    source: Source
+    if kind == "Constant":
+        source = Constant(np.array(arrays[f"line{i}.values"]))
+    elif kind == "Table":
+        source = Table(np.array(arrays[f"line{i}.times"]), np.array(arrays[f"line{i}.values"]), bool(data["hold"]))
+    elif kind == "Control":
+        system: System = from_record(data["system"], {}, where)
+        source = Control(system, data["output"])
+    else:
+        source = function_source(functions[text], text)
+        if type(source).__name__ != kind:
+            told = "f(t)" if kind == "OfTime" else "f(t, q, qd) or f(t, state)"
+            raise DefinitionError(f"the function for {text!r} has other arguments than before; expected {told}.")
+        assert isinstance(source, (OfTime, Feedback))
+    return Line(source, np.array(data["columns"], dtype=int), text)

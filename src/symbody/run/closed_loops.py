@@ -1,0 +1,121 @@
+"""Closed loops at the start of a run: the partition for its branch, guards of its loops, and who watches them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from symbody.assembly.conditioning import holding
+from symbody.assembly.numeric import numeric_of
+from symbody.derived.derived import derived_of
+from symbody.derived.partitions import partition_at, wanted_at
+from symbody.errors import ModelError
+from symbody.flow.augmented import Augmented
+from symbody.flow.chosen_dynamics import is_reduced
+from symbody.flow.flow import Flow
+from symbody.flow.loop_guards import LoopGuards, bounds_of
+from symbody.hybrid.partition_watch import Watch, Way, watch_of
+from symbody.hybrid.plan import Settings
+from symbody.loops.partition.partition import Partition
+from symbody.model.record.mechanism import Mechanism
+from symbody.run.equations import Written
+
+Remade = Callable[[Any], Written]  # partition -> equations
+
+
+@dataclass(frozen=True, eq=False)
+class Watcher:
+    """A Watch with the way it starts with. given: the partition is the user's wish."""
+
+    watch: Watch
+    way: Way
+    given: bool
+
+
+def for_branch(mech: Mechanism, formalism: str | None, partition: Any, settings: Settings, q: np.ndarray) -> Any:
+    """What the user asked of the partition, or one for the branch of the positions q (k, nq) where that does not hold.
+
+    Which constraints are redundant depends on the branch, and on the parameters.
+    """
+    if any(c.switched for c in mech.cuts) or any(c.switched for c in mech.couplings):
+        return partition  # which constraints are redundant changes with what is closed
+    named = partition is not None and not isinstance(partition, Augmented)
+    reduced = named or is_reduced(mech, formalism, "auto" if partition is None else partition)
+    wanted = partition if named else "auto"
+
+    def member(k: int) -> dict[str, float]:
+        return {n: float(v if np.ndim(v) == 0 else np.asarray(v)[k]) for n, v in given.items()}
+
+    given = {n: v for n, v in settings.parameters.items() if np.ndim(v) < 2}
+    try:
+        chosen = wanted_at(mech, q[0], wanted, member(0), settings.start)
+        alone = chosen is wanted and len(q) == 1  # then it was looked at just now
+        made = None if alone else partition_at(mech, q[0], chosen, member(0), settings.start)
+    except ModelError:
+        if reduced:
+            raise
+        return partition  # no joints can be solved for at all
+    if made is not None:
+        rows = made.rows
+        others = ~holding(derived_of(mech).constraints(), rows, q, given, settings.start)
+        for k in np.flatnonzero(others[1:]) + 1:
+            theirs = partition_at(mech, q[k], wanted, member(int(k)), settings.start).rows
+            if set(theirs) != set(rows):
+                raise ModelError(
+                    f"members 0 and {k} of the batch start on branches of {mech.name} with {len(rows)} and "
+                    f"{len(theirs)} independent constraints. Simulate them apart."
+                )
+    if not isinstance(chosen, Partition) or chosen is wanted:
+        return partition
+    if reduced:
+        return chosen
+    return replace(partition if isinstance(partition, Augmented) else Augmented(), branch=chosen)
+
+
+def watcher_of(
+    mech: Mechanism, formalism: str | None, partition: Any, asked: bool, found: Written, settings: Settings,
+    remade: Remade, balance: Any,
+) -> Watcher | None:  # fmt: skip
+    """Who looks after closed loops during the motion; None where loops open and close, or no partition exists."""
+    wanted: Any = "auto" if partition is None else partition
+    constraints = derived_of(mech).constraints()
+
+    def remake(p: Any) -> Any:
+        made = remade(p)
+        return made.connected, made.events
+
+    if is_reduced(mech, formalism, wanted):
+        chosen = wanted if isinstance(wanted, Partition) else derived_of(mech).partition(wanted)
+        way = Way(constraints, chosen, found.connected, found.events)
+        return Watcher(watch_of(way, remake, settings.parameters, balance=balance), way, asked)
+    if any(row.switch is not None for row in constraints.rows):
+        return None
+    whole = wanted if isinstance(wanted, Augmented) else Augmented()
+    try:
+        chosen = whole.branch or derived_of(mech).partition()
+    except ModelError:
+        return None
+    way = Way(constraints, chosen, found.connected, found.events, whole=True)
+    watch = watch_of(
+        way, lambda p: remake(replace(whole, branch=p)), settings.parameters, whole.projects, balance=balance
+    )
+    return Watcher(watch, way, False)
+
+
+def loop_guards(mech: Mechanism, partition: Any, flow: Flow, settings: Settings) -> LoopGuards:
+    """What is looked at after every step of a mechanism with closed loops."""
+    plain = {n: float(v) for n, v in settings.parameters.items() if np.ndim(v) == 0}
+    length = numeric_of(derived_of(mech).constraints(), plain, settings.start).length()
+    loosely = isinstance(partition, Augmented) and not partition.projects
+    return LoopGuards(flow, settings.parameters, bounds_of(flow.units["watch"], length, loosely))
+
+
+def check_closed(loops: LoopGuards, t: float, x: np.ndarray, u: np.ndarray) -> None:
+    """All rows are closed at the start, those too that the equations leave out."""
+    for gap in np.atleast_2d(loops.found(t, x, u)[1]):
+        why = loops.say_open(t, gap)
+        if why:
+            raise ModelError(f"the start of {loops.flow.name} is not closed: {why}")

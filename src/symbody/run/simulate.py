@@ -1,0 +1,291 @@
+"""sb.simulate: the motion of a Mechanism, a System with states, or a Flow, as a Trajectory; sb.resume goes on."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symbody.codegen.kernel.threads import check_threads
+from symbody.errors import DefinitionError, Named, argument, real_argument, whole_argument, wrong_argument
+from symbody.flow.events import When
+from symbody.flow.flow import Flow
+from symbody.flow.formulation import formulated
+from symbody.hybrid.plan import Plan, Settings
+from symbody.hybrid.state import RunState
+from symbody.integrate.methods import choose_method
+from symbody.integrate.samples import read_samples
+from symbody.model.record.mechanism import Mechanism
+from symbody.run.apart import Apart, side_by_side, with_members
+from symbody.run.equations import Model
+from symbody.run.loop import Reached, advance, interrupts
+from symbody.run.prepare import prepared
+from symbody.run.progress import counted, progress_bar
+from symbody.run.recording import Ended, trajectory
+from symbody.run.settings import Tolerance, read_options
+from symbody.system.system import System
+from symbody.trajectory.outcome import Outcome
+from symbody.trajectory.stream import Stream, send, stream_of
+from symbody.trajectory.trajectory import Trajectory
+from symbody.verbs.limits import passed_limits
+
+# outcomes of members whose equations may serve where they are, but not further
+LOST = (Outcome.NOT_CONVERGED, Outcome.NOT_FINITE, Outcome.STEP_TOO_SMALL, Outcome.LOOP_OPENED)
+CHECKPOINT_SECONDS = 5.0
+
+
+def simulate(
+    mech: Mechanism | Flow | System,
+    duration: float,
+    step: float | None = None,
+    q0: Any = None,
+    qd0: Any = None,
+    inputs: Any = None,
+    method: str = "auto",
+    outputs: Any = None,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    events: Iterable[When] = (),
+    closing: Any = None,
+    tolerance: float | Tolerance | None = None,
+    sampling: Any = None,
+    states0: Mapping[str, Any] | None = None,
+    checkpoint: str | Path | None = None,
+    **options: Any,
+) -> Trajectory:
+    """The motion over `duration` seconds.
+
+    step        s; None: adaptive steps by the tolerance
+    q0, qd0     arrays, or joint -> value (the others zero, unit quaternions); (b, n) arrays make a batch
+    inputs      efforts and other inputs, see `sources`; what is not given is zero
+    method      "auto" or a name of `methods.METHODS`
+    outputs     what to record besides states, inputs and qdd, see `quantities`
+    parameters  name -> value other than the default; arrays (b,) make a batch. None that is declared nonzero may be 0,
+                and no mass or inertia may become negative; 0 is legal where every motion still moves some mass
+    events      `When` records
+    closing     of closed loops: names of independent joints, "pivoting", a Partition, `sb.Reduced(...)`, or
+                `sb.Augmented(...)`: all joints with multipliers. None: reduced to joints that are chosen, unless a loop
+                opens and closes. Where a partition becomes singular on the way another one takes over
+    tolerance   relative one, or `sb.Tolerance(relative, absolute)`
+    sampling    number of equidistant samples, their instants, or `sb.Sampling(samples, period)`, with the period of
+                Python controllers. None: every step, or 1001 samples of an adaptive run
+    states0     initial values of other states: those of force elements and of controllers
+    checkpoint  file that is written every few seconds; `resume` goes on from it
+
+    options:
+    t0          s, where time begins
+    formalism   of the equations; None: a small one
+    slow        rad/s, m/s: below it the dry friction of joints falls off to zero, so that integrators can follow; 0
+                keeps its jump
+    stream      of a batch: a .parquet file, a function of (first member, Trajectory), or a `Stream`, to which the
+                members go chunk by chunk: what is returned has outcomes but no values, and memory does not grow
+    max_steps   after which the run ends; threads: of a batch; progress: whether a bar is shown
+
+    rtol, atol, samples, period, partition, formulation, alpha and beta are fields of the records above, by their names
+    of before.
+    """
+    o = read_options(options, NAMED, tolerance, sampling, closing)
+    t0, rtol, atol = o["t0"], o["rtol"], o["atol"]
+    check_numbers(duration, step, t0, rtol, atol)
+    _check_limits(o["max_steps"], o["slow"])
+    if o["threads"] is not None:
+        check_threads(o["threads"])
+    settings = Settings(
+        choose_method(method, step, rtol), float(t0), step, rtol, rtol if atol is None else atol, o["max_steps"],
+        read_samples(o["samples"], t0, duration, step), o["period"], o["threads"], dict(parameters or {}),
+        automatic=method == "auto" and step is None, slow=o["slow"],
+    )  # fmt: skip
+    given = {"q": q0, "qd": qd0, **(states0 or {})}
+    partition = formulated(mech, o["formalism"], o["partition"], o["formulation"], o["alpha"], o["beta"])
+    model = Model(mech, o["formalism"], inputs, outputs, _rules(events))
+    batch = Batch(model, settings, float(duration), given, partition)
+    if o["stream"] is not None:
+        _check_no_checkpoint(
+            checkpoint, "cannot be written while a batch is streamed; give the batch in parts instead."
+        )
+        return batch.streamed(stream_of(o["stream"]), o["progress"])
+    made = batch.made()
+    if isinstance(made, Apart):
+        _check_no_checkpoint(
+            checkpoint, "is for one state, and for batches whose members advance together, which these cannot."
+        )
+        return _noted(mech, batch.one_by_one(made))
+    return _noted(mech, batch.rescued(run(*made, o["progress"], checkpoint)))
+
+
+NAMED = tuple(n for n in inspect.signature(simulate).parameters if n != "options")
+
+
+def _noted(mech: Any, motion: Trajectory) -> Trajectory:
+    """With notes on limits of joints that the motion passed: they do not act by themselves."""
+    if not isinstance(mech, Mechanism):
+        return motion
+    return motion.replace(notes=(*motion.notes, *passed_limits(mech, motion.values)), mechanism=mech)
+
+
+def _check_no_checkpoint(checkpoint: str | Path | None, why: str) -> None:
+    if checkpoint is not None:
+        raise DefinitionError(argument("checkpoint", str(checkpoint)), f" {why}")
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """What `simulate` was asked for, whole or some members of it."""
+
+    model: Model
+    settings: Settings
+    duration: float
+    given: Mapping[str, Any]
+    partition: Any
+
+    def made(
+        self, part: int | slice | None = None, apart: Apart | None = None, split: bool = False
+    ) -> tuple[Plan, RunState] | Apart:
+        """The run of all members, or of a part of those that stand apart."""
+        model, settings, given = self.model, self.settings, self.given
+        if apart is not None and part is not None:
+            settings = replace(settings, parameters=apart.parameters(settings.parameters, part))
+            model = replace(model, inputs=apart.inputs(model.inputs, part))
+            given = apart.given(given, part)
+        return prepared(model, settings, self.duration, given, self.partition, split)
+
+    @property
+    def wanted(self) -> np.ndarray:
+        """Instants of samples."""
+        s = self.settings
+        return s.sampling.times(s.start, s.start + self.duration, s.step)
+
+    def one_by_one(self, apart: Apart, first: int = 0, whole: Apart | None = None) -> Trajectory:
+        """Members that cannot advance together; those of `apart` begin with member `first` of the whole batch."""
+
+        return side_by_side(apart.count, lambda k: self.member(whole or apart, first + k), self.wanted)
+
+    def member(self, whole: Apart, k: int) -> Trajectory:
+        """The run of member k by itself."""
+        made = self.made(k, whole)
+        assert not isinstance(made, Apart)
+        return run(*made, False, None)
+
+    def rescued(self, traj: Trajectory, first: int = 0) -> Trajectory:
+        """A batch of a mechanism with closed loops, with members that were lost simulated by themselves: these may
+        change their partition, and pass singular positions. first: number of the batch's first member."""
+        if self.model.closed is None or traj.outcomes is None:
+            return traj
+        lost = [k for k, outcome in enumerate(traj.outcomes) if outcome in LOST]
+        whole = self.made(split=True) if lost else None
+        if not isinstance(whole, Apart):
+            return traj
+        return with_members(traj, {k: self.member(whole, first + k) for k in lost}, self.wanted)
+
+    def streamed(self, stream: Stream, progress: bool) -> Trajectory:
+        """Chunk by chunk, of which only one is in memory at a time."""
+        whole = self.made(split=True)
+        if not isinstance(whole, Apart):
+            raise DefinitionError("stream is for batches; this is one state. Save its Trajectory instead.")
+        flow = whole.flow
+        recorded = 0 if flow.record is None else sum(a.size for a in flow.record.outputs.values())
+        size = stream.size(len(self.wanted), 2 * flow.nx + recorded + 4)
+
+        def chunks() -> Iterator[tuple[int, Trajectory]]:
+            with counted(flow.name, whole.count, progress) as bar:
+                for first in range(0, whole.count, size):
+                    last = min(first + size, whole.count)
+                    made = self.made(slice(first, last), whole)
+                    if isinstance(made, Apart):
+                        yield first, self.one_by_one(made, first, whole)
+                    else:
+                        yield first, self.rescued(run(*made, False, None), first)
+                    bar(last)
+
+        return send(stream, chunks())
+
+
+def _rules(events: Iterable[When]) -> tuple[When, ...]:
+    rules = tuple(events)
+    for rule in rules:
+        if not isinstance(rule, When):
+            raise DefinitionError(f"events has {rule!r}; expected When(name, guard, ...) records.")
+    return rules
+
+
+def resume(
+    source: Trajectory | str | Path,
+    duration: float | None = None,
+    *,
+    inputs: Any = None,
+    progress: bool = False,
+    checkpoint: str | Path | None = None,
+) -> Trajectory:
+    """The same run, longer by `duration` seconds (None: up to the end that was asked for), as if never interrupted.
+
+    source   a Trajectory of `simulate`, or a checkpoint file
+    inputs   for a file: Python functions, which no file holds, again under the names that `simulate` was given
+    """
+    if isinstance(source, Trajectory):
+        if source.run is None:
+            raise DefinitionError("this trajectory was not made by simulate in this process; resume from a checkpoint.")
+        if inputs is not None:
+            raise DefinitionError("inputs are those of the trajectory; they can be given for a checkpoint file only.")
+        ended: Ended = source.run
+    else:
+        from symbody.run.checkpoint import load_checkpoint
+
+        if not isinstance(source, (str, Path)):
+            raise DefinitionError(f"resume was given {source!r}; expected a Trajectory, or the path of a checkpoint.")
+        ended = load_checkpoint(source, inputs)
+    goal = ended.goal if duration is None else ended.reached + float(duration)
+    if not math.isfinite(goal) or goal < ended.reached:
+        raise wrong_argument("duration", duration, "a positive number of seconds")
+    # it ended between two steps as it was told; a longer one goes on from the last place that both pass
+    plan, state = ended.anchor.plan, ended.anchor.state
+    seconds = ended.last.state.counts.get("seconds", 0.0)
+    return run(plan, replace(state, end=goal, counts={**state.counts, "seconds": seconds}), progress, checkpoint)
+
+
+def run(plan: Plan, state: RunState, progress: bool, checkpoint: str | Path | None) -> Trajectory:
+    """The run up to `state.end`, with all that goes on beside it."""
+    from symbody.run.checkpoint import save_checkpoint
+
+    began = time.perf_counter()
+    saved = time.monotonic()
+    last = anchor = Reached(plan, state)
+    with progress_bar(plan.flow.name, plan.settings.start, state.end, progress) as bar, interrupts() as interrupted:
+        for last in advance(plan, state, interrupted):
+            if bar is not None:
+                bar(last.state.t)
+            if last.outcome is not None:
+                break
+            anchor = last
+            if checkpoint is not None and time.monotonic() - saved > CHECKPOINT_SECONDS:
+                save_checkpoint(Ended(last, anchor), checkpoint)
+                saved = time.monotonic()
+    seconds = last.state.counts.get("seconds", 0.0) + time.perf_counter() - began
+    ended = Ended(replace(last, state=replace(last.state, counts={**last.state.counts, "seconds": seconds})), anchor)
+    if checkpoint is not None:
+        save_checkpoint(ended, checkpoint)
+    return trajectory(ended)
+
+
+def check_numbers(duration: Any, step: Any, t0: Any, rtol: Any, atol: Any) -> None:
+    """Positive, finite seconds and tolerances."""
+    real_argument("duration", duration, "a positive number of seconds", above=0.0)
+    real_argument("t0", t0, "a finite number of seconds")
+    if step is not None:
+        real_argument("step", step, "a positive number of seconds", above=0.0)
+        if step > duration * (1 + 1e-9):
+            long, whole = Named("step", f"{step:g}"), Named("duration", f"{duration:g}")
+            raise DefinitionError(long, " is longer than ", whole, "; expected a part of it.")
+    real_argument("rtol", rtol, "a positive number", above=0.0)
+    if atol is not None:
+        real_argument("atol", atol, "a positive number", above=0.0)
+
+
+def _check_limits(max_steps: Any, slow: Any) -> None:
+    whole_argument("max_steps", max_steps, 1)
+    real_argument("slow", slow, "a speed in rad/s or m/s, or 0", least=0.0)

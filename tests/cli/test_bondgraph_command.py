@@ -1,0 +1,55 @@
+"""`symbody bondgraph`: every WHAT, for people and as JSON that its schema describes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from symbody.cli.app import app
+from symbody.cli.schema import text
+
+
+def run(*words: str):
+    result = CliRunner().invoke(app, ["bondgraph", *words])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_texts(tmp_path):
+    assert "structurally controllable" in run("rlc")
+    assert "integral: L, C" in run("rlc", "causality")
+    assert "p_L_dot = u - q_C/C - R*(p_L/L)" in run("rlc", "equations")
+    assert "f_L_dot" in run("rlc", "equations", "--variables", "coenergy")
+    assert "L - C: gain" in run("rlc", "loops")
+    assert "wrote" in run("rlc", "draw", "--out", str(tmp_path / "x.svg"))
+    assert (tmp_path / "x.svg").read_text().startswith("<svg")
+    assert "q_C" in run("rlc", "simulate", "-t", "20ms", "-i", "u=sin(300*t)", "--start", "q_C=1e-4", "-p", "R=20")
+    run("rlc", "simulate", "-t", "20ms", "--out", str(tmp_path / "x.csv"))
+    assert "q_C" in (tmp_path / "x.csv").read_text()
+    run("gear_train", "report", "-t", "0.1", "--out", str(tmp_path / "x.html"))
+    page = (tmp_path / "x.html").read_text()
+    assert page.count("data:image/svg+xml") >= 3
+    assert "Structure digraph" in page
+
+
+@pytest.mark.parametrize("what", [(), ("causality",), ("equations",), ("loops",), ("simulate", "-t", "1ms")])
+def test_json_follows_the_schema(what):
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.validate(json.loads(run("four_inertias", *what, "--json")), json.loads(text("bondgraph")))
+
+
+def test_refusals():
+    for words, sentence in (
+        (("rlcc",), "Did you mean 'rlc'"),
+        (("rlc", "drew"), "Did you mean 'draw'"),
+        (("rlc", "simulate"), "--duration"),
+        (("rlc", "simulate", "-t", "1", "--start", "q_D=1"), "q_D"),
+        (("rlc", "simulate", "-t", "1", "-p", "Q=1"), "has no parameter 'Q'"),
+        (("rlc", "draw", "--out", "x.png"), "expected one of .svg"),
+    ):
+        result = CliRunner().invoke(app, ["bondgraph", *words])
+        assert result.exit_code == 1, words
+        assert sentence in result.stderr, result.stderr
+        assert result.stderr.count("\n") == 1

@@ -1,0 +1,144 @@
+"""Records: reading, windows, filters, and what is said of bad ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from symbody.errors import DataError, FormatError, NameLookupError
+from symbody.identify import Series, check_signals, differentiated, joined, prepare, read_series, without_outliers
+from symbody.identify.signals import decimated, low_pass
+
+
+def sines(samples=1001, period=0.01):
+    t = period * np.arange(samples)
+    q = np.column_stack([np.sin(2 * t), np.cos(3 * t)])
+    return Series(t, {"q": q, "tau": 2 * q}, ("a", "b"), source="sines")
+
+
+def test_lengths_that_differ_are_refused_with_both():
+    with pytest.raises(DataError, match=r"'tau' has 9 rows, but t has 10"):
+        Series(np.arange(10.0), {"q": np.zeros(10), "tau": np.zeros(9)})
+
+
+def test_windows_splits_and_folds_are_stretches_of_time():
+    s = sines()
+    assert s.window(2.0, 3.0).duration == pytest.approx(1.0)
+    first, second = s.split(0.7)
+    assert len(first) + len(second) == len(s)
+    rest, held = s.folds(5)[2]
+    assert len(rest.pieces) == 2
+    assert len(held.pieces) == 1
+    both = joined([first, second])
+    assert both.breaks == (len(first),)
+    with pytest.raises(NameLookupError, match="'tau'"):
+        s["tua"]
+
+
+def test_differences_are_derivatives_and_filters_shift_nothing():
+    s = prepare(sines(), cutoff=20.0)
+    np.testing.assert_allclose(s["qd"][:, 0], 2 * np.cos(2 * s.t), atol=2e-3)
+    np.testing.assert_allclose(s["qdd"][:, 1], -9 * np.cos(3 * s.t), atol=2e-2)
+    measured = differentiated(sines().with_values(qd=np.ones((1001, 2))), velocity=False)
+    assert np.all(measured["qdd"] == 0)
+
+
+def test_decimation_keeps_what_is_slow_and_drops_what_is_fast():
+    t = 0.001 * np.arange(4000)
+    values = np.column_stack([np.sin(2 * t), np.sin(2 * np.pi * 300 * t)])
+    found, index = decimated(values, 20, [slice(0, 4000)])
+    inner = slice(20, -20)  # away from the ends, where the filter has not settled
+    np.testing.assert_allclose(found[inner, 0], np.sin(2 * t[index])[inner], atol=1e-4)
+    assert np.abs(found[inner, 1]).max() < 1e-6
+    with pytest.raises(DataError, match="half the sampling frequency"):
+        low_pass(values, 600.0, 0.001)
+
+
+def test_time_that_goes_back_is_refused_and_gaps_break_the_record():
+    s = sines()
+    t = s.t.copy()
+    t[500:] -= 1.0
+    with pytest.raises(DataError, match=r"time goes back .* \(sample 500\)"):
+        check_signals(s.replace(t=t))
+    t = s.t.copy()
+    t[500:] += 1.0
+    found = check_signals(s.replace(t=t))
+    assert found.breaks == (500,)
+    assert "time jumps" in " ".join(found.notes)
+    assert len(prepare(s.replace(t=t)).pieces) == 2
+
+
+def test_samples_without_numbers_are_named_by_joint_and_left_out():
+    s = sines()
+    tau = s["tau"].copy()
+    tau[100:105, 1] = np.nan
+    found = check_signals(s.with_values(tau=tau))
+    assert len(found) == len(s) - 5
+    assert "tau of 'b': 5 samples hold no number" in found.notes
+    tau[:, 1] = np.nan
+    with pytest.raises(DataError, match="100% of the samples"):
+        check_signals(s.with_values(tau=tau))
+
+
+def test_constant_signals_other_units_and_swapped_rates_are_noticed():
+    s = sines()
+    q = s["q"].copy()
+    q[:, 0] = 0.5
+    assert "q of 'a' is constant: it does not move" in check_signals(s.with_values(q=q)).notes
+    rates = np.column_stack([2 * np.cos(2 * s.t), -3 * np.sin(3 * s.t)])
+    assert not check_signals(s.with_values(qd=rates)).notes
+    assert "degrees" in " ".join(check_signals(s.with_values(qd=np.degrees(rates))).notes)
+    assert "swapped" in " ".join(check_signals(s.with_values(qd=rates[:, ::-1])).notes)
+
+
+def test_single_outliers_are_replaced_and_counted():
+    s = sines()
+    tau = s["tau"] + 0.01 * np.random.default_rng(0).normal(size=(1001, 2))
+    tau[77, 0] = 50.0
+    found = without_outliers(s.with_values(tau=tau))
+    assert abs(found["tau"][77, 0]) < 3
+    assert "tau of 'a': 1 outliers" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".npz", ".mat", ".parquet", ".h5"])
+def test_files_of_all_kinds_give_the_same_record(tmp_path, suffix):
+    s = sines(50)
+    path = tmp_path / f"record{suffix}"
+    if suffix == ".csv":
+        head = "t,q.a,q.b,tau.a,tau.b"
+        np.savetxt(path, np.column_stack([s.t, np.degrees(s["q"]), s["tau"]]), delimiter=",", header=head, comments="")
+    elif suffix == ".npz":
+        np.savez(path, t=s.t, q=np.degrees(s["q"]), tau=s["tau"])
+    elif suffix == ".mat":
+        from scipy.io import savemat
+
+        savemat(path, {"t": s.t, "q": np.degrees(s["q"]), "tau": s["tau"]})
+    elif suffix == ".parquet":
+        pandas = pytest.importorskip("pandas")
+        pytest.importorskip("pyarrow")
+        columns = {"t": s.t, "q_1": np.degrees(s["q"][:, 0]), "q_2": np.degrees(s["q"][:, 1])}
+        pandas.DataFrame({**columns, "tau_1": s["tau"][:, 0], "tau_2": s["tau"][:, 1]}).to_parquet(path)
+    else:
+        h5py = pytest.importorskip("h5py")
+        with h5py.File(path, "w") as file:
+            for n, a in (("t", s.t), ("q", np.degrees(s["q"]).T), ("tau", s["tau"])):
+                file[n] = a
+    found = read_series(path, units={"q": "deg"})
+    np.testing.assert_allclose(found["q"], s["q"], atol=1e-12)
+    np.testing.assert_allclose(found["tau"], s["tau"], atol=1e-12)
+    if suffix == ".csv":
+        assert found.labels == ("a", "b")
+
+
+def test_names_that_files_do_not_have_are_refused_with_the_nearest(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text("time,position\n0,1\n1,2\n2,3\n")
+    found = read_series(path, {"q": "position"})
+    assert found["q"].shape == (3, 1)
+    with pytest.raises(DataError, match="'position'"):
+        read_series(path, {"q": "positon"})
+    with pytest.raises(FormatError, match=r"\.xls"):
+        read_series(tmp_path / "r.xls")
+    path.write_text("time,position\n0,1\n1\n2,3\n")
+    with pytest.raises(DataError, match="row 3 has 1 entries"):
+        read_series(path)

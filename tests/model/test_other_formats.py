@@ -1,0 +1,232 @@
+"""USD Physics, xacro and ROBOTRAN's user functions: what is read moves as it should, what is code is not run."""
+
+import numpy as np
+import pytest
+
+import symbody as sb
+from symbody.errors import ModelError
+from symbody.model.load import write_file
+
+# -- USD
+
+USD = """#usda 1.0
+(
+    defaultPrim = "arm"
+    metersPerUnit = 0.1
+    kilogramsPerUnit = 2
+    upAxis = "Y"
+)
+def Xform "arm"
+{{
+    def Xform "upper" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
+    {{
+        double3 xformOp:translate = (1, 2, 3)
+        quatd xformOp:orient = (0.9, 0.1, 0.3, 0.2)
+        double3 xformOp:scale = (2, 2, 2)
+        uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:orient", "xformOp:scale"]
+        float physics:mass = 1.5
+        point3f physics:centerOfMass = (0.5, 1, 0)
+        float3 physics:diagonalInertia = (3, 4, 5)
+        quatf physics:principalAxes = (0.8, 0.6, 0, 0)
+    }}
+    def Xform "fore" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
+    {{
+        float physics:mass = 1
+        point3f physics:centerOfMass = (0, 3, 1)
+        float3 physics:diagonalInertia = (1, 1, 2)
+    }}
+    def PhysicsRevoluteJoint "elbow" (prepend apiSchemas = ["PhysicsDriveAPI:angular"])
+    {{
+        uniform token physics:axis = "Z"
+        rel physics:body0 = </arm/upper>
+        rel physics:body1 = </arm/fore>
+        point3f physics:localPos0 = (0.5, 2, 0)
+        quatf physics:localRot0 = (0.5, 0.5, -0.5, 0.5)
+        point3f physics:localPos1 = (0, -3, 1)
+        quatf physics:localRot1 = (0.8, 0, 0.6, 0)
+        float physics:lowerLimit = -90
+        float physics:upperLimit = 45
+        float drive:angular:physics:stiffness = 2
+        float drive:angular:physics:damping = 0.5
+        float drive:angular:physics:targetPosition = 30
+    }}
+    {more}
+}}
+"""
+BASE = """def PhysicsPrismaticJoint "rail"
+    {
+        uniform token physics:axis = "X"
+        rel physics:body1 = </arm/upper>
+        point3f physics:localPos0 = (4, 5, 6)
+        point3f physics:localPos1 = (0, 0.5, 0)
+    }"""
+
+
+def turn(w, x, y, z):
+    from symbody.model.record.pose import from_quaternion
+
+    return from_quaternion([w, x, y, z])
+
+
+def usd_twin() -> sb.Mechanism:
+    """The same arm in the Mechanism's own words: m, kg, rad; body frames at the joints."""
+    length, mass = 0.1, 2.0
+    b = sb.Mechanism.builder("arm", gravity=(0, -9.81, 0))
+    hook = np.array([0, 0.5 * 2, 0]) * length  # the rail's frame in the upper body, whose scale is 2
+    align = np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0]])  # its z is the USD frame's x
+    r = turn(0.8, 0.6, 0, 0)
+    inertia = r @ np.diag([3, 4, 5]) @ r.T * mass * length**2
+    com = np.array([0.5, 1, 0]) * 2 * length - hook
+    b.body("upper", 1.5 * mass, list(align.T @ com), align.T @ inertia @ align)
+    b.joint("rail", "prismatic", "world", "upper", list(np.array([4, 5, 6]) * length), align, axis="z")
+    place = np.array([0.5, 2, 0]) * 2 * length - hook
+    tip = turn(0.8, 0, 0.6, 0)
+    arm = tip.T @ (np.array([0, 3, 1]) - np.array([0, -3, 1])) * length
+    b.body("fore", mass, list(arm), tip.T @ np.diag([1, 1, 2]) @ tip * mass * length**2)
+    unit = mass * length**2 * 180 / np.pi
+    b.joint("elbow", "revolute", "upper", "fore", list(align.T @ place), align.T @ turn(0.5, 0.5, -0.5, 0.5), axis="z",
+            stiffness=2 * unit, viscous=0.5 * unit, rest=np.pi / 6)  # fmt: skip
+    return b.done()
+
+
+def test_a_usd_articulation_moves_as_it_should(tmp_path):
+    pytest.importorskip("pxr")
+    path = tmp_path / "arm.usda"
+    path.write_text(USD.format(more=BASE))
+    mech = sb.load(path, symbolic=False)
+    assert [s.owner for s in mech.slots] == ["rail", "elbow"]
+    assert mech.joint("elbow").limits.upper == pytest.approx(np.pi / 4)
+    programs = [sb.inverse_dynamics(m, "newton_euler").compile("python") for m in (mech, usd_twin())]
+    rng = np.random.default_rng(3)
+    for state in rng.uniform(-1, 1, (4, 3, 2)):
+        first, second = (p(*state) for p in programs)
+        assert np.allclose(first, second, rtol=1e-6)  # USD keeps single precision
+
+
+def test_a_usd_body_without_a_joint_is_free_where_it_stands(tmp_path):
+    pytest.importorskip("pxr")
+    path = tmp_path / "arm.usda"
+    path.write_text(USD.format(more=""))
+    mech = sb.load(path, symbolic=False)
+    base = next(j for j in mech.joints if j.kind == "free")
+    assert [float(x.data) for x in base.placement.position] == pytest.approx([0.1, 0.2, 0.3])
+    assert mech.nv == 7
+
+
+def test_usd_that_is_made_of_other_files_or_lacks_masses_is_refused(tmp_path):
+    pytest.importorskip("pxr")
+    path = tmp_path / "arm.usda"
+    path.write_text('#usda 1.0\ndef Xform "a" (references = @/etc/passwd.usda@) {}\n')
+    with pytest.raises(ModelError, match=r"arm\.usda: .*are not opened.*usdcat --flatten"):
+        sb.load(path)
+    path.write_text(USD.format(more=BASE).replace("float physics:mass = 1\n", ""))
+    with pytest.raises(ModelError, match=r"arm\.usda:/arm/fore: .*expected both"):
+        sb.load(path)
+
+
+# -- xacro
+
+XACRO = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:property name="a" value="{value}"/>
+<link name="l"><inertial><mass value="${{a}}"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link></robot>"""
+PROGRAMS = (
+    "${__import__('os').system('true')}", "${().__class__}", "$(env HOME)", "$(eval 1)", "${open('x')}", "${'a'*9}",
+    "${[1][0]}", "$${a}", "$", "${2**9999}", "${load_yaml('x')}", "${lambda: 1}", "{${a}", "${xacro.load_yaml(a)}",
+)  # fmt: skip
+
+
+def test_macros_of_arithmetic_are_expanded(tmp_path):
+    pytest.importorskip("xacro")
+    path = tmp_path / "r.urdf.xacro"
+    path.write_text(XACRO.format(value="${2*sqrt(4) + 1}"))
+    mech = sb.load(path, root="free")
+    assert mech.body("l").mass.data.default == 5.0
+    assert any("macros were expanded" in note for note in mech.notes)
+
+
+@pytest.mark.parametrize("value", [p for p in PROGRAMS if p != "{${a}"])
+def test_programs_in_macros_are_not_run(tmp_path, value):
+    pytest.importorskip("xacro")
+    path = tmp_path / "r.xacro"
+    path.write_text(XACRO.format(value=value.replace("'", "&apos;")))
+    with pytest.raises(ModelError, match=r"r\.xacro:\d+: .*Expand it first"):
+        sb.load(path)
+
+
+def test_files_from_outside_are_not_included(tmp_path):
+    pytest.importorskip("xacro")
+    path = tmp_path / "r.xacro"
+    path.write_text(XACRO.format(value="1").replace("<link", '<xacro:include filename="/etc/passwd"/><link'))
+    with pytest.raises(ModelError, match="from outside"):
+        sb.load(path)
+
+
+# -- ROBOTRAN
+
+MBS = """<mbsDescR7><mbsname>swing</mbsname><base><gravity><coordinates><z>-9.81</z></coordinates></gravity>
+<point><pointname>hook</pointname><coordinates><x>1.0</x></coordinates></point></base><bodytree>
+<body><bodyname>car</bodyname><parent><bodyname>base</bodyname><pointname>origin</pointname></parent>
+<joint><jointname>go</jointname><type>T1</type><nature>driven</nature></joint><mass>2</mass></body>
+<body><bodyname>bob</bodyname><parent><bodyname>car</bodyname><pointname>origin</pointname></parent>
+<joint><jointname>pin</jointname><type>R2</type><nature>independent</nature></joint><mass>2</mass>
+<com><coordinates><z>-0.5</z></coordinates></com><inertia><Ixx>0.1</Ixx><Iyy>0.1</Iyy><Izz>0.01</Izz></inertia>
+<point><pointname>tip</pointname><coordinates><z>-1</z></coordinates><extforce name="wind"/><sensor name="eye"/></point>
+</body></bodytree><links><link><name>spring</name><endpoint1><bodyname>bob</bodyname><pointname>tip</pointname>
+</endpoint1><endpoint2><bodyname>base</bodyname><pointname>hook</pointname></endpoint2></link></links></mbsDescR7>"""
+
+
+def swing(tmp_path, **functions):
+    path = tmp_path / "swing.mbs"
+    path.write_text(MBS)
+    return sb.load(path, symbolic=False, functions=functions)
+
+
+def test_user_functions_are_stubs_that_python_fills(tmp_path):
+    bare = swing(tmp_path)
+    stubs = next(n for n in bare.notes if "user functions" in n)
+    for name in ("link F 'spring' (Z, Zd, t)", "driven joint q 'go' (t)", "external force F, M 'wind'"):
+        assert name in stubs
+    filled = swing(
+        tmp_path, spring=lambda Z, Zd, t: -300 * (Z - 0.4) - 25 * Zd, go="0.2*sin(3*t)", wind=lambda *x: [1.0, 0, 0]
+    )
+    assert not any("user functions" in n for n in filled.notes)
+    assert str(filled.joint("go").value) == "0.2*sin(3*t)"
+    q, qd, qdd = [0.1, 0.3], [0.2, 0.4], [0.0, 0.0]
+    free = sb.inverse_dynamics(bare, "newton_euler").compile("python")
+    tau = np.asarray(sb.inverse_dynamics(filled, "newton_euler").compile("python")(q, qd, qdd))
+    tip = np.array([q[0] - np.sin(q[1]), 0, -np.cos(q[1])])
+    speed = np.array([qd[0] - np.cos(q[1]) * qd[1], 0, np.sin(q[1]) * qd[1]])
+    z = tip - [1.0, 0, 0]
+    force = -300 * (np.linalg.norm(z) - 0.4) - 25 * z @ speed / np.linalg.norm(z)
+    given = np.asarray(free(q=q, qd=qd, qdd=qdd, F_spring=force, F_wind=[1.0, 0, 0], M_wind=[0.0] * 3))
+    assert np.allclose(tau, given, rtol=1e-12)
+    with pytest.raises(ModelError, match=r"'sprin'.*spring"):
+        swing(tmp_path, sprin=lambda Z, Zd, t: 0)
+
+
+def test_a_mechanism_goes_through_robotran(tmp_path):
+    b = sb.Mechanism.builder("chain", gravity=(0, 1.0, -9.0))
+    tensor = (0.3, 0.01, 0.4, 0.02, 0.03, 0.5)
+    b.body("a", 2.0, (0.1, 0.2, 0.3), tensor, frames={"tip": (0, 0, 0.5)})
+    b.joint("one", "revolute", "world", "a", (0.1, 0, 0.2), ("x", 0.4), axis=(1, 2, 3))
+    b.body("b", 1.0, (0.1, 0, 0.3), tensor, frames={"end": (0, 0.2, 0.5)})
+    b.joint("two", "cylindrical", "a", "b", (0, 0, 0.5), {"rpy": (0.1, 0.2, 0.3)}, axis="-y", mode="passive")
+    b.body("c", 1.0, (0.1, 0, 0.3), tensor)
+    b.joint("three", "spherical", "b", "c", sequence="zxy")
+    b.force("strut", "link", ["c", "a.tip"]).force("push", "external", ["b.end"]).sensor("eye", "b", "end")
+    b.cut("rope", "rod", ("b", "end"), ("world", ""), length=0.8)
+    mech = b.done()
+    path = tmp_path / "chain.mbs"
+    assert write_file(mech, path) == []
+    again = sb.load(path, symbolic=False)
+    assert [c.kind for c in again.cuts] == ["rod"]
+    assert [f.kind for f in again.forces] == ["external", "link"]
+    assert (again.nv, [s.name for s in again.sensors]) == (mech.nv, ["eye"])
+    rng = np.random.default_rng(1)
+    programs = [sb.inverse_dynamics(m, "newton_euler", loops=False).compile("python") for m in (mech, again)]
+    for q, qd, qdd in rng.uniform(-1, 1, (4, 3, mech.nv)):
+        given = {"F_strut": 3.0, "F_push": [1.0, 2.0, 3.0], "M_push": [0.1, 0.2, 0.3]}
+        first, second = (np.asarray(p(q=q, qd=qd, qdd=qdd, **given)) for p in programs)
+        assert np.allclose(first, second, rtol=1e-12, atol=1e-12)
+    with pytest.raises(ModelError, match="ball motion, which ROBOTRAN has not"):
+        sb.save(b.body("d", 1.0).joint("globe", "ball", "c", "d").done(), path)

@@ -1,0 +1,85 @@
+"""The same model and texts again, with other numbers: nothing symbolic is done a second time."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import symbody as sb
+
+ROOT = os.path.dirname(os.path.abspath(sb.__file__)) + os.sep
+SYMBOLIC = ("expr", "rewrite", "formalisms", "loops", "lower")
+
+
+def entered(call: Callable[[], object]) -> set[str]:
+    """Functions of symbody that a call enters, as folder/file:function."""
+    found = set()
+
+    def note(frame, event, argument):
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(ROOT):
+            found.add(f"{code.co_filename[len(ROOT) :]}:{code.co_qualname}")
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def ball() -> sb.System:
+    with sb.Graph() as graph:
+        z, v = (graph.symbol(n, "state") for n in "zv")
+        g = graph.symbol("g", "parameter", default=9.81)
+        return sb.System(
+            "ball", inputs={"z": z, "v": v}, outputs={"z_dot": v, "v_dot": -g}, states={"z": "z_dot", "v": "v_dot"}
+        )
+
+
+def bounce() -> list[sb.When]:
+    return [sb.When("bounce", "z", direction=-1, reset={"v": "-0.8*v"})]
+
+
+LAW = {"tau.joint1": "-3*q.joint1 - qd.joint1"}
+RUNS = {
+    "four_bar": lambda m, a: sb.simulate(m, 0.1 + a, 1e-3, q0={m.joints[0].name: a}, parameters={"m1": 0.5 + a}),
+    "four_bar, without numbers first": lambda m, a: sb.simulate(
+        m, 0.1 + a, 1e-3, q0={m.joints[0].name: a}, parameters={"m1": 0.5 + a} if a else None
+    ),
+    "four_bar, adaptive": lambda m, a: sb.simulate(m, 0.1 + a, q0={m.joints[0].name: a}, outputs="energy"),
+    "puma560": lambda m, a: sb.simulate(m, 0.1 + a, 1e-3, q0=np.full(6, a), parameters={"m2": 17.0 + a}),
+    "puma560, a law": lambda m, a: sb.simulate(
+        m, 0.1 + a, 1e-3, q0=np.full(6, a), inputs={"tau": ["-3*q.1 - qd.1", 0, 0, 0, 0, 0]}, outputs="energy"
+    ),
+    "puma560, a table": lambda m, a: sb.simulate(
+        m, 0.1 + a, 1e-3, inputs={"tau": ([0.0, 1.0], np.full((2, 6), a), "hold")}
+    ),
+    "ball": lambda m, a: sb.simulate(
+        m, 1.0 + a, events=bounce(), states0={"z": 1.0 + a, "v": 0.0}, parameters={"g": 9.0 + a}
+    ),
+    "ball, in steps": lambda m, a: sb.simulate(m, 1.0 + a, 1e-2, events=bounce(), states0={"z": 1.0 + a}),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_with_other_numbers_makes_no_symbols(name: str) -> None:
+    model = ball() if name.startswith("ball") else sb.load(name.partition(",")[0])
+    RUNS[name](model, 0.0)
+    found = entered(lambda: RUNS[name](model, 0.05))
+    assert not sorted(f for f in found if f.split(os.sep)[0] in SYMBOLIC)
+    made = ("Graph.__init__", "System.__init__", "System.__post_init__", "Program.__init__")
+    assert not [f for f in found if f.endswith(made)]
+
+
+def test_runs_with_other_numbers_are_those_of_a_fresh_model() -> None:
+    """What is kept depends on no number."""
+    mech = sb.load("four_bar")
+    RUNS["four_bar"](mech, 0.0)
+    again, fresh = RUNS["four_bar"](mech, 0.05), RUNS["four_bar"](sb.load("four_bar"), 0.05)
+    np.testing.assert_array_equal(again.q, fresh.q)
+    np.testing.assert_array_equal(again["qdd"], fresh["qdd"])

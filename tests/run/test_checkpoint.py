@@ -1,0 +1,142 @@
+"""A run that goes on is the run that was never interrupted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simulation_models import ball, chain, oscillator
+from symbody import atomic_file
+from symbody.errors import DefinitionError, FormatError, NameLookupError
+from symbody.expr.graph import symbols
+from symbody.flow.events import When
+from symbody.model.load import load
+from symbody.run.simulate import resume, simulate
+from symbody.system.system import System
+from symbody.trajectory.outcome import Outcome
+
+CASES = {
+    "rk4": dict(step=1e-3),
+    "symplectic4": dict(step=1e-3, method="symplectic4"),
+    "generalized_alpha": dict(step=1e-3, method="generalized_alpha"),
+    "no whole number of steps": dict(step=0.0137),
+    "dopri8": dict(samples=501),
+    "law of time": dict(step=1e-3, inputs={"j1": "3*sin(7*t)"}),
+    "table": dict(step=1e-3, inputs={"j1": ([0, 0.3, 2], [0, 1, -1])}),
+    "held table": dict(step=1e-3, inputs={"j1": ([0, 0.3, 1.2], [0, 1, -1], "hold")}),
+    "batch": dict(step=1e-3, parameters={}, inputs={"j1": np.array([0.0, 1.0, 2.0])}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_resume_equals_an_uninterrupted_run(case, tmp_path):
+    options = dict(q0=[0.5, 0.3], outputs="energy", **CASES[case])
+    whole = simulate(chain(2), 2.0, **options)
+    if "samples" in options:
+        options["samples"] = 251  # of one half: the same distance
+    half = simulate(chain(2), 1.0, checkpoint=tmp_path / "half.npz", **options)
+    for part in (resume(half, 1.0), resume(tmp_path / "half.npz", 1.0)):
+        assert (part.t == whole.t).all()
+        for name in ("q", "qd", "qdd", "tau", "energy"):
+            assert (part[name] == whole[name]).all(), name
+        assert part.outcome is Outcome.FINISHED
+
+
+def test_python_functions_are_given_again(tmp_path):
+    path = tmp_path / "run.npz"
+    control = lambda t, q, qd: -2.0 * q - qd  # noqa: E731
+    options = dict(step=1e-2, q0=[1.0], period=0.05)
+    whole = simulate(oscillator(), 2.0, inputs={"x": control}, **options)
+    simulate(oscillator(), 1.0, inputs={"x": control}, checkpoint=path, **options)
+    with pytest.raises(DefinitionError, match="'x'"):
+        resume(path, 1.0)
+    with pytest.raises(NameLookupError, match="'y'"):
+        resume(path, 1.0, inputs={"x": control, "y": control})
+    with pytest.raises(DefinitionError, match="arguments"):
+        resume(path, 1.0, inputs={"x": np.sin})
+    again = resume(path, 1.0, inputs={"x": control})
+    assert (again.q == whole.q).all()
+    assert (again.tau == whole.tau).all()
+    # a function of time inside of adaptive steps
+    simulate(oscillator(), 1.0, inputs={"x": np.sin}, checkpoint=path, samples=11)
+    later = resume(path, 1.0, inputs={"x": np.sin})
+    assert later.q == pytest.approx(simulate(oscillator(), 2.0, inputs={"x": np.sin}, samples=21).q, abs=1e-12)
+
+
+def test_sampled_system_keeps_its_memory(tmp_path):
+    n = symbols("n")
+    system = System("counter", inputs={"n": n}, outputs={"x": n, "n_next": n + 1}, states={"n": "n_next"},
+                    clocks={"period": 0.25})  # fmt: skip
+    whole = simulate(oscillator(), 2.0, 0.05, inputs={"x": system})
+    simulate(oscillator(), 0.9, 0.05, inputs={"x": system}, checkpoint=tmp_path / "run.npz")
+    assert (resume(tmp_path / "run.npz", 1.1).tau == whole.tau).all()
+
+
+def test_events_go_on_after_a_checkpoint(tmp_path):
+    bounce = When("bounce", "q.z", direction=-1, reset={"qd.z": "-0.8*qd.z"}, limit=4)
+    whole = simulate(ball(), 5.0, 0.01, q0={"z": 1.0}, events=[bounce])
+    simulate(ball(), 1.3, 0.01, q0={"z": 1.0}, events=[bounce], checkpoint=tmp_path / "run.npz")
+    again = resume(tmp_path / "run.npz", 3.7)
+    assert again.outcome is Outcome.STOPPED
+    assert len(again.events) == 4
+    assert [e.t for e in again.events] == [e.t for e in whole.events]
+    assert (again.q == whole.q).all()
+
+
+def test_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "run.npz"
+    simulate(oscillator(), 1.0, 0.01, q0=[1.0], checkpoint=path)
+    before = path.read_bytes()
+
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(atomic_file.os, "fsync", full)
+    with pytest.raises(FormatError, match="No space left"):
+        simulate(oscillator(), 1.0, 0.01, q0=[2.0], checkpoint=path)
+    assert path.read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_damaged_and_foreign_files_are_refused(tmp_path):
+    path = tmp_path / "run.npz"
+    with pytest.raises(FormatError, match="no checkpoint"):
+        resume(path, 1.0)
+    path.write_bytes(b"not a file")
+    with pytest.raises(FormatError):
+        resume(path, 1.0)
+    np.savez(path, a=np.zeros(3))
+    with pytest.raises(FormatError, match="not a checkpoint"):
+        resume(path, 1.0)
+    simulate(oscillator(), 0.1, 0.01, checkpoint=path)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(FormatError):
+        resume(path, 1.0)
+
+
+def test_resume_from_a_trajectory_leaves_it_as_it_is():
+    half = simulate(oscillator(), 1.0, 0.01, q0=[1.0])
+    before = half.q.copy()
+    first, second = resume(half, 1.0), resume(half, 1.0)
+    assert (first.q == second.q).all()
+    assert (half.q == before).all()
+    assert len(half) == 101
+    assert (resume(resume(half, 0.5), 0.5).q == first.q).all()
+    with pytest.raises(DefinitionError, match="duration"):
+        resume(half, -1.0)
+    with pytest.raises(DefinitionError, match="simulate"):
+        resume(half.replace(run=None), 1.0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"inputs": {"tau": lambda t, q, qd: -0.3 * qd}, "step": 0.01, "period": 0}, {"step": 0.01, "samples": 7}, {}],
+    ids=["period 0", "few samples", "adaptive"],
+)
+def test_checkpoints_of_unusual_settings_are_accepted(tmp_path, options):
+    """What the checks of a file refuse must be nothing that a run can have."""
+    mech, path = load("pendulum2"), tmp_path / "run.npz"
+    first = simulate(mech, 0.4, q0=[1.0, 0.2], checkpoint=path, **options)
+    again = {"inputs": options["inputs"]} if "inputs" in options else {}
+    assert np.array_equal(resume(path, 0.4, **again).q, resume(first, 0.4).q)

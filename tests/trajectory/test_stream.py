@@ -1,0 +1,89 @@
+"""Batches that are streamed: the same numbers as in one piece, chunk by chunk, in a file that is whole or not there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import symbody as sb
+from simulation_models import ball, oscillator
+from symbody.errors import DefinitionError, FormatError
+from symbody.trajectory.outcome import Outcome
+
+START = np.linspace(0.2, 2.0, 23)[:, None]
+
+
+def test_chunks_are_the_parts_of_the_batch():
+    whole = sb.simulate(oscillator(), 1.0, 0.05, q0=START)
+    seen = []
+    told = sb.simulate(oscillator(), 1.0, 0.05, q0=START, stream=sb.Stream(lambda k, part: seen.append((k, part)), 10))
+    assert [k for k, _ in seen] == [0, 10, 20]
+    assert np.array_equal(np.concatenate([part.q for _, part in seen]), whole.q)
+    assert told.outcomes.shape == (23,)
+    assert not told.values
+    assert told.statistics["steps"] == whole.statistics["steps"]
+
+
+def test_a_parquet_file_has_every_member(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    bounce = sb.When("bounce", "q.z", direction=-1, reset={"qd.z": "-0.8*qd.z"})
+    deep = sb.When("soon", "t - 0.8 + 0.2*q.z", stop=True)
+    path = tmp_path / "balls.parquet"
+    options = {"q0": START, "events": [bounce, deep], "samples": 6}
+    whole = sb.simulate(ball(), 1.0, 0.01, **options)
+    told = sb.simulate(ball(), 1.0, 0.01, stream=sb.Stream(path, 7), **options)
+    file = parquet.ParquetFile(path)
+    assert file.metadata.num_row_groups == 4
+    table = file.read().to_pandas()
+    assert np.array_equal(table["q.z [m]"].to_numpy(), whole.q.reshape(-1), equal_nan=True)
+    assert table["member"].tolist() == np.repeat(np.arange(23), 6).tolist()
+    assert list(told.outcomes) == list(whole.outcomes)
+    assert set(table["outcome"][::6]) == {o.name for o in whole.outcomes}
+    counts = [sum(e.member == k for e in whole.events) for k in range(23)]
+    assert table["events"][::6].tolist() == counts
+    assert Outcome.STOPPED in told.outcomes
+
+
+def test_members_that_go_apart_are_streamed_too():
+    seen = []
+    sb.simulate(
+        oscillator(),
+        0.5,
+        q0=START[:5],
+        method="radau",
+        samples=3,
+        stream=sb.Stream(lambda k, part: seen.append(part), 2),
+    )
+    one = sb.simulate(oscillator(), 0.5, q0=START[4], method="radau", samples=3)
+    assert np.array_equal(seen[2].q[0], one.q)
+
+
+def test_a_file_stays_as_it_was_where_a_chunk_fails(tmp_path):
+    pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "runs.parquet"
+    path.write_bytes(b"before")
+
+    def asked(t: float, q: np.ndarray, qd: np.ndarray) -> float:
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        sb.simulate(oscillator(), 0.5, 0.1, q0=START, inputs={"x": asked}, stream=path)
+    assert path.read_bytes() == b"before"
+    assert [p.name for p in tmp_path.iterdir()] == ["runs.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("stream", "error", "words"),
+    [
+        ("runs.csv", FormatError, ".parquet"),
+        (3, DefinitionError, "a path, or a function"),
+    ],
+)
+def test_wrong_streams_are_refused(stream, error, words):
+    with pytest.raises(error, match=words):
+        sb.simulate(oscillator(), 0.5, 0.1, q0=START, stream=stream)
+
+
+def test_one_state_is_not_streamed():
+    with pytest.raises(DefinitionError, match="for batches"):
+        sb.simulate(oscillator(), 0.5, 0.1, stream=lambda k, part: None)
