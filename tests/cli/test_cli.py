@@ -84,7 +84,7 @@ def test_verify_certifies_and_says_so(call):
 
 
 def test_emit_writes_a_header_and_a_source(call, tmp_path):
-    result = call("emit", "pendulum2", "-f", "base", "--out", str(tmp_path / "new"))
+    result = call("emit", "pendulum2", "-f", "base", "--bare", "--out", str(tmp_path / "new"))
     assert result.exit_code == 0
     assert sorted(p.suffix for p in (tmp_path / "new").iterdir()) == [".c", ".h"]
 

@@ -243,7 +243,7 @@ def test_choices_let_nan_and_infinities_through(made, target):
 
 @every
 def test_the_same_system_is_written_in_the_same_words(make):
-    written = [name for name, row in TARGETS.items() if row.emit]
+    written = [name for name, row in TARGETS.items() if row.emit and not row.motion]
     texts = []
     for _ in range(2):
         with sb.Graph():

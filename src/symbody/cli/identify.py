@@ -31,7 +31,9 @@ def identify(
     model: MODEL,
     data: Annotated[
         list[Path] | None,
-        typer.Option("--data", metavar="FILE", help="A record with t, q and tau: CSV, Parquet, NPZ, MAT, HDF5. May be repeated."),
+        typer.Option(
+            "--data", metavar="FILE", help="A record with t, q and tau: CSV, Parquet, NPZ, MAT, HDF5. May be repeated."
+        ),
     ] = None,
     validate: Annotated[
         list[Path] | None,
@@ -39,17 +41,22 @@ def identify(
     ] = None,
     signal: Annotated[
         list[str] | None,
-        typer.Option("--signal", metavar="NAME=COLUMN", help="What a signal is called in the files, such as q=position."),
+        typer.Option(
+            "--signal", metavar="NAME=COLUMN", help="What a signal is called in the files, such as q=position."
+        ),
     ] = None,
     unit: Annotated[
-        list[str] | None, typer.Option("--unit", metavar="NAME=UNIT", help="Of a signal that is not in SI, such as q=deg.")
+        list[str] | None,
+        typer.Option("--unit", metavar="NAME=UNIT", help="Of a signal that is not in SI, such as q=deg."),
     ] = None,
     law: Annotated[
         list[str] | None,
         typer.Option("--law", help="viscous, coulomb, offset, rotor, stiffness ... or none; may be repeated."),
     ] = None,
     method: Annotated[str, typer.Option("--method", help=f"Of fit and report: {', '.join(METHODS)}.")] = "wls",
-    cutoff: Annotated[float | None, typer.Option("--cutoff", help="Of the filter of q, Hz. Default: from the record.")] = None,
+    cutoff: Annotated[
+        float | None, typer.Option("--cutoff", help="Of the filter of q, Hz. Default: from the record.")
+    ] = None,
     factor: Annotated[int | None, typer.Option("--factor", help="Of decimation. Default: from the cutoff.")] = None,
     least_speed: Annotated[
         float, typer.Option("--least-speed", help="Rows of slower joints are left out, rad/s or m/s.")
@@ -59,10 +66,17 @@ def identify(
     velocity: Annotated[
         float | None, typer.Option("--velocity", help="Limit of joints that have none, rad/s or m/s.")
     ] = None,
-    acceleration: Annotated[float | None, typer.Option("--acceleration", help="Limit of all joints, rad/s^2 or m/s^2.")] = None,
+    acceleration: Annotated[
+        float | None, typer.Option("--acceleration", help="Limit of all joints, rad/s^2 or m/s^2.")
+    ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="The motion as .csv; the identified model as .yaml or .urdf; the page as .html."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="The motion as .csv; the identified model as .yaml or .urdf; the page as .html.",
+        ),
     ] = None,
     loops: LOOPS = None,
     as_json: AS_JSON = False,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from symbody.codegen.kernel.grouped import GroupedKernel
 from symbody.codegen.kernel.passport import Kernel
+from symbody.codegen.printer.heading import Heading
 from symbody.lower.groups import Grouped, group
 from symbody.lower.lowering import lower
 from symbody.lower.program import Program
@@ -18,10 +22,28 @@ from symbody.system.system import System
 class Source:
     """What a target is given: a System, its Program, and how its functions are grouped. Made when first asked for."""
 
-    def __init__(self, system: System, groups: Mapping[str, Sequence[str]] | None = None) -> None:
-        """groups: function -> names of its outputs; None: one function."""
+    def __init__(
+        self,
+        system: System,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        labels: Mapping[str, Sequence[str]] | None = None,
+        units: Mapping[str, str | Sequence[str]] | None = None,
+        start: Mapping[str, Any] | None = None,
+    ) -> None:
+        """groups: function -> names of its outputs; None: one function. labels, units: of components, for comments.
+
+        start: values of states, modes and inputs that do not begin at zero, for targets that integrate.
+        """
         self.system = system
         self.groups = groups
+        self.labels = labels or {}
+        self.units = units or {}
+        self.start = start or {}
+
+    @property
+    def heading(self) -> Heading:
+        """What comments say of arguments and results."""
+        return Heading(self.labels, {**self.system.units, **self.units}, self.system.origins)
 
     @cached_property
     def program(self) -> Program:
@@ -43,13 +65,37 @@ def always() -> str:
     return ""
 
 
+def needs(*programs: str) -> Callable[[], str]:
+    """Of a target that needs programs of this machine."""
+
+    def lacks() -> str:
+        missing = [p for p in programs if shutil.which(p) is None]
+        return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not here" if missing else ""
+
+    return lacks
+
+
+def needs_module(name: str) -> Callable[[], str]:
+    """Of a target that needs a package of Python."""
+
+    def lacks() -> str:
+        return "" if importlib.util.find_spec(name) else f"the package {name} is not here"
+
+    return lacks
+
+
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """One row. A source target has `emit`, a loaded one `build`; one may have both.
 
-    emit          (source, **options) -> file name -> text; the same texts for the same System, in any process
+    emit          (source, **options) -> file name -> text or bytes; the same for the same System, in any process
     shown         ending of the file whose text `system.emit` returns; "" where there is one file
     certificate   `emit` takes certificate=..., a text for the head of its files
+    motion        `emit` takes Systems with states, and options method and step: what it writes integrates itself
+    groups        `emit` takes Sources with groups
+    precisions    `emit` takes precision=..., one of these
+    check         commands that build and run the test program of a project (`emit` with project=True), in its folder;
+                  "{python}" is the running interpreter
     build         (source, **options) -> Kernel
     build_groups  (source, **options) -> GroupedKernel, for sources with groups
     lacks         () -> what this machine lacks to build it, "" if nothing
@@ -59,9 +105,13 @@ class Target:
 
     name: str
     about: str
-    emit: Callable[..., dict[str, str]] | None = None
+    emit: Callable[..., dict[str, Any]] | None = None
     shown: str = ""
     certificate: bool = False
+    motion: bool = False
+    groups: bool = True
+    precisions: tuple[str, ...] = ("double",)
+    check: tuple[tuple[str, ...], ...] = ()
     build: Callable[..., Kernel] | None = None
     build_groups: Callable[..., GroupedKernel] | None = None
     lacks: Callable[[], str] = always

@@ -86,6 +86,9 @@ class Function:
         c             a C expression: "{0}", "{1}", ... are arguments, "{p}" the prefix of the emitted file
         c_helper      a static function {p}_<name> that `c` calls; braces of C are doubled
         libm          function of the C library that native code calls
+        texts         the same in other languages: "fortran", "array" (NumPy, JAX, CasADi; "{m}" is the module),
+                      "matlab", "rust", "javascript"
+        helpers       functions {p}_<name> that `texts` call, by language; braces are doubled
         llvm          an LLVM intrinsic, or what writes the instructions: (instructions, *values) -> value; "" calls
                       `libm`. Of a truth: the predicate of fcmp, or the operation on conditions
 
@@ -126,6 +129,8 @@ class Function:
 
     c: str = ""
     c_helper: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    helpers: Mapping[str, str] = field(default_factory=dict)
     libm: str = ""
     llvm: str | Callable[..., str] = ""
 
@@ -141,6 +146,14 @@ class Function:
         object.__setattr__(self, "run", self.arrays if self.floats is None else either(self.floats, self.arrays))
         if self.fold is None:
             object.__setattr__(self, "fold", self.floats)
+
+    def text_in(self, language: str) -> str:
+        """The text of a call in a language; "" if the row has none."""
+        return self.c if language == "c" else self.texts.get(language, "")
+
+    def helper_in(self, language: str) -> str:
+        """The definition of what the text calls; "" if it needs none."""
+        return self.c_helper if language == "c" else self.helpers.get(language, "")
 
     def __repr__(self) -> str:
         return f"Function {self.name} of {self.arity}: {self.about}"

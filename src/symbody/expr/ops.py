@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -34,6 +35,7 @@ from symbody.expr.function_row import (
     is_truth,
     list_own,
 )
+from symbody.expr.function_texts import HELPERS, TEXTS
 from symbody.expr.node import CONST, Node
 
 HALF = Fraction(1, 2)
@@ -286,4 +288,5 @@ ROWS = [
            domain=((0.0, INFINITE),), libm="", llvm="sqrt"),
 ]  # fmt: skip
 
+ROWS = [replace(row, texts=TEXTS[row.name], helpers=HELPERS.get(row.name, {})) for row in ROWS]
 list_own(ROWS)

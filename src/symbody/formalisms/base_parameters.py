@@ -141,7 +141,9 @@ def _add_numeric(
         relations.insert(row)
         numeric |= {kept[k] for k in weights if named[k] is None}
         if weights and all(t is not None for t in named.values()):
-            notes.append(f"{names[kept[dependent]]} was grouped by numbers, whose expressions were checked at other lengths")
+            notes.append(
+                f"{names[kept[dependent]]} was grouped by numbers, whose expressions were checked at other lengths"
+            )
             continue
         shown = ", ".join(names[kept[k]] for k in weights) or "nothing: it has no effect"
         notes.append(f"{names[kept[dependent]]} was grouped by numbers with {shown}")

@@ -50,7 +50,9 @@ def write_identification_report(
             scripts, data = view.scripts, view.data
     if estimate.notes:
         sections.append(Section("notes", "Notes", sentences(estimate.notes)))
-    lead = f"<p>{text(estimate.method)}, {len(estimate.values)} parameters from {estimate.equations_count} equations</p>"
+    lead = (
+        f"<p>{text(estimate.method)}, {len(estimate.values)} parameters from {estimate.equations_count} equations</p>"
+    )
     return write_whole(Path(path), page(name, lead, sections, scripts, data, "symbody").encode())
 
 
@@ -65,7 +67,12 @@ def _summary(e: Estimate) -> Section:
     by_row = table(
         ["row", "residual", "deviation", "correlation of neighbours"],
         [
-            (r, f"{e.relative_of[r]:.3%}", f"{e.sigma[r]:.4g}", next((f"{w.correlation:+.2f}" for w in e.whiteness if w.row == r), ""))
+            (
+                r,
+                f"{e.relative_of[r]:.3%}",
+                f"{e.sigma[r]:.4g}",
+                next((f"{w.correlation:+.2f}" for w in e.whiteness if w.row == r), ""),
+            )
             for r in e.relative_of
         ],
         (1, 2, 3),

@@ -60,9 +60,7 @@ class ClosedSamples:
         y[:, size <= ROUNDING * np.max(size, initial=0.0)] = 0.0
         return y
 
-    def geometry(
-        self, tree: Tree, tolerance: float
-    ) -> Callable[[Sequence[int], Found], dict[tuple[int, int], Node]]:
+    def geometry(self, tree: Tree, tolerance: float) -> Callable[[Sequence[int], Found], dict[tuple[int, int], Node]]:
         """Recognises coefficients: a simple fraction times powers of the model's lengths.
 
         The power of a length is the logarithmic slope of the coefficient, which comes from the same relation at a
@@ -102,7 +100,9 @@ class ClosedSamples:
         out = {}
         for i, pair in enumerate(pairs):
             powers = {n: round(float(s[i])) for n, s in slopes.items() if np.isfinite(s[i])}
-            if len(powers) < len(symbols) or any(abs(slopes[n][i] - k) > 0.05 or abs(k) > POWERS for n, k in powers.items()):
+            if len(powers) < len(symbols) or any(
+                abs(slopes[n][i] - k) > 0.05 or abs(k) > POWERS for n, k in powers.items()
+            ):
                 continue
             size = now[i] / float(np.prod([base[n] ** k for n, k in powers.items()]))
             factor = Fraction(size).limit_denominator(SIMPLE)
@@ -127,7 +127,6 @@ class ClosedSamples:
                 raise ModelError("the relation does not hold at other lengths")
             out.append(solved)
         return np.concatenate(out) if out else np.zeros(0)
-
 
 
 def closed_positions(

@@ -1,18 +1,20 @@
-"""Pieces of C99 text: identifiers, literals, one expression a value, and the helper functions that they call."""
+"""C99 as a language of the printer: words, literals, helpers and forms, in double or single precision."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
-from symbody.errors import CompileError
+from symbody.codegen.printer.language import Function, Language
+from symbody.codegen.printer.plan import Argument, Module
+from symbody.errors import DefinitionError
 from symbody.expr.external import External, Piecewise
-from symbody.expr.function_row import FUNCTIONS
 
-# identifiers that values may not take: keywords, what math.h declares, and our own patterns (t12, w3, k4, in5, out5)
-_TAKEN = frozenset((
+# identifiers that values may not take: keywords of C and C++, and what math.h declares
+TAKEN = frozenset((
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
     "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed",
     "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "_Bool",
@@ -24,12 +26,17 @@ _TAKEN = frozenset((
     "j1", "jn", "y0", "y1", "yn", "gamma", "signgam", "isfinite", "isinf", "isnan", "isnormal", "signbit",
     "fpclassify", "NAN", "INFINITY", "main", "bool", "true", "false", "asm", "class", "delete", "new", "this",
     "template", "typename", "namespace", "public", "private", "protected", "virtual", "operator", "friend", "using",
-    "try", "catch", "throw", "and", "or", "not", "xor",
+    "try", "catch", "throw", "and", "or", "not", "xor", "explicit", "export", "mutable", "typeid", "constexpr",
+    "nullptr", "noexcept", "decltype", "wchar_t", "concept", "requires", "co_await", "co_return", "co_yield",
     "NULL", "HUGE_VAL", "errno", "I", "unix", "linux", "M_E", "M_PI", "M_LN2", "M_LN10", "M_LOG2E", "M_LOG10E",
     "M_PI_2", "M_PI_4", "M_1_PI", "M_2_PI", "M_2_SQRTPI", "M_SQRT2", "M_SQRT1_2", "DOMAIN", "SING",
     "OVERFLOW", "UNDERFLOW",
 ))  # fmt: skip
-_PATTERN = re.compile(r"(t|w|k|in|out|far)\d+")
+
+LIBM = (
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign", "cos", "cosh", "erf", "erfc",
+    "exp", "fabs", "floor", "fma", "fmod", "hypot", "log", "pow", "sin", "sinh", "sqrt", "tan", "tanh",
+)  # fmt: skip
 
 HELPERS = {
     "table": """static double {0}_table(const double *x, const double *c, int pieces, int terms, double at)
@@ -89,85 +96,64 @@ HELPERS = {
 }
 
 
-def identifier(text: str) -> str:
-    """`text` as an identifier of C: M[2,3] becomes M_2_3."""
-    name = re.sub(r"[^0-9A-Za-z]+", "_", text).strip("_")
-    return name if name and not name[0].isdigit() else f"v_{name}".rstrip("_")
-
-
-class Names:
-    """Hands out identifiers, each once."""
-
-    def __init__(self, taken: Iterable[str] = (), prefix: str | None = None) -> None:
-        self._used = set(taken)
-        self._prefix = prefix
-
-    def unique(self, text: str) -> str:
-        base = name = identifier(text)
-        count = 1
-        while self._refused(name):
-            count += 1
-            name = f"{base}_{count}"
-        self._used.add(name)
-        return name
-
-    def _refused(self, name: str) -> bool:
-        if name in self._used or name in _TAKEN or _PATTERN.fullmatch(name):
-            return True
-        # the prefix belongs to functions, and in capitals to macros
-        return self._prefix is not None and f"{name}_".lower().startswith(f"{self._prefix}_".lower())
-
-
 def literal(number: Any) -> str:
     """A number as the double that is nearest to it, exactly; negative ones in parentheses."""
-    value = float(number)
+    return _special(float(number)) or _signed(repr(float(number)))
+
+
+def single_literal(number: Any) -> str:
+    """A number as the float that is nearest to it."""
+    import numpy as np
+
+    value = float(np.float32(number))
+    text = str(np.float32(value))
+    return _special(value) or _signed(text + ("" if "." in text or "e" in text else ".0") + "f")
+
+
+def _special(value: float) -> str:
     if math.isnan(value):
         return "NAN"
-    if math.isinf(value):
-        return "INFINITY" if value > 0 else "(-INFINITY)"
-    text = repr(value)
+    return "" if math.isfinite(value) else "INFINITY" if value > 0 else "(-INFINITY)"
+
+
+def _signed(text: str) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-def expression(op: str, args: tuple[Any, ...], name: Callable[[int], str], prefix: str) -> str:
-    """The right side for one value with binary operators only where the counter counts; `name(v)` writes operands."""
-    if op in ("add", "sub", "mul", "div"):
-        a, b = name(args[0]), name(args[1])
-        return {"add": f"{a} + {b}", "sub": f"{a} - {b}", "mul": f"{a}*{b}", "div": f"{a}/{b}"}[op]
-    if op == "neg":
-        return f"-{name(args[0])}"
-    if op == "fma":
-        a, b, c = (name(v) for v in args[:3])
-        return f"fma({'' if args[3] > 0 else '-'}{a}, {b}, {'' if args[4] > 0 else '-'}{c})"
-    row = FUNCTIONS.get(op)
-    if row is not None and row.c:
-        return row.c.format(*(name(v) for v in args), p=prefix)
-    raise CompileError(f'the function {op!r} has no C text. Give its row c=..., for example c="{op}({{0}})".')
+def comment(text: str) -> str:
+    """A block comment; what would end it early is broken up."""
+    safe = text.replace("*/", "* /").replace("/*", "/ *").rstrip()
+    lines = [line.rstrip() for line in safe.splitlines()] or [""]
+    return "/* " + "\n * ".join(lines).replace(" * \n", " *\n") + "\n */\n" if len(lines) > 1 else f"/* {lines[0]} */\n"
 
 
-def function_helpers(prefix: str) -> Iterator[tuple[str, str]]:
-    """(name, definition) of the static functions that functions of expressions call, those of more arguments first."""
-    for row in sorted(FUNCTIONS.values(), key=lambda row: -row.arity):
-        if row.c_helper:
-            yield f"{prefix}_{row.name}", row.c_helper.format(p=prefix)
+_WORDS = re.compile(rf"\b({'|'.join(LIBM)})\(")
+_NUMBERS = re.compile(r"(?<![\w.])(\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)(?![\w.])")
+
+
+def to_single(text: str) -> str:
+    """C text for doubles as text for floats: types, literals and functions of the library."""
+    text = re.sub(r"\bdouble\b", "float", text)
+    return _NUMBERS.sub(r"\1f", _WORDS.sub(r"\1f(", text))
 
 
 def table_call(index: int, table: Piecewise, x: str, prefix: str) -> str:
-    arrays = f"{prefix}_x{index}, {prefix}_c{index}"
-    return f"{prefix}_table({arrays}, {len(table.x) - 1}, {len(table.c)}, {x})"
+    return f"{prefix}table({prefix}x{index}, {prefix}c{index}, {len(table.x) - 1}, {len(table.c)}, {x})"
 
 
-def table_arrays(index: int, table: Piecewise, prefix: str) -> str:
+def table_arrays(index: int, table: Piecewise, prefix: str, language: Language, kind: str) -> str:
     """Break points and coefficients (row k holds those of power k) as constant arrays."""
     return "".join(
-        f"static const double {prefix}_{letter}{index}[{len(numbers)}] = {{\n{_columns(map(literal, numbers))}}};\n"
+        f"static const {kind} {prefix}{letter}{index}[{len(numbers)}] = {{\n"
+        f"{columns(map(language.literal, numbers))}}};\n"
         for letter, numbers in (("x", table.x), ("c", [c for row in table.c for c in row]))
     )
 
 
-def _columns(texts: Iterable[str]) -> str:
+def columns(texts: Iterable[str], indent: str = "    ", end: str = ",\n", number: int = 6) -> str:
+    """Texts in lines of a few."""
     items = list(texts)
-    return "".join("    " + ", ".join(items[k : k + 6]) + ",\n" for k in range(0, len(items), 6))
+    return "".join(indent + ", ".join(items[k : k + number]) + end for k in range(0, len(items), number))
 
 
 def external_definition(external: External, name: str) -> str:
@@ -177,8 +163,71 @@ def external_definition(external: External, name: str) -> str:
     return f"static void {name}(const double *in, double *out)\n{{\n    (void)in;\n    (void)out;\n{lines}}}\n"
 
 
-def comment(text: str) -> str:
-    """A block comment; what would end it early is broken up."""
-    safe = text.replace("*/", "* /").replace("/*", "/ *").rstrip()
-    lines = [line.rstrip() for line in safe.splitlines()] or [""]
-    return "/* " + "\n * ".join(lines).replace(" * \n", " *\n") + "\n */\n" if len(lines) > 1 else f"/* {lines[0]} */\n"
+def kind_of(argument: Argument, real: str, name: str) -> str:
+    """The C type that a pointer argument points to."""
+    if argument.role == "externals":
+        return f"const {name}_externals"
+    kind = "int" if argument.role == "status" else real
+    return kind if argument.written else f"const {kind}"
+
+
+def c_frame(real: str, restrict: str = "restrict ") -> Callable[[Function, Module], str]:
+    """A part as a static function."""
+
+    def frame(function: Function, module: Module) -> str:
+        kinds = [(kind_of(a, real, module.name), a.name) for a in function.arguments]
+        declared = ", ".join(f"{kind} *{restrict}{name}" for kind, name in kinds) or "void"
+        text = f"static void {function.name}({declared})\n{{\n" + "\n".join(function.lines) + "\n}\n"
+        if function.block:  # a part of a loop: its operations are counted with the iteration
+            text = f"{comment(f'solve {function.block}')}{text}{comment(f'end of solve {function.block}')}"
+        return text
+
+    return frame
+
+
+C = Language(
+    functions="c",
+    taken=TAKEN,
+    literal=literal,
+    define="const double {0} = {1};",
+    variable="double {0} = {1};",
+    assign="{0} = {1};",
+    early="double {0};",
+    remark="/* {0} */",
+    unused="(void){0};",
+    idle="(void){0};",
+    fused="fma({0}, {1}, {2})",
+    loop=("for (int {k} = 1;; ++{k}) {{",),
+    negate="!{0}",
+    finite="isfinite({0})",
+    array="double {0}[{1}];",
+    given="const double {0}[{1}] = {{{2}}};",
+    extern="{0}({1}, {2});",
+    table=table_call,
+    frame=c_frame("double"),
+)
+SINGLE = replace(
+    C,
+    literal=single_literal,
+    define="const float {0} = {1};",
+    variable="float {0} = {1};",
+    early="float {0};",
+    fused="fmaf({0}, {1}, {2})",
+    array="double {0}[{1}];",
+    tolerance=4e-6,
+    adapt=to_single,
+    frame=c_frame("float"),
+)
+REALS = {"double": "double", "single": "float"}
+
+
+def c_language(precision: str) -> Language:
+    check_precision(precision)
+    return C if precision == "double" else SINGLE
+
+
+def check_precision(precision: str, able: Iterable[str] = ("double", "single"), target: str = "") -> None:
+    """Refuse what a target does not write, before any work."""
+    if precision not in (known := list(able)):
+        whose = f"target {target!r} writes " if target else "expected "
+        raise DefinitionError(f"precision is {precision!r}; {whose}{' or '.join(known)}.")

@@ -14,7 +14,7 @@ from symbody.lower.groups import Grouped
 def _emit(source: Source, **options: Any) -> dict[str, str]:
     from symbody.codegen.c.source import emit_c
 
-    return emit_c(source.parts, **options)
+    return emit_c(source.parts, heading=source.heading, **options)
 
 
 def _emit_header(source: Source, **options: Any) -> dict[str, str]:
@@ -51,6 +51,8 @@ C = Target(
     emit=_emit,
     shown=".c",
     certificate=True,
+    precisions=("double", "single"),
+    check=(("make", "-s", "test"),),
     build=_build,
     build_groups=_build_groups,
     lacks=_lacks,

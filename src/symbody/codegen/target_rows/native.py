@@ -43,8 +43,8 @@ def _build_groups(source: Source, **options: Any) -> GroupedKernel:
 
 
 def _emit(source: Source, **options: Any) -> dict[str, str]:
-    from symbody.codegen.c.text import identifier
     from symbody.codegen.llvm.modules import emit_text
+    from symbody.codegen.printer.language import identifier
 
     if source.groups is not None:
         raise CompileError("LLVM IR is written for a whole System; groups are emitted as C.")
@@ -57,4 +57,4 @@ NATIVE = Target(
     build=_build,
     build_groups=_build_groups,
 )
-LLVM = Target(name="llvm", about="the LLVM IR that native code is made of, to read", emit=_emit)
+LLVM = Target(name="llvm", groups=False, about="the LLVM IR that native code is made of, to read", emit=_emit)

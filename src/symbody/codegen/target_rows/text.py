@@ -10,10 +10,10 @@ from symbody.expr.text import to_assignments
 def _emit(source: Source) -> dict[str, str]:
     if source.groups is not None:
         raise CompileError("text is written for a whole System; groups are emitted as C.")
-    from symbody.codegen.c.text import identifier
+    from symbody.codegen.printer.language import identifier
 
     lines = to_assignments(source.system.expressions())
     return {f"{identifier(source.system.name)}.txt": "\n".join(lines)}
 
 
-TEXT = Target(name="text", about="assignments in infix notation, to read", emit=_emit)
+TEXT = Target(name="text", groups=False, about="assignments in infix notation, to read", emit=_emit)

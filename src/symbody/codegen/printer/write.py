@@ -1,0 +1,74 @@
+"""The functions of a module, written: where values come from and go to, and what a function needs beside its body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from symbody.codegen.printer.language import Function
+from symbody.codegen.printer.nested import NestedWriter
+from symbody.codegen.printer.plan import Argument, Module, Part
+from symbody.codegen.printer.statements import Leaf, Unit, Writer, split
+from symbody.lower.liveness import values_of
+
+
+def write(module: Module) -> None:
+    """Write all functions of a module; each part has its text then."""
+    source = module.source
+    place = {v: k for k, v in enumerate(module.derived)}
+    element = module.language.element
+    for part in module.every:
+        program = part.program
+        leaves: dict[int, Leaf] = {}
+        stores: dict[int, list[Leaf]] = {}
+        if part.setup:
+            leaves = {
+                v: (element("parameters", source.args[v][0]), "parameters")
+                for v, op in enumerate(source.ops)
+                if op == "parameter"
+            }
+            stores = {v: [(element("derived", k), "derived")] for v, k in place.items()}
+        else:
+            ports = [(a.name, a.port.start, a.size) for a in part.of("input") if a.port is not None]  # type: ignore[union-attr]
+            at = {start + k: (element(name, k), name) for name, start, size in ports for k in range(size)}
+            for v, op in enumerate(program.ops):
+                if op == "input":
+                    leaves[v] = at[program.args[v][0]]
+                elif part.origin[v] in place:
+                    leaves[v] = (element("derived", place[part.origin[v]]), "derived")
+            for a, port in zip(part.of("output"), program.outputs):
+                for k, v in enumerate(port.values):
+                    stores.setdefault(v, []).append((element(a.name, k), a.name))
+        _write_part(module, part, leaves, stores)
+
+
+def _write_part(module: Module, part: Part, leaves: Mapping[int, Leaf], stores: Mapping[int, Sequence[Leaf]]) -> None:
+    """One function: its body, results that are leaves, and NaN in all results where a block failed."""
+    program, language = part.program, module.language
+    kind = NestedWriter if language.nested else Writer
+    writer = kind(module, part, leaves, stores)
+    main = Unit(split(program, part.order, module.chunk))
+    writer.place(main)
+    lines = writer.unit_lines(main)
+    made = values_of(program, part.order)
+    for v, targets in stores.items():
+        if v not in made:
+            text, argument = (language.literal(program.args[v][0]), "") if program.ops[v] == "const" else leaves[v]
+            main.arguments |= {argument, *(name for _, name in targets)}
+            lines += writer.assigned(targets, text)
+    solves = [program.args[v][0] for v in sorted(made) if program.ops[v] == "solve"]
+    if solves:
+        lines += writer.failed(main, solves)
+    if "work" in part.arguments:
+        part.arguments["work"] = Argument("work", "work", writer.work_size(), written=True)
+    # parameters, work and externals come only when needed; a call always has the same form otherwise
+    main.arguments.discard("")
+    always = {a.name for a in part.of("input", "derived", "output")} | ({"status"} if not part.setup else set())
+    if part.setup:
+        always |= {"parameters"}
+    part.arguments = {n: a for n, a in part.arguments.items() if n in always or n in main.arguments}
+    if language.spare:
+        part.arguments = {n: a for n, a in part.arguments.items() if a.size or a.role == "externals"}
+    if language.idle:
+        lines += [language.indent + language.idle.format(n) for n in part.arguments if n not in main.arguments]
+    part.functions = writer.functions
+    part.text = Function(part.name, [*part.arguments.values()], lines, main.reals, main.integers, main.arrays)
