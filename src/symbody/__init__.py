@@ -264,7 +264,7 @@ __all__ = [
     "equations", "equilibrium", "evaluate", "exp", "extend", "extern", "floor", "forward_dynamics", "gravity",
     "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics", "linearize", "load", "log",
     "mask", "maximum", "minimize", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor",
-    "resume", "saturated", "save", "select", "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve", "sqrt",
-    "substitute", "symbol", "symbols", "table", "tan", "tanh", "trim", "unmask", "verify", "with_limits",
+    "resume", "saturated", "save", "select", "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve",
+    "sqrt", "substitute", "symbol", "symbols", "table", "tan", "tanh", "trim", "unmask", "verify", "with_limits",
     "write_report",
 ]  # fmt: skip

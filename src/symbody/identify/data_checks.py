@@ -8,7 +8,7 @@ import numpy as np
 
 from symbody.errors import DataError
 from symbody.identify.series import Series
-from symbody.model.record.mechanism import Mechanism
+from symbody.model.record.mechanism import Joint, Mechanism
 
 GAP = 5.0  # periods between two samples that make a gap
 LOST = 0.5  # share of samples without numbers above which a record is refused
@@ -42,7 +42,7 @@ def check_signals(series: Series) -> Series:
     lost = np.zeros(len(t), dtype=bool)
     for n, values in series.values.items():
         bad = ~np.isfinite(values)
-        for k in np.flatnonzero(bad.any(axis=0)):
+        for k in np.flatnonzero(bad.any(axis=0)).tolist():
             notes.append(f"{n} of {label_of(series, k)}: {int(bad[:, k].sum())} samples hold no number")
         lost |= bad.any(axis=1)
     if lost.mean() > LOST:
@@ -75,7 +75,7 @@ def _constant(series: Series) -> list[str]:
     for n in ("q", "tau"):
         if n in series:
             span = np.ptp(series[n], axis=0)
-            for k in np.flatnonzero(span <= FLAT * max(float(span.max()), 1e-300)):
+            for k in np.flatnonzero(span <= FLAT * max(float(span.max()), 1e-300)).tolist():
                 what = "it does not move" if n == "q" else "the sensor or the column may be the wrong one"
                 out.append(f"{n} of {label_of(series, k)} is constant: {what}")
     return out
@@ -141,12 +141,9 @@ def unit_notes(mech: Mechanism, series: Series) -> list[str]:
     return out
 
 
-def _plain(mech: Mechanism) -> list[tuple[int, object]]:  # (column, joint) of joints with one coordinate
-    return [(s.iv, mech.joint(s.owner)) for s in mech.slots if s.nv == 1 and s.nq == 1 and _is_joint(mech, s.owner)]
-
-
-def _is_joint(mech: Mechanism, name: str) -> bool:
-    return any(j.name == name for j in mech.joints)
+def _plain(mech: Mechanism) -> list[tuple[int, Joint]]:
+    """(column, joint) of joints with one coordinate."""
+    return [(s.iv, s.joint) for s in mech.slots if s.joint is not None and s.nv == 1 and s.nq == 1]
 
 
 def scale_notes(measured: np.ndarray, expected: np.ndarray, labels: Sequence[str]) -> list[str]:

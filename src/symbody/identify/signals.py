@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import DataError, real_argument, whole_argument
+from symbody.identify.data_checks import check_signals, label_of
 from symbody.identify.series import Series
 
 ORDER = 4  # of the Butterworth filter, in each direction
@@ -126,8 +127,6 @@ def prepare(
     velocity  whether qd comes from q; False: from the record, filtered as q is
     edge      s, cut off at both ends of each stretch
     """
-    from symbody.identify.data_checks import check_signals
-
     series = check_signals(series)
     if period is not None or not series.is_even:
         series = series.resampled(period)
@@ -187,7 +186,7 @@ def without_outliers(series: Series, names: tuple[str, ...] = ("q", "tau"), widt
             bad = off > OUTLIER * spread + change + 1e-9 * np.ptp(smooth, axis=0)
             values[piece] = np.where(bad, smooth, values[piece])
             for k in np.flatnonzero(bad.any(axis=0)):
-                label = series.labels[k] if k < len(series.labels) else str(k + 1)
+                label = label_of(series, int(k))
                 notes.append(f"{n} of {label}: {int(bad[:, k].sum())} outliers were replaced by the median around them")
         new[n] = values
     out = series.with_values(**new)
