@@ -116,7 +116,8 @@ def _check_out(task: str, out: Path | None) -> None:
 
 
 def _base(model: InverseModel, as_json: bool) -> None:
-    alone, groups = [], []
+    alone: list[tuple[str, str]] = []
+    groups: list[tuple[str, str]] = []
     for k, name in enumerate(model.base_names):
         text = _symbolic(model, k)
         (alone if text == name else groups).append((name, text))

@@ -49,7 +49,8 @@ def essential(
     equations = estimator.equations(X, y)
     kept = list(range(len(equations.names)))
     now = estimator._estimated(equations)
-    full, removed = _weighted(now, equations), []
+    full = _weighted(now, equations)
+    removed: list[tuple[str, float]] = []
     freedom = max(now.equations_count - len(kept), 1)
     # neighbouring errors that are alike leave fewer independent ones
     inflation = max([1.0, *((1 + w.correlation) / max(1 - w.correlation, 1e-3) for w in now.whiteness)])

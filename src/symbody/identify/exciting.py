@@ -172,7 +172,7 @@ class _Problem:
         if self._last[0] != key:
             state = tuple(map(np.ascontiguousarray, self.motion(x)))
             self._last = (key, (state, self.model.regressor(*state)))
-        return self._last[1]  # type: ignore[no-any-return]
+        return self._last[1]
 
     # -- criterion
 

@@ -105,7 +105,7 @@ class Motion:
         """(residuals (m,), derivatives (m, p)) at parameters in units of their bounds."""
         key = u.tobytes()
         if self._last[0] == key:
-            return self._last[1]  # type: ignore[no-any-return]
+            return self._last[1]
         self.count += 1
         given = dict(zip(self.names, self.values(u).tolist()))
         t = self.series.t
@@ -134,7 +134,7 @@ class Motion:
         if not motion.outcome.ok:
             bad = np.full(sum(a.size for a in self.measured.values()), 1e6)
             self._last = (key, (bad, np.zeros((len(bad), len(self.names)))))
-            return self._last[1]  # type: ignore[no-any-return]
+            return self._last[1]
         width = self.upper - self.lower
         rest, slopes = [], []
         for n in self.outputs:
@@ -149,7 +149,7 @@ class Motion:
                 )
             )
         self._last = (key, (np.concatenate(rest), np.vstack(slopes)))
-        return self._last[1]  # type: ignore[no-any-return]
+        return self._last[1]
 
     def _recorded(self) -> Any:
         assert self._twin is not None

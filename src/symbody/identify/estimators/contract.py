@@ -85,14 +85,14 @@ class Estimator:
         found: dict[str, None] = {}
         for kind in reversed(cls.__mro__):
             if "__init__" in kind.__dict__ and kind is not object:
-                for p in inspect.signature(kind.__init__).parameters.values():
+                for p in inspect.signature(kind.__dict__["__init__"]).parameters.values():
                     if p.name != "self" and p.kind is not p.VAR_KEYWORD:
                         found[p.name] = None
         return list(found)
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn asks of a regressor."""
-        from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags  # type: ignore[import-not-found]
+        from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
 
         target = TargetTags(required=False, multi_output=True)
         return Tags("regressor", target_tags=target, regressor_tags=RegressorTags(), input_tags=InputTags())
