@@ -89,7 +89,7 @@ def _without_trig(program: Program) -> tuple[Program, list[int]]:
 
 def _arguments(program: Program, names: list[str]) -> Callable[[int], str]:
     """How an argument of a sine is written."""
-    place = {}
+    place: dict[int, str] = {}
     for name, port in zip(names, program.inputs):
         place |= {port.start + k: _element(name, k) for k in range(port.size)}
 
