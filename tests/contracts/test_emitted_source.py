@@ -3,11 +3,13 @@
 The generated test program carries stored values of the interpreter; it must pass, and fail where one is changed.
 """
 
+import ctypes
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import symbody as sb
@@ -118,3 +120,29 @@ def test_single_precision(row, make, tmp_path):
     system, _ = emitted(row, make, tmp_path, precision="single")
     done = run(row, tmp_path, system.name)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_loop_over_a_structure_of_arrays_gives_each_state_what_a_call_gives(tmp_path):
+    if TARGETS["c"].lacks():
+        pytest.skip(TARGETS["c"].lacks())
+    system = kinds.mechanism()
+    files = TARGETS["c"].emit(Source(system), batch=True)
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    n, name = 70, system.name  # a whole strip and a rest
+    flags = ["-std=c99", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-shared"]
+    subprocess.run(["cc", *flags, f"{name}.c", "-o", "b.so", "-lm"], cwd=tmp_path, check=True)
+    library = ctypes.CDLL(str(tmp_path / "b.so"))
+    rng = np.random.default_rng(1)
+    arrays = {k: rng.uniform(-1, 1, (n, a.size)) for k, a in system.inputs.items()}
+    kernel = system.compile("python")
+    states = {k: a.reshape((n, *system.inputs[k].shape)) for k, a in arrays.items()}
+    expected = next(iter(kernel.call_named(**states).values()))
+    size = int(re.search(r"DERIVED_SIZE +(\d+)", files[f"{name}.h"])[1])
+    derived, out = np.zeros(size + 1), np.zeros((2, n))
+    parameters = np.array([x for p in kernel.parameters for x in p.default])
+    columns = [np.ascontiguousarray(a.T) for a in arrays.values()]
+    pointer = lambda a: ctypes.c_void_p(a.ctypes.data)  # noqa: E731
+    getattr(library, f"{name}_setup")(pointer(parameters), pointer(derived))
+    getattr(library, f"{name}_batch")(ctypes.c_int(n), *map(pointer, columns), pointer(derived), pointer(out))
+    np.testing.assert_array_equal(out.T, expected)

@@ -145,8 +145,10 @@ def test_directional_derivatives_are_those_of_differences(tmp_path):
     fmu.freeInstance()
 
 
-@VERSIONS
-@pytest.mark.parametrize(("model", "q0"), [("pendulum2", {"joint1": 0.5}), ("four_bar", {"crank": 0.5})])
+@pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize(
+    ("model", "q0"), [("pendulum2", {"joint1": 0.5}), pytest.param("four_bar", {"crank": 0.5}, marks=pytest.mark.slow)]
+)
 def test_a_mechanism_moves_as_it_does_here(model, q0, version, tmp_path):
     from symbody.cli.motion import motion_source
 
