@@ -10,7 +10,7 @@ import typer
 from symbody.cli.common import print_json
 from symbody.cli.files import PAGES, TABLES, check_target
 from symbody.cli.options import AS_JSON, DURATION, PARAMETER
-from symbody.errors import DefinitionError, FormatError, word_argument
+from symbody.errors import DefinitionError, FormatError, SymbodyError, word_argument
 
 if TYPE_CHECKING:
     from symbody.bondgraph.record import BondGraph
@@ -71,9 +71,7 @@ def bondgraph(
     analyse tells ranks, controllability, observability, zeros and what they hang on; causality and loops explain; draw
     writes the graph with its causal strokes; simulate and report need --duration for a motion.
     """
-    from symbody.bondgraph.files import load_graph
-
-    graph = load_graph(model)
+    graph = _load(model)
     word_argument("what", what, WHAT)
     if what == "analyse":
         found = graph.analysis(most=most)
@@ -105,6 +103,17 @@ def bondgraph(
 
             write_bond_graph_report(graph, target, traj, parameters=numbers)
             _wrote(graph, target, as_json)
+
+
+def _load(model: str) -> BondGraph:
+    """The graph; what is wrong with it or its file is no mistake of the command line."""
+    from symbody.bondgraph.files import load_graph
+
+    try:
+        return load_graph(model)
+    except SymbodyError as error:
+        error.usage = False  # type: ignore[attr-defined]
+        raise
 
 
 def _wrote(graph: BondGraph, target: Path, as_json: bool) -> None:
