@@ -173,6 +173,10 @@ class _Stretch:
             solver.step()
         except _NotFinite:
             return False
+        except ValueError as error:  # of SciPy's linear solver, where rates beside the state have no value
+            if "infs or NaNs" not in str(error):
+                raise
+            return False
         moved = solver.t_old is None or solver.t != solver.t_old  # LSODA may stand still without end
         return moved and solver.status != "failed" and bool(np.all(np.isfinite(solver.y)))
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from symbody.errors import ExpressionError
 from symbody.expr.arrays import Array, is_zero
 from symbody.expr.lu import lu
-from symbody.expr.node import CONST, Node, Pivots
-from symbody.loops.closing.factors import CLOSED, TAIL, TOGETHER, Spare, grouped
+from symbody.expr.node import Pivots
+from symbody.loops.closing.factors import CLOSED, TAIL, TOGETHER, Spare, grouped, is_safe_number
 from symbody.loops.partition.explorer import Explorer
 from symbody.loops.partition.structure import Block
 
@@ -245,7 +244,7 @@ def _exchanging(entries: Array, hard: np.ndarray | None) -> Elimination:
     """
     n = len(entries)
     rows = [{j for j in range(n) if not is_zero(entries[i, j])} for i in range(n)]
-    numbers = {(i, j) for i in range(n) for j in rows[i] if _is_number(entries[i, j])}
+    numbers = {(i, j) for i in range(n) for j in rows[i] if is_safe_number(entries[i, j])}
     first = _State(_Pattern(rows, numbers, list(range(n))), None if hard is None else _Values(hard), list(range(n)))
     beams: dict[int, list[_State]] = {n: [first]}  # by the number of columns that are left
     for size in range(n, TAIL, -1):
@@ -324,7 +323,3 @@ def _groups(pattern: _Pattern, values: _Values | None, c: int) -> list[list[int]
         group.append(best)
         reached = np.maximum(reached, worst[best])
     return [sorted(group)]
-
-
-def _is_number(value: Any) -> bool:
-    return value.op is CONST if isinstance(value, Node) else True

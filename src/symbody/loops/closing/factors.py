@@ -23,6 +23,8 @@ from symbody.expr.node import CONST, Node
 from symbody.expr.small_matrices import determinant_3x3, inverse_3x3
 from symbody.expr.triangular import Row, square_rows
 
+SAFE = 1e-6  # m or 1: a number that is smaller may be rounding, and is no pivot for its own sake
+ROUNDING = 1e-14  # of what was subtracted: a number that is smaller is zero
 CLOSED = 3  # size up to which the rest is inverted in closed form
 TAIL = 2  # of a larger block, the last two unknowns are solved in closed form
 
@@ -245,11 +247,11 @@ def _determinant(a: list[list[Any]]) -> Any:
 
 
 def _safe_pivot(rows: list[Row]) -> tuple[int, int] | None:
-    """A number other than zero with the least fill, or None."""
+    """A number that is more than rounding, with the least fill, or None."""
     best: tuple[int, int, int] | None = None
     for i, row in enumerate(rows):
         for j, value in row.items():
-            if _is_number(value):
+            if is_safe_number(value):
                 fill = (len(row) - 1) * (sum(j in other for other in rows) - 1)
                 if best is None or (fill, i, j) < best:
                     best = (fill, i, j)
@@ -258,6 +260,22 @@ def _safe_pivot(rows: list[Row]) -> tuple[int, int] | None:
 
 def _is_number(value: Any) -> bool:
     return value.op is CONST if isinstance(value, Node) else True
+
+
+def is_safe_number(value: Any) -> bool:
+    """Whether an entry is a number that may be divided by in every position: 6e-17 is what is left of cos(pi/2)."""
+    return _is_number(value) and abs(_float(value)) >= SAFE
+
+
+def _float(value: Any) -> float:
+    return float(value.data if isinstance(value, Node) else value)
+
+
+def _cancels(value: Any, first: Any, taken: Any) -> bool:
+    """Whether a difference of numbers is zero but for rounding."""
+    if not (_is_number(value) and _is_number(first) and _is_number(taken)):
+        return False
+    return abs(_float(value)) <= ROUNDING * (abs(_float(first)) + abs(_float(taken)))
 
 
 def grouped(pivots: Sequence[tuple[int, int]], spare: Spare) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -300,7 +318,7 @@ def _eliminate(rows: list[Row], group: tuple[int, ...], columns: tuple[int, ...]
         for j in dict.fromkeys(j for row in upper for j in row):
             taken = sum_of_products((l, row[j]) for l, row in zip(ls, upper, strict=True) if j in row)
             value = difference(rows[i].get(j, 0), taken)
-            if is_zero(value):
+            if is_zero(value) or _cancels(value, rows[i].get(j, 0), taken):
                 rows[i].pop(j, None)
             else:
                 rows[i][j] = value
