@@ -134,7 +134,7 @@ def test_what_a_row_does_not_say_is_refused_by_name(tmp_path):
         assert system.compile("python")(1.0, 2.0) == 3.0
         with pytest.raises(CompileError, match=r"libm=.*llvm="):
             system.compile()
-        with pytest.raises(CompileError, match=r"no C text.*c="):
+        with pytest.raises(CompileError, match=r"no text in c.*c="):
             system.emit("c")
         with pytest.raises(ExpressionError, match=r"no derivative.*partials"):
             system.jacobian("f", "x")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symbody.assembly.constraints import Constraints
 from symbody.derived.derived import derived_of
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array, is_zero, zeros
@@ -23,13 +24,13 @@ from symbody.formalisms.formulation import Choice
 from symbody.formalisms.formulation import equations as formulated
 from symbody.formalisms.tree import Tree
 from symbody.interop.sympy_bridge import to_sympy
-from symbody.loops.rows.constraints import constraints
 from symbody.model.record.coordinates import coordinate_labels
 from symbody.model.record.mechanism import Mechanism
 from symbody.spatial.inertia import no_inertia
 from symbody.system.system import System
 from symbody.verbs.assemble import has_loops, make_system, time_input
-from symbody.verbs.problem import problem_of
+from symbody.verbs.closed_problem import closed_problem
+from symbody.verbs.problem import Problem, problem_of
 from symbody.verbs.textbook.collected import Collector, Group, Sum, Term
 from symbody.verbs.textbook.terms import Terms, TooLong, terms_of
 from symbody.verbs.textbook.written import LATEX, TEXT, Script, node_of, write
@@ -175,10 +176,14 @@ def equations(mech: Mechanism, loops: bool = True, longest: int = LONGEST) -> Eq
 
 
 def _made(mech: Mechanism, loops: bool, longest: int) -> Equations:
-    problem = problem_of(mech).read_only()
+    problem: Problem = problem_of(mech).read_only()
+    found_loops: Constraints | None = None
+    if loops and has_loops(mech):
+        closed = closed_problem(mech).read_only()
+        problem, found_loops = closed, closed.found
     tree, gravity = _with_symbol(problem.tree)
     with quiet_collector():
-        arrays = _sources(tree, loops and has_loops(mech))
+        arrays = _sources(tree, found_loops)
         try:
             found = {n: terms_of(as_nodes([tree.graph.zero, *a.flat])[1:]) for n, a in arrays.items()}
         except TooLong:
@@ -205,7 +210,7 @@ def _refused(mech: Mechanism, why: str) -> ModelError:
     )
 
 
-def _sources(tree: Tree, closed: bool) -> dict[str, Array]:
+def _sources(tree: Tree, found: Constraints | None) -> dict[str, Array]:
     """Each quantity in the symbols of the Tree."""
     plain = replace(tree, wrenches={}, efforts=None)
     out: dict[str, Array] = {"M": mass_matrix(plain), "C": coriolis_matrix(plain), "g": gravity_efforts(plain)}
@@ -214,8 +219,7 @@ def _sources(tree: Tree, closed: bool) -> dict[str, Array]:
     laws = formulated(replace(tree, links=light, gravity=zeros(3)), "semi_explicit", Choice())["c"]
     if any(not is_zero(x) for x in laws):
         out["d"] = laws
-    if closed:
-        found = constraints(tree)
+    if found is not None:
         out |= {"h": found.h, "J": found.J}
     return out
 
