@@ -183,7 +183,7 @@ WRONG = [
     (["linearize", "pendulum2", "--q0", "joint1=1m"], 2, "an angle"),
     (["linearize", "pendulum2", "--q0", "elbow=1"], 2, "'joint1'"),
     (["linearize", "pendulum2", "--input", "joint1=sin(t)"], 2, "a torque"),
-    (["linearize", "pendulum2", "--input", "motor=1"], 2, "has no input 'motor'"),
+    (["linearize", "pendulum2", "--input", "motor=1"], 2, "has no --input motor"),
     (["linearize", "pendulum2", "--output", "p.nothing"], 2, "nothing"),
     (["linearize", "pendulum2", "--csv", "file"], 1, "is a file"),
     (["linearize", "pendulum2", "--equilibrium", "--qd0", "joint1=1"], 2, "--qd0"),
