@@ -404,7 +404,7 @@ def test_missing_folder_and_xacro_files_are_refused(tmp_path, monkeypatch):
 def test_large_file_is_refused_unread(tmp_path):
     path = tmp_path / "large.urdf"
     with path.open("wb") as file:
-        file.truncate(40 * 2**20)
+        file.truncate(129 * 2**20)
     with pytest.raises(ModelError, match="bytes; expected"):
         urdf.read(path)
 

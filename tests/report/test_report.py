@@ -132,7 +132,7 @@ def test_report_is_the_same_every_time(pendulum: sb.Mechanism, tmp_path: Path) -
 
 def test_text_from_files_never_becomes_markup(tmp_path: Path) -> None:
     builder = sb.Mechanism.builder(NASTY, source=NASTY)
-    length = builder.parameter("l", default=1.0, unit=NASTY)
+    length = builder.parameter("l", default=1.0, unit="m")
     builder.body(NASTY, mass=1.0, com=(0, 0, -length), inertia=(0.1, 0.1, 0.1))
     builder.joint(f"j{NASTY}", "revolute", "world", NASTY, axis="y")
     mech = builder.done().replace(notes=(NASTY,))
