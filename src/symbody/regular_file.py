@@ -23,6 +23,16 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def inside(folder: Path, relative: str) -> Path | None:
+    """The file `relative` to a folder, or None if it would lie outside of it."""
+    try:
+        root = folder.resolve()
+        target = (root / relative).resolve()
+    except (OSError, ValueError, RuntimeError):
+        return None
+    return target if target.is_relative_to(root) else None
+
+
 def read_regular(path: Path, limit: int) -> bytes:
     """The bytes of a regular file. A pipe or a device is refused without waiting for it, a larger file unread.
 

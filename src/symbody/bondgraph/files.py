@@ -30,7 +30,7 @@ from symbody.expr.node import CONST, Node
 from symbody.expr.text import to_text
 from symbody.model.files.yaml_data import LONGEST, List, Map, read_yaml
 from symbody.model.record.origin import Origin, fault, place, shown
-from symbody.regular_file import TooLarge, read_regular
+from symbody.regular_file import TooLarge, inside, read_regular
 
 FOLDER = Path(__file__).parent / "bundled"
 SUFFIX = ".bond.yaml"
@@ -210,13 +210,11 @@ def _sub(values: Map, name: str, origin: Origin, folder: Path | None, above: tup
         raise fault(at, f"model {name!r} has the file {shown(file)}; expected the name of a {SUFFIX} file.")
     if folder is None:
         raise fault(at, f"model {name!r} names the file {file!r}, and a text has no folder. Load it from a file.")
-    try:
-        target = (folder / file).resolve()
-        inside = target.is_relative_to(folder.resolve())
-    except (OSError, ValueError, RuntimeError):
-        raise fault(at, f"model {name!r} names {shown(file)}, which is no path.") from None
-    if not inside:
-        raise fault(at, f"model {name!r} names {file!r}, which is outside the folder of the file; expected one inside.")
+    target = inside(folder, file)
+    if target is None:
+        raise fault(
+            at, f"model {name!r} names {shown(file)}, which is outside the folder of the file; expected one inside."
+        )
     if target in above or len(above) >= DEEPEST:
         raise fault(at, f"model {name!r} names {file!r}, which contains itself or is nested more than {DEEPEST} deep.")
     return _read(target, file, (*above, target), at)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from symbody.model.files.xml_file import inside
+from symbody.regular_file import inside
 
 FORMATS = (".stl", ".obj", ".dae")
 LARGEST = 8 * 2**20  # bytes of one file

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from symbody.model.build.builder import Builder
-from symbody.model.files.xml_file import Element, inside
+from symbody.model.files.xml_file import Element
 from symbody.model.record.mechanism import Placement, Shape
 from symbody.model.record.pose import IDENTITY, Pose, from_rpy
-from symbody.regular_file import is_file
+from symbody.regular_file import inside, is_file
 
 Colour = tuple[float, ...]
 _PACKAGE = "package://"

@@ -194,16 +194,6 @@ def parse_xml(data: bytes, file: str) -> Element:
     return top[0]
 
 
-def inside(folder: Path, relative: str) -> Path | None:
-    """The file `relative` to a folder, or None if it would lie outside of it."""
-    try:
-        root = folder.resolve()
-        target = (root / relative).resolve()
-    except (OSError, ValueError, RuntimeError):
-        return None
-    return target if target.is_relative_to(root) else None
-
-
 def expand_xacro(path: Path) -> str:
     """The sentence that says how a macro file becomes plain URDF."""
     plain = path.name.removesuffix(".xacro").removesuffix(".urdf") + ".urdf"

@@ -12,11 +12,10 @@ from symbody.expr.node import Node
 from symbody.model.build.builder import Builder
 from symbody.model.build.piece_forms import default_value
 from symbody.model.files.schema import PIECES, VERSION
-from symbody.model.files.xml_file import inside
 from symbody.model.files.yaml_data import LONGEST, List, Map, read_yaml
 from symbody.model.record.mechanism import Mechanism, Shape
 from symbody.model.record.origin import Origin, fault, place, shown
-from symbody.regular_file import TooLarge, read_regular
+from symbody.regular_file import TooLarge, inside, read_regular
 
 MOST_INCLUDES = 50
 DEEPEST_INCLUDE = 8
@@ -123,13 +122,11 @@ class _Reader:
                 raise fault(at, f"include names {shown(name)}; expected a file.")
             if folder is None:
                 raise fault(at, f"include names {name!r}, and a text has no folder. Load it from a file.")
-            try:
-                target = (folder / name).resolve()
-                inside = target.is_relative_to(folder.resolve())
-            except (OSError, ValueError, RuntimeError):
-                raise fault(at, f"include names {shown(name)}, which is no path.") from None
-            if not inside:
-                raise fault(at, f"include names {name!r}, which is outside the folder of {file}; expected one inside.")
+            target = inside(folder, name)
+            if target is None:
+                raise fault(
+                    at, f"include names {shown(name)}, which is outside the folder of {file}; expected one inside."
+                )
             if target in self.seen:
                 raise fault(at, f"{name!r} is included twice, or includes itself; expected each file once.")
             if depth >= DEEPEST_INCLUDE or len(self.seen) >= MOST_INCLUDES:
