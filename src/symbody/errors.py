@@ -37,7 +37,12 @@ def argument(name: str, value: Any) -> Named:
 
 
 class SymbodyError(Exception):
-    """Base of all errors that symbody raises on purpose; its arguments are the parts of one sentence."""
+    """Base of all errors that symbody raises on purpose; its arguments are the parts of one sentence.
+
+    usage: whether the caller's words are at fault, where the command line knows it; its status is 2 then, else 1
+    """
+
+    usage: bool | None = None
 
     def __str__(self) -> str:
         return "".join(map(str, self.args))

@@ -112,7 +112,7 @@ def _load(model: str) -> BondGraph:
     try:
         return load_graph(model)
     except SymbodyError as error:
-        error.usage = False  # type: ignore[attr-defined]
+        error.usage = False
         raise
 
 

@@ -54,15 +54,14 @@ def reading_options() -> Iterator[None]:
     try:
         yield
     except SymbodyError as error:
-        error.usage = True  # type: ignore[attr-defined]
+        error.usage = True
         raise
 
 
 def is_usage(error: SymbodyError, command: Callable[..., Any]) -> bool:
     """Whether an error is about what was typed: a value of an option, or one that is missing."""
-    marked = getattr(error, "usage", None)
-    if marked is not None:
-        return bool(marked)
+    if error.usage is not None:
+        return error.usage
     if isinstance(error, TYPED):
         return True  # the model has been read: names and expressions that are left are those of options
     if isinstance(error, (SolveError, CompileError)):
@@ -136,7 +135,7 @@ def load_model(name: str, loops: Path | None = None) -> Mechanism:
     try:
         return load(name, loops=loops)
     except SymbodyError as error:
-        error.usage = False  # type: ignore[attr-defined]
+        error.usage = False
         raise
 
 
