@@ -22,21 +22,19 @@ from symbody.hybrid.state import RunState
 from symbody.integrate.methods import choose_method
 from symbody.integrate.samples import read_samples
 from symbody.model.record.mechanism import Mechanism
-from symbody.run.apart import Apart, side_by_side, with_members
+from symbody.run.apart import Apart, side_by_side
 from symbody.run.equations import Model
+from symbody.run.herd import advance_all, timed
 from symbody.run.loop import Reached, advance, interrupts
 from symbody.run.prepare import prepared
 from symbody.run.progress import counted, progress_bar
 from symbody.run.recording import Ended, trajectory
 from symbody.run.settings import Tolerance, read_options
 from symbody.system.system import System
-from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.stream import Stream, send, stream_of
 from symbody.trajectory.trajectory import Trajectory
 from symbody.verbs.limits import passed_limits
 
-# outcomes of members whose equations may serve where they are, but not further
-LOST = (Outcome.NOT_CONVERGED, Outcome.NOT_FINITE, Outcome.STEP_TOO_SMALL, Outcome.LOOP_OPENED)
 CHECKPOINT_SECONDS = 5.0
 
 
@@ -116,7 +114,7 @@ def simulate(
             checkpoint, "is for one state, and for batches whose members advance together, which these cannot."
         )
         return _noted(mech, batch.one_by_one(made))
-    return _noted(mech, batch.rescued(run(*made, o["progress"], checkpoint)))
+    return _noted(mech, run(*made, o["progress"], checkpoint))
 
 
 NAMED = tuple(n for n in inspect.signature(simulate).parameters if n != "options")
@@ -162,26 +160,24 @@ class Batch:
         return s.sampling.times(s.start, s.start + self.duration, s.step)
 
     def one_by_one(self, apart: Apart, first: int = 0, whole: Apart | None = None) -> Trajectory:
-        """Members that cannot advance together; those of `apart` begin with member `first` of the whole batch."""
+        """Members that are runs of their own; those of `apart` begin with member `first` of the whole batch.
 
-        return side_by_side(apart.count, lambda k: self.member(whole or apart, first + k), self.wanted)
+        Those with closed loops, each with a partition of its own, go side by side.
+        """
+        if self.model.closed is None:
+            return side_by_side(apart.count, lambda k: self.member(whole or apart, first + k), self.wanted)
+        began = time.perf_counter()
+        made = (self.made(first + k, whole or apart) for k in range(apart.count))
+        with interrupts() as interrupted:
+            runs = advance_all((one for one in made if not isinstance(one, Apart)), interrupted)
+        seconds = (time.perf_counter() - began) / max(len(runs), 1)
+        return side_by_side(len(runs), lambda k: trajectory(timed(runs[k], seconds)), self.wanted)
 
     def member(self, whole: Apart, k: int) -> Trajectory:
         """The run of member k by itself."""
         made = self.made(k, whole)
         assert not isinstance(made, Apart)
         return run(*made, False, None)
-
-    def rescued(self, traj: Trajectory, first: int = 0) -> Trajectory:
-        """A batch of a mechanism with closed loops, with members that were lost simulated by themselves: these may
-        change their partition, and pass singular positions. first: number of the batch's first member."""
-        if self.model.closed is None or traj.outcomes is None:
-            return traj
-        lost = [k for k, outcome in enumerate(traj.outcomes) if outcome in LOST]
-        whole = self.made(split=True) if lost else None
-        if not isinstance(whole, Apart):
-            return traj
-        return with_members(traj, {k: self.member(whole, first + k) for k in lost}, self.wanted)
 
     def streamed(self, stream: Stream, progress: bool) -> Trajectory:
         """Chunk by chunk, of which only one is in memory at a time."""
@@ -200,7 +196,7 @@ class Batch:
                     if isinstance(made, Apart):
                         yield first, self.one_by_one(made, first, whole)
                     else:
-                        yield first, self.rescued(run(*made, False, None), first)
+                        yield first, run(*made, False, None)
                     bar(last)
 
         return send(stream, chunks())
