@@ -51,7 +51,9 @@ def prepared(
     settings = replace(settings, parameters=own) if settings.parameters else settings
     signals = InputSignals(found.connected, settings.start, settings.step, settings.period, size)
     # members of closed mechanisms have partitions of their own
-    if size is not None and (split or model.closed is not None or not together(found.events, settings, signals)):
+    if size is not None and (
+        split or model.closed is not None or not together(found.connected, found.events, settings, signals)
+    ):
         return Apart(size, flow, found.assignments)
     x = flow.layout.vector(values, size)
     if model.closed is not None:

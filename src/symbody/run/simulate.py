@@ -17,6 +17,7 @@ from symbody.errors import DefinitionError, Named, argument, real_argument, whol
 from symbody.flow.events import When
 from symbody.flow.flow import Flow
 from symbody.flow.formulation import formulated
+from symbody.hybrid.hooks import OWN
 from symbody.hybrid.plan import Plan, Settings
 from symbody.hybrid.state import RunState
 from symbody.integrate.methods import choose_method
@@ -248,6 +249,9 @@ def run(plan: Plan, state: RunState, progress: bool, checkpoint: str | Path | No
     """The run up to `state.end`, with all that goes on beside it."""
     from symbody.run.checkpoint import save_checkpoint
 
+    added = [hook.name for hook in plan.hooks if hook.name not in OWN]
+    if checkpoint is not None and added:
+        _check_no_checkpoint(checkpoint, f"cannot hold what the hook {added[0]!r} remembers, which was added.")
     began = time.perf_counter()
     saved = time.monotonic()
     last = anchor = Reached(plan, state)
