@@ -33,6 +33,7 @@ from symbody.system.system import System
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.stream import Stream, send, stream_of
 from symbody.trajectory.trajectory import Trajectory
+from symbody.verbs.coincident_links import coincident_links
 from symbody.verbs.limits import passed_limits
 
 # outcomes of members whose equations may serve where they are, but not further
@@ -123,10 +124,22 @@ NAMED = tuple(n for n in inspect.signature(simulate).parameters if n != "options
 
 
 def _noted(mech: Any, motion: Trajectory) -> Trajectory:
-    """With notes on limits of joints that the motion passed: they do not act by themselves."""
+    """With notes on limits of joints that the motion passed: they do not act by themselves; and on links that had no
+    direction where a run ended."""
     if not isinstance(mech, Mechanism):
         return motion
-    return motion.replace(notes=(*motion.notes, *passed_limits(mech, motion.values)), mechanism=mech)
+    notes = (*motion.notes, *passed_limits(mech, motion.values), *_without_direction(mech, motion))
+    return motion.replace(notes=notes, mechanism=mech)
+
+
+def _without_direction(mech: Mechanism, motion: Trajectory) -> tuple[str, ...]:
+    """Which links have both points at one place where a rate of one run was no number."""
+    if motion.outcome is not Outcome.NOT_FINITE or motion.outcomes is not None or motion.run is None:
+        return ()
+    end = motion.run.last.state
+    numbers = motion.run.last.plan.settings.parameters
+    why = coincident_links(mech, motion.values["q"][-1], numbers, float(end.t))
+    return () if why is None else (f"{why}.",)
 
 
 def _check_no_checkpoint(checkpoint: str | Path | None, why: str) -> None:
