@@ -24,7 +24,7 @@ from symbody.bondgraph.laws import coenergies, dot, products, quotients
 from symbody.bondgraph.losses import losses
 from symbody.bondgraph.ports import DOMAINS
 from symbody.bondgraph.rates import rates
-from symbody.bondgraph.record import BondGraph, matrix_of
+from symbody.bondgraph.record import BondGraph
 from symbody.bondgraph.symbols import coenergy_name, input_symbol, signal_symbol, state_name, state_symbol
 from symbody.bondgraph.writing import Writing
 from symbody.errors import ModelError, NameLookupError, nearest, word_argument
@@ -305,9 +305,9 @@ def in_coenergies(made: Equations) -> Equations:
             why = "a state that is shifted by a source" if made.shift else why
             raise ModelError(f"co-energies are no states of {made.graph.name}: {name!r} has {why}. Take energies.")
         z = [state_symbol(made.graph.graph, coenergy_name(p)) for p in own]
-        back = products(matrix_of(e.value, len(own)), z)  # type: ignore[arg-type]
+        back = products(e.matrix(len(own)), z)
         table |= {made.x[state_name(p)]: b for p, b in zip(own, back, strict=True)}
-        slopes = quotients(matrix_of(e.value, len(own)), [made.rates[state_name(p)] for p in own])  # type: ignore[arg-type]
+        slopes = quotients(e.matrix(len(own)), [made.rates[state_name(p)] for p in own])
         x |= {coenergy_name(p): s for p, s in zip(own, z, strict=True)}
         rates |= {coenergy_name(p): r for p, r in zip(own, slopes, strict=True)}
     for i in made.graph.integrals:

@@ -8,7 +8,6 @@ rank.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -139,7 +138,7 @@ def analyse(graph: BondGraph, most: int = MOST, expand: bool = True) -> Analysis
         graph, states, found, s, ranks(s, found), zero_eigenvalues(s.A), bound, forward, backward, dark, hidden,
         sources, detectors, kalman(forward, backward, labels, set(dark), set(hidden)),
         output_controllable(s.A, s.B, s.C, s.D), _refused(s, found), zeros_of(s.A, s.B, s.C, s.D),
-        unsolvable_loops(graph), _conditions(graph, verdicts if expand and n <= LARGEST else []),
+        unsolvable_loops(graph), _conditions(graph, n, verdicts if expand else []),
         {p.label: tuple(relations(np.concatenate([_beside(s, "x", "r"), s.blocks["x", "u"][:, [k]]], axis=1), labels,
                                   most)) for k, p in enumerate(s.ports["u"])},
     )  # fmt: skip
@@ -170,12 +169,11 @@ def _refused(s: Sample, found: Assignments) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _conditions(graph: BondGraph, verdicts: list[str]) -> list[Condition]:
-    """Conditions of verdicts; a graph whose moduli move has none."""
-    if not verdicts:
-        return []
-    try:
-        made: Any = graph.matrices()
-    except SymbodyError:
-        return []
-    return [] if made.shift else conditions(made, verdicts)
+def _conditions(graph: BondGraph, n: int, verdicts: list[str]) -> list[Condition]:
+    """Conditions of verdicts; those of large graphs, or without constant matrices, stay modular and say so."""
+    if verdicts and n <= LARGEST:
+        try:
+            return conditions(graph.matrices(), verdicts)
+        except SymbodyError:  # moduli move: tangents have no formula of their own
+            pass
+    return [Condition(verdict, {}, open=tuple(graph.parameters)) for verdict in verdicts]

@@ -20,7 +20,7 @@ import numpy as np
 from symbody.bondgraph.causality import granted, prepare
 from symbody.bondgraph.flat import ScalarPort, is_loss
 from symbody.bondgraph.modular import product, solution
-from symbody.bondgraph.record import DETECTORS, SOURCES, BondGraph, matrix_of
+from symbody.bondgraph.record import DETECTORS, SOURCES, BondGraph
 from symbody.bondgraph.relation import solved
 from symbody.bondgraph.scalars import residues
 from symbody.errors import ModelError
@@ -75,7 +75,7 @@ def sample_of(graph: BondGraph, seed: Any = 0) -> Sample:
 def _moduli(graph: BondGraph, ports: Sequence[ScalarPort], seed: Any) -> dict[str, np.ndarray]:
     """element -> residues of its modulus as a matrix: p/f, q/e, e/f."""
     own = {p.element: sum(q.element == p.element for q in ports) for p in ports if p.is_storage or is_loss(p)}
-    nodes = {n: matrix_of(e.value, k) for n, k in own.items() if (e := graph.elements[n]).value is not None and
+    nodes = {n: e.matrix(k) for n, k in own.items() if (e := graph.elements[n]).value is not None and
              e.kind in ("I", "C", "R")}  # fmt: skip
     flat = [x for m in nodes.values() for x in m.flat]
     values = iter(residues(flat, graph.graph, seed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,13 +14,13 @@ def words_of(a: Analysis) -> str:
     return "\n".join(line for part in (_states, _ranks, _control, _sets, _outputs, _notes) for line in part(a))
 
 
-def _list(names: object) -> str:
-    return ", ".join(map(str, names)) or "none"  # type: ignore[call-overload]
+def _list(names: Iterable[object]) -> str:
+    return ", ".join(map(str, names)) or "none"
 
 
 def _states(a: Analysis) -> list[str]:
     found = a.assignments
-    lines = [f"{a.graph.name}: {len(a.states)} states ({_list(a.states)})"]
+    lines = [f"{a.graph.name}: {len(a.states)} {'state' if len(a.states) == 1 else 'states'} ({_list(a.states)})"]
     if found.integral.derivative:
         lines.append(f"dependent storages: {_list(found.integral.derivative)}")
     stay = found.derivative.integral
