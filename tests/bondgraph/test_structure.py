@@ -192,3 +192,27 @@ def test_indices_by_hand():
     assert (a.reached.index, a.reached.paths) == (5, 5)
     assert a.digraph()["u"] == ["q_C1"]
     assert set(a.digraph()["p_I1"]) == {"q_C1", "q_C3"}
+
+
+def test_sources_that_signals_feed_back_are_part_of_the_loop():
+    """u = -k q of the spring drives a mass: no zero eigenvalue is left, and only the free source can be used."""
+    b = BondGraph.builder("closed")
+    b.one("v", "w"), b.zero("z"), b.element("m", "I"), b.element("n", "I"), b.element("c", "C"), b.element("F", "Se")
+    b.parameter("k"), b.element("u", "Se", "-k*q_c - k*speed"), b.element("speed", "Df", on="v")
+    b.bonds("F -> v -> m", "v -> z -> w -> n", "z -> c", "u -> w")
+    a = b.done().analysis()
+    assert a.zero_eigenvalues == 0
+    assert a.bound == []
+    assert [m.name for m in a.sources.members] == ["F"]
+    assert a.controllable
+    assert a.sample.fed == ("u",)
+    assert not a.disagreements
+    m = a.graph.matrices().numbers({"m": 1.0, "n": 2.0, "c": 0.5, "k": 3.0})
+    assert np.linalg.matrix_rank(m.A) == a.ranks["A"].value == 3
+    c = BondGraph.builder("alone")
+    c.one("v"), c.element("m", "I", 2.0), c.element("u", "Se", "-3*speed"), c.element("speed", "Df", on="v")
+    c.bonds("u -> v -> m")
+    found = c.done().analysis()
+    assert not found.controllable
+    assert found.uncontrollable == ("m",)
+    assert found.observable

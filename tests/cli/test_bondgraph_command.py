@@ -46,6 +46,19 @@ def test_json_follows_the_schema(what):
     jsonschema.validate(json.loads(run("four_inertias", *what, "--json")), json.loads(text("bondgraph")))
 
 
+def test_json_of_a_graph_that_signals_feed_back_follows_the_schema(tmp_path):
+    """Engines that say nothing there are null."""
+    jsonschema = pytest.importorskip("jsonschema")
+    file = tmp_path / "fed.bond.yaml"
+    file.write_text(
+        "name: fed\nelements:\n  u: {kind: Se, value: -3*w}\n  j: 1\n  m: {kind: I, value: 2}\n  w: {kind: Df, on: j}\n"
+        "bonds: [u -> j -> m]\n"
+    )
+    found = json.loads(run(str(file), "--json"))
+    jsonschema.validate(found, json.loads(text("bondgraph")))
+    assert found["ranks"]["A"] == {"value": 1, "of": 1, "blocks": None, "causal": None, "term": 1}
+
+
 def test_refusals():
     for words, sentence, status in (
         (("rlcc",), "Did you mean 'rlc'", 1),

@@ -83,5 +83,7 @@ def _outputs(a: Analysis) -> list[str]:
 
 def _notes(a: Analysis) -> list[str]:
     out = [f"unsolvable loop among junctions: {loop}" for loop in a.unsolvable]
+    if a.sample.fed:
+        out.append(f"fed back by signals: {_list(a.sample.fed)}; verdicts are of the closed loop, causality is not")
     out += [str(c) for c in a.conditions]
     return out + [f"engines differ: {d}" for d in a.disagreements]
