@@ -49,7 +49,7 @@ def _rank(mech: Mechanism, columns: list[int], tolerance: float, seed: int) -> i
         return None
     problem = problem_of(twin, "setup")
     y = regressor_matrix(problem.tree, columns)[:, columns]
-    if any(n.op is CONST and n.data.__class__ is float for n in topological(as_nodes(y.flat))):
+    if any(n.op is CONST and n.data.__class__ is float for n in topological(as_nodes(list(y.flat)))):
         return None  # a function of a number: its value is rounded
     system = problem.assemble("inverse", {"Y": y}, "")
     tape = tape_of(system)
@@ -100,7 +100,7 @@ def _general(mech: Mechanism, tolerance: float) -> Mechanism:
         position = np.array([clean(x) for x in j.placement.position], dtype=object)
         rotation = _clean_rotation(j.placement.rotation, mech, tolerance)
         value = j.value
-        if value is not None and value.op is CONST and value.data and j.kind != "prismatic":
+        if isinstance(value, Node) and value.op is CONST and value.data and j.kind != "prismatic":
             value = mech.graph.symbol(f"angle of {j.name}", "parameter")
         joints.append(replace(j, placement=replace(j.placement, position=position, rotation=rotation), value=value))
     return replace(mech, joints=tuple(joints))
