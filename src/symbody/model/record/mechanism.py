@@ -345,6 +345,11 @@ class Mechanism:
 
         return self.replace(cuts=held(self.cuts), couplings=held(self.couplings))
 
+    def close_gaps(self, tolerance: float = 1e-6) -> Mechanism:
+        """The Mechanism whose loops close exactly where they close to the tolerance (m, rad), as CAD data may do."""
+        closed: Mechanism = later("loops.closing.gaps", "close_gaps")(self, tolerance)
+        return closed
+
     @staticmethod
     def builder(name: str, gravity: Sequence[Any] = (0, 0, -9.81), source: str = "") -> Builder:
         """A Builder: `Mechanism.builder("arm").body(...).joint(...).done()`."""
