@@ -21,6 +21,7 @@ from symbody.model.files.mjcf_defaults import Defaults, expand_includes, section
 from symbody.model.files.mjcf_equality import read_equality
 from symbody.model.files.mjcf_forces import BodyForces
 from symbody.model.files.mjcf_geoms import MassProperties
+from symbody.model.files.mjcf_keyframes import read_keyframes
 from symbody.model.files.mjcf_meshes import MeshAssets
 from symbody.model.files.mjcf_tendons import TendonForces, read_tendons
 from symbody.model.files.mjcf_tree import BodyRecord, Compiler, GeomRecord, JointRecord, TreeReader
@@ -33,7 +34,7 @@ from symbody.model.record.pose import IDENTITY, Pose, from_axis_angle
 SECTIONS = {  # what is done with each
     "compiler": "read", "option": "read", "default": "read", "asset": "read", "worldbody": "read", "equality": "read",
     "size": "unneeded", "visual": "unneeded", "statistic": "unneeded", "custom": "unneeded",
-    "contact": "noted", "tendon": "read", "actuator": "read", "sensor": "noted", "keyframe": "noted",
+    "contact": "noted", "tendon": "read", "actuator": "read", "sensor": "noted", "keyframe": "read",
     "deformable": "refused", "extension": "refused",
 }  # fmt: skip
 PARTS = ("body", "geom", "joint", "site", "texture", "material", "mesh")  # of sections: in files to be included
@@ -131,6 +132,7 @@ class _Reader:
         for name, element in equalities.tendons:
             lines.equality(name, element, equalities.tendon_length)
         self.actuators.write(lines)
+        read_keyframes(section(self.top, "keyframe"), self.tree, equalities.details, self.builder)
         self._notes()
         return self.values.done()
 
@@ -215,7 +217,7 @@ class _Reader:
                 here = IDENTITY  # its coordinates are the pose in the world, whatever the body's pose is
                 self.builder.note(
                     f"{origin}: body {body.name!r} is free; its initial position {_text(body.pose.position)} "
-                    "is a value of q, not part of the Mechanism"
+                    "is a value of q, not part of the Mechanism: q0='qpos0' starts there"
                 )
             details = self._laws(joint) | held.get(joint.name, {})
             here = self._referred(joint, here)
