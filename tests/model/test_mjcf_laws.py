@@ -125,10 +125,10 @@ MODELS = {
         <replicate count="3" offset=".1 .2 .3" euler="10 20 30" sep="-">
         <body name="a" pos="1 0 0" euler="5 6 7"><joint name="j" axis="0 1 0"/><geom size=".1" pos=".1 .2 .3"/>
         <site name="s" pos="0 0 .2"/><replicate count="2" euler="0 0 90"><body name="b" pos="0 .5 0"><joint name="k"/>
-        <geom size=".05"/></body></replicate></body><geom size=".02" pos="0 0 1"/>
-        </replicate></body><site name="wall" pos="1 1 1"/>""",
+        <geom size=".05"/></body></replicate></body><geom size=".02" pos="0 0 1"/><site name="r" pos="1 0 1"/>
+        </replicate></body>""",
         """<tendon><fixed name="f" stiffness="3"><joint joint="j" coef="2"/><joint joint="pj" coef="1"/></fixed>
-        <spatial stiffness="5"><site site="wall"/><site site="s"/></spatial></tendon>""",
+        <spatial stiffness="5"><site site="s"/><site site="r"/></spatial></tendon>""",
     ),
     "a body that data move": model(f'<body mocap="true" pos="0 0 1">{INERTIAL}<geom size=".1"/></body>{ARM}'),
 }  # fmt: skip
