@@ -22,14 +22,17 @@ ROBOTS = (
     "panda_description/urdf/panda.urdf", "ur_description/urdf/ur5_robot.urdf", "talos_data/robots/talos_reduced.urdf",
     "solo_description/robots/solo12.urdf", "tiago_description/robots/tiago.urdf",
 )  # fmt: skip
+FOLDER = Path(__file__).parents[2] / ".." / "shared" / "data" / "urdf"
+SHARED = ("anymal_b", "double_pendulum", "kinova_j2s6", "panda", "solo12", "talos_reduced", "ur10", "ur5")
 CHAIN = (".xml", ".sdf", ".yaml", ".sdf", ".xml", ".urdf")
 
 
 def differences(first: sb.Mechanism, second: sb.Mechanism) -> float:
-    """Largest relative difference of M and efforts, joints matched by their names."""
-    slots = {s.owner: s for s in first.slots}
-    velocities = [k for s in second.slots for k in range(slots[s.owner].iv, slots[s.owner].iv + s.nv)]
-    coordinates = [k for s in second.slots for k in range(slots[s.owner].iq, slots[s.owner].iq + s.nq)]
+    """Largest relative difference of M and efforts, joints matched by the bodies that they carry."""
+    slots = {first.joint(s.owner).child: s for s in first.slots}
+    pairs = [(slots[second.joint(s.owner).child], s) for s in second.slots]
+    velocities = [k for one, two in pairs for k in range(one.iv, one.iv + two.nv)]
+    coordinates = [k for one, two in pairs for k in range(one.iq, one.iq + two.nq)]
     assert sorted(velocities) == list(range(first.nv))
     one, two = Programs(first), Programs(second)
     worst = 0.0
@@ -54,6 +57,20 @@ def test_urdf_to_mjcf_to_sdf_to_yaml_and_back_keeps_the_dynamics(robot, tmp_path
 @pytest.mark.parametrize("robot", ROBOTS[2:])
 def test_larger_robots_keep_their_dynamics_too(robot, tmp_path):
     test_urdf_to_mjcf_to_sdf_to_yaml_and_back_keeps_the_dynamics(robot, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("root", ["fixed", "free"])
+@pytest.mark.parametrize("robot", SHARED)
+def test_the_reference_robots_keep_their_dynamics_on_the_same_way(robot, root, tmp_path):
+    path = FOLDER / f"{robot}.urdf"
+    if not path.is_file():
+        pytest.skip("the reference data are not here")
+    mech = at = sb.load(path, symbolic=False, root=root)
+    for k, suffix in enumerate(CHAIN):
+        options = {} if suffix == ".yaml" else {"symbolic": False}
+        at = sb.load(sb.save(at, tmp_path / f"step{k}{suffix}"), **options)
+        assert differences(mech, at) < 1e-12, suffix
 
 
 @pytest.mark.parametrize("robot", ROBOTS[:2])

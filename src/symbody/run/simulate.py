@@ -21,6 +21,7 @@ from symbody.hybrid.plan import Plan, Settings
 from symbody.hybrid.state import RunState
 from symbody.integrate.methods import choose_method
 from symbody.integrate.samples import read_samples
+from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.run.apart import Apart, side_by_side, with_members
 from symbody.run.equations import Model
@@ -63,7 +64,8 @@ def simulate(
     """The motion over `duration` seconds.
 
     step        s; None: adaptive steps by the tolerance
-    q0, qd0     arrays, or joint -> value (the others zero, unit quaternions); (b, n) arrays make a batch
+    q0, qd0     arrays, or joint -> value (the others zero, unit quaternions); (b, n) arrays make a batch; the name of a
+                keyframe of the Mechanism stands for its values
     inputs      efforts and other inputs, see `sources`; what is not given is zero
     method      "auto" or a name of `methods.METHODS`
     outputs     what to record besides states, inputs and qdd, see `quantities`
@@ -102,7 +104,7 @@ def simulate(
         read_samples(o["samples"], t0, duration, step), o["period"], o["threads"], dict(parameters or {}),
         automatic=method == "auto" and step is None, slow=o["slow"],
     )  # fmt: skip
-    given = {"q": q0, "qd": qd0, **(states0 or {})}
+    given = {"q": named_state(mech, q0, "q"), "qd": named_state(mech, qd0, "qd"), **(states0 or {})}
     partition = formulated(mech, o["formalism"], o["partition"], o["formulation"], o["alpha"], o["beta"])
     model = Model(mech, o["formalism"], inputs, outputs, _rules(events))
     batch = Batch(model, settings, float(duration), given, partition)

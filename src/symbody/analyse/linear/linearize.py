@@ -28,6 +28,7 @@ from symbody.errors import ModelError, SolveError, SymbodyError, argument, recor
 from symbody.loops.partition.singular import say_singular, say_unsolved
 from symbody.lower.optimize import optimize_system
 from symbody.model.record.coordinates import retract, transport
+from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
 from symbody.system.system import System
@@ -155,6 +156,7 @@ class Linearizer:
     ) -> Linear:
         """The Linear at one operating point; arguments as in `linearize`."""
         mech, eq = self.mech, self.equations
+        q0, qd0 = named_state(mech, q0, "q"), named_state(mech, qd0, "qd")
         values = self._parameters(parameters)
         given = dict(inputs or {})
         t = float(given.pop("t", 0.0))

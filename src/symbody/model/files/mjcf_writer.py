@@ -69,6 +69,7 @@ class _Writer(XmlWriter):
             self.lost.append(f"velocity limits of joints {', '.join(self.fast)}")
         self.lost += [f"coupling {c.name}" for c in mechanism.couplings]
         self.lost += [f"sensor {s.name}" for s in mechanism.sensors]
+        self.lost += [f"keyframe {k.name}" for k in mechanism.keyframes]
         gravity = self.array(mechanism.gravity, "gravity")
         head = [
             '<?xml version="1.0"?>',

@@ -56,6 +56,7 @@ class _Writer(XmlWriter):
             ("coupling", mechanism.couplings),
             ("force", mechanism.forces),
             ("sensor", mechanism.sensors),
+            ("keyframe", mechanism.keyframes),
         ):
             self.lost += [f"{what} {p.name}" for p in pieces]
         gravity = self.array(mechanism.gravity, "gravity")

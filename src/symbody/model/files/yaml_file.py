@@ -19,7 +19,7 @@ from symbody.regular_file import TooLarge, inside, read_regular
 
 MOST_INCLUDES = 50
 DEEPEST_INCLUDE = 8
-SECTIONS = ("parameters", "definitions", "bodies", "joints", "cuts", "couplings", "forces", "sensors")
+SECTIONS = ("parameters", "definitions", "bodies", "joints", "cuts", "couplings", "forces", "sensors", "keyframes")
 
 
 def read(path: str | Path) -> Mechanism:
@@ -73,6 +73,7 @@ class _Reader:
             ("couplings", _coupling),
             ("forces", _force),
             ("sensors", _sensor),
+            ("keyframes", _keyframe),
         ):
             for key, (value, origin) in self.sections[section].items():
                 add(builder, key, value, origin)
@@ -304,6 +305,11 @@ def _sensor(builder: Builder, name: str, value: Any, origin: Origin) -> None:
     else:
         data = check_keys(value, "sensor", f"sensor {name!r}", origin)
         builder.sensor(name, data["body"], data.get("frame") or "", origin)
+
+
+def _keyframe(builder: Builder, name: str, value: Any, origin: Origin) -> None:
+    data = check_keys(value, "keyframe", f"keyframe {name!r}", origin)
+    builder.keyframe(name, **_given(data, data), origin=origin)
 
 
 def _or_empty(value: Any) -> Any:
