@@ -24,6 +24,7 @@ SHIM = """
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __grid_constant__
+#define __constant__
 #define __launch_bounds__(...)
 #define __restrict__ __restrict
 struct sb_index { int x; };
