@@ -464,7 +464,7 @@ class Builder:
                 place(origin, "on"),
                 f"detector {detector!r} is on {target!r}, which is no element. {nearest(target, self._pieces)}",
             )
-        if self._pieces[target].kind == kind:
+        if found and self._pieces[target].kind == kind:
             self._bonds.append(
                 Bond(len(self._bonds) + 1, target, detector, self._bonds[found[0]].dimension, True, origin)
             )
