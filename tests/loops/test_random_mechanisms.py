@@ -13,7 +13,7 @@ from loops.maximal_motion import consistent, gap, integrated, moved
 from loops.random_draft import CUTS
 from loops.random_mechanisms import FAMILIES, QUICK, make, table
 
-ALL, CHUNK = 1000, 100
+ALL, CHUNK = 1000, 250
 LEFT_OUT = 0.15
 
 
