@@ -126,7 +126,8 @@ def numeric_of(found: Constraints, parameters: Mapping[str, Any] | None = None, 
 class Numeric:
     """Constraints with numbers for the parameters: their defaults, or those given by name (arrays for a batch of q)."""
 
-    def __init__(self, found: Constraints, parameters: Mapping[str, Any] | None = None, time: float = 0.0) -> None:
+    def __init__(self, found: Constraints, parameters: Mapping[str, Any] | None = None, time: Any = 0.0) -> None:
+        """time: s, or (k,) for a batch of q."""
         self.found = found
         self.tree = found.tree
         self.time = time
@@ -139,7 +140,7 @@ class Numeric:
         """Numbers of parameters and time by symbol."""
         return dict(zip(self.rows.constants, self._constants, strict=True))
 
-    def _numbers(self, given: Mapping[str, Any], time: float) -> list[Any]:
+    def _numbers(self, given: Mapping[str, Any], time: Any) -> list[Any]:
         out: list[Any] = []
         for name, default in zip(self.rows.names, self.rows.defaults, strict=True):
             value = time if name is None else given.get(name, default)

@@ -129,32 +129,36 @@ class March:
         rtol: float,
         atol: Any,
         first_step: Any = None,
-        max_step: float = math.inf,
+        max_step: Any = math.inf,
         max_steps: int = 1_000_000,
         signals: Signals | None = None,
         parameters: Mapping[str, Any] | None = None,
         directions: Any = None,
         passive: Any = None,
         threads: int | None = None,
+        first_sample: np.ndarray | None = None,
     ) -> Run:
         """From x (nx,) or (b, nx) at t (a number or (b,)) to t_end exactly, which may lie before t.
 
         times: (k,) samples by the continuous extension, in the direction of the run and after t; None: each accepted
         step. Samples of a step that met a guard may lie after the event. atol: a number or (nx,).
-        first_step: length, or (b,) lengths, of the first step; None: chosen. max_steps: accepted and rejected ones.
+        first_step: length, or (b,) lengths, of the first step; None (or 0 of a member): chosen. max_step: likewise.
+        max_steps: accepted and rejected ones.
+        first_sample: (b,) members that start at different times: the first of `times` that each of them records.
         """
         table = check_method(self.ports, method, adaptive=True)
         assert isinstance(table, RungeKutta)
         native, places, stages = self._made("adaptive", table)
         data = members_of(self.ports, native, places, stages, False, x, parameters, signals, directions, passive)
         sign = data.span(t, float(t_end), first_step)
-        wanted = data.wanted(times, sign)
+        wanted = data.wanted(times, sign, first_sample)
+        data.longest(max_step)
         data.samples(wanted.size if times is not None else FIRST_ROOM, max_steps)
         tolerance = check_tolerance(rtol, atol, self.nx)
 
         def prepare(w: Workspace) -> None:
             w.buffer("tolerance", w.pad)[:] = np.resize(tolerance, w.pad)
-            w.set_numbers(t_stop=float(t_end), sign=sign, rtol=rtol, max_step=max_step)
+            w.set_numbers(t_stop=float(t_end), sign=sign, rtol=rtol)
             w.set(max_steps=max_steps, n_times=wanted.size, dense=int(times is not None), pow=libm_function("pow"))
             w.set(reuse=int(self.ports.project is None and not data.jumps))
 

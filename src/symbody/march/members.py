@@ -64,7 +64,7 @@ class Members:
         self.result["x"] = self.result["x"].copy()
         for name in ("directions", "passive"):
             self.result[name] = self.result[name].copy()
-        self.result.update(t=np.zeros(1), h=np.zeros(1), memory=np.zeros((1, 2)))
+        self.result.update(t=np.zeros(1), h=np.zeros(1), memory=np.zeros((1, 2)), longest=np.zeros(1))
         self.workspace.set(**{name: array.ctypes.data for name, array in self.result.items()})
 
     def renew(
@@ -134,9 +134,21 @@ class Members:
         self.result["memory"][:] = SMALLEST_MEMORY, 0.0
         return sign
 
-    def wanted(self, times: Any, sign: float) -> np.ndarray:
-        self.result["times"] = wanted_times(times, self.result["t"], sign)
+    def wanted(self, times: Any, sign: float, first: np.ndarray | None = None) -> np.ndarray:
+        """(k,) checked; first: (b,) of them, the number of the first one of each member."""
+        if first is not None:
+            self.result["n_samples"][:] = first
+            self.result["times"] = np.ascontiguousarray(times, dtype=float)
+        else:
+            self.result["times"] = wanted_times(times, self.result["t"], sign)
         return self.result["times"]
+
+    def longest(self, size: Any) -> None:
+        """s, of a step: a number, or (b,)."""
+        if self.pool is not None:
+            self.result["longest"][:] = size
+        else:
+            self.result["longest"] = np.array(np.broadcast_to(np.asarray(size, dtype=float), (self.count,)))
 
     def go_on(self) -> None:
         """More room for samples, and the members where they stopped."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from symbody.hybrid.asks import Ask, Asking
 from symbody.hybrid.events import Happened
 from symbody.hybrid.plan import Change, Hook, Plan
 from symbody.hybrid.state import RunState
-from symbody.integrate.stepper import Followed, Leg
+from symbody.integrate.stepper import Followed, Leg, Memory, Start
 from symbody.run.assemble import replanned
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
@@ -31,11 +32,42 @@ class Reached:
     outcome: Outcome | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A stretch that a run is to be advanced by."""
+
+    plan: Plan
+    start: Start
+    stop: float
+    times: np.ndarray
+
+    def answer(self) -> tuple[Leg, Memory]:
+        return self.plan.stepper.advance(self.start, self.stop, self.times)
+
+
+Course = Generator[Reached | Step | Ask, Any, None]
+
+
 def advance(plan: Plan, state: RunState, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Reached]:
     """From a state that was reached, or a fresh one, to `state.end`; the last Reached has an outcome.
 
     interrupted: asked after each stretch.
     """
+    way, answer = course(plan, state, interrupted), None
+    while True:
+        try:
+            asked = way.send(answer)
+        except StopIteration:
+            return
+        if isinstance(asked, Reached):
+            yield asked
+            answer = None
+        else:
+            answer = asked.answer()
+
+
+def course(plan: Plan, state: RunState, interrupted: Callable[[], bool]) -> Course:
+    """The same as questions: each Step, and whatever hooks ask for, is sent its answer."""
     settings, end = plan.settings, state.end
     wanted = settings.sampling.times(settings.start, end, settings.step)
     if not state.inputs:  # a run that has not begun
@@ -47,10 +79,10 @@ def advance(plan: Plan, state: RunState, interrupted: Callable[[], bool] = lambd
     while end - state.t > 4 * EPS * max(abs(end), abs(state.t)):
         stop = min(end, plan.stepper.border(state.t, end), *(h.next(plan, state) for h in _asked(plan)))
         low, high = np.searchsorted(wanted, [state.t, stop], side="right")
-        leg, memory = plan.stepper.advance(state.begin(), stop, wanted[low:high])
+        leg, memory = yield Step(plan, state.begin(), stop, wanted[low:high])
         if leg.followed is not None and leg.followed.begin is not None:
             state = _first(state, leg.followed.begin, bool(len(wanted)) and wanted[0] <= settings.start)
-        plan, state, leg = _taken(plan, state.but(memory=memory), leg, wanted[low:])
+        plan, state, leg = yield from _taken(plan, state.but(memory=memory), leg, wanted[low:])
         if not leg.outcome.ok or leg.outcome is Outcome.STOPPED:
             yield Reached(plan, _with_end(state), leg.outcome)
             return
@@ -105,12 +137,13 @@ def _begun(plan: Plan, state: RunState, wanted: np.ndarray) -> tuple[Plan, RunSt
     return plan, state, None
 
 
-def _taken(plan: Plan, state: RunState, leg: Leg, later: np.ndarray) -> tuple[Plan, RunState, Leg]:
+def _taken(plan: Plan, state: RunState, leg: Leg, later: np.ndarray) -> Asking[tuple[Plan, RunState, Leg]]:
     """Keep what a stretch gave, as the hooks let it stand. later: all instants of samples from its beginning on."""
     events: list[Event] = []
     for name in [hook.name for hook in _asked(plan)]:
         hook = next(hook for hook in plan.hooks if hook.name == name)  # of the equations that are in force by now
-        change = hook.inspect(plan, state, leg, later)
+        answer = hook.inspect(plan, state, leg, later)
+        change = (yield from answer) if isinstance(answer, Generator) else answer
         if change is not None:
             leg = leg if change.leg is None else change.leg
             events = [*change.events, *events]

@@ -50,7 +50,10 @@ def prepared(
     own = {n: _plain(v) for n, v in settings.parameters.items() if n in flow.parameters}
     settings = replace(settings, parameters=own) if settings.parameters else settings
     signals = InputSignals(found.connected, settings.start, settings.step, settings.period, size)
-    if size is not None and (split or not together(found.events, settings, signals)):
+    # members of closed mechanisms have partitions of their own
+    if size is not None and (
+        split or model.closed is not None or not together(found.connected, found.events, settings, signals)
+    ):
         return Apart(size, flow, found.assignments)
     x = flow.layout.vector(values, size)
     if model.closed is not None:

@@ -17,14 +17,16 @@ from symbody.errors import DefinitionError, Named, argument, real_argument, whol
 from symbody.flow.events import When
 from symbody.flow.flow import Flow
 from symbody.flow.formulation import formulated
+from symbody.hybrid.hooks import OWN
 from symbody.hybrid.plan import Plan, Settings
 from symbody.hybrid.state import RunState
 from symbody.integrate.methods import choose_method
 from symbody.integrate.samples import read_samples
 from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
-from symbody.run.apart import Apart, side_by_side, with_members
+from symbody.run.apart import Apart, side_by_side
 from symbody.run.equations import Model
+from symbody.run.herd import advance_all, timed
 from symbody.run.loop import Reached, advance, interrupts
 from symbody.run.on_device import read_device, reduced
 from symbody.run.prepare import prepared
@@ -32,14 +34,11 @@ from symbody.run.progress import counted, progress_bar
 from symbody.run.recording import Ended, trajectory
 from symbody.run.settings import Tolerance, read_options
 from symbody.system.system import System
-from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.stream import Stream, send, stream_of
 from symbody.trajectory.trajectory import Trajectory
 from symbody.verbs.coincident_links import coincident_links
 from symbody.verbs.limits import passed_limits
 
-# outcomes of members whose equations may serve where they are, but not further
-LOST = (Outcome.NOT_CONVERGED, Outcome.NOT_FINITE, Outcome.STEP_TOO_SMALL, Outcome.LOOP_OPENED)
 CHECKPOINT_SECONDS = 5.0
 
 
@@ -129,7 +128,7 @@ def simulate(
             checkpoint, "is for one state, and for batches whose members advance together, which these cannot."
         )
         return _noted(mech, batch.one_by_one(made))
-    return _noted(mech, batch.rescued(run(*made, o["progress"], checkpoint)))
+    return _noted(mech, run(*made, o["progress"], checkpoint))
 
 
 NAMED = tuple(n for n in inspect.signature(simulate).parameters if n != "options")
@@ -187,9 +186,18 @@ class Batch:
         return s.sampling.times(s.start, s.start + self.duration, s.step)
 
     def one_by_one(self, apart: Apart, first: int = 0, whole: Apart | None = None) -> Trajectory:
-        """Members that cannot advance together; those of `apart` begin with member `first` of the whole batch."""
+        """Members that are runs of their own; those of `apart` begin with member `first` of the whole batch.
 
-        return side_by_side(apart.count, lambda k: self.member(whole or apart, first + k), self.wanted)
+        Those with closed loops, each with a partition of its own, go side by side.
+        """
+        if self.model.closed is None:
+            return side_by_side(apart.count, lambda k: self.member(whole or apart, first + k), self.wanted)
+        began = time.perf_counter()
+        made = (self.made(first + k, whole or apart) for k in range(apart.count))
+        with interrupts() as interrupted:
+            runs = advance_all((one for one in made if not isinstance(one, Apart)), interrupted)
+        seconds = (time.perf_counter() - began) / max(len(runs), 1)
+        return side_by_side(len(runs), lambda k: trajectory(timed(runs[k], seconds)), self.wanted)
 
     def member(self, whole: Apart, k: int) -> Trajectory:
         """The run of member k by itself, on the processor."""
@@ -197,17 +205,6 @@ class Batch:
         made = alone.made(k, whole)
         assert not isinstance(made, Apart)
         return run(*made, False, None)
-
-    def rescued(self, traj: Trajectory, first: int = 0) -> Trajectory:
-        """A batch of a mechanism with closed loops, with members that were lost simulated by themselves: these may
-        change their partition, and pass singular positions. first: number of the batch's first member."""
-        if self.model.closed is None or traj.outcomes is None:
-            return traj
-        lost = [k for k, outcome in enumerate(traj.outcomes) if outcome in LOST]
-        whole = self.made(split=True) if lost else None
-        if not isinstance(whole, Apart):
-            return traj
-        return with_members(traj, {k: self.member(whole, first + k) for k in lost}, self.wanted)
 
     def streamed(self, stream: Stream, progress: bool) -> Trajectory:
         """Chunk by chunk, of which only one is in memory at a time."""
@@ -226,7 +223,7 @@ class Batch:
                     if isinstance(made, Apart):
                         yield first, self.one_by_one(made, first, whole)
                     else:
-                        yield first, self.rescued(run(*made, False, None), first)
+                        yield first, run(*made, False, None)
                     bar(last)
 
         return send(stream, chunks())
@@ -278,6 +275,9 @@ def run(plan: Plan, state: RunState, progress: bool, checkpoint: str | Path | No
     """The run up to `state.end`, with all that goes on beside it."""
     from symbody.run.checkpoint import save_checkpoint
 
+    added = [hook.name for hook in plan.hooks if hook.name not in OWN]
+    if checkpoint is not None and added:
+        _check_no_checkpoint(checkpoint, f"cannot hold what the hook {added[0]!r} remembers, which was added.")
     began = time.perf_counter()
     saved = time.monotonic()
     last = anchor = Reached(plan, state)
