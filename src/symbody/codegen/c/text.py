@@ -39,8 +39,8 @@ LIBM = (
 )  # fmt: skip
 
 # x = m pi/2 + r with |r| <= pi/4: pi/2 in pieces of 33 bits, whose products with m are exact (Cody and Waite, Software
-# Manual for the Elementary Functions, 1980, ch. 8), then the polynomials of fdlibm. gcc makes vectors of it for AVX-512,
-# and with -fno-trapping-math for AVX2.
+# Manual for the Elementary Functions, 1980, ch. 8), then the polynomials of fdlibm. gcc makes vectors of it for
+# AVX-512, and with -fno-trapping-math for AVX2.
 SINCOS = {
     "sincos": """static void {0}_sincos(int n, const double *restrict x, double *restrict s, double *restrict c)
 {{
