@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from symbody.lower.program import Number
 
 
+FEW_ANGLES = 3
+
+
 @dataclass(eq=False)
 class Function:
     """A function on its way to text: its arguments, its lines, and the names of what it declares."""
@@ -53,6 +56,9 @@ class Language:
     product, quotient, group    two factors, a division (a fraction holds its parts together), parentheses
     writer        what writes solve blocks and calls, where these are no loops and statements
     template      (row of a function) -> its text, how tightly it and its arguments hold together; for notations
+    angles        lines that take sines and cosines of several angles together, into arrays sn and cs: {n} their number,
+                  {p} the prefix, {list} the angles; "@" begins a line for each: {k}, {angle}
+    few_angles    so many angles are needed for that
     indent        one level
     width         the longest expression that is written in one piece
     reals         the kind of numbers: precision in digits of a literal follows from it
@@ -97,6 +103,8 @@ class Language:
     quotient: str = "{0}/{1}"
     fractions: bool = False  # both parts of a quotient are held together by it
     group: str = "({0})"
+    angles: tuple[str, ...] = ()
+    few_angles: int = FEW_ANGLES
     writer: type[Writer] | None = None
     template: Callable[[FunctionRow], tuple[str, int, tuple[int, ...]]] | None = None
     indent: str = "    "

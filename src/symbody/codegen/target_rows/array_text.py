@@ -141,7 +141,7 @@ def emit_arrays(
     """NAME.py, and with project test_NAME.py."""
     single = precision == "single"
     module = plan(source.parts, array_language(flavour, single), chunk=None)
-    write(module)
+    write(module, source.heading)
     heading, name, p = replace(source.heading, certificate=certificate), module.name, module.name
     bodies = ""
     for part in module.every:

@@ -99,7 +99,7 @@ def _typed(name: str, values: list[float]) -> str:
 def emit_javascript(source: Source, *, certificate: str | None = None, project: bool = False) -> dict[str, str]:
     """NAME.mjs and its types NAME.d.mts; with project a test program and a package.json."""
     module = plan(source.parts, LANGUAGE)
-    write(module)
+    write(module, source.heading)
     heading, name = replace(source.heading, certificate=certificate), module.name
     bodies = ""
     for part in module.every:

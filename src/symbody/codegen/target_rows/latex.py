@@ -212,7 +212,7 @@ def emit_latex(source: Source, *, certificate: str | None = None) -> dict[str, s
     rows = _name_parameters(module, symbols)
     for a in part.of("input", "output"):
         rows += _name_components(a, symbols, heading)
-    write(module)
+    write(module, source.heading)
     lines = [r"\section*{Symbols}", r"\begin{longtable}{llll}", r"symbol & component & unit & default \\ \hline"]
     lines += [*rows, r"\end{longtable}"]
     for k, table in enumerate(module.source.tables):

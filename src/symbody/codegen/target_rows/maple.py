@@ -123,7 +123,7 @@ def _listed(values: list[float]) -> str:
 def emit_maple(source: Source, *, certificate: str | None = None, project: bool = False) -> dict[str, str]:
     """NAME.mpl; with project a test program."""
     module = plan(source.parts, LANGUAGE)
-    write(module)
+    write(module, source.heading)
     heading, p = replace(source.heading, certificate=certificate), module.name
     bodies = ""
     for part in module.every:

@@ -116,7 +116,7 @@ def _file(part: Part, module: Module, heading: Heading, head: list[str]) -> str:
 def emit_matlab(source: Source, *, certificate: str | None = None, project: bool = False) -> dict[str, str]:
     """One file a function: NAME_setup.m, NAME.m or its groups; NAME_parameters.m gives the defaults."""
     module = plan(source.parts, LANGUAGE, chunk=None)
-    write(module)
+    write(module, source.heading)
     heading = replace(source.heading, certificate=certificate)
     head = head_lines(module, heading)
     files = {f"{part.name}.m": _file(part, module, heading, head) for part in module.every}

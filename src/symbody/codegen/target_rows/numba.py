@@ -80,7 +80,7 @@ LANGUAGE = Language(
 
 def _emit(source: Source, *, certificate: str | None = None, project: bool = False) -> dict[str, str]:
     module = plan(source.parts, LANGUAGE)
-    write(module)
+    write(module, source.heading)
     heading, p = replace(source.heading, certificate=certificate), module.name
     bodies = ""
     for part in module.every:

@@ -149,7 +149,7 @@ def emit_rust(
     language, single = _language(precision), precision == "single"
     real = "f32" if single else "f64"
     module = plan(source.parts, language)
-    write(module)
+    write(module, source.heading)
     heading, p = replace(source.heading, certificate=certificate), module.name
     bodies = ""
     for part in module.every:
