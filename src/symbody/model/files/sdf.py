@@ -147,7 +147,7 @@ class _Reader:
     def read(self) -> Mechanism:
         if WORLD in self.links:
             raise self.links[WORLD].element.error(
-                f"a link is called {WORLD!r}, which is the ground; choose another name."
+                f"a link is called {WORLD!r}, which is the ground; expected another name."
             )
         for joint in self.joints.values():
             self._ends(joint)
