@@ -18,6 +18,7 @@ from symbody.assembly.driven import driven_laws
 from symbody.assembly.guess import guessed
 from symbody.assembly.numeric import Numeric, numeric_of
 from symbody.errors import NameLookupError, SolveError, nearest
+from symbody.memory import memory_of
 from symbody.model.record.coordinates import parts, retract, sliding, velocity_owners, with_mode
 from symbody.model.record.joint_limits import joint_limits
 from symbody.model.record.least_squares import Point, Problem, Rules, least_squares
@@ -96,7 +97,7 @@ def assemble_keeping(
 def close(numeric: Numeric, q: np.ndarray, free: Sequence[int], tolerance: float = 1e-12) -> Attempt:
     """Damped least squares from one start, over the velocities in `free`."""
     mechanism, columns = numeric.tree.mechanism, list(free)
-    turning = np.array([not p.motion.is_slide for p in parts(mechanism) for _ in p.velocities], dtype=bool)[columns]
+    turning = memory_of(mechanism).get("turning", (), lambda: _turning(mechanism))[columns]
     problem: Problem[np.ndarray] = Problem(
         lambda at: Point(numeric.h(at), lambda: numeric.J(at)[:, columns]),
         lambda at, step: retract(mechanism, at, _spread(step, columns, mechanism.nv)),
@@ -105,6 +106,11 @@ def close(numeric: Numeric, q: np.ndarray, free: Sequence[int], tolerance: float
     found = least_squares(problem, q, replace(RULES, tolerance=tolerance))
     flipped = tuple(int(i) for i in np.flatnonzero(numeric.sides(found.x) < 0))
     return Attempt(found.x, found.point.residual, found.point.largest < tolerance and not flipped, flipped)
+
+
+def _turning(mechanism: Mechanism) -> np.ndarray:
+    """(nv,) bool: velocities of motions that are no slides, whose steps are bounded."""
+    return np.array([not p.motion.is_slide for p in parts(mechanism) for _ in p.velocities], dtype=bool)
 
 
 def _spread(step: np.ndarray, columns: list[int], nv: int) -> np.ndarray:

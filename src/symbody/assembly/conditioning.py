@@ -93,6 +93,8 @@ class Conditioning:
 
     def _around(self, q: np.ndarray, t: float) -> list[np.ndarray]:
         """J at positions about q, closed or not: all rows of a stretched mechanism may vanish at q itself."""
+        if not self.neighbours:
+            return []
         mechanism, rng = self.found.tree.mechanism, np.random.default_rng(0)
         length = self.numeric(t).length()
         out = []

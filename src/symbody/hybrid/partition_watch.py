@@ -287,8 +287,9 @@ class Watching:
             better = self._better([J], mine, q)
             if better is not None:
                 self.take(better)
+                mine = self._size(J, better)
                 notes.append(f"the loops are solved with {better.say()}, which suits the start.")
-        self.take_up(t, x)
+        self._take_up(self.found(t, x)[0], self.regular, mine)
         return " ".join(notes)
 
     def _locked(self) -> str:
@@ -325,13 +326,17 @@ class Watching:
         """
         measure = self.found(t, x)[0]
         J = self.conditioning.jacobian(x[self._at], t)
-        whole, mine = self.conditioning.of_mechanism(J), self._size(J, self.way)
+        whole = self.conditioning.of_mechanism(J)
+        self._take_up(measure, whole, self._size(J, self.way))
+        return whole
+
+    def _take_up(self, measure: np.ndarray, whole: float, mine: float) -> None:
+        """The same from measures (k,) and the smallest singular values of J and of J_v there."""
         self.regular = max(self.regular, whole)
         with np.errstate(divide="ignore"):
             inverse = np.where(measure == 0, 0.0, 1 / measure)
         poor = WORTH * mine < whole or whole < 0.5 * self.regular
         self.levels = Levels(inverse / LOW, inverse / HIGH if poor else np.zeros(len(measure)))
-        return whole
 
     # -- stretches
 

@@ -142,13 +142,8 @@ class InverseModel:
         """
         for n in ("q", "qd", "qdd", "tau"):
             series[n]  # refuses by name
-        tau = self._columns(series, "tau")
-        q = self._columns(series, "q") if self.mech.nq == self.mech.nv else series["q"]
-        qd, qdd = self._columns(series, "qd"), self._columns(series, "qdd")
-        y, known, maps = self._evaluated(q, qd, qdd)
-        z = tau if maps is None else np.einsum("nvu,nv->nu", maps, tau)
-        if known is not None:
-            z = z - known
+        y, z = self.measured(series)
+        qd = self.signal(series, "qd")
         pieces = series.pieces
         index = np.arange(len(series))
         factor = default_factor(series) if factor is None else factor
@@ -170,12 +165,21 @@ class InverseModel:
         )  # fmt: skip
         return out.without_slow(qd[index], self._speeds(least_speed)) if np.any(self._speeds(least_speed)) else out
 
+    def measured(self, series: Series) -> tuple[np.ndarray, np.ndarray]:
+        """(Y (N, rows, b), z (N, rows)) at every sample, z: efforts less what is known; qdd is 0 where missing."""
+        tau, qd = self.signal(series, "tau"), self.signal(series, "qd")
+        q = self.signal(series, "q") if self.mech.nq == self.mech.nv else series["q"]
+        qdd = self.signal(series, "qdd") if "qdd" in series else np.zeros_like(qd)
+        y, known, maps = self._evaluated(q, qd, qdd)
+        z = tau if maps is None else np.einsum("nvu,nv->nu", maps, tau)
+        return y, z if known is None else z - known
+
     def _speeds(self, given: Any) -> np.ndarray:
         if isinstance(given, Mapping):
             return np.array([float(given.get(r, 0.0)) for r in self.rows])
         return np.broadcast_to(np.asarray(given, dtype=float), (len(self.rows),))
 
-    def _columns(self, series: Series, name: str) -> np.ndarray:
+    def signal(self, series: Series, name: str) -> np.ndarray:
         """(N, nv) of the signal in the order of the Mechanism, by labels where the record has some."""
         values, labels = series[name], list(self.labels)
         if series.labels and set(labels) <= set(series.labels) and len(series.labels) == values.shape[1]:

@@ -19,11 +19,14 @@ from symbody.hybrid.partition_watch import LoopWatch, Watch
 from symbody.hybrid.plan import Change, Hook, Plan, Settings
 from symbody.hybrid.stiffness import Stiffness
 from symbody.integrate.methods import METHODS, Setup
+from symbody.integrate.stepper import Stepper
 
 
 def together(events: Prepared | None, settings: Settings, signals: InputSignals) -> bool:
     """Whether the members of a batch can be advanced together, with all that happens to them."""
     method = METHODS[settings.method]
+    if settings.device is not None:
+        return True  # or refused
     if not method.batches or events is None:
         return method.batches
     from symbody.integrate.lanes import lanes_of
@@ -62,7 +65,20 @@ def assembled(
         hooks.append(Impacts(gates, happening))
     if s.automatic:
         hooks.append(Stiffness())
-    return Plan(connected, s, signals, METHODS[s.method].make(setup), events, loops, tuple(hooks))
+    return Plan(connected, s, signals, _stepper(setup, s), events, loops, tuple(hooks))
+
+
+def _stepper(setup: Setup, settings: Settings) -> Stepper:
+    if settings.device is None:
+        return METHODS[settings.method].make(setup)
+    from symbody.integrate.device import OnDevice
+
+    return OnDevice(setup, settings.method, settings.precision, ordinal_of(settings.device))
+
+
+def ordinal_of(device: str) -> int:
+    """The number of a device: 1 of "cuda:1"."""
+    return int(device.partition(":")[2] or 0)
 
 
 def replanned(plan: Plan, change: Change) -> Plan:

@@ -32,7 +32,7 @@ from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
 from symbody.system.system import System
-from symbody.verbs.coincident_links import coincident_links
+from symbody.verbs.coincident_links import UNKNOWN, coincident_links
 
 _STANDARD = ("q", "qd", "qdd", "tau", "t", "multipliers")  # inputs that every linear model has
 DRIVEN = ("held", "input", "parts")
@@ -339,7 +339,7 @@ class Linearizer:
         found = {name: np.asarray(x) for name, x in zip(system.outputs, results, strict=True)}
         wrong = [name for name, x in found.items() if not np.all(np.isfinite(x))]
         if wrong:
-            why = coincident_links(self.mech, arguments["q"], values, arguments["t"])
+            why = coincident_links(self.mech, arguments["q"], values, arguments["t"]) or UNKNOWN
             raise ModelError(
                 f"the linear model of {self.mech.name} is not finite at this operating point: {', '.join(wrong)}. "
                 f"{why}; move the point."

@@ -15,6 +15,7 @@ from functools import lru_cache
 from symbody.codegen.printer.language import (
     ATOM,
     LOOSE,
+    POWER,
     PRODUCT,
     SIGN,
     SUM,
@@ -101,6 +102,8 @@ def bounded(block: SolveBlock) -> bool:
 def _template(language: Language, op: str) -> tuple[str, int, tuple[int, ...]]:
     """Text of a function, how tightly it holds together, and how tightly its arguments must."""
     row = FUNCTIONS.get(op)
+    if row is not None and language.template is not None:
+        return language.template(row)
     text = "" if row is None else row.text_in(language.functions)
     if not text and language.fallback is not None:
         text = language.fallback(op)
@@ -286,7 +289,7 @@ class Writer:
 
     def held(self, v: int, unit: Unit, need: int) -> str:
         text, strength = self.piece(v, unit)
-        return text if strength >= need else f"({text})"
+        return text if strength >= need else self.language.group.format(text)
 
     def expression(self, unit: Unit, v: int) -> tuple[str, int]:
         """The right side for one value, with operators only where the counter counts."""
@@ -296,8 +299,10 @@ class Writer:
             left, right = self.held(args[0], unit, SUM), self.held(args[1], unit, PRODUCT)
             return f"{left} {'+' if op == 'add' else '-'} {right}", SUM
         if op in ("mul", "div"):
-            left, right = self.held(args[0], unit, PRODUCT), self.held(args[1], unit, ATOM)
-            return f"{left}{'*' if op == 'mul' else '/'}{right}", PRODUCT
+            form = self.language.product if op == "mul" else self.language.quotient
+            loose = op == "div" and self.language.fractions
+            left, right = (self.held(a, unit, LOOSE if loose else n) for a, n in zip(args, (PRODUCT, POWER)))
+            return form.format(left, right), POWER if loose else PRODUCT
         if op == "neg":
             return f"-{self.held(args[0], unit, PRODUCT)}", SIGN
         if op == "fma":

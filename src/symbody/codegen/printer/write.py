@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from symbody.codegen.printer.language import Function
-from symbody.codegen.printer.nested import NestedWriter
 from symbody.codegen.printer.plan import Argument, Module, Part
 from symbody.codegen.printer.statements import Leaf, Unit, Writer, split
 from symbody.lower.liveness import values_of
@@ -44,8 +43,7 @@ def write(module: Module) -> None:
 def _write_part(module: Module, part: Part, leaves: Mapping[int, Leaf], stores: Mapping[int, Sequence[Leaf]]) -> None:
     """One function: its body, results that are leaves, and NaN in all results where a block failed."""
     program, language = part.program, module.language
-    kind = NestedWriter if language.nested else Writer
-    writer = kind(module, part, leaves, stores)
+    writer = (language.writer or Writer)(module, part, leaves, stores)
     main = Unit(split(program, part.order, module.chunk))
     writer.place(main)
     lines = writer.unit_lines(main)
