@@ -182,6 +182,30 @@ def run(*words):
     return CliRunner().invoke(app, ["convert", *map(str, words)])
 
 
+@pytest.mark.parametrize("suffix", [".urdf", ".xml", ".sdf"])
+def test_nothing_is_lost_without_a_word(suffix, tmp_path):
+    """Every piece of a Mechanism is in the file, or in the list of what is lost."""
+    b = sb.Mechanism.builder("rich")
+    tensor = (0.1, 0.2, 0.25)
+    for name, x in (("a", 0), ("b", 1), ("c", 2), ("d", 3)):
+        b.body(name, 1, (0, 0.1, 0), tensor, frames={f"tip_{name}": (x, 0, 1)})
+    b.joint("ja", "revolute", "world", "a", mode="passive", stiffness=3, rotor=(0.1, 3, True), limits=(-1, 1, 2, 3))
+    b.joint("jb", "revolute", "a", "b", (0, 0, 1), axis="y", mode="driven", value="0.2*sin(t)")
+    b.joint("jc", "revolute", "world", "c", axis="y", mode="locked", value=0.3)
+    b.joint("jd", "prismatic", "world", "d", axis="y", viscous=0.2)
+    b.cut("loop", "universal", ("b", "tip_b"), ("d", "tip_d"), switched=True)
+    b.coupling("gear", "q.ja - 2*q.jd").sensor("eye", "b", "tip_b").keyframe("home", {"ja": 0.3})
+    b.force("push", "point_force", ["b"], {"force": [1, 2, 3]})
+    path = tmp_path / f"rich{suffix}"
+    lost = " | ".join(write_file(b.done(), path))
+    pieces = ["take no efforts: ja", "locked joints, which are fixed there: jc", "prescribed motion of joint jb",
+              "cut loop", "coupling gear", "sensor eye", "keyframe home", "force push"]  # fmt: skip
+    pieces += ["spring of joint ja", "rotor of joint ja"] if suffix == ".urdf" else ["gyroscopic effect of the rotor"]
+    for piece in pieces:
+        assert piece in lost, piece
+    assert all(f"tip_{name}" in path.read_text() for name in "abcd")
+
+
 def test_convert_says_what_is_lost(tmp_path):
     out = tmp_path / "car.sdf"
     result = run("four_bar", out)

@@ -75,12 +75,14 @@ def _read(path: Path) -> Map:
     try:
         text = read_regular(path, 4 * LONGEST).decode()
     except TooLarge as error:
-        raise fault(path.name, f"the file has {error.size} bytes; at most {4 * LONGEST} are read.") from None
+        raise fault(path.name, f"the file has {error.size} bytes; expected {4 * LONGEST} at most.") from None
     except UnicodeDecodeError as error:
-        raise fault(path.name, f"this is not a text in UTF-8: {error.reason} at byte {error.start}.") from None
+        raise fault(
+            path.name, f"this is not a text in UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8."
+        ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise fault(path.name, f"the file of loops cannot be read: {reason}.") from None
+        raise fault(path.name, f"the file of loops cannot be read: {reason}. Give the path of a side file.") from None
     data = read_yaml(text, path.name)
     if not isinstance(data, Map) or not any(key in KEYS for key in data):
         raise fault(path.name, f"the file holds {shown(data)}; expected a mapping with {', '.join(KEYS)}.")

@@ -31,9 +31,11 @@ def read_mesh(path: Path, origin: str) -> Mesh:
     try:
         data = read_regular(path, LARGEST)
     except TooLarge as error:
-        raise ModelError(f"{origin}: mesh {path.name!r} has {error.size} bytes; at most {LARGEST} are read.") from None
+        raise ModelError(f"{origin}: mesh {path.name!r} has {error.size} bytes; expected {LARGEST} at most.") from None
     except OSError as error:
-        raise ModelError(f"{origin}: mesh {path.name!r} cannot be read: {error.strerror or error}.") from None
+        raise ModelError(
+            f"{origin}: mesh {path.name!r} cannot be read: {error.strerror or error}. Correct its path."
+        ) from None
     suffix = path.suffix.lower()
     readers = {".stl": _stl, ".obj": _obj, ".msh": _msh}
     if suffix not in readers:

@@ -190,7 +190,9 @@ class _Writer(XmlWriter):
             if motion not in TYPES:
                 raise ModelError(f"{owner} has a {motion.name} motion, which MJCF has not; expected hinges and slides.")
             if motion is FREE and (joint.parent != WORLD or len(motions) > 1):
-                raise ModelError(f"{owner} is free on {joint.parent!r}; MJCF has free joints on the world only.")
+                raise ModelError(
+                    f"{owner} is free on {joint.parent!r}; MJCF has them on the world only. Use a floating joint."
+                )
             if motion is FREE and (pose.position.any() or not np.array_equal(pose.rotation, np.eye(3))):
                 self.lost.append(f"coordinates of joint {joint.name} relative to its frame: MJCF measures in the world")
             axis = f' axis="{vector(self.axis(joint, letter))}"' if motion.axial else ""

@@ -40,12 +40,14 @@ def _text_of(path: Path, name: str, origin: str = "") -> str:
     try:
         return read_regular(path, 4 * LONGEST).decode()
     except TooLarge as error:
-        raise fault(origin or name, f"{name} has {error.size} bytes; at most {4 * LONGEST} are read.") from None
+        raise fault(origin or name, f"{name} has {error.size} bytes; expected {4 * LONGEST} at most.") from None
     except UnicodeDecodeError as error:
-        raise fault(origin or name, f"{name} is not a text in UTF-8: {error.reason} at byte {error.start}.") from None
+        raise fault(
+            origin or name, f"{name} is not a text in UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8."
+        ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise fault(origin or name, f"{name} cannot be read: {reason}.") from None
+        raise fault(origin or name, f"{name} cannot be read: {reason}. Correct the path.") from None
 
 
 class _Reader:
@@ -131,7 +133,9 @@ class _Reader:
             if target in self.seen:
                 raise fault(at, f"{name!r} is included twice, or includes itself; expected each file once.")
             if depth >= DEEPEST_INCLUDE or len(self.seen) >= MOST_INCLUDES:
-                raise fault(at, f"includes go {DEEPEST_INCLUDE} files deep and are {MOST_INCLUDES} at most.")
+                raise fault(
+                    at, f"includes go {DEEPEST_INCLUDE} files deep and are {MOST_INCLUDES} at most; expected fewer."
+                )
             self.seen.add(target)
             shown_as = name if depth == 0 else f"{Path(file).parent.as_posix()}/{name}".removeprefix("./")
             self.collect(_text_of(target, name, at), shown_as, target.parent, depth + 1)

@@ -204,7 +204,8 @@ def _force(force: Force) -> Lines:
     for key, value in force.values.items():
         if not isinstance(value, (Node, bool, str, tuple, type(None))):
             raise ModelError(
-                f"{key} of force {force.name!r} is {type(value).__name__}, which a model file cannot hold."
+                f"{key} of force {force.name!r} is {type(value).__name__}, which a model file cannot hold. "
+                "Give an expression."
             )
     if force.values:
         yield "values:"
