@@ -1,8 +1,8 @@
 """Follow README, tutorials and notebooks word for word in a bare environment: python packaging/follow.py [WHEEL]
 
 An environment with nothing but the wheel (built first where none is named) and its extra `report`; for notebooks also
-nbclient and ipykernel. Everything happens in empty folders outside of the sources: Python blocks run in order, files that
-a page shows are written, lines that begin with "$ symbody", and those of the README's list of commands, go to the
+nbclient and ipykernel. Everything happens in empty folders outside of the sources: Python blocks run in order, files
+that a page shows are written, lines that begin with "$ symbody", and those of the README's list of commands, go to the
 `symbody` that was installed. What takes long is run too. Ends at the first thing that does not work, and names it.
 """
 
