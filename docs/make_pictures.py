@@ -134,17 +134,16 @@ def suspension() -> Any:
 
 @picture("plot.png", "`motion.plot()`: a panel for each quantity and unit, in one style.")
 def plot() -> Any:
-    motion = sb.simulate(sb.load("slider_crank"), 1.0, qd0={"crank": 12.0}, outputs=["energy", "reaction.crank"])
-    return motion.plot()
+    motion = sb.simulate(sb.load("slider_crank"), 1.0, qd0={"crank": 12.0}, outputs=["reaction.crank"])
+    return motion.plot(["q", "qd", "reaction.crank"])
 
 
-@picture("bode.png", "The frequency response of a suspension, linear at its rest: from the wheel to the strut.")
+@picture("bode.png", "The frequency response of three rods on each other, from the first motor to the second joint.")
 def bode() -> Any:
     from symbody.analyse.control.frequency import frequency_response
 
-    suspension = sb.load("multi_link_suspension")
-    linear = sb.linearize(suspension, **sb.equilibrium(suspension).point, outputs=["p.wheel"])
-    response = frequency_response(linear, np.geomspace(1, 1000, 400), outputs="p.wheel.z")
+    linear = sb.linearize(sb.load("pendulum3"), outputs=["q"])
+    response = frequency_response(linear, np.geomspace(1, 100, 600), inputs="tau.joint1", outputs="q.joint2")
     return response.plot()
 
 
