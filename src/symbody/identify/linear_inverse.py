@@ -31,7 +31,7 @@ from symbody.verbs.closed_regressor import closed_positions
 from symbody.verbs.parameters import base_parameters, parameter_values, regressor
 
 TOLERANCE = 1e-7  # of a column scaled to unit length: less of it than that is new at random states
-BATCH = 20_000  # samples whose regressor is made at once
+BATCH = 2**26  # entries of the regressor that are made at once, half a gigabyte
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +114,9 @@ class InverseModel:
         for n, a in self.system.inputs.items():
             given.setdefault(n, np.zeros((count, *a.shape)))
         ys, zeros, maps = [], [], []
-        for k in range(0, count, BATCH):
-            part = {n: np.ascontiguousarray(given[n][k : k + BATCH]) for n in self.system.inputs}
+        step = max(BATCH // max(self.system.outputs["Y"].size, 1), 1)
+        for k in range(0, count, step):
+            part = {n: np.ascontiguousarray(given[n][k : k + step]) for n in self.system.inputs}
             result = self.kernel(**part)
             several = len(self.system.outputs) > 1
             ys.append(np.asarray(result.Y if several else result))
@@ -123,8 +124,9 @@ class InverseModel:
                 zeros.append(np.asarray(result.tau0))
             if "B" in self.system.outputs:
                 maps.append(np.asarray(result.B))
-        y = np.concatenate(ys)
-        bad = ~np.isfinite(y).all(axis=(1, 2))
+        y = np.concatenate(ys) if len(ys) > 1 else ys[0]
+        # a sum is quicker than a look at every entry, and is no number where one of them is none
+        bad = np.zeros(0, dtype=bool) if np.isfinite(np.sum(y)) else ~np.isfinite(y).all(axis=(1, 2))
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
             raise DataError(
