@@ -27,6 +27,7 @@ SHIM = """
 #define __constant__
 #define __launch_bounds__(...)
 #define __restrict__ __restrict
+#define __sincosf sincosf
 struct sb_index { int x; };
 static thread_local sb_index threadIdx, blockIdx, blockDim;
 struct double2 { double x, y; };

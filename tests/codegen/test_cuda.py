@@ -194,3 +194,38 @@ def test_sine_and_cosine_of_one_argument_share_a_call():
     text = sb.inverse_dynamics(sb.load("puma560"), formalism="base").emit("cuda")
     assert text.count("sincos(") >= 4
     assert " cos(q[" not in text
+
+
+@needs_compiler
+def test_the_transposed_kernel_gives_gradients_of_anything_made_of_the_outputs(monkeypatch):
+    play(monkeypatch)
+    for make in (kinds.mechanism, kinds.solve_block):
+        with sb.Graph():
+            system = make()
+        kernel = system.compile("cuda")
+        names = list(system.inputs)
+        rng = np.random.default_rng(4)
+        state = kinds.states(system, 6)
+        weights = {n: rng.normal(size=(6, *f.shape)) for n, f in system.outputs.items()}
+        found = kernel.transposed(names).call_named(**state, **{f"w_{n}": w for n, w in weights.items()})
+        for name in names:
+            expected = 0
+            for n, f in system.outputs.items():
+                matrix = system.jacobian(n, name).compile("python")(**state)
+                flat = matrix.reshape(6, f.size, -1)
+                expected = expected + np.einsum("bi,bik->bk", weights[n].reshape(6, -1), flat)
+            np.testing.assert_allclose(found[f"d_{name}"].reshape(6, -1), expected, rtol=1e-9, atol=1e-11)
+
+
+@needs_compiler
+def test_gradients_through_jax(monkeypatch):
+    jax = pytest.importorskip("jax")
+    play(monkeypatch)
+    system = sb.forward_dynamics(sb.load("pendulum2"))
+    kernel = system.compile("cuda", precision="single")
+    function = jax.jit(lambda *a: (kernel.jax()(*a) ** 2).sum())
+    given = [np.random.default_rng(k).uniform(-1, 1, (4, 2)).astype(np.float32) for k in range(3)]
+    found = jax.grad(function, argnums=0)(*given)
+    y = system.compile("python")(*given)
+    matrix = system.jacobian("qdd", "q").compile("python")(*given)
+    np.testing.assert_allclose(found, 2 * np.einsum("bi,bik->bk", y, matrix), rtol=2e-4, atol=2e-4)

@@ -107,6 +107,9 @@ class Device:
         self.name = room.value.decode()
         self.arch = f"sm_{self._attribute(75)}{self._attribute(76)}"
         self.multiprocessors = self._attribute(16)
+        self._launch = api.cuLaunchKernel
+        word, pointer = ctypes.c_uint, ctypes.c_void_p
+        self._launch.argtypes = [pointer, *[word] * 7, pointer, pointer, pointer]
         self._modules: dict[Any, Module] = {}
         self._lock = threading.Lock()
 
@@ -213,8 +216,15 @@ class Function:
 
     def __init__(self, module: Module, name: str, handle: ctypes.c_void_p) -> None:
         self.module, self.name, self._handle = module, name, handle
-        self.resources = module.image.resources.get(name, nvrtc.Resources())
+        # a compiler that has made the code before says nothing about it
+        self.resources = module.image.resources.get(name) or nvrtc.Resources(self._attribute(4), self._attribute(3))
         self._frames = threading.local()
+
+    def _attribute(self, number: int) -> int:
+        value = ctypes.c_int()
+        device = self.module.device
+        _check(device._api.cuFuncGetAttribute(ctypes.byref(value), number, self._handle), "cuFuncGetAttribute")
+        return value.value
 
     def launch(
         self, states: int, block: int, words: Sequence[int], constants: Any = None, stream: int = STREAM_LEGACY
@@ -233,9 +243,8 @@ class Function:
         room, places = frame
         room[:] = words
         places[len(words)] = None if constants is None else ctypes.addressof(constants)
-        status = device._api.cuLaunchKernel(
-            self._handle, (states + block - 1) // block, 1, 1, block, 1, 1, 0, ctypes.c_void_p(stream), places, None
-        )
+        grid = (states + block - 1) // block
+        status = device._launch(self._handle, grid, 1, 1, block, 1, 1, 0, stream, places, None)
         if status:
             _check(status, f"launch of {self.name}")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -27,6 +28,7 @@ from symbody.lower.interpret import elements, prepare, raise_if_failed
 from symbody.lower.program import Program
 from symbody.system.ports import Port, core_text, loop_of
 
+_NO_BLOCKS = np.zeros((1, 0), dtype=np.int64)
 STATES = 1000  # at most, on which accuracy is measured
 
 
@@ -71,6 +73,14 @@ class CudaKernel(ProgramKernel):
         self.texts, self.ordinal = texts, ordinal
         self._usual: Any = None  # derived values of the bound or default parameters, as bytes
         self._device_bound: dict[str, Any] = {}
+        real = REALS[texts.precision]
+        self._shapes: dict[int, Any] = {}
+        self._launches: dict[int, tuple[driver.Function, Any]] = {}
+        self._strides = [self._stride(p) for p in program.inputs]
+        self._widths = [
+            vector(p.size, real) * self.dtype.itemsize if p.size and texts.layout == "state" else 1
+            for p in program.inputs
+        ]
 
     @property
     def layout(self) -> str:
@@ -96,6 +106,10 @@ class CudaKernel(ProgramKernel):
         self, *args: Any, parameters: Any = None, out: Any = None, stream: Any = None, **named: Any
     ) -> tuple[Any, Any]:
         """As every Kernel; on arrays of a device the results are such arrays. stream: the caller's, unless given."""
+        if parameters is None and not named and not self._device_bound and args and type(args[0]).__name__ == "Tensor":
+            quick = self._quick(args, out, stream)
+            if quick is not None:
+                return quick
         values = [*args, *named.values()]
         if isinstance(parameters, Mapping):
             values += parameters.values()
@@ -117,6 +131,71 @@ class CudaKernel(ProgramKernel):
         return result
 
     # -- arrays on a device
+
+    def _quick(self, args: Sequence[Any], out: Any, stream: Any) -> tuple[Any, Any] | None:
+        """The usual call: tensors of PyTorch of the right kind, all of n states, parameters shared.
+
+        None: the general way says what is wrong, or does what is unusual.
+        """
+        torch = sys.modules.get("torch")
+        first = args[0]
+        if torch is None or type(first) is not torch.Tensor or not first.is_cuda or len(args) != len(self.inputs):
+            return None
+        place, axis = first.device, 0 if self.layout == "state" else -1
+        n, kind = first.shape[axis] if first.ndim else 0, torch.float64 if self.dtype.itemsize == 8 else torch.float32
+        shapes = self._shapes.get(n)
+        if shapes is None:
+            if len(self._shapes) > 64:
+                self._shapes.clear()
+            loop = (n,)
+            shapes = self._shapes[n] = (
+                [torch.Size(self._shape(p.shape, loop)) for p in self.inputs],
+                [self._shape(p.shape, loop) for p in self.outputs],
+                None if not self.program.blocks else self._shape((len(self.program.blocks),), loop),
+            )
+        words = [n]
+        for a, shape, stride, width in zip(args, shapes[0], self._strides, self._widths):
+            if type(a) is not torch.Tensor or a.dtype is not kind or a.shape != shape or a.device != place:
+                return None
+            pointer = a.data_ptr()
+            if not a.is_contiguous() or pointer % width:
+                return None
+            words.append(pointer)
+            words.append(stride)
+        launch = self._launches.get(place.index)
+        if launch is None:
+            if self._differs(None):
+                return None
+            text = self.texts.text("shared")
+            if text.parameters == "each" or not text.by_value:
+                return None
+            function = driver.device(place.index).build(text.text, text.options).function(text.entry)
+            launch = self._launches[place.index] = (function, self._constants(text, None))
+        if out is None:
+            results = [torch.empty(shape, dtype=kind, device=place) for shape in shapes[1]]
+        else:
+            results = [out] if len(self.outputs) == 1 and not isinstance(out, (tuple, list)) else out
+            if isinstance(results, Mapping) or len(results) != len(self.outputs):
+                return None
+            for r, shape in zip(results, shapes[1]):
+                if type(r) is not torch.Tensor or r.dtype is not kind or r.shape != shape or r.device != place:
+                    return None
+                if not r.is_contiguous():
+                    return None
+        for r in results:
+            words.append(r.data_ptr())
+        status: Any = _NO_BLOCKS
+        if shapes[2] is not None:
+            status = torch.empty(shapes[2], dtype=torch.int32, device=place)
+            words.append(status.data_ptr())
+        if stream is None:
+            flow = torch._C._cuda_getCurrentRawStream(place.index)
+        else:
+            flow = on_device.stream_of("torch", stream, place.index)
+        launch[0].launch(n, BLOCK, words, launch[1], flow)
+        if len(self.outputs) == 1:
+            return results[0], status
+        return results_type(tuple(p.name for p in self.outputs))(results), status
 
     def _on_device(
         self, library: str, args: Sequence[Any], named: Mapping[str, Any], parameters: Any, out: Any, stream: Any
@@ -387,6 +466,39 @@ class CudaKernel(ProgramKernel):
                  for r, p in zip(parts, self.outputs)]  # fmt: skip
         packed = parts[0] if len(parts) == 1 else results_type(tuple(p.name for p in self.outputs))(parts)
         return packed, outcome
+
+    # -- in programs that differentiate
+
+    def torch(self, parameters: Sequence[str] = ()) -> Any:
+        """A function of PyTorch tensors that autograd differentiates: see `bridges`."""
+        from symbody.codegen.cuda.bridges import torch_function
+
+        return torch_function(self, parameters)
+
+    def jax(self) -> Any:
+        """A function of JAX arrays that `jax.grad`, `jax.vjp` and `jax.jit` take: see `bridges`."""
+        from symbody.codegen.cuda.bridges import jax_function
+
+        return jax_function(self)
+
+    def transposed(self, variables: Sequence[str]) -> CudaKernel:
+        """The Kernel of J^T w by these inputs or parameters, generated from the System; parameters as here."""
+        known: dict[tuple[str, ...], CudaKernel] = self.__dict__.setdefault("_transposed", {})
+        key = tuple(variables)
+        if key not in known:
+            if self.recipe is None or (self.texts.folded and self.recipe.system.parameters):
+                raise DefinitionError(
+                    f"derivatives of '{self.name}' are generated from its System; compile it by system.compile('cuda') "
+                    "without folded parameters."
+                )
+            from symbody.codegen.compile import compile_system
+            from symbody.system.differentiate import vjp_system
+
+            made = compile_system(vjp_system(self.recipe.system, key), "cuda", **self.recipe.options)
+            assert isinstance(made, CudaKernel)
+            made._bound, made._device_bound = self._bound, self._device_bound
+            known[key] = made
+        return known[key]
 
     # -- what it is
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from symbody.codegen.c.source import support
@@ -40,13 +40,13 @@ def cuda_language(precision: str) -> Language:
     """C with the functions of a module on the device; checks of single precision as in C."""
     check_precision(precision, PRECISIONS, "cuda")
     base = C if precision == "double" else SINGLE
-    return replace(base, taken=WORDS, frame=_frame(REALS[precision]))
+    return replace(base, taken=WORDS, frame=_frame(REALS[precision], precision == "fast"))
 
 
-def _frame(real: str):  # type: ignore[no-untyped-def]
+def _frame(real: str, fast: bool) -> Callable[[Function, Module], str]:
     def frame(function: Function, module: Module) -> str:
         declared = ", ".join(f"{kind_of(a, real, module.name)} *__restrict__ {a.name}" for a in function.arguments)
-        lines = "\n".join(with_sincos(function.lines, real))
+        lines = "\n".join(with_sincos(function.lines, real, fast))
         return f"static __device__ __noinline__ void {function.name}({declared})\n{{\n{lines}\n}}\n"
 
     return frame
@@ -55,10 +55,11 @@ def _frame(real: str):  # type: ignore[no-untyped-def]
 _TRIG = re.compile(r"^(?P<indent> +)const (?:double|float) (?P<name>\w+) = (?P<kind>sin|cos)f?\((?P<of>[\w\[\]]+)\);$")
 
 
-def with_sincos(lines: Sequence[str], real: str) -> list[str]:
+def with_sincos(lines: Sequence[str], real: str, fast: bool = False) -> list[str]:
     """Sine and cosine of the same argument as one call, which shares the reduction of the argument.
 
-    Only values that are statements of one level of a function: what stands in a loop stays there.
+    fast: by the hardware, which the compiler does for `sinf` and `cosf` alone. Only values that are statements of one
+    level of a function: what stands in a loop stays there.
     """
     found: dict[tuple[str, str], dict[str, tuple[int, str]]] = {}
     for at, line in enumerate(lines):
@@ -70,7 +71,7 @@ def with_sincos(lines: Sequence[str], real: str) -> list[str]:
         if len(pair) < 2 or indent != "    ":
             continue
         (first, _), (second, _) = sorted(pair.values())
-        call = "sincos" if real == "double" else "sincosf"
+        call = "sincos" if real == "double" else "__sincosf" if fast else "sincosf"
         names = f"{pair['sin'][1]}, {pair['cos'][1]}"
         out[first] = f"{indent}{real} {names}; {call}({of}, &{pair['sin'][1]}, &{pair['cos'][1]});"
         out[second] = None
@@ -151,18 +152,18 @@ def device_program(program: Program, precision: str, space: str, long: int = LON
     chunk = None if operations <= long else min(CHUNK, long)
     module = plan(program, language, chunk)
     write(module)
-    bodies = "".join(_definition(module, part, real) for part in module.every)
+    bodies = "".join(_definition(module, part, real, precision == "fast") for part in module.every)
     helpers = _on_device(support(module, bodies, real))
     pieces = sum(len(part.functions) for part in module.every)
     text = f"namespace {space} {{\n\n{helpers}{bodies}}} // namespace {space}\n"
     return DeviceProgram(program, module, space, text, pieces)
 
 
-def _definition(module: Module, part: Part, real: str) -> str:
+def _definition(module: Module, part: Part, real: str, fast: bool) -> str:
     assert part.text is not None
     arguments = ", ".join(f"{kind_of(a, real, module.name)} *__restrict__ {a.name}" for a in part.arguments.values())
     frames = [module.language.frame(function, module) for function in part.functions]
-    lines = with_sincos(part.text.lines, real)
+    lines = with_sincos(part.text.lines, real, fast)
     return "\n".join(
         [*frames, f"static __device__ __forceinline__ void {part.name}({arguments})", "{", *lines, "}", "", ""]
     )
