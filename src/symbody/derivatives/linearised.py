@@ -75,7 +75,7 @@ class Linearised:
                 self.places |= {(v.owner, k): part.start + j for j, k in enumerate(v.places)}
         self.first = tape.pieces[0].flow if tape.pieces else tape.plan.flow
         table = self.numbers(self.first).machine.table
-        self.supply = Supply(self.first, tape.plan.signals, variables, table)
+        self.supply = Supply(tape.plan.signals, variables, table)
         self.nx, self.nz = self.first.nx, len(asked.integrals)
         self.nodes = self._nodes()
         check_touching(tape, self.supply, self.parameters)

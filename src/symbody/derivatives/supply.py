@@ -9,7 +9,6 @@ import numpy as np
 
 from symbody.derivatives.tape import Steps
 from symbody.derivatives.variables import Variables
-from symbody.flow.flow import Flow
 from symbody.flow.signals import InputSignals
 from symbody.flow.sources import Table
 from symbody.integrate.step_grid import NEAR, stage_times
@@ -29,17 +28,20 @@ class _Entry:
 class Supply:
     """Signals during pieces of a run, and their derivatives by theta."""
 
-    def __init__(self, flow: Flow, signals: InputSignals, variables: Variables, table: RungeKutta | None) -> None:
+    def __init__(self, signals: InputSignals, variables: Variables, table: RungeKutta | None) -> None:
         self.signals, self.size = signals, variables.size
         self.table = table or RK4  # maps are given functions of time where the classical method reads them
         self.entries: list[_Entry] = []
         for v, part in zip(variables.items, variables.slices().values(), strict=True):
             if v.kind != "input":
                 continue
-            at = flow.layout.columns[v.owner].start
+            # the equations keep only those inputs that something was given for
+            line = next((line for line in signals.lines if line.text == v.key), None)
+            if line is None:
+                continue  # nothing reads it
             numbers = np.arange(part.start, part.stop).reshape(-1, len(v.places))
-            for k, place in enumerate(v.places):
-                self.entries.append(_Entry(at + place, v.table, numbers[:, k]))
+            for k, place in enumerate(v.within):
+                self.entries.append(_Entry(int(line.columns[place]), v.table, numbers[:, k]))
 
     @property
     def constants(self) -> list[_Entry]:
