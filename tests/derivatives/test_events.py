@@ -52,6 +52,37 @@ def test_a_switching_time_is_a_parameter_of_a_guard():
     np.testing.assert_allclose(found[1, 0], 2 * np.exp(-0.3 * (1 - 0.437)), rtol=1e-8)
 
 
+@pytest.mark.parametrize("period", [0.02, 0.013])
+def test_a_sampled_controller_with_memory(period):
+    """Ticks at ends of steps, and between them."""
+    q, qd, s = sb.symbols("q1 qd1 s")
+    control = sb.System(
+        "control", inputs={"q.joint1": q, "qd.joint1": qd, "s": s}, states={"s": "s_next"}, clocks={"period": period},
+        outputs={"tau.joint1": -8 * q - 1.5 * qd - 2 * s, "s_next": s + period * q * sb.cos(q)},
+    )  # fmt: skip
+    options = dict(step=0.01, q0={"joint1": 1.0}, inputs={"joint1": control})
+    mech, names = sb.load("pendulum2"), ["m2", "l1", "q.joint1", "qd"]
+    f = sb.differentiable(mech, 0.3, names, of=["q", "qd"], integrals={"c": "tau.joint1^2"}, **options)
+    close(both_modes(f), differences(f, f.start), 1e-8)
+    wanted, instants = ["q.joint1", {"power": "tau.joint1*qd.joint1"}], 0.01 * np.array([0, 10, 20, 30])
+    along = sb.differentiable(mech, 0.3, names, of=wanted, at="samples", sampling=instants, **options)
+    close(both_modes(along), differences(along, along.start), 1e-8)
+    motion = sb.simulate(mech, 0.3, sampling=instants, outputs={"power": "tau.joint1*qd.joint1"}, **options)
+    np.testing.assert_allclose(along().reshape(4, 2)[:, 1], motion["power"], rtol=1e-12)
+
+
+def test_dry_friction_that_breaks_away_and_sticks():
+    b = sb.Mechanism.builder("slider", gravity=[0, 0, 0])
+    b.body("m", 1.0).joint("x", "prismatic", "world", "m", axis="x")
+    dry = b.force("e", "stiction", joint="x", level=2.0, breakaway=3.0, stiffness=4e4, damping=100.0).done()
+    f = sb.differentiable(
+        dry, 0.8, ["q.x", "qd.x"], of=["q", "qd"], integrals={"s": "qd.x^2"}, step=1e-3, qd0={"x": 0.5},
+        inputs={"x": "1.5*sin(9*t)"},
+    )  # fmt: skip
+    assert len(f.trajectory().events) >= 2
+    close(both_modes(f), differences(f, f.start), 1e-6)
+
+
 def test_grazing_is_said_with_its_time():
     # thrown up to touch the ceiling with next to no speed
     touch = sb.When("touch", "q.z - 1", direction=1, reset={"qd.z": "-0.5*qd.z"})
@@ -72,5 +103,5 @@ def test_python_resets_and_controllers_are_refused():
     f = sb.differentiable(ball(), 0.7, ["q.z"], of=["q"], step=0.01, q0={"z": 1.0}, events=[own])
     with pytest.raises(DefinitionError, match="Python function, which has no derivative"):
         f.jacobian()
-    with pytest.raises(DefinitionError, match="asked at ticks"):
+    with pytest.raises(DefinitionError, match="Python function that is asked at ticks"):
         sb.differentiable(ball(), 0.7, ["q.z"], of=["q"], step=0.01, inputs={"z": lambda t, q, qd: -q[0]})

@@ -5,6 +5,7 @@ from symbody.later import door
 __all__, __getattr__, __dir__ = door(
     __name__,
     {
+        "bridges": "casadi_function jax_function torch_function",
         "function": "differentiable RunFunction",
         "linearised": "Linearised",
         "pullbacks": "Pullback pulled",

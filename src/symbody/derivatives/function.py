@@ -5,11 +5,14 @@ theta holds what is differentiated by (`variables`), y the quantities that are a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
+from symbody.codegen.kernel.threads import check_threads
 from symbody.derivatives.linearised import Asked, Linearised
 from symbody.derivatives.machine import Machine, machine_of, method_table
 from symbody.derivatives.observed import Quantity, read_quantities, recorded_nodes, with_integrals
@@ -28,6 +31,7 @@ from symbody.run.equations import open_flow, written
 from symbody.run.simulate import asked, simulate
 from symbody.trajectory.trajectory import Trajectory
 
+HESSIAN_STEP = 2e-4
 MEMORY = 256e6  # bytes of states that are kept for the way back, unless another bound is given
 
 
@@ -258,6 +262,46 @@ class RunFunction:
         w = np.asarray(weights, dtype=float).reshape(y.shape)
         return float(w @ y), run.vjp(w)
 
+    def gradients(self, thetas: Any, weights: Any = None, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Values (b,) and gradients (b, n) at many theta (b, n): each the very numbers of `gradient`, over threads."""
+        rows = np.asarray(thetas, dtype=float)
+        if rows.ndim != 2 or rows.shape[1] != self.variables.size:
+            raise ShapeError(f"thetas have shape {rows.shape}; expected (b, {self.variables.size}).")
+        workers = (os.cpu_count() or 1) if threads is None else check_threads(threads)
+        if not len(rows):
+            return np.zeros(0), np.zeros_like(rows)
+        first = self.gradient(rows[0], weights)  # programs are made once, before threads need them
+        with ThreadPoolExecutor(workers) as pool:
+            found = [first, *pool.map(lambda row: self.gradient(row, weights), rows[1:])]
+        return np.array([value for value, _ in found]), np.array([gradient for _, gradient in found])
+
+    def hessian_vector(self, theta: Any, direction: Any, weights: Any = None) -> np.ndarray:
+        """(n,) second derivative of w^T y along a direction (n,): how its gradient changes.
+
+        By central differences of adjoint gradients with two lengths, extrapolated (error of order 4); where the two do
+        not agree to 1e-4, an event changes its place among the steps, and it is refused.
+        """
+        at, way = self._theta(theta), self._theta(direction)
+        length = float(np.abs(way).max(initial=0.0))
+        if length == 0.0:
+            return np.zeros_like(at)
+        size = HESSIAN_STEP * max(1.0, float(np.abs(at).max(initial=0.0))) / length
+
+        def change(e: float) -> np.ndarray:
+            return (self.gradient(at + e * way, weights)[1] - self.gradient(at - e * way, weights)[1]) / (2 * e)
+
+        coarse, fine = change(size), change(size / 2)
+        if np.abs(fine - coarse).max() > 1e-4 * max(np.abs(fine).max(), 1e-12):
+            raise DefinitionError(
+                f"second derivatives of {self._base[0].flow.name} are not determined there: gradients on both sides do "
+                "not change smoothly. A law has a kink nearby, or numbers of very different size are varied together."
+            )
+        return (4 * fine - coarse) / 3
+
+    def objective(self, weights: Any = None) -> Any:
+        """theta -> (value, gradient), for `scipy.optimize.minimize(..., jac=True)`."""
+        return lambda theta: self.gradient(theta, weights)
+
     def jacobian(self, theta: Any = None, mode: str = "auto") -> np.ndarray:
         """(ny, n) dy/dtheta. mode: "forward", "adjoint", or whichever is cheaper."""
         run = self.linearise(theta)
@@ -299,16 +343,12 @@ def _check(plan: Plan) -> None:
     """Refuse what is not differentiated."""
     s = plan.settings
     name = plan.flow.name
-    if s.step is None:
-        raise DefinitionError(
-            f"the run of {name} chooses its steps by a tolerance, and is not differentiated so. Give a step."
-        )
     for one in plan.signals.sampled:
-        kind = "a Python function" if isinstance(one.line.source, Feedback) else "a sampled System"
-        raise DefinitionError(
-            f"the input for {one.line.text} is {kind} that is asked at ticks, which is not differentiated. Give a law, "
-            "a System without a clock, numbers or a table."
-        )
+        if isinstance(one.line.source, Feedback):
+            raise DefinitionError(
+                f"the input for {one.line.text} is a Python function that is asked at ticks, and has no derivative. "
+                "Give a law, a System (with clocks={'period': s} a sampled one), numbers or a table."
+            )
     if plan.connected.inside:
         raise DefinitionError(f"{name} calls Python functions in its equations, which have no derivative.")
     if plan.flow.impact is not None:

@@ -18,7 +18,8 @@ from symbody.derivatives.observed import Quantity, Texts, observing
 from symbody.derivatives.odd_step import RETRACED, Numbers, StepDerivative, by_theta, step_derivative
 from symbody.derivatives.pullbacks import Pullback, pulled
 from symbody.derivatives.supply import Supply
-from symbody.derivatives.tape import Jump, Steps, Tape
+from symbody.derivatives.tape import Jump, Piece, Steps, Tape
+from symbody.derivatives.ticks import Controllers, Tick
 from symbody.derivatives.variables import Variables
 from symbody.derived.kernels import kernel_of
 from symbody.errors import DefinitionError
@@ -67,6 +68,8 @@ class Linearised:
         self.tape, self.variables, self.asked, self.parameters = tape, variables, asked, dict(parameters)
         self.notes = [*notes]
         self.n = variables.size
+        self.controllers = Controllers(tape.plan.signals)
+        self.total = self.n + self.controllers.size  # directions: theta, then what controllers hold
         self._machines = machines
         self._numbers: dict[int, Numbers] = {}
         self.places: dict[tuple[str, int], int] = {}
@@ -75,7 +78,8 @@ class Linearised:
                 self.places |= {(v.owner, k): part.start + j for j, k in enumerate(v.places)}
         self.first = tape.pieces[0].flow if tape.pieces else tape.plan.flow
         table = self.numbers(self.first).machine.table
-        self.supply = Supply(tape.plan.signals, variables, table)
+        held = [c for columns in self.controllers.columns for c in columns]
+        self.supply = Supply(tape.plan.signals, variables, table, held)
         self.nx, self.nz = self.first.nx, len(asked.integrals)
         self.nodes = self._nodes()
         check_touching(tape, self.supply, self.parameters)
@@ -83,7 +87,7 @@ class Linearised:
     def numbers(self, flow: Flow) -> Numbers:
         """Programs of a Flow of the run, at its parameters."""
         if id(flow) not in self._numbers:
-            self._numbers[id(flow)] = Numbers(self._machines(flow), self.parameters, self.places, self.n)
+            self._numbers[id(flow)] = Numbers(self._machines(flow), self.parameters, self.places, self.total)
         return self._numbers[id(flow)]
 
     # -- places and values
@@ -95,8 +99,8 @@ class Linearised:
             return []
         if wanted is None:
             last = len(pieces) - 1
-            steps = pieces[last].count if pieces and isinstance(pieces[last], Steps) else 0  # type: ignore[union-attr]
-            return [_Node(last, steps, self.tape.t_end)]
+            end = pieces[last] if pieces else None
+            return [_Node(last, end.count if isinstance(end, Steps) else 0, self.tape.t_end)]
         out = []
         for t in wanted:
             found = self._node(float(t))
@@ -111,23 +115,42 @@ class Linearised:
     def _node(self, t: float) -> _Node | None:
         start = self.tape.plan.settings.start
         if abs(t - start) <= 1e-9 * max(1.0, abs(start)):
-            return _Node(-1, 0, start)
+            return self._ticked(_Node(-1, 0, start))
         for k, piece in enumerate(self.tape.pieces):
             if isinstance(piece, Steps) and piece.t < t <= piece.t_end + 1e-9 * piece.h:
                 step = round((t - piece.t) / piece.h)
                 if abs(piece.t + step * piece.h - t) <= 1e-6 * piece.h and 0 < step <= piece.count:
-                    return _Node(k, step, t)
+                    return self._ticked(_Node(k, step, t))
         return None
+
+    def _ticked(self, node: _Node) -> _Node:
+        """At an instant of ticks, values are those from then on."""
+        pieces, k = self.tape.pieces, node.piece
+        end = pieces[k] if k >= 0 else None
+        if isinstance(end, Steps) and node.step < end.count:
+            return node
+        while k + 1 < len(pieces) and isinstance(pieces[k + 1], Tick):
+            k += 1
+        return node if k == node.piece else _Node(k, 0, node.t)
+
+    def _during(self, node: _Node) -> Piece | None:
+        """The piece whose signals are those at a node: what is held there is held from then on."""
+        pieces, k = self.tape.pieces, node.piece
+        own = pieces[k] if k >= 0 else None
+        if isinstance(own, Steps) and node.step < own.count:
+            return own
+        following = pieces[k + 1] if k + 1 < len(pieces) else None
+        return following if isinstance(following, Steps) or own is None else own
 
     def state_at(self, node: _Node) -> tuple[np.ndarray, np.ndarray]:
         """(x (nx,), u (nu,)) there."""
+        during = self._during(node)
+        u = self.supply.at(node.t, self.tape.u_end if during is None else during.u)
         if node.piece < 0:
-            held = self.tape.pieces[0].u if self.tape.pieces else self.tape.u_end
-            return self.tape.start, self.supply.at(node.t, held)
+            return self.tape.start, u
         piece = self.tape.pieces[node.piece]
-        u = self.supply.at(node.t, piece.u)
-        if isinstance(piece, Jump):
-            return piece.after, u
+        if isinstance(piece, Jump | Tick):
+            return piece.after if isinstance(piece, Jump) else piece.x, u
         whole, rest = divmod(node.step, piece.every)
         if rest == 0 or node.step == piece.count:
             return piece.x[whole if rest == 0 else -1], u
@@ -186,29 +209,33 @@ class Linearised:
 
     # -- the observed quantities
 
-    def _pull_observed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """(seeds (k, nx), theta (n,), the last instant) of weights (k, width) on the quantities."""
+    def _pull_observed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, list[np.ndarray]]:
+        """(seeds (k, nx), directions (total,), the last instant, directions by the signals of each instant) of weights
+        (k, width) on the quantities."""
         flow = self._flow_at_end()
         pull = observed_pullback(flow, self.asked.quantities)
         t, x, u = self.observed
         parts = called(pull, flow, self.parameters, t, x, u, w)
-        g = np.zeros(self.n)
+        g = np.zeros(self.total)
         if "gm" in parts:
-            chain = by_theta(chain_of(pull, self.parameters), pull.names, self.places, self.n)
+            chain = by_theta(chain_of(pull, self.parameters), pull.names, self.places, self.total)
             g += parts["gm"].sum(axis=0) @ chain
         if "gu" in parts and self.supply.entries:
-            for node, ubar in zip(self.nodes, parts["gu"]):
-                g += ubar @ self.supply.by_theta(node.t, self._begin(node))
+            direct = [
+                ubar @ self.supply.by_theta(node.t, self._begin(node)) for node, ubar in zip(self.nodes, parts["gu"])
+            ]
+        else:
+            direct = [np.zeros(self.total)] * len(self.nodes)
         last = self.nodes[-1]
         time = float(parts["gt"][-1, 0]) if "gt" in parts else 0.0
         if "gu" in parts:
             time += float(parts["gu"][-1] @ self.supply.slope(last.t, last.t - 1e-9))
-        return parts["gx"], g, time
+        return parts["gx"], g, time, direct
 
     def _begin(self, node: _Node) -> float:
         """The instant that says which point of a held table is in force."""
-        pieces = self.tape.pieces
-        return pieces[node.piece].t if node.piece >= 0 else self.tape.plan.settings.start
+        during = self._during(node)
+        return node.t if during is None else during.t
 
     # -- backwards
 
@@ -216,20 +243,29 @@ class Linearised:
         """(n,) w^T dy/dtheta of weights w (ny,)."""
         w = np.asarray(weights, dtype=float)
         size = len(self.nodes) * self.asked.width
-        g = np.zeros(self.n)
+        g = np.zeros(self.total)
+        remembered = np.zeros(self.controllers.remembered)
         lam = np.zeros(self.nx + self.nz)
         lam[self.nx :] = w[size:]
         seeds: dict[int, list[tuple[int, np.ndarray]]] = {}
+        inputs: dict[int, np.ndarray] = {}  # what the signals at instants of a piece add to directions
         times = 0.0
         if size:
-            rows, direct, times = self._pull_observed(w[:size].reshape(len(self.nodes), -1))
+            rows, direct, times, by_signals = self._pull_observed(w[:size].reshape(len(self.nodes), -1))
             g += direct
-            for node, row in zip(self.nodes, rows):
+            for node, row, part in zip(self.nodes, rows, by_signals):
+                inputs[node.piece] = inputs.get(node.piece, 0.0) + part
                 seeds.setdefault(node.piece, []).append((node.step, self._widened(row)))
         after: JumpDerivative | None = None
         t_bar = 0.0
         for k in reversed(range(len(self.tape.pieces))):
             piece = self.tape.pieces[k]
+            g = g + inputs.get(k, 0.0)
+            if isinstance(piece, Tick):
+                for _, row in seeds.get(k, ()):
+                    lam = lam + row
+                lam, g, remembered = self._tick_back(piece, lam, g, remembered)
+                continue
             if isinstance(piece, Jump):
                 for _, row in seeds.get(k, ()):  # where an event ends the run
                     lam = lam + row
@@ -267,7 +303,21 @@ class Linearised:
             t_bar = 0.0
         for _, row in seeds.get(-1, ()):
             lam = lam + row
-        return g + self._start_back(lam)
+        return np.asarray((g + inputs.get(-1, 0.0) + self._start_back(lam))[: self.n])
+
+    def _tick_back(
+        self, tick: Tick, lam: np.ndarray, g: np.ndarray, remembered: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What was held until the tick after is not held before; its adjoint goes to the state, and to the memory."""
+        c = self.controllers
+        own, memory = c.held[tick.controller], c.memories[tick.controller]
+        found = c.derivative(tick)
+        held, kept = g[self.n :][own], remembered[memory]
+        lam, g, remembered = lam.copy(), g.copy(), remembered.copy()
+        lam[: self.nx] += held @ found.held_x + kept @ found.memory_x
+        remembered[memory] = held @ found.held_m + kept @ found.memory_m
+        g[self.n :][own] = 0.0
+        return lam, g, remembered
 
     def _steps_back(
         self, piece: Steps, lam: np.ndarray, g: np.ndarray, seeds: Sequence[tuple[int, np.ndarray]]
@@ -310,13 +360,13 @@ class Linearised:
     @cached_property
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
         """(nx, n) derivatives of the first state by values that were given, and by parameters that correct it."""
-        matrix = np.zeros((self.nx, self.n))
+        matrix = np.zeros((self.nx, self.total))
         for v, part in zip(self.variables.items, self.variables.slices().values(), strict=True):
             if v.kind == "start":
                 at = self.first.slices[v.owner].start
                 for j, k in enumerate(v.places):
                     matrix[at + k, part.start + j] = 1.0
-        direct = np.zeros((self.nx, self.n))
+        direct = np.zeros((self.nx, self.total))
         numbers = self.numbers(self.first)
         t = self.tape.plan.settings.start
         held = self.tape.pieces[0].u if self.tape.pieces else self.tape.u_end
@@ -352,7 +402,7 @@ class Linearised:
             assert isinstance(piece, Jump)
             before = self.tape.pieces[k - 1] if k else None
             leads = isinstance(before, Steps)
-            return jump_derivative(self.tape.plan, piece, self.supply, self.parameters, self.places, self.n, leads)
+            return jump_derivative(self.tape.plan, piece, self.supply, self.parameters, self.places, self.total, leads)
 
         return memory_of(self).get("jump", k, make, 10**9)
 
@@ -365,12 +415,26 @@ class Linearised:
             rows.setdefault(node.piece, []).append((number, node))
         found: dict[int, np.ndarray] = {}
         matrix, direct = self._start
-        S = np.concatenate([matrix + direct, np.zeros((self.nz, self.n))])
-        tau = np.zeros(self.n)  # derivative of the instant that the run has reached
+        S = np.concatenate([matrix + direct, np.zeros((self.nz, self.total))])
+        c = self.controllers
+        H, M = np.zeros((c.size, self.n)), np.zeros((c.remembered, self.n))  # of what is held, and remembered
+        held: dict[int, np.ndarray] = {}  # H at the nodes
+        tau = np.zeros(self.total)  # derivative of the instant that the run has reached
         for number, _ in rows.get(-1, ()):
-            found[number] = S
+            found[number], held[number] = S, H
         pieces = self.tape.pieces
         for k, piece in enumerate(pieces):
+            held |= {number: H for number, _ in rows.get(k, ())}
+            if isinstance(piece, Tick):
+                tick = c.derivative(piece)
+                own, memory = c.held[piece.controller], c.memories[piece.controller]
+                new = tick.held_x @ S[: self.nx, : self.n] + tick.held_m @ M[memory]
+                H, M = H.copy(), M.copy()
+                M[memory] = tick.memory_x @ S[: self.nx, : self.n] + tick.memory_m @ M[memory]
+                H[own] = new
+                for number, _ in rows.get(k, ()):
+                    found[number], held[number] = S, H
+                continue
             if isinstance(piece, Jump):
                 jump = self._jump(k)
                 top = jump.A @ S[: self.nx] + jump.B + np.outer(jump.t, tau)
@@ -378,7 +442,7 @@ class Linearised:
             elif piece.odd:
                 step = self._step(k)
                 S = step.A @ S + step.B + np.outer(step.t - step.h, tau)
-                tau = np.zeros(self.n)
+                tau = np.zeros(self.total)
                 following = pieces[k + 1] if k + 1 < len(pieces) else None
                 if isinstance(following, Jump):
                     jump = self._jump(k + 1)
@@ -389,17 +453,33 @@ class Linearised:
                         S = S + np.outer(step.h, tau)
             else:
                 S = self._steps_along(piece, S, rows.get(k, ()), found)
-                tau = np.zeros(self.n)
+                tau = np.zeros(self.total)
+                for number, _ in rows.get(k, ()):
+                    found[number] = self._settled(found[number], H)
+                S = self._settled(S, H)
                 continue
+            S, tau = self._settled(S, H), self._settled(tau, H)
             for number, _ in rows.get(k, ()):
                 found[number] = S
         ends = bool(pieces) and isinstance(pieces[-1], Jump)
-        return np.concatenate([self._push_observed(found, tau if ends else None), S[self.nx :]])
+        y = self._push_observed(found, tau if ends else None, held)
+        return np.concatenate([y, S[self.nx :]])[:, : self.n]
 
-    def _push_observed(self, found: Mapping[int, np.ndarray], tau: np.ndarray | None) -> np.ndarray:
-        """(k * width, n); tau: derivative of the instant at which an event ended the run."""
+    def _settled(self, S: np.ndarray, H: np.ndarray) -> np.ndarray:
+        """Derivatives (..., total) with those by what is held brought to theta."""
+        if not len(H):
+            return S
+        out = S.copy()
+        out[..., : self.n] += S[..., self.n :] @ H
+        out[..., self.n :] = 0.0
+        return out
+
+    def _push_observed(
+        self, found: Mapping[int, np.ndarray], tau: np.ndarray | None, held: Mapping[int, np.ndarray]
+    ) -> np.ndarray:
+        """(k * width, total); tau: derivative of the instant at which an event ended the run."""
         if not self.nodes:
-            return np.zeros((0, self.n))
+            return np.zeros((0, self.total))
         flow, width = self._flow_at_end(), self.asked.width
         pull = observed_pullback(flow, self.asked.quantities)
         t, x, u = (np.repeat(a, width, axis=0) for a in self.observed)
@@ -408,19 +488,19 @@ class Linearised:
         gx = parts["gx"].reshape(len(self.nodes), width, -1)
         out = np.stack([gx[j] @ found[j][: self.nx] for j in range(len(self.nodes))])
         if "gm" in parts:
-            chain = by_theta(chain_of(pull, self.parameters), pull.names, self.places, self.n)
+            chain = by_theta(chain_of(pull, self.parameters), pull.names, self.places, self.total)
             out += (parts["gm"] @ chain).reshape(out.shape)
         gu = parts["gu"].reshape(len(self.nodes), width, -1) if "gu" in parts else None
         if gu is not None and self.supply.entries:
             for j, node in enumerate(self.nodes):
-                out[j] += gu[j] @ self.supply.by_theta(node.t, self._begin(node))
+                out[j] += self._settled(gu[j] @ self.supply.by_theta(node.t, self._begin(node)), held[j])
         last = self.nodes[-1]
         if tau is not None and last.piece == len(self.tape.pieces) - 1:
             speed = parts["gt"].reshape(len(self.nodes), width)[-1] if "gt" in parts else np.zeros(width)
             if gu is not None:
                 speed = speed + gu[-1] @ self.supply.slope(last.t, last.t - 1e-9)
             out[-1] += np.outer(speed, tau)
-        return out.reshape(-1, self.n)
+        return out.reshape(-1, self.total)
 
     def _steps_along(
         self, piece: Steps, S: np.ndarray, nodes: Sequence[tuple[int, _Node]], found: dict[int, np.ndarray]
@@ -442,7 +522,7 @@ class Linearised:
 
         def whole(found_columns: np.ndarray) -> np.ndarray:
             """(..., nx, n) from what was propagated."""
-            out = np.zeros((*found_columns.shape[:-1], self.n))
+            out = np.zeros((*found_columns.shape[:-1], self.total))
             if chain is None:
                 out[..., order] = found_columns[..., : march.nm]
             else:

@@ -51,7 +51,7 @@ def method_table(method: str, own: object) -> RungeKutta | None:
         return None
     known = [n for n, m in METHODS.items() if isinstance(m, RungeKutta) or not m.substeps]
     raise DefinitionError(
-        f"method {method!r} carries more than the state from step to step, and is not differentiated. Take one of "
+        f"method {method!r} is not differentiated: it carries more than the state from step to step. Take one of "
         f"{', '.join([*known, *DIAGONAL])}."
     )
 

@@ -28,8 +28,11 @@ class _Entry:
 class Supply:
     """Signals during pieces of a run, and their derivatives by theta."""
 
-    def __init__(self, signals: InputSignals, variables: Variables, table: RungeKutta | None) -> None:
-        self.signals, self.size = signals, variables.size
+    def __init__(
+        self, signals: InputSignals, variables: Variables, table: RungeKutta | None, held: Sequence[int] = ()
+    ) -> None:
+        """held: columns that sampled controllers hold: their places come after those of theta."""
+        self.signals, self.size = signals, variables.size + len(held)
         self.table = table or RK4  # maps are given functions of time where the classical method reads them
         self.entries: list[_Entry] = []
         for v, part in zip(variables.items, variables.slices().values(), strict=True):
@@ -42,6 +45,8 @@ class Supply:
             numbers = np.arange(part.start, part.stop).reshape(-1, len(v.places))
             for k, place in enumerate(v.within):
                 self.entries.append(_Entry(int(line.columns[place]), v.table, numbers[:, k]))
+
+        self.entries += [_Entry(c, None, np.array([variables.size + k])) for k, c in enumerate(held)]
 
     @property
     def constants(self) -> list[_Entry]:

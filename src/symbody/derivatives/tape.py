@@ -10,16 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
+from symbody.derivatives.ticks import Controllers, Tick
 from symbody.errors import DefinitionError, ModelError
 from symbody.flow.flow import Flow
 from symbody.flow.signals import table_value
 from symbody.hybrid.plan import Plan
 from symbody.hybrid.state import RunState
+from symbody.integrate.native import NativeAdaptive
 from symbody.integrate.samples import SampleTimes
 from symbody.integrate.step_grid import NEAR, step_index
+from symbody.march.methods import RungeKutta
 from symbody.run.loop import Reached, advance
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
@@ -58,7 +62,7 @@ class Jump:
     events: tuple[Event, ...]
 
 
-Piece = Steps | Jump
+Piece = Steps | Jump | Tick
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +92,7 @@ def taped(plan: Plan, state: RunState, memory: float, step: Step) -> Tape:
     """Run to the end, and read off the pieces. memory: bytes that states may take; step: one by the same method."""
     settings = plan.settings
     if settings.step is None:
-        raise DefinitionError("a tape of steps needs a step.")
+        return _accepted(plan, state)
     members = 1 if state.x.ndim == 1 else len(state.x)
     steps = (state.end - settings.start) / settings.step
     every = max(1, math.ceil(steps * members * plan.flow.nx * 8 / memory))
@@ -115,6 +119,42 @@ def taped(plan: Plan, state: RunState, memory: float, step: Step) -> Tape:
         last.plan, np.asarray(first), tuple(pieces), float(last.state.t), last.state.x, outcome,
         tuple(last.state.notes), last.state.outcomes,
     )  # fmt: skip
+
+
+def _accepted(plan: Plan, state: RunState) -> Tape:
+    """Of a smooth run by an explicit method that chooses its steps: those that it accepted, their lengths held."""
+    stepper, s = plan.stepper, plan.settings
+    name = plan.flow.name
+    if not isinstance(stepper, NativeAdaptive) or plan.loops is not None or plan.events is not None:
+        raise DefinitionError(
+            f"the run of {name} chooses its steps by a tolerance (method {s.method!r}), and has events or closed "
+            "loops: it is differentiated with a step only. Give one."
+        )
+    start, table = state.begin(), stepper.method
+    assert isinstance(table, RungeKutta)
+    run = stepper.march.adaptive(
+        table, state.x, state.t, state.end, None, rtol=s.rtol, atol=s.atol, max_steps=s.max_steps,
+        signals=stepper.table(start, state.t, state.end, ()), **stepper.options(start),
+    )  # fmt: skip
+    last = Reached(plan, state)
+    for reached in advance(
+        replace(plan, settings=replace(s, sampling=SampleTimes(spacing=state.end - s.start))), state
+    ):
+        last = reached
+    _check_outcome(last, plan)
+    if last.plan.settings.method != s.method or not np.array_equal(last.state.x, run.x_end):
+        raise DefinitionError(
+            f"the run of {name} goes on by {last.plan.settings.method!r} where it is stiff, and is not differentiated. "
+            "Give a step and an implicit method, such as 'sdirk3'."
+        )
+    t = np.concatenate([[state.t], np.asarray(run.t)])
+    x = np.concatenate([state.x[None], np.asarray(run.x)])
+    u = state.held.values
+    pieces = [
+        Steps(plan.flow, float(a), float(b - a), 1, x[k : k + 2], u) for k, (a, b) in enumerate(pairwise(t)) if b > a
+    ]
+    notes = (*last.state.notes, "the steps that the tolerance chose are held: derivatives are those of these steps.")
+    return Tape(plan, state.x, tuple(pieces), float(t[-1]), x[-1], last.outcome or Outcome.FINISHED, notes)
 
 
 def _last_step_apart(piece: Steps, step: Step) -> list[Piece]:
@@ -163,7 +203,13 @@ class _Reading:
         assert settings.step is not None
         self.last, self.every, self.step = last, every, step
         self.start, self.h = settings.start, settings.step
-        self.stops = np.unique(np.concatenate([np.zeros(0), *(t.times for _, t in last.plan.signals.tables)]))
+        signals = last.plan.signals
+        self.controllers = Controllers(signals)
+        self.ticks = [0] * len(signals.sampled)
+        self.memories = [dict(one.memory) for one in signals.sampled]
+        self.given: dict[int, float] = {}  # columns of u -> what controllers hold now
+        ticks = [one.clock.times(0, last.state.t + self.h) for one in signals.sampled]
+        self.stops = np.unique(np.concatenate([np.zeros(0), *(t.times for _, t in signals.tables), *ticks]))
         self.held_t, self.held_u = (np.concatenate(parts) for parts in zip(*last.state.inputs, strict=True))
 
     def pieces(self, stretches: Sequence[tuple[Plan, int]]) -> list[Piece]:
@@ -198,7 +244,10 @@ class _Reading:
         first = np.flatnonzero(~same | (np.arange(len(plain)) == 0))
         out: list[Piece] = []
         for k, stop in zip(first, [*first[1:], len(plain)]):
-            flow, u = flows[owner[k]], self._held(float(t[k]))
+            flow = flows[owner[k]]
+            if not jumps[k]:
+                out += self._asked(flow, float(t[k]), x[..., k, :])
+            u = self._held(float(t[k]))
             if plain[k]:
                 count, every = int(whole[k:stop].sum()), int(whole[k])
                 begin = self.start + round(float(places[k])) * self.h
@@ -221,7 +270,22 @@ class _Reading:
         u = np.array(self.held_u[np.searchsorted(self.held_t, t, side="right") - 1])
         for line, table in self.last.plan.signals.tables:
             u[..., line.columns] = table_value(table, t + NEAR * self.h)
+        for column, value in self.given.items():
+            u[..., column] = value
         return u
+
+    def _asked(self, flow: Flow, t: float, x: np.ndarray) -> list[Piece]:
+        """Ticks that are due at t, in the state x."""
+        out: list[Piece] = []
+        due = [k for k, one in enumerate(self.last.plan.signals.sampled) if one.clock.due(self.ticks[k], t)]
+        for k in due:
+            one = self.last.plan.signals.sampled[k]
+            memory = self.controllers.flat(k, self.memories[k])
+            out.append(Tick(flow, t, x, self._held(t), k, memory))
+            values, after = one.values(self.memories[k], t, x)
+            self.memories[k], self.ticks[k] = dict(after), self.ticks[k] + 1
+            self.given |= dict(zip(self.controllers.columns[k], np.ravel(values).tolist(), strict=True))
+        return out
 
     def _between(self, flow: Flow, a: float, b: float, x: np.ndarray, end: np.ndarray, u: np.ndarray) -> list[Piece]:
         """Single steps from a to b: to the next instant of the grid, or at which something that is held changes."""
@@ -234,6 +298,7 @@ class _Reading:
             stop = float(inner[0]) if len(inner) else stop
             if stop > b - NEAR * self.h:
                 stop = b
+            out += self._asked(flow, t, x)
             held = self._held(t)
             after = end if stop == b else self.step(flow, t, stop - t, x, held)
             out.append(Steps(flow, t, stop - t, 1, np.stack([x, after], axis=-2), held, odd=True))
