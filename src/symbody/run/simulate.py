@@ -95,7 +95,36 @@ def simulate(
     rtol, atol, samples, period, partition, formulation, alpha and beta are fields of the records above, by their names
     of before.
     """
-    o = read_options(options, NAMED, tolerance, sampling, closing)
+    batch, o = asked(
+        mech, duration, step, q0, qd0, inputs, method, outputs, parameters, events, closing, tolerance, sampling,
+        states0, options,
+    )  # fmt: skip
+    if batch.settings.device is not None:
+        _check_no_checkpoint(checkpoint, "is written by runs on the processor; leave it or device out.")
+        if o["reduce"]:
+            return reduced(batch.made(), tuple(o["reduce"]))
+    if o["stream"] is not None:
+        _check_no_checkpoint(
+            checkpoint, "cannot be written while a batch is streamed; give the batch in parts instead."
+        )
+        return batch.streamed(stream_of(o["stream"]), o["progress"])
+    made = batch.made()
+    if isinstance(made, Apart):
+        _check_no_checkpoint(
+            checkpoint, "is for one state, and for batches whose members advance together, which these cannot."
+        )
+        return _noted(mech, batch.one_by_one(made))
+    return _noted(mech, run(*made, o["progress"], checkpoint))
+
+
+def asked(
+    mech: Any, duration: Any, step: Any = None, q0: Any = None, qd0: Any = None, inputs: Any = None,
+    method: str = "auto", outputs: Any = None, parameters: Mapping[str, Any] | None = None, events: Iterable[When] = (),
+    closing: Any = None, tolerance: Any = None, sampling: Any = None, states0: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> tuple[Batch, Mapping[str, Any]]:  # fmt: skip
+    """What the arguments of `simulate` ask for, checked; and its options by name."""
+    o = read_options(dict(options or {}), NAMED, tolerance, sampling, closing)
     t0, rtol, atol = o["t0"], o["rtol"], o["atol"]
     check_numbers(duration, step, t0, rtol, atol)
     _check_limits(o["max_steps"], o["slow"])
@@ -112,23 +141,7 @@ def simulate(
     given = {"q": named_state(mech, q0, "q"), "qd": named_state(mech, qd0, "qd"), **(states0 or {})}
     partition = formulated(mech, o["formalism"], o["partition"], o["formulation"], o["alpha"], o["beta"])
     model = Model(mech, o["formalism"], inputs, outputs, _rules(events))
-    batch = Batch(model, settings, float(duration), given, partition)
-    if device is not None:
-        _check_no_checkpoint(checkpoint, "is written by runs on the processor; leave it or device out.")
-        if o["reduce"]:
-            return reduced(batch.made(), tuple(o["reduce"]))
-    if o["stream"] is not None:
-        _check_no_checkpoint(
-            checkpoint, "cannot be written while a batch is streamed; give the batch in parts instead."
-        )
-        return batch.streamed(stream_of(o["stream"]), o["progress"])
-    made = batch.made()
-    if isinstance(made, Apart):
-        _check_no_checkpoint(
-            checkpoint, "is for one state, and for batches whose members advance together, which these cannot."
-        )
-        return _noted(mech, batch.one_by_one(made))
-    return _noted(mech, run(*made, o["progress"], checkpoint))
+    return Batch(model, settings, float(duration), given, partition), o
 
 
 NAMED = tuple(n for n in inspect.signature(simulate).parameters if n != "options")
