@@ -27,9 +27,9 @@ def scaled(J: np.ndarray, slides: np.ndarray) -> np.ndarray:
     return out
 
 
-def generic_rank(J: np.ndarray) -> int:
+def generic_rank(J: np.ndarray, relative: float = SAMPLED) -> int:
     """Largest rank at samples (k, m, n): it falls at special configurations only."""
-    return max(_rank(x, SAMPLED) for x in J)
+    return max(_rank(x, relative) for x in J)
 
 
 def regular_samples(J: np.ndarray) -> np.ndarray:
@@ -44,12 +44,12 @@ def _rank(a: np.ndarray, relative: float = RANK) -> int:
     return int((s > relative * max(float(s[0]), 1e-300)).sum())
 
 
-def redundant_rows(J: np.ndarray) -> list[int]:
+def redundant_rows(J: np.ndarray, relative: float = SAMPLED) -> list[int]:
     """Rows of scaled samples (k, m, n) that follow from the others at all of them, as few as possible."""
-    m, rank = J.shape[1], generic_rank(J)
+    m, rank = J.shape[1], generic_rank(J, relative)
     if rank == m:
         return []
-    kept = independent_set(np.array([x for x in J if _rank(x, SAMPLED) == rank]), rank)
+    kept = independent_set(np.array([x for x in J if _rank(x, relative) == rank]), rank)
     return [i for i in range(m) if i not in kept]
 
 

@@ -45,6 +45,8 @@ class Settings:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     automatic: bool = False  # an explicit method may give way to an implicit one
     slow: float = SLOW
+    device: str | None = None  # "cuda" or "cuda:1": where a batch is marched; precision: there
+    precision: str = "double"
 
 
 @dataclass(frozen=True, eq=False)

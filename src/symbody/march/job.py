@@ -59,6 +59,13 @@ WORDS = (
     # instants at which held signals change: by a clock (its number) or a table (-1)
     *("stops", "stop_clock", "stop_slack", "stop_values", "stop_mask", "n_stops", "next_stop"),
     *("clocks", "clock_memory", "n_memory", "held", "overlay", "n_overlay", "u_samples"),
+    # derivatives (`adjoint`, `variational`): pullbacks of the rates or the step, and of the projection
+    *("pull", "pull_blocks", "pull_status", "pulled", "pulled_blocks", "pulled_status"),
+    # states and weights of the stages, what the pullbacks give, adjoints of the state and of what does not change
+    *("YS", "LAM", "W", "PB", "GM", "GU", "MU", "MV", "nm", "nv"),
+    *("states", "n_rows", "lam", "mu", "mv", "seeds", "seeded", "ubar", "inputs_wanted"),
+    # derivatives of the state by directions, as they are propagated and recorded; rows that are pulled, rows copied
+    *("S", "DY", "DK", "DX", "columns", "s_samples", "n_live", "live", "copied", "gm_row"),
 )
 
 REACHED, GUARD, NOT_FINITE, TOO_SMALL, TOO_MANY, FAILED = range(6)

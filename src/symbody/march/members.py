@@ -182,7 +182,9 @@ class Members:
         shared: bool,
         cost: int,
         threads: int | None,
+        more: Mapping[str, int] | None = None,
     ) -> None:
+        """more: further work buffers of the method and their lengths."""
         p, b = self.ports, self.count
         if self.pool is not None:
             w, r = self.workspace, self.result
@@ -202,7 +204,7 @@ class Members:
                 w = free.pop()
                 w.rebind(self.entries)
             except IndexError:
-                w = Workspace(sizes, self.entries, places, p.offsets, p.signals)
+                w = Workspace(sizes, self.entries, places, p.offsets, p.signals, more)
             w.set(**{name: array.ctypes.data for name, array in self.result.items()})
             w.set(room=self.room, log_room=self.log_room, **self.signal_words)
             prepare(w)

@@ -13,11 +13,14 @@ from symbody.hybrid.hooks import Making, added_hooks, hooks_of
 from symbody.hybrid.partition_watch import LoopWatch, Watch
 from symbody.hybrid.plan import Change, Plan, Settings
 from symbody.integrate.methods import METHODS, Setup
+from symbody.integrate.stepper import Stepper
 
 
 def together(connected: Connected, events: Prepared | None, settings: Settings, signals: InputSignals) -> bool:
     """Whether the members of a batch can be advanced together, with all that happens to them."""
     method = METHODS[settings.method]
+    if settings.device is not None:
+        return True  # or refused
     if added_hooks(Making(connected, settings, signals, events)):
         return False
     if not method.batches or events is None:
@@ -42,7 +45,20 @@ def assembled(
     """loops: guards of closed loops; watch: who may replace their equations."""
     setup = _setup(connected.flow, events, settings, signals, loops)
     hooks = hooks_of(Making(connected, settings, signals, events, loops, watch))
-    return Plan(connected, settings, signals, METHODS[settings.method].make(setup), events, loops, hooks)
+    return Plan(connected, settings, signals, _stepper(setup, settings), events, loops, hooks)
+
+
+def _stepper(setup: Setup, settings: Settings) -> Stepper:
+    if settings.device is None:
+        return METHODS[settings.method].make(setup)
+    from symbody.integrate.device import OnDevice
+
+    return OnDevice(setup, settings.method, settings.precision, ordinal_of(settings.device))
+
+
+def ordinal_of(device: str) -> int:
+    """The number of a device: 1 of "cuda:1"."""
+    return int(device.partition(":")[2] or 0)
 
 
 def replanned(plan: Plan, change: Change) -> Plan:

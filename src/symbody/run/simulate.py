@@ -22,18 +22,22 @@ from symbody.hybrid.plan import Plan, Settings
 from symbody.hybrid.state import RunState
 from symbody.integrate.methods import choose_method
 from symbody.integrate.samples import read_samples
+from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.run.apart import Apart, side_by_side
 from symbody.run.equations import Model
 from symbody.run.herd import advance_all, timed
 from symbody.run.loop import Reached, advance, interrupts
+from symbody.run.on_device import read_device, reduced
 from symbody.run.prepare import prepared
 from symbody.run.progress import counted, progress_bar
 from symbody.run.recording import Ended, trajectory
 from symbody.run.settings import Tolerance, read_options
 from symbody.system.system import System
+from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.stream import Stream, send, stream_of
 from symbody.trajectory.trajectory import Trajectory
+from symbody.verbs.coincident_links import coincident_links
 from symbody.verbs.limits import passed_limits
 
 CHECKPOINT_SECONDS = 5.0
@@ -61,7 +65,8 @@ def simulate(
     """The motion over `duration` seconds.
 
     step        s; None: adaptive steps by the tolerance
-    q0, qd0     arrays, or joint -> value (the others zero, unit quaternions); (b, n) arrays make a batch
+    q0, qd0     arrays, or joint -> value (the others zero, unit quaternions); (b, n) arrays make a batch; the name of a
+                keyframe of the Mechanism stands for its values
     inputs      efforts and other inputs, see `sources`; what is not given is zero
     method      "auto" or a name of `methods.METHODS`
     outputs     what to record besides states, inputs and qdd, see `quantities`
@@ -84,26 +89,21 @@ def simulate(
                 keeps its jump
     stream      of a batch: a .parquet file, a function of (first member, Trajectory), or a `Stream`, to which the
                 members go chunk by chunk: what is returned has outcomes but no values, and memory does not grow
+    device      "cuda" or "cuda:1": the batch is marched on that GPU ([gpu.md]); precision: double, single or fast there
+    reduce      of a device: some of "mean", "min", "max": of the states over all steps, without recording them
     max_steps   after which the run ends; threads: of a batch; progress: whether a bar is shown
 
     rtol, atol, samples, period, partition, formulation, alpha and beta are fields of the records above, by their names
     of before.
     """
-    o = read_options(options, NAMED, tolerance, sampling, closing)
-    t0, rtol, atol = o["t0"], o["rtol"], o["atol"]
-    check_numbers(duration, step, t0, rtol, atol)
-    _check_limits(o["max_steps"], o["slow"])
-    if o["threads"] is not None:
-        check_threads(o["threads"])
-    settings = Settings(
-        choose_method(method, step, rtol), float(t0), step, rtol, rtol if atol is None else atol, o["max_steps"],
-        read_samples(o["samples"], t0, duration, step), o["period"], o["threads"], dict(parameters or {}),
-        automatic=method == "auto" and step is None, slow=o["slow"],
+    batch, o = asked(
+        mech, duration, step, q0, qd0, inputs, method, outputs, parameters, events, closing, tolerance, sampling,
+        states0, options,
     )  # fmt: skip
-    given = {"q": q0, "qd": qd0, **(states0 or {})}
-    partition = formulated(mech, o["formalism"], o["partition"], o["formulation"], o["alpha"], o["beta"])
-    model = Model(mech, o["formalism"], inputs, outputs, _rules(events))
-    batch = Batch(model, settings, float(duration), given, partition)
+    if batch.settings.device is not None:
+        _check_no_checkpoint(checkpoint, "is written by runs on the processor; leave it or device out.")
+        if o["reduce"]:
+            return reduced(batch.made(), tuple(o["reduce"]))
     if o["stream"] is not None:
         _check_no_checkpoint(
             checkpoint, "cannot be written while a batch is streamed; give the batch in parts instead."
@@ -118,14 +118,53 @@ def simulate(
     return _noted(mech, run(*made, o["progress"], checkpoint))
 
 
+def asked(
+    mech: Any, duration: Any, step: Any = None, q0: Any = None, qd0: Any = None, inputs: Any = None,
+    method: str = "auto", outputs: Any = None, parameters: Mapping[str, Any] | None = None, events: Iterable[When] = (),
+    closing: Any = None, tolerance: Any = None, sampling: Any = None, states0: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> tuple[Batch, Mapping[str, Any]]:  # fmt: skip
+    """What the arguments of `simulate` ask for, checked; and its options by name."""
+    o = read_options(dict(options or {}), NAMED, tolerance, sampling, closing)
+    t0, rtol, atol = o["t0"], o["rtol"], o["atol"]
+    check_numbers(duration, step, t0, rtol, atol)
+    _check_limits(o["max_steps"], o["slow"])
+    if o["threads"] is not None:
+        check_threads(o["threads"])
+    device = read_device(o["device"], o["precision"], o["reduce"])
+    if device is not None and method == "auto" and step is None:
+        method = "dopri5"
+    settings = Settings(
+        choose_method(method, step, rtol), float(t0), step, rtol, rtol if atol is None else atol, o["max_steps"],
+        read_samples(o["samples"], t0, duration, step), o["period"], o["threads"], dict(parameters or {}),
+        automatic=method == "auto" and step is None, slow=o["slow"], device=device, precision=o["precision"],
+    )  # fmt: skip
+    given = {"q": named_state(mech, q0, "q"), "qd": named_state(mech, qd0, "qd"), **(states0 or {})}
+    partition = formulated(mech, o["formalism"], o["partition"], o["formulation"], o["alpha"], o["beta"])
+    model = Model(mech, o["formalism"], inputs, outputs, _rules(events))
+    return Batch(model, settings, float(duration), given, partition), o
+
+
 NAMED = tuple(n for n in inspect.signature(simulate).parameters if n != "options")
 
 
 def _noted(mech: Any, motion: Trajectory) -> Trajectory:
-    """With notes on limits of joints that the motion passed: they do not act by themselves."""
+    """With notes on limits of joints that the motion passed: they do not act by themselves; and on links that had no
+    direction where a run ended."""
     if not isinstance(mech, Mechanism):
         return motion
-    return motion.replace(notes=(*motion.notes, *passed_limits(mech, motion.values)), mechanism=mech)
+    notes = (*motion.notes, *passed_limits(mech, motion.values), *_without_direction(mech, motion))
+    return motion.replace(notes=notes, mechanism=mech)
+
+
+def _without_direction(mech: Mechanism, motion: Trajectory) -> tuple[str, ...]:
+    """Which links have both points at one place where a rate of one run was no number."""
+    if motion.outcome is not Outcome.NOT_FINITE or motion.outcomes is not None or motion.run is None:
+        return ()
+    end = motion.run.last.state
+    numbers = motion.run.last.plan.settings.parameters
+    why = coincident_links(mech, motion.values["q"][-1], numbers, float(end.t))
+    return () if why is None else (f"{why}.",)
 
 
 def _check_no_checkpoint(checkpoint: str | Path | None, why: str) -> None:
@@ -175,8 +214,9 @@ class Batch:
         return side_by_side(len(runs), lambda k: trajectory(timed(runs[k], seconds)), self.wanted)
 
     def member(self, whole: Apart, k: int) -> Trajectory:
-        """The run of member k by itself."""
-        made = self.made(k, whole)
+        """The run of member k by itself, on the processor."""
+        alone = replace(self, settings=replace(self.settings, device=None))
+        made = alone.made(k, whole)
         assert not isinstance(made, Apart)
         return run(*made, False, None)
 

@@ -90,12 +90,7 @@ def check_values(mechanism: Mechanism, given: Given) -> None:
         return [(names, check) for names, check in checks if names & own]
 
     for names, check in memory.get("value_checks_of", own, touched):
-        try:
-            check(given)
-        except ModelError as error:
-            told = [(n, v) for n, v in given.items() if n in names]
-            words = [f"{n} = {float(v):g}" if np.ndim(v) == 0 else f"{n}, a batch" for n, v in told]
-            raise ModelError(f"{error} This comes from the given {', '.join(words)}; give another value.") from None
+        _told(given, {n: v for n, v in given.items() if n in names}, check)
 
 
 def _value_checks(mechanism: Mechanism) -> list[tuple[set[str], Callable[[Given], None]]]:
@@ -132,6 +127,24 @@ def _placed(placements: Iterable[Placement]) -> list[Node]:
 
 def _names(nodes: Iterable[Node]) -> set[str]:
     return {s.data.name for s in free_symbols(nodes)}
+
+
+def _told(given: Given, own: Given, check: Callable[[Given], None]) -> None:
+    """A check whose error says which of the given numbers it comes from, and of a batch whose."""
+    try:
+        check(given)
+    except ModelError as error:
+        found, member = error, ""
+        size = max((len(v) for v in own.values() if np.ndim(v) == 1), default=0)
+        for k in range(size):  # a batch is refused by its first wrong member
+            alone = {n: v[k] if np.ndim(v) == 1 and len(v) == size else v for n, v in given.items()}
+            try:
+                check(alone)
+            except ModelError as wrong:
+                found, own, member = wrong, {n: alone[n] for n in own}, f" of member {k} of the batch"
+                break
+        words = [f"{n} = {float(v):g}" if np.ndim(v) == 0 else f"{n}, a batch" for n, v in own.items()]
+        raise ModelError(f"{found} This comes from the given {', '.join(words)}{member}; give another value.") from None
 
 
 # -- structure
