@@ -16,9 +16,9 @@ from symbody.cli.common import (
     generate,
     load_model,
     print_json,
-    search_line,
 )
 from symbody.cli.options import AS_JSON, BUDGET, FORCE, FORMALISM, LOOPS, MODEL, PARTITION, Q0, QD0
+from symbody.cli.working import search_line
 from symbody.errors import DefinitionError, ModelError, NameLookupError, nearest
 
 if TYPE_CHECKING:

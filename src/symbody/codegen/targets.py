@@ -6,6 +6,7 @@ from symbody.codegen.target_row import Target
 from symbody.codegen.target_rows.c import C_HEADER, C
 from symbody.codegen.target_rows.casadi import CASADI
 from symbody.codegen.target_rows.cpp import CPP
+from symbody.codegen.target_rows.cuda import CUDA
 from symbody.codegen.target_rows.fmu import FMU2, FMU3
 from symbody.codegen.target_rows.fortran77 import FORTRAN77
 from symbody.codegen.target_rows.fortran2008 import FORTRAN2008
@@ -29,6 +30,7 @@ ROWS = (
     C,
     C_HEADER,
     CPP,
+    CUDA,
     FORTRAN77,
     FORTRAN2008,
     JAVASCRIPT,
