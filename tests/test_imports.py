@@ -36,6 +36,7 @@ LAYERS = (
     ("integrate",),
     ("hybrid",),
     ("run",),
+    ("derivatives",),
     ("analyse", "optimise"),
     ("identify",),
     ("report",),
