@@ -409,10 +409,11 @@ def gradient_rows(folder: Path, table: dict[str, Any]) -> None:
     print("gradient", worst, flush=True)
 
 
-PARTS = ("accuracy", "kernels", "sizes", "marches", "many", "gradient", "mjx", "processor")
+# the processor first: JAX reserves so much address space that LLVM may find no room near its own code afterwards
+PARTS = ("processor", "sizes", "marches", "many", "gradient", "kernels", "accuracy", "mjx")
 
 
-def measure(folder: Path, parts: tuple[str, ...]) -> dict[str, Any]:
+def measure(folder: Path, parts: tuple[str, ...], out: Path | None) -> dict[str, Any]:
     import torch
 
     from symbody.codegen.cuda import driver, nvrtc
@@ -443,6 +444,8 @@ def measure(folder: Path, parts: tuple[str, ...]) -> dict[str, Any]:
             table[part] = f"failed: {type(error).__name__}: {error}"[:300]
             print(table[part], flush=True)
         print(f"-- {part}: {time.perf_counter() - began:.1f} s", flush=True)
+        if out is not None:
+            out.write_text(json.dumps(table, indent=1) + "\n")
     return table
 
 
@@ -456,9 +459,7 @@ def main() -> None:
     if given.prepare:
         prepare(given.folder)
         return
-    table = measure(given.folder, tuple(given.parts.split(",")))
-    if given.out is not None:
-        given.out.write_text(json.dumps(table, indent=1) + "\n")
+    measure(given.folder, tuple(given.parts.split(",")), given.out)
 
 
 if __name__ == "__main__":
