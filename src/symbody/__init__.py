@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from symbody.bondgraph.record import BondGraph
     from symbody.codegen.kernel.grouped import GroupedKernel
     from symbody.codegen.kernel.passport import Kernel
+    from symbody.derivatives.function import differentiable
     from symbody.expr.define import define
     from symbody.expr.parse import parse
     from symbody.flow.augmented import Augmented, Reduced
@@ -138,6 +139,7 @@ _LATER = {
     "inverse_along": "symbody.analyse.motion.inverse_along",
     "inverse_kinematics": "symbody.analyse.motion.inverse_kinematics",
     "sensitivity": "symbody.analyse.motion.sensitivity",
+    "differentiable": "symbody.derivatives.function",
     "assemble": "symbody.verbs.assembly",
     "recut": "symbody.loops.cutting.cutting",
     "modes": "symbody.analyse.modal.modes",
@@ -262,8 +264,9 @@ __all__ = [
     "Augmented", "BondGraph", "External", "Graph", "Mechanism", "Node", "Reduced", "Sampling", "Stream", "SymbodyError",
     "System", "Tolerance", "Trajectory", "When", "acos", "acosh",
     "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "center_of_mass",
-    "centroidal_momentum", "closure", "coriolis", "cos", "cosh", "define", "driven_efforts", "energy", "environment",
-    "equal", "equations", "equilibrium", "evaluate", "exp", "extend", "extern", "floor", "forward_dynamics", "gravity",
+    "centroidal_momentum", "closure", "coriolis", "cos", "cosh", "define", "differentiable", "driven_efforts",
+    "energy", "environment", "equal", "equations",
+    "equilibrium", "evaluate", "exp", "extend", "extern", "floor", "forward_dynamics", "gravity",
     "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics", "linearize", "load", "log",
     "mask", "maximum", "minimize", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor",
     "resume", "saturated", "save", "select", "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve",

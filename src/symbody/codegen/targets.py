@@ -12,12 +12,16 @@ from symbody.codegen.target_rows.fortran77 import FORTRAN77
 from symbody.codegen.target_rows.fortran2008 import FORTRAN2008
 from symbody.codegen.target_rows.javascript import JAVASCRIPT
 from symbody.codegen.target_rows.jax import JAX
+from symbody.codegen.target_rows.julia import JULIA
+from symbody.codegen.target_rows.latex import LATEX
+from symbody.codegen.target_rows.maple import MAPLE
 from symbody.codegen.target_rows.matlab import MATLAB
 from symbody.codegen.target_rows.native import LLVM, NATIVE
 from symbody.codegen.target_rows.numba import NUMBA
 from symbody.codegen.target_rows.python import PYTHON
 from symbody.codegen.target_rows.rust import RUST
 from symbody.codegen.target_rows.text import TEXT
+from symbody.codegen.target_rows.torch import TORCH
 from symbody.errors import CompileError, DefinitionError, NameLookupError, nearest
 
 ROWS = (
@@ -31,13 +35,17 @@ ROWS = (
     FORTRAN2008,
     JAVASCRIPT,
     RUST,
+    JULIA,
     MATLAB,
+    MAPLE,
     NUMBA,
     JAX,
+    TORCH,
     CASADI,
     FMU2,
     FMU3,
     LLVM,
+    LATEX,
     TEXT,
 )
 OWN = {row.name: row for row in ROWS}

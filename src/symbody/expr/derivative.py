@@ -51,10 +51,15 @@ def jvp(outputs: Iterable[Node], variables: Sequence[Node], directions: Sequence
 def vjp(outputs: Sequence[Node], weights: Sequence[Node], variables: Sequence[Node]) -> list[Node]:
     """J^T w by reverse accumulation: the cost does not grow with the number of variables. (len(variables),)"""
     _only_symbols(variables)
+    return pullback(outputs, weights, variables)
+
+
+def pullback(outputs: Sequence[Node], weights: Sequence[Node], variables: Sequence[Node]) -> list[Node]:
+    """J^T w where a variable may be any node outside of implicit blocks: what stands below it counts as held."""
     if not outputs:
         return []
     with quiet_collector():
-        adjoints = _accumulate(list(outputs), list(weights))
+        adjoints = _accumulate(list(outputs), list(weights), {v for v in variables if v.op is not SYMBOL})
     return [adjoints.get(v, v.graph.zero) for v in variables]
 
 
@@ -261,8 +266,9 @@ def _added(node: Node, gathered: dict[int, list[Node]]) -> Tangent:
 # -- reverse
 
 
-def _accumulate(outputs: list[Node], weights: list[Node]) -> dict[Node, Node]:
-    """Adjoint of every node that the outputs depend on, outside of implicit blocks."""
+def _accumulate(outputs: list[Node], weights: list[Node], held: set[Node]) -> dict[Node, Node]:
+    """Adjoint of every symbol that the outputs depend on, outside of implicit blocks, and of the nodes `held`, below
+    which nothing is looked at."""
     gathered: dict[Node, list[Node]] = {}
     for o, w in zip(outputs, weights, strict=True):
         gathered.setdefault(o, []).append(w)
@@ -272,13 +278,13 @@ def _accumulate(outputs: list[Node], weights: list[Node]) -> dict[Node, Node]:
     # a function of constants alone has no derivative to speak of, and need not have one
     active: set[Node] = set()
     for node in order:
-        if node.op is SYMBOL or any(a in active for a in node.args):
+        if node.op is SYMBOL or node in held or any(a in active for a in node.args):
             active.add(node)
     for node in reversed(order):
         parts = gathered.pop(node, None)
         if parts is None or node not in active:
             continue
-        if node.op is SYMBOL:
+        if node.op is SYMBOL or node in held:
             adjoints[node] = collect([(1, p) for p in parts], node.graph)
             continue
         adjoint = parts[0] if len(parts) == 1 else collect([(1, p) for p in parts], node.graph)

@@ -57,6 +57,8 @@ class Place:
 
     outputs: name of an output -> offset in the target row; others are written and never read.
     inputs: name of an input that is read from elsewhere -> work buffer and offset in it.
+    strides: name of such an input, or of an output -> doubles from one lane to the next, where not the usual.
+    elsewhere: name of an output that goes to the start of another work buffer.
     """
 
     kind: str
@@ -65,6 +67,8 @@ class Place:
     number: int
     outputs: Mapping[str, int]
     inputs: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    strides: Mapping[str, int] = field(default_factory=dict)
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
 
 
 class Workspace:
@@ -155,7 +159,7 @@ class Workspace:
             for port in kernel.inputs:
                 if port.name in place.inputs:
                     buffer, offset = place.inputs[port.name]
-                    words += [self.at[buffer] + 8 * offset, 0]
+                    words += [self.at[buffer] + 8 * offset, place.strides.get(port.name, 0)]
                 elif port.name in states:
                     words += [source + 8 * states[port.name], s.nx]
                 elif port.name in signals:
@@ -169,7 +173,11 @@ class Workspace:
                 row = s.ng
             for out in kernel.signature.outputs:
                 known = out.name in place.outputs
-                words += [target + 8 * place.outputs[out.name], row] if known else [self.at["trash"], 0]
+                stride = place.strides.get(out.name, row)
+                if out.name in place.elsewhere:
+                    words += [self.at[place.elsewhere[out.name]], stride]
+                    continue
+                words += [target + 8 * place.outputs[out.name], stride] if known else [self.at["trash"], 0]
             if kernel.signature.blocks:
                 words += [self.at[f"{place.kind}_status"], len(kernel.signature.blocks)]
             context = np.array(words, dtype=np.int64)

@@ -17,13 +17,16 @@ from symbody.errors import DefinitionError, Named, argument, real_argument, whol
 from symbody.flow.events import When
 from symbody.flow.flow import Flow
 from symbody.flow.formulation import formulated
+from symbody.hybrid.hooks import OWN
 from symbody.hybrid.plan import Plan, Settings
 from symbody.hybrid.state import RunState
 from symbody.integrate.methods import choose_method
 from symbody.integrate.samples import read_samples
+from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
-from symbody.run.apart import Apart, side_by_side, with_members
+from symbody.run.apart import Apart, side_by_side
 from symbody.run.equations import Model
+from symbody.run.herd import advance_all, timed
 from symbody.run.loop import Reached, advance, interrupts
 from symbody.run.on_device import read_device, reduced
 from symbody.run.prepare import prepared
@@ -34,10 +37,9 @@ from symbody.system.system import System
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.stream import Stream, send, stream_of
 from symbody.trajectory.trajectory import Trajectory
+from symbody.verbs.coincident_links import coincident_links
 from symbody.verbs.limits import passed_limits
 
-# outcomes of members whose equations may serve where they are, but not further
-LOST = (Outcome.NOT_CONVERGED, Outcome.NOT_FINITE, Outcome.STEP_TOO_SMALL, Outcome.LOOP_OPENED)
 CHECKPOINT_SECONDS = 5.0
 
 
@@ -63,7 +65,8 @@ def simulate(
     """The motion over `duration` seconds.
 
     step        s; None: adaptive steps by the tolerance
-    q0, qd0     arrays, or joint -> value (the others zero, unit quaternions); (b, n) arrays make a batch
+    q0, qd0     arrays, or joint -> value (the others zero, unit quaternions); (b, n) arrays make a batch; the name of a
+                keyframe of the Mechanism stands for its values
     inputs      efforts and other inputs, see `sources`; what is not given is zero
     method      "auto" or a name of `methods.METHODS`
     outputs     what to record besides states, inputs and qdd, see `quantities`
@@ -93,25 +96,11 @@ def simulate(
     rtol, atol, samples, period, partition, formulation, alpha and beta are fields of the records above, by their names
     of before.
     """
-    o = read_options(options, NAMED, tolerance, sampling, closing)
-    t0, rtol, atol = o["t0"], o["rtol"], o["atol"]
-    check_numbers(duration, step, t0, rtol, atol)
-    _check_limits(o["max_steps"], o["slow"])
-    if o["threads"] is not None:
-        check_threads(o["threads"])
-    device = read_device(o["device"], o["precision"], o["reduce"])
-    if device is not None and method == "auto" and step is None:
-        method = "dopri5"
-    settings = Settings(
-        choose_method(method, step, rtol), float(t0), step, rtol, rtol if atol is None else atol, o["max_steps"],
-        read_samples(o["samples"], t0, duration, step), o["period"], o["threads"], dict(parameters or {}),
-        automatic=method == "auto" and step is None, slow=o["slow"], device=device, precision=o["precision"],
+    batch, o = asked(
+        mech, duration, step, q0, qd0, inputs, method, outputs, parameters, events, closing, tolerance, sampling,
+        states0, options,
     )  # fmt: skip
-    given = {"q": q0, "qd": qd0, **(states0 or {})}
-    partition = formulated(mech, o["formalism"], o["partition"], o["formulation"], o["alpha"], o["beta"])
-    model = Model(mech, o["formalism"], inputs, outputs, _rules(events))
-    batch = Batch(model, settings, float(duration), given, partition)
-    if device is not None:
+    if batch.settings.device is not None:
         _check_no_checkpoint(checkpoint, "is written by runs on the processor; leave it or device out.")
         if o["reduce"]:
             return reduced(batch.made(), tuple(o["reduce"]))
@@ -126,17 +115,56 @@ def simulate(
             checkpoint, "is for one state, and for batches whose members advance together, which these cannot."
         )
         return _noted(mech, batch.one_by_one(made))
-    return _noted(mech, batch.rescued(run(*made, o["progress"], checkpoint)))
+    return _noted(mech, run(*made, o["progress"], checkpoint))
+
+
+def asked(
+    mech: Any, duration: Any, step: Any = None, q0: Any = None, qd0: Any = None, inputs: Any = None,
+    method: str = "auto", outputs: Any = None, parameters: Mapping[str, Any] | None = None, events: Iterable[When] = (),
+    closing: Any = None, tolerance: Any = None, sampling: Any = None, states0: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> tuple[Batch, Mapping[str, Any]]:  # fmt: skip
+    """What the arguments of `simulate` ask for, checked; and its options by name."""
+    o = read_options(dict(options or {}), NAMED, tolerance, sampling, closing)
+    t0, rtol, atol = o["t0"], o["rtol"], o["atol"]
+    check_numbers(duration, step, t0, rtol, atol)
+    _check_limits(o["max_steps"], o["slow"])
+    if o["threads"] is not None:
+        check_threads(o["threads"])
+    device = read_device(o["device"], o["precision"], o["reduce"])
+    if device is not None and method == "auto" and step is None:
+        method = "dopri5"
+    settings = Settings(
+        choose_method(method, step, rtol), float(t0), step, rtol, rtol if atol is None else atol, o["max_steps"],
+        read_samples(o["samples"], t0, duration, step), o["period"], o["threads"], dict(parameters or {}),
+        automatic=method == "auto" and step is None, slow=o["slow"], device=device, precision=o["precision"],
+    )  # fmt: skip
+    given = {"q": named_state(mech, q0, "q"), "qd": named_state(mech, qd0, "qd"), **(states0 or {})}
+    partition = formulated(mech, o["formalism"], o["partition"], o["formulation"], o["alpha"], o["beta"])
+    model = Model(mech, o["formalism"], inputs, outputs, _rules(events))
+    return Batch(model, settings, float(duration), given, partition), o
 
 
 NAMED = tuple(n for n in inspect.signature(simulate).parameters if n != "options")
 
 
 def _noted(mech: Any, motion: Trajectory) -> Trajectory:
-    """With notes on limits of joints that the motion passed: they do not act by themselves."""
+    """With notes on limits of joints that the motion passed: they do not act by themselves; and on links that had no
+    direction where a run ended."""
     if not isinstance(mech, Mechanism):
         return motion
-    return motion.replace(notes=(*motion.notes, *passed_limits(mech, motion.values)), mechanism=mech)
+    notes = (*motion.notes, *passed_limits(mech, motion.values), *_without_direction(mech, motion))
+    return motion.replace(notes=notes, mechanism=mech)
+
+
+def _without_direction(mech: Mechanism, motion: Trajectory) -> tuple[str, ...]:
+    """Which links have both points at one place where a rate of one run was no number."""
+    if motion.outcome is not Outcome.NOT_FINITE or motion.outcomes is not None or motion.run is None:
+        return ()
+    end = motion.run.last.state
+    numbers = motion.run.last.plan.settings.parameters
+    why = coincident_links(mech, motion.values["q"][-1], numbers, float(end.t))
+    return () if why is None else (f"{why}.",)
 
 
 def _check_no_checkpoint(checkpoint: str | Path | None, why: str) -> None:
@@ -172,9 +200,18 @@ class Batch:
         return s.sampling.times(s.start, s.start + self.duration, s.step)
 
     def one_by_one(self, apart: Apart, first: int = 0, whole: Apart | None = None) -> Trajectory:
-        """Members that cannot advance together; those of `apart` begin with member `first` of the whole batch."""
+        """Members that are runs of their own; those of `apart` begin with member `first` of the whole batch.
 
-        return side_by_side(apart.count, lambda k: self.member(whole or apart, first + k), self.wanted)
+        Those with closed loops, each with a partition of its own, go side by side.
+        """
+        if self.model.closed is None:
+            return side_by_side(apart.count, lambda k: self.member(whole or apart, first + k), self.wanted)
+        began = time.perf_counter()
+        made = (self.made(first + k, whole or apart) for k in range(apart.count))
+        with interrupts() as interrupted:
+            runs = advance_all((one for one in made if not isinstance(one, Apart)), interrupted)
+        seconds = (time.perf_counter() - began) / max(len(runs), 1)
+        return side_by_side(len(runs), lambda k: trajectory(timed(runs[k], seconds)), self.wanted)
 
     def member(self, whole: Apart, k: int) -> Trajectory:
         """The run of member k by itself, on the processor."""
@@ -182,17 +219,6 @@ class Batch:
         made = alone.made(k, whole)
         assert not isinstance(made, Apart)
         return run(*made, False, None)
-
-    def rescued(self, traj: Trajectory, first: int = 0) -> Trajectory:
-        """A batch of a mechanism with closed loops, with members that were lost simulated by themselves: these may
-        change their partition, and pass singular positions. first: number of the batch's first member."""
-        if self.model.closed is None or traj.outcomes is None:
-            return traj
-        lost = [k for k, outcome in enumerate(traj.outcomes) if outcome in LOST]
-        whole = self.made(split=True) if lost else None
-        if not isinstance(whole, Apart):
-            return traj
-        return with_members(traj, {k: self.member(whole, first + k) for k in lost}, self.wanted)
 
     def streamed(self, stream: Stream, progress: bool) -> Trajectory:
         """Chunk by chunk, of which only one is in memory at a time."""
@@ -211,7 +237,7 @@ class Batch:
                     if isinstance(made, Apart):
                         yield first, self.one_by_one(made, first, whole)
                     else:
-                        yield first, self.rescued(run(*made, False, None), first)
+                        yield first, run(*made, False, None)
                     bar(last)
 
         return send(stream, chunks())
@@ -263,6 +289,9 @@ def run(plan: Plan, state: RunState, progress: bool, checkpoint: str | Path | No
     """The run up to `state.end`, with all that goes on beside it."""
     from symbody.run.checkpoint import save_checkpoint
 
+    added = [hook.name for hook in plan.hooks if hook.name not in OWN]
+    if checkpoint is not None and added:
+        _check_no_checkpoint(checkpoint, f"cannot hold what the hook {added[0]!r} remembers, which was added.")
     began = time.perf_counter()
     saved = time.monotonic()
     last = anchor = Reached(plan, state)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
+from symbody.derivatives.record import RunDerivatives, derivatives
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.derivative import Tangent, tangents
 from symbody.expr.node import Node
 from symbody.flow.flow import Flow
+from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import check_given
 from symbody.system.names import identifier
@@ -229,24 +231,80 @@ class Sensitivity:
         return self.values[name] * self.of(quantity, name)
 
 
+@overload
 def sensitivity(
     mech: Mechanism,
     duration: float,
     parameters: Sequence[str],
     *,
+    outputs: Any = ...,
+    values: Mapping[str, Any] | None = ...,
+    mode: None = ...,
+    **options: Any,
+) -> Sensitivity: ...
+
+
+@overload
+def sensitivity(
+    mech: Mechanism | System,
+    duration: float,
+    parameters: Sequence[str],
+    *,
+    outputs: Any = ...,
+    values: Mapping[str, Any] | None = ...,
+    mode: str,
+    integrals: Mapping[str, str] | None = ...,
+    at: str = ...,
+    **options: Any,
+) -> RunDerivatives: ...
+
+
+def sensitivity(
+    mech: Any,
+    duration: float,
+    parameters: Sequence[str],
+    *,
     outputs: Any = None,
     values: Mapping[str, Any] | None = None,
+    mode: str | None = None,
+    integrals: Mapping[str, str] | None = None,
+    at: str = "end",
     **options: Any,
-) -> Sensitivity:
-    """Simulate a Mechanism together with the derivatives of its motion by parameters or initial values.
+) -> Sensitivity | RunDerivatives:
+    """Derivatives of a motion by parameters, values at the start, and inputs.
 
-    parameters   as in `sensitivity_flow`
-    outputs      what to record besides the states, with its derivatives, as `simulate` takes it
+    parameters   names of parameters, of states at the start ("q.shoulder"); with a mode of inputs too ("tau.elbow")
+    outputs      what is differentiated besides the states, as `simulate` takes it; with a mode: instead of them
     options      those of `simulate`: q0, qd0, step, method, inputs ...; values of parameters under `values`
 
+    mode None    the motion is simulated together with its derivatives, which are states more: over time, up to the
+                 first event, also with steps that a tolerance chooses
+    mode         "forward", "adjoint", or "auto", whichever is cheaper: the steps of the run are differentiated as they
+                 are taken, natively, through events. Then
+    integrals    name -> expression whose integral over the run is differentiated
+    at           "end": quantities where the run ends; "samples": at all instants of `sampling`
+
     Where loops are closed, the start of the independent joints of the partition is held fixed, and the others follow.
-    The partition does not change on the way.
     """
+    if mode is not None:
+        if isinstance(mech, Mechanism):
+            check_given(mech, values)
+        wanted = outputs if outputs is not None or integrals else _states(mech)
+        return derivatives(mech, duration, parameters, wanted or (), integrals, mode, at, parameters=values, **options)
+    if integrals is not None or at != "end":
+        raise ModelError("integrals and instants are differentiated with a mode; give mode='auto'.")
+    return _simulated(mech, duration, parameters, outputs, values, options)
+
+
+def _states(model: Mechanism | System) -> list[str]:
+    return list(model.states) if isinstance(model, System) else ["q", "qd"]
+
+
+def _simulated(
+    mech: Mechanism, duration: float, parameters: Sequence[str], outputs: Any, values: Mapping[str, Any] | None,
+    options: dict[str, Any],
+) -> Sensitivity:  # fmt: skip
+    """The motion together with its derivatives. The partition of closed loops does not change on the way."""
     from symbody.derived.partitions import wanted_at
     from symbody.flow.augmented import Augmented
     from symbody.flow.of_mechanism import mechanism_flow
@@ -291,7 +349,7 @@ def _closed_start(
     from symbody.flow.closed_start import closed_start
     from symbody.flow.initial_state import initial_values
 
-    given = {n: options[f"{n}0"] for n in ("q", "qd") if options.get(f"{n}0") is not None}
+    given = {n: named_state(mech, options[f"{n}0"], n) for n in ("q", "qd") if options.get(f"{n}0") is not None}
     found, _ = initial_values(flow, given)
     x = closed_start(mech, flow, values, given, flow.layout.vector(found, None), options.get("t0", 0.0))
     return {f"{n}0": x[flow.slices[n]] for n in ("q", "qd")}

@@ -35,7 +35,7 @@ def write_fixed(k: Block, method: RungeKutta | Splitting | None, node: float) ->
         with r.forever() as out:
             i = taken.get()
             r.leave(r.compare("sge", i, r.word("n_steps")), out)
-            _set_time(k, i)
+            set_time(k, i)
             if method is None:
                 _map(k, node)
             elif isinstance(method, Splitting):
@@ -69,7 +69,7 @@ def _start(k: Block) -> None:
     with r.loop(k.count) as lane:
         r.store(r.load(r.pointer("h"), r.add(k.first, lane)), r.pointer("H"), lane)
     k.spread_step()
-    _set_time(k, "0")
+    set_time(k, "0")
     with r.when(r.compare("ne", r.word("nu"), "0")):
         # constant signals are filled in here once for all
         with r.loop(k.rows) as lane:
@@ -94,7 +94,8 @@ def _time(k: Block, lane: str, steps: str) -> str:
     return r.f("fadd", r.load(r.pointer("t"), member), r.f("fmul", whole, r.load(r.pointer("h"), member)))
 
 
-def _set_time(k: Block, steps: str) -> None:
+def set_time(k: Block, steps: str) -> None:
+    """T after so many steps."""
     r = k.r
     with r.loop(k.rows) as lane:
         r.store(_time(k, lane, steps), r.pointer("T"), lane)

@@ -1,0 +1,415 @@
+"""RunFunction: a run as a differentiable function theta -> y, made by one call; what other packages take in hand.
+
+theta holds what is differentiated by (`variables`), y the quantities that are asked for, then the integrals.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from symbody.codegen.kernel.threads import check_threads
+from symbody.derivatives.linearised import Asked, Linearised
+from symbody.derivatives.machine import Machine, machine_of, method_table
+from symbody.derivatives.observed import Quantity, read_quantities, recorded_nodes, with_integrals
+from symbody.derivatives.tape import taped
+from symbody.derivatives.variables import Variable, Variables, read_variables
+from symbody.errors import DefinitionError, NameLookupError, ShapeError, real_argument, word_argument, wrong_argument
+from symbody.flow.flow import Flow
+from symbody.flow.sources import Feedback, find_input, read_inputs
+from symbody.hybrid.plan import Plan
+from symbody.hybrid.state import RunState
+from symbody.integrate.methods import METHODS
+from symbody.march.run import Signals
+from symbody.model.record.mechanism import Mechanism
+from symbody.run.apart import Apart
+from symbody.run.equations import open_flow, written
+from symbody.run.simulate import asked, simulate
+from symbody.trajectory.trajectory import Trajectory
+
+HESSIAN_STEP = 2e-4
+MEMORY = 256e6  # bytes of states that are kept for the way back, unless another bound is given
+
+
+class RunFunction:
+    """theta -> y of one run, and its derivatives.
+
+    variables   what theta is made of; theta where nothing else is given is `start`
+    names       of what y is made of: name -> (slice of y, shape)
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        duration: float,
+        by: Sequence[str] | str,
+        of: Any = (),
+        integrals: Mapping[str, str] | None = None,
+        at: str = "end",
+        memory: float = MEMORY,
+        **options: Any,
+    ) -> None:
+        """model, duration, options   as `simulate` takes them; with a step
+
+        by          names of parameters, states at the start, inputs; see `variables`
+        of          names of states and recorded quantities, or name -> expression
+        integrals   name -> expression whose integral over the run is asked for
+        at          "end": quantities where the run ends; "samples": at all instants of `sampling`
+        memory      bytes that states may take on the way; beyond it they are computed again
+        """
+        word_argument("at", at, ("end", "samples"))
+        real_argument("memory", memory, "a number of bytes", above=0.0)
+        self.model, self.duration, self.memory, self.at = model, duration, float(memory), at
+        self.options = dict(options)
+        self.options["parameters"] = dict(options.get("parameters") or {})
+        if "checkpoint" in options or "stream" in options:
+            raise DefinitionError("a run that is differentiated takes no checkpoint and no stream; leave them out.")
+        texts = dict(integrals or {})
+        self.integrals = tuple((str(n), t) for n, t in texts.items())
+        self.options["outputs"] = self._outputs(of, options.get("outputs"))
+        self.options["inputs"] = self._inputs([by] if isinstance(by, str) else list(by))
+        self._base = plan, state = self._made(self.options)
+        if isinstance(model, Mechanism) and (model.cuts or model.couplings):
+            self._base = plan, state = self._kept_start(plan, state)
+        flow = plan.flow
+        self.quantities: tuple[Quantity, ...] = read_quantities(flow, of)
+        with_integrals(flow, self.integrals)  # whoever writes them wrong hears it now
+        if not self.quantities and not self.integrals:
+            raise DefinitionError("nothing is asked for: name quantities in of=..., or give integrals={...}.")
+        known = {**(model.parameters if isinstance(model, Mechanism) else {}), **flow.parameters}
+        found = written(self._batch(self.options).model, plan.settings, {}, self._batch(self.options).partition)
+        given = self.options["parameters"]
+        self.variables: Variables = read_variables(by, flow, self._opened(), state.x, given, found.assignments, known)
+
+    def _outputs(self, of: Any, outputs: Any) -> Any:
+        """What must be recorded: names that are asked for, and not states."""
+        wanted = [] if outputs is None else [outputs] if isinstance(outputs, (str, Mapping)) else list(outputs)
+        if not isinstance(self.model, Mechanism):
+            return wanted or None
+        items = [of] if isinstance(of, (str, Mapping)) else list(of or ())
+        texts = [t for item in items if isinstance(item, Mapping) for t in item.values()]
+        texts += [t for _, t in self.integrals]
+        flow = self._made({**self.options, "outputs": None})[0].flow
+        known = recorded_nodes(flow)
+        for item in items:
+            if isinstance(item, str) and item not in known and item.partition(".")[0] not in flow.states:
+                stem = item.partition(".")[0]
+                wanted.append(item if stem not in known else stem)
+        return wanted or None
+
+    def _opened(self) -> Flow:
+        """The Flow of the model with all its inputs."""
+        batch = self._batch(self.options)
+        return open_flow(self.model, batch.model.formalism, None, None, partition=batch.partition)
+
+    def _inputs(self, by: Sequence[str]) -> Any:
+        """Inputs with zeros for those that are differentiated by and were not given, which the equations leave out."""
+        inputs, flow = self.options.get("inputs"), self._opened()
+        taken = {(a.name, k) for a in read_inputs(flow, inputs) for k in a.places}
+        more: dict[str, Any] = {}
+        for name in by:
+            try:
+                owner, places = find_input(flow, name)
+            except NameLookupError:
+                continue
+            if name not in flow.parameters and name.partition(".")[0] not in flow.states:
+                if not taken & {(owner, k) for k in places}:
+                    more[name] = 0.0 if len(places) == 1 else np.zeros(len(places))
+        if not more:
+            return inputs
+        if inputs is not None and not isinstance(inputs, Mapping):
+            raise DefinitionError(
+                f"inputs are given without names; name them, as in inputs={{{next(iter(more))!r}: 0}}."
+            )
+        return {**(inputs or {}), **more}
+
+    def _kept_start(self, plan: Plan, state: RunState) -> tuple[Plan, RunState]:
+        """The same run from the independent joints alone: whatever changes, these start so and the others follow."""
+        flow = plan.flow
+        for name in ("q", "qd"):
+            labels, at = flow.labels[name], flow.slices[name].start
+            self.options[f"{name}0"] = {labels[k]: float(state.x[at + k]) for k in independent(flow, name)}
+        again, found = self._made(self.options)
+        if not np.allclose(found.x, state.x, rtol=1e-7, atol=1e-7):
+            told = ", ".join(self.options["q0"])
+            raise DefinitionError(
+                f"the start of {flow.name} is on another branch of its loops than that which its independent joints "
+                f"({told}) lead to alone. Give q0 of these joints, by name, on that branch."
+            )
+        return again, found
+
+    # -- sizes and names
+
+    @property
+    def start(self) -> np.ndarray:
+        """(n,) theta as the options of the run give it."""
+        return self.variables.start
+
+    # -- runs
+
+    def _batch(self, options: Mapping[str, Any]) -> Any:
+        own = dict(options)
+        named = {n: own.pop(n) for n in _NAMED if n in own}
+        return asked(self.model, self.duration, **named, options=own)[0]
+
+    def _made(self, options: Mapping[str, Any]) -> tuple[Plan, RunState]:
+        made = self._batch(options).made()
+        if isinstance(made, Apart) or made[1].x.ndim > 1:
+            raise ShapeError("the options of a run that is differentiated make a batch; give those of one run.")
+        plan, state = made
+        _check(plan)
+        return plan, state
+
+    def _given(self, theta: np.ndarray) -> dict[str, Any]:
+        """Options of the run at theta."""
+        out = dict(self.options)
+        parameters = dict(out["parameters"])
+        starts: dict[str, dict[int, float]] = {}
+        inputs = dict(out["inputs"]) if isinstance(out.get("inputs"), Mapping) else out.get("inputs")
+        for v in self.variables.items:
+            part = theta[self.variables.slices()[v.name]]
+            if v.kind == "parameter":
+                if v.known:
+                    parameters[v.owner] = _placed(parameters.get(v.owner), self._default(v.owner), v.places, part)
+            elif v.kind == "start":
+                starts.setdefault(v.owner, {}).update(zip(v.places, map(float, part)))
+            else:
+                inputs = _with_input(inputs, v, part)
+        out["parameters"], out["inputs"] = parameters, inputs
+        return self._with_starts(out, starts)
+
+    def _default(self, name: str) -> np.ndarray:
+        flow = self._base[0].flow
+        system = next(s for s in flow.systems.values() if name in s.parameters)
+        return np.asarray(system.default(name), dtype=float).reshape(system.parameters[name].shape)
+
+    def _with_starts(self, out: dict[str, Any], starts: Mapping[str, Mapping[int, float]]) -> dict[str, Any]:
+        if not starts:
+            return out
+        plan, state = self._base
+        flow = plan.flow
+        for name, values in starts.items():
+            shape = flow.rates.inputs[name].shape
+            if isinstance(self.model, Mechanism) and (self.model.cuts or self.model.couplings) and name in ("q", "qd"):
+                labels, own = flow.labels[name], independent(flow, name)
+                out[f"{name}0"] = {**out[f"{name}0"], **{labels[k]: v for k, v in values.items() if k in own}}
+                continue
+            whole = np.array(state.x[flow.slices[name]])
+            for k, value in values.items():
+                whole[k] = value
+            if name in ("q", "qd"):
+                out[f"{name}0"] = whole
+            else:
+                out["states0"] = {**(out.get("states0") or {}), name: whole.reshape(shape)}
+        return out
+
+    def linearise(self, theta: Any = None) -> Linearised:
+        """The run at theta (n,), with its derivatives."""
+        options = self.options
+        if theta is not None:
+            options = self._given(self._theta(theta))
+        plan, state = self._made(options)
+        table = method_table(plan.settings.method, getattr(plan.stepper, "method", None))
+        parameters = dict(plan.settings.parameters)
+
+        def machines(flow: Flow) -> Machine:
+            return machine_of(flow, self.integrals, plan.settings.method, table)
+
+        def step(flow: Flow, t: float, h: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+            m = machines(flow)
+            wide = np.concatenate([x, np.zeros(m.nx - m.own)])
+            signals = Signals([t], plan.signals.at(t, u)) if plan.signals.size else None
+            if plan.signals.moving:
+                signals = Signals(*plan.signals.grid(u, t, t + h, np.array([t, t + h / 2, t + h])))
+            have = {p.name for k in m.march.ports.kernels.values() for p in k.parameters}
+            known = {n: v for n, v in parameters.items() if n in have} or None
+            run = m.march.fixed(m.table, wide, t, h, 1, 1, signals=signals, parameters=known)
+            return np.asarray(run.x_end)[: m.own]
+
+        tape = taped(plan, state, self.memory, step)
+        instants = None
+        if self.at == "samples":
+            s = plan.settings
+            instants = s.sampling.times(s.start, s.start + self.duration, s.step)
+            instants = instants[instants <= tape.t_end + 1e-12]
+        wanted = Asked(self.quantities, self.integrals, instants)
+        return Linearised(tape, machines, self.variables, wanted, parameters, [*self.variables.notes, *tape.notes])
+
+    def _theta(self, theta: Any) -> np.ndarray:
+        array = np.asarray(theta, dtype=float)
+        if array.shape != (self.variables.size,):
+            raise ShapeError(f"theta has shape {array.shape}; expected ({self.variables.size},).")
+        if not np.isfinite(array).all():
+            raise wrong_argument("theta", theta, "finite numbers")
+        return array
+
+    def __call__(self, theta: Any = None) -> np.ndarray:
+        """(ny,) y at theta."""
+        return self.linearise(theta).y
+
+    def gradient(self, theta: Any = None, weights: Any = None) -> tuple[float, np.ndarray]:
+        """Value and gradient (n,) of w^T y; y must have one number where no weights are given."""
+        run = self.linearise(theta)
+        y = run.y
+        if weights is None:
+            if y.size != 1:
+                raise ShapeError(f"y has {y.size} numbers; a gradient is that of one. Give weights, or a jacobian.")
+            weights = np.ones(1)
+        w = np.asarray(weights, dtype=float).reshape(y.shape)
+        return float(w @ y), run.vjp(w)
+
+    def gradients(self, thetas: Any, weights: Any = None, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Values (b,) and gradients (b, n) at many theta (b, n): each the very numbers of `gradient`, over threads."""
+        rows = np.asarray(thetas, dtype=float)
+        if rows.ndim != 2 or rows.shape[1] != self.variables.size:
+            raise ShapeError(f"thetas have shape {rows.shape}; expected (b, {self.variables.size}).")
+        workers = (os.cpu_count() or 1) if threads is None else check_threads(threads)
+        if not len(rows):
+            return np.zeros(0), np.zeros_like(rows)
+        first = self.gradient(rows[0], weights)  # programs are made once, before threads need them
+        with ThreadPoolExecutor(workers) as pool:
+            found = [first, *pool.map(lambda row: self.gradient(row, weights), rows[1:])]
+        return np.array([value for value, _ in found]), np.array([gradient for _, gradient in found])
+
+    def hessian_vector(self, theta: Any, direction: Any, weights: Any = None) -> np.ndarray:
+        """(n,) second derivative of w^T y along a direction (n,): how its gradient changes.
+
+        By central differences of adjoint gradients with two lengths, extrapolated (error of order 4); where the two do
+        not agree to 1e-4, an event changes its place among the steps, and it is refused.
+        """
+        at, way = self._theta(theta), self._theta(direction)
+        length = float(np.abs(way).max(initial=0.0))
+        if length == 0.0:
+            return np.zeros_like(at)
+        size = HESSIAN_STEP * max(1.0, float(np.abs(at).max(initial=0.0))) / length
+
+        def change(e: float) -> np.ndarray:
+            return (self.gradient(at + e * way, weights)[1] - self.gradient(at - e * way, weights)[1]) / (2 * e)
+
+        coarse, fine = change(size), change(size / 2)
+        if np.abs(fine - coarse).max() > 1e-4 * max(np.abs(fine).max(), 1e-12):
+            raise DefinitionError(
+                f"second derivatives of {self._base[0].flow.name} are not determined there: gradients on both sides do "
+                "not change smoothly. A law has a kink nearby, or numbers of very different size are varied together."
+            )
+        return (4 * fine - coarse) / 3
+
+    def objective(self, weights: Any = None) -> Any:
+        """theta -> (value, gradient), for `scipy.optimize.minimize(..., jac=True)`."""
+        return lambda theta: self.gradient(theta, weights)
+
+    def jacobian(self, theta: Any = None, mode: str = "auto") -> np.ndarray:
+        """(ny, n) dy/dtheta. mode: "forward", "adjoint", or whichever is cheaper."""
+        run = self.linearise(theta)
+        return jacobian_by(run, mode)
+
+    def trajectory(self, theta: Any = None) -> Trajectory:
+        """The motion itself, as `simulate` gives it."""
+        options = self.options if theta is None else self._given(self._theta(theta))
+        return simulate(self.model, self.duration, **options)
+
+
+def independent(flow: Flow, name: str) -> list[int]:
+    """Components of a state that the projection leaves as they are."""
+    project = flow.project
+    if project is None or name not in project.outputs:
+        return list(range(flow.rates.inputs[name].size))
+    pairs = zip(project.inputs[name].flat, project.outputs[name].flat, strict=True)
+    return [k for k, (given, made) in enumerate(pairs) if given is made]
+
+
+def jacobian_by(run: Linearised, mode: str) -> np.ndarray:
+    """(ny, n) by directions that go along, or by weights that go back; "auto": by the fewer."""
+    word_argument("mode", mode, ("forward", "adjoint", "auto"))
+    ny = run.y.size
+    if mode == "auto":
+        mode = "adjoint" if ny < run.n or not run.supply.only_constants else "forward"
+    if mode == "forward":
+        return run.jacobian()
+    return np.array([run.vjp(w) for w in np.eye(ny)]).reshape(ny, run.n)
+
+
+_NAMED = (
+    "step", "q0", "qd0", "inputs", "method", "outputs", "parameters", "events", "closing", "tolerance", "sampling",
+    "states0",
+)  # fmt: skip
+
+
+def _check(plan: Plan) -> None:
+    """Refuse what is not differentiated."""
+    s = plan.settings
+    name = plan.flow.name
+    for one in plan.signals.sampled:
+        if isinstance(one.line.source, Feedback):
+            raise DefinitionError(
+                f"the input for {one.line.text} is a Python function that is asked at ticks, and has no derivative. "
+                "Give a law, a System (with clocks={'period': s} a sampled one), numbers or a table."
+            )
+    if plan.connected.inside:
+        raise DefinitionError(f"{name} calls Python functions in its equations, which have no derivative.")
+    if plan.flow.impact is not None:
+        raise DefinitionError(
+            f"loops of {name} are held by multipliers and a projection of least change, which is not differentiated. "
+            "Take closing=sb.Reduced(...), or mech.with_loops(...) for loops that open and close."
+        )
+    method_table(s.method, getattr(plan.stepper, "method", None))
+    assert s.method in METHODS
+
+
+def _placed(given: Any, default: np.ndarray, places: Sequence[int], values: np.ndarray) -> Any:
+    whole = np.array(default if given is None else given, dtype=float)
+    flat = whole.reshape(-1)
+    flat[list(places)] = values
+    return float(whole) if whole.ndim == 0 else whole
+
+
+def _with_input(inputs: Any, v: Variable, part: np.ndarray) -> dict[str, Any]:
+    """Inputs with other numbers for one of them."""
+    if inputs is None:
+        inputs = {}
+    elif not isinstance(inputs, Mapping):
+        inputs = {v.key: inputs}
+    out = dict(inputs)
+    within = list(v.within)
+    if v.table is not None:
+        given = out[v.key]
+        values = np.array(given["values"] if isinstance(given, Mapping) else given[1], dtype=float)
+        values = values.reshape(len(v.table.times), -1)
+        values[:, within] = part.reshape(len(values), -1)
+        out[v.key] = {"times": v.table.times, "values": values, "hold": v.table.hold}
+        return out
+    old: Any = out.get(v.key, 0.0)
+    if v.key not in out or len(within) == np.size(old):
+        out[v.key] = part if np.ndim(old) or len(part) > 1 else float(part[0])
+    else:  # some components of what was given together, or one number for all
+        whole = np.array(np.broadcast_to(old, (max(np.size(old), max(within) + 1),)), dtype=float)
+        whole[within] = part
+        out[v.key] = whole
+    return out
+
+
+def differentiable(
+    model: Any,
+    duration: float,
+    by: Sequence[str] | str,
+    of: Any = (),
+    integrals: Mapping[str, str] | None = None,
+    at: str = "end",
+    memory: float = MEMORY,
+    **options: Any,
+) -> RunFunction:
+    """A run as a differentiable function theta -> y: `f(theta)`, `f.gradient(theta)`, `f.jacobian(theta)`.
+
+    by          names of parameters, of states at the start ("q.shoulder"), of inputs ("tau.elbow": a constant, or the
+                values of a table); theta holds their values end to end, `f.start` those of this run
+    of          names of states and recorded quantities, or name -> expression; y holds their values where the run ends
+    integrals   name -> expression; y ends with their integrals over the run
+    at          "end", or "samples": quantities at all instants of `sampling`
+    memory      bytes that states may take on the way back; beyond it they are computed again
+    options     those of `simulate`: step, q0, qd0, inputs, method, events, parameters, ...
+    """
+    return RunFunction(model, duration, by, of, integrals, at, memory, **options)

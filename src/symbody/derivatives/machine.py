@@ -1,0 +1,227 @@
+"""Machine: the native programs that differentiate the steps of one Flow by one method, made once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from symbody.codegen.kernel.native_kernel import NativeKernel
+from symbody.derivatives.observed import Texts, with_integrals
+from symbody.derivatives.pullbacks import Pullback, plain_rows, projection_pullback, pulled, rates_pullback
+from symbody.derived.kernels import kernel_of
+from symbody.errors import DefinitionError
+from symbody.expr.node import Node
+from symbody.expr.walk import substitute
+from symbody.flow.evaluate import kernels
+from symbody.flow.flow import Flow
+from symbody.integrate.implicit_step import DIAGONAL, step_system
+from symbody.march.adjoint import AdjointMarch
+from symbody.march.march import March
+from symbody.march.methods import METHODS, RungeKutta, Splitting
+from symbody.march.variational import VariationalMarch
+from symbody.memory import memory_of
+from symbody.system.system import System
+
+Names = tuple[tuple[str, int], ...]
+MOST_KEPT = 16
+
+
+def machine_of(flow: Flow, integrals: Texts, method: str, table: RungeKutta | None) -> Machine:
+    """The Machine of a Flow, made once for each method. table: of an explicit method that has one."""
+    return memory_of(flow).get(
+        "derivatives", (integrals, method, table), lambda: Machine(flow, integrals, method, table), MOST_KEPT
+    )
+
+
+def method_table(method: str, own: object) -> RungeKutta | None:
+    """The table by which a method steps; None for a map. Methods that remember more than the state are refused.
+
+    own: the table that the run's stepper has, of methods that authors added
+    """
+    found = METHODS.get(method)
+    if found is None and isinstance(own, RungeKutta) and own.name == method:
+        found = own
+    if isinstance(found, RungeKutta):
+        return found
+    if method in DIAGONAL or (isinstance(found, Splitting) and not found.substeps):
+        return None
+    known = [n for n, m in METHODS.items() if isinstance(m, RungeKutta) or not m.substeps]
+    raise DefinitionError(
+        f"method {method!r} is not differentiated: it carries more than the state from step to step. Take one of "
+        f"{', '.join([*known, *DIAGONAL])}."
+    )
+
+
+class Machine:
+    """Steps of a Flow, their adjoints and their variations.
+
+    flow     with its integrals as further states; nx their number, own: without the integrals
+    table    of a Runge-Kutta method, or None: the step is a map
+    """
+
+    def __init__(self, flow: Flow, integrals: Texts, method: str, table: RungeKutta | None) -> None:
+        self.flow = with_integrals(flow, integrals)
+        self.own, self.nx = flow.nx, self.flow.nx
+        self.table = table
+        self.step: System | None = None
+        self.node = 0.0
+        if table is None:
+            self.step = _kick_and_drift(self.flow) if method in METHODS else step_system(self.flow, method)
+            self.node = max(self.step.clocks.values(), default=0.0)
+        made = kernels(self.flow)
+        self.project = made.get("project")
+        self.rates = made["rates"] if self.step is None else None
+        self.step_kernel = None if self.step is None else kernel_of(self.step)
+        self.states = dict(self.flow.rates.states)
+
+    # -- programs, made when they are asked for
+
+    @cached_property
+    def march(self) -> March:
+        """Values."""
+        return March(self.rates, self.states, project=self.project, step=self.step_kernel, step_node=self.node)
+
+    @cached_property
+    def pull(self) -> Pullback:
+        """Of the rates, or of the step."""
+        return self._pullback(None, False)
+
+    @cached_property
+    def pulled(self) -> Pullback | None:
+        """Of the projection."""
+        return projection_pullback(self.flow)
+
+    def _pullback(self, chosen: Names | None, lean: bool) -> Pullback:
+        if self.step is None:
+            return rates_pullback(self.flow, chosen, lean)
+        step, flow = self.step, self.flow
+        nodes = [x for n in flow.states for x in step.output(n).flat]
+        return memory_of(step).get(
+            "pullback", (chosen, lean), lambda: pulled(flow, step, nodes, "pullback", chosen, lean)
+        )
+
+    @cached_property
+    def adjoint(self) -> AdjointMarch:
+        pulled = None if self.pulled is None else kernel_of(self.pulled.system)
+        return AdjointMarch(
+            self.rates, self.states, kernel_of(self.pull.system), self.project, pulled, self.step_kernel, self.node
+        )
+
+    def variational(self, chosen: Names | None) -> VariationalMarch:
+        """Directions: `chosen` parameters and constant signals; None: the combinations of parameters."""
+
+        def make() -> VariationalMarch:
+            live, copied = plain_rows(self.flow)
+            projection = projection_pullback(self.flow, chosen, True)
+            return VariationalMarch(
+                self.rates, self.states, kernel_of(self._pullback(chosen, True).system), live, copied, self.project,
+                None if projection is None else kernel_of(projection.system), self.step_kernel, self.node,
+            )  # fmt: skip
+
+        return memory_of(self).get("variational", (chosen,), make, MOST_KEPT)
+
+    @property
+    def combined(self) -> int | None:
+        """Number of combinations of parameters, where directions may be taken along them."""
+        return self.pull.groups.get("gm", 0) if self.pulled is None else None
+
+
+def _kick_and_drift(flow: Flow) -> System:
+    """One step of the semi-implicit Euler method as a map: all but positions by their rates, then positions by theirs
+    at the new velocities."""
+    if not flow.second:
+        raise DefinitionError(f"{flow.name} has no positions and velocities; take another method.")
+    rates = flow.rates
+    if "h" in rates.inputs or "h" in rates.parameters:
+        raise DefinitionError(f"{rates.name} has a state, input or parameter 'h', the name of the step: rename it.")
+    h = rates.graph.symbol("h", "input")
+    positions = [q for q, _ in flow.second]
+    new: dict[str, list[Node]] = {}
+    for n in flow.states:
+        if n not in positions:
+            rate = rates.output(rates.states[n])
+            new[n] = [x + h * f for x, f in zip(rates.inputs[n].flat, rate.flat)]
+    moved = {s: x for n, values in new.items() for s, x in zip(rates.inputs[n].flat, values)}
+    for n in positions:
+        drift = substitute(list(rates.output(rates.states[n]).flat), moved)
+        new[n] = [x + h * f for x, f in zip(rates.inputs[n].flat, drift)]
+    outputs = {n: _shaped(new[n], rates.inputs[n].shape) for n in flow.states}
+    return System(
+        f"{rates.name}_step", inputs={**rates.inputs, "h": np.array(h, dtype=object)}, outputs=outputs,
+        parameters=rates.parameters, defaults=rates.defaults,
+    )  # fmt: skip
+
+
+def _shaped(nodes: Sequence[Node], shape: tuple[int, ...]) -> np.ndarray:
+    out = np.empty(shape, dtype=object)
+    for k, node in enumerate(nodes):
+        out.flat[k] = node
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Derivatives of a map F of (t, x, u, parameters[, h]) at one point: x (n, nx), t, h (n,), u (n, nu), p (n, np)."""
+
+    x: np.ndarray
+    t: np.ndarray
+    h: np.ndarray
+    u: np.ndarray
+    p: np.ndarray
+
+
+def numbers_for(kernel: NativeKernel, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The parameters that a Kernel has."""
+    known = {p.name for p in kernel.parameters}
+    return {n: v for n, v in parameters.items() if n in known} or None
+
+
+def chain_of(pull: Pullback, parameters: Mapping[str, Any]) -> np.ndarray:
+    """(nm, np) derivative of what does not change by the parameters `pull.names`."""
+    nm = pull.groups.get("gm", 0)
+    if pull.chain is None:
+        return np.zeros((nm, len(pull.names)))
+    kernel = kernel_of(pull.chain)
+    return np.asarray(kernel(parameters=numbers_for(kernel, parameters))).reshape(nm, len(pull.names))
+
+
+def rows_of(
+    pull: Pullback, flow: Flow, parameters: Mapping[str, Any], chain: np.ndarray, t: float, x: np.ndarray,
+    u: np.ndarray, size: int, h: float = 0.0,
+) -> Rows:  # fmt: skip
+    """All rows of the derivative of a map with `size` values at one point; chain (nm, np) brings m to parameters."""
+    kernel = kernel_of(pull.system)
+    named = {**flow.layout.named(t, x, u), "h": h}
+    given = [np.eye(size) if p.name == "w_" else named[p.name] for p in kernel.inputs]
+    made, status = kernel.call_with_status(*given, parameters=numbers_for(kernel, parameters))
+    parts = made._asdict() if len(kernel.outputs) > 1 else {kernel.outputs[0].name: made}
+    if (np.asarray(status) < 0).any():
+        raise DefinitionError(f"an implicit block of {flow.name} does not converge at t = {t:g} s.")
+    nothing = np.zeros((size, 0))
+
+    def part(name: str) -> np.ndarray:
+        return np.asarray(parts[name]).reshape(size, -1) if name in parts else nothing
+
+    def one(name: str) -> np.ndarray:
+        return part(name)[:, 0] if name in parts else np.zeros(size)
+
+    m = part("gm") @ chain if "gm" in parts else np.zeros((size, chain.shape[1]))
+    return Rows(part("gx"), one("gt"), one("gh"), part("gu") if "gu" in parts else np.zeros((size, len(u))), m)
+
+
+def called(
+    pull: Pullback, flow: Flow, parameters: Mapping[str, Any], t: Any, x: np.ndarray, u: np.ndarray, w: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Outputs (k, size) of a pullback at many points."""
+    kernel = kernel_of(pull.system)
+    named = {**flow.layout.named(t, x, u), "w_": w}
+    made, _ = kernel.call_with_status(
+        *(named[p.name] for p in kernel.inputs), parameters=numbers_for(kernel, parameters)
+    )
+    parts = made if len(kernel.outputs) > 1 else [made]
+    names = [o.name for o in kernel.outputs]
+    return {n: np.broadcast_to(a, (*w.shape[:-1], pull.groups[n])) for n, a in zip(names, parts, strict=True)}

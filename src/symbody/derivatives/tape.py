@@ -1,0 +1,306 @@
+"""Tape: a run as the pieces that its derivatives pass, one after the other: equal steps, single steps, and jumps.
+
+It is read off from what the run recorded, which every step of it is part of; nothing of the run is done differently.
+Where the states of all steps would not fit into the memory that is allowed, only every m-th is kept, and those between
+are computed again when they are needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from symbody.derivatives.ticks import Controllers, Tick
+from symbody.errors import DefinitionError, ModelError
+from symbody.flow.flow import Flow
+from symbody.flow.signals import table_value
+from symbody.hybrid.plan import Plan
+from symbody.hybrid.state import RunState
+from symbody.integrate.native import NativeAdaptive
+from symbody.integrate.samples import SampleTimes
+from symbody.integrate.step_grid import NEAR, step_index
+from symbody.march.methods import RungeKutta
+from symbody.run.loop import Reached, advance
+from symbody.trajectory.outcome import Outcome
+from symbody.trajectory.trajectory import Event
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """`count` steps of length h from t; x (..., k, nx): the first state, those after every `every` steps, the last.
+
+    u: (..., nu) what is held during them. odd: one step whose instants may depend on events
+    """
+
+    flow: Flow
+    t: float
+    h: float
+    count: int
+    x: np.ndarray
+    u: np.ndarray
+    every: int = 1
+    odd: bool = False
+
+    @property
+    def t_end(self) -> float:
+        return self.t + self.count * self.h
+
+
+@dataclass(frozen=True, eq=False)
+class Jump:
+    """An instant at which states jumped, what was there before and after, and the events in the order they happened."""
+
+    flow: Flow
+    t: float
+    before: np.ndarray
+    after: np.ndarray
+    u: np.ndarray
+    events: tuple[Event, ...]
+
+
+Piece = Steps | Jump | Tick
+
+
+@dataclass(frozen=True, eq=False)
+class Tape:
+    """A run that has ended: its pieces in order, the state at the start, and where it ended."""
+
+    plan: Plan
+    start: np.ndarray
+    pieces: tuple[Piece, ...]
+    t_end: float
+    x_end: np.ndarray
+    outcome: Outcome
+    notes: tuple[str, ...]
+    members: np.ndarray | None = None
+
+    @property
+    def u_end(self) -> np.ndarray:
+        """(..., nu) what is held at the end."""
+        return self.pieces[-1].u if self.pieces else self.plan.signals.start().values
+
+
+# one step of a Flow: (flow, t, h, x, u) -> x after it
+Step = Callable[[Flow, float, float, np.ndarray, np.ndarray], np.ndarray]
+
+
+def taped(plan: Plan, state: RunState, memory: float, step: Step) -> Tape:
+    """Run to the end, and read off the pieces. memory: bytes that states may take; step: one by the same method."""
+    settings = plan.settings
+    if settings.step is None:
+        return _accepted(plan, state)
+    members = 1 if state.x.ndim == 1 else len(state.x)
+    steps = (state.end - settings.start) / settings.step
+    every = max(1, math.ceil(steps * members * plan.flow.nx * 8 / memory))
+    settings = replace(settings, sampling=SampleTimes(spacing=every * settings.step))
+    plan = replace(plan, settings=settings)
+    start = state.x
+    stretches: list[tuple[Plan, int]] = []  # equations, and the number of chunks of samples at their end
+    last = Reached(plan, state)
+    for reached in advance(plan, state):
+        stretches.append((last.plan, len(reached.state.samples)))
+        last = reached
+    _check_outcome(last, plan)
+    first = last.state.samples[0][1][..., 0, :] if last.state.samples else start
+    pieces = _Reading(last, every, step).pieces(stretches)
+    if last.outcome is Outcome.STOPPED and not (pieces and isinstance(pieces[-1], Jump)):
+        # the end is the instant of an event, which moves
+        events = tuple(e for e in last.state.events if e.t == last.state.t)
+        u = pieces[-1].u if pieces else last.state.held.values
+        if pieces and isinstance(pieces[-1], Steps):
+            pieces[-1:] = _last_step_apart(pieces[-1], step)
+        pieces.append(Jump(last.plan.flow, float(last.state.t), last.state.x, last.state.x, u, events))
+    outcome = last.outcome or Outcome.FINISHED
+    return Tape(
+        last.plan, np.asarray(first), tuple(pieces), float(last.state.t), last.state.x, outcome,
+        tuple(last.state.notes), last.state.outcomes,
+    )  # fmt: skip
+
+
+def _accepted(plan: Plan, state: RunState) -> Tape:
+    """Of a smooth run by an explicit method that chooses its steps: those that it accepted, their lengths held."""
+    stepper, s = plan.stepper, plan.settings
+    name = plan.flow.name
+    if not isinstance(stepper, NativeAdaptive) or plan.loops is not None or plan.events is not None:
+        raise DefinitionError(
+            f"the run of {name} chooses its steps by a tolerance (method {s.method!r}), and has events or closed "
+            "loops: it is differentiated with a step only. Give one."
+        )
+    start, table = state.begin(), stepper.method
+    assert isinstance(table, RungeKutta)
+    run = stepper.march.adaptive(
+        table, state.x, state.t, state.end, None, rtol=s.rtol, atol=s.atol, max_steps=s.max_steps,
+        signals=stepper.table(start, state.t, state.end, ()), **stepper.options(start),
+    )  # fmt: skip
+    last = Reached(plan, state)
+    for reached in advance(
+        replace(plan, settings=replace(s, sampling=SampleTimes(spacing=state.end - s.start))), state
+    ):
+        last = reached
+    _check_outcome(last, plan)
+    if last.plan.settings.method != s.method or not np.array_equal(last.state.x, run.x_end):
+        raise DefinitionError(
+            f"the run of {name} goes on by {last.plan.settings.method!r} where it is stiff, and is not differentiated. "
+            "Give a step and an implicit method, such as 'sdirk3'."
+        )
+    t = np.concatenate([[state.t], np.asarray(run.t)])
+    x = np.concatenate([state.x[None], np.asarray(run.x)])
+    u = state.held.values
+    pieces = [
+        Steps(plan.flow, float(a), float(b - a), 1, x[k : k + 2], u) for k, (a, b) in enumerate(pairwise(t)) if b > a
+    ]
+    notes = (*last.state.notes, "the steps that the tolerance chose are held: derivatives are those of these steps.")
+    return Tape(plan, state.x, tuple(pieces), float(t[-1]), x[-1], last.outcome or Outcome.FINISHED, notes)
+
+
+def _last_step_apart(piece: Steps, step: Step) -> list[Piece]:
+    """The same steps, the last one by itself."""
+    if piece.odd:
+        return [piece]
+    states = piece.x
+    if piece.every > 1:
+        first = (piece.count - 1) // piece.every * piece.every
+        x = states[first // piece.every]
+        for k in range(first, piece.count - 1):
+            x = step(piece.flow, piece.t + k * piece.h, piece.h, x, piece.u)
+        kept = np.concatenate([states[: first // piece.every + 1], x[None]]) if piece.count - 1 > first else states[:-1]
+    else:
+        kept, x = states[:-1], states[-2]
+    last = Steps(
+        piece.flow, piece.t + (piece.count - 1) * piece.h, piece.h, 1, np.stack([x, states[-1]]), piece.u, odd=True
+    )
+    return [replace(piece, count=piece.count - 1, x=kept), last] if piece.count > 1 else [last]
+
+
+def _check_outcome(last: Reached, plan: Plan) -> None:
+    outcome = last.outcome or Outcome.FINISHED
+    if not outcome.ok:
+        raise ModelError(
+            f"the run of {plan.flow.name} that is to be differentiated ends at t = {last.state.t:g} s as "
+            f"{outcome.name}: {outcome.value if isinstance(outcome.value, str) else ''}"
+        )
+    for segment in last.state.segments:
+        if segment.rates is not None:
+            raise DefinitionError(
+                f"the run of {plan.flow.name} passes a singular position by a passage of its own, which is not "
+                "differentiated. Take closing=sb.Augmented(), or a run that keeps away from it."
+            )
+
+
+def _equal(values: np.ndarray, a: int, b: int) -> bool:
+    return np.array_equal(values[a], values[b])
+
+
+class _Reading:
+    """What a run with steps of equal length recorded, as pieces."""
+
+    def __init__(self, last: Reached, every: int, step: Step) -> None:
+        settings = last.plan.settings
+        assert settings.step is not None
+        self.last, self.every, self.step = last, every, step
+        self.start, self.h = settings.start, settings.step
+        signals = last.plan.signals
+        self.controllers = Controllers(signals)
+        self.ticks = [0] * len(signals.sampled)
+        self.memories = [dict(one.memory) for one in signals.sampled]
+        self.given: dict[int, float] = {}  # columns of u -> what controllers hold now
+        ticks = [one.clock.times(0, last.state.t + self.h) for one in signals.sampled]
+        self.stops = np.unique(np.concatenate([np.zeros(0), *(t.times for _, t in signals.tables), *ticks]))
+        self.held_t, self.held_u = (np.concatenate(parts) for parts in zip(*last.state.inputs, strict=True))
+
+    def pieces(self, stretches: Sequence[tuple[Plan, int]]) -> list[Piece]:
+        """stretches: equations, and the number of chunks of samples at the end of each."""
+        state = self.last.state
+        chunks, done, owners = list(state.samples), 0, []
+        flows: list[Flow] = []
+        for plan, upto in stretches:
+            if not flows or flows[-1] is not plan.flow:
+                flows.append(plan.flow)
+            owners += [len(flows) - 1] * sum(len(t) for t, _ in chunks[done:upto])
+            done = max(done, upto)
+        t, x = np.concatenate([c[0] for c in chunks]), np.concatenate([c[1] for c in chunks], axis=-2)
+        owner = np.array(owners)[1:]  # of the interval that ends with each sample
+        held = np.searchsorted(self.held_t, t[:-1], side="right") - 1
+        places = (t - self.start) / self.h
+        near = np.abs(places - np.rint(places)) <= np.maximum(NEAR, 8 * np.finfo(float).eps * np.abs(t) / self.h)
+        whole = np.rint(np.diff(places)).astype(int)
+        plain = near[:-1] & near[1:] & (whole > 0)
+        jumps = np.diff(t) == 0
+        # the steps on both sides of a jump end and begin at its instant, which may move
+        beside = np.zeros(len(plain), dtype=bool)
+        beside[:-1] |= jumps[1:]
+        beside[1:] |= jumps[:-1]
+        plain &= ~beside & ~jumps & ~self._stopped(t)
+        same = np.ones(len(plain), dtype=bool)
+        same[1:] = plain[1:] & plain[:-1] & (owner[1:] == owner[:-1]) & (whole[1:] == whole[:-1])
+        changes = [k for k in np.flatnonzero(np.diff(held)) + 1 if not _equal(self.held_u, held[k], held[k - 1])]
+        same[changes] = False
+        for stop in self.stops:
+            same[(np.abs(t[:-1] - stop) <= NEAR * self.h)] = False
+        first = np.flatnonzero(~same | (np.arange(len(plain)) == 0))
+        out: list[Piece] = []
+        for k, stop in zip(first, [*first[1:], len(plain)]):
+            flow = flows[owner[k]]
+            if not jumps[k]:
+                out += self._asked(flow, float(t[k]), x[..., k, :])
+            u = self._held(float(t[k]))
+            if plain[k]:
+                count, every = int(whole[k:stop].sum()), int(whole[k])
+                begin = self.start + round(float(places[k])) * self.h
+                out.append(Steps(flow, begin, self.h, count, x[..., k : stop + 1, :], u, every))
+            elif jumps[k]:
+                events = tuple(e for e in state.events if e.t == t[k])
+                out.append(Jump(flow, float(t[k]), x[..., k, :], x[..., k + 1, :], u, events))
+            else:
+                out += self._between(flow, float(t[k]), float(t[k + 1]), x[..., k, :], x[..., k + 1, :], u)
+        return out
+
+    def _stopped(self, t: np.ndarray) -> np.ndarray:
+        """Of each interval: whether something that is held changes inside of it."""
+        slack = NEAR * self.h
+        low = np.searchsorted(self.stops, t[:-1] + slack, side="right")
+        return np.asarray(np.searchsorted(self.stops, t[1:] - slack, side="left") > low)
+
+    def _held(self, t: float) -> np.ndarray:
+        """(..., nu) what is held from t on; tables are asked, since not all their instants were recorded."""
+        u = np.array(self.held_u[np.searchsorted(self.held_t, t, side="right") - 1])
+        for line, table in self.last.plan.signals.tables:
+            u[..., line.columns] = table_value(table, t + NEAR * self.h)
+        for column, value in self.given.items():
+            u[..., column] = value
+        return u
+
+    def _asked(self, flow: Flow, t: float, x: np.ndarray) -> list[Piece]:
+        """Ticks that are due at t, in the state x."""
+        out: list[Piece] = []
+        due = [k for k, one in enumerate(self.last.plan.signals.sampled) if one.clock.due(self.ticks[k], t)]
+        for k in due:
+            one = self.last.plan.signals.sampled[k]
+            memory = self.controllers.flat(k, self.memories[k])
+            out.append(Tick(flow, t, x, self._held(t), k, memory))
+            values, after = one.values(self.memories[k], t, x)
+            self.memories[k], self.ticks[k] = dict(after), self.ticks[k] + 1
+            self.given |= dict(zip(self.controllers.columns[k], np.ravel(values).tolist(), strict=True))
+        return out
+
+    def _between(self, flow: Flow, a: float, b: float, x: np.ndarray, end: np.ndarray, u: np.ndarray) -> list[Piece]:
+        """Single steps from a to b: to the next instant of the grid, or at which something that is held changes."""
+        out: list[Piece] = []
+        t = a
+        while t < b:
+            k, _ = step_index(self.start, self.h, t)
+            stop = self.start + (k + 1) * self.h
+            inner = self.stops[(self.stops > t + NEAR * self.h) & (self.stops < min(stop, b) - NEAR * self.h)]
+            stop = float(inner[0]) if len(inner) else stop
+            if stop > b - NEAR * self.h:
+                stop = b
+            out += self._asked(flow, t, x)
+            held = self._held(t)
+            after = end if stop == b else self.step(flow, t, stop - t, x, held)
+            out.append(Steps(flow, t, stop - t, 1, np.stack([x, after], axis=-2), held, odd=True))
+            t, x = stop, after
+        return out
