@@ -21,6 +21,7 @@ GUIDES = [
     for name in (
         "simulation.md",
         "loops.md",
+        "gpu.md",
         "kinematics.md",
         "analysis.md",
         "drawing.md",

@@ -13,7 +13,7 @@ import pytest
 from pages import ROOT
 
 EXAMPLES = ROOT / "examples"
-TESTED = {"demo", "desk_lamp", "controller", "bouncing", "monte_carlo", "closed_loop"}
+TESTED = {"demo", "desk_lamp", "controller", "bouncing", "monte_carlo", "closed_loop", "swing_up"}
 
 
 def example(name: str) -> ModuleType:
@@ -93,3 +93,11 @@ def test_example_models_are_certified(path: Path):
     import symbody as sb
 
     assert sb.verify(sb.load(path), states=3).passed
+
+
+def test_a_few_generations_swing_the_pole_higher(capsys):
+    swing = example("swing_up")
+    env = swing.make(100, None)
+    _, best = swing.train(env, 3)
+    assert max(best) > -110  # hanging still earns -150
+    assert "generation" in capsys.readouterr().out

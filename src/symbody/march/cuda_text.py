@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from symbody.codegen.cuda.text import PRELUDE, REALS, DeviceProgram, cuda_language, device_program
+from symbody.codegen.cuda.text import PRELUDE, REALS, DeviceProgram, cuda_language, device_program, setup_solves
 from symbody.errors import DefinitionError
 from symbody.lower.program import Program
 from symbody.march.methods import Method, RungeKutta, Splitting
@@ -112,15 +112,15 @@ class _Writer:
     def __init__(
         self, equations: Equations, method: Method, adaptive: bool, precision: str, each: bool, reduce: bool
     ) -> None:
-        self.e, self.method, self.adaptive, self.each, self.reduce = equations, method, adaptive, each, reduce
+        self.e, self.method, self.adaptive, self.reduce = equations, method, adaptive, reduce
         self.precision, self.real = precision, REALS[precision]
         self.literal = cuda_language(precision).literal
         programs = equations.programs()
         if not isinstance(method, Splitting):
             programs.pop("drift", None)
-        self.functions = {kind: device_program(p, precision, kind) for kind, p in programs.items()}
+        self.each = each or any(setup_solves(p) for p in programs.values())
+        self.functions = {kind: device_program(p, precision, kind, setup=self.each) for kind, p in programs.items()}
         self.clocks = [device_program(c.program, precision, f"clock{k}") for k, c in enumerate(equations.clocks)]
-        self.each = each or any(f.setup_solves for f in self.functions.values())
         self.numbers = {name: k for k, name in enumerate(equations.parameters())}
         self.words = ["n"]
         self.arguments = ["const long long n"]

@@ -107,9 +107,8 @@ class Device:
         self.name = room.value.decode()
         self.arch = f"sm_{self._attribute(75)}{self._attribute(76)}"
         self.multiprocessors = self._attribute(16)
-        self._launch = api.cuLaunchKernel
-        word, pointer = ctypes.c_uint, ctypes.c_void_p
-        self._launch.argtypes = [pointer, *[word] * 7, pointer, pointer, pointer]
+        self._launch, self._current = api.cuLaunchKernel, api.cuCtxGetCurrent
+        self._own = threading.local()
         self._modules: dict[Any, Module] = {}
         self._lock = threading.Lock()
 
@@ -123,8 +122,13 @@ class Device:
 
     def enter(self) -> None:
         """Make its context that of this thread."""
-        current = ctypes.c_void_p()
-        self._api.cuCtxGetCurrent(ctypes.byref(current))
+        try:
+            current, place = self._own.current
+        except AttributeError:
+            current = ctypes.c_void_p()
+            place = ctypes.byref(current)
+            self._own.current = current, place
+        self._current(place)
         if current.value != self._context.value:
             _check(self._api.cuCtxSetCurrent(self._context), "cuCtxSetCurrent")
 
@@ -235,7 +239,7 @@ class Function:
         device = self.module.device
         device.enter()
         frame = getattr(self._frames, "frame", None)
-        if frame is None or len(frame[0]) != len(words):
+        if frame is None:
             room = (ctypes.c_uint64 * len(words))()
             base = ctypes.addressof(room)
             places = (ctypes.c_void_p * (len(words) + 1))(*(base + 8 * k for k in range(len(words))), None)
@@ -243,8 +247,10 @@ class Function:
         room, places = frame
         room[:] = words
         places[len(words)] = None if constants is None else ctypes.addressof(constants)
+        # numbers are handed over as they are: conversions would cost as much as the launch
+        flow = ctypes.c_void_p(stream) if stream else None
         grid = (states + block - 1) // block
-        status = device._launch(self._handle, grid, 1, 1, block, 1, 1, 0, stream, places, None)
+        status = device._launch(self._handle, grid, 1, 1, block, 1, 1, 0, flow, places, None)
         if status:
             _check(status, f"launch of {self.name}")
 

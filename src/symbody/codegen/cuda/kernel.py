@@ -75,6 +75,7 @@ class CudaKernel(ProgramKernel):
         self._device_bound: dict[str, Any] = {}
         real = REALS[texts.precision]
         self._shapes: dict[int, Any] = {}
+        self._double, self._axis = self.dtype.itemsize == 8, 0 if texts.layout == "state" else -1
         self._launches: dict[int, tuple[driver.Function, Any]] = {}
         self._strides = [self._stride(p) for p in program.inputs]
         self._widths = [
@@ -141,57 +142,57 @@ class CudaKernel(ProgramKernel):
         first = args[0]
         if torch is None or type(first) is not torch.Tensor or not first.is_cuda or len(args) != len(self.inputs):
             return None
-        place, axis = first.device, 0 if self.layout == "state" else -1
-        n, kind = first.shape[axis] if first.ndim else 0, torch.float64 if self.dtype.itemsize == 8 else torch.float32
+        ordinal, kind = first.get_device(), torch.float64 if self._double else torch.float32
+        own = first.shape
+        n = own[self._axis] if own else 0
         shapes = self._shapes.get(n)
         if shapes is None:
             if len(self._shapes) > 64:
                 self._shapes.clear()
             loop = (n,)
             shapes = self._shapes[n] = (
-                [torch.Size(self._shape(p.shape, loop)) for p in self.inputs],
+                [self._shape(p.shape, loop) for p in self.inputs],
                 [self._shape(p.shape, loop) for p in self.outputs],
                 None if not self.program.blocks else self._shape((len(self.program.blocks),), loop),
             )
         words = [n]
         for a, shape, stride, width in zip(args, shapes[0], self._strides, self._widths):
-            if type(a) is not torch.Tensor or a.dtype is not kind or a.shape != shape or a.device != place:
+            if type(a) is not torch.Tensor or a.dtype is not kind or a.shape != shape or a.get_device() != ordinal:
                 return None
             pointer = a.data_ptr()
-            if not a.is_contiguous() or pointer % width:
+            if pointer % width or not a.is_contiguous():
                 return None
-            words.append(pointer)
-            words.append(stride)
-        launch = self._launches.get(place.index)
+            words += (pointer, stride)
+        launch = self._launches.get(ordinal)
         if launch is None:
             if self._differs(None):
                 return None
             text = self.texts.text("shared")
             if text.parameters == "each" or not text.by_value:
                 return None
-            function = driver.device(place.index).build(text.text, text.options).function(text.entry)
-            launch = self._launches[place.index] = (function, self._constants(text, None))
+            function = driver.device(ordinal).build(text.text, text.options).function(text.entry)
+            launch = self._launches[ordinal] = (function, self._constants(text, None))
         if out is None:
-            results = [torch.empty(shape, dtype=kind, device=place) for shape in shapes[1]]
+            results = [first.new_empty(shape) for shape in shapes[1]]
         else:
             results = [out] if len(self.outputs) == 1 and not isinstance(out, (tuple, list)) else out
             if isinstance(results, Mapping) or len(results) != len(self.outputs):
                 return None
             for r, shape in zip(results, shapes[1]):
-                if type(r) is not torch.Tensor or r.dtype is not kind or r.shape != shape or r.device != place:
+                if type(r) is not torch.Tensor or r.dtype is not kind or r.shape != shape:
                     return None
-                if not r.is_contiguous():
+                if r.get_device() != ordinal or not r.is_contiguous():
                     return None
         for r in results:
             words.append(r.data_ptr())
         status: Any = _NO_BLOCKS
         if shapes[2] is not None:
-            status = torch.empty(shapes[2], dtype=torch.int32, device=place)
+            status = first.new_empty(shapes[2], dtype=torch.int32)
             words.append(status.data_ptr())
         if stream is None:
-            flow = torch._C._cuda_getCurrentRawStream(place.index)
+            flow = torch._C._cuda_getCurrentRawStream(ordinal)
         else:
-            flow = on_device.stream_of("torch", stream, place.index)
+            flow = on_device.stream_of("torch", stream, ordinal)
         launch[0].launch(n, BLOCK, words, launch[1], flow)
         if len(self.outputs) == 1:
             return results[0], status
@@ -491,10 +492,9 @@ class CudaKernel(ProgramKernel):
                     f"derivatives of '{self.name}' are generated from its System; compile it by system.compile('cuda') "
                     "without folded parameters."
                 )
-            from symbody.codegen.compile import compile_system
             from symbody.system.differentiate import vjp_system
 
-            made = compile_system(vjp_system(self.recipe.system, key), "cuda", **self.recipe.options)
+            made = vjp_system(self.recipe.system, key).compile("cuda", **self.recipe.options)
             assert isinstance(made, CudaKernel)
             made._bound, made._device_bound = self._bound, self._device_bound
             known[key] = made

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.cuda.text import PRELUDE, REALS, DeviceProgram, device_program
+from symbody.codegen.cuda.text import LONG, PRELUDE, REALS, DeviceProgram, device_program, setup_solves
 from symbody.codegen.printer.heading import Heading, argument_lines, head_lines, parameter_lines
 from symbody.errors import DefinitionError, word_argument
 from symbody.lower.program import Program
@@ -65,8 +65,8 @@ def kernel_text(
     word_argument("parameters", parameters, PARAMETERS)
     if parameters == "folded" and program.parameters:
         raise DefinitionError(f"'{program.name}' still has parameters; fold them first (`folded`).")
-    made = device_program(program, precision, "program", **({} if long is None else {"long": long}))
-    each = parameters == "each" or made.setup_solves
+    each = parameters == "each" or setup_solves(program)
+    made = device_program(program, precision, "program", LONG if long is None else long, each)
     real, name = REALS[precision], made.module.name
     size = len(made.derived) * (8 if real == "double" else 4)
     by_value = size <= BY_VALUE

@@ -78,6 +78,12 @@ def with_sincos(lines: Sequence[str], real: str, fast: bool = False) -> list[str
     return [line for line in out if line is not None]
 
 
+def setup_solves(program: Program) -> bool:
+    """Whether setup has solve blocks, so that it may fail; then it runs on the device, state by state."""
+    made = values_of(program, program.setup)
+    return any(program.ops[v] == "solve" for v in made)
+
+
 @dataclass(frozen=True, eq=False)
 class DeviceProgram:
     """The functions of a Program on the device, in a namespace of their own.
@@ -108,9 +114,7 @@ class DeviceProgram:
 
     @property
     def setup_solves(self) -> bool:
-        """Whether setup has solve blocks, so that it may fail."""
-        made = values_of(self.program, self.program.setup)
-        return any(self.program.ops[v] == "solve" for v in made)
+        return setup_solves(self.program)
 
     def call(self, inputs: Mapping[str, str], outputs: Mapping[str, str], derived: str = "derived",
              status: str = "status", work: str = "work") -> str:  # fmt: skip
@@ -137,8 +141,11 @@ class DeviceProgram:
         return f"{self.space}::{part.name}({', '.join(given)});"
 
 
-def device_program(program: Program, precision: str, space: str, long: int = LONG) -> DeviceProgram:
-    """The device functions of a Program. long: operations above which it is cut into several functions."""
+def device_program(program: Program, precision: str, space: str, long: int = LONG, setup: bool = True) -> DeviceProgram:
+    """The device functions of a Program.
+
+    long: operations above which it is cut into several functions; setup: whether parameters come to the device, too.
+    """
     language, real = cuda_language(precision), REALS[precision]
     if long < 1:
         raise DefinitionError(f"long is {long}; expected a positive number of operations.")
@@ -152,9 +159,10 @@ def device_program(program: Program, precision: str, space: str, long: int = LON
     chunk = None if operations <= long else min(CHUNK, long)
     module = plan(program, language, chunk)
     write(module)
-    bodies = "".join(_definition(module, part, real, precision == "fast") for part in module.every)
+    written = module.every if setup or setup_solves(program) else module.parts
+    bodies = "".join(_definition(module, part, real, precision == "fast") for part in written)
     helpers = _on_device(support(module, bodies, real))
-    pieces = sum(len(part.functions) for part in module.every)
+    pieces = sum(len(part.functions) for part in written)
     text = f"namespace {space} {{\n\n{helpers}{bodies}}} // namespace {space}\n"
     return DeviceProgram(program, module, space, text, pieces)
 
