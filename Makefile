@@ -83,8 +83,9 @@ $(VENV)/dev: $(VENV)/base
 	@touch $@
 
 $(VENV)/slow: $(VENV)/dev
-	@echo "installing robot files of other collections, which the slow tests read"
+	@echo "installing robot files, languages and importers that the slow tests need"
 	@$(PIP) -e '.[collections]' || echo "not installed: tests that need them are skipped"
+	@$(PIP) -e '.[languages,importers]' || echo "not installed: tests that need them are skipped"
 	@touch $@
 
 $(VENV)/docs: $(VENV)/base

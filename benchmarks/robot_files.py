@@ -165,6 +165,9 @@ def _ratio(difference: np.ndarray, size: np.ndarray) -> float:
 # -- MuJoCo
 
 
+DOFS = (6, 3, 1, 1)  # of MuJoCo's types of joints: free, ball, slide, hinge
+
+
 class MujocoPeer:
     """A compiled model without contacts, limits, constraints and actuators, in symbody's coordinates."""
 
@@ -192,7 +195,9 @@ class MujocoPeer:
         friction = 0.0
         if not model.opt.disableflags & int(mj.mjtDisableBit.mjDSBL_FRICTIONLOSS):
             friction = model.dof_frictionloss * np.sign(data.qvel)
-        passive = data.qfrc_passive - friction
+        # compensation of weight that motors give: the same force, which MuJoCo counts among those of actuators
+        given = np.repeat(model.jnt_actgravcomp, [DOFS[int(kind)] for kind in model.jnt_type])
+        passive = data.qfrc_passive - friction + given * data.qfrc_gravcomp
         moved = mass @ (turn_rate @ s.qd)
         bias = turn.T @ (moved + data.qfrc_bias - passive)
         weight = np.abs(data.qfrc_bias) + np.abs(passive) + np.abs(moved) + np.sqrt(np.diag(mass))

@@ -34,6 +34,7 @@ from benchmarks import (
     dynamics,
     emitted_c,
     evaluation,
+    identification,
     partitions,
     peers,
     simulation,
@@ -52,6 +53,7 @@ BENCHMARKS: dict[str, Callable[[Options], Section | list[Section]]] = {
     "partitions": partitions.run,
     "batches_with_events": batches_with_events.run,
     "bond_graphs": bond_graphs.run,
+    "identification": identification.run,
 }
 RESULTS = Path(__file__).resolve().parent / "out" / "results.json"
 

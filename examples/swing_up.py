@@ -1,102 +1,82 @@
-"""A pendulum swings up with little torque: IPOPT finds it, through CasADi, with gradients of runs of symbody.
+"""A cart learns to swing its pole up: the cross-entropy method on copies of an environment, one policy a copy.
 
-Single shooting takes the torques alone: the whole motion is one run. Multiple shooting takes the states between shorter
-runs too, which it ties together: these depend less on their torques, and the search starts from a motion that is wanted.
+    python examples/swing_up.py               on the processor
+    python examples/swing_up.py cuda          the same on a GPU, where thousands of copies cost as much as one
 
-    python examples/swing_up.py          needs the extra `learning` (casadi)
+Each copy runs a policy of its own, so that one episode of the environment judges a whole population.
 """
 
 from __future__ import annotations
 
-import math
+import sys
 from typing import Any
 
 import numpy as np
 
 import symbody as sb
-from symbody.derivatives import casadi_function
 
-DURATION, STEP, TORQUES = 2.0, 0.02, 20
-COST = {"effort": "tau.swing^2"}
-IPOPT = {
-    "ipopt.hessian_approximation": "limited-memory", "ipopt.print_level": 0, "print_time": False, "ipopt.max_iter": 300,
-    "ipopt.tol": 1e-6,
-}  # fmt: skip
+HIDDEN, SEEN = 12, 5
+SIZE = SEEN * HIDDEN + HIDDEN + HIDDEN  # weights of both layers and the bias of the first
 
 
-def pendulum() -> sb.Mechanism:
-    """A rod of 1 kg and 1 m that hangs on an actuated joint."""
-    b = sb.Mechanism.builder("pendulum").body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(1 / 12, 1 / 12, 0))
-    return b.joint("swing", "revolute", "world", "rod", axis="y").done()
+def cart_pole() -> sb.Mechanism:
+    """A cart of 1 kg on a rail, and a pole of 0.2 kg that hangs from it."""
+    b = sb.Mechanism.builder("cart_pole")
+    b.body("cart", 1.0)
+    b.body("pole", 0.2, (0, 0, -0.5), (0.017, 0.017, 0))
+    b.joint("slide", "prismatic", "world", "cart", axis="x")
+    b.joint("hinge", "revolute", "cart", "pole", axis="y")
+    return b.done()
 
 
-def single_shooting() -> tuple[np.ndarray, np.ndarray, float]:
-    """(times, torques, effort): all torques by one run."""
-    import casadi as ca
-
-    times = np.linspace(0, DURATION, TORQUES, endpoint=False)
-    guess = 2.0 * np.sin(2 * math.pi * times / DURATION)
-    run = casadi_function(
-        sb.differentiable(
-            pendulum(), DURATION, ["swing"], of=["q", "qd"], integrals=COST, step=STEP,
-            inputs={"swing": (times, guess, "hold")},
-        )
+def make(count: int, device: str | None) -> Any:
+    """Reward: high where the pole stands upright and the cart is near the middle of its rail."""
+    features = [{"x": "q.slide"}, {"s": "sin(q.hinge)"}, {"c": "cos(q.hinge)"}, {"v": "qd.slide"}, {"w": "qd.hinge/5"}]
+    return sb.environment(
+        cart_pole(),
+        "-cos(q.hinge) - 0.1*q.slide^2 - 0.002*qd.hinge^2",
+        {"q.hinge": (-0.1, 0.1)},
+        step=0.04, substeps=2, actions={"slide": (-15, 15)}, observe=features, count=count, limit=150, device=device,
     )  # fmt: skip
-    u = ca.MX.sym("u", TORQUES)
-    end = run(u)
-    solver = ca.nlpsol("single", "ipopt", {"x": u, "f": end[2], "g": end[:2]}, IPOPT)
-    goal = [math.pi, 0.0]
-    found = solver(x0=guess, lbg=goal, ubg=goal, lbx=-6.0, ubx=6.0)
-    return times, np.array(found["x"]).ravel(), float(found["f"])
 
 
-def multiple_shooting(runs: int = 5) -> tuple[np.ndarray, np.ndarray, float]:
-    """(times, torques, effort): several shorter runs, whose ends and starts are tied together."""
-    import casadi as ca
-
-    each, length = TORQUES // runs, DURATION / runs
-    times = np.linspace(0, length, each, endpoint=False)
-    run = casadi_function(
-        sb.differentiable(
-            pendulum(), length, ["q", "qd", "swing"], of=["q", "qd"], integrals=COST, step=STEP,
-            inputs={"swing": (times, np.zeros(each), "hold")},
-        )
-    )  # fmt: skip
-    variables: list[Any] = []
-    ties: list[Any] = []
-    guess: list[float] = []
-    cost: Any = 0.0
-    state: Any = ca.DM([0.0, 0.0])
-    for k in range(runs):
-        u = ca.MX.sym(f"u{k}", each)
-        variables.append(u)
-        guess += [1.0 if k % 2 else -1.0] * each
-        end = run(ca.vertcat(state, u))
-        cost = cost + end[2]
-        if k + 1 == runs:
-            ties.append(end[:2] - ca.DM([math.pi, 0.0]))
-            break
-        state = ca.MX.sym(f"x{k + 1}", 2)
-        variables.append(state)
-        guess += [math.pi * (k + 1) / runs, 0.0]
-        ties.append(end[:2] - state)
-    problem = {"x": ca.vertcat(*variables), "f": cost, "g": ca.vertcat(*ties)}
-    solver = ca.nlpsol("multiple", "ipopt", problem, IPOPT)
-    found = solver(x0=guess, lbg=0.0, ubg=0.0, lbx=-12.0, ubx=12.0)
-    values = np.array(found["x"]).ravel()
-    torques = np.concatenate([values[k * (each + 2) :][:each] for k in range(runs)])
-    return np.linspace(0, DURATION, TORQUES, endpoint=False), torques, float(found["f"])
+def returns(env: Any, policies: np.ndarray, xp: Any) -> np.ndarray:
+    """(n,) what each policy (n, SIZE) earns in one episode."""
+    like = env.reset(seed=0)[0]
+    p = xp.as_tensor(policies, dtype=like.dtype, device=like.device) if xp is not np else policies
+    first = p[:, : SEEN * HIDDEN].reshape(-1, SEEN, HIDDEN)
+    bias, last = p[:, SEEN * HIDDEN : -HIDDEN], p[:, -HIDDEN:]
+    seen, total = like, 0.0
+    for _ in range(150):
+        inner = xp.tanh(xp.einsum("nk,nkh->nh", seen, first) + bias)
+        seen, reward, *_ = env.step(15 * xp.tanh(xp.einsum("nh,nh->n", inner, last))[:, None])
+        total = total + reward
+    return np.asarray(total.cpu() if xp is not np else total)
 
 
-def main() -> dict[str, tuple[float, sb.Trajectory]]:
-    """Both ways: effort, and the motion as `simulate` gives it for the torques that were found."""
-    out = {}
-    for name, search in (("single", single_shooting), ("multiple", multiple_shooting)):
-        times, torques, effort = search()
-        motion = sb.simulate(pendulum(), DURATION, STEP, inputs={"swing": (times, torques, "hold")})
-        print(f"{name} shooting: effort {effort:.3f}, ends at {motion.q[-1, 0]:.6f} rad, {motion.qd[-1, 0]:.6f} rad/s")
-        out[name] = (effort, motion)
-    return out
+def train(env: Any, generations: int, xp: Any = np) -> tuple[np.ndarray, list[float]]:
+    """The mean of the last generation, and the best return of each."""
+    rng = np.random.default_rng(0)
+    mean, spread, best = np.zeros(SIZE), np.full(SIZE, 1.5), []
+    for k in range(generations):
+        tried = mean + spread * rng.normal(size=(env.num_envs, SIZE))
+        earned = returns(env, tried, xp)
+        order = np.argsort(-earned)
+        elite = tried[order[: max(env.num_envs // 10, 2)]]
+        mean, spread = elite.mean(axis=0), elite.std(axis=0) + 0.3 / (1 + k)
+        best.append(float(earned[order[0]]))
+        print(f"generation {k + 1:3}: best {best[-1]:8.2f}, elite {earned[order[: len(elite)]].mean():8.2f}")
+    return mean, best
+
+
+def main() -> None:
+    device = sys.argv[1] if len(sys.argv) > 1 else None
+    xp: Any = np
+    if device is not None:
+        import torch as xp  # type: ignore[no-redef]
+    env = make(4096 if device else 400, device)
+    _, best = train(env, 40 if device else 30, xp)
+    print(f"hanging still earns {-150:.0f}; the best policy earns {max(best):.1f}")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pytest
 from pages import ROOT
 
 EXAMPLES = ROOT / "examples"
-TESTED = {"demo", "desk_lamp", "controller", "bouncing", "monte_carlo", "closed_loop", "swing_up"}
+TESTED = {"demo", "desk_lamp", "controller", "bouncing", "monte_carlo", "closed_loop", "shooting"}
 
 
 def example(name: str) -> ModuleType:
@@ -97,7 +97,7 @@ def test_example_models_are_certified(path: Path):
 
 def test_a_pendulum_swings_up_by_single_and_by_multiple_shooting():
     pytest.importorskip("casadi")
-    found = example("swing_up").main()
+    found = example("shooting").main()
     for effort, motion in found.values():
         assert effort < 9.5  # 2 s of 2.1 N m; its weight alone takes 4.9 N m to hold at the side
         np.testing.assert_allclose([motion.q[-1, 0], motion.qd[-1, 0]], [math.pi, 0.0], atol=1e-5)

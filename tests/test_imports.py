@@ -19,7 +19,7 @@ PACKAGE = ROOT / "src" / "symbody"
 
 # A folder imports from lines above its own, never from below, and not from neighbours on the same line.
 LAYERS = (
-    ("errors",),
+    ("errors", "telling"),
     ("atomic_file", "regular_file", "later", "memory", "display"),
     ("expr",),
     ("rewrite", "spatial", "system", "library"),

@@ -14,6 +14,15 @@ def test_readme_code_runs(tmp_path, monkeypatch):
     assert run_page(ROOT / "README.md"), "README.md has no python block"
 
 
+def test_readme_opens_with_five_lines_and_their_output(capsys):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    code, told = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, flags=re.DOTALL).groups()
+    assert text.index(".webp") < text.index(code)  # below a picture that moves
+    assert len([line for line in code.splitlines() if line]) == 5
+    exec(code, {})
+    assert capsys.readouterr().out == told
+
+
 def test_readme_names_targets_that_exist():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
     named = set(re.findall(r"\bmake ([a-z-]+)`", (ROOT / "README.md").read_text(encoding="utf-8")))

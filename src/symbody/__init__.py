@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from symbody.report.report import write_report
     from symbody.rewrite.mask import mask, unmask
     from symbody.rewrite.runner import Report
+    from symbody.run.environment import environment
     from symbody.run.settings import Sampling, Tolerance
     from symbody.run.simulate import resume, simulate
     from symbody.trajectory.stream import Stream
@@ -123,6 +124,7 @@ _LATER = {
     "closure": "symbody.verbs.closed_dynamics",
     "partition": "symbody.verbs.partition",
     "simulate": "symbody.run.simulate",
+    "environment": "symbody.run.environment",
     "resume": "symbody.run.simulate",
     "When": "symbody.flow.events",
     "Augmented": "symbody.flow.augmented",
@@ -263,7 +265,7 @@ __all__ = [
     "System", "Tolerance", "Trajectory", "When", "acos", "acosh",
     "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "center_of_mass",
     "centroidal_momentum", "closure", "coriolis", "cos", "cosh", "define", "differentiable", "driven_efforts",
-    "energy", "equal", "equations",
+    "energy", "environment", "equal", "equations",
     "equilibrium", "evaluate", "exp", "extend", "extern", "floor", "forward_dynamics", "gravity",
     "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics", "linearize", "load", "log",
     "mask", "maximum", "minimize", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor",

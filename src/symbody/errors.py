@@ -88,6 +88,10 @@ class CompileError(SymbodyError):
     """A Program cannot be turned into a Kernel on this machine."""
 
 
+class DeviceError(SymbodyError):
+    """There is no device, or it cannot do what is asked: no driver, an old one, too little memory, another device."""
+
+
 class SolveError(SymbodyError):
     """An implicit block did not converge in a call for one state."""
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from symbody.cli.app import Command
     from symbody.codegen.kernel.passport import Kernel
     from symbody.codegen.target_row import Source, Target
+    from symbody.hybrid.hooks import HookRow, Making
+    from symbody.hybrid.plan import Change, Quiet
     from symbody.integrate.implicit_step import Diagonal
     from symbody.integrate.methods import Method, Setup
     from symbody.library.force_element import Account, Effect, Event, Field, ForceElement, Mode, Place, State
@@ -42,20 +44,25 @@ if TYPE_CHECKING:
     from symbody.model.record.motions import Motion, Setting
 
 __all__ = [
-    "AND", "ANY", "ATOM", "COMPARE", "NOT", "OR", "POWER", "PRODUCT", "SIGN", "SUM", "Account", "Command", "Diagonal",
-    "Effect", "Event", "Field", "ForceElement", "Format", "Function", "Instructions", "Kernel", "Kind", "Method",
-    "Mode", "Motion", "Notation", "Part", "Pass", "Place", "RungeKutta", "Setting", "Setup", "Source", "Splitting",
-    "State", "Target", "add_command", "add_force_element", "add_format", "add_function", "add_joint_kind", "add_method",
-    "add_motion", "add_part", "add_pass", "add_target", "commands", "force_elements", "formats", "functions",
-    "joint_kinds", "methods", "motions", "parts", "passes", "remove_command", "remove_force_element", "remove_format",
-    "remove_function", "remove_joint_kind", "remove_method", "remove_motion", "remove_part", "remove_pass",
+    "AND", "ANY", "ATOM", "COMPARE", "NOT", "OR", "POWER", "PRODUCT", "SIGN", "SUM", "Account", "Change", "Command",
+    "Diagonal", "Effect", "Event", "Field", "ForceElement", "Format", "Function", "HookRow", "Instructions",
+    "Kernel", "Kind", "Making", "Method", "Mode", "Motion", "Notation", "Part", "Pass", "Place", "Quiet",
+    "RungeKutta", "Setting", "Setup", "Source", "Splitting", "State", "Target", "add_command", "add_force_element",
+    "add_format", "add_function", "add_hook", "add_joint_kind", "add_method", "add_motion", "add_part", "add_pass",
+    "add_target", "commands", "force_elements", "formats", "functions", "hooks", "joint_kinds", "methods",
+    "motions", "parts", "passes", "remove_command", "remove_force_element", "remove_format", "remove_function",
+    "remove_hook", "remove_joint_kind", "remove_method", "remove_motion", "remove_part", "remove_pass",
     "remove_target", "targets",
 ]  # fmt: skip
 
 # -- records that need more than expressions: found when asked for
 
 _LATER = {
+    "Change": "symbody.hybrid.plan",
     "Command": "symbody.cli.app",
+    "HookRow": "symbody.hybrid.hooks",
+    "Making": "symbody.hybrid.hooks",
+    "Quiet": "symbody.hybrid.plan",
     "Diagonal": "symbody.integrate.implicit_step",
     "Format": "symbody.model.load",
     "Kind": "symbody.model.record.joints",
@@ -211,6 +218,20 @@ def parts() -> dict[str, Part]:
 # -- integration methods
 
 
+def add_hook(row: HookRow) -> HookRow:
+    """Enter a hook: what happens between stretches of smooth motion, asked after symbody's own."""
+    from symbody.hybrid.hooks import add_hook
+
+    return add_hook(row)
+
+
+def remove_hook(name: str) -> None:
+    """Take an added hook away."""
+    from symbody.hybrid.hooks import remove_hook
+
+    remove_hook(name)
+
+
 def add_method(row: Method | RungeKutta | Splitting | Diagonal) -> Method:
     """Enter an integration method: a table of coefficients, which runs natively, or a Method with its own Stepper."""
     from symbody.integrate.methods import add_method
@@ -223,6 +244,13 @@ def remove_method(name: str) -> None:
     from symbody.integrate.methods import remove_method
 
     remove_method(name)
+
+
+def hooks() -> dict[str, HookRow]:
+    """All rows by name, symbody's own first."""
+    from symbody.hybrid.hooks import HOOKS
+
+    return dict(HOOKS)
 
 
 def methods() -> dict[str, Method]:

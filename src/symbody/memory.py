@@ -18,6 +18,8 @@ from collections.abc import Callable, Hashable
 from threading import Lock, RLock
 from typing import Any, TypeVar
 
+from symbody.telling import made
+
 T = TypeVar("T")
 
 PLACE = "_memory"  # in the dictionary of the record
@@ -49,6 +51,7 @@ class Memory:
             kept = self._kinds.setdefault(kind, {})
             if key not in kept:
                 value = make()
+                made(kind)
                 while len(kept) >= most:
                     del kept[next(iter(kept))]
                 kept[key] = value

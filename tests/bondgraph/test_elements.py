@@ -119,10 +119,45 @@ def test_a_feedback_by_signals():
     b.one("v"), b.element("m", "I", 2.0), b.element("u", "Se", "-3*speed"), b.element("speed", "Df", on="v")
     b.bonds("u -> v -> m")
     assert pytest.approx(-1.5) == b.done().matrices().numbers().A
+
+
+def amplifier(gain: str) -> BondGraph:
+    """An operational amplifier with two resistors: out = -gain of the voltage at its input, fed back at once."""
+    b = BondGraph.builder("amplifier")
+    b.element("u", "Se"), b.element("out", "Se", gain), b.one("i", "j"), b.zero("n")
+    b.element("R1", "R", 1e3), b.element("R2", "R", 1e4), b.element("C", "C", 1e-6), b.zero("o")
+    b.element("Rl", "R", 50.0), b.one("l")
+    b.bonds("u -> i -> R1", "i -> n -> j -> R2", "j -> o", "out -> o -> l -> Rl", "l -> C")
+    b.element("v", "De", on="n"), b.element("y", "De", on="o")
+    return b.done()
+
+
+def test_signals_that_feed_each_other_at_once_are_solved_together():
+    """An inverting amplifier has the gain -R2/R1 / (1 + (1 + R2/R1)/A); of one that saturates Kirchhoff's law holds."""
+    graph = amplifier("-1e5*v")
+    m = graph.matrices().numbers()
+    assert m.D[m.outputs.index("y"), 0] == pytest.approx(-10 / (1 + 11 / 1e5), rel=1e-12)
+    assert not graph.analysis().disagreements
+    kernel = amplifier("-15*tanh(1e2*v)").system().compile()
+    for u in (0.01, 0.5, -3.0):
+        found = kernel.call_named(0.0, u)
+        v, y = float(found["v"]), float(found["y"])
+        assert y == pytest.approx(-15 * np.tanh(1e2 * v), rel=1e-9)
+        assert (u - v) / 1e3 == pytest.approx((v - y) / 1e4, abs=1e-12)
     b = BondGraph.builder("ring")
-    b.element("u", "Se", "-3*y"), b.one("i"), b.element("R", "R", 2.0), b.element("w", "Se")
-    b.bonds("u -> i -> R", "w -> i"), b.element("y", "Df", on="i")
-    with pytest.raises(ModelError, match="the signals y depend on each other at once"):
+    b.element("u", "Se", "y"), b.one("i"), b.element("R", "R", 2.0), b.element("L", "R", 1.0)
+    b.bonds("u -> i -> R", "i -> L"), b.element("w", "Se"), b.bond("w", "i"), b.element("y", "De", on="R")
+    graph = b.done()
+    assert pytest.approx(2.0) == graph.matrices().numbers().D  # e_R (1 + L/R - 1) = w
+    b = BondGraph.builder("gain_one")
+    (
+        b.element("u", "Se", "y"),
+        b.one("i"),
+        b.element("R", "R", 2.0),
+        b.bonds("u -> i -> R"),
+        b.element("y", "De", on="R"),
+    )
+    with pytest.raises(ModelError, match="the signal loop of y cannot be solved: its gain is 1"):
         b.done().system()
 
 

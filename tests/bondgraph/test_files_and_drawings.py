@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+import shutil
 import xml.etree.ElementTree as xml
 
 import numpy as np
@@ -149,6 +150,24 @@ def test_the_structure_digraph_is_drawn():
     xml.fromstring(picture.svg)
     assert {x.text for x in picture.labels} == set(a.digraph())
     assert not [(p.text, q.text) for i, p in enumerate(picture.labels) for q in picture.labels[:i] if p.overlaps(q)]
+
+
+@pytest.mark.skipif(shutil.which("neato") is None, reason="Graphviz is not installed")
+@pytest.mark.parametrize("name", ["quarter_car", "four_inertias", "heated_house"])
+def test_graphviz_places_elements_apart(name):
+    """The same elements, numbers and strokes at other places; no two elements overlap."""
+    graph = BondGraph.load(name)
+    picture, own = graph.show(layout="graphviz"), graph.show()
+    labels = [x for x in picture.labels if x.half[1] > 8]
+    assert sorted(x.text for x in labels) == sorted(x.text for x in own.labels if x.half[1] > 8)
+    assert not [(a.text, b.text) for i, a in enumerate(labels) for b in labels[:i] if a.overlaps(b)]
+    assert {x.at for x in labels} != {x.at for x in own.labels if x.half[1] > 8}
+
+
+def test_graphviz_that_is_missing_is_said(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(sb.SymbodyError, match="neato of Graphviz, which is not installed"):
+        BondGraph.load("rlc").show(layout="graphviz")
 
 
 def test_what_cannot_be_drawn_is_refused():

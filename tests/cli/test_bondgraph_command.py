@@ -22,6 +22,10 @@ def test_texts(tmp_path):
     assert "integral: L, C" in run("rlc", "causality")
     assert "p_L_dot = u - q_C/C - R*(p_L/L)" in run("rlc", "equations")
     assert "f_L_dot" in run("rlc", "equations", "--variables", "coenergy")
+    assert "R_law = e_R - R*(p_L/L)" in run("rlc", "equations", "--form", "dae")
+    assert "A[p_L, q_C] = -1/C" in run("rlc", "equations", "--form", "matrices")
+    assert "K[f_L, f_L] = 1/C" in run("rlc", "equations", "--form", "second_order")
+    assert "v/u = (1/L/C)/(s**2 + (R/L)*s + 1/L/C)" in run("rlc", "equations", "--form", "transfer")
     assert "L - C: gain" in run("rlc", "loops")
     assert "wrote" in run("rlc", "draw", "--out", str(tmp_path / "x.svg"))
     assert (tmp_path / "x.svg").read_text().startswith("<svg")
@@ -34,10 +38,25 @@ def test_texts(tmp_path):
     assert "Structure digraph" in page
 
 
-@pytest.mark.parametrize("what", [(), ("causality",), ("equations",), ("loops",), ("simulate", "-t", "1ms")])
+@pytest.mark.parametrize(
+    "what", [(), ("causality",), ("equations",), ("loops",), ("equations", "--form", "dae"), ("simulate", "-t", "1ms")]
+)
 def test_json_follows_the_schema(what):
     jsonschema = pytest.importorskip("jsonschema")
     jsonschema.validate(json.loads(run("four_inertias", *what, "--json")), json.loads(text("bondgraph")))
+
+
+def test_json_of_a_graph_that_signals_feed_back_follows_the_schema(tmp_path):
+    """Engines that say nothing there are null."""
+    jsonschema = pytest.importorskip("jsonschema")
+    file = tmp_path / "fed.bond.yaml"
+    file.write_text(
+        "name: fed\nelements:\n  u: {kind: Se, value: -3*w}\n  j: 1\n  m: {kind: I, value: 2}\n  w: {kind: Df, on: j}\n"
+        "bonds: [u -> j -> m]\n"
+    )
+    found = json.loads(run(str(file), "--json"))
+    jsonschema.validate(found, json.loads(text("bondgraph")))
+    assert found["ranks"]["A"] == {"value": 1, "of": 1, "blocks": None, "causal": None, "term": 1}
 
 
 def test_refusals():

@@ -89,6 +89,17 @@ def test_emit_writes_a_header_and_a_source(call, tmp_path):
     assert sorted(p.suffix for p in (tmp_path / "new").iterdir()) == [".c", ".h"]
 
 
+def test_emit_writes_one_header_with_short_names_and_prints_what_it_renamed(call, tmp_path):
+    words = ("emit", "pendulum2", "-f", "base", "--bare", "--out", str(tmp_path))
+    assert call(*words, "--single-header", "--names", "compact").exit_code == 0
+    assert [p.name for p in tmp_path.iterdir()] == ["pendulum2_inverse.h"]
+    refused = call(*words, "--target", "rust", "--names", "compact")
+    assert refused.exit_code == 1
+    assert "'rust' has plain names, not 'compact'" in refused.output
+    named = call("emit", "pendulum2", "-q", "linear", "--target", "maple", "--bare", "--out", str(tmp_path))
+    assert "renamed here: D is D_2" in named.output  # D is protected there
+
+
 def test_emit_carries_the_certificate(call, tmp_path):
     assert call("emit", "pendulum2", "-f", "base", "--certify", "--out", str(tmp_path)).exit_code == 0
     texts = "".join(p.read_text() for p in tmp_path.iterdir())

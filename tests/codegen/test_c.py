@@ -43,7 +43,7 @@ FORMS = [{}, {"reuse_names": True}, {"chunk": 12}, {"chunk": 12, "reuse_names": 
 
 
 def build(program: Program, **options: object) -> CKernel:
-    return build_c(emit_c(program, **options), program, flags=STRICT)  # type: ignore[arg-type]
+    return build_c(emit_c(program, own_trig=False, **options), program, flags=STRICT)  # type: ignore[arg-type]
 
 
 def check_bits(program: Program, seed: int, **options: object) -> None:

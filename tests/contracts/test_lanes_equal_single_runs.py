@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
+from passage_models import five_bar, parallelogram
 from simulation_models import ball, oscillator
 from symbody.integrate.methods import METHODS
 from symbody.run.apart import at_instants
@@ -89,6 +90,46 @@ def test_python_functions_are_asked_member_by_member():
         alike(many, k, sb.simulate(ball(), 1.1, 0.01, q0=heights[k], events=[reset], samples=12))
         native = sb.simulate(ball(), 1.1, 0.01, q0=heights[k], events=[BOUNCE], samples=12)
         assert np.array_equal(native.q[-1], many.q[k, -1])
+
+
+CLOSED = {
+    "partitions change": (five_bar, {}),
+    "in steps of fixed length": (five_bar, {"step": 2e-3}),
+    "with multipliers": (five_bar, {"closing": sb.Augmented(), "step": 2e-3}),
+    "and with an event": (five_bar, {"events": [sb.When("up", "q.a1 - 1.5")]}),
+    "through positions where branches meet": (parallelogram, {}),
+}
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_closed_loops(name):
+    """Each member has a partition of its own, which it changes where its own run does; positions, masses differ."""
+    make, options = CLOSED[name]
+    mech, rng = make(), np.random.default_rng(1)
+    count, start = 4, np.array({5: [2.2, -1.53337591, 0.9, 1.56706369], 4: [1.0, -1.0, 1.0]}[len(mech.joints) + 1])
+    q0 = np.array([sb.assemble(mech, start + rng.uniform(-0.1, 0.1, len(start))) for _ in range(count)])
+    speed = {mech.joints[0].name: rng.uniform(-5, -3, count)}
+    common = {"samples": 5, **options}
+    many = sb.simulate(mech, 0.4, q0=q0, qd0=speed, **common)
+    words = []
+    for k in range(count):
+        one = sb.simulate(mech, 0.4, q0=q0[k], qd0={n: v[k] for n, v in speed.items()}, **common)
+        alike(many, k, one)
+        words += [e.name for e in one.events]
+        assert [n for n in many.notes if n.startswith(f"member {k}: ")] == [f"member {k}: {n}" for n in one.notes]
+    wanted = "singular position" if make is parallelogram else "up" if "events" in options else "partition"
+    assert wanted in words or "closing" in options
+
+
+def test_closed_loops_with_other_parameters():
+    """Lengths differ, so that the members assemble, and are singular, elsewhere; one does not get to the end."""
+    mech = sb.load("four_bar")
+    masses, angles = np.linspace(0.3, 0.7, 5), np.linspace(0.0, 2.0, 5)
+    for options in ({}, {"step": 1e-3}):
+        many = sb.simulate(mech, 0.3, q0={mech.joints[0].name: angles}, parameters={"m1": masses}, samples=4, **options)
+        for k in range(5):
+            q0 = {mech.joints[0].name: angles[k]}
+            alike(many, k, sb.simulate(mech, 0.3, q0=q0, parameters={"m1": masses[k]}, samples=4, **options))
 
 
 def test_marks_beyond_their_room_do_not_change_a_run(monkeypatch):

@@ -19,13 +19,17 @@ import numpy as np
 import symbody as sb
 from fuzz.mutators import damaged_bytes, damaged_text, damaged_value
 from fuzz.samples import EXPRESSIONS, LOOPS, MBS, MJCF, URDF
-from symbody.model.files import urdf_writer, yaml_writer
+from symbody.bondgraph.files import FOLDER as GRAPHS
+from symbody.identify.data_files import read_series
+from symbody.model.files import mjcf_writer, sdf_writer, urdf_writer, yaml_writer
 from symbody.model.files.loop_file import close_loops
+from symbody.model.files.mesh_file import read_mesh
 from symbody.model.load import FOLDER
 from symbody.run import checkpoint
 from symbody.system import save
 from symbody.trajectory.array_file import npz_bytes, read_arrays
 
+OPEN = ("pendulum2", "puma560", "ur5", "stanford_arm")  # trees, which every format can hold
 MODELS = ("pendulum2", "four_bar", "puma560", "whipple_bicycle", "slider_crank")
 
 
@@ -85,6 +89,53 @@ def _two_arms() -> sb.Mechanism:
 
 def read_loops(path: Path) -> None:
     close_loops(_two_arms(), path)
+
+
+@functools.cache
+def _written_xml(kind: str, name: str) -> str:
+    return (sdf_writer.to_sdf if kind == "sdf" else mjcf_writer.to_mjcf)(sb.load(name))
+
+
+def _sdf(rng: random.Random) -> bytes:
+    return text(_written_xml("sdf", rng.choice(OPEN)))(rng)
+
+
+def _mjcf(rng: random.Random) -> bytes:
+    return text(MJCF if rng.random() < 0.5 else _written_xml("mjcf", rng.choice(OPEN)))(rng)
+
+
+@functools.cache
+def _graph(name: str) -> str:
+    return (GRAPHS / f"{name}.bond.yaml").read_text(encoding="utf-8")
+
+
+def _bond_graph(rng: random.Random) -> bytes:
+    return text(_graph(rng.choice(("rlc", "robot_joint", "gear_train", "three_tanks", "dc_motor"))))(rng)
+
+
+# -- meshes and measured records
+
+
+@functools.cache
+def _mesh(suffix: str) -> bytes:
+    """A tetrahedron."""
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype="<f4")
+    faces = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
+    if suffix == ".obj":
+        lines = [f"v {x} {y} {z}" for x, y, z in corners] + [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in faces]
+        return "\n".join(lines).encode()
+    triangles = b"".join(bytes(12) + corners[list(face)].tobytes() + bytes(2) for face in faces)
+    return bytes(80) + len(faces).to_bytes(4, "little") + triangles
+
+
+def _damaged_mesh(suffix: str) -> Callable[[random.Random], bytes]:
+    return lambda rng: damaged_bytes(_mesh(suffix), rng)
+
+
+@functools.cache
+def _records() -> str:
+    rows = [f"{0.01 * k:g},{np.sin(0.1 * k):.6f},{np.cos(0.1 * k):.6f},{0.3 * k:g}" for k in range(40)]
+    return "\n".join(["t,q.a,q.b,tau.a", *rows]) + "\n"
 
 
 # -- saved Systems: damaged as bytes, and as records whose checksum is right again
@@ -201,7 +252,12 @@ KINDS: dict[str, Kind] = {
     "yaml": Kind(".yaml", _yaml, sb.load),
     "loops": Kind(".yaml", text(LOOPS), read_loops),
     "urdf": Kind(".urdf", _urdf, sb.load),
-    "mjcf": Kind(".xml", text(MJCF), sb.load),
+    "mjcf": Kind(".xml", _mjcf, sb.load),
+    "sdf": Kind(".sdf", _sdf, sb.load),
+    "bondgraph": Kind(".bond.yaml", _bond_graph, sb.BondGraph.load),
+    "stl": Kind(".stl", _damaged_mesh(".stl"), lambda path: read_mesh(path, "")),
+    "obj": Kind(".obj", _damaged_mesh(".obj"), lambda path: read_mesh(path, "")),
+    "series": Kind(".csv", lambda rng: text(_records())(rng), quietly(read_series)),
     "mbs": Kind(".mbs", text(MBS), sb.load),
     "system": Kind(".json", _system, quietly(sb.System.load)),
     "checkpoint": Kind(".npz", _run, quietly(lambda path: sb.resume(path, 0.02))),
@@ -219,6 +275,11 @@ GOOD: dict[str, Callable[[], str | bytes]] = {
     "loops": lambda: LOOPS,
     "urdf": lambda: URDF,
     "mjcf": lambda: MJCF,
+    "sdf": lambda: _written_xml("sdf", "puma560"),
+    "bondgraph": lambda: _graph("robot_joint"),
+    "stl": lambda: _mesh(".stl"),
+    "obj": lambda: _mesh(".obj"),
+    "series": _records,
     "mbs": lambda: MBS,
     "system": lambda: json.dumps(_record()),
     "checkpoint": lambda: _checkpoint_file(),

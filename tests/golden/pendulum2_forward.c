@@ -38,6 +38,7 @@ void pendulum2_forward_setup(const double *restrict parameters, double *restrict
 
 void pendulum2_forward(const double *restrict q, const double *restrict qd, const double *restrict tau, const double *restrict derived, double *restrict qdd, int *restrict status)
 {
+    /* positions and velocities: what depends on q, qd only */
     const double t13 = sin(q[0]);
     const double t14 = cos(q[1]);
     const double t18 = sin(q[1]);
@@ -46,8 +47,10 @@ void pendulum2_forward(const double *restrict q, const double *restrict qd, cons
     const double t44 = derived[3] + derived[0]*t42;
     const double t47 = derived[4]*t44;
     const double t49 = qd[0] + qd[1];
+    /* what depends on q, qd, tau */
     const double t33 = tau[1] - t26;
     const double t73 = (derived[5]*(t18*(t49*t49)) - t26 - derived[2]*t13 + (tau[0] - t47*t33))/(derived[7] + (derived[6]*t42 - t44*t47));
+    /* qdd [rad/s^2]: accelerations of pendulum2: Newton-Euler with base parameters (Gautier and Khalil 1990) */
     qdd[0] = t73;
     qdd[1] = derived[4]*t33 - t47*t73;
     (void)status;

@@ -36,13 +36,16 @@ void pendulum2_inverse_setup(const double *restrict parameters, double *restrict
 
 void pendulum2_inverse(const double *restrict q, const double *restrict qd, const double *restrict qdd, const double *restrict derived, double *restrict tau, int *restrict status)
 {
+    /* positions and velocities: what depends on q, qd only */
     const double t23 = cos(q[1]);
     const double t24 = sin(q[0]);
     const double t30 = sin(q[1]);
     const double t56 = qd[0] + qd[1];
+    /* what depends on q, qd, qdd */
     const double t19 = qdd[0] + qdd[1];
     const double t38 = derived[2]*(t30*(9.81*cos(q[0]) + derived[0]*(qd[0]*qd[0])) + t23*(9.81*t24 + derived[0]*qdd[0]));
     const double t39 = derived[1]*t19 + t38;
+    /* tau [N m]: efforts on the velocities of pendulum2: Newton-Euler with base parameters (Gautier and Khalil 1990) */
     tau[1] = t39;
     tau[0] = derived[4]*t24 + (t39 + derived[3]*qdd[0] - derived[5]*(t30*(t56*t56) - t23*t19));
     (void)status;

@@ -20,9 +20,13 @@ from symbody.identify import (
     RecursiveLS,
     Series,
     cross_validate,
+    energy_equations,
     essential,
+    gear_columns,
     identified_mechanism,
     inverse_model,
+    joint_side,
+    power_equations,
     pseudo_inertia,
     recursive_system,
 )
@@ -283,3 +287,65 @@ def test_efforts_in_thousandths_are_noticed(pendulum):
     notes = OLS(model).fit(series.with_values(tau=1000 * series["tau"])).notes_
     assert any("thousandths" in n for n in notes)
     assert not any("times as large" in n for n in OLS(model).fit(series).notes_)
+
+
+# -- other rows: power, energy, motors behind gears
+
+
+def test_power_and_energy_give_the_parameters_that_efforts_give():
+    """Without noise all three models find the same values; that of energies does without accelerations."""
+    mech, series = pendulum_series()
+    model = inverse_model(mech)
+    efforts = OLS(model).fit(series).coef_
+    power = OLS(model).fit(power_equations(model, series, 1))
+    np.testing.assert_allclose(power.coef_, efforts, atol=1e-9)
+    kept = {n: a for n, a in series.values.items() if n != "qdd"}
+    energy = OLS(model).fit(energy_equations(model, series.replace(values=kept), 0.1))
+    np.testing.assert_allclose(energy.coef_, efforts, atol=2e-3)  # integrals of |qd| have kinks
+    assert list(energy.sigma_) == ["energy"]
+    assert energy.relative_error(energy_equations(model, series, 0.1)) < 1e-4
+
+
+def test_energies_of_a_smooth_record_are_exact_to_the_rule_of_integration():
+    """Viscous friction and an offset alone: the integrals converge with the fourth power of the period."""
+    mech, series = pendulum_series(laws=False)
+    viscous = series.with_values(tau=series["tau"] + 0.1 * series["qd"] + [0.05, -0.02])
+    model = inverse_model(mech, ("viscous", "offset"))
+    true = OLS(model).fit(viscous).coef_
+    fine, coarse = (
+        np.abs(OLS(model).fit(energy_equations(model, s, 0.16)).coef_ - true).max()
+        for s in (viscous, viscous.replace(t=viscous.t[::2], values={n: a[::2] for n, a in viscous.values.items()}))
+    )
+    assert fine < 1e-4
+    assert coarse > 6 * fine
+    with pytest.raises(DataError, match="no stretch is longer"):
+        energy_equations(model, viscous, 100.0)
+
+
+def test_motors_behind_coupled_gears_are_found_on_their_side():
+    """Rotor and friction of motor 2, which turns with 30 (qd1 + qd2), from a record on the side of the motors."""
+    mech, series = pendulum_series(laws=False)
+    gear = np.array([[50.0, 0.0], [30.0, 30.0]])
+    rotor, viscous, dry = np.array([2e-4, 3e-4]), np.array([1e-4, 2e-4]), np.array([0.01, 0.02])
+    speed = series["qd"] @ gear.T
+    at_motors = rotor * (series["qdd"] @ gear.T) + viscous * speed + dry * np.sign(speed)
+    tau = series["tau"] + at_motors @ gear
+    motors = series.with_values(
+        q=series["q"] @ gear.T, qd=speed, qdd=series["qdd"] @ gear.T, tau=np.linalg.solve(gear.T, tau.T).T
+    )
+    back = joint_side(mech, motors, gear)
+    np.testing.assert_allclose(back["q"], series["q"], atol=1e-12)
+    np.testing.assert_allclose(back["tau"], tau, atol=1e-9)
+    model = inverse_model(mech, (), extra=gear_columns(mech, gear))
+    fit = OLS(model).fit(model.equations(back, 1)).estimate_
+    assert [fit[f"joint{k}.motor_coulomb"] for k in (1, 2)] == pytest.approx(dry.tolist(), rel=1e-8)
+    assert [fit[f"joint{k}.motor_viscous"] for k in (1, 2)] == pytest.approx(viscous.tolist(), rel=1e-8)
+    # the rotors are felt with the inertias of the rods, which are known here
+    fixed = inverse_model(mech, (), extra=gear_columns(mech, gear, ("rotor",)), inertial=False)
+    alone = series.with_values(tau=(rotor * (series["qdd"] @ gear.T)) @ gear)
+    found = OLS(fixed).fit(fixed.equations(alone, 1)).estimate_
+    assert [found[f"joint{k}.motor_rotor"] for k in (1, 2)] == pytest.approx(rotor.tolist(), rel=1e-9)
+    plain = inverse_model(mech, ("viscous",), extra=gear_columns(mech, {"joint1": 50.0}, ("viscous",), ("joint1",)))
+    assert any("joint1.motor_viscous was grouped by numbers with joint1.viscous" in n for n in plain.notes)
+    with pytest.raises(SymbodyError, match="do not determine the joints"):
+        gear_columns(mech, [[1.0, 1.0], [1.0, 1.0]])

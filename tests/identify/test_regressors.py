@@ -90,8 +90,29 @@ def test_published_counts_of_inertial_base_parameters(name, count):
     mech = sb.load(name)
     inertial = list(range(10 * len(mech.bodies)))
     base = base_parameters(mech, inertial)
-    assert base.count == count
+    assert base.count == base.exact == count  # by QR, and modulo a prime with exact numbers
     assert base.residual < 1e-9
+
+
+def test_the_exact_rank_is_that_of_any_columns_and_says_where_tolerance_decides():
+    """Of columns that repeat each other it is the number of independent ones; tilting an axis a little changes it."""
+    from symbody.verbs.exact_rank import exact_rank
+
+    mech = sb.load("puma560")
+    base = base_parameters(mech)
+    assert exact_rank(mech, base.columns[:7], 1e-8) == 7
+    alone = [k for k, n in enumerate(base.names) if n in base.without_effect]
+    assert alone
+    assert exact_rank(mech, [*base.columns[:7], *alone], 1e-8) == 7
+    b = sb.Mechanism.builder("tilted", gravity=(0, 0, -9.81))
+    b.body("a", 1.0, (0.1, 0.2, 0.3), (0.1, 0.2, 0.25)), b.body("b", 1.0, (0.2, -0.1, 0.1), (0.05, 0.06, 0.07))
+    b.joint("j1", "revolute", "world", "a", axis="y")
+    b.joint("j2", "revolute", "a", "b", position=(0.3, 0, 0), axis=(0, 1, 1e-5))
+    tilted = b.done()
+    assert base_parameters(tilted).exact == base_parameters(tilted).count
+    coarse = base_parameters(tilted, tolerance=1e-3)
+    assert coarse.count < coarse.exact
+    assert any("the rank is" in note for note in coarse.notes)
 
 
 @pytest.mark.parametrize(

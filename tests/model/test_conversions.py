@@ -22,14 +22,17 @@ ROBOTS = (
     "panda_description/urdf/panda.urdf", "ur_description/urdf/ur5_robot.urdf", "talos_data/robots/talos_reduced.urdf",
     "solo_description/robots/solo12.urdf", "tiago_description/robots/tiago.urdf",
 )  # fmt: skip
+FOLDER = Path(__file__).parents[2] / ".." / "shared" / "data" / "urdf"
+SHARED = ("anymal_b", "double_pendulum", "kinova_j2s6", "panda", "solo12", "talos_reduced", "ur10", "ur5")
 CHAIN = (".xml", ".sdf", ".yaml", ".sdf", ".xml", ".urdf")
 
 
 def differences(first: sb.Mechanism, second: sb.Mechanism) -> float:
-    """Largest relative difference of M and efforts, joints matched by their names."""
-    slots = {s.owner: s for s in first.slots}
-    velocities = [k for s in second.slots for k in range(slots[s.owner].iv, slots[s.owner].iv + s.nv)]
-    coordinates = [k for s in second.slots for k in range(slots[s.owner].iq, slots[s.owner].iq + s.nq)]
+    """Largest relative difference of M and efforts, joints matched by the bodies that they carry."""
+    slots = {first.joint(s.owner).child: s for s in first.slots}
+    pairs = [(slots[second.joint(s.owner).child], s) for s in second.slots]
+    velocities = [k for one, two in pairs for k in range(one.iv, one.iv + two.nv)]
+    coordinates = [k for one, two in pairs for k in range(one.iq, one.iq + two.nq)]
     assert sorted(velocities) == list(range(first.nv))
     one, two = Programs(first), Programs(second)
     worst = 0.0
@@ -54,6 +57,20 @@ def test_urdf_to_mjcf_to_sdf_to_yaml_and_back_keeps_the_dynamics(robot, tmp_path
 @pytest.mark.parametrize("robot", ROBOTS[2:])
 def test_larger_robots_keep_their_dynamics_too(robot, tmp_path):
     test_urdf_to_mjcf_to_sdf_to_yaml_and_back_keeps_the_dynamics(robot, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("root", ["fixed", "free"])
+@pytest.mark.parametrize("robot", SHARED)
+def test_the_reference_robots_keep_their_dynamics_on_the_same_way(robot, root, tmp_path):
+    path = FOLDER / f"{robot}.urdf"
+    if not path.is_file():
+        pytest.skip("the reference data are not here")
+    mech = at = sb.load(path, symbolic=False, root=root)
+    for k, suffix in enumerate(CHAIN):
+        options = {} if suffix == ".yaml" else {"symbolic": False}
+        at = sb.load(sb.save(at, tmp_path / f"step{k}{suffix}"), **options)
+        assert differences(mech, at) < 1e-12, suffix
 
 
 @pytest.mark.parametrize("robot", ROBOTS[:2])
@@ -163,6 +180,30 @@ def test_springs_on_lines_become_tendons(tmp_path):
 
 def run(*words):
     return CliRunner().invoke(app, ["convert", *map(str, words)])
+
+
+@pytest.mark.parametrize("suffix", [".urdf", ".xml", ".sdf"])
+def test_nothing_is_lost_without_a_word(suffix, tmp_path):
+    """Every piece of a Mechanism is in the file, or in the list of what is lost."""
+    b = sb.Mechanism.builder("rich")
+    tensor = (0.1, 0.2, 0.25)
+    for name, x in (("a", 0), ("b", 1), ("c", 2), ("d", 3)):
+        b.body(name, 1, (0, 0.1, 0), tensor, frames={f"tip_{name}": (x, 0, 1)})
+    b.joint("ja", "revolute", "world", "a", mode="passive", stiffness=3, rotor=(0.1, 3, True), limits=(-1, 1, 2, 3))
+    b.joint("jb", "revolute", "a", "b", (0, 0, 1), axis="y", mode="driven", value="0.2*sin(t)")
+    b.joint("jc", "revolute", "world", "c", axis="y", mode="locked", value=0.3)
+    b.joint("jd", "prismatic", "world", "d", axis="y", viscous=0.2)
+    b.cut("loop", "universal", ("b", "tip_b"), ("d", "tip_d"), switched=True)
+    b.coupling("gear", "q.ja - 2*q.jd").sensor("eye", "b", "tip_b").keyframe("home", {"ja": 0.3})
+    b.force("push", "point_force", ["b"], {"force": [1, 2, 3]})
+    path = tmp_path / f"rich{suffix}"
+    lost = " | ".join(write_file(b.done(), path))
+    pieces = ["take no efforts: ja", "locked joints, which are fixed there: jc", "prescribed motion of joint jb",
+              "cut loop", "coupling gear", "sensor eye", "keyframe home", "force push"]  # fmt: skip
+    pieces += ["spring of joint ja", "rotor of joint ja"] if suffix == ".urdf" else ["gyroscopic effect of the rotor"]
+    for piece in pieces:
+        assert piece in lost, piece
+    assert all(f"tip_{name}" in path.read_text() for name in "abcd")
 
 
 def test_convert_says_what_is_lost(tmp_path):

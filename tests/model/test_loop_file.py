@@ -8,7 +8,7 @@ import pytest
 
 import symbody as sb
 from loops.reference import LoopWorld
-from symbody.errors import ModelError
+from symbody.errors import ModelError, SymbodyError
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "closed_loop_urdf"
 PARALLELOGRAM = """<robot name="p">
@@ -135,6 +135,86 @@ def test_named_frames_can_be_joined(tmp_path):
     ]  # fmt: skip
     side.write_text("closed_loop: [[tip, right]]\n", encoding="utf-8")
     with pytest.raises(ModelError, match=r"loops.yaml:1: closed_loop names 'tip', which is a frame of 2 bodies"):
+        sb.load(path, loops=side)
+
+
+FOUR_BAR = """<robot name="four_bar"><link name="base"/>{}</robot>"""
+PLACE = (  # name, kind, parent, xyz, rpy: a planar four-bar that stands upright and is welded to itself in space
+    ("crank", "revolute", "base", (0, 0, 0), (1.5707963267948966, 0, 0)),
+    ("coupler", "revolute", "crank", (0.2, 0.1, 0.03), (0, 0, -0.4)),
+    ("end", "revolute", "coupler", (0.5, 0, 0), (0, 0, 0)),
+    ("rocker", "revolute", "base", (0.6, 0, 0), (1.5707963267948966, 0, 0)),
+    ("tip", "fixed", "rocker", (0.1, 0.35, 0.03), (0, 0, 0)),
+)
+
+
+def four_bar(folder, xyz=0.0, rpy=0.0):
+    """The file of a four-bar whose lengths and angles are off by about these amounts, as exported data are."""
+    rng = np.random.default_rng(3)
+    parts = []
+    for name, kind, parent, place, angles in PLACE:
+        place = np.array(place) + xyz * rng.normal(size=3)
+        angles = np.array(angles) + rpy * rng.normal(size=3)
+        parts.append(
+            f'<link name="{name}"><inertial><origin xyz="0.1 0.05 0"/><mass value="1"/>'
+            '<inertia ixx="0.01" iyy="0.02" izz="0.02"/></inertial></link>'
+            f'<joint name="{name}_joint" type="{kind}"><parent link="{parent}"/><child link="{name}"/>'
+            f'<origin xyz="{" ".join(map(repr, place.tolist()))}" rpy="{" ".join(map(repr, angles.tolist()))}"/>'
+            '<axis xyz="0 0 1"/><limit effort="1" velocity="1" lower="-3" upper="3"/></joint>'
+        )
+    path = folder / "four_bar.urdf"
+    path.write_text(FOUR_BAR.format("".join(parts)), encoding="utf-8")
+    side = folder / "four_bar.loops.yaml"
+    side.write_text("closed_loop: [[end, tip]]\ntype: [6d]\nname_mot: [crank_joint]\n", encoding="utf-8")
+    return path, side
+
+
+@pytest.mark.parametrize(
+    "off",
+    [
+        {"xyz": 5e-8},
+        {"xyz": 3e-6, "rpy": 3e-6},
+        pytest.param({"xyz": 5e-8, "rpy": 5e-8}, marks=pytest.mark.slow),
+        pytest.param({"rpy": 1e-7}, marks=pytest.mark.slow),
+    ],
+)
+def test_data_of_a_loop_that_close_to_a_tolerance_move_as_exact_ones(tmp_path, off):
+    """A redundant loop of rounded data stays open by what joints cannot take up; it moves as that of exact data."""
+    size = max(off.values())
+    exact = sb.load(*four_bar(tmp_path))
+    rough = sb.load(*four_bar(tmp_path, **off))
+    with pytest.raises(SymbodyError, match=r"close_gaps\(1e-0"):
+        sb.forward_dynamics(rough)
+    mech = rough.close_gaps(20 * size)
+    assert any("was closed by moving its frame" in note for note in mech.notes)
+    start = {"crank_joint": 0.3}
+    ends = [sb.simulate(m, 0.5, q0=sb.assemble(m, start), step=1e-3).q[-1] for m in (exact, mech)]
+    assert np.abs(ends[0] - ends[1]).max() < 200 * size
+    assert np.abs(sb.assemble(mech, start) - sb.assemble(exact, start)).max() < 100 * size
+    again = sb.load(tmp_path / "four_bar.urdf", loops=tmp_path / "four_bar.loops.yaml", tolerance=20 * size)
+    assert again.notes == mech.notes
+
+
+def test_a_gap_above_the_tolerance_stays_an_error(tmp_path):
+    path, side = four_bar(tmp_path, xyz=1e-4)
+    with pytest.raises(SymbodyError, match=r"four_bar.loops.yaml:1: .* tolerance 1e-06: loop1.y stays open by .* m\."):
+        sb.load(path, loops=side, tolerance=1e-6)
+    path, side = four_bar(tmp_path, rpy=1e-4)
+    with pytest.raises(SymbodyError, match="loop1"):
+        sb.load(path, loops=side, tolerance=1e-6)
+    for wrong in (0.0, 1.0, "small"):
+        with pytest.raises(ModelError, match="tolerance"):
+            sb.load(path, loops=side, tolerance=wrong)
+
+
+def test_loops_that_close_are_left_as_they_are(tmp_path):
+    path, side = four_bar(tmp_path)
+    mech = sb.load(path, loops=side)
+    assert mech.close_gaps() is mech
+    side.write_text(side.read_text() + "tolerance: 1.0e-6\n", encoding="utf-8")
+    assert [(c.kind, c.second) for c in sb.load(path, loops=side).cuts] == [("solid", ("tip", ""))]
+    side.write_text("closed_loop: [[end, tip]]\ntolerance: none\n", encoding="utf-8")
+    with pytest.raises(ModelError, match=r"four_bar.loops.yaml:2: tolerance is .none.; expected a number above zero"):
         sb.load(path, loops=side)
 
 

@@ -434,8 +434,20 @@ BAD = {
     "unknown section": ("<mujoco>\n<worldbdy/></mujoco>", 2, "no section of MJCF. Did you mean 'worldbody'"),
     "deformable": ("<mujoco>\n<deformable/></mujoco>", 2, "<deformable> is not supported"),
     "composite": (body("<composite/>"), 5, "<composite> is not supported"),
-    "replicate": (world("<replicate/>"), 4, "<replicate> is not supported; expected copies written out"),
-    "attach": (world("<attach/>"), 4, "<attach> is not supported"),
+    "replicate": (world("<replicate/>"), 4, "<replicate> has no attribute 'count'"),
+    "copies of none": (world('<replicate count="0"/>'), 4, "has count 0; expected 1, 2, 3, ..."),
+    "copies joined with another": (
+        world(f'<body name="b"><joint name="k"/>{INERTIAL}</body><replicate count="2"><body><joint name="j"/>{INERTIAL}'
+              "</body></replicate>").replace(
+            "</mujoco>", '<equality>\n<joint joint1="j" joint2="k"/></equality></mujoco>'),
+        7, "joins joint 'j', of which there are copies, with 'k' outside of <replicate>; MuJoCo drops it",
+    ),
+    "attach": (world("<attach/>"), 4, "<attach> is not supported; expected the bodies written out, as MuJoCo does"),
+    "armature between moving bodies": (
+        body(f'<joint/>{INERTIAL}<body name="b"><joint type="ball" armature="1"/>{INERTIAL}</body>'), 5,
+        "ball joint 'b_joint' has armature 1 on a body that moves",
+    ),
+    "friction of a free body": (body(f'<joint type="free" frictionloss="1"/>{INERTIAL}'), 5, "Set frictionloss='0'"),
     "unknown element": (body("<jiont/>"), 5, "<jiont> in body 'a' is not known"),
     "global coordinates": (world("", '<compiler coordinate="global"/>'), 2, "expected 'local'"),
     "odd angle unit": (world("", '<compiler angle="grad"/>'), 2, "expected one of degree, radian"),

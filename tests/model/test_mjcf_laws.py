@@ -105,6 +105,31 @@ MODELS = {
         ARM, '<tendon><fixed stiffness="40" damping="3"><joint joint="x" coef=".3"/></fixed></tendon>',
         '<option><flag spring="disable"/></option>',
     ),
+    "weight compensated by motors": model(
+        ARM.replace('<body name="b"', '<body name="b" gravcomp="0.7"').replace(
+            'name="y"', 'name="y" actuatorgravcomp="true"'
+        )
+    ),
+    "free body with armature": model(
+        f'<body><joint type="free" armature=".3" damping=".2"/>{INERTIAL}<body><joint/>{INERTIAL}</body></body>'
+    ),
+    "ball joint with armature": model(
+        f'<body pos="1 2 3"><joint type="ball" pos=".1 .2 .3" armature=".3"/>{INERTIAL}</body>'
+    ),
+    "ball joints with dry friction": model(
+        f'<body><joint type="ball" frictionloss=".4"/>{INERTIAL}<body><joint type="ball" frictionloss=".1"/>{INERTIAL}'
+        "</body></body>"
+    ),
+    "copies": model(
+        """<body name="p"><joint name="pj"/><geom size=".1"/>
+        <replicate count="3" offset=".1 .2 .3" euler="10 20 30" sep="-">
+        <body name="a" pos="1 0 0" euler="5 6 7"><joint name="j" axis="0 1 0"/><geom size=".1" pos=".1 .2 .3"/>
+        <site name="s" pos="0 0 .2"/><replicate count="2" euler="0 0 90"><body name="b" pos="0 .5 0"><joint name="k"/>
+        <geom size=".05"/></body></replicate></body><geom size=".02" pos="0 0 1"/><site name="r" pos="1 0 1"/>
+        </replicate></body>""",
+        """<tendon><fixed name="f" stiffness="3"><joint joint="j" coef="2"/><joint joint="pj" coef="1"/></fixed>
+        <spatial stiffness="5"><site site="s"/><site site="r"/></spatial></tendon>""",
+    ),
     "a body that data move": model(f'<body mocap="true" pos="0 0 1">{INERTIAL}<geom size=".1"/></body>{ARM}'),
 }  # fmt: skip
 

@@ -1,11 +1,18 @@
 """USD Physics, xacro and ROBOTRAN's user functions: what is read moves as it should, what is code is not run."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import symbody as sb
 from symbody.errors import ModelError
 from symbody.model.load import write_file
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.robot_files import MujocoPeer, Programs, backward_errors, states
 
 # -- USD
 
@@ -122,6 +129,73 @@ def test_usd_that_is_made_of_other_files_or_lacks_masses_is_refused(tmp_path):
     path.write_text(USD.format(more=BASE).replace("float physics:mass = 1\n", ""))
     with pytest.raises(ModelError, match=r"arm\.usda:/arm/fore: .*expected both"):
         sb.load(path)
+
+
+TREE = (  # body, carrier, joint, axis; numbers that single precision holds exactly, quaternions of any length
+    ("hull", "", "Prismatic", "Y"), ("left", "hull", "Revolute", "X"), ("hand", "left", "Spherical", "X"),
+    ("tool", "hand", "Prismatic", "Z"), ("tip", "tool", "Revolute", "Y"), ("right", "tool", "Revolute", "Z"),
+)  # fmt: skip
+
+
+def usd_and_mjcf() -> tuple[str, str]:
+    """The same tree of bodies in both languages."""
+    rng = np.random.default_rng(11)
+    prims, nested = [], {name: [] for name, *_ in TREE} | {"": []}
+    for name, carrier, joint, axis in TREE:
+        place, com = rng.integers(-64, 64, (2, 3)) / 64
+        turned, axes = rng.integers(1, 5, (2, 4))
+        mass, moments = rng.integers(16, 64) / 16, rng.integers(24, 32, 3) / 64
+        quaternion, principal = (", ".join(map(str, q)) for q in (turned, axes))
+        owner = f"rel physics:body0 = </tree/{carrier}>" if carrier else ""
+        prims.append(f"""
+    def Xform "{name}" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
+    {{
+        float physics:mass = {mass}
+        point3f physics:centerOfMass = ({", ".join(map(str, com))})
+        float3 physics:diagonalInertia = ({", ".join(map(str, moments))})
+        quatf physics:principalAxes = ({principal})
+    }}
+    def Physics{joint}Joint "{name}_joint"
+    {{
+        uniform token physics:axis = "{axis}"
+        {owner}
+        rel physics:body1 = </tree/{name}>
+        point3f physics:localPos0 = ({", ".join(map(str, place))})
+        quatf physics:localRot0 = ({quaternion})
+    }}""")
+        kind = {"Revolute": "hinge", "Prismatic": "slide", "Spherical": "ball"}[joint]
+        unit = " ".join(str(int(axis == letter)) for letter in "XYZ")
+        nested[carrier].append(
+            (
+                name,
+                f"""<body name="{name}" pos="{" ".join(map(str, place))}"
+            quat="{" ".join(map(str, turned))}"><joint name="{name}_joint" type="{kind}" axis="{unit}"/><inertial
+            pos="{" ".join(map(str, com))}" quat="{" ".join(map(str, axes))}" mass="{mass}"
+            diaginertia="{" ".join(map(str, moments))}"/>""",
+            )
+        )
+
+    def written(carrier: str) -> str:
+        return "".join(text + written(name) + "</body>" for name, text in nested[carrier])
+
+    head = '#usda 1.0\n(\n    metersPerUnit = 1\n    kilogramsPerUnit = 1\n    upAxis = "Z"\n)\n'
+    usd = head + 'def Xform "tree"\n{' + "".join(prims) + "\n}\n"
+    return usd, f'<mujoco><option gravity="0 0 -9.81"/><worldbody>{written("")}</worldbody></mujoco>'
+
+
+def test_a_usd_tree_moves_as_mujocos(tmp_path):
+    pytest.importorskip("pxr")
+    pytest.importorskip("mujoco")
+    for suffix, text in zip((".usda", ".xml"), usd_and_mjcf(), strict=True):
+        (tmp_path / f"tree{suffix}").write_text(text)
+    mech, peer = sb.load(tmp_path / "tree.usda", symbolic=False), MujocoPeer(tmp_path / "tree.xml")
+    assert [j.kind for j in mech.joints] == ["prismatic", "revolute", "ball", "prismatic", "revolute", "revolute"]
+    order = [peer.model.joint(k).name for k in range(peer.model.njnt)]
+    assert [j.name for j in mech.joints] == order
+    programs = Programs(mech)
+    for state in states(mech):
+        errors = backward_errors(programs.at(state), *peer.at(mech, state), state)
+        assert max(errors.values()) < 1e-12, errors
 
 
 # -- xacro

@@ -19,6 +19,9 @@ TIME = 0.37  # s
 EFFECT = 1e-9  # relative to the largest entry of an output: a change above it is an effect
 SMALLEST = 1e-3  # what counts as the largest entry where all are smaller
 MOVED = 1e-2  # m, rad: how far guesses of closed coordinates are off
+# the same where a state moves to the nearest closed one, which is defined to the first order of the way: the second
+# order depends on the path of the iteration, and stays below EFFECT
+LITTLE = 1e-6
 
 Arrays = dict[str, np.ndarray]
 
@@ -259,14 +262,20 @@ def _closed_reactions(mech: Any, point: Point) -> Arrays:
 def _projection(mech: Any, point: Point) -> Arrays:
     from symbody.verbs.closed_dynamics import projection
 
-    return _closed(projection(mech, preset="none"), point, q=point.guess)
+    assert point.closed_q is not None
+    assert point.guess is not None
+    near = point.closed_q + LITTLE / MOVED * (point.guess - point.closed_q)
+    return _closed(projection(mech, preset="none"), point, q=near)
 
 
 def _assembly(mech: Any, point: Point) -> Arrays:
     import symbody as sb
 
     assert point.guess is not None
-    return {"q": np.array([sb.assemble(mech, row, time=TIME) for row in point.guess])}
+    fixed = [j.name for j in mech.joints if j.name in point.increments]
+    if len(fixed) < len(point.increments):
+        return {}  # parts of joints are free: which closed position is taken is a choice
+    return {"q": np.array([sb.assemble(mech, row, time=TIME, fixed=fixed) for row in point.guess])}
 
 
 def _closed_linear(mech: Any, point: Point) -> Arrays:

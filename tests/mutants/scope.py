@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "symbody"
 
 # what computes motion from a Mechanism: judged by the certificate
-MECHANICS = ("formalisms", "loops", "spatial", "library", "derived")
+MECHANICS = ("formalisms", "assembly", "loops", "spatial", "library", "derived")
 # of model: what is used after the Mechanism exists
 RECORDS = (
     "mechanism", "motions", "coordinates", "joints", "couplings", "parameter_values", "joint_value", "frozen",

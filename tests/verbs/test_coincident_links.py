@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import symbody as sb
+from symbody.trajectory.outcome import Outcome
 
 
 def with_spring(*points: tuple[str, str]) -> sb.Mechanism:
@@ -28,3 +29,11 @@ def test_points_that_coincide_at_a_position_are_named(verb) -> None:
     with pytest.raises(sb.SymbodyError, match="link 'spring' between 'car' and 'world' coincide here"):
         verb(mech)
     verb(mech, q0=[0.1, 0.3])  # apart
+
+
+@pytest.mark.parametrize("method", [{}, {"method": "rk4", "step": 1e-3}])
+def test_a_run_that_ends_where_points_coincide_names_the_link(method) -> None:
+    mech = with_spring(("car", ""), ("world", ""))
+    motion = sb.simulate(mech, 0.1, q0=[0.1, 0.0], **method)
+    assert motion.outcome is Outcome.NOT_FINITE
+    assert motion.notes == ("The points of the link 'spring' between 'car' and 'world' coincide here.",)

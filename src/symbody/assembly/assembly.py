@@ -18,6 +18,7 @@ from symbody.assembly.driven import driven_laws
 from symbody.assembly.guess import guessed
 from symbody.assembly.numeric import Numeric, numeric_of
 from symbody.errors import NameLookupError, SolveError, nearest
+from symbody.memory import memory_of
 from symbody.model.record.coordinates import parts, retract, sliding, velocity_owners, with_mode
 from symbody.model.record.joint_limits import joint_limits
 from symbody.model.record.least_squares import Point, Problem, Rules, least_squares
@@ -58,7 +59,7 @@ def assemble_constraints(
         return assemble_keeping(found, guess, [*fixed, *named], parameters, fixed, **options)[0]
     numeric = numeric_of(_chosen(found, loops), parameters, time)
     guess = driven_coordinates(mechanism, guess, parameters, time)
-    free = _free(mechanism, fixed)
+    free = free_velocities(mechanism, fixed)
     if not numeric.found.rows:
         return guess
     best: Attempt | None = None
@@ -96,7 +97,7 @@ def assemble_keeping(
 def close(numeric: Numeric, q: np.ndarray, free: Sequence[int], tolerance: float = 1e-12) -> Attempt:
     """Damped least squares from one start, over the velocities in `free`."""
     mechanism, columns = numeric.tree.mechanism, list(free)
-    turning = np.array([not p.motion.is_slide for p in parts(mechanism) for _ in p.velocities], dtype=bool)[columns]
+    turning = memory_of(mechanism).get("turning", (), lambda: _turning(mechanism))[columns]
     problem: Problem[np.ndarray] = Problem(
         lambda at: Point(numeric.h(at), lambda: numeric.J(at)[:, columns]),
         lambda at, step: retract(mechanism, at, _spread(step, columns, mechanism.nv)),
@@ -105,6 +106,11 @@ def close(numeric: Numeric, q: np.ndarray, free: Sequence[int], tolerance: float
     found = least_squares(problem, q, replace(RULES, tolerance=tolerance))
     flipped = tuple(int(i) for i in np.flatnonzero(numeric.sides(found.x) < 0))
     return Attempt(found.x, found.point.residual, found.point.largest < tolerance and not flipped, flipped)
+
+
+def _turning(mechanism: Mechanism) -> np.ndarray:
+    """(nv,) bool: velocities of motions that are no slides, whose steps are bounded."""
+    return np.array([not p.motion.is_slide for p in parts(mechanism) for _ in p.velocities], dtype=bool)
 
 
 def _spread(step: np.ndarray, columns: list[int], nv: int) -> np.ndarray:
@@ -144,6 +150,7 @@ def closed_samples(
     parameters: Mapping[str, float] | None = None,
     seed: int = 0,
     time: float = 0.0,
+    tolerance: float = 1e-12,
 ) -> np.ndarray:
     """(k, nq) closed configurations, k <= count, at least 1: an assembled one, others near it, and along walks from it.
 
@@ -153,15 +160,15 @@ def closed_samples(
     mechanism = found.tree.mechanism
     numeric = Numeric(_chosen(found, None), parameters, time)
     rng = np.random.default_rng(seed)
-    free = _free(mechanism, ())
-    home = assemble_constraints(found, q, parameters, seed=seed, time=time)
+    free = free_velocities(mechanism)
+    home = assemble_constraints(found, q, parameters, tolerance=tolerance, seed=seed, time=time)
     out, length = [home], numeric.length()
     beyond = beyond_limits(mechanism, home)
 
     def near() -> Iterator[np.ndarray]:
         size = NEAR
         for _ in range(2 * count):
-            attempt = close(numeric, perturbed(mechanism, home, free, rng, size, size * length), free)
+            attempt = close(numeric, perturbed(mechanism, home, free, rng, size, size * length), free, tolerance)
             if attempt.closed and np.abs(attempt.q - home).max(initial=0.0) < AWAY:
                 size = min(size + NEAR, FARTHEST)  # home is a dead point, which draws starts back
             elif attempt.closed:
@@ -169,7 +176,7 @@ def closed_samples(
 
     def far() -> Iterator[np.ndarray]:
         for _ in range(count):
-            yield from _walk(numeric, home, free, rng, length)
+            yield from _walk(numeric, home, free, rng, length, tolerance)
 
     for wanted, source in ((1 + count // 2, near()), (count, far())):
         for sample in source:
@@ -181,7 +188,12 @@ def closed_samples(
 
 
 def _walk(
-    numeric: Numeric, q: np.ndarray, free: Sequence[int], rng: np.random.Generator, length: float
+    numeric: Numeric,
+    q: np.ndarray,
+    free: Sequence[int],
+    rng: np.random.Generator,
+    length: float,
+    tolerance: float,
 ) -> Iterator[np.ndarray]:
     """Every third of a few steps along a motion that the constraints allow, straight on as far as they let it."""
     mechanism, columns = numeric.tree.mechanism, list(free)
@@ -197,7 +209,7 @@ def _walk(
         heading = tangent.T @ (tangent @ heading)
         heading /= max(float(np.abs(heading).max()), 1e-300)
         move = STRIDE * heading * unit
-        attempt = close(numeric, retract(mechanism, q, _spread(move, columns, mechanism.nv)), free)
+        attempt = close(numeric, retract(mechanism, q, _spread(move, columns, mechanism.nv)), free, tolerance)
         if not attempt.closed or np.abs(attempt.q - q).max() > 3 * STRIDE * max(1.0, length):
             return  # a lock, or a jump to another branch
         q = attempt.q
@@ -229,7 +241,7 @@ def _chosen(found: Constraints, loops: Collection[str] | None) -> Constraints:
     return found.select([i for i, r in enumerate(found.rows) if r.h is not None and r.loop in loops])
 
 
-def _free(mechanism: Mechanism, fixed: Collection[str]) -> list[int]:
+def free_velocities(mechanism: Mechanism, fixed: Collection[str] = ()) -> list[int]:
     """Velocities along which assembly may move."""
     for name in fixed:
         mechanism.joint(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from symbody.assembly.numeric import Numeric
 from symbody.expr.evaluate import evaluate
 from symbody.model.record.coordinates import velocity_owners
+
+ROUNDED = 1e-4  # m and rad: smaller gaps may be roundings of data
 
 
 def say_open(
@@ -32,7 +35,15 @@ def say_open(
         text += f" Driven joints stand where their laws say: {', '.join(driven)}; change these laws, or drive fewer."
     if fixed:
         text += f" Fixed joints: {', '.join(fixed)}; free some of them."
-    return text + " Else give a guess q nearer to a closed configuration, or more starts=."
+    return text + " Else give a guess q nearer to a closed configuration, or more starts=." + say_gap(np.abs(h).max())
+
+
+def say_gap(gap: float) -> str:
+    """What to do about a gap (m, rad) that seems to be a rounding of data; nothing of a larger one."""
+    if not abs(gap) < ROUNDED:
+        return ""
+    bound = 10.0 ** math.ceil(math.log10(2 * abs(gap)))
+    return f" Data that close to {bound:.0e} only, as CAD data may, are closed by mechanism.close_gaps({bound:.0e})."
 
 
 def loop_joints(numeric: Numeric, loop: str) -> list[str]:

@@ -80,10 +80,20 @@ class Conditioning:
     def jacobian(self, q: np.ndarray, t: float = 0.0) -> np.ndarray:
         """(m, nv) J of the free velocities, without units: what they are measured by suits the first position."""
         J = self._free_columns(q, t)
-        if self._scales is None:
-            self._scales = self._measured(np.array([J, *self._around(q, t)]))
-        rows, columns = self._scales
+        rows, columns = self._scales if self._scales is not None else self.scales(q, t)
         out: np.ndarray = J / rows[:, None] * columns
+        return out
+
+    def scales(self, q: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) sizes of rows and (nv,) lengths of columns; q: a first position, for which they are made."""
+        if self._scales is None:
+            self._scales = self._measured(np.array([self._free_columns(q, t), *self._around(q, t)]))
+        return self._scales
+
+    def without_units(self, J: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """J (n, m, nv) of the free velocities by sizes of rows (n, m) and lengths of columns (n, nv)."""
+        J[:, :, self._fixed] = 0
+        out: np.ndarray = J / rows[:, :, None] * columns[:, None, :]
         return out
 
     def _free_columns(self, q: np.ndarray, t: float) -> np.ndarray:
@@ -93,6 +103,8 @@ class Conditioning:
 
     def _around(self, q: np.ndarray, t: float) -> list[np.ndarray]:
         """J at positions about q, closed or not: all rows of a stretched mechanism may vanish at q itself."""
+        if not self.neighbours:
+            return []
         mechanism, rng = self.found.tree.mechanism, np.random.default_rng(0)
         length = self.numeric(t).length()
         out = []
@@ -140,7 +152,7 @@ class Conditioning:
     def of_partition(self, J: np.ndarray, partition: Solved) -> float:
         """The smallest singular value of J_v, or a pivot given by hand that is smaller."""
         whole = self._last(J[np.ix_(partition.rows, partition.dependent)])
-        return min([whole, *(size for size, _, _ in _given_pivots(J, partition))])
+        return min([whole, *(size for size, _, _ in given_pivots(J, partition))])
 
     def of_choice(self, J: np.ndarray, choice: Choice) -> float:
         """The smallest singular value of J_v for rows and dependent velocities that no partition is made of yet."""
@@ -151,11 +163,7 @@ class Conditioning:
         return self._last(J[list(rows)])
 
     def _last(self, J: np.ndarray) -> float:
-        if self.rank == 0:
-            return 1.0
-        if not np.isfinite(J).all() or min(J.shape) < self.rank:
-            return 0.0
-        return float(np.linalg.svd(J, compute_uv=False)[self.rank - 1])
+        return float(last_values(J[None], self.rank)[0])
 
     # -- words
 
@@ -166,7 +174,7 @@ class Conditioning:
         if whole < max(low, UNRESOLVED) or whole < 2 * mine:
             return self.say_meeting(J, partition.rows)
         if mine < self._last(J[np.ix_(partition.rows, partition.dependent)]):
-            size, row, velocity = min(_given_pivots(J, partition))
+            size, row, velocity = min(given_pivots(J, partition))
             joint = velocity_labels(self.found.tree.mechanism)[velocity]
             return (
                 f"the pivot of row {self.found.rows[row].name} and joint {joint}, which was given by hand, is "
@@ -218,7 +226,21 @@ class Conditioning:
         return loops, {c for row in weak for c in row.J}, len(weak)
 
 
-def _given_pivots(J: np.ndarray, partition: Solved) -> list[tuple[float, int, int]]:
+def last_values(J: np.ndarray, rank: int) -> np.ndarray:
+    """(n,) singular value number `rank` of matrices (n, a, b); 0 of one that is no number, or has not so many."""
+    if rank == 0:
+        return np.ones(len(J))
+    if min(J.shape[1:]) < rank:
+        return np.zeros(len(J))
+    if np.isfinite(J).all():
+        found: np.ndarray = np.linalg.svd(J, compute_uv=False)[:, rank - 1]
+        return found
+    good, out = np.isfinite(J).all(axis=(1, 2)), np.zeros(len(J))
+    out[good] = np.linalg.svd(J[good], compute_uv=False)[:, rank - 1]
+    return out
+
+
+def given_pivots(J: np.ndarray, partition: Solved) -> list[tuple[float, int, int]]:
     """(size, row, velocity) of each pivot that was given by hand, up to one that vanishes."""
     out = []
     for k in sorted(partition.given):

@@ -9,16 +9,18 @@ import numpy as np
 
 from symbody.errors import ModelError, NameLookupError, ShapeError, nearest
 from symbody.model.record.coordinates import checked, coordinate_units, neutral
+from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.typed_values import numbers as typed
 from symbody.model.record.typed_values import shared_unit
 
 
 def guessed(mechanism: Mechanism, q: Any) -> tuple[np.ndarray, list[str]]:
-    """((nq,) coordinates, joints that were named) of numbers, {joint: numbers}, {joint.2: number} or None.
+    """((nq,) coordinates, joints that were named) of numbers, {joint: numbers}, {joint.2: number}, a keyframe or None.
 
     What is not named is zero, or a unit quaternion.
     """
+    q = named_state(mechanism, q, "q")
     if q is None:
         return neutral(mechanism), []
     if not isinstance(q, Mapping):

@@ -26,12 +26,17 @@ class Entries:
         self._real = real
         self._needed = [place[s] for s in evaluation.symbols]
         self._function = evaluation.function
+        self._template = np.array([0.0 if isinstance(n, Node) else float(n) for n in nodes])
         self._numbers = [(k, n) for k, n in enumerate(nodes) if not isinstance(n, Node)]
 
     def __call__(self, values: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
         """(*shape, n)"""
         with np.errstate(all="ignore"):
             found = self._function([values[k] for k in self._needed])
+        if not shape:
+            one = self._template.copy()
+            one[self._real] = found
+            return one
         out = np.zeros((*shape, self.size))
         for k, n in self._numbers:
             out[..., k] = n
@@ -121,7 +126,8 @@ def numeric_of(found: Constraints, parameters: Mapping[str, Any] | None = None, 
 class Numeric:
     """Constraints with numbers for the parameters: their defaults, or those given by name (arrays for a batch of q)."""
 
-    def __init__(self, found: Constraints, parameters: Mapping[str, Any] | None = None, time: float = 0.0) -> None:
+    def __init__(self, found: Constraints, parameters: Mapping[str, Any] | None = None, time: Any = 0.0) -> None:
+        """time: s, or (k,) for a batch of q."""
         self.found = found
         self.tree = found.tree
         self.time = time
@@ -134,7 +140,7 @@ class Numeric:
         """Numbers of parameters and time by symbol."""
         return dict(zip(self.rows.constants, self._constants, strict=True))
 
-    def _numbers(self, given: Mapping[str, Any], time: float) -> list[Any]:
+    def _numbers(self, given: Mapping[str, Any], time: Any) -> list[Any]:
         out: list[Any] = []
         for name, default in zip(self.rows.names, self.rows.defaults, strict=True):
             value = time if name is None else given.get(name, default)
@@ -188,7 +194,12 @@ class Numeric:
     def _at(self, what: str, q: np.ndarray, qd: np.ndarray | None = None) -> np.ndarray:
         """(..., n) values of the n entries of a quantity."""
         q = np.asarray(q, dtype=float)
-        values = [*self._constants, *np.moveaxis(q, -1, 0)]
+        values = [*self._constants, *_components(q)]
         if qd is not None:
-            values += list(np.moveaxis(np.asarray(qd, dtype=float), -1, 0))
+            values += list(_components(np.asarray(qd, dtype=float)))
         return self.rows.of(what)(values, q.shape[:-1])
+
+
+def _components(q: np.ndarray) -> Any:
+    """Numbers, or arrays (...), of the last dimension one by one."""
+    return q if q.ndim == 1 else np.moveaxis(q, -1, 0)

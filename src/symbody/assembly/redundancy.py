@@ -27,9 +27,9 @@ def scaled(J: np.ndarray, slides: np.ndarray) -> np.ndarray:
     return out
 
 
-def generic_rank(J: np.ndarray) -> int:
+def generic_rank(J: np.ndarray, relative: float = SAMPLED) -> int:
     """Largest rank at samples (k, m, n): it falls at special configurations only."""
-    return max(_rank(x, SAMPLED) for x in J)
+    return max(_rank(x, relative) for x in J)
 
 
 def regular_samples(J: np.ndarray) -> np.ndarray:
@@ -44,12 +44,12 @@ def _rank(a: np.ndarray, relative: float = RANK) -> int:
     return int((s > relative * max(float(s[0]), 1e-300)).sum())
 
 
-def redundant_rows(J: np.ndarray) -> list[int]:
+def redundant_rows(J: np.ndarray, relative: float = SAMPLED) -> list[int]:
     """Rows of scaled samples (k, m, n) that follow from the others at all of them, as few as possible."""
-    m, rank = J.shape[1], generic_rank(J)
+    m, rank = J.shape[1], generic_rank(J, relative)
     if rank == m:
         return []
-    kept = independent_set(np.array([x for x in J if _rank(x, SAMPLED) == rank]), rank)
+    kept = independent_set(np.array([x for x in J if _rank(x, relative) == rank]), rank)
     return [i for i in range(m) if i not in kept]
 
 
@@ -59,15 +59,10 @@ def independent_set(J: np.ndarray, rank: int) -> list[int]:
     QR with pivoting of each sample proposes rows to keep; the set with the best smallest singular value over all
     samples wins. Among equals later rows are left out.
     """
-    from scipy.linalg import qr
-
-    m = J.shape[1]
     best, kept = -1.0, list(range(rank))
     tried: set[tuple[int, ...]] = set()
-    tilt = 1 - 1e-3 * np.arange(m) / max(m, 1)  # prefers earlier rows where the numbers do not decide
     for sample in J:
-        order = qr((sample * tilt[:, None]).T, mode="r", pivoting=True)[1]
-        rows = sorted(int(i) for i in order[:rank])
+        rows = independent_rows(sample, rank)
         if tuple(rows) in tried:
             continue
         tried.add(tuple(rows))
@@ -75,3 +70,24 @@ def independent_set(J: np.ndarray, rank: int) -> list[int]:
         if worst > best * (1 + 1e-9):
             best, kept = worst, rows
     return kept
+
+
+def independent_rows(sample: np.ndarray, rank: int) -> list[int]:
+    """The rows of a scaled sample (m, n) that QR with pivoting proposes to keep, ascending."""
+    m = len(sample)
+    if m == rank:
+        return list(range(m))
+    tilt = 1 - 1e-3 * np.arange(m) / max(m, 1)  # prefers earlier rows where the numbers do not decide
+    return sorted(pivoted((sample * tilt[:, None]).T)[:rank])
+
+
+def pivoted(a: np.ndarray) -> list[int]:
+    """Columns of a matrix in the order in which QR with pivoting takes them."""
+    from scipy.linalg.lapack import dgeqp3
+
+    if not a.size:
+        return list(range(a.shape[1]))
+    if not np.isfinite(a).all():
+        raise ValueError("a matrix to be pivoted has entries that are no numbers")
+    order: list[int] = (dgeqp3(a)[1] - 1).tolist()
+    return order

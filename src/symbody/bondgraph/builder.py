@@ -383,7 +383,7 @@ class Builder:
         self._name_only_ports()
         inner = {m.number for m in self._ports.values()}
         out: list[Bond] = []
-        joined: dict[int, Bond] = {}
+        joined: dict[int, Bond | None] = {}  # None: the bond on the other side of two ports stays
         for b in self._bonds:
             ends = [e for e in (b.tail, b.head) if e in self._ports]
             if b.number in inner or not ends:
@@ -391,7 +391,7 @@ class Builder:
             if len(ends) == 2:
                 joined_bond = self._through(b, ends[0], ends[1])
                 joined[self._ports[ends[0]].number] = joined_bond
-                joined[self._ports[ends[1]].number] = None  # type: ignore[assignment]
+                joined[self._ports[ends[1]].number] = None
                 continue
             port = self._ports[ends[0]]
             self._use(port, ends[0], b)
@@ -410,8 +410,9 @@ class Builder:
         for b in self._bonds:
             ends = [e for e in (b.tail, b.head) if e in self._ports]
             if b.number in joined:
-                if joined[b.number] is not None:
-                    out.append(joined[b.number])
+                kept = joined[b.number]
+                if kept is not None:
+                    out.append(kept)
             elif b.number in inner:
                 raise fault(b.origin, f"the port {ends[0]!r} is not connected; expected a bond to it.")
             elif not ends:
@@ -463,7 +464,7 @@ class Builder:
                 place(origin, "on"),
                 f"detector {detector!r} is on {target!r}, which is no element. {nearest(target, self._pieces)}",
             )
-        if self._pieces[target].kind == kind:
+        if found and self._pieces[target].kind == kind:
             self._bonds.append(
                 Bond(len(self._bonds) + 1, target, detector, self._bonds[found[0]].dimension, True, origin)
             )

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from symbody.bondgraph.flat import ScalarPort
 from symbody.bondgraph.laws import coenergies, products
-from symbody.bondgraph.record import matrix_of
 from symbody.bondgraph.symbols import coenergy_name, signal_symbol, state_name, state_symbol
 from symbody.bondgraph.writing import Writing
 from symbody.errors import ModelError
@@ -26,7 +25,7 @@ def dependent(w: Writing) -> None:
         leans = any(w.reads(p, q) for p in ports for q in w.I if q.element in late)
         if e.law is None and not mixed and not leans:
             z = [w.received(p, given) for p in ports]
-            x = products(matrix_of(e.value, len(ports)), z)  # type: ignore[arg-type]
+            x = products(e.matrix(len(ports)), z)
             w.xd |= {p.index: node for p, node in zip(ports, x, strict=True)}
         else:
             hard.append(name)

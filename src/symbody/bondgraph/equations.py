@@ -24,7 +24,7 @@ from symbody.bondgraph.laws import coenergies, dot, products, quotients
 from symbody.bondgraph.losses import losses
 from symbody.bondgraph.ports import DOMAINS
 from symbody.bondgraph.rates import rates
-from symbody.bondgraph.record import BondGraph, matrix_of
+from symbody.bondgraph.record import BondGraph
 from symbody.bondgraph.symbols import coenergy_name, input_symbol, signal_symbol, state_name, state_symbol
 from symbody.bondgraph.writing import Writing
 from symbody.errors import ModelError, NameLookupError, nearest, word_argument
@@ -32,6 +32,7 @@ from symbody.expr.arrays import is_zero, scalar_array
 from symbody.expr.derivative import jacobian
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols, substitute
+from symbody.loops.partition.structure import strong_order
 from symbody.lower.optimize import optimize_system
 from symbody.system.system import System
 
@@ -223,29 +224,34 @@ def finished(w: Writing, rates: dict[str, Node], found: dict[str, Node]) -> Equa
 
 
 def with_signals(w: Writing, nodes: Sequence[Node]) -> list[Node]:
-    """Expressions with all signals and dependent states replaced by what they stand for."""
-    table = dict(w.known)
-    open_signals = lambda roots: [s for s in free_symbols(roots) if s in table]  # noqa: E731
+    """Expressions with all signals and dependent states replaced by what they stand for.
+
+    Signals that depend on each other at once (an amplifier that is fed back through resistors) are solved together.
+    """
+    table = w.known
+    reads: dict[Node, list[Node]] = {}
+    waiting = [s for s in free_symbols(nodes) if s in table]
+    while waiting:
+        s = waiting.pop()
+        if s not in reads:
+            reads[s] = [o for o in free_symbols([table[s]]) if o in table]
+            waiting += reads[s]
+    if not reads:
+        return list(nodes)
+    names = sorted(reads, key=lambda s: s.id)
+    place = {s: k for k, s in enumerate(names)}
+    needs = np.zeros((len(names), len(names)), dtype=bool)
+    for s, found in reads.items():
+        needs[place[s], [place[o] for o in found]] = True
     made: dict[Node, Node] = {}
-    stack: list[tuple[Node, bool]] = [(s, False) for s in open_signals(nodes)]
-    under_way: list[Node] = []
-    while stack:
-        s, leaving = stack.pop()
-        if leaving:
-            under_way.remove(s)
-            made[s] = substitute([table[s]], made)[0]
-            continue
-        if s in made:
-            continue
-        if s in under_way:
-            ring = ", ".join(n.data.name for n in under_way[under_way.index(s) :])
-            raise ModelError(
-                f"{w.graph.name}: the signals {ring} depend on each other at once. Put an integral or a storage "
-                "into the loop, or write the law as that of an R."
-            )
-        under_way.append(s)
-        stack.append((s, True))
-        stack += [(o, False) for o in open_signals([table[s]]) if o not in made]
+    for ring in strong_order(needs):
+        own = [names[k] for k in ring]
+        values = substitute([table[s] for s in own], made)
+        if needs[np.ix_(ring, ring)].any():
+            labels = [s.data.name for s in own]
+            residual = [s - v for s, v in zip(own, values, strict=True)]
+            values = w.solved(residual, own, [w.g.zero] * len(own), "signal loop", labels)
+        made |= dict(zip(own, values, strict=True))
     return substitute(nodes, made)
 
 
@@ -305,9 +311,9 @@ def in_coenergies(made: Equations) -> Equations:
             why = "a state that is shifted by a source" if made.shift else why
             raise ModelError(f"co-energies are no states of {made.graph.name}: {name!r} has {why}. Take energies.")
         z = [state_symbol(made.graph.graph, coenergy_name(p)) for p in own]
-        back = products(matrix_of(e.value, len(own)), z)  # type: ignore[arg-type]
+        back = products(e.matrix(len(own)), z)
         table |= {made.x[state_name(p)]: b for p, b in zip(own, back, strict=True)}
-        slopes = quotients(matrix_of(e.value, len(own)), [made.rates[state_name(p)] for p in own])  # type: ignore[arg-type]
+        slopes = quotients(e.matrix(len(own)), [made.rates[state_name(p)] for p in own])
         x |= {coenergy_name(p): s for p, s in zip(own, z, strict=True)}
         rates |= {coenergy_name(p): r for p, r in zip(own, slopes, strict=True)}
     for i in made.graph.integrals:

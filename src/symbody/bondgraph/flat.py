@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from symbody.bondgraph.record import DETECTORS, OPEN, SOURCES, STORAGES, SWITCH, TWO_PORTS, BondGraph
 from symbody.bondgraph.validate import first_and_second
 from symbody.expr.arrays import is_one, is_zero
@@ -151,24 +153,23 @@ def flatten(graph: BondGraph) -> Flat:
                 flat,
                 e.name,
                 e.kind,
-                e.value,
+                np.asarray(e.value, dtype=object),
                 [scalar[first.number, k] for k in range(first.dimension)],
                 [scalar[second.number, k] for k in range(second.dimension)],
             )
     return flat
 
 
-def _two_port(flat: Flat, name: str, kind: str, value: object, first: list[int], second: list[int]) -> None:
-    modulus = value
-    if modulus.shape == ():  # type: ignore[attr-defined]
+def _two_port(flat: Flat, name: str, kind: str, modulus: np.ndarray, first: list[int], second: list[int]) -> None:
+    if modulus.shape == ():
         for a, b in zip(first, second, strict=True):
-            flat.nodes.append(ScalarNode(kind, [(a, 1), (b, -1)], name, _plain(modulus[()])))  # type: ignore[index]
+            flat.nodes.append(ScalarNode(kind, [(a, 1), (b, -1)], name, _plain(modulus.item())))
         return
     left = [ScalarNode("1", [(a, 1)], name) for a in first]
     right = [ScalarNode("0" if kind == "TF" else "1", [(b, -1)], name) for b in second]
     for j in range(len(second)):
         for i in range(len(first)):
-            m = _plain(modulus[j, i])  # type: ignore[index]
+            m = _plain(modulus[j, i])
             if is_zero(m):
                 continue
             a = flat.new_bond(0)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from symbody.bondgraph.record import Element, matrix_of
+from symbody.bondgraph.record import Element
 from symbody.expr.arrays import is_zero
+from symbody.expr.derivative import jacobian
 from symbody.expr.lu import solve_lu
 from symbody.expr.node import Node
 from symbody.expr.walk import substitute
@@ -18,7 +19,7 @@ def coenergies(e: Element, x: Sequence[Node]) -> list[Node]:
     """z of the energies x of a storage: by its law, or its modulus M by z = M^-1 x."""
     if e.law is not None:
         return substitute(e.law.results, dict(zip(e.law.arguments, x, strict=True)))
-    return quotients(matrix_of(e.value, len(x)), x)  # type: ignore[arg-type]
+    return quotients(e.matrix(len(x)), x)
 
 
 def products(matrix: np.ndarray, vector: Sequence[Node]) -> list[Node]:
@@ -42,3 +43,11 @@ def dot(a: Iterable[Any], b: Sequence[Node]) -> Node:
         if not is_zero(c):
             total = c * v if total.__class__ is int else total + c * v
     return b[0].graph.zero if total.__class__ is int and len(b) else total
+
+
+def slopes(f: Sequence[Node], x: Sequence[Node]) -> np.ndarray:
+    """(f, x) Jacobian, also where one of them is empty."""
+    if not f or not x:
+        return np.full((len(f), len(x)), 0, dtype=object)
+    made: np.ndarray = np.asarray(jacobian(f, x), dtype=object).reshape(len(f), len(x))
+    return made

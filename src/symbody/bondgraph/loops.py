@@ -13,7 +13,7 @@ from typing import TypeVar
 from symbody.bondgraph.causality import granted, prepare, wishes
 from symbody.bondgraph.flat import Flat, ScalarPort, effort, flow
 from symbody.bondgraph.junction_structure import junction_structure
-from symbody.bondgraph.record import SWITCH, BondGraph, matrix_of
+from symbody.bondgraph.record import SWITCH, BondGraph
 from symbody.bondgraph.scalars import residues
 from symbody.bondgraph.strokes import Board, scap
 from symbody.errors import whole_argument
@@ -89,7 +89,7 @@ def _answers(graph: BondGraph, ports: Sequence[ScalarPort], gives: Mapping[str, 
             out[own[0].index][own[0].index] = graph.graph.symbol(f"r_{name}", "parameter")
             continue
         if e.law is None:
-            modulus = matrix_of(e.value, n)  # type: ignore[arg-type]
+            modulus = e.matrix(n)
             inverse = e.kind in ("I", "C")
         else:
             modulus, inverse = jacobian(e.law.results, e.law.arguments), False

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from symbody.bondgraph.flat import ScalarPort
 from symbody.bondgraph.laws import products, quotients
-from symbody.bondgraph.record import SWITCH, Element, matrix_of
+from symbody.bondgraph.record import SWITCH, Element
 from symbody.bondgraph.writing import Writing
 from symbody.expr.functions import select
 from symbody.expr.node import Node
@@ -57,7 +57,7 @@ def direct(w: Writing, group: Sequence[ScalarPort], given: Mapping[int, Node]) -
             return False
         found = substitute(e.law.results, dict(zip(e.law.arguments, received, strict=True)))
     else:
-        matrix = matrix_of(e.value, len(group))  # type: ignore[arg-type]
+        matrix = e.matrix(len(group))
         found = products(matrix, received) if way == {"e"} else quotients(matrix, received)
     w.gives |= {p.index: node for p, node in zip(group, found, strict=True)}
     return True
@@ -101,11 +101,16 @@ def _residual(
         return [unknown[p.index] - total[p.index] for p in ports]
     efforts = [unknown[p.index] if way[p.label] == "e" else total[p.index] for p in ports]
     flows = [unknown[p.index] if way[p.label] == "f" else total[p.index] for p in ports]
+    return law_residual(w, e, efforts, flows)
+
+
+def law_residual(w: Writing, e: Element, efforts: Sequence[Node], flows: Sequence[Node]) -> list[Node]:
+    """What vanishes where the efforts and flows of a loss obey its law."""
     if e.kind == SWITCH:
         on = switch(w, e)
         return [on * a + (1 - on) * b for a, b in zip(efforts, flows)]
     if e.law is None:
-        return [a - b for a, b in zip(efforts, products(matrix_of(e.value, len(ports)), flows))]  # type: ignore[arg-type]
+        return [a - b for a, b in zip(efforts, products(e.matrix(len(flows)), flows))]
     known, asked = (flows, efforts) if e.law.gives == "e" else (efforts, flows)
     results = substitute(e.law.results, dict(zip(e.law.arguments, known, strict=True)))
     return [a - b for a, b in zip(asked, results)]

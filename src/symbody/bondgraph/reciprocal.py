@@ -6,11 +6,12 @@ is W(1/s), its poles are 1/lambda. Dual: effort and flow exchanged everywhere, t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from symbody.bondgraph.record import SWITCH, TWO_PORTS, BondGraph, Element, Law, matrix_of
+from symbody.bondgraph.record import SWITCH, TWO_PORTS, BondGraph, Element, Law
 from symbody.bondgraph.validate import check_graph
 from symbody.errors import ModelError
 from symbody.expr.lu import solve_lu
@@ -32,8 +33,8 @@ def dual(graph: BondGraph) -> BondGraph:
     return _made(graph, f"{graph.name}_dual", _dual)
 
 
-def _made(graph: BondGraph, name: str, change: object) -> BondGraph:
-    elements = {n: change(e, graph) for n, e in graph.elements.items()}  # type: ignore[operator]
+def _made(graph: BondGraph, name: str, change: Callable[[Element, BondGraph], Element]) -> BondGraph:
+    elements = {n: change(e, graph) for n, e in graph.elements.items()}
     made = replace(
         graph, name=name.removesuffix("_reciprocal_reciprocal").removesuffix("_dual_dual"), elements=elements
     )
@@ -93,6 +94,5 @@ def _dual(e: Element, graph: BondGraph) -> Element:
         law = replace(law, gives="f" if law.gives == "e" else "e")
     value = e.value
     if value is not None and e.kind in ("R", *TWO_PORTS):
-        n = sum(b.dimension for b in graph.bonds_of(e.name))
-        value = _inverse(e, matrix_of(value, n) if e.kind == "R" and value.ndim == 2 else value)
+        value = _inverse(e, value)
     return replace(e, kind=kind, value=value, law=law, domain="", domain2="")

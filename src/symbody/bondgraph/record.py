@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symbody.bondgraph.ports import Port
-from symbody.errors import NameLookupError, nearest
+from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.expr.pickling import reduce_record
@@ -25,6 +25,7 @@ from symbody.model.record.frozen import freeze
 if TYPE_CHECKING:
     from symbody.bondgraph.builder import Builder
     from symbody.bondgraph.causality import Causality
+    from symbody.bondgraph.dae import Dae
     from symbody.bondgraph.matrices import Matrices
     from symbody.system.system import System
 
@@ -71,6 +72,17 @@ class Element:
     @property
     def is_junction(self) -> bool:
         return self.kind in JUNCTIONS
+
+    def matrix(self, n: int) -> np.ndarray:
+        """The modulus of an I, C or R as a matrix (n, n): a scalar one is the same on every bond of a multibond."""
+        if self.value is None:
+            raise ModelError(f"element {self.name!r} of kind {self.kind} has a law, and no modulus.")
+        if self.value.ndim == 2:
+            return self.value
+        out = np.full((n, n), 0, dtype=object)
+        for k in range(n):
+            out[k, k] = self.value[()] if self.value.ndim == 0 else self.value[k]
+        return out
 
     def __repr__(self) -> str:
         return f"{self.kind}:{self.name}"
@@ -197,6 +209,11 @@ class BondGraph:
         made: System = later("bondgraph.equations", "state_equations")(self, **options)
         return made
 
+    def dae(self, **options: Any) -> Dae:
+        """The implicit form F(t, x, x', w, u) = 0, nothing solved for; see `bondgraph.dae`."""
+        made: Dae = later("bondgraph.dae", "implicit_form")(self, **options)
+        return made
+
     def matrices(self, **options: Any) -> Matrices:
         """Symbolic A, B, C, D of a linear graph; see `bondgraph.matrices`."""
         made: Matrices = later("bondgraph.matrices", "matrices")(self, **options)
@@ -242,13 +259,3 @@ class BondGraph:
         """A System that drives joints of a Mechanism by open ports: port -> joint; see `bondgraph.open_ports`."""
         made: System = later("bondgraph.open_ports", "drive")(self, joints)
         return made
-
-
-def matrix_of(value: np.ndarray, n: int) -> np.ndarray:
-    """A scalar modulus as a matrix (n, n): the same on every bond of a multibond."""
-    if value.ndim == 2:
-        return value
-    out = np.full((n, n), 0, dtype=object)
-    for k in range(n):
-        out[k, k] = value[()] if value.ndim == 0 else value[k]
-    return out

@@ -153,3 +153,12 @@ def residues(nodes: Sequence[Node | int], graph: Graph, seed: Any = 0) -> list[i
                     raise
         found = dict(zip(wanted, values, strict=True))
     return [found[n] if isinstance(n, Node) else n % P for n in nodes]
+
+
+def cleaned(matrix: np.ndarray, graph: Graph) -> np.ndarray:
+    """Entries that are zero modulo the prime as zeros; all of them nodes."""
+    nodes: np.ndarray = node_array(matrix, graph)
+    for k, r in zip(np.ndindex(nodes.shape), residues(list(nodes.flat), graph)):
+        if not r:
+            nodes[k] = graph.zero
+    return nodes

@@ -75,7 +75,7 @@ class Writing:
         if rank(np.array(residues(list(matrix.flat), self.g), dtype=object).reshape(matrix.shape)) < len(unknown):
             raise ModelError(
                 f"{self.graph.name}: the {what} of {', '.join(labels)} cannot be solved: its gain is 1, so that its "
-                "values cancel. Change a modulus, or put a storage into the loop."
+                "values cancel. Change a modulus, put a storage into the loop, or make a field that only gyrates a GY."
             )
         if not set(unknown) & set(free_symbols(matrix.flat)):
             constant = substitute(residual, dict.fromkeys(unknown, self.g.zero))

@@ -14,6 +14,7 @@ import typer
 
 from symbody.cli.common import reading_options
 from symbody.errors import FormatError, ModelError, NameLookupError, SolveError, nearest
+from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
 from symbody.model.record.typed_values import is_value, read_value
@@ -51,13 +52,23 @@ def _parts(text: str, every: bool = False) -> list[str]:
 
 @reading_options()
 def state_values(mech: Mechanism, option: str, quantity: str, given: Sequence[str] | None) -> dict[str, Any] | None:
-    """Label or joint -> number or numbers of q or qd; None where nothing was given."""
+    """Label or joint -> number or numbers of q or qd, a keyframe by its name; None where nothing was given."""
     from symbody.flow.labels import labels_of, units_of
     from symbody.system.names import components, stems
 
     labels, units = labels_of(mech)[quantity], units_of(mech)[quantity]
+    named = {k.name for k in mech.keyframes}
+    whole = [item.strip() for item in given or () if item.strip() in named]
     out: dict[str, Any] = {}
-    for name, text in pairs(f"--{option}", given).items():
+    for word in whole:  # keyframes; joints that are named besides change them
+        for owner, numbers in named_state(mech, word, quantity).items():
+            places = components(labels, len(labels), owner)
+            out.update({labels[k]: float(x) for k, x in zip(places, numbers, strict=True)})
+    rest = [item for item in given or () if item.strip() not in named]
+    if named and any("=" not in item for item in rest):
+        wrong = next(item for item in rest if "=" not in item)
+        raise NameLookupError(f"{option}: {mech.name} has no keyframe {wrong!r}. {nearest(wrong, named)}")
+    for name, text in pairs(f"--{option}", rest).items():
         places = components(labels, len(labels), name)
         if not places:
             raise NameLookupError(f"{option}: {mech.name} has no joint {name!r}. {nearest(name, stems(labels))}")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from symbody.bondgraph.record import BondGraph
     from symbody.trajectory.trajectory import Trajectory
 
+FORMS = ("state", "dae", "matrices", "second_order", "transfer")
 WHAT = ("analyse", "causality", "equations", "loops", "draw", "simulate", "report")
 
 
@@ -39,6 +40,10 @@ def bondgraph(
         str, typer.Option("--prefer", help="Causality of storages: integral or derivative.")
     ] = "integral",
     variables: Annotated[str, typer.Option("--variables", help="States: energy or coenergy.")] = "energy",
+    form: Annotated[
+        str, typer.Option("--form", help="Equations: state, dae, matrices, second_order or transfer.")
+    ] = "state",
+    layout: Annotated[str, typer.Option("--layout", help="Places in the drawing: own or graphviz.")] = "own",
     most: Annotated[int, typer.Option("--most", min=1, help="Alternatives that are listed.")] = 20,
     duration: DURATION = None,
     inputs: Annotated[
@@ -81,7 +86,7 @@ def bondgraph(
         facts = {"model": graph.name, "causalities": [causality_facts(c) for c in made]}
         print_json(facts) if as_json else print("\n\n".join(map(str, made)))
     elif what == "equations":
-        _equations(graph, variables, as_json)
+        _equations(graph, variables, form, as_json)
     elif what == "loops":
         loops = graph.loops(most=most, prefer=prefer)
         rows = [{"members": x.members, "gain": str(x.gain), "order": x.order, "solvable": x.solvable} for x in loops]
@@ -89,7 +94,7 @@ def bondgraph(
     elif what == "draw":
         target = out or Path(f"{graph.name}.svg")
         check_target(target, "--out", (".svg",))
-        graph.show(prefer).save(target)
+        graph.show(prefer, layout=layout).save(target)
         _wrote(graph, target, as_json)
     else:
         numbers = _numbers(graph, parameter)
@@ -120,18 +125,69 @@ def _wrote(graph: BondGraph, target: Path, as_json: bool) -> None:
     print_json({"model": graph.name, "files": [str(target)]}) if as_json else print(f"wrote {target}")
 
 
-def _equations(graph: BondGraph, variables: str, as_json: bool) -> None:
-    system = graph.system(variables=variables)
-    rows = {name: str(array.item()) for name, array in system.outputs.items()}
+def _equations(graph: BondGraph, variables: str, form: str, as_json: bool) -> None:
+    word_argument("form", form, FORMS)
+    states, inputs, rows, notes = _written(graph, variables, form)
     if as_json:
-        inputs = [n for n in system.inputs if n not in system.states]
-        facts = {"model": graph.name, "states": list(system.states), "inputs": inputs, "equations": rows}
-        print_json({**facts, "notes": list(system.origins.values())})
+        print_json({"model": graph.name, "states": states, "inputs": inputs, "equations": rows, "notes": notes})
         return
     for name, text in rows.items():
         print(f"{name} = {text}")
-    for note in system.origins.values():
+    for note in notes:
         print(f"note: {note}")
+
+
+def _written(graph: BondGraph, variables: str, form: str) -> tuple[list[str], list[str], dict[str, str], list[str]]:
+    """(states, inputs, name -> formula, notes) of one form of the equations; entries of matrices that are 0 are left
+    out."""
+    if form == "state":
+        system = graph.system(variables=variables)
+        rows = {name: str(array.item()) for name, array in system.outputs.items()}
+        return [*system.states], [n for n in system.inputs if n not in system.states], rows, [*system.origins.values()]
+    if form == "dae":
+        dae = graph.dae()
+        rows = {n: str(row) for n, row in {**dae.residual, **dae.outputs}.items()}
+        note = f"{', '.join(dae.residual)} are zero; algebraic: {', '.join(dae.w) or 'none'}; index {dae.index}"
+        return [*dae.x], [*dae.dx, *dae.w, *dae.inputs], rows, [note]
+    m = graph.matrices(variables=variables)
+    if form == "matrices":
+        rows = _entries({"A": (m.A, m.states, m.states), "B": (m.B, m.states, m.inputs),
+                         "C": (m.C, m.outputs, m.states), "D": (m.D, m.outputs, m.inputs),
+                         "D1": (m.D1, m.outputs, m.inputs)})  # fmt: skip
+        return [*m.states], [*m.inputs], rows, [f"{n} is the energy minus ({by})" for n, by in m.shift.items()]
+    if form == "second_order":
+        s = m.second_order("displacement" if graph.of_kind("I") else "impulse")
+        x = s.coordinates
+        rows = _entries({"M": (s.M, x, x), "R": (s.R, x, x), "K": (s.K, x, x), "B": (s.B, x, s.inputs),
+                         "J": (s.J, x, s.inputs)})  # fmt: skip
+        return [*x], [*s.inputs], rows, ["M x'' + R x' + K x = B u + J (integral of u), where x' are the states listed"]
+    rows = {}
+    for y in m.outputs:
+        for u in m.inputs:
+            found = m.transfer(u, y).outputs
+            rows[f"{y}/{u}"] = f"({_polynomial(found['numerator'])})/({_polynomial(found['denominator'])})"
+    return [*m.states], [*m.inputs], rows, []
+
+
+def _entries(matrices: dict[str, tuple[Any, Any, Any]]) -> dict[str, str]:
+    return {
+        f"{name}[{rows[i]}, {columns[k]}]": str(matrix[i, k])
+        for name, (matrix, rows, columns) in matrices.items()
+        for i in range(len(rows))
+        for k in range(len(columns))
+        if str(matrix[i, k]) != "0"
+    }
+
+
+def _polynomial(coefficients: Any) -> str:
+    """A polynomial of s from its coefficients, the highest power first."""
+    terms = []
+    for power, c in zip(range(len(coefficients) - 1, -1, -1), map(str, coefficients)):
+        s = {0: "", 1: "s"}.get(power, f"s**{power}")
+        factor = c if c.replace("_", "").isalnum() else f"({c})"
+        if c != "0":
+            terms.append(s if c == "1" and s else f"{factor}*{s}" if s else c)
+    return " + ".join(terms) or "0"
 
 
 def _numbers(graph: BondGraph, given: list[str] | None) -> dict[str, float]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 import typer
 
 from symbody.cli.options import option_for, options_of
+from symbody.cli.working import working
 from symbody.errors import (
     CompileError,
     ExpressionError,
@@ -78,7 +79,8 @@ def sentences(command: Callable[P, T]) -> Callable[P, T]:
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return command(*args, **kwargs)
+            with working(f"symbody {command.__name__}"):
+                return command(*args, **kwargs)
         except SymbodyError as error:
             fail(in_options(error, command), 2 if is_usage(error, command) else 1)
         except BrokenPipeError:
@@ -200,25 +202,6 @@ def budget_choice(text: str) -> str | int:
     budget: str | int = int(text) if text.lstrip("-").isdigit() else text
     check_budget(budget)
     return budget
-
-
-@contextmanager
-def search_line() -> Iterator[Callable[[Any], None]]:
-    """A line on the terminal that says how far a search is, and goes when it ends; nothing where there is none."""
-    shown = 0
-
-    def tell(progress: Any) -> None:
-        nonlocal shown
-        text = str(progress)
-        if sys.stderr.isatty():
-            print(f"\r{text:<{shown}}", end="", file=sys.stderr, flush=True)
-            shown = max(shown, len(text))
-
-    try:
-        yield tell
-    finally:
-        if shown:
-            print(f"\r{'':<{shown}}\r", end="", file=sys.stderr, flush=True)
 
 
 def counted(n: int, one: str, more: str = "") -> str:

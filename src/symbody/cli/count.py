@@ -15,9 +15,9 @@ from symbody.cli.common import (
     load_model,
     print_json,
     quantity,
-    search_line,
 )
 from symbody.cli.options import AS_JSON, BUDGET, LOOPS, OPTIONAL_MODEL, PARTITION
+from symbody.cli.working import search_line
 from symbody.errors import ModelError
 
 if TYPE_CHECKING:

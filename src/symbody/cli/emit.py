@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,9 +16,9 @@ from symbody.cli.common import (
     generate,
     load_model,
     print_json,
-    search_line,
 )
 from symbody.cli.options import AS_JSON, BUDGET, FORCE, FORMALISM, LOOPS, MODEL, PARTITION, Q0, QD0
+from symbody.cli.working import search_line
 from symbody.errors import DefinitionError, ModelError, NameLookupError, nearest
 
 if TYPE_CHECKING:
@@ -65,6 +66,13 @@ def emit(
         ),
     ] = None,
     precision: Annotated[str, typer.Option("--precision", help="double or single.")] = "double",
+    called: Annotated[
+        str,
+        typer.Option("--names", help="How values are called in C: plain (numbers), staged (readable) or compact."),
+    ] = "plain",
+    single: Annotated[
+        bool, typer.Option("--single-header", help="C in one header, with a bound of the stack, for microcontrollers.")
+    ] = False,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the files, made if needed.")
     ] = Path("."),
@@ -106,7 +114,7 @@ def emit(
     formalism = formalism or "auto"
     check_formalism(formalism)
     groups = _groups(group)
-    _check_target(row, precision, groups)
+    _check_target(row, precision, groups, called, single)
     if main and target != "c":
         raise DefinitionError(f"--main writes a C program; expected --target c, not {target!r}.")
     moves = main or row.motion
@@ -132,6 +140,8 @@ def emit(
         certificate = _certificate(mechanism, verbs, chosen) if certify else None
         source = _source(mechanism, systems, groups)
         options: dict[str, Any] = {} if precision == "double" else {"precision": precision}
+        options |= {} if called == "plain" else {"names": called}
+        options |= {"single_header": True} if single else {}
         files = _files(row, source, certificate, options, not bare)
     _check_folder(out, files, force)
     for file in files:
@@ -142,6 +152,8 @@ def emit(
         print_json({"model": mechanism.name, "program": source.system.name, "files": paths, "total": counts.total})
         return
     print(f"{source.system.name}: {counts}")
+    for line in _renames(files):
+        print(line)
     for p in paths:
         print(p)
 
@@ -179,6 +191,15 @@ def _motion_files(
     return program_files(motion, Stepping(method, step))
 
 
+def _renames(files: Mapping[str, Any]) -> list[str]:
+    """What the heads of the files say of names that the language reserves."""
+    found: dict[str, None] = {}
+    for text in files.values():
+        if isinstance(text, str):
+            found |= dict.fromkeys(re.findall(r"renamed here: [^\n]*", text[:4000]))
+    return list(found)
+
+
 def _bytes(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else text.encode()
 
@@ -197,10 +218,14 @@ def _groups(given: Sequence[str] | None) -> dict[str, list[str]] | None:
     return found
 
 
-def _check_target(row: Target, precision: str, groups: Mapping[str, Any] | None) -> None:
+def _check_target(row: Target, precision: str, groups: Mapping[str, Any] | None, names: str, single: bool) -> None:
     """Refuse what a target cannot express before any work."""
     if precision not in row.precisions:
         raise DefinitionError(f"target {row.name!r} writes {' or '.join(row.precisions)} precision, not {precision!r}.")
+    if names not in row.names:
+        raise DefinitionError(f"target {row.name!r} has {' or '.join(row.names)} names, not {names!r}.")
+    if single and not row.single:
+        raise DefinitionError(f"target {row.name!r} has no single header; leave out --single-header, or use target c.")
     if groups and not row.groups:
         raise DefinitionError(f"target {row.name!r} has no groups of functions; leave out --group.")
 

@@ -126,6 +126,7 @@ def _base(model: InverseModel, as_json: bool) -> None:
         facts = {
             "task": "base", "model": model.mech.name, "parameters": len(model.names), "count": len(model.columns),
             "alone": [n for n, _ in alone], "groups": dict(groups), "without_effect": gone, "notes": list(model.notes),
+            "exact_rank": model.base.exact,
         }  # fmt: skip
         print_json(facts)
         return
@@ -135,6 +136,8 @@ def _base(model: InverseModel, as_json: bool) -> None:
     for _, text in groups:
         print(f"  {text}")
     print(f"\nnot identifiable, no effort depends on them ({len(gone)}):\n  " + (", ".join(gone) or "none"))
+    if model.base.exact is not None:
+        print(f"\nrank modulo a prime, with exact numbers: {model.base.exact}, by QR: {model.base.count}")
     for note in model.notes:
         print(f"note: {note}")
 

@@ -60,7 +60,7 @@ def _print(mechanism: Mechanism, facts: dict[str, Any]) -> None:
     print(f"parameters  {len(facts['parameters'])}{names}")
     for line in _limit_lines(mechanism):
         print(line)
-    for kind in ("cuts", "couplings", "forces", "sensors"):
+    for kind in ("cuts", "couplings", "forces", "sensors", "keyframes"):
         if facts[kind]:
             print(f"{kind:<11} {', '.join(facts[kind])}")
     if loops is not None:
@@ -182,6 +182,7 @@ def describe(mechanism: Mechanism, partition: str | list[str] = "auto") -> dict[
         "loops": loops,
         "forces": [f.name for f in mechanism.forces],
         "sensors": [s.name for s in mechanism.sensors],
+        "keyframes": [k.name for k in mechanism.keyframes],
         "notes": list(mechanism.notes),
         "suspicions": suspicions(mechanism),
     }

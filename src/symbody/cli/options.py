@@ -36,13 +36,16 @@ Q0 = Annotated[
         "--q0",
         metavar="JOINT=VALUE",
         autocompletion=completion.joints,
-        help="Coordinates, such as elbow=30deg,slide=5mm; others are zero. May be repeated.",
+        help="Coordinates, such as elbow=30deg,slide=5mm; others are zero; or a keyframe. May be repeated.",
     ),
 ]
 QD0 = Annotated[
     list[str] | None,
     typer.Option(
-        "--qd0", metavar="JOINT=VALUE", autocompletion=completion.joints, help="Velocities, such as elbow=2rad/s."
+        "--qd0",
+        metavar="JOINT=VALUE",
+        autocompletion=completion.joints,
+        help="Velocities, such as elbow=2rad/s, or a keyframe.",
     ),
 ]
 PARAMETER = Annotated[

@@ -94,6 +94,8 @@ class Target:
     motion        `emit` takes Systems with states, and options method and step: what it writes integrates itself
     groups        `emit` takes Sources with groups
     precisions    `emit` takes precision=..., one of these
+    names         `emit` takes names=..., one of these: how values are called (`printer/plan.py`)
+    single        `emit` takes single_header=True: everything in one file
     check         commands that build and run the test program of a project (`emit` with project=True), in its folder;
                   "{python}" is the running interpreter
     build         (source, **options) -> Kernel
@@ -111,6 +113,8 @@ class Target:
     motion: bool = False
     groups: bool = True
     precisions: tuple[str, ...] = ("double",)
+    names: tuple[str, ...] = ("plain",)
+    single: bool = False
     check: tuple[tuple[str, ...], ...] = ()
     build: Callable[..., Kernel] | None = None
     build_groups: Callable[..., GroupedKernel] | None = None

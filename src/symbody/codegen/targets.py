@@ -6,17 +6,22 @@ from symbody.codegen.target_row import Target
 from symbody.codegen.target_rows.c import C_HEADER, C
 from symbody.codegen.target_rows.casadi import CASADI
 from symbody.codegen.target_rows.cpp import CPP
+from symbody.codegen.target_rows.cuda import CUDA
 from symbody.codegen.target_rows.fmu import FMU2, FMU3
 from symbody.codegen.target_rows.fortran77 import FORTRAN77
 from symbody.codegen.target_rows.fortran2008 import FORTRAN2008
 from symbody.codegen.target_rows.javascript import JAVASCRIPT
 from symbody.codegen.target_rows.jax import JAX
+from symbody.codegen.target_rows.julia import JULIA
+from symbody.codegen.target_rows.latex import LATEX
+from symbody.codegen.target_rows.maple import MAPLE
 from symbody.codegen.target_rows.matlab import MATLAB
 from symbody.codegen.target_rows.native import LLVM, NATIVE
 from symbody.codegen.target_rows.numba import NUMBA
 from symbody.codegen.target_rows.python import PYTHON
 from symbody.codegen.target_rows.rust import RUST
 from symbody.codegen.target_rows.text import TEXT
+from symbody.codegen.target_rows.torch import TORCH
 from symbody.errors import CompileError, DefinitionError, NameLookupError, nearest
 
 ROWS = (
@@ -25,17 +30,22 @@ ROWS = (
     C,
     C_HEADER,
     CPP,
+    CUDA,
     FORTRAN77,
     FORTRAN2008,
     JAVASCRIPT,
     RUST,
+    JULIA,
     MATLAB,
+    MAPLE,
     NUMBA,
     JAX,
+    TORCH,
     CASADI,
     FMU2,
     FMU3,
     LLVM,
+    LATEX,
     TEXT,
 )
 OWN = {row.name: row for row in ROWS}

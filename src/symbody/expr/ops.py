@@ -285,7 +285,7 @@ ROWS = [
                               r" & \text{otherwise} ", r"\end{cases}")),
     ),
     _plain("sqrt", "Square root.", math.sqrt, np.sqrt, rule=_sqrt_rule, as_power=True,
-           domain=((0.0, INFINITE),), libm="", llvm="sqrt"),
+           domain=((0.0, INFINITE),), libm="", llvm="sqrt", latex=Notation(ATOM, (r"\sqrt{", (0, ANY), "}"))),
 ]  # fmt: skip
 
 ROWS = [replace(row, texts=TEXTS[row.name], helpers=HELPERS.get(row.name, {})) for row in ROWS]

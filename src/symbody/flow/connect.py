@@ -72,6 +72,8 @@ def connect(flow: Flow, assignments: Sequence[Assignment], continuous: bool = Fa
     # what was connected in the same way is connected once: the numbers stay outside
     found = memory_of(flow).get("connected", key, lambda: _Connecting(flow, assignments, continuous).done(), MOST_KEPT)
     outside = [a for a in assignments if stays_outside(a.source, continuous)]
+    if not outside:
+        return found
     lines = tuple(replace(line, source=a.source, text=a.key) for line, a in zip(found.lines, outside))
     return replace(found, lines=lines)
 

@@ -95,7 +95,7 @@ class LoopGuards:
         named = self._kernels.call("watch", np.asarray(t, dtype=float), x, u)
         shape = x.shape[:-1]
         measure, gap = (np.broadcast_to(a, (*shape, np.shape(a)[-1])) for a in (named["measure"], named["gap"]))
-        return np.nan_to_num(measure, nan=0.0), np.nan_to_num(np.abs(gap), nan=np.inf)
+        return finite_found(measure, gap)
 
     def say_open(self, t: float, gap: np.ndarray) -> str:
         """Which loop is open, by how much, and what to do, from the gaps (m,) at t; "" where all are closed."""
@@ -110,6 +110,14 @@ class LoopGuards:
             "Start from another position or assembly, take a smaller step, another partition, or "
             "closing=sb.Augmented()."
         )
+
+
+def finite_found(measure: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Measures, 0 where they have no value, and sizes of gaps, infinite there."""
+    gap = np.abs(gap)
+    if not np.isfinite(measure).all() or not np.isfinite(gap).all():
+        measure, gap = np.nan_to_num(measure, nan=0.0), np.nan_to_num(gap, nan=np.inf)
+    return measure, gap
 
 
 def bounds_of(units: Sequence[str], length: float, loosely: bool) -> np.ndarray:

@@ -47,6 +47,8 @@ class BaseParameters:
     condition   of the independent columns at random states, scaled to unit length: they are independent by 1/condition
     tolerance   below which a number counted as zero
     notes       sentences on what was found by numbers
+    exact       rank of all columns that were considered, modulo a prime at random states with exact numbers: a second
+                way, without tolerances; None where there is none (closed loops, see `verbs/exact_rank.py`)
     """
 
     name: str
@@ -60,6 +62,7 @@ class BaseParameters:
     condition: float
     tolerance: float
     notes: tuple[str, ...] = ()
+    exact: int | None = None
 
     @property
     def count(self) -> int:
@@ -76,6 +79,7 @@ class BaseParameters:
 
     def __str__(self) -> str:
         head = f"{self.name}: {self.count} base parameters of {len(self.candidates)}"
+        head += "" if self.exact is None else f", exact rank {self.exact}"
         lines = [f"  {self.names[c]:<24} {group}" for c, group in zip(self.columns, self.groups)]
         return "\n".join([head, *lines, *(f"  note: {n}" for n in self.notes)])
 

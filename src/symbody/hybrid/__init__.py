@@ -7,6 +7,7 @@ __all__, __getattr__, __dir__ = door(
     {
         "energy_balance": "Balance",
         "events": "Events",
+        "hooks": "HookRow Making",
         "plan": "Change Hook Plan Quiet",
         "state": "RunState",
     },

@@ -17,21 +17,24 @@ from typing import Any
 
 import numpy as np
 
-from symbody.assembly.conditioning import SINGULAR, Choice, Conditioning
+from symbody.assembly.conditioning import SINGULAR, Choice, Conditioning, given_pivots
 from symbody.assembly.constraints import Constraints
+from symbody.assembly.numeric import rows_of
 from symbody.derived.derived import derived_of, numbers_key
 from symbody.errors import ModelError, SymbodyError
 from symbody.flow.connect import Connected
 from symbody.flow.events import Prepared
 from symbody.flow.loop_guards import Levels
 from symbody.flow.signals import Held
+from symbody.hybrid.asks import Asking, Choices, Found, Looked, Rows, Sizes, answered, taken
 from symbody.hybrid.energy_balance import Balance
 from symbody.hybrid.plan import Change, Equations, Plan, Quiet
 from symbody.hybrid.singular_passage import GROSS, pass_by_inertia
 from symbody.hybrid.state import RunState, Segment
 from symbody.integrate.stepper import Leg, Memory
-from symbody.loops.partition.measures import best_choice, partition_of
+from symbody.loops.partition.measures import partition_of
 from symbody.loops.partition.partition import Partition
+from symbody.memory import memory_of
 from symbody.model.record.coordinates import retract, velocity_labels
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
@@ -70,9 +73,12 @@ class Way:
         return f"{self.independent()} independent"
 
     def independent(self) -> str:
-        names = velocity_labels(self.found.tree.mechanism)
-        inside = np.flatnonzero(self.found.pattern.any(axis=0))
-        return ", ".join(names[k] for k in self.partition.independent if k in inside)
+        def make() -> str:
+            names = velocity_labels(self.found.tree.mechanism)
+            inside = np.flatnonzero(self.found.pattern.any(axis=0))
+            return ", ".join(names[k] for k in self.partition.independent if k in inside)
+
+        return memory_of(self.found).get("said", self.partition.independent, make)
 
 
 @dataclass(frozen=True)
@@ -159,7 +165,7 @@ class Watch:
         partition better. given: the partition is the user's wish, which is not replaced at the start.
         """
         watching = Watching(self, plan, Watched(way, (way,)), None, held)
-        note = watching.begin(t, x, given)
+        note = answered(watching.begin(t, x, given))
         return watching.mark(), watching.levels, note
 
     def unclosed(self, mark: Watched, q: np.ndarray, t: float) -> str:
@@ -192,15 +198,14 @@ class LoopWatch(Quiet):
         """watch: None where no other partition can be made: in batches, with loops that open, and from a file."""
         self.watch = watch
 
-    def inspect(self, plan: Plan, state: RunState, leg: Leg, later: np.ndarray) -> Change | None:
+    def inspect(self, plan: Plan, state: RunState, leg: Leg, later: np.ndarray) -> Asking[Change | None]:
         loops = plan.loops
         assert loops is not None
-        if not state.single:
-            return self._members(plan, state, leg)
+        measure = np.zeros(0)
         if leg.outcome.ok:
             levels = state.levels or loops.no_levels()
             u = plan.signals.at(leg.t_end, state.held.values)
-            measure, gap = loops.found(leg.t_end, leg.x_end, u)
+            measure, gap = yield Found(loops, leg.t_end, leg.x_end, u)
             why = loops.say_open(leg.t_end, gap)
             if why:
                 return Change(leg=replace(leg, outcome=Outcome.LOOP_OPENED, events=()), notes=(why,))
@@ -208,18 +213,8 @@ class LoopWatch(Quiet):
                 return None
         if self.watch is None:
             return None
-        return Watching(self.watch, plan, state.marks[self.name], state).inspect(leg, later)
-
-    def _members(self, plan: Plan, state: RunState, leg: Leg) -> Change | None:
-        """What is said of members of a batch whose loops opened."""
-        assert plan.loops is not None
-        assert state.outcomes is not None
-        notes = []
-        for i, (t, states) in leg.opened.items():
-            if state.outcomes[i] is Outcome.FINISHED:
-                gap = plan.loops.found(t, states, plan.signals.at(t, state.held.values))[1][i]
-                notes.append(f"member {i}: {plan.loops.say_open(t, gap)}")
-        return Change(notes=tuple(notes)) if notes else None
+        watching = Watching(self.watch, plan, state.marks[self.name], state)
+        return (yield from watching.inspect(leg, later, measure))
 
 
 class Watching:
@@ -250,10 +245,19 @@ class Watching:
         """What is to be remembered."""
         return Watched(self.way, tuple(self.ways), self.regular, self._stuck, self._entered, self._passages)
 
-    def found(self, t: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Measures and gaps at states, with the signals as they are held."""
+    def measure(self, t: Any, x: np.ndarray) -> Asking[np.ndarray]:
+        """Measures (..., k) at states, with the signals as they are held."""
         assert self.held is not None
-        return self.loops.found(t, x, self.plan.signals.at(float(np.ravel(t)[0]), self.held.values))
+        u = self.plan.signals.at(float(np.ravel(t)[0]), self.held.values)
+        measure, _ = yield Found(self.loops, t, x, u)
+        return np.asarray(measure)
+
+    def look(self, q: Sequence[np.ndarray], t: Sequence[float]) -> Asking[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """J (n, m, nv) without units at positions; the singular values (n,) that vanish where the mechanism is
+        singular, and those that vanish where the equations of the present way are."""
+        positions, times = np.array(q), np.array(t, dtype=float)
+        J, whole, mine = yield Looked(self.conditioning, positions, times, _solved(self.way))
+        return J, whole, _with_pivots(J, self.way, mine)
 
     def take(self, way: Way) -> None:
         """Watch the loops by another way; its measures have no levels yet."""
@@ -263,7 +267,7 @@ class Watching:
 
     # -- start
 
-    def begin(self, t: float, x: np.ndarray, given: bool) -> str:
+    def begin(self, t: float, x: np.ndarray, given: bool) -> Asking[str]:
         """Make ready at a regular start; returns a note if it is almost singular, or suits another partition better.
 
         given: the partition is the user's wish, which is not replaced at the start.
@@ -284,11 +288,12 @@ class Watching:
                 "leave partition out, or give q0 of another position."
             )
         if mine < 0.1 * self.regular and not given:
-            better = self._better([J], mine, q)
+            better = yield from self._better(J[None], np.array([self.regular]), mine, q)
             if better is not None:
                 self.take(better)
+                mine = self._size(J, better)
                 notes.append(f"the loops are solved with {better.say()}, which suits the start.")
-        self.take_up(t, x)
+        self._take_up((yield from self.measure(t, x)), self.regular, mine)
         return " ".join(notes)
 
     def _locked(self) -> str:
@@ -318,81 +323,84 @@ class Watching:
 
     # -- levels
 
-    def take_up(self, t: float, x: np.ndarray) -> float:
+    def take_up(self, t: float, x: np.ndarray) -> Asking[float]:
         """Levels of the measures by their sizes at a state; ceilings where the partition, or the mechanism, is poor.
 
         Returns the smallest singular value of J.
         """
-        measure = self.found(t, x)[0]
-        J = self.conditioning.jacobian(x[self._at], t)
-        whole, mine = self.conditioning.of_mechanism(J), self._size(J, self.way)
+        measure = yield from self.measure(t, x)
+        _, whole, mine = yield from self.look([x[self._at]], [t])
+        self._take_up(measure, float(whole[0]), float(mine[0]))
+        return float(whole[0])
+
+    def _take_up(self, measure: np.ndarray, whole: float, mine: float) -> None:
+        """The same from measures (k,) and the smallest singular values of J and of J_v there."""
         self.regular = max(self.regular, whole)
         with np.errstate(divide="ignore"):
             inverse = np.where(measure == 0, 0.0, 1 / measure)
         poor = WORTH * mine < whole or whole < 0.5 * self.regular
         self.levels = Levels(inverse / LOW, inverse / HIGH if poor else np.zeros(len(measure)))
-        return whole
 
     # -- stretches
 
-    def inspect(self, leg: Leg, wanted: np.ndarray) -> Change:
+    def inspect(self, leg: Leg, wanted: np.ndarray, measure: np.ndarray) -> Asking[Change]:
         """What follows from a stretch: it is shorter if the partition is changed before its end, longer by a passage.
 
-        wanted: (k,) instants of all samples after the stretch's beginning.
+        wanted: (k,) instants of all samples after the stretch's beginning; measure: at its end, where that was reached.
         """
-        leg = self._inspected(leg, wanted)
+        leg = yield from self._inspected(leg, wanted, measure)
         return Change(
             leg=leg, held=self.held, memory=self.memory, levels=self.levels, mark=self.mark(), counts=self.counts,
             events=tuple(self.events), notes=tuple(self.notes), drop=tuple(self.drop), segments=tuple(self.segments),
             equations=self.equations,
         )  # fmt: skip
 
-    def _inspected(self, leg: Leg, wanted: np.ndarray) -> Leg:
+    def _inspected(self, leg: Leg, wanted: np.ndarray, measure: np.ndarray) -> Asking[Leg]:
         if leg.outcome in LOST:
-            return self._rescued(leg, wanted)
+            return (yield from self._rescued(leg, wanted))
         if not leg.outcome.ok:
             return leg
         levels = self.levels
-        measure = self.found(leg.t_end, leg.x_end)[0]
         low = (levels.down != 0) & (measure * levels.down <= 1)
         if low.any():
-            return self._answer(leg, wanted, measure)
+            return (yield from self._answer(leg, wanted, measure))
         if (measure * levels.up >= 1).any():
-            whole = self.take_up(leg.t_end, leg.x_end)
+            whole = yield from self.take_up(leg.t_end, leg.x_end)
             if whole > MECHANISM * self.regular:
                 self._left(leg.t_end, leg.x_end)
         return leg
 
-    def _answer(self, leg: Leg, wanted: np.ndarray, measure: np.ndarray) -> Leg:
+    def _answer(self, leg: Leg, wanted: np.ndarray, measure: np.ndarray) -> Asking[Leg]:
         """A measure has fallen below its level at the end of a stretch."""
         crossed = (measure * self.levels.down < 0).any() and leg.before is not None
         after = (leg.t_end, leg.x_end)
         t, x = leg.before if crossed and leg.before is not None else after
-        bad = self._crossing(t, x, *after) if crossed else x[self._at]
-        J = self.conditioning.jacobian(bad, t)
-        whole, mine = self.conditioning.of_mechanism(J), self._size(J, self.way)
+        bad = (yield from self._crossing(t, x, *after, measure)) if crossed else x[self._at]
+        J, values, own = yield from self.look([bad], [t])
+        whole, mine = float(values[0]), float(own[0])
         self.regular = max(self.regular, whole)
         if whole < MECHANISM * self.regular:
             # the last step may have come too near to be accurate
-            passed = self._pass(leg, wanted, *(leg.before or (t, x)))
+            passed = yield from self._pass(leg, wanted, *(leg.before or (t, x)))
             if passed is not None:
                 return passed
             self._enter(t, x)
         if WORTH * mine < whole:
-            better = self._better([J, *self._ahead(t, x)], mine, bad)
+            ahead, further = yield from self._ahead(t, x)
+            better = yield from self._better(np.concatenate([J, ahead]), np.concatenate([values, further]), mine, bad)
             if better is not None and self._tries_left(t):
-                return self._changed(leg, t, x, better)
+                return (yield from self._changed(leg, t, x, better))
         if crossed and self.conditioning.of_position(bad, t) < SURELY * self.regular:
             lost = self._lost(t, x, *after)
             if lost > GROSS:
-                why = self.conditioning.say_meeting(J, self.way.partition.rows)
+                why = self.conditioning.say_meeting(J[0], self.way.partition.rows)
                 self.notes.append(
                     f"at t = {t:.6g} s a singular position lies ahead that the motion cannot be continued through by "
                     f"its inertia: {why} Start with another speed or position."
                 )
                 return replace(_until(leg, t, x), outcome=Outcome.NOT_CONVERGED)
             self._say_error(t, lost)
-        self.take_up(*after)
+        yield from self.take_up(*after)
         return leg
 
     def _lost(self, t: float, x: np.ndarray, t_end: float, x_end: np.ndarray) -> float:
@@ -446,7 +454,7 @@ class Watching:
                 f"{abs(lost) / float(kinetic):.1g} of the kinetic one: the motion is that uncertain from there on."
             )
 
-    def _rescued(self, leg: Leg, wanted: np.ndarray) -> Leg:
+    def _rescued(self, leg: Leg, wanted: np.ndarray) -> Asking[Leg]:
         """The method could not go on from the end of a stretch."""
         t, x = leg.t_end, leg.x_end
         if not np.isfinite(x).all():
@@ -456,13 +464,13 @@ class Watching:
         whole, mine = self.conditioning.of_mechanism(J), self._size(J, self.way)
         tries = self._tries_left(t)
         if tries and whole < MECHANISM * self.regular:
-            passed = self._pass(leg, wanted, t, x)
+            passed = yield from self._pass(leg, wanted, t, x)
             if passed is not None:
                 return passed
         if tries and mine < whole:
-            better = self._better([J], mine, q)
+            better = yield from self._better(J[None], np.array([whole]), mine, q)
             if better is not None:
-                return self._changed(replace(leg, outcome=Outcome.FINISHED), t, x, better)
+                return (yield from self._changed(replace(leg, outcome=Outcome.FINISHED), t, x, better))
         self.notes.append(f"at t = {t:.6g} s {self._singular(q, t)}")
         return leg
 
@@ -473,70 +481,77 @@ class Watching:
         self._stuck = (max(t, last), count)
         return count <= TRIES
 
-    def _crossing(self, t: float, x: np.ndarray, t_end: float, x_end: np.ndarray) -> np.ndarray:
-        """The position on the chord from x to x_end where a measure vanishes."""
-        first, last = self.found(t, x)[0], self.found(t_end, x_end)[0]
+    def _crossing(
+        self, t: float, x: np.ndarray, t_end: float, x_end: np.ndarray, last: np.ndarray
+    ) -> Asking[np.ndarray]:
+        """The position on the chord from x to x_end where a measure vanishes; last: the measures at x_end."""
+        first = yield from self.measure(t, x)
         changed = np.flatnonzero(first * last < 0)
         if not len(changed):
             return x_end[self._at]
         which, low, high = int(changed[0]), 0.0, 1.0
         for _ in range(3):
             s = np.linspace(low, high, 65)
-            values = self.found(t + s * (t_end - t), x + s[:, None] * (x_end - x))[0][:, which] * first[which]
+            found = yield from self.measure(t + s * (t_end - t), x + s[:, None] * (x_end - x))
+            values = found[:, which] * first[which]
             k = int(np.argmax(values <= 0))
             low, high = float(s[max(k - 1, 0)]), float(s[k])
         return (x + low * (x_end - x))[self._at]
 
     # -- another partition
 
-    def _ahead(self, t: float, x: np.ndarray) -> list[np.ndarray]:
-        """J where the present velocity leads: before, at and behind the place where the partition becomes singular."""
+    def _ahead(self, t: float, x: np.ndarray) -> Asking[tuple[np.ndarray, np.ndarray]]:
+        """J (n, m, nv) where the present velocity leads, before, at and behind the place where the partition becomes
+        singular, and the singular values (n,) of the mechanism there."""
         flow = self.way.connected.flow
         q, qd = x[self._at], x[flow.slices["qd"]]
         fastest = float(np.abs(qd).max(initial=0.0))
         if fastest == 0:
-            return []
+            return np.zeros((0, *rows_of(self.way.found).shape)), np.zeros(0)
         mechanism = self.way.found.tree.mechanism
         small = 1e-6 / fastest
         later = x.copy()
         later[self._at] = retract(mechanism, q, small * qd)
-        now, then = self.found(t, x)[0], self.found(t + small, later)[0]
+        now, then = yield from self.measure(np.array([t, t + small]), np.array([x, later]))
         with np.errstate(divide="ignore", invalid="ignore"):
             left = np.nan_to_num(now * small / (now - then), nan=np.inf)
         left = left[left > 0]
         span = min(float(left.min(initial=np.inf)), FARTHEST / fastest / AHEAD[-1])
-        return [self.conditioning.jacobian(retract(mechanism, q, s * span * qd), t + s * span) for s in AHEAD]
+        places = [retract(mechanism, q, s * span * qd) for s in AHEAD]
+        J, values, _ = yield from self.look(places, [t + s * span for s in AHEAD])
+        return J, values
 
-    def _better(self, samples: Sequence[np.ndarray], mine: float, q: np.ndarray) -> Way | None:
-        """A way that is better by a good factor at all samples of J: one that is known, else a new one.
+    def _better(self, samples: np.ndarray, sizes: np.ndarray, mine: float, q: np.ndarray) -> Asking[Way | None]:
+        """A way that is better by a good factor at all samples of J (n, m, nv): one that is known, else a new one.
 
-        mine: of the present partition at the first sample. Positions where the mechanism itself is singular tell
-        nothing.
+        sizes: (n,) the singular values of the mechanism there; mine: of the present partition at the first sample.
+        Positions where the mechanism itself is singular tell nothing.
         """
-        conditioning = self.conditioning
-        sizes = [conditioning.of_mechanism(J) for J in samples]
-        regular = [(J, s) for J, s in zip(samples, sizes, strict=True) if s > MECHANISM * self.regular]
-        regular = regular or [(samples[0], max(sizes[0], 1e-300))]
-        at, whole = [J for J, _ in regular], self.way.whole
-
-        def score(choice: Choice) -> float:
-            sizes = (conditioning.of_rows(J, choice.rows) if whole else conditioning.of_choice(J, choice) for J in at)
-            return min(size / s for size, (_, s) in zip(sizes, regular, strict=True))
-
-        limit = WORTH * mine / max(sizes[0], 1e-300)
-        choices = [c for c in (best_choice(conditioning, J, whole)[0] for J in at) if c is not None]
+        limit = WORTH * mine / max(float(sizes[0]), 1e-300)
+        regular, whole = sizes > MECHANISM * self.regular, self.way.whole
+        if regular.any():
+            at, sizes = samples[regular], sizes[regular]
+        else:
+            at, sizes = samples[:1], np.maximum(sizes[:1], 1e-300)
+        proposed = yield Choices(self.conditioning, at, whole)
+        choices: list[Rows] = [(c.rows, None if whole else c.dependent) for c in proposed if c is not None]
         if not choices:
             return None
-        scores = [score(c) for c in choices]
-        best = int(np.argmax(scores))
         known = [way for way in self.ways if way is not self.way]
-        marks = [min(self._size(J, way) / s for J, s in regular) for way in known]
+        parts = [taken(at, part) for part in (*choices, *map(_solved, known))]
+        found = (yield Sizes(self.conditioning.rank, np.concatenate(parts))).reshape(len(parts), len(at))
+        scores = (found[: len(choices)] / sizes).min(axis=1)
+        best = int(np.argmax(scores))
+        owned = [_with_pivots(at, way, own) for way, own in zip(known, found[len(choices) :], strict=True)]
+        marks = [float((own / sizes).min()) for own in owned]
         if marks and max(marks) > max(KNOWN * scores[best], limit):
             return known[int(np.argmax(marks))]
         if scores[best] < limit:
             return None
         try:
-            partition = self._partition(choices[best], q)
+            rows, dependent = choices[best]
+            chosen = next(c for c in proposed if c is not None and c.rows == rows and dependent in (None, c.dependent))
+            partition = self._partition(chosen, q)
             way = Way(self.way.found, partition, *self.watch.remake(partition), whole=whole)
         except SymbodyError:
             return None  # no equations by these joints: the run goes on as it is
@@ -549,11 +564,11 @@ class Watching:
         derived = derived_of(self.way.found.tree.mechanism)
         return derived.get("partition_underway", key, lambda: partition_of(self.conditioning, choice, q))
 
-    def _changed(self, leg: Leg, t: float, x: np.ndarray, way: Way) -> Leg:
+    def _changed(self, leg: Leg, t: float, x: np.ndarray, way: Way) -> Asking[Leg]:
         """Go on with another way from (t, x), the end of the stretch or the start of its last step."""
         kept = _until(leg, t, x)
         self.take(way)
-        self.take_up(t, x)
+        yield from self.take_up(t, x)
         assert self.state is not None
         self._mark(Segment(self.state.count + len(kept.t), way.connected.flow))
         self.equations = Equations(way.connected, way.prepared)
@@ -565,7 +580,7 @@ class Watching:
 
     # -- through a singular position
 
-    def _pass(self, leg: Leg, wanted: np.ndarray, t: float, x: np.ndarray) -> Leg | None:
+    def _pass(self, leg: Leg, wanted: np.ndarray, t: float, x: np.ndarray) -> Asking[Leg | None]:
         """The stretch up to (t, x), and from there through a singular position of the mechanism; None if not."""
         if not self.passes:
             return None
@@ -588,7 +603,7 @@ class Watching:
         self.counts["passages"] = 1
         self.memory = {}
         self.held = self.plan.signals.skipped(state.held, passed.end)
-        self.take_up(passed.end, passed.x_end)
+        yield from self.take_up(passed.end, passed.x_end)
         parts = (leg.statistics, passed.near.statistics, passed.far.statistics)
         statistics = {n: sum(part.get(n, 0) for part in parts) for n in leg.statistics}
         parts_recorded = (kept.recorded, passed.near.recorded, passed.recorded, passed.far.recorded)
@@ -601,6 +616,19 @@ class Watching:
         if not self.state.segments and not self.segments:
             self.segments.append(Segment(0, self.plan.flow))
         self.segments += segments
+
+
+def _solved(way: Way) -> Rows:
+    """The rows, and columns where not all, of J that the equations of a way solve."""
+    return tuple(way.partition.rows), None if way.whole else tuple(way.partition.dependent)
+
+
+def _with_pivots(J: np.ndarray, way: Way, sizes: np.ndarray) -> np.ndarray:
+    """Singular values (n,) of a way at J (n, m, nv), or pivots given by hand that are smaller."""
+    if way.whole or not way.partition.given:
+        return sizes
+    pivots = [[size for size, _, _ in given_pivots(one, way.partition)] for one in J]
+    return np.array([min([size, *own]) for size, own in zip(sizes, pivots, strict=True)])
 
 
 def _until(leg: Leg, t: float, x: np.ndarray) -> Leg:

@@ -21,6 +21,7 @@ from symbody.flow.events import Prepared
 from symbody.flow.flow import Flow
 from symbody.flow.loop_guards import Levels, LoopGuards
 from symbody.flow.signals import Held, InputSignals
+from symbody.hybrid.asks import Asking
 from symbody.hybrid.state import RunState, Segment
 from symbody.integrate.samples import SampleTimes
 from symbody.integrate.stepper import Leg, Memory, Stepper
@@ -44,6 +45,8 @@ class Settings:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     automatic: bool = False  # an explicit method may give way to an implicit one
     slow: float = SLOW
+    device: str | None = None  # "cuda" or "cuda:1": where a batch is marched; precision: there
+    precision: str = "double"
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +118,8 @@ class Hook(Protocol):
 
     begin    at the start of a run, once
     next     the instant up to which a stretch may go; inf where the hook has none
-    inspect  a stretch before it is taken: it may be cut short, continued, or refused
+    inspect  a stretch before it is taken: it may be cut short, continued, or refused. A hook that needs numbers may be
+             a generator that asks for them (`asks`): then they are computed for many runs at once
     after    a stretch that was taken (state.t is its end); leg None: the start of the run
     """
 
@@ -123,7 +127,9 @@ class Hook(Protocol):
     def name(self) -> str: ...
     def begin(self, plan: Plan, state: RunState) -> Change | None: ...
     def next(self, plan: Plan, state: RunState) -> float: ...
-    def inspect(self, plan: Plan, state: RunState, leg: Leg, later: np.ndarray) -> Change | None: ...
+    def inspect(
+        self, plan: Plan, state: RunState, leg: Leg, later: np.ndarray
+    ) -> Change | Asking[Change | None] | None: ...
     def after(self, plan: Plan, state: RunState, leg: Leg) -> Change | None: ...
 
 
@@ -138,7 +144,9 @@ class Quiet:
     def next(self, plan: Plan, state: RunState) -> float:
         return math.inf
 
-    def inspect(self, plan: Plan, state: RunState, leg: Leg, later: np.ndarray) -> Change | None:
+    def inspect(
+        self, plan: Plan, state: RunState, leg: Leg, later: np.ndarray
+    ) -> Change | Asking[Change | None] | None:
         return None
 
     def after(self, plan: Plan, state: RunState, leg: Leg) -> Change | None:

@@ -59,6 +59,13 @@ class RunState:
     segments: Log[Segment] = field(default_factory=Log)
     outcomes: np.ndarray | None = None
 
+    def but(self, **changes: Any) -> RunState:
+        """The same with other values of some fields: `dataclasses.replace`, in a fraction of its time."""
+        out = object.__new__(RunState)
+        out.__dict__.update(self.__dict__)
+        out.__dict__.update(changes)
+        return out
+
     @property
     def single(self) -> bool:
         """Whether it is one state, and no batch."""

@@ -138,7 +138,7 @@ def _decimated_load(
     from symbody.verbs.parameters import regressor
 
     kernel = regressor(both.mech, columns=columns).compile()
-    y = np.asarray(kernel(*(np.ascontiguousarray(both._columns(series, n)) for n in ("q", "qd", "qdd"))))
+    y = np.asarray(kernel(*(np.ascontiguousarray(both.signal(series, n)) for n in ("q", "qd", "qdd"))))
     step = default_factor(series) if factor is None else factor
     if step == 1:
         return y

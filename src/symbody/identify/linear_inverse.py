@@ -31,7 +31,7 @@ from symbody.verbs.closed_regressor import closed_positions
 from symbody.verbs.parameters import base_parameters, parameter_values, regressor
 
 TOLERANCE = 1e-7  # of a column scaled to unit length: less of it than that is new at random states
-BATCH = 20_000  # samples whose regressor is made at once
+BATCH = 2**26  # entries of the regressor that are made at once, half a gigabyte
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +114,9 @@ class InverseModel:
         for n, a in self.system.inputs.items():
             given.setdefault(n, np.zeros((count, *a.shape)))
         ys, zeros, maps = [], [], []
-        for k in range(0, count, BATCH):
-            part = {n: np.ascontiguousarray(given[n][k : k + BATCH]) for n in self.system.inputs}
+        step = max(BATCH // max(self.system.outputs["Y"].size, 1), 1)
+        for k in range(0, count, step):
+            part = {n: np.ascontiguousarray(given[n][k : k + step]) for n in self.system.inputs}
             result = self.kernel(**part)
             several = len(self.system.outputs) > 1
             ys.append(np.asarray(result.Y if several else result))
@@ -123,8 +124,9 @@ class InverseModel:
                 zeros.append(np.asarray(result.tau0))
             if "B" in self.system.outputs:
                 maps.append(np.asarray(result.B))
-        y = np.concatenate(ys)
-        bad = ~np.isfinite(y).all(axis=(1, 2))
+        y = np.concatenate(ys) if len(ys) > 1 else ys[0]
+        # a sum is quicker than a look at every entry, and is no number where one of them is none
+        bad = np.zeros(0, dtype=bool) if np.isfinite(np.sum(y)) else ~np.isfinite(y).all(axis=(1, 2))
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
             raise DataError(
@@ -142,13 +144,8 @@ class InverseModel:
         """
         for n in ("q", "qd", "qdd", "tau"):
             series[n]  # refuses by name
-        tau = self._columns(series, "tau")
-        q = self._columns(series, "q") if self.mech.nq == self.mech.nv else series["q"]
-        qd, qdd = self._columns(series, "qd"), self._columns(series, "qdd")
-        y, known, maps = self._evaluated(q, qd, qdd)
-        z = tau if maps is None else np.einsum("nvu,nv->nu", maps, tau)
-        if known is not None:
-            z = z - known
+        y, z = self.measured(series)
+        qd = self.signal(series, "qd")
         pieces = series.pieces
         index = np.arange(len(series))
         factor = default_factor(series) if factor is None else factor
@@ -170,12 +167,21 @@ class InverseModel:
         )  # fmt: skip
         return out.without_slow(qd[index], self._speeds(least_speed)) if np.any(self._speeds(least_speed)) else out
 
+    def measured(self, series: Series) -> tuple[np.ndarray, np.ndarray]:
+        """(Y (N, rows, b), z (N, rows)) at every sample, z: efforts less what is known; qdd is 0 where missing."""
+        tau, qd = self.signal(series, "tau"), self.signal(series, "qd")
+        q = self.signal(series, "q") if self.mech.nq == self.mech.nv else series["q"]
+        qdd = self.signal(series, "qdd") if "qdd" in series else np.zeros_like(qd)
+        y, known, maps = self._evaluated(q, qd, qdd)
+        z = tau if maps is None else np.einsum("nvu,nv->nu", maps, tau)
+        return y, z if known is None else z - known
+
     def _speeds(self, given: Any) -> np.ndarray:
         if isinstance(given, Mapping):
             return np.array([float(given.get(r, 0.0)) for r in self.rows])
         return np.broadcast_to(np.asarray(given, dtype=float), (len(self.rows),))
 
-    def _columns(self, series: Series, name: str) -> np.ndarray:
+    def signal(self, series: Series, name: str) -> np.ndarray:
         """(N, nv) of the signal in the order of the Mechanism, by labels where the record has some."""
         values, labels = series[name], list(self.labels)
         if series.labels and set(labels) <= set(series.labels) and len(series.labels) == values.shape[1]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -119,6 +119,20 @@ class Native:
             directions = np.concatenate([directions, self.loops.directions])
             passive = np.concatenate([passive, np.zeros(len(self.loops.directions), dtype=bool)])
         return {**options, "directions": directions, "passive": passive}
+
+    def together(self) -> bool:
+        """Whether runs of one state by Steppers of the same kind can be advanced in one call: where nothing happens on
+        the way but for closed loops, and signals are constant."""
+        return self.events == 0 and not self.signals.moving and self.signals.batch is None
+
+    def _options_of(self, parts: Sequence[tuple[Native, Start]]) -> dict[str, Any]:
+        """Of a call of the march for several runs that are alike: this one is the first of them."""
+        numbers = [stepper._numbers(start) or {} for stepper, start in parts]
+        options = self.options(parts[0][1])
+        options["parameters"] = {n: np.array([own[n] for own in numbers]) for n in numbers[0]} or None
+        if self.signals.size:
+            options["signals"] = Signals([0.0], np.array([start.u for _, start in parts])[:, None, :])
+        return options
 
     def _numbers(self, start: Start) -> dict[str, Any] | None:
         """Parameters, and the levels of the loops' guards."""
@@ -301,18 +315,47 @@ class NativeFixed(Native):
             if after is not None:
                 count = {"steps": 1, "evaluations": len(self.brief.method.b)}
                 return Leg(times, np.repeat(after[None], len(times), axis=0), t_end, after, statistics=count)
-        places = (times - t) / h
-        whole = np.rint(places).astype(int)
-        slack = np.maximum(NEAR, 8 * np.finfo(float).eps * np.abs(times) / h)
-        on = np.abs(places - whole) <= slack
-        every = stride(whole, steps) if on.all() else 1
+        every = _places(times, t, h, steps)[3]
         instants = stage_times(self.method, t, h, steps) if self.signals.moving else ()
         signals = self.table(start, t, t_end, instants)
         run = self.fixed(start, x, t, h, steps, every, signals, **self.options(start))
+        return self._piece_leg(start, t, h, steps, t_end, x, times, run)
+
+    def together(self) -> bool:
+        """Whether runs of one state by Steppers of the same kind can be advanced in one call."""
+        return super().together() and self.brief is None
+
+    @staticmethod
+    def alike(start: Start, stop: float) -> Any:
+        """Runs with the same can be: the pieces of their way are the same."""
+        return start.t, stop
+
+    @staticmethod
+    def advance_all(parts: Sequence[tuple[NativeFixed, Start]], stop: float, times: Sequence[np.ndarray]) -> list[Any]:
+        """(Leg, Memory) of each run, as `advance` gives it."""
+        one, start = parts[0]
+        pieces = one._pieces(start.t, stop)
+        if len(pieces) > 1:  # a piece may end the stretch of one run, and not of another
+            return [stepper.advance(s, stop, own) for (stepper, s), own in zip(parts, times, strict=True)]
+        t, h, steps, end = pieces[0]
+        wanted = times[0][times[0] > start.t]
+        options = one._options_of(parts)
+        x = np.array([s.x for _, s in parts])
+        run = one.march.fixed(one.method, x, t, h, steps, _places(wanted, t, h, steps)[3], **options)
+        return [
+            (stepper._piece_leg(s, t, h, steps, end, s.x, wanted, run.member(k)), {})
+            for k, (stepper, s) in enumerate(parts)
+        ]
+
+    def _piece_leg(
+        self, start: Start, t: float, h: float, steps: int, t_end: float, x: np.ndarray, times: np.ndarray, run: Any
+    ) -> Leg:
+        """What a native call gave."""
+        places, whole, on, every = _places(times, t, h, steps)
         got = np.asarray(run.x)
         reached = math.inf if x.ndim == 2 else int(run.steps)
         recorded = self._logged(start, run)
-        stats = {n: int(np.sum(getattr(run, n))) for n in ("steps", "evaluations")}
+        stats = _counts(run, "steps", "evaluations")
         if x.ndim == 1 and self._looked(run):
             # nor is it if the guards of loops ended the run there, but it is complete
             recorded += self._passed(start, run, float(run.t_end))
@@ -373,6 +416,22 @@ class NativeFixed(Native):
         return np.where(on[:, None], x0, between)
 
 
+def _counts(run: Any, *names: str) -> dict[str, int]:
+    """Of one state, or of all members together."""
+    found = {n: getattr(run, n) for n in names}
+    return {n: int(a) if a.ndim == 0 else int(a.sum()) for n, a in found.items()}
+
+
+def _places(times: np.ndarray, t: float, h: float, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Samples in steps from t on: their places, the nearest whole ones, whether they are these, and after how many
+    steps to record."""
+    places = (times - t) / h
+    whole = np.rint(places).astype(int)
+    slack = np.maximum(NEAR, 8 * np.finfo(float).eps * np.abs(times) / h)
+    on = np.abs(places - whole) <= slack
+    return places, whole, on, stride(whole, steps) if on.all() else 1
+
+
 def _at_event(t: np.ndarray, x: np.ndarray, event: Crossing, recorded: list[Crossing], stats: dict[str, int]) -> Leg:
     return Leg(t, x, event.t, event.x, events=event.events, statistics=stats, recorded=tuple(recorded))
 
@@ -398,11 +457,7 @@ class NativeAdaptive(Native):
         """See `Stepper`; it may end early, after a number of steps. Its memory is the proposal for the next step."""
         t, x, t_end = start.t, start.x, stop
         single = x.ndim == 1
-        chunk, longest = self.chunk, self.max_step
-        if self.loops is not None and single:
-            # loops are closed again from the step before: none may turn its joints beyond that branch
-            chunk = min(chunk, FEW)
-            longest = min(longest, self.loops.longest(x))
+        chunk, longest = self._limits(x)
         steps = min(chunk, self.max_steps) if single else self.max_steps
         signals = self.table(start, t, t_end, ())
         assert isinstance(self.method, RungeKutta)
@@ -412,9 +467,45 @@ class NativeAdaptive(Native):
         )  # fmt: skip
         return self._leg(start, run, t_end, times, steps == chunk), {"next": np.array(run.h_next)}
 
+    def _limits(self, x: np.ndarray) -> tuple[int, float]:
+        """Most steps in one call, and the longest step from the state x."""
+        if self.loops is None or x.ndim > 1:
+            return self.chunk, self.max_step
+        # loops are closed again from the step before: none may turn its joints beyond that branch
+        return min(self.chunk, FEW), min(self.max_step, self.loops.longest(x))
+
+    @staticmethod
+    def alike(start: Start, stop: float) -> Any:
+        """Runs with the same can be advanced in one call: each has its own time and step size."""
+        return stop
+
+    @staticmethod
+    def advance_all(
+        parts: Sequence[tuple[NativeAdaptive, Start]], stop: float, times: Sequence[np.ndarray]
+    ) -> list[Any]:
+        """(Leg, Memory) of each run, as `advance` gives it."""
+        one = parts[0][0]
+        wanted = max(times, key=len)
+        first = np.array([len(wanted) - len(own) for own in times])
+        limits = [stepper._limits(s.x) for stepper, s in parts]
+        chunk, steps = limits[0][0], min(limits[0][0], one.max_steps)
+        assert isinstance(one.method, RungeKutta)
+        run = one.march.adaptive(
+            one.method, np.array([s.x for _, s in parts]), np.array([s.t for _, s in parts]), stop, wanted,
+            rtol=one.rtol, atol=one.atol, first_step=[float(s.memory.get("next", 0.0)) for _, s in parts],
+            max_step=[longest for _, longest in limits], max_steps=steps, first_sample=first,
+            **one._options_of(parts),
+        )  # fmt: skip
+        out = []
+        for k, (stepper, start) in enumerate(parts):
+            own = run.member(k, int(first[k]))
+            leg = stepper._leg(start, own, stop, times[k], steps == chunk)
+            out.append((leg, {"next": np.array(own.h_next)}))
+        return out
+
     def _leg(self, start: Start, run: Any, t_end: float, times: np.ndarray, pausing: bool) -> Leg:
         """pausing: whether it was asked for so many steps only."""
-        stats = {n: int(np.sum(getattr(run, n))) for n in ("steps", "rejected", "evaluations")}
+        stats = _counts(run, "steps", "rejected", "evaluations")
         if start.x.ndim != 1:
             end = np.array(run.x_end)
             members = self._members(run, end)

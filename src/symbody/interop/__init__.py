@@ -1,4 +1,4 @@
-"""Bridges to SymPy, CasADi and python-control."""
+"""Bridges to SymPy, CasADi and python-control; FMUs as blocks."""
 
 from symbody.later import door
 
@@ -7,6 +7,7 @@ __all__, __getattr__, __dir__ = door(
     {
         "casadi_bridge": "casadi_function from_casadi to_casadi",
         "control_bridge": "from_control to_control",
+        "fmu_block": "FmuBlock load_fmu",
         "sympy_bridge": "from_sympy to_sympy",
     },
 )

@@ -7,7 +7,8 @@ from typing import Any
 
 from symbody.errors import SymbodyError
 
-TITLES = {"sympy": "SymPy", "casadi": "CasADi"}
+TITLES = {"sympy": "SymPy", "casadi": "CasADi", "fmpy": "FMPy"}
+EXTRAS = {"fmpy": "fmu"}
 
 
 def peer(module: str) -> Any:
@@ -16,5 +17,6 @@ def peer(module: str) -> Any:
         return import_module(module)
     except ImportError as error:
         raise SymbodyError(
-            f"{TITLES.get(module, module)} is needed here and is not installed. Run: pip install symbody[peers]"
+            f"{TITLES.get(module, module)} is needed here and is not installed. "
+            f"Run: pip install symbody[{EXTRAS.get(module, 'peers')}]"
         ) from error

@@ -36,7 +36,7 @@ WORDS = (
     # fixed steps
     *("n_steps", "every", "reuse"),
     # adaptive steps
-    *("t_stop", "sign", "rtol", "max_step", "max_steps", "dense", "times", "n_times", "memory", "pow"),
+    *("t_stop", "sign", "rtol", "longest", "max_steps", "dense", "times", "n_times", "memory", "pow"),
     # lanes with events and clocks (`lanes`): the job of a single lane, its contexts, their parameters
     *("single", "single_contexts", "n_single", "single_derived"),
     # events: numbers of each (ne,), states that only events change (nx,), limits of a run
@@ -54,8 +54,8 @@ WORDS = (
     # steps of fixed length: the grid, and the piece of it that a member is on
     *("grid_start", "grid_step", "now", "piece_begin", "piece_h", "piece_end", "piece_step", "piece_steps", "inside"),
     *("FR", "freshes", "forces"),
-    # adaptive steps of lanes: end of the stretch, longest step, whether rates at X are to be made anew
-    *("stop_time", "longest", "renew"),
+    # adaptive steps of lanes: end of the stretch, whether rates at X are to be made anew
+    *("stop_time", "renew"),
     # instants at which held signals change: by a clock (its number) or a table (-1)
     *("stops", "stop_clock", "stop_slack", "stop_values", "stop_mask", "n_stops", "next_stop"),
     *("clocks", "clock_memory", "n_memory", "held", "overlay", "n_overlay", "u_samples"),

@@ -16,7 +16,7 @@ from symbody.march.ir.compile import function
 from symbody.march.ir.fixed import fixed_module
 from symbody.march.ir.splitting import DRIFTS
 from symbody.march.job import FAILED, NOT_FINITE, PAUSED
-from symbody.march.members import Members, check_method, check_tolerance, libm_function
+from symbody.march.members import check_method, check_tolerance, libm_function, members_of
 from symbody.march.methods import Method, RungeKutta, Splitting
 from symbody.march.ports import Ports
 from symbody.march.run import Run, Signals
@@ -58,6 +58,8 @@ class March:
     ) -> None:
         self.ports = Ports(rates, states, second, project, guards, step, drift)
         self.step_node = step_node
+        # by the identity of the method's table, which is kept with it
+        self._ready: dict[tuple[str, int], tuple[Method | None, tuple[Any, list[Place], int]]] = {}
 
     @property
     def nx(self) -> int:
@@ -90,14 +92,13 @@ class March:
         table = check_method(self.ports, method)
         if steps < 0 or every < 1:
             raise ShapeError(f"steps is {steps} and every is {every}; expected at least 0 and at least 1.")
-        data = Members(self.ports, x, parameters, signals, directions, passive)
-        shared = np.ndim(t) == 0 and np.ndim(h) == 0 and not data.own_signals
+        native, places, rates = self._made("fixed", table)
+        shared = np.ndim(t) == 0 and np.ndim(h) == 0
+        data = members_of(self.ports, native, places, rates, shared, x, parameters, signals, directions, passive)
+        shared = shared and not data.own_signals
         data.times(t, h)
         room = -(-steps // every)
         data.samples(room, steps)
-        places = self._places_fixed(table)
-        rates = max((p.number for p in places if p.target == "K"), default=0) + 1
-        native = function(fixed_module(table, host().lanes, self.step_node if table is None else 0.0), "march")
 
         reuse = self.ports.project is None and not data.jumps
 
@@ -128,35 +129,36 @@ class March:
         rtol: float,
         atol: Any,
         first_step: Any = None,
-        max_step: float = math.inf,
+        max_step: Any = math.inf,
         max_steps: int = 1_000_000,
         signals: Signals | None = None,
         parameters: Mapping[str, Any] | None = None,
         directions: Any = None,
         passive: Any = None,
         threads: int | None = None,
+        first_sample: np.ndarray | None = None,
     ) -> Run:
         """From x (nx,) or (b, nx) at t (a number or (b,)) to t_end exactly, which may lie before t.
 
         times: (k,) samples by the continuous extension, in the direction of the run and after t; None: each accepted
         step. Samples of a step that met a guard may lie after the event. atol: a number or (nx,).
-        first_step: length, or (b,) lengths, of the first step; None: chosen. max_steps: accepted and rejected ones.
+        first_step: length, or (b,) lengths, of the first step; None (or 0 of a member): chosen. max_step: likewise.
+        max_steps: accepted and rejected ones.
+        first_sample: (b,) members that start at different times: the first of `times` that each of them records.
         """
         table = check_method(self.ports, method, adaptive=True)
         assert isinstance(table, RungeKutta)
-        data = Members(self.ports, x, parameters, signals, directions, passive)
+        native, places, stages = self._made("adaptive", table)
+        data = members_of(self.ports, native, places, stages, False, x, parameters, signals, directions, passive)
         sign = data.span(t, float(t_end), first_step)
-        wanted = data.wanted(times, sign)
+        wanted = data.wanted(times, sign, first_sample)
+        data.longest(max_step)
         data.samples(wanted.size if times is not None else FIRST_ROOM, max_steps)
         tolerance = check_tolerance(rtol, atol, self.nx)
-        stages = table.stages + 1 + len(table.extra_a)
-        places = [Place("rates", _source(i, table.stages), "K", i, self.ports.rate_offsets) for i in range(stages)]
-        places += self._places_common()
-        native = function(adaptive_module(table, host().lanes), "march")
 
         def prepare(w: Workspace) -> None:
             w.buffer("tolerance", w.pad)[:] = np.resize(tolerance, w.pad)
-            w.set_numbers(t_stop=float(t_end), sign=sign, rtol=rtol, max_step=max_step)
+            w.set_numbers(t_stop=float(t_end), sign=sign, rtol=rtol)
             w.set(max_steps=max_steps, n_times=wanted.size, dense=int(times is not None), pow=libm_function("pow"))
             w.set(reuse=int(self.ports.project is None and not data.jumps))
 
@@ -167,6 +169,23 @@ class March:
                 break
             data.go_on()
         return data.finished(wanted if times is not None else data.result["t_samples"], None, data.result["h"])
+
+    def _made(self, kind: str, table: Method | None) -> tuple[Any, list[Place], int]:
+        """The native function of a method, where Kernels read and write, and the number of buffers of rates."""
+        kept = self._ready.get((kind, id(table)))
+        if kept is None:
+            if kind == "fixed":
+                places = self._places_fixed(table)
+                rates = max((p.number for p in places if p.target == "K"), default=0) + 1
+                text = fixed_module(table, host().lanes, self.step_node if table is None else 0.0)
+            else:
+                assert isinstance(table, RungeKutta)
+                rates, offsets = table.stages + 1 + len(table.extra_a), self.ports.rate_offsets
+                places = [Place("rates", _source(i, table.stages), "K", i, offsets) for i in range(rates)]
+                places += self._places_common()
+                text = adaptive_module(table, host().lanes)
+            kept = self._ready[kind, id(table)] = table, (function(text, "march"), places, rates)
+        return kept[1]
 
     def _places_fixed(self, method: Method | None) -> list[Place]:
         p = self.ports

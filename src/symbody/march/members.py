@@ -34,7 +34,8 @@ class Members:
         states = np.asarray(x, dtype=float)
         if states.ndim not in (1, 2) or states.shape[-1] != ports.nx:
             raise ShapeError(f"x has shape {states.shape}; expected ({ports.nx},) or (b, {ports.nx}).")
-        given = parameters_of(self.kernels, parameters)
+        given = parameters_of(self.kernels, ports.known, parameters)
+        self.pool: list[Members] | None = None
         batch: tuple[int, ...] = states.shape[:-1]
         self.entries = self._entries(given, batch)
         own = next((e.derived.shape[:-1] for _, e in self.entries.values() if e.derived.ndim > 1), ())
@@ -45,17 +46,39 @@ class Members:
             raise ShapeError(f"The parameters are given for {own} members and x for {states.shape[:-1]}.")
         self.members = batch
         b = self.count = batch[0] if batch else 1
+        self.found = np.zeros(b * (2 * ports.nx + 2 + len(COUNTS) + ports.ng))
         self.result: dict[str, np.ndarray] = {
             "x": np.ascontiguousarray(np.broadcast_to(states, (*batch, ports.nx))).reshape(b, ports.nx),
-            **{n: np.zeros((b, ports.nx)) for n in ("x_end", "x_before")},
-            **{n: np.zeros(b) for n in ("t_end", "t_before")},
-            **{n: np.zeros(b, dtype=np.int64) for n in ("status", "steps", "rejected", "evaluations", "n_samples")},
-            "crossed": np.zeros((b, ports.ng), dtype=np.int64),
+            **_carved(self.found, b, ports.nx, ports.ng),
             "directions": directions_of(directions, ports.ng),
             "passive": passive_of(passive, ports.ng),
-            "n_log": np.zeros(b, dtype=np.int64),
         }
         self._read_signals(signals, batch)
+
+    # -- one state, whose arrays are kept from run to run with their addresses
+
+    def keep(self, pool: list[Members], sizes: Sizes, places: Sequence[Place]) -> None:
+        """Kept in `pool` between runs, with a workspace of its own."""
+        self.pool = pool
+        self.workspace = Workspace(sizes, self.entries, places, self.ports.offsets, self.ports.signals)
+        self.result["x"] = self.result["x"].copy()
+        for name in ("directions", "passive"):
+            self.result[name] = self.result[name].copy()
+        self.result.update(t=np.zeros(1), h=np.zeros(1), memory=np.zeros((1, 2)), longest=np.zeros(1))
+        self.workspace.set(**{name: array.ctypes.data for name, array in self.result.items()})
+
+    def renew(
+        self, x: np.ndarray, entries: dict[str, tuple[NativeKernel, Entry]], signals: Signals | None, directions: Any,
+        passive: Any,
+    ) -> None:  # fmt: skip
+        """Another run of one state."""
+        self.found.fill(0.0)
+        r, self.entries = self.result, entries
+        r["x"][0] = x
+        r["directions"][:] = directions_of(directions, self.ports.ng)
+        r["passive"][:] = passive_of(passive, self.ports.ng)
+        self._read_signals(signals, ())
+        self.workspace.rebind(entries)
 
     def _entries(self, given: Mapping[str, Any], batch: tuple[int, ...]) -> dict[str, tuple[NativeKernel, Entry]]:
         states = batch[0] if batch else 1
@@ -91,26 +114,41 @@ class Members:
             array = np.asarray(value, dtype=float)
             if array.shape not in ((), (self.count,)):
                 raise ShapeError(f"{name} has shape {array.shape}; expected a number or ({self.count},).")
-            self.result[name] = np.ascontiguousarray(np.broadcast_to(array, (self.count,)))
+            if self.pool is not None:
+                self.result[name][:] = array
+            else:
+                self.result[name] = np.ascontiguousarray(np.broadcast_to(array, (self.count,)))
 
     def span(self, t: Any, t_end: float, first_step: Any) -> float:
         """Times, first steps (0: to be chosen) and memory of the controller; returns the direction of time."""
         self.times(t, 0.0)
-        start = self.result["t"] = self.result["t"].copy()
+        if self.pool is None:
+            self.result.update(t=self.result["t"].copy(), h=np.zeros(self.count), memory=np.zeros((self.count, 2)))
+        start = self.result["t"]
         signs = np.sign(t_end - start)
         if (signs > 0).any() and (signs < 0).any():
             raise ShapeError(f"t_end = {t_end} lies between the start times; all members must run in one direction.")
         sign = -1.0 if (signs < 0).any() else 1.0
-        self.result["h"] = np.zeros(self.count)
         if first_step is not None:
             self.result["h"][:] = sign * np.abs(np.asarray(first_step, dtype=float))
-        self.result["memory"] = np.zeros((self.count, 2))
-        self.result["memory"][:, 0] = SMALLEST_MEMORY
+        self.result["memory"][:] = SMALLEST_MEMORY, 0.0
         return sign
 
-    def wanted(self, times: Any, sign: float) -> np.ndarray:
-        self.result["times"] = wanted_times(times, self.result["t"], sign)
+    def wanted(self, times: Any, sign: float, first: np.ndarray | None = None) -> np.ndarray:
+        """(k,) checked; first: (b,) of them, the number of the first one of each member."""
+        if first is not None:
+            self.result["n_samples"][:] = first
+            self.result["times"] = np.ascontiguousarray(times, dtype=float)
+        else:
+            self.result["times"] = wanted_times(times, self.result["t"], sign)
         return self.result["times"]
+
+    def longest(self, size: Any) -> None:
+        """s, of a step: a number, or (b,)."""
+        if self.pool is not None:
+            self.result["longest"][:] = size
+        else:
+            self.result["longest"] = np.array(np.broadcast_to(np.asarray(size, dtype=float), (self.count,)))
 
     def go_on(self) -> None:
         """More room for samples, and the members where they stopped."""
@@ -120,8 +158,8 @@ class Members:
         r["t_samples"] = np.concatenate([r["t_samples"], np.empty((self.count, more))], axis=1)
         self.room += more
         waiting = r["status"] == PAUSED
-        r["x"] = np.where(waiting[:, None], r["x_end"], r["x"])
-        r["t"] = np.where(waiting, r["t_end"], r["t"])
+        r["x"][waiting] = r["x_end"][waiting]
+        r["t"][waiting] = r["t_end"][waiting]
 
     def samples(self, room: int, steps: int) -> None:
         """Room for samples, and for so many steps in the log where it is needed: most of it is never touched."""
@@ -148,6 +186,15 @@ class Members:
     ) -> None:
         """more: further work buffers of the method and their lengths."""
         p, b = self.ports, self.count
+        if self.pool is not None:
+            w, r = self.workspace, self.result
+            w.set(**{n: r[n].ctypes.data for n in MADE_ANEW if n in r})
+            w.set(room=self.room, log_room=self.log_room, **self.signal_words)
+            prepare(w)
+            w.begin_at(0)
+            native(w.job, 0, 1)
+            raise_pending()
+            return
         sizes = Sizes(p.nx, p.nu, p.ng, rates, min(BLOCK, max(b, 1)), shared)
 
         free = self.ports.free.setdefault((id(native), sizes, self.code()), [])
@@ -181,18 +228,22 @@ class Members:
             x[i, count[i] :] = math.nan
             if times.base is r["t_samples"]:
                 times[i, count[i] :] = math.nan
+        log = () if shape else self._logged()
+        if self.pool is not None:  # the next run writes into these
+            r, h_next = _carved(self.found.copy(), 1, self.ports.nx, self.ports.ng), h_next.copy()
+            self.pool.append(self)
         if evaluations is None:
             evaluations = r["evaluations"]
         return Run(
             t=times,
             x=x.reshape(*shape, *x.shape[1:]),
-            samples=count.reshape(shape),
+            samples=r["n_samples"].reshape(shape),
             **{n: r[n].reshape(shape) for n in ("t_end", "t_before", "status", "steps", "rejected")},
             **{n: r[n].reshape(*shape, p) for n, p in (("x_end", self.ports.nx), ("x_before", self.ports.nx))},
             crossed=r["crossed"].reshape(*shape, self.ports.ng),
             evaluations=evaluations.reshape(shape),
             h_next=h_next.reshape(shape),
-            log=() if shape else self._logged(),
+            log=log,
         )
 
     def _logged(self) -> tuple[LogStep, ...]:
@@ -204,6 +255,47 @@ class Members:
             LogStep(float(row[0]), row[2 : 2 + nx], float(row[1]), row[2 + nx : 2 + 2 * nx], sign)
             for row, sign in zip(rows, signs)
         )
+
+
+MADE_ANEW = ("knots", "values", "samples", "t_samples", "log", "times")
+COUNTS = ("status", "steps", "rejected", "evaluations", "n_samples", "n_log")
+
+
+def _carved(words: np.ndarray, b: int, nx: int, ng: int) -> dict[str, np.ndarray]:
+    """What the march writes of b members, as parts of one piece of memory."""
+    out, at = {}, 0
+    for name, width, whole in (
+        *((n, nx, False) for n in ("x_end", "x_before")), *((n, 0, False) for n in ("t_end", "t_before")),
+        *((n, 0, True) for n in COUNTS), ("crossed", ng, True),
+    ):  # fmt: skip
+        size = b * (width if width or name == "crossed" else 1)
+        part = words[at : at + size]
+        part = part.view(np.int64) if whole else part
+        out[name] = part.reshape(b, width) if width or name == "crossed" else part
+        at += size
+    return out
+
+
+def members_of(
+    ports: Ports, native: Any, places: Sequence[Place], rates: int, shared: bool, x: Any, parameters: Any,
+    signals: Signals | None, directions: Any, passive: Any,
+) -> Members:  # fmt: skip
+    """The members of a run; of one state those of an earlier run of the same code, with other numbers."""
+    if type(x) is np.ndarray and x.shape == (ports.nx,) and x.dtype == float:
+        given = parameters_of(ports.kernels, ports.known, parameters)
+        entries = {kind: (k, k.entry(1, given[kind])) for kind, k in ports.kernels.items()}
+        if all(e.derived.ndim == 1 for _, e in entries.values()):
+            code = tuple(id(e.function) for _, e in entries.values())
+            pool = ports.free.setdefault((id(native), code, rates, shared), [])
+            try:
+                data: Members = pool.pop()
+            except IndexError:
+                data = Members(ports, x, parameters, signals, directions, passive)
+                data.keep(pool, Sizes(ports.nx, ports.nu, ports.ng, rates, 1, shared), places)
+            else:
+                data.renew(x, entries, signals, directions, passive)
+            return data
+    return Members(ports, x, parameters, signals, directions, passive)
 
 
 def directions_of(given: Any, ng: int) -> np.ndarray:

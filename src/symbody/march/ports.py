@@ -66,6 +66,7 @@ class Ports:
         self._second(inputs)
         self.free: dict[Any, list[Any]] = {}  # workspaces of earlier runs
         self.timed = any(p.name == "t" for k in self.kernels.values() for p in k.inputs)
+        self.known = {kind: frozenset(p.name for p in k.parameters) for kind, k in self.kernels.items()}
 
     def _others(self, project: Any, guards: Any, known: Mapping[str, Any]) -> None:
         self.ng = 0
@@ -122,18 +123,23 @@ class Ports:
         self.kernels["drift"] = kernel
 
 
-def parameters_of(kernels: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, dict[str, Any] | None]:
-    """The part of the parameters that each Kernel has; one that none has is an error."""
+def parameters_of(
+    kernels: Mapping[str, Any], known: Mapping[str, frozenset[str]], given: Mapping[str, Any] | None
+) -> dict[str, dict[str, Any] | None]:
+    """The part of the parameters that each Kernel has; one that none has is an error. known: names of some Kernels'."""
     if given is None:
         return dict.fromkeys(kernels)
-    known = {p.name for k in kernels.values() for p in k.parameters}
-    for name in given:
-        if name not in known:
-            raise NameLookupError(f"There is no parameter '{name}'. {nearest(name, sorted(known))}")
     parts: dict[str, dict[str, Any] | None] = {}
+    used: set[str] = set()
     for kind, kernel in kernels.items():
-        own = {p.name for p in kernel.parameters}
-        parts[kind] = {n: v for n, v in given.items() if n in own} or None
+        own = known[kind] if kind in known else {p.name for p in kernel.parameters}
+        part = {n: v for n, v in given.items() if n in own}
+        used.update(part)
+        parts[kind] = part or None
+    for name in given:
+        if name not in used:
+            names = sorted({p.name for k in kernels.values() for p in k.parameters})
+            raise NameLookupError(f"There is no parameter '{name}'. {nearest(name, names)}")
     return parts
 
 

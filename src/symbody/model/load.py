@@ -79,17 +79,22 @@ _SUFFIX = re.compile(r"\.[a-z0-9_]+")
 _NAME = re.compile(r"(patterns/)?[a-z0-9_]+")
 
 
-def load(name_or_path: str | Path, loops: str | Path | None = None, **options: Any) -> Mechanism:
+def load(
+    name_or_path: str | Path, loops: str | Path | None = None, tolerance: float | None = None, **options: Any
+) -> Mechanism:
     """A bundled model ("puma560") or a file, by its suffix: .yaml, .urdf, .xml (MJCF), .sdf, .mbs (ROBOTRAN).
 
-    loops: a YAML side file that closes the loops of a tree, see `loop_file`. The other options go to the reader of the
+    loops: a YAML side file that closes the loops of a tree, see `loop_file`. tolerance: m and rad, to which loops of
+    CAD data close; `mechanism.close_gaps(tolerance)` closes them exactly. The other options go to the reader of the
     file, such as root="free" for a URDF whose base is not fixed.
     """
     if str(name_or_path).endswith(BOND_GRAPH):  # no Mechanism, but what journeys begin with, too
         graph: Any = _function(BOND_GRAPHS, "load_graph")(name_or_path)
         return graph
     mechanism = _load(name_or_path, options)
-    return mechanism if loops is None else close_loops(mechanism, loops)
+    if loops is not None:
+        mechanism = close_loops(mechanism, loops)
+    return mechanism if tolerance is None else mechanism.close_gaps(tolerance)
 
 
 def save(mechanism: Mechanism, path: str | Path) -> Path:

@@ -266,10 +266,11 @@ def _has_no_size(parts: list[Part]) -> bool:
 
 
 def _is_flat(motion: Motion, upright: np.ndarray) -> bool:
-    """Whether the bodies stay in a horizontal plane, which is better seen from above."""
+    """Whether the bodies stay in a horizontal plane of their own, which is better seen from above."""
     if len(motion.bodies) < 2:
         return False
-    spread = np.ptp((motion.position @ upright.T).reshape(-1, 3), axis=0)
+    among = motion.position - motion.position.mean(axis=1, keepdims=True)
+    spread = np.ptp((among @ upright.T).reshape(-1, 3), axis=0)
     return bool(spread[2] < 0.02 * spread.max())
 
 

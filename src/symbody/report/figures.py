@@ -29,4 +29,5 @@ def timed_figure_html(figure: Any, alternative: str) -> str:
     place, (first, last) = axes.get_window_extent(), axes.get_xlim()
     left, right = ((x / figure.dpi - box.x0) / width for x in (place.x0, place.x1))
     facts = f'data-left="{left:.5f}" data-right="{right:.5f}" data-first="{float(first)!r}" data-last="{float(last)!r}"'
-    return f'<div class="timed" {facts}>{figure_html(figure, alternative)}<i class="cursor" hidden></i></div>'
+    inside = f'<div class="timed" {facts}>{figure_html(figure, alternative)}<i class="cursor" hidden></i></div>'
+    return f'<div class="wide">{inside}</div>'

@@ -39,9 +39,12 @@
     return object;
   }
 
+  const dark = window.matchMedia("screen and (prefers-color-scheme: dark)");
+  let accompany = () => {};
+
   function setStage() {
-    viewer.set_property(["Background"], "top_color", [1, 1, 1]);
-    viewer.set_property(["Background"], "bottom_color", [0.9, 0.92, 0.94]);
+    viewer.set_property(["Background"], "top_color", dark.matches ? [0.08, 0.1, 0.12] : [1, 1, 1]);
+    viewer.set_property(["Background"], "bottom_color", dark.matches ? [0.17, 0.2, 0.23] : [0.9, 0.92, 0.94]);
     viewer.set_property(["Lights"], "visible", false);
     put(["report", "sky"], new THREE.HemisphereLight(0xffffff, 0xb8c0c8, 0.75));
     const sun = new THREE.DirectionalLight(0xffffff, 0.45);
@@ -55,21 +58,47 @@
     put(["report", "sun"], sun);
     put(["report", "target"], sun.target);
     const step = niceStep(reach / 3);
-    const cells = 2 * Math.ceil((2.5 * Math.max(reach, high.distanceTo(low) / 2)) / step);
-    const grid = new THREE.GridHelper(Math.min(cells, 400) * step, Math.min(cells, 400), 0x9aa4ae, 0xd3d9de);
-    grid.rotateX(Math.PI / 2);
+    // a model that travels takes its piece of ground and its light along (see `accompany`)
+    const cells = 2 * Math.ceil((data.follow ? 5 : 2.5) * reach / step);
+    const grid = raster(cells, step);
     grid.position.set(Math.round(centre.x / step) * step, Math.round(centre.y / step) * step, groundHeight);
     put(["Grid"], grid);
+    const moving = [];
     if (data.ground) {
       const floor = new THREE.Mesh(new THREE.PlaneGeometry(cells * step, cells * step),
-        new THREE.ShadowMaterial({ opacity: 0.16 }));
+        new THREE.ShadowMaterial({ opacity: dark.matches ? 0.4 : 0.16 }));
       floor.position.set(centre.x, centre.y, groundHeight - 1e-3 * reach);
       floor.receiveShadow = true;
       put(["report", "floor"], floor);
+      moving.push(floor);
     }
+    accompany = (place) => {
+      const at = (value) => Math.round(value / step) * step;
+      grid.position.set(at(place.x), at(place.y), groundHeight);
+      moving.forEach((floor) => floor.position.set(place.x, place.y, groundHeight - 1e-3 * reach));
+      sun.position.set(place.x + 1.2 * reach, place.y - 1.5 * reach, centre.z + 3 * reach);
+      sun.target.position.set(place.x, place.y, centre.z);
+    };
     const axes = new THREE.AxesHelper(0.15 * data.extent);
     axes.quaternion.setFromRotationMatrix(upright);
     put(["Axes"], axes);
+  }
+
+  // Lines of one cell each: drawn by software, long lines that pass behind the eye vanish.
+  function raster(cells, step) {
+    const points = [], colours = [], half = cells / 2;
+    const thin = new THREE.Color(dark.matches ? 0x3c4650 : 0xd3d9de), axis = new THREE.Color(dark.matches ? 0x66717c : 0x9aa4ae);
+    for (let i = -half; i <= half; i++) {
+      const colour = i === 0 && !data.follow ? axis : thin;
+      for (let j = -half; j < half; j++) {
+        points.push(i, j, 0, i, j + 1, 0, j, i, 0, j + 1, i, 0);
+        for (let k = 0; k < 4; k++) colours.push(colour.r, colour.g, colour.b);
+      }
+    }
+    const lines = new THREE.BufferGeometry();
+    lines.setAttribute("position", new THREE.Float32BufferAttribute(points.map((x) => x * step), 3));
+    lines.setAttribute("color", new THREE.Float32BufferAttribute(colours, 3));
+    return new THREE.LineSegments(lines, new THREE.LineBasicMaterial({ vertexColors: true, toneMapped: false }));
   }
 
   function niceStep(length) {
@@ -261,6 +290,7 @@
     });
     if (groups.length) mean.divideScalar(groups.length);
     links.forEach(stretch);
+    if (data.follow) accompany(mean);
     if (part("follow").checked) follow();
     before.copy(mean);
     part("time").value = time;

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from symbody.flow.connect import Connected
 from symbody.flow.events import Prepared
-from symbody.flow.field import Field
 from symbody.flow.flow import Flow
 from symbody.flow.loop_guards import LoopGuards
 from symbody.flow.signals import InputSignals
-from symbody.hybrid.clocks import Clocks, Impacts
-from symbody.hybrid.events import Events, Happenings
-from symbody.hybrid.impacts import Gates
+from symbody.hybrid.hooks import Making, added_hooks, hooks_of
 from symbody.hybrid.partition_watch import LoopWatch, Watch
-from symbody.hybrid.plan import Change, Hook, Plan, Settings
-from symbody.hybrid.stiffness import Stiffness
+from symbody.hybrid.plan import Change, Plan, Settings
 from symbody.integrate.methods import METHODS, Setup
+from symbody.integrate.stepper import Stepper
 
 
-def together(events: Prepared | None, settings: Settings, signals: InputSignals) -> bool:
+def together(connected: Connected, events: Prepared | None, settings: Settings, signals: InputSignals) -> bool:
     """Whether the members of a batch can be advanced together, with all that happens to them."""
     method = METHODS[settings.method]
+    if settings.device is not None:
+        return True  # or refused
+    if added_hooks(Making(connected, settings, signals, events)):
+        return False
     if not method.batches or events is None:
         return method.batches
     from symbody.integrate.lanes import lanes_of
@@ -44,25 +43,22 @@ def assembled(
     loops: LoopGuards | None = None, watch: Watch | None = None,
 ) -> Plan:  # fmt: skip
     """loops: guards of closed loops; watch: who may replace their equations."""
-    flow, s, single = connected.flow, settings, signals.batch is None
-    setup = _setup(flow, events, s, signals, loops)
-    gates = Gates(flow, s.parameters) if flow.impact is not None and single else None
-    happening = None
-    if events is not None:
-        field = Field(events.flow, s.parameters, np.zeros(flow.layout.nu))
-        happening = Events(Happenings(events, field), gates)
-    hooks: list[Hook] = []
-    if loops is not None:
-        hooks.append(LoopWatch(watch))
-    if happening is not None:
-        hooks.append(happening)
-    if signals.jumps:
-        hooks.append(Clocks())
-    if gates is not None:
-        hooks.append(Impacts(gates, happening))
-    if s.automatic:
-        hooks.append(Stiffness())
-    return Plan(connected, s, signals, METHODS[s.method].make(setup), events, loops, tuple(hooks))
+    setup = _setup(connected.flow, events, settings, signals, loops)
+    hooks = hooks_of(Making(connected, settings, signals, events, loops, watch))
+    return Plan(connected, settings, signals, _stepper(setup, settings), events, loops, hooks)
+
+
+def _stepper(setup: Setup, settings: Settings) -> Stepper:
+    if settings.device is None:
+        return METHODS[settings.method].make(setup)
+    from symbody.integrate.device import OnDevice
+
+    return OnDevice(setup, settings.method, settings.precision, ordinal_of(settings.device))
+
+
+def ordinal_of(device: str) -> int:
+    """The number of a device: 1 of "cuda:1"."""
+    return int(device.partition(":")[2] or 0)
 
 
 def replanned(plan: Plan, change: Change) -> Plan:

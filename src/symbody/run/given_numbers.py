@@ -16,9 +16,16 @@ from symbody.model.record.parameter_values import check_given, massless, ready_c
 from symbody.system.parameter_numbers import check_number, real_number
 
 
-def check_parameters(flow: Flow, parameters: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """Numbers of the right shape that `known` parameters can have; all that the equations contain have one."""
+def check_parameters(flow: Flow, parameters: Mapping[str, Any], mech: Mechanism | None) -> None:
+    """Numbers of the right shape that parameters can have; all that the equations contain have one.
+
+    Those of a Mechanism were looked at by `check_bodies`.
+    """
+    checked = {} if mech is None else mech.parameters
     for name, value in parameters.items():
+        if name in checked and np.shape(flow.parameters.get(name, 0.0)) == ():
+            continue
+        known: dict[str, Any] = {**checked, **flow.parameters}
         if name not in known:
             raise NameLookupError(f"{flow.name} has no parameter {name!r}. {nearest(name, known)}")
         array = real_number(name, value)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from symbody.hybrid.asks import Ask, Asking
 from symbody.hybrid.events import Happened
 from symbody.hybrid.plan import Change, Hook, Plan
 from symbody.hybrid.state import RunState
-from symbody.integrate.stepper import Followed, Leg
+from symbody.integrate.stepper import Followed, Leg, Memory, Start
 from symbody.run.assemble import replanned
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
@@ -31,11 +32,42 @@ class Reached:
     outcome: Outcome | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A stretch that a run is to be advanced by."""
+
+    plan: Plan
+    start: Start
+    stop: float
+    times: np.ndarray
+
+    def answer(self) -> tuple[Leg, Memory]:
+        return self.plan.stepper.advance(self.start, self.stop, self.times)
+
+
+Course = Generator[Reached | Step | Ask, Any, None]
+
+
 def advance(plan: Plan, state: RunState, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Reached]:
     """From a state that was reached, or a fresh one, to `state.end`; the last Reached has an outcome.
 
     interrupted: asked after each stretch.
     """
+    way, answer = course(plan, state, interrupted), None
+    while True:
+        try:
+            asked = way.send(answer)
+        except StopIteration:
+            return
+        if isinstance(asked, Reached):
+            yield asked
+            answer = None
+        else:
+            answer = asked.answer()
+
+
+def course(plan: Plan, state: RunState, interrupted: Callable[[], bool]) -> Course:
+    """The same as questions: each Step, and whatever hooks ask for, is sent its answer."""
     settings, end = plan.settings, state.end
     wanted = settings.sampling.times(settings.start, end, settings.step)
     if not state.inputs:  # a run that has not begun
@@ -47,10 +79,10 @@ def advance(plan: Plan, state: RunState, interrupted: Callable[[], bool] = lambd
     while end - state.t > 4 * EPS * max(abs(end), abs(state.t)):
         stop = min(end, plan.stepper.border(state.t, end), *(h.next(plan, state) for h in _asked(plan)))
         low, high = np.searchsorted(wanted, [state.t, stop], side="right")
-        leg, memory = plan.stepper.advance(state.begin(), stop, wanted[low:high])
+        leg, memory = yield Step(plan, state.begin(), stop, wanted[low:high])
         if leg.followed is not None and leg.followed.begin is not None:
             state = _first(state, leg.followed.begin, bool(len(wanted)) and wanted[0] <= settings.start)
-        plan, state, leg = _taken(plan, replace(state, memory=memory), leg, wanted[low:])
+        plan, state, leg = yield from _taken(plan, state.but(memory=memory), leg, wanted[low:])
         if not leg.outcome.ok or leg.outcome is Outcome.STOPPED:
             yield Reached(plan, _with_end(state), leg.outcome)
             return
@@ -88,7 +120,7 @@ def _begun(plan: Plan, state: RunState, wanted: np.ndarray) -> tuple[Plan, RunSt
     """The start: what is held is known first, for guards may read it; the first sample is what is there before loops
     are told to close."""
     due = bool(len(wanted)) and wanted[0] <= plan.settings.start
-    state = replace(state, inputs=state.inputs.plus([(np.array([-np.inf]), state.held.values[None])]))
+    state = state.but(inputs=state.inputs.plus([(np.array([-np.inf]), state.held.values[None])]))
     if "events" in plan.stepper.handles:
         due = False  # what happens at once is part of its first stretch
     for hook in sorted(_asked(plan), key=lambda hook: hook.name != "clocks"):
@@ -105,12 +137,13 @@ def _begun(plan: Plan, state: RunState, wanted: np.ndarray) -> tuple[Plan, RunSt
     return plan, state, None
 
 
-def _taken(plan: Plan, state: RunState, leg: Leg, later: np.ndarray) -> tuple[Plan, RunState, Leg]:
+def _taken(plan: Plan, state: RunState, leg: Leg, later: np.ndarray) -> Asking[tuple[Plan, RunState, Leg]]:
     """Keep what a stretch gave, as the hooks let it stand. later: all instants of samples from its beginning on."""
     events: list[Event] = []
     for name in [hook.name for hook in _asked(plan)]:
         hook = next(hook for hook in plan.hooks if hook.name == name)  # of the equations that are in force by now
-        change = hook.inspect(plan, state, leg, later)
+        answer = hook.inspect(plan, state, leg, later)
+        change = (yield from answer) if isinstance(answer, Generator) else answer
         if change is not None:
             leg = leg if change.leg is None else change.leg
             events = [*change.events, *events]
@@ -123,7 +156,7 @@ def _taken(plan: Plan, state: RunState, leg: Leg, later: np.ndarray) -> tuple[Pl
     if outcomes is not None and leg.members is not None:
         outcomes = np.where(outcomes == Outcome.FINISHED, leg.members, outcomes)
     events.sort(key=lambda event: event.t)
-    state = replace(state, t=leg.t_end, x=leg.x_end, counts=counts, outcomes=outcomes, events=state.events.plus(events))
+    state = state.but(t=leg.t_end, x=leg.x_end, counts=counts, outcomes=outcomes, events=state.events.plus(events))
     return plan, state, leg
 
 
@@ -131,7 +164,7 @@ def _first(state: RunState, begin: tuple[np.ndarray, np.ndarray], due: bool) -> 
     """The start of a run whose Stepper follows events and clocks: state and signals after what happens at once."""
     x, u = begin
     at = np.array([state.t])
-    state = replace(state, inputs=state.inputs.plus([(at, u[None])]))
+    state = state.but(inputs=state.inputs.plus([(at, u[None])]))
     return _collected(state, at, x[..., None, :]) if due else state
 
 
@@ -147,18 +180,18 @@ def _followed(state: RunState, leg: Leg, way: Followed) -> RunState:
         state = _collected(state, at, jump.after[None])
         if way.u is not None:
             log = [(leg.t[done:upto], way.u[done:upto]), (at, jump.u[None])]
-            state = replace(state, inputs=state.inputs.plus(log))
+            state = state.but(inputs=state.inputs.plus(log))
         done = upto
     state = _collected(state, leg.t[done:], leg.x[..., done:, :])
     if way.u is not None:
-        state = replace(state, inputs=state.inputs.plus([(leg.t[done:], way.u[done:])]))
+        state = state.but(inputs=state.inputs.plus([(leg.t[done:], way.u[done:])]))
     held = replace(state.held, values=way.u_end)
     if way.ticks is not None:
         held = replace(held, ticks=way.ticks, memories=way.memories)
     marks = dict(state.marks)
     if way.counts is not None:
         marks["events"] = Happened(way.counts, way.instants, way.leaving)
-    return replace(state, held=held, marks=marks, events=state.events.plus(way.events))
+    return state.but(held=held, marks=marks, events=state.events.plus(way.events))
 
 
 def _answered(plan: Plan, state: RunState, leg: Leg) -> tuple[Plan, RunState, Outcome | None]:
@@ -183,7 +216,7 @@ def _changed(plan: Plan, state: RunState, hook: Hook, change: Change) -> tuple[P
         # both sides of a jump are recorded
         if not state.samples or state.samples[-1][0][-1] != state.t:
             state = _collected(state, np.array([state.t]), state.x[None])
-        state = replace(_collected(state, np.array([state.t]), change.jump[None]), x=change.jump)
+        state = _collected(state, np.array([state.t]), change.jump[None]).but(x=change.jump)
     if change.x is not None:
         new["x"] = change.x
     if change.held is not None:
@@ -196,19 +229,19 @@ def _changed(plan: Plan, state: RunState, hook: Hook, change: Change) -> tuple[P
     if change.counts:
         new["counts"] = {**state.counts, **{n: state.counts.get(n, 0) + v for n, v in change.counts.items()}}
     if change.drop:
-        state = replace(state, notes=type(state.notes)(n for n in state.notes if n not in change.drop))
+        state = state.but(notes=type(state.notes)(n for n in state.notes if n not in change.drop))
     new["events"], new["notes"] = state.events.plus(change.events), state.notes.plus(change.notes)
     new["segments"] = state.segments.plus(change.segments)
     if change.equations is not None or change.method is not None:
         plan = replanned(plan, change)
-    return plan, replace(state, **new)
+    return plan, state.but(**new)
 
 
 def _collected(state: RunState, t: np.ndarray, x: np.ndarray) -> RunState:
     if not len(t):
         return state
     samples = state.samples.plus([(np.asarray(t), np.asarray(x))])
-    return replace(state, samples=samples, count=state.count + len(t))
+    return state.but(samples=samples, count=state.count + len(t))
 
 
 def _with_end(state: RunState) -> RunState:
@@ -225,14 +258,13 @@ def interrupts() -> Iterator[Callable[[], bool]]:
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
-    old = signal.getsignal(signal.SIGINT)
 
     def note(number: int, frame: Any) -> None:
         pressed.append(number)
         if len(pressed) > 1:
             raise KeyboardInterrupt
 
-    signal.signal(signal.SIGINT, note)
+    old = signal.signal(signal.SIGINT, note)
     try:
         yield lambda: bool(pressed)
     finally:

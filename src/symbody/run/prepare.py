@@ -42,16 +42,18 @@ def prepared(
     found = _first(model, settings, given, partition)
     notes = [*notes, *found.connected.notes]
     flow = found.connected.flow
-    known = {**(mech.parameters if mech is not None else {}), **flow.parameters}
-    check_parameters(flow, settings.parameters, known)
+    check_parameters(flow, settings.parameters, mech)
     start = {n: v for n, v in found.given.items() if v is not None}
     values, size = initial_values(flow, start)
     size = batch_size(size, settings.parameters, flow, found.assignments)
     # the mass of what falls freely is a parameter of the model, but cancels from its motion
     own = {n: _plain(v) for n, v in settings.parameters.items() if n in flow.parameters}
-    settings = replace(settings, parameters=own)
+    settings = replace(settings, parameters=own) if settings.parameters else settings
     signals = InputSignals(found.connected, settings.start, settings.step, settings.period, size)
-    if size is not None and (split or not together(found.events, settings, signals)):
+    # members of closed mechanisms have partitions of their own
+    if size is not None and (
+        split or model.closed is not None or not together(found.connected, found.events, settings, signals)
+    ):
         return Apart(size, flow, found.assignments)
     x = flow.layout.vector(values, size)
     if model.closed is not None:

@@ -1,10 +1,12 @@
-"""A progress bar over simulated time, with the time that is left."""
+"""A progress bar over simulated time, with its rate and the time that is left."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from symbody.telling import hidden
 
 Watch = Callable[[float], None]
 
@@ -32,14 +34,29 @@ def counted(title: str, total: int, shown: bool = True) -> Iterator[Watch]:
 @contextmanager
 def _bar(title: str, total: float, unit: str) -> Iterator[Watch]:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        """How many units a second."""
+
+        def render(self, task: Task) -> Text:
+            return Text("" if not task.speed else f"{task.speed:.3g} {unit} a second")
 
     columns: list[Any] = [
         TextColumn("{task.description}"), BarColumn(),
         TextColumn(f"{{task.completed:.3g}} of {{task.total:.3g}} {unit}"),
-        TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn(),
+        Rate(), TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn(),
     ]  # fmt: skip
     # on stderr, so that results can be piped
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with hidden(), Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=total)
         yield lambda done: bar.update(task, completed=done)

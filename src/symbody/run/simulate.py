@@ -17,26 +17,28 @@ from symbody.errors import DefinitionError, Named, argument, real_argument, whol
 from symbody.flow.events import When
 from symbody.flow.flow import Flow
 from symbody.flow.formulation import formulated
+from symbody.hybrid.hooks import OWN
 from symbody.hybrid.plan import Plan, Settings
 from symbody.hybrid.state import RunState
 from symbody.integrate.methods import choose_method
 from symbody.integrate.samples import read_samples
+from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
-from symbody.run.apart import Apart, side_by_side, with_members
+from symbody.run.apart import Apart, side_by_side
 from symbody.run.equations import Model
+from symbody.run.herd import advance_all, timed
 from symbody.run.loop import Reached, advance, interrupts
+from symbody.run.on_device import read_device, reduced
 from symbody.run.prepare import prepared
 from symbody.run.progress import counted, progress_bar
 from symbody.run.recording import Ended, trajectory
 from symbody.run.settings import Tolerance, read_options
 from symbody.system.system import System
-from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.stream import Stream, send, stream_of
 from symbody.trajectory.trajectory import Trajectory
+from symbody.verbs.coincident_links import coincident_links
 from symbody.verbs.limits import passed_limits
 
-# outcomes of members whose equations may serve where they are, but not further
-LOST = (Outcome.NOT_CONVERGED, Outcome.NOT_FINITE, Outcome.STEP_TOO_SMALL, Outcome.LOOP_OPENED)
 CHECKPOINT_SECONDS = 5.0
 
 
@@ -62,7 +64,8 @@ def simulate(
     """The motion over `duration` seconds.
 
     step        s; None: adaptive steps by the tolerance
-    q0, qd0     arrays, or joint -> value (the others zero, unit quaternions); (b, n) arrays make a batch
+    q0, qd0     arrays, or joint -> value (the others zero, unit quaternions); (b, n) arrays make a batch; the name of a
+                keyframe of the Mechanism stands for its values
     inputs      efforts and other inputs, see `sources`; what is not given is zero
     method      "auto" or a name of `methods.METHODS`
     outputs     what to record besides states, inputs and qdd, see `quantities`
@@ -85,6 +88,8 @@ def simulate(
                 keeps its jump
     stream      of a batch: a .parquet file, a function of (first member, Trajectory), or a `Stream`, to which the
                 members go chunk by chunk: what is returned has outcomes but no values, and memory does not grow
+    device      "cuda" or "cuda:1": the batch is marched on that GPU ([gpu.md]); precision: double, single or fast there
+    reduce      of a device: some of "mean", "min", "max": of the states over all steps, without recording them
     max_steps   after which the run ends; threads: of a batch; progress: whether a bar is shown
 
     rtol, atol, samples, period, partition, formulation, alpha and beta are fields of the records above, by their names
@@ -94,6 +99,10 @@ def simulate(
         mech, duration, step, q0, qd0, inputs, method, outputs, parameters, events, closing, tolerance, sampling,
         states0, options,
     )  # fmt: skip
+    if batch.settings.device is not None:
+        _check_no_checkpoint(checkpoint, "is written by runs on the processor; leave it or device out.")
+        if o["reduce"]:
+            return reduced(batch.made(), tuple(o["reduce"]))
     if o["stream"] is not None:
         _check_no_checkpoint(
             checkpoint, "cannot be written while a batch is streamed; give the batch in parts instead."
@@ -105,7 +114,7 @@ def simulate(
             checkpoint, "is for one state, and for batches whose members advance together, which these cannot."
         )
         return _noted(mech, batch.one_by_one(made))
-    return _noted(mech, batch.rescued(run(*made, o["progress"], checkpoint)))
+    return _noted(mech, run(*made, o["progress"], checkpoint))
 
 
 def asked(
@@ -121,12 +130,15 @@ def asked(
     _check_limits(o["max_steps"], o["slow"])
     if o["threads"] is not None:
         check_threads(o["threads"])
+    device = read_device(o["device"], o["precision"], o["reduce"])
+    if device is not None and method == "auto" and step is None:
+        method = "dopri5"
     settings = Settings(
         choose_method(method, step, rtol), float(t0), step, rtol, rtol if atol is None else atol, o["max_steps"],
         read_samples(o["samples"], t0, duration, step), o["period"], o["threads"], dict(parameters or {}),
-        automatic=method == "auto" and step is None, slow=o["slow"],
+        automatic=method == "auto" and step is None, slow=o["slow"], device=device, precision=o["precision"],
     )  # fmt: skip
-    given = {"q": q0, "qd": qd0, **(states0 or {})}
+    given = {"q": named_state(mech, q0, "q"), "qd": named_state(mech, qd0, "qd"), **(states0 or {})}
     partition = formulated(mech, o["formalism"], o["partition"], o["formulation"], o["alpha"], o["beta"])
     model = Model(mech, o["formalism"], inputs, outputs, _rules(events))
     return Batch(model, settings, float(duration), given, partition), o
@@ -136,10 +148,22 @@ NAMED = tuple(n for n in inspect.signature(simulate).parameters if n != "options
 
 
 def _noted(mech: Any, motion: Trajectory) -> Trajectory:
-    """With notes on limits of joints that the motion passed: they do not act by themselves."""
+    """With notes on limits of joints that the motion passed: they do not act by themselves; and on links that had no
+    direction where a run ended."""
     if not isinstance(mech, Mechanism):
         return motion
-    return motion.replace(notes=(*motion.notes, *passed_limits(mech, motion.values)), mechanism=mech)
+    notes = (*motion.notes, *passed_limits(mech, motion.values), *_without_direction(mech, motion))
+    return motion.replace(notes=notes, mechanism=mech)
+
+
+def _without_direction(mech: Mechanism, motion: Trajectory) -> tuple[str, ...]:
+    """Which links have both points at one place where a rate of one run was no number."""
+    if motion.outcome is not Outcome.NOT_FINITE or motion.outcomes is not None or motion.run is None:
+        return ()
+    end = motion.run.last.state
+    numbers = motion.run.last.plan.settings.parameters
+    why = coincident_links(mech, motion.values["q"][-1], numbers, float(end.t))
+    return () if why is None else (f"{why}.",)
 
 
 def _check_no_checkpoint(checkpoint: str | Path | None, why: str) -> None:
@@ -175,26 +199,25 @@ class Batch:
         return s.sampling.times(s.start, s.start + self.duration, s.step)
 
     def one_by_one(self, apart: Apart, first: int = 0, whole: Apart | None = None) -> Trajectory:
-        """Members that cannot advance together; those of `apart` begin with member `first` of the whole batch."""
+        """Members that are runs of their own; those of `apart` begin with member `first` of the whole batch.
 
-        return side_by_side(apart.count, lambda k: self.member(whole or apart, first + k), self.wanted)
+        Those with closed loops, each with a partition of its own, go side by side.
+        """
+        if self.model.closed is None:
+            return side_by_side(apart.count, lambda k: self.member(whole or apart, first + k), self.wanted)
+        began = time.perf_counter()
+        made = (self.made(first + k, whole or apart) for k in range(apart.count))
+        with interrupts() as interrupted:
+            runs = advance_all((one for one in made if not isinstance(one, Apart)), interrupted)
+        seconds = (time.perf_counter() - began) / max(len(runs), 1)
+        return side_by_side(len(runs), lambda k: trajectory(timed(runs[k], seconds)), self.wanted)
 
     def member(self, whole: Apart, k: int) -> Trajectory:
-        """The run of member k by itself."""
-        made = self.made(k, whole)
+        """The run of member k by itself, on the processor."""
+        alone = replace(self, settings=replace(self.settings, device=None))
+        made = alone.made(k, whole)
         assert not isinstance(made, Apart)
         return run(*made, False, None)
-
-    def rescued(self, traj: Trajectory, first: int = 0) -> Trajectory:
-        """A batch of a mechanism with closed loops, with members that were lost simulated by themselves: these may
-        change their partition, and pass singular positions. first: number of the batch's first member."""
-        if self.model.closed is None or traj.outcomes is None:
-            return traj
-        lost = [k for k, outcome in enumerate(traj.outcomes) if outcome in LOST]
-        whole = self.made(split=True) if lost else None
-        if not isinstance(whole, Apart):
-            return traj
-        return with_members(traj, {k: self.member(whole, first + k) for k in lost}, self.wanted)
 
     def streamed(self, stream: Stream, progress: bool) -> Trajectory:
         """Chunk by chunk, of which only one is in memory at a time."""
@@ -213,7 +236,7 @@ class Batch:
                     if isinstance(made, Apart):
                         yield first, self.one_by_one(made, first, whole)
                     else:
-                        yield first, self.rescued(run(*made, False, None), first)
+                        yield first, run(*made, False, None)
                     bar(last)
 
         return send(stream, chunks())
@@ -265,6 +288,9 @@ def run(plan: Plan, state: RunState, progress: bool, checkpoint: str | Path | No
     """The run up to `state.end`, with all that goes on beside it."""
     from symbody.run.checkpoint import save_checkpoint
 
+    added = [hook.name for hook in plan.hooks if hook.name not in OWN]
+    if checkpoint is not None and added:
+        _check_no_checkpoint(checkpoint, f"cannot hold what the hook {added[0]!r} remembers, which was added.")
     began = time.perf_counter()
     saved = time.monotonic()
     last = anchor = Reached(plan, state)

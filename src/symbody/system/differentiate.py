@@ -43,6 +43,32 @@ def jvp_system(system: System, output: str, variable: str) -> System:
     return made
 
 
+def vjp_system(system: System, variables: Sequence[str]) -> System:
+    """J^T w by reverse accumulation: outputs `d_<variable>` for weights w_<output> of all outputs, new inputs.
+
+    variables: inputs or parameters. One program serves the gradient of anything that is made of the outputs.
+    """
+    weights = {
+        f"w_{n}": _shaped([system.graph.symbol(f"w_{n}_{k + 1}", "input") for k in range(f.size)], f.shape)
+        for n, f in system.outputs.items()
+    }
+    values = [node for f in system.outputs.values() for node in f.flat]
+    factors = [w for array in weights.values() for w in array.flat]
+    wanted = [system.argument(n) for n in variables]
+    nodes = derivative.vjp(values, factors, [s for a in wanted for s in a.flat])
+    outputs, at = {}, 0
+    for name, array in zip(variables, wanted):
+        outputs[f"d_{name}"] = node_array(_shaped(nodes[at : at + array.size], array.shape), system.graph)
+        at += array.size
+    return System(
+        f"{system.name}_vjp",
+        inputs={**system.inputs, **weights},
+        outputs=outputs,
+        parameters=system.parameters,
+        defaults=system.defaults,
+    )
+
+
 def _scalar(system: System, output: str) -> Node:
     f = system.output(output)
     if f.size != 1:

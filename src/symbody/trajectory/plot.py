@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def plot(
     figure.align_ylabels(grid)
     grid[-1].set_xlabel("time (s)")
     if still:
-        _name_still(grid[-1], still)
+        _name_still(figure, still, width)
     if len(traj.t) > 1:
         grid[-1].set_xlim(float(traj.t[0]), float(traj.t[-1]))
     heading = ", ".join(x for x in (traj.model, traj.method) if x) if title is None else title
@@ -152,7 +153,9 @@ def _without_zeros(traj: Trajectory, panels: list[Panel]) -> tuple[list[Panel], 
         moving = tuple(c for c in panel.columns if np.any(_values(traj, c)))
         if moving:
             kept.append(Panel(panel.quantity, panel.unit, moving))
-        whole = " ".join(x for x in (TITLES.get(panel.quantity, ""), panel.quantity) if x)
+        several = sum(p.quantity == panel.quantity for p in panels) > 1
+        unit = f"({panel.unit})" if several and panel.unit else ""
+        whole = " ".join(x for x in (TITLES.get(panel.quantity, ""), panel.quantity, unit) if x)
         still += [c.name for c in panel.columns if c not in moving] if moving else [whole]
     return (kept, list(dict.fromkeys(still))) if kept else (panels, [])
 
@@ -220,12 +223,11 @@ def _axis_label(panel: Panel) -> str:
     return _plain(f"{first}\n({unit})" if unit else first)
 
 
-def _name_still(axes: Any, still: Sequence[str]) -> None:
+def _name_still(figure: Any, still: Sequence[str], width: float) -> None:
     """What is zero throughout, named below the last panel."""
     more = f" and {len(still) - STILL} more" if len(still) > STILL else ""
     text = _plain(f"zero throughout: {', '.join(still[:STILL])}{more}")
-    style = {"fontsize": 7.5, "color": "0.45", "ha": "right", "va": "top", "textcoords": "offset points"}
-    axes.annotate(text, (1, 0), xytext=(0, -18), xycoords="axes fraction", **style)
+    figure.supxlabel(fill(text, int(18 * width)), fontsize=7.5, color="0.45", x=0.99, ha="right")
 
 
 def _choose_limits(axes: Any, diverged: bool) -> None:

@@ -13,15 +13,17 @@ from symbody.model.record.mechanism import WORLD, Force, Mechanism
 from symbody.system.names import identifier
 from symbody.verbs.kinematics import kinematics
 
+UNKNOWN = "A law may have no value here"  # said where no link is to blame
+
 
 def coincident_links(
     mech: Mechanism, q: np.ndarray, parameters: Mapping[str, float] | None = None, time: float = 0.0
-) -> str:
-    """The end of a sentence on values that are not finite: which links have both points at one place at q (nq,)."""
+) -> str | None:
+    """A sentence without its full stop: which links have both points at one place at q (nq,); None if no link has."""
     found = [f for f in mech.forces if len(f.points) == 2 and _is_link(f)]
     names = sorted({_name(p) for f in found for p in f.points} - {WORLD})
     if not names:
-        return "A law may have no value here"
+        return None
     system = kinematics(mech, names, quantities="p", loops=False)
     given: dict[str, Any] = {n: v for n, v in (("q", q), ("t", time)) if n in system.inputs}
     numbers = {n: v for n, v in (parameters or {}).items() if n in system.parameters}
@@ -29,7 +31,7 @@ def coincident_links(
     at = {n: places[f"p_{identifier(n)}"] for n in names} | {WORLD: np.zeros(3)}
     same = [f for f in found if not np.any(at[_name(f.points[0])] - at[_name(f.points[1])])]
     if not same:
-        return "A law may have no value here"
+        return None
     told = [f"{f.name!r} between {_name(f.points[0])!r} and {_name(f.points[1])!r}" for f in same]
     return f"The points of the link {', and of '.join(told)} coincide here"
 

@@ -12,6 +12,7 @@ from symbody.derived.kernels import kernel_of
 from symbody.errors import DefinitionError, ModelError, NameLookupError, nearest, real_argument, record_argument
 from symbody.expr.functions import maximum, minimum
 from symbody.expr.node import Node
+from symbody.memory import memory_of
 from symbody.model.record.coordinates import neutral, velocity_labels
 from symbody.model.record.joint_limits import joint_limits
 from symbody.model.record.mechanism import Force, Limits, Mechanism
@@ -196,33 +197,40 @@ def _clipped_system(system: System, labels: Iterable[str], bounds: np.ndarray) -
 def passed_limits(mech: Mechanism, values: Mapping[str, np.ndarray], slack: float = 1e-9) -> list[str]:
     """Sentences on limits that a motion passed: values of a Trajectory, q (..., n, nq), qd and tau likewise."""
     out = []
+    for name, k, low, high, unit, what, owner in memory_of(mech).get("bounds", (), lambda: _all_bounds(mech)):
+        if name not in values:
+            continue
+        found = np.asarray(values[name], dtype=float)[..., k]
+        found = found[np.isfinite(found)]
+        if not found.size:
+            continue
+        least, most = float(found.min()), float(found.max())
+        room = slack * max(abs(least), abs(most), 1.0)
+        if (low is not None and least < low - room) or (high is not None and most > high + room):
+            reached = least if low is not None and least < low - room else most
+            bounds = " to ".join("..." if b is None else f"{b:.4g}" for b in (low, high))
+            out.append(f"{what} of joint {owner!r} reached {reached:.4g} {unit}; its limits are {bounds} {unit}.")
+    return out
+
+
+Bound = tuple[str, int, float | None, float | None, str, str, str]
+
+
+def _all_bounds(mech: Mechanism) -> list[Bound]:
+    """(quantity, component, lower, upper, unit, word, joint) of all limits of joints with one coordinate."""
+    out: list[Bound] = []
     for slot in mech.slots:
         limits = joint_limits(mech).get(slot.owner) if slot.joint is not None else None
         if limits is None or slot.nv != 1 or slot.nq != 1:
             continue
         x = slot.units[0]
         effort = {"rad": "N m", "m": "N"}.get(x, "")
-        checks = (
-            ("q", slot.iq, limits.lower, limits.upper, x, "position"),
-            ("qd", slot.iv, *_both(limits.velocity), f"{x}/s", "velocity"),
-            ("tau", slot.iv, *_both(limits.effort), effort, "effort"),
-        )
-        for name, k, low, high, unit, what in checks:
-            if name not in values or (low is None and high is None):
-                continue
-            found = np.asarray(values[name], dtype=float)[..., k]
-            found = found[np.isfinite(found)]
-            if not found.size:
-                continue
-            least, most = float(found.min()), float(found.max())
-            room = slack * max(abs(least), abs(most), 1.0)
-            if (low is not None and least < low - room) or (high is not None and most > high + room):
-                reached = least if low is not None and least < low - room else most
-                bounds = " to ".join("..." if b is None else f"{b:.4g}" for b in (low, high))
-                out.append(
-                    f"{what} of joint {slot.owner!r} reached {reached:.4g} {unit}; its limits are {bounds} {unit}."
-                )
-    return out
+        out += [
+            ("q", slot.iq, limits.lower, limits.upper, x, "position", slot.owner),
+            ("qd", slot.iv, *_both(limits.velocity), f"{x}/s", "velocity", slot.owner),
+            ("tau", slot.iv, *_both(limits.effort), effort, "effort", slot.owner),
+        ]
+    return [bound for bound in out if bound[2] is not None or bound[3] is not None]
 
 
 def _both(size: float | None) -> tuple[float | None, float | None]:

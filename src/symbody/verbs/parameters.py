@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from symbody.system.names import identifier
 from symbody.system.system import System
 from symbody.verbs.assemble import has_loops
 from symbody.verbs.closed_regressor import CLOSED, ClosedSamples
+from symbody.verbs.exact_rank import exact_rank
 from symbody.verbs.problem import problem_of, rounds_for
 from symbody.verbs.regressors import base_wrench_regressor, projected_regressor
 
@@ -140,7 +142,9 @@ def base_parameters(
 ) -> BaseParameters:
     """The combinations of parameters that the efforts depend on: .count, .groups, .columns, .matrix.
 
-    Independent columns are chosen from left to right, so a parameter is grouped with those of bodies before it.
+    Independent columns are chosen from left to right, so a parameter is grouped with those of bodies before it. Their
+    number is that of QR at random states; of trees the rank modulo a prime stands beside it (`exact`), and a note says
+    where they differ.
 
     candidates  indices of the parameters to consider; the others are taken as known. None: all of `parameter_names`
     tolerance   what counts as zero among numbers, such as direction cosines in a file
@@ -153,8 +157,19 @@ def base_parameters(
     chosen = None if candidates is None else _checked(candidates, len(column_list(mech)), mech)
     tree = derived_of(mech).tree()
     if not (loops and has_loops(mech)):
-        return find_base_parameters(tree, chosen, tolerance)
+        return _with_exact_rank(mech, find_base_parameters(tree, chosen, tolerance))
     samples = ClosedSamples(mech, partition)
     return find_base_parameters(
         tree, chosen, max(tolerance, CLOSED), sampled=samples.rows, geometry=samples.geometry(tree, tolerance)
     )
+
+
+def _with_exact_rank(mech: Mechanism, base: BaseParameters) -> BaseParameters:
+    exact = exact_rank(mech, base.candidates, base.tolerance)
+    if exact is None or exact == base.count:
+        return replace(base, exact=exact)
+    note = (
+        f"with the numbers as they are written the rank is {exact}, by the tolerance {base.tolerance:g} it is "
+        f"{base.count}: directions or lengths are nearly special. Write them exactly, or change the tolerance"
+    )
+    return replace(base, exact=exact, notes=(*base.notes, note))

@@ -23,6 +23,7 @@ class Reach:
     vectors      (nx, k) for each of them the combination of states w with w^H B = 0 that no input changes (or the
                  motion v with C v = 0 that no output shows), the largest entry 1
     states       names
+    index        smallest k for which B, A B, ..., A^(k-1) B span what is reached
     """
 
     what: str
@@ -31,6 +32,7 @@ class Reach:
     eigenvalues: np.ndarray
     vectors: np.ndarray
     states: tuple[str, ...]
+    index: int = 0
 
     @property
     def complete(self) -> bool:
@@ -68,23 +70,23 @@ def _reach(what: str, A: np.ndarray, B: np.ndarray, states: tuple[str, ...], tol
     from scipy.linalg import eig
 
     n = len(A)
-    scale = _scales(A)
-    rank, Q = staircase(A * scale / scale[:, None], B / scale[:, None], tolerance)
+    scale = scales(A)
+    rank, Q, steps = staircase(A * scale / scale[:, None], B / scale[:, None], tolerance)
     if rank == n:
-        return Reach(what, n, n, np.zeros(0, complex), np.zeros((n, 0), complex), states)
+        return Reach(what, n, n, np.zeros(0, complex), np.zeros((n, 0), complex), states, steps)
     rest = Q[:, rank:]
     values, left, _ = eig(rest.T @ (A * scale / scale[:, None]) @ rest, left=True, right=True)
     vectors = (rest @ left) / scale[:, None]
-    return Reach(what, rank, n, values, vectors / np.abs(vectors).max(axis=0), states)
+    return Reach(what, rank, n, values, vectors / np.abs(vectors).max(axis=0), states, steps)
 
 
-def staircase(A: np.ndarray, B: np.ndarray, tolerance: float = TOLERANCE) -> tuple[int, np.ndarray]:
-    """(rank, Q): the first `rank` columns of the orthogonal Q span what B reaches through A.
+def staircase(A: np.ndarray, B: np.ndarray, tolerance: float = TOLERANCE) -> tuple[int, np.ndarray, int]:
+    """(rank, Q, steps): the first `rank` columns of the orthogonal Q span what B reaches through A, in so many steps.
 
     Each step takes in the part of the remaining states that the part before it drives (Van Dooren 1981).
     """
     n = len(A)
-    Q, rank = np.eye(n), 0
+    Q, rank, steps = np.eye(n), 0, 0
     block, size = B, np.linalg.norm(B)
     while rank < n and block.size:
         U, s, _ = np.linalg.svd(block)
@@ -93,12 +95,13 @@ def staircase(A: np.ndarray, B: np.ndarray, tolerance: float = TOLERANCE) -> tup
             break
         Q[:, rank:] = Q[:, rank:] @ U
         rank += new
+        steps += 1
         size = np.linalg.norm(A)
         block = Q[:, rank:].T @ A @ Q[:, rank - new : rank]
-    return rank, Q
+    return rank, Q, steps
 
 
-def _scales(A: np.ndarray) -> np.ndarray:
+def scales(A: np.ndarray) -> np.ndarray:
     """Units for the states in which the rows and columns of A have like sizes."""
     from scipy.linalg import matrix_balance
 
@@ -112,12 +115,12 @@ def _scales(A: np.ndarray) -> np.ndarray:
 def minimal(model: Any, tolerance: float = TOLERANCE) -> StateSpace:
     """The part of a model that its inputs reach and its outputs show, in orthogonal coordinates x1, x2 ..."""
     ss = as_state_space(model)
-    scale = _scales(ss.A)
+    scale = scales(ss.A)
     A, B, C = ss.A * scale / scale[:, None], ss.B / scale[:, None], ss.C * scale
-    rank, Q = staircase(A, B, tolerance)
+    rank, Q, _ = staircase(A, B, tolerance)
     Q = Q[:, :rank]
     A, B, C = Q.T @ A @ Q, Q.T @ B, C @ Q
-    rank, Q = staircase(A.T, C.T, tolerance)
+    rank, Q, _ = staircase(A.T, C.T, tolerance)
     Q = Q[:, :rank]
     return StateSpace(Q.T @ A @ Q, Q.T @ B, C @ Q, ss.D, (), ss.inputs, ss.outputs, ss.dt, ss.D1, ss.D2)
 

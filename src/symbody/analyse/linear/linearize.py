@@ -28,10 +28,11 @@ from symbody.errors import ModelError, SolveError, SymbodyError, argument, recor
 from symbody.loops.partition.singular import say_singular, say_unsolved
 from symbody.lower.optimize import optimize_system
 from symbody.model.record.coordinates import retract, transport
+from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
 from symbody.system.system import System
-from symbody.verbs.coincident_links import coincident_links
+from symbody.verbs.coincident_links import UNKNOWN, coincident_links
 
 _STANDARD = ("q", "qd", "qdd", "tau", "t", "multipliers")  # inputs that every linear model has
 DRIVEN = ("held", "input", "parts")
@@ -155,6 +156,7 @@ class Linearizer:
     ) -> Linear:
         """The Linear at one operating point; arguments as in `linearize`."""
         mech, eq = self.mech, self.equations
+        q0, qd0 = named_state(mech, q0, "q"), named_state(mech, qd0, "qd")
         values = self._parameters(parameters)
         given = dict(inputs or {})
         t = float(given.pop("t", 0.0))
@@ -337,7 +339,7 @@ class Linearizer:
         found = {name: np.asarray(x) for name, x in zip(system.outputs, results, strict=True)}
         wrong = [name for name, x in found.items() if not np.all(np.isfinite(x))]
         if wrong:
-            why = coincident_links(self.mech, arguments["q"], values, arguments["t"])
+            why = coincident_links(self.mech, arguments["q"], values, arguments["t"]) or UNKNOWN
             raise ModelError(
                 f"the linear model of {self.mech.name} is not finite at this operating point: {', '.join(wrong)}. "
                 f"{why}; move the point."

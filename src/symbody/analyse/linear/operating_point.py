@@ -21,17 +21,18 @@ from symbody.model.record.coordinates import (
     velocity_labels,
     velocity_units,
 )
+from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.typed_values import numbers as typed
 from symbody.model.record.typed_values import shared_unit
 
 
 def coordinates(mech: Mechanism, given: Any, default: np.ndarray | None = None) -> np.ndarray:
-    """(nq,) from an array, from {joint: number or numbers}, or the default: zero and unit quaternions.
+    """(nq,) from an array, {joint: number or numbers}, a keyframe, or the default: zero and unit quaternions.
 
     Quaternions are scaled to unit length.
     """
-    start = neutral(mech) if default is None else default
+    start, given = neutral(mech) if default is None else default, named_state(mech, given, "q")
     spans = {p.owner: slice(p.iq, p.iq + p.nq) for p in mech.slots}
     q = vector("q0", given, start, spans, coordinate_labels(mech), mech.name, coordinate_units(mech))
     for part in parts(mech):
@@ -44,6 +45,7 @@ def velocities(mech: Mechanism, name: str, given: Any, default: np.ndarray) -> n
     """(nv,) likewise, for qd0, qdd0 and tau."""
     spans = {p.owner: slice(p.iv, p.iv + p.nv) for p in mech.slots}
     units = velocity_units(mech) if name == "qd0" else ()
+    given = named_state(mech, given, "qd") if name == "qd0" else given
     return vector(name, given, default, spans, velocity_labels(mech), mech.name, units)
 
 

@@ -13,6 +13,7 @@ from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.derivative import Tangent, tangents
 from symbody.expr.node import Node
 from symbody.flow.flow import Flow
+from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import check_given
 from symbody.system.names import identifier
@@ -348,7 +349,7 @@ def _closed_start(
     from symbody.flow.closed_start import closed_start
     from symbody.flow.initial_state import initial_values
 
-    given = {n: options[f"{n}0"] for n in ("q", "qd") if options.get(f"{n}0") is not None}
+    given = {n: named_state(mech, options[f"{n}0"], n) for n in ("q", "qd") if options.get(f"{n}0") is not None}
     found, _ = initial_values(flow, given)
     x = closed_start(mech, flow, values, given, flow.layout.vector(found, None), options.get("t0", 0.0))
     return {f"{n}0": x[flow.slices[n]] for n in ("q", "qd")}

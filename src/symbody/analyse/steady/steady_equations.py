@@ -22,7 +22,7 @@ from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.model.record.coordinates import retract
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
-from symbody.verbs.coincident_links import coincident_links
+from symbody.verbs.coincident_links import UNKNOWN, coincident_links
 
 STANDARD = ("q", "qd", "qdd", "tau", "t", "multipliers")  # inputs that every mechanism has
 
@@ -250,7 +250,7 @@ def check_finite(balance: Balance, value: Value, state: State) -> None:
     wrong = ~np.isfinite(value.residual) | ~np.isfinite(value.jacobian).all(axis=1)
     if wrong.any():
         names = ", ".join(np.array(balance.row_names)[wrong][:4])
-        why = coincident_links(balance.mech, state.q, balance.parameters, state.t)
+        why = coincident_links(balance.mech, state.q, balance.parameters, state.t) or UNKNOWN
         raise ModelError(
             f"the equations of {balance.mech.name} are not finite at the starting point: {names}. {why}; start "
             "elsewhere."

@@ -22,6 +22,7 @@ from symbody.analyse.steady.steady_solver import (
 )
 from symbody.errors import DefinitionError, ModelError, ShapeError
 from symbody.model.record.coordinates import coordinates_by_velocity
+from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 
 
@@ -111,6 +112,7 @@ def trim(
     vary = [n for n in guesses if n in mech.parameters]
     texts = {n: n[:-2] if _is_component(n) else n for n in outputs}
     balance = Balance(mech, parameters, list(dict.fromkeys(texts.values())), vary, loops)
+    q0, qd0 = named_state(mech, q0, "q"), named_state(mech, qd0, "qd")
     state = balance.state(q0, qd0, qdd0, inputs, states)
     columns: dict[int, str] = {}
     for name, guess in guesses.items():

@@ -8,7 +8,6 @@ rank.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -87,6 +86,8 @@ class Analysis:
     def disagreements(self) -> list[str]:
         """Sentences on engines that do not agree; each has its reason in the engine's limits."""
         out = [f"ranks differ for {r}" for r in self.ranks.values() if not r.agreed]
+        if self.sample.fed:  # causality does not see signals
+            return out
         causal = not self.uncontrollable, not self.unobservable
         exact = self.controllable, self.observable
         for word, a, b in zip(("controllability", "observability"), exact, causal):
@@ -127,21 +128,23 @@ def analyse(graph: BondGraph, most: int = MOST, expand: bool = True) -> Analysis
     found = assignments(ready)
     n, labels = len(s.A), s.labels("x")
     states = tuple(f"{'p' if p.kind == 'I' else 'q'}_{p.label}" for p in s.ports["x"])
-    bound = relations(_beside(s, "x", "r"), labels, most)
+    own = s.A if s.fed else _beside(s, "x", "r")  # rows that cancel are states that are bound
+    by = s.B if s.fed else s.blocks["x", "u"]
     forward, backward = reach(s.A, s.B), reach(s.A.T, s.C.T)
-    dark = _dark(found.by_sources.integral, forward, labels)
-    hidden = _dark(found.by_detectors.integral, backward, labels)
-    sources = sets_of(s.A, s.B, s.labels("u"), max(found.t, 1), most)
-    detectors = sets_of(s.A.T, s.C.T, s.labels("y"), max(found.t, 1), most)
-    verdicts = [*(["rank A"] if n and found.t == 0 else []), *(["controllable"] if n and forward.complete else []),
+    dark = _dark(None if s.fed else found.by_sources.integral, forward, labels)
+    hidden = _dark(None if s.fed else found.by_detectors.integral, backward, labels)
+    left = n - rank(s.A)
+    sources = sets_of(s.A, s.B, s.labels("u"), max(left, 1), most)
+    detectors = sets_of(s.A.T, s.C.T, s.labels("y"), max(left, 1), most)
+    verdicts = [*(["rank A"] if n and not left else []), *(["controllable"] if n and forward.complete else []),
                 *(["observable"] if n and backward.complete else [])]  # fmt: skip
     return Analysis(
-        graph, states, found, s, ranks(s, found), zero_eigenvalues(s.A), bound, forward, backward, dark, hidden,
-        sources, detectors, kalman(forward, backward, labels, set(dark), set(hidden)),
+        graph, states, found, s, ranks(s, found), zero_eigenvalues(s.A), relations(own, labels, most), forward,
+        backward, dark, hidden, sources, detectors, kalman(forward, backward, labels, set(dark), set(hidden)),
         output_controllable(s.A, s.B, s.C, s.D), _refused(s, found), zeros_of(s.A, s.B, s.C, s.D),
-        unsolvable_loops(graph), _conditions(graph, verdicts if expand and n <= LARGEST else []),
-        {p.label: tuple(relations(np.concatenate([_beside(s, "x", "r"), s.blocks["x", "u"][:, [k]]], axis=1), labels,
-                                  most)) for k, p in enumerate(s.ports["u"])},
+        unsolvable_loops(graph), _conditions(graph, n, verdicts if expand else []),
+        {p.label: tuple(relations(np.concatenate([own, by[:, [k]]], axis=1), labels, most))
+         for k, p in enumerate(s.ports["u"])},
     )  # fmt: skip
 
 
@@ -149,9 +152,12 @@ def _beside(s: Sample, *groups: str) -> np.ndarray:
     return np.concatenate([s.blocks["x", g] for g in groups], axis=1)
 
 
-def _dark(integral: tuple[str, ...], found: Reach, labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Storages that stay integral, and those that no path reaches."""
+def _dark(integral: tuple[str, ...] | None, found: Reach, labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Storages that stay integral, and those that no path reaches; None: those without a pivot in what is reached."""
     apart = {labels[k] for k in found.apart}
+    if integral is None:
+        pivots = {int(np.flatnonzero(row)[0]) for row in found.basis}
+        integral = tuple(n for k, n in enumerate(labels) if k not in pivots)
     return tuple(n for n in labels if n in apart or n in integral)
 
 
@@ -170,12 +176,11 @@ def _refused(s: Sample, found: Assignments) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _conditions(graph: BondGraph, verdicts: list[str]) -> list[Condition]:
-    """Conditions of verdicts; a graph whose moduli move has none."""
-    if not verdicts:
-        return []
-    try:
-        made: Any = graph.matrices()
-    except SymbodyError:
-        return []
-    return [] if made.shift else conditions(made, verdicts)
+def _conditions(graph: BondGraph, n: int, verdicts: list[str]) -> list[Condition]:
+    """Conditions of verdicts; those of large graphs, or without constant matrices, stay modular and say so."""
+    if verdicts and n <= LARGEST:
+        try:
+            return conditions(graph.matrices(), verdicts)
+        except SymbodyError:  # moduli move: tangents have no formula of their own
+            pass
+    return [Condition(verdict, {}, open=tuple(graph.parameters)) for verdict in verdicts]

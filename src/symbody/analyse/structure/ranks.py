@@ -29,18 +29,20 @@ OPPOSITE = {"e": "f", "f": "e"}
 
 @dataclass(frozen=True)
 class Rank:
-    """Structural rank of a matrix: `value` by the matrix, and what the other engines find."""
+    """Structural rank of a matrix: `value` by the matrix, and what the other engines find; None: nothing."""
 
     name: str
     value: int
     rows: int
     blocks: int | None
-    causal: int
+    causal: int | None
     term: int
 
     @property
     def agreed(self) -> bool:
         """Whether the engines agree; term rank, and causality of B and C, are upper bounds."""
+        if self.causal is None:
+            return self.term >= self.value
         causal = self.causal >= self.value if self.name in "BC" else self.causal == self.value
         return self.blocks in (None, self.value) and causal and self.term >= self.value
 
@@ -124,12 +126,17 @@ def ranks(s: Sample, found: Assignments) -> dict[str, Rank]:
     of_A = np.concatenate([b["x", "x"], b["x", "r"]], axis=1)
     of_AB = np.concatenate([of_A, b["x", "u"]], axis=1)
     of_AC = np.concatenate([b["x", "x"], b["r", "x"], b["y", "x"]], axis=0)
-    rows = (
-        ("A", s.A, of_A, n - found.t, n),
-        ("[A B]", wide, of_AB, n - found.ts, n),
-        ("[A; C]", tall, of_AC, n - found.td, n),
-    )
-    out = {name: Rank(name, rank(m), most, rank(block), causal, term_rank(m)) for name, m, block, causal, most in rows}
+    if s.fed:
+        rows = (("A", s.A, n), ("[A B]", wide, n), ("[A; C]", tall, n), ("B", s.B, s.B.shape[1]), ("C", s.C, len(s.C)))
+        return {name: Rank(name, rank(m), most, None, None, term_rank(m)) for name, m, most in rows}
+    out = {
+        name: Rank(name, rank(m), n, rank(block), n - left, term_rank(m))
+        for name, m, block, left in (
+            ("A", s.A, of_A, found.t),
+            ("[A B]", wide, of_AB, found.ts),
+            ("[A; C]", tall, of_AC, found.td),
+        )
+    }
     out["B"] = Rank("B", rank(s.B), s.B.shape[1], _bordered_B(s), found.free_sources, term_rank(s.B))
     out["C"] = Rank("C", rank(s.C), s.C.shape[0], _bordered_C(s), found.free_detectors, term_rank(s.C))
     return out

@@ -7,6 +7,8 @@ beside the symbolic equations:
     A = E^-1 (S11 + S13 N S31) F_I    B = E^-1 (S14 + S13 N S34)    C, D likewise
 
 A nonlinear law counts as its tangent, any modulus; so does a switch. Elements that share a parameter keep the relation.
+Sources that are fed back by signals are no inputs: A, B, C, D are tangents of the state equations then; blocks of S,
+which do not know signals, say nothing of them.
 """
 
 from __future__ import annotations
@@ -18,13 +20,19 @@ from typing import Any
 import numpy as np
 
 from symbody.bondgraph.causality import granted, prepare
+from symbody.bondgraph.equations import write_equations
 from symbody.bondgraph.flat import ScalarPort, is_loss
+from symbody.bondgraph.laws import slopes
 from symbody.bondgraph.modular import product, solution
-from symbody.bondgraph.record import DETECTORS, SOURCES, BondGraph, matrix_of
+from symbody.bondgraph.record import DETECTORS, SOURCES, BondGraph
 from symbody.bondgraph.relation import solved
 from symbody.bondgraph.scalars import residues
+from symbody.bondgraph.symbols import state_name
 from symbody.errors import ModelError
+from symbody.expr.walk import free_symbols
 from symbody.proof.field import P, draw
+
+Matrices = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +41,7 @@ class Sample:
 
     blocks   (group, group) -> residues; groups "x" (integral), "d" (derivative), "r" (losses), "u" (sources), "y"
     loss     (out, into): out d_out + into d_in = 0, the laws of the losses
+    fed      sources that signals feed back; empty: A, B, C, D follow from the blocks
     """
 
     graph: BondGraph
@@ -43,6 +52,7 @@ class Sample:
     C: np.ndarray
     D: np.ndarray
     loss: tuple[np.ndarray, np.ndarray]
+    fed: tuple[str, ...] = ()
 
     def labels(self, group: str) -> tuple[str, ...]:
         return tuple(p.label for p in self.ports[group])
@@ -68,14 +78,52 @@ def sample_of(graph: BondGraph, seed: Any = 0) -> Sample:
             a, b = home[row], home[column]
             blocks[a, b][places[a][row], places[b][column]] = value.r
     moduli = _moduli(graph, ready.ports, seed)
-    A, B, C, D = _matrices(graph, groups, blocks, moduli, choice.gives)
-    return Sample(graph, groups, blocks, A, B, C, D, _laws(groups["r"], moduli, choice.gives))
+    loss, fed = _laws(groups["r"], moduli, choice.gives), fed_back(graph)
+    if not fed:
+        return Sample(graph, groups, blocks, *_matrices(graph, groups, blocks, moduli, choice.gives), loss)
+    kept = [k for k, p in enumerate(groups["u"]) if p.element not in fed]
+    groups["u"] = tuple(groups["u"][k] for k in kept)
+    blocks |= {(a, "u"): blocks[a, "u"][:, kept] for a in groups}
+    blocks |= {("u", a): blocks["u", a][kept if a != "u" else slice(None)] for a in groups}
+    return Sample(graph, groups, blocks, *_tangents(graph, groups, seed), loss, fed)
+
+
+def fed_back(graph: BondGraph) -> tuple[str, ...]:
+    """Sources whose values read states, detectors, inputs: all but parameters and time."""
+    reads = {e.name: free_symbols(e.value.flat) for e in graph.of_kind(*SOURCES) if e.value is not None}
+    return tuple(n for n, found in reads.items() if any(s.data.role not in ("parameter", "time") for s in found))
+
+
+def _tangents(graph: BondGraph, groups: Mapping[str, Sequence[ScalarPort]], seed: Any) -> Matrices:
+    """A, B, C, D at a random state, by the derivatives of the state equations."""
+    made = write_equations(graph)
+    if graph.integrals:
+        raise ModelError(
+            f"{graph.name} feeds signals back and has the integral {graph.integrals[0].name!r}; its structure is not "
+            "analysed. Leave the sources as inputs, or linearise graph.system()."
+        )
+    x = [made.x[state_name(p)] for p in groups["x"]]
+    u = [made.inputs.get(p.label) for p in groups["u"]]
+    rows = ([made.rates[state_name(p)] for p in groups["x"]], [made.outputs[p.label] for p in groups["y"]])
+    out: list[np.ndarray] = []
+    for f in rows:
+        for symbols in (x, [s for s in u if s is not None]):
+            slope = slopes(f, symbols)
+            found = residues([graph.graph.zero + v for v in slope.flat], graph.graph, seed)
+            out.append(np.array(found, dtype=object).reshape(slope.shape))
+    given = [k for k, s in enumerate(u) if s is not None]
+    for k in (1, 3):  # a source of fixed value acts on nothing here
+        wide = np.full((len(out[k]), len(u)), 0, dtype=object)
+        wide[:, given] = out[k]
+        out[k] = wide
+    A, B, C, D = out
+    return A, B, C, D
 
 
 def _moduli(graph: BondGraph, ports: Sequence[ScalarPort], seed: Any) -> dict[str, np.ndarray]:
     """element -> residues of its modulus as a matrix: p/f, q/e, e/f."""
     own = {p.element: sum(q.element == p.element for q in ports) for p in ports if p.is_storage or is_loss(p)}
-    nodes = {n: matrix_of(e.value, k) for n, k in own.items() if (e := graph.elements[n]).value is not None and
+    nodes = {n: e.matrix(k) for n, k in own.items() if (e := graph.elements[n]).value is not None and
              e.kind in ("I", "C", "R")}  # fmt: skip
     flat = [x for m in nodes.values() for x in m.flat]
     values = iter(residues(flat, graph.graph, seed))
@@ -109,7 +157,7 @@ def _matrices(
     s: Mapping[tuple[str, str], np.ndarray],
     moduli: Mapping[str, np.ndarray],
     gives: Sequence[str],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+) -> Matrices:
     """A, B, C, D; rates of sources that drive dependent storages are removed by x* = x - b u."""
     x, d, r = groups["x"], groups["d"], groups["r"]
     n, nu = len(x), len(groups["u"])

@@ -32,8 +32,12 @@ class Member:
 
     def __str__(self) -> str:
         words = "necessary" if self.necessary else "redundant" if self.redundant else "not needed"
-        end = f"; without it {self.lost} of the states are lost" if self.lost else ""
-        return f"{self.name}: {words}, {self.alone} states by itself{end}"
+        end = f"; without it {_states(self.lost)} {'is' if self.lost == 1 else 'are'} lost" if self.lost else ""
+        return f"{self.name}: {words}, {_states(self.alone)} by itself{end}"
+
+
+def _states(n: int) -> str:
+    return f"{n} state{'' if n == 1 else 's'}"
 
 
 @dataclass(frozen=True)

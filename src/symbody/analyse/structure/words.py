@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,13 +14,13 @@ def words_of(a: Analysis) -> str:
     return "\n".join(line for part in (_states, _ranks, _control, _sets, _outputs, _notes) for line in part(a))
 
 
-def _list(names: object) -> str:
-    return ", ".join(map(str, names)) or "none"  # type: ignore[call-overload]
+def _list(names: Iterable[object]) -> str:
+    return ", ".join(map(str, names)) or "none"
 
 
 def _states(a: Analysis) -> list[str]:
     found = a.assignments
-    lines = [f"{a.graph.name}: {len(a.states)} states ({_list(a.states)})"]
+    lines = [f"{a.graph.name}: {len(a.states)} {'state' if len(a.states) == 1 else 'states'} ({_list(a.states)})"]
     if found.integral.derivative:
         lines.append(f"dependent storages: {_list(found.integral.derivative)}")
     stay = found.derivative.integral
@@ -82,5 +83,7 @@ def _outputs(a: Analysis) -> list[str]:
 
 def _notes(a: Analysis) -> list[str]:
     out = [f"unsolvable loop among junctions: {loop}" for loop in a.unsolvable]
+    if a.sample.fed:
+        out.append(f"fed back by signals: {_list(a.sample.fed)}; verdicts are of the closed loop, causality is not")
     out += [str(c) for c in a.conditions]
     return out + [f"engines differ: {d}" for d in a.disagreements]

@@ -8,8 +8,8 @@ from symbody.codegen.printer.language import Names
 from symbody.codegen.printer.plan import Module, Part
 
 
-def header(module: Module, heading: Heading, head: str, real: str) -> str:
-    """Sizes as macros, then the prototypes, each with a table of its arguments."""
+def header(module: Module, heading: Heading, head: str, real: str, more: str = "") -> str:
+    """Sizes as macros, then the prototypes, each with a table of its arguments, and `more` of them."""
     guard = f"{module.name.upper()}_H"
     lines = [head, f"#ifndef {guard}", f"#define {guard}", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
     lines += [*(f"#define {name} {size}" for name, size in sizes(module).items()), ""]
@@ -29,6 +29,7 @@ def header(module: Module, heading: Heading, head: str, real: str) -> str:
     )
     for part in module.parts:
         lines += _prototype(module, part, heading, real, "no argument may overlap a result.")
+    lines += [more] if more else []
     lines += ["#ifdef __cplusplus", "}", "#endif", "", f"#endif /* {guard} */", ""]
     return "\n".join(lines)
 

@@ -10,10 +10,14 @@ fills the workspace, and one function a group. NAME_parameters holds the default
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from symbody.codegen.c.header import header
 from symbody.codegen.c.text import (
     HELPERS,
     REALS,
+    SINCOS,
     C,
     c_language,
     columns,
@@ -32,6 +36,8 @@ from symbody.expr.function_row import FUNCTIONS
 from symbody.lower.groups import Grouped
 from symbody.lower.program import Program
 
+WIDTH = 120  # of lines with several definitions
+
 
 def emit_c(
     program: Program | Grouped,
@@ -43,6 +49,9 @@ def emit_c(
     heading: Heading | None = None,
     project: bool = False,
     batch: bool = False,
+    own_trig: bool = True,
+    names: str = "plain",
+    single_header: bool = False,
 ) -> dict[str, str]:
     """Header and source, by file name; the same text for the same Program.
 
@@ -52,34 +61,51 @@ def emit_c(
     precision: double or single.
     heading: names of components and the like for the comments.
     batch: also NAME_batch, a loop over a structure of arrays.
+    names: plain, staged or compact, see `printer/plan.py`.
+    single_header: everything in one header, with bounds of what calls take of the stack.
+    own_trig: sines and cosines of several angles by a function of the text, in vectors and to two units in the last
+        place, not by those of the C library.
     project: also a test program with stored values, a Makefile and a wrapper for Python.
     """
-    module, told = c_module(program, c_language(precision), reuse_names, chunk), heading or Heading()
+    told = heading or Heading()
+    module = c_module(program, c_language(precision, own_trig), reuse_names, chunk, names, told)
     head = comment("\n".join(head_lines(module, Heading(told.labels, told.units, told.origins, certificate))))
     real = REALS[precision]
-    files = {f"{module.name}.h": header(module, told, head, real), f"{module.name}.c": _text(module, head, real)}
+    prototype = text = ""
     if batch:
         from symbody.codegen.c.batch import batch_function
 
         if isinstance(program, Grouped):
             raise DefinitionError("a loop over many states is written for a whole System; leave out groups or batch.")
         prototype, text = batch_function(program, precision, real)
-        end = "#ifdef __cplusplus\n}"
-        files[f"{module.name}.h"] = files[f"{module.name}.h"].replace(end, f"{prototype}\n{end}")
-        files[f"{module.name}.c"] += f"\n{text}"
+    files = {
+        f"{module.name}.h": header(module, told, head, real, prototype),
+        f"{module.name}.c": _text(module, head, real, text),
+    }
     if project:
         from symbody.codegen.c.project import c_project
 
         files |= c_project(module, real)
+    if single_header:
+        from symbody.codegen.c.single import single_header as joined
+
+        files = joined(files, module)
     return files
 
 
-def c_module(program: Program | Grouped, language: Language, reuse_names: bool = False, chunk: int = CHUNK) -> Module:
+def c_module(
+    program: Program | Grouped,
+    language: Language,
+    reuse_names: bool = False,
+    chunk: int = CHUNK,
+    names: str = "plain",
+    heading: Heading | None = None,
+) -> Module:
     """The functions of a C module, written."""
     if chunk < 1:
         raise DefinitionError(f"chunk is {chunk}; expected a positive number of operations.")
-    module = plan(program, language, chunk, reuse_names)
-    write(module)
+    module = plan(program, language, chunk, reuse_names, names)
+    write(module, heading)
     return module
 
 
@@ -98,7 +124,35 @@ def definition(module: Module, part: Part, real: str, restrict: str = "restrict 
     assert part.text is not None
     arguments = ", ".join(f"{kind_of(a, real, module.name)} *{restrict}{a.name}" for a in part.arguments.values())
     frames = [module.language.frame(function, module) for function in part.functions]
-    return "\n".join([*frames, f"void {part.name}({arguments})", "{", *part.text.lines, "}", ""])
+    lines = chained(part.text.lines, real) if module.compact else part.text.lines
+    return "\n".join([*frames, f"void {part.name}({arguments})", "{", *lines, "}", ""])
+
+
+def chained(lines: Sequence[str], real: str) -> list[str]:
+    """Neighbouring definitions as one declaration."""
+    found: list[str] = []
+    run: list[str] = []
+    pattern = re.compile(rf"    const {real} (\w+ = [^;]*);")
+
+    def end() -> None:
+        line = f"    const {real}"
+        for k, text in enumerate(run):
+            if len(line) + len(text) > WIDTH:
+                found.append(line)
+                line = "       "
+            line += f" {text}{',' if k < len(run) - 1 else ';'}"
+        found.extend([line] if run else [])
+        run.clear()
+
+    for line in lines:
+        match = pattern.fullmatch(line)
+        if match:
+            run.append(match[1])
+        else:
+            end()
+            found.append(line)
+    end()
+    return found
 
 
 def support(module: Module, bodies: str, real: str) -> str:
@@ -118,12 +172,17 @@ def support(module: Module, bodies: str, real: str) -> str:
     for helper, text in HELPERS.items():
         if f"{name}_{helper}(" in bodies:
             helpers += adapt(text.format(name)) + "\n"
-    return helpers
+    trig = ""
+    for helper, text in SINCOS.items():
+        if f"{name}_{helper}(" in bodies + trig:
+            trig = adapt(text.format(name)) + "\n" + trig
+    return helpers + trig
 
 
-def _text(module: Module, head: str, real: str) -> str:
+def _text(module: Module, head: str, real: str, batch: str = "") -> str:
     name = module.name
     bodies = "".join(f"/* ==== {part.name} ==== */\n\n{definition(module, part, real)}\n" for part in module.every)
+    bodies += batch
     includes = f'#include "{name}.h"\n\n#include <math.h>\n\n'
     defaults = ""
     if module.source.parameter_size:

@@ -30,14 +30,49 @@ TAKEN = frozenset((
     "nullptr", "noexcept", "decltype", "wchar_t", "concept", "requires", "co_await", "co_return", "co_yield",
     "NULL", "HUGE_VAL", "errno", "I", "unix", "linux", "M_E", "M_PI", "M_LN2", "M_LN10", "M_LOG2E", "M_LOG10E",
     "M_PI_2", "M_PI_4", "M_1_PI", "M_2_PI", "M_2_SQRTPI", "M_SQRT2", "M_SQRT1_2", "DOMAIN", "SING",
-    "OVERFLOW", "UNDERFLOW",
+    "OVERFLOW", "UNDERFLOW", "an", "sn", "cs", "rint",
 ))  # fmt: skip
 
 LIBM = (
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "copysign", "cos", "cosh", "erf", "erfc",
-    "exp", "fabs", "floor", "fma", "fmod", "hypot", "log", "pow", "sin", "sinh", "sqrt", "tan", "tanh",
+    "exp", "fabs", "floor", "fma", "fmod", "hypot", "log", "pow", "rint", "sin", "sinh", "sqrt", "tan", "tanh",
 )  # fmt: skip
 
+# x = m pi/2 + r with |r| <= pi/4: pi/2 in pieces of 33 bits, whose products with m are exact (Cody and Waite, Software
+# Manual for the Elementary Functions, 1980, ch. 8), then the polynomials of fdlibm. gcc makes vectors of it for
+# AVX-512, and with -fno-trapping-math for AVX2.
+SINCOS = {
+    "sincos": """static void {0}_sincos(int n, const double *restrict x, double *restrict s, double *restrict c)
+{{
+    int far = 0;
+    for (int k = 0; k < n; ++k)
+        far |= {0}_turn(x[k], s + k, c + k);
+    for (int k = 0; far && k < n; ++k)
+        if (!(fabs(x[k]) < 1e5)) {{
+            s[k] = sin(x[k]);
+            c[k] = cos(x[k]);
+        }}
+}}
+""",
+    "turn": """/* sine and cosine of x = m*pi/2 + r; 1 where x is too large for this */
+static inline int {0}_turn(double x, double *s, double *c)
+{{
+    const int far = !(fabs(x) < 1e5);
+    const double m = rint(0.6366197723675814*x);
+    const double r = x - m*1.5707963267341256 - m*6.077100506303966e-11 - m*2.0222662487959506e-21, z = r*r, y = z*z;
+    const double p = -0.16666666666666632 + z*0.00833333333332249
+        + y*(-0.0001984126982985795 + z*2.7557313707070068e-06 + y*(-2.5050760253406863e-08 + z*1.58969099521155e-10));
+    const double q = 0.0416666666666666 - z*0.001388888888887411
+        + y*(2.480158728947673e-05 - z*2.7557314351390663e-07 + y*(2.087572321298175e-09 - z*1.1359647557788195e-11));
+    const double sr = r + r*z*p, cr = 1.0 - 0.5*z + y*q;
+    const int j = (int)(far ? 0.0 : m);
+    const double u = j & 1 ? cr : sr, v = j & 1 ? sr : cr;
+    *s = j & 2 ? -u : u;
+    *c = (j + 1) & 2 ? -v : v;
+    return far;
+}}
+""",
+}
 HELPERS = {
     "table": """static double {0}_table(const double *x, const double *c, int pieces, int terms, double at)
 {{
@@ -151,8 +186,8 @@ def table_arrays(index: int, table: Piecewise, prefix: str, language: Language, 
 
 
 def columns(texts: Iterable[str], indent: str = "    ", end: str = ",\n", number: int = 6) -> str:
-    """Texts in lines of a few."""
-    items = list(texts)
+    """Numbers in lines of a few; between commas a sign needs no parentheses."""
+    items = [text.strip("()") for text in texts]
     return "".join(indent + ", ".join(items[k : k + number]) + end for k in range(0, len(items), number))
 
 
@@ -204,6 +239,7 @@ C = Language(
     given="const double {0}[{1}] = {{{2}}};",
     extern="{0}({1}, {2});",
     table=table_call,
+    angles=("const double an[{n}] = {{{list}}};", "double sn[{n}], cs[{n}];", "{p}sincos({n}, an, sn, cs);"),
     frame=c_frame("double"),
 )
 SINGLE = replace(
@@ -215,15 +251,18 @@ SINGLE = replace(
     fused="fmaf({0}, {1}, {2})",
     array="double {0}[{1}];",
     tolerance=4e-6,
+    angles=(),
     adapt=to_single,
     frame=c_frame("float"),
 )
 REALS = {"double": "double", "single": "float"}
 
 
-def c_language(precision: str) -> Language:
+def c_language(precision: str, own_trig: bool = True) -> Language:
+    """own_trig: sines and cosines of several angles by the text's own function, not by those of the library."""
     check_precision(precision)
-    return C if precision == "double" else SINGLE
+    found = C if precision == "double" else SINGLE
+    return found if own_trig else replace(found, angles=())
 
 
 def check_precision(precision: str, able: Iterable[str] = ("double", "single"), target: str = "") -> None:

@@ -87,6 +87,7 @@ class NativeKernel(Remade):
         self._externals = externals
         self._derived = derived
         self._pool: list[_Scratch] = []
+        self._frames: list[np.ndarray] = []
         self._scalars: Mapping[str, int] | None = None
         self._last: tuple[tuple[Any, ...], np.ndarray] | None = None  # parameters, and what `setup` made of them
         self._arity = len(signature.inputs)
@@ -209,6 +210,47 @@ class NativeKernel(Remade):
         -k: no solution after k evaluations; below minus the most evaluations: the check of that number does not hold.
         """
         return self._general(arrays, named, parameters, out, threads, lanes)
+
+    def call_rows(
+        self, rows: Sequence[tuple[int, int]], loop: tuple[int, ...], parameters: Any = None, threads: int | None = None
+    ) -> tuple[list[np.ndarray], np.ndarray] | None:
+        """As `call_with_status`, for arrays of doubles that are known to fit: of each input (address of its first
+        state, doubles from one state to the next). Outputs in their order, in arrays of their own; None where the
+        parameters differ by state, which only the general way takes."""
+        derived = self._setup(merged(self._named, parameters)) if parameters is not None else self._bound()
+        if derived.ndim > 1:
+            return None
+        outputs, layout, code, states = self.signature.outputs, self.signature.layout, self._tiers.code, math.prod(loop)
+        results, status = self._new_outputs(loop), np.zeros((*loop, self._blocks))
+        vector = code.batch is not None and states >= SMALLEST_BATCH
+        function: Any = code.batch if vector else code.main
+        each = 1 if loop else 0
+        words = [0, derived.ctypes.data, 0, libm_address(), self._externals.address]
+        for row in rows:
+            words += row
+        for result, out in zip(results, outputs, strict=True):
+            words += (result.ctypes.data, each * math.prod(out.shape))
+        if self._blocks:
+            words += (status.ctypes.data, each * self._blocks)
+
+        def call(begin: int, end: int) -> None:
+            try:
+                frame = self._frames.pop()  # each thread has one of its own
+            except IndexError:
+                frame = aligned(max(layout.batch_frame, layout.main_frame))
+            context = np.array(words, dtype=np.int64)
+            context[FRAME] = frame.ctypes.data
+            function(context.ctypes.data, begin, end)
+            self._frames.append(frame)
+            raise_pending()
+
+        run_ranges(call, states, self.signature.operations, threads)
+        if self._blocks:
+            failed = (status < 0).any(axis=-1)
+            if failed.any():
+                for r in results:
+                    r[failed] = math.nan
+        return results, status
 
     def call_named(self, *arrays: Any, parameters: Any = None, **named: Any) -> dict[str, np.ndarray]:
         """Outputs by name, also where there is only one; arguments as those of a call."""
@@ -404,8 +446,10 @@ class NativeKernel(Remade):
             return None
         known = self._places()
         for name, value in parameters.items():
-            if name not in known or type(value) not in (float, int) or not math.isfinite(value) or value == 0:
+            if name not in known or type(value) not in (float, int) or not math.isfinite(value):
                 return None  # for the general way to accept or to refuse
+            if value == 0 and name in self._nonzero:
+                return None
         return tuple(parameters.items()), parameters
 
     def _places(self) -> Mapping[str, int]:
@@ -415,6 +459,7 @@ class NativeKernel(Remade):
             defaults = [np.ravel(p.default) for p in ports if p.default is not None]
             complete = len(defaults) == len(ports)
             self._scalars = {p.name: p.start for p in ports if p.shape == ()} if complete else {}
+            self._nonzero = frozenset(p.name for p in ports if p.nonzero)
             self._defaults = np.concatenate(defaults) if complete and ports else np.zeros(0)
             self._starts = np.array([p.start for p in ports], dtype=np.int64)
         return self._scalars

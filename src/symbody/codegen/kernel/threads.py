@@ -15,6 +15,7 @@ SHARE = 2_000_000
 GRAIN = 64
 
 _pool: ThreadPoolExecutor | None = None
+CORES = os.cpu_count() or 1  # asked once: on some systems that takes as long as a short call
 
 
 def run_ranges(call: Callable[[int, int], None], states: int, operations: int, threads: int | None) -> None:
@@ -24,7 +25,7 @@ def run_ranges(call: Callable[[int, int], None], states: int, operations: int, t
             check_threads(threads)
         call(0, states)
         return
-    limit = (os.cpu_count() or 1) if threads is None else check_threads(threads)
+    limit = CORES if threads is None else check_threads(threads)
     count = min(limit, states * max(operations, 1) // SHARE, -(-states // GRAIN)) if threads is None else limit
     if count <= 1:
         call(0, states)
@@ -51,7 +52,7 @@ def check_threads(threads: Any) -> int:
 def _executor() -> ThreadPoolExecutor:
     global _pool
     if _pool is None:
-        _pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1, thread_name_prefix="symbody")
+        _pool = ThreadPoolExecutor(max_workers=CORES, thread_name_prefix="symbody")
     return _pool
 
 

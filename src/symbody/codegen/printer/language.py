@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from symbody.codegen.printer.plan import Argument, Module
+    from symbody.codegen.printer.statements import Writer
     from symbody.expr.external import Piecewise
+    from symbody.expr.function_row import Function as FunctionRow
     from symbody.lower.program import Number
+
+
+FEW_ANGLES = 3
 
 
 @dataclass(eq=False)
@@ -48,7 +53,12 @@ class Language:
     both, negate, finite    on conditions and numbers
     array, extern           arrays of arguments of external functions; `extern` alone where these take numbers directly
     table         (number of the table, itself, text of the place, prefix) -> a call
-    nested        solve blocks are functions handed to a helper `newton`, for languages without assignment
+    product, quotient, group    two factors, a division (a fraction holds its parts together), parentheses
+    writer        what writes solve blocks and calls, where these are no loops and statements
+    template      (row of a function) -> its text, how tightly it and its arguments hold together; for notations
+    angles        lines that take sines and cosines of several angles together, into arrays sn and cs: {n} their number,
+                  {p} the prefix, {list} the angles; "@" begins a line for each: {k}, {angle}
+    few_angles    so many angles are needed for that
     indent        one level
     width         the longest expression that is written in one piece
     reals         the kind of numbers: precision in digits of a literal follows from it
@@ -89,7 +99,14 @@ class Language:
     table: Callable[[int, Piecewise, str, str], str]
     linked: bool = False  # external functions are found by the linker, not handed over
     spare: bool = False  # arguments of size 0 are left out
-    nested: bool = False
+    product: str = "{0}*{1}"
+    quotient: str = "{0}/{1}"
+    fractions: bool = False  # both parts of a quotient are held together by it
+    group: str = "({0})"
+    angles: tuple[str, ...] = ()
+    few_angles: int = FEW_ANGLES
+    writer: type[Writer] | None = None
+    template: Callable[[FunctionRow], tuple[str, int, tuple[int, ...]]] | None = None
     indent: str = "    "
     width: int = 88
     tolerance: float = 0.0  # the least tolerance of solve blocks: what the numbers of the language can reach
@@ -98,8 +115,8 @@ class Language:
     frame: Callable[[Function, Module], str]  # a part as a function of the file, not seen from outside
 
 
-# how tightly a piece of text holds together: a sum, a changed sign, a product, one word or call
-LOOSE, SUM, SIGN, PRODUCT, ATOM = range(5)
+# how tightly a piece of text holds together: a sum, a changed sign, a product, a power, one word or call
+LOOSE, SUM, SIGN, PRODUCT, POWER, ATOM = range(6)
 
 
 def strength_of(template: str) -> int:

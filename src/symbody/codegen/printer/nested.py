@@ -1,7 +1,7 @@
 """Solve blocks as functions that a helper `newton` is handed, for languages of arrays and for those without assignment.
 
-    def block12(x):                       the body at the unknowns
-        t5 = x[0]
+    def block12(in12):                    the body at the unknowns
+        (t5,) = in12
         ...
         return (steps), (values that are read later)
     (t5,), status_3, (t9,) = NAME_newton(block12, (guess,), tolerance, limit, span)
@@ -34,7 +34,11 @@ class NestedWriter(Writer):
             steps = [self.name(s, unit) for s in block.step]
             later = [self.local[v] for v in self._later(loop)]
             later += [f"status{b}" for b in self._blocks(loop)]
-            lines += [f"def block{loop.value}(x):", f"{language.indent}{_listed(names)} = x", *body]
+            lines += [
+                f"def block{loop.value}(in{loop.value}):",
+                f"{language.indent}{_listed(names)} = in{loop.value}",
+                *body,
+            ]
             lines += [f"{language.indent}return {_listed(steps)}, {_listed(later)}", ""]
             tolerance = language.literal(max(block.tolerance, language.tolerance))
             given = f"block{loop.value}, {_listed(guesses)}, {tolerance}, {block.max_iterations}"

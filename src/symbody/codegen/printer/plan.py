@@ -6,10 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from symbody.codegen.printer.language import Function, Language, Names, identifier
+from symbody.errors import NameLookupError, nearest
 from symbody.lower.groups import Grouped
 from symbody.lower.liveness import reuse_names, values_of
 from symbody.lower.program import OutputPort, Program, operands
 from symbody.system.ports import Port
+
+# plain: values have numbers, but for those that a System names; staged: parameters and what setup makes have their
+# names in all functions; compact: short names, for short text
+NAMES = ("plain", "staged", "compact")
+SHORT = {"parameters": "p", "derived": "d"}
 
 CHUNK = 2000  # operations above which a function is cut into several: compilers take more than linear time
 
@@ -40,6 +46,7 @@ class Part:
     functions: list[Function] = field(default_factory=list)  # its parts, in the order in which they must stand
     text: Function | None = None
     setup: bool = False
+    angles: list[str] = field(default_factory=list)  # texts of those whose sines and cosines are taken together
 
     def of(self, *roles: str) -> list[Argument]:
         return [a for a in self.arguments.values() if a.role in roles]
@@ -62,11 +69,20 @@ class Module:
     externals: list[str]  # identifiers of the functions from outside
     chunk: int | None = CHUNK
     reuse: bool = False
+    names: str = "plain"  # a row of NAMES
     renamed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def compact(self) -> bool:
+        return self.names == "compact"
 
     @property
     def prefix(self) -> str:
         return self.language.prefix.format(self.name)
+
+    def array(self, role: str) -> str:
+        """The name of the array of parameters, or of what setup made of them."""
+        return SHORT[role] if self.compact else role
 
     @property
     def every(self) -> list[Part]:
@@ -74,19 +90,26 @@ class Module:
 
 
 def plan(
-    program: Program | Grouped, language: Language, chunk: int | None = CHUNK, reuse: bool = False, status: bool = True
+    program: Program | Grouped,
+    language: Language,
+    chunk: int | None = CHUNK,
+    reuse: bool = False,
+    names: str = "plain",
 ) -> Module:
-    """The module of a Program, or of a Grouped one; its functions are written by `statements.write`."""
+    """The module of a Program, or of a Grouped one; its functions are written by `write.write`. names: of NAMES."""
+    if names not in NAMES:
+        raise NameLookupError(f"there are no names {names!r}. {nearest(names, NAMES)}")
     source = program.program if isinstance(program, Grouped) else program
     name = module_name(source, language)
     parts = _parts(program, name, language)
     setup = Part(f"{name}_setup", source, list(source.setup), range(len(source.ops)), setup=True)
-    names = Names((), None, language.taken, language.one_case)
-    externals = [names.unique(e.name) for e in source.externals]
-    module = Module(source, name, language, _derived(source, parts), parts, setup, externals, chunk, reuse)
+    outer = Names((), None, language.taken, language.one_case)
+    externals = [outer.unique(e.name) for e in source.externals]
+    module = Module(source, name, language, _derived(source, parts), parts, setup, externals, chunk, reuse, names)
+    given, made = module.array("parameters"), module.array("derived")
     setup.arguments = {
-        "parameters": Argument("parameters", "parameters", source.parameter_size),
-        "derived": Argument("derived", "derived", len(module.derived), written=True),
+        given: Argument(given, "parameters", source.parameter_size),
+        made: Argument(made, "derived", len(module.derived), written=True),
         **_last(len(source.blocks)),
     }
     for part in parts:
@@ -145,12 +168,12 @@ def _last(blocks: int) -> dict[str, Argument]:
 
 def _name_arguments(module: Module, part: Part) -> None:
     language = module.language
-    taken = ["derived", "status", "work", "externals", "parameters"]
+    taken = [module.array("derived"), "status", "work", "externals", module.array("parameters")]
     names = Names(taken, module.name, language.taken, language.one_case)
     program = part.program
     inputs = [Argument(names.unique(p.name), "input", p.size, port=p) for p in program.inputs]
     outputs = [Argument(names.unique(p.name), "output", len(p.values), True, p) for p in program.outputs]
-    derived = Argument("derived", "derived", len(module.derived))
+    derived = Argument(module.array("derived"), "derived", len(module.derived))
     part.arguments = {a.name: a for a in (*inputs, derived, *outputs)}
     part.arguments.update(_last(len(program.blocks)))
     module.renamed.update(names.renamed)

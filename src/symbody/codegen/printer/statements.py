@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Union
 
+from symbody.codegen.printer.angles import Angles
 from symbody.codegen.printer.language import (
     ATOM,
     LOOSE,
+    POWER,
     PRODUCT,
     SIGN,
     SUM,
@@ -25,12 +28,15 @@ from symbody.codegen.printer.language import (
     strength_of,
 )
 from symbody.codegen.printer.plan import Argument, Module, Part, slots
+from symbody.codegen.printer.sections import Remarks
 from symbody.errors import CompileError
 from symbody.expr.function_row import FUNCTIONS
 from symbody.expr.node import REACH
 from symbody.lower.count import serving_checks
 from symbody.lower.program import Program, SolveBlock, operands
 
+Item = Union[int, "Loop", "Unit", Angles]
+SIGNS = {"add": "+", "sub": "-", "mul": "*"}
 Leaf = tuple[str, str]  # text and the argument that it reads, "" for none
 
 
@@ -40,21 +46,21 @@ class Loop:
 
     value: int
     block: int
-    items: list[int | Loop | Unit]
+    items: list[Item]
 
 
 @dataclass(eq=False)
 class Unit:
     """A function: values, loops, and calls of other units, in order."""
 
-    items: list[int | Loop | Unit]
+    items: list[Item]
     arguments: set[str] = field(default_factory=set)
     reals: list[str] = field(default_factory=list)
     integers: list[str] = field(default_factory=list)
     arrays: list[tuple[str, int]] = field(default_factory=list)
 
 
-def split(program: Program, order: Sequence[int], chunk: int | None) -> list[int | Loop | Unit]:
+def split(program: Program, order: Sequence[int], chunk: int | None) -> list[Item]:
     """The items of a run: values and loops, or calls of units when there are too many."""
     if chunk is None:
         return _items(program, order, None)
@@ -73,8 +79,8 @@ def split(program: Program, order: Sequence[int], chunk: int | None) -> list[int
     return [Unit(_items(program, part, chunk)) for part in parts]
 
 
-def _items(program: Program, order: Iterable[int], chunk: int | None) -> list[int | Loop | Unit]:
-    items: list[int | Loop | Unit] = []
+def _items(program: Program, order: Iterable[int], chunk: int | None) -> list[Item]:
+    items: list[Item] = []
     for v in order:
         if program.ops[v] == "solve":
             index = program.args[v][0]
@@ -101,6 +107,8 @@ def bounded(block: SolveBlock) -> bool:
 def _template(language: Language, op: str) -> tuple[str, int, tuple[int, ...]]:
     """Text of a function, how tightly it holds together, and how tightly its arguments must."""
     row = FUNCTIONS.get(op)
+    if row is not None and language.template is not None:
+        return language.template(row)
     text = "" if row is None else row.text_in(language.functions)
     if not text and language.fallback is not None:
         text = language.fallback(op)
@@ -121,7 +129,7 @@ class Writer:
         self, module: Module, part: Part, leaves: Mapping[int, Leaf], stores: Mapping[int, Sequence[Leaf]]
     ) -> None:
         self.module, self.part, self.program, self.language = module, part, part.program, module.language
-        self.leaves, self.stores = leaves, stores
+        self.leaves, self.stores = dict(leaves), stores
         self.slots = slots(module, part.program)
         taken = [*part.arguments, *module.externals]
         self.names = Names(taken, module.name, self.language.taken, self.language.one_case)
@@ -137,16 +145,28 @@ class Writer:
         self.whole: set[int] = set()  # values that are read where no expression can stand, or in another loop
         self.waiting: dict[int, tuple[str, int]] = {}  # texts of values that are written where they are read
         self.count = 0  # loops so far
+        self.heads: list[str] = []  # definitions at the head of the function
+        self.remarks = Remarks()
+        self.angles: list[str] = []  # texts of the angles whose sines and cosines are taken together
 
     # ---- planning: where values are made, and which are read elsewhere
 
     def place(self, main: Unit) -> None:
         self._home(main, main.items, ())
         self._reads(main, main.items, ())
+        if self.module.compact and self.slots is None:
+            # those that have names of their own come first: short numbers for what is written
+            own = [v for v, name in self.local.items() if name == f"t{v}"]
+            for number, v in enumerate(sorted(own, key=lambda v: self._waits(v, ()))):
+                self.local[v] = f"t{number}"
 
-    def _home(self, unit: Unit, items: list[int | Loop | Unit], around: tuple[Loop, ...]) -> None:
+    def _home(self, unit: Unit, items: list[Item], around: tuple[Loop, ...]) -> None:
         for item in items:
-            if isinstance(item, Unit):
+            if isinstance(item, Angles):
+                for v, (function, k) in item.of.items():
+                    self.home[v], self.loops[v] = unit, around
+                    self.local[v] = self.language.element("sn" if function == "sin" else "cs", k)
+            elif isinstance(item, Unit):
                 self._home(item, item.items, ())
             elif isinstance(item, Loop):
                 inner = (*around, item)
@@ -162,14 +182,17 @@ class Writer:
         self.home[v], self.loops[v] = unit, around
         if self.slots is None or v not in self.slots:
             given = self.program.names.get(v)
-            self.local[v] = self.names.unique(given) if given else f"t{v}"
+            self.local[v] = self.names.unique(given) if given and not self.module.compact else f"t{v}"
         else:
             self.local[v] = f"w{self.slots[v]}"
 
-    def _reads(self, unit: Unit, items: list[int | Loop | Unit], around: tuple[Loop, ...]) -> None:
+    def _reads(self, unit: Unit, items: list[Item], around: tuple[Loop, ...]) -> None:
         ops, args = self.program.ops, self.program.args
         for item in items:
-            if isinstance(item, Unit):
+            if isinstance(item, Angles):
+                for v in item.values:
+                    self._read(v, unit, around)
+            elif isinstance(item, Unit):
                 self._reads(item, item.items, ())
             elif isinstance(item, Loop):
                 block = self.program.blocks[item.block]
@@ -198,7 +221,7 @@ class Writer:
                 yield item
             elif isinstance(item, Unit):
                 waiting.extend(reversed(item.items))
-            else:
+            elif isinstance(item, Loop):
                 yield from self.inside(item)
 
     def _read(self, v: int, unit: Unit, around: tuple[Loop, ...], whole: bool = False) -> None:
@@ -222,8 +245,22 @@ class Writer:
 
     # ---- writing
 
+    def name_leaves(self, unit: Unit, names: Mapping[int, str]) -> None:
+        """Local names of values that arguments hold, for those that are read."""
+        read = _all_reads(self.program, self.part.order) | set(self.stores)
+        for v, name in names.items():
+            if v in read and v in self.leaves and not any(isinstance(i, Unit) for i in unit.items):
+                text, argument = self.leaves[v]
+                own = self.names.unique(name)
+                unit.arguments.add(argument)
+                unit.reals.append(own)
+                self.heads.append(self.language.define.format(own, text))
+                self.leaves[v] = own, argument
+
     def unit_lines(self, unit: Unit) -> list[str]:
-        lines = self.item_lines(unit, unit.items, (), self.language.indent)
+        lines = [self.language.indent + line for line in self.heads]
+        self.heads = []
+        lines += self.item_lines(unit, unit.items, (), self.language.indent)
         if self.slots is not None:
             variables = sorted({self.slots[v] for v, home in self.home.items() if home is unit and self._in_slot(v)})
             names = [f"w{n}" for n in variables]
@@ -236,12 +273,18 @@ class Writer:
         assert self.slots is not None
         return v in self.slots and not (self.program.ops[v] == "unknown" and v in self.work)
 
-    def item_lines(
-        self, unit: Unit, items: list[int | Loop | Unit], around: tuple[Loop, ...], indent: str
-    ) -> list[str]:
+    def item_lines(self, unit: Unit, items: list[Item], around: tuple[Loop, ...], indent: str) -> list[str]:
         lines: list[str] = []
+        top = not around and unit.items is items
+        if top and self.remarks.first and items:
+            lines.append(indent + self.language.remark.format(self.remarks.first))
         for item in items:
-            if isinstance(item, Unit):
+            if top and self.remarks.call and self._called(item):
+                lines.append(indent + self.language.remark.format(self.remarks.call))
+                self.remarks.call = ""
+            if isinstance(item, Angles):
+                lines += [indent + line for line in self._angle_lines(unit, item)]
+            elif isinstance(item, Unit):
                 inside = self.program.blocks[around[-1].block].name if around else ""
                 lines.append(indent + self._call(unit, item, inside))
             elif isinstance(item, Loop):
@@ -249,6 +292,32 @@ class Writer:
             else:
                 lines += [indent + line for line in self.statement(unit, item, around)]
         return lines
+
+    def _called(self, item: Item) -> bool:
+        value = item.value if isinstance(item, Loop) else item
+        return value in self.remarks.calls
+
+    def _angle_lines(self, unit: Unit, angles: Angles) -> list[str]:
+        """Sines and cosines of several angles; those that are results are put there."""
+        self.angles = [self._spelled(v, unit) for v in angles.values]
+        names = [self.name(v, unit) for v in angles.values]
+        told = {"n": len(names), "p": self.module.prefix, "list": ", ".join(names)}
+        lines: list[str] = []
+        for form in self.language.angles:
+            if form.startswith("@"):
+                lines += [form[1:].format(k=k, angle=a, **told) for k, a in enumerate(names)]
+            else:
+                lines.append(form.format(**told))
+        for v in angles.of:
+            lines += self.stored(unit, v)
+        return lines
+
+    def _spelled(self, v: int, unit: Unit) -> str:
+        """An angle written out, down to arguments of the function."""
+        if v not in self.home:
+            return self.name(v, unit)
+        op, args = self.program.ops[v], [self._spelled(a, unit) for a in self.program.args[v]]
+        return f"(-{args[0]})" if op == "neg" else f"({args[0]} {SIGNS[op]} {args[1]})"
 
     def _call(self, unit: Unit, called: Unit, block: str) -> str:
         """Writes a unit as a function that stands before all others that call it, and gives the call."""
@@ -286,7 +355,7 @@ class Writer:
 
     def held(self, v: int, unit: Unit, need: int) -> str:
         text, strength = self.piece(v, unit)
-        return text if strength >= need else f"({text})"
+        return text if strength >= need else self.language.group.format(text)
 
     def expression(self, unit: Unit, v: int) -> tuple[str, int]:
         """The right side for one value, with operators only where the counter counts."""
@@ -296,8 +365,10 @@ class Writer:
             left, right = self.held(args[0], unit, SUM), self.held(args[1], unit, PRODUCT)
             return f"{left} {'+' if op == 'add' else '-'} {right}", SUM
         if op in ("mul", "div"):
-            left, right = self.held(args[0], unit, PRODUCT), self.held(args[1], unit, ATOM)
-            return f"{left}{'*' if op == 'mul' else '/'}{right}", PRODUCT
+            form = self.language.product if op == "mul" else self.language.quotient
+            loose = op == "div" and self.language.fractions
+            left, right = (self.held(a, unit, LOOSE if loose else n) for a, n in zip(args, (PRODUCT, POWER)))
+            return form.format(left, right), POWER if loose else PRODUCT
         if op == "neg":
             return f"-{self.held(args[0], unit, PRODUCT)}", SIGN
         if op == "fma":
@@ -332,7 +403,7 @@ class Writer:
             and self.uses.get(v) == 1
             and v not in self.whole
             and v not in self.stores
-            and v not in self.program.names
+            and (v not in self.program.names or self.module.compact)
             and v not in self.apart
         )
 
@@ -373,8 +444,14 @@ class Writer:
         """The statements that make a value and put it where it is wanted."""
         language, variable = self.language, self.local[v]
         stores = self.stores.get(v, ()) if not around else ()
-        if len(stores) == 1 and v not in self.uses and v not in self.program.names and self.slots is None:
+        named = v in self.program.names and not self.module.compact
+        if len(stores) == 1 and v not in self.uses and not named and self.slots is None:
             unit.arguments.add(stores[0][1])
+            return self.assigned(stores, text, "")
+        if len(stores) == 1 and self.part.setup and self.module.compact and v not in self.work and self.slots is None:
+            # read again from where it was put
+            unit.arguments.add(stores[0][1])
+            self.local[v] = stores[0][0]
             return self.assigned(stores, text, "")
         declared = v in self.early or self.slots is not None
         if not declared:
@@ -397,7 +474,12 @@ class Writer:
 
     def assigned(self, targets: Sequence[Leaf], text: str, indent: str | None = None) -> list[str]:
         indent = self.language.indent if indent is None else indent
-        return [indent + self.language.assign.format(target, text) for target, _ in targets]
+        lines = []
+        for target, name in targets:
+            told = self.remarks.results.pop(name, "")
+            lines += [indent + self.language.remark.format(told)] if told else []
+            lines.append(indent + self.language.assign.format(target, text))
+        return lines
 
     # ---- solve blocks
 
@@ -497,3 +579,14 @@ class Writer:
         lines += [language.indent + language.call.format(f"{p}no_number", f"{a.name}, {a.size}") for a in results]
         lines.append(language.end_when)
         return [language.indent + line for line in lines if line]
+
+
+def _all_reads(program: Program, order: Iterable[int]) -> set[int]:
+    """Values that some others read, those in blocks included."""
+    found: set[int] = set()
+    for v in order:
+        found.update(operands(program.ops[v], program.args[v]))
+        if program.ops[v] == "solve":
+            block = program.blocks[program.args[v][0]]
+            found.update(block.guess, block.ends, _all_reads(program, block.body))
+    return found

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import keyword
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from symbody.codegen.printer.driver import BOUND
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
 from symbody.codegen.printer.language import Function, Language
+from symbody.codegen.printer.nested import NestedWriter
+from symbody.codegen.printer.pieces import stub_sums
 from symbody.codegen.printer.plan import Module, Part, plan
-from symbody.codegen.printer.samples import samples, stub_terms
+from symbody.codegen.printer.samples import samples
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source
 from symbody.expr.external import Piecewise
@@ -38,8 +41,8 @@ class Flavour:
     table       text of the helper {p}_table(x, c, at), of lists of numbers
     stack       elements -> one array, {0} a list
     read        an argument -> something to index, {0} its name, {1} its size
-    around      lines before and after (indented) the body: a context, a decorator
     number      a result in the test program -> a float
+    helpers     functions {p}_<name> beside those of the rows of functions, written where they are called
     """
 
     module: str
@@ -53,6 +56,7 @@ class Flavour:
     failed: str = "{m}.where({0}, {m}.nan, {1})"
     status: str = "[{0}]"
     array: str = "{0}"
+    helpers: Mapping[str, str] = field(default_factory=dict)
 
 
 def literal(number: Any) -> str:
@@ -85,7 +89,7 @@ def array_language(flavour: Flavour, single: bool = False) -> Language:
         remark="# {0}",
         extern="{2} = externals.{0}({3})",
         table=_table,
-        nested=True,
+        writer=NestedWriter,
         tolerance=4e-6 if single else 0.0,
         adapt=lambda text: flavour.adapt(text.replace("{m}", flavour.module)),
         frame=_no_frame,
@@ -105,7 +109,7 @@ def _function(part: Part, module: Module, flavour: Flavour, told: list[str]) -> 
     lines += [f'    """{told[0]}', "", *(f"    {line}" for line in told[1:]), '    """']
     for a in given:
         if flavour.read and a.role != "externals":
-            lines.append("    " + flavour.read.format(a.name, a.size))
+            lines.append("    " + flavour.read.format(a.name, a.size, p=module.name))
     lines += [f"    {name} = [0.0]*{size}" for name, size in results.items() if size]
     lines += part.text.lines
     blocks = [b for v in part.order if part.program.ops[v] == "solve" for b in _all_blocks(part, v)]
@@ -113,9 +117,9 @@ def _function(part: Part, module: Module, flavour: Flavour, told: list[str]) -> 
         tests = " + ".join(f"1*(status{b} < 0)" for b in blocks)
         lines.append(f"    failed = {tests} > 0")
         for name, size in results.items():
-            one = flavour.failed.replace("{m}", flavour.module).format("failed", "v")
+            one = flavour.failed.replace("{m}", flavour.module).format("failed", "v", p=module.name)
             lines += [f"    {name} = [{one} for v in {name}]"] if size else []
-    stacks = [flavour.stack.format(name if size else "[]", size) for name, size in results.items()]
+    stacks = [flavour.stack.format(name if size else "[]", size, p=module.name) for name, size in results.items()]
     count = len(part.program.blocks)
     listed = ", ".join(f"status{b}" if b in blocks else "0" for b in range(count))
     lines.append(f"    return {', '.join([*stacks, flavour.status.format(listed)])}")
@@ -137,7 +141,7 @@ def emit_arrays(
     """NAME.py, and with project test_NAME.py."""
     single = precision == "single"
     module = plan(source.parts, array_language(flavour, single), chunk=None)
-    write(module)
+    write(module, source.heading)
     heading, name, p = replace(source.heading, certificate=certificate), module.name, module.name
     bodies = ""
     for part in module.every:
@@ -151,11 +155,14 @@ def emit_arrays(
     for row in FUNCTIONS.values():
         text = row.helper_in("array")
         if text and f"{p}_{row.name}(" in bodies:
-            support += "\n\n" + module.language.adapt(text.replace("{p}", p))
+            support += "\n\n" + module.language.adapt(text).replace("{p}", p)
     if f"{p}_table(" in bodies:
         support += "\n\n" + flavour.table.replace("{p}", p).replace("{m}", flavour.module)
     if f"{p}_newton(" in bodies or f"{p}_checked(" in bodies:
         support += "\n\n" + flavour.newton.replace("{p}", p).replace("{m}", flavour.module)
+    for called, text in flavour.helpers.items():
+        if re.search(rf"\b{p}_{called}\b", bodies + support):
+            support += "\n\n" + text.replace("{p}", p)
     imports = [i for i in flavour.imports if i != "import math" or "math." in bodies + support + "math."]
     head = "\n".join(line.rstrip() for line in [*head_lines(module, heading), "", *parameter_lines(module)])
     defaults = f"parameter_defaults = [{', '.join(map(literal, default_parameters(module)))}]\n"
@@ -186,11 +193,7 @@ def _test(module: Module, flavour: Flavour, setting: str) -> str:
     members = []
     for external, short in zip(module.source.externals, module.externals):
         xs = [f"x{k}" for k in range(external.arity)]
-        values = []
-        for k in range(external.results):
-            start, factors = stub_terms(external, k)
-            values.append(" + ".join([repr(start), *(f"{x}*{f!r}" for x, f in zip(xs, factors))]))
-        members.append(f"    {short}=lambda {', '.join(xs)}: ({', '.join(values)},),")
+        members.append(f"    {short}=lambda {', '.join(xs)}: ({', '.join(stub_sums(external))},),")
     lines += ["", "externals = types.SimpleNamespace(", *members, ")"] if members else []
 
     def call(part: Part, place: dict[str, str]) -> str:

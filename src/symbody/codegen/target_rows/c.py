@@ -6,6 +6,7 @@ from typing import Any
 
 from symbody.codegen.kernel.grouped import GroupedKernel
 from symbody.codegen.kernel.passport import Kernel
+from symbody.codegen.printer.plan import NAMES
 from symbody.codegen.target_row import Source, Target
 from symbody.errors import CompileError
 from symbody.lower.groups import Grouped
@@ -24,14 +25,14 @@ def _emit_header(source: Source, **options: Any) -> dict[str, str]:
 def _build(source: Source, **options: Any) -> Kernel:
     from symbody.codegen.c.build import build_c
 
-    return build_c(_emit(source), source.program, **options)
+    return build_c(_emit(source, own_trig=False), source.program, **options)
 
 
 def _build_groups(source: Source, **options: Any) -> GroupedKernel:
     from symbody.codegen.c.build import build_c
 
     assert isinstance(source.parts, Grouped)
-    kernels: dict[str, Kernel] = {**build_c(_emit(source), source.parts, **options)}
+    kernels: dict[str, Kernel] = {**build_c(_emit(source, own_trig=False), source.parts, **options)}
     return GroupedKernel(kernels.pop("step"), kernels)
 
 
@@ -52,6 +53,8 @@ C = Target(
     shown=".c",
     certificate=True,
     precisions=("double", "single"),
+    names=NAMES,
+    single=True,
     check=(("make", "-s", "test"),),
     build=_build,
     build_groups=_build_groups,

@@ -50,7 +50,11 @@ def emit_cpp(
         bodies += re.sub(rf"^void {part.name}\(", f"inline void {part.name}(", text, flags=re.MULTILINE) + "\n"
     bodies = bodies.replace("static void", "inline void")
     helpers = (
-        _standard(support(module, bodies, real)).replace("static ", "inline ").replace("inline const", "static const")
+        _standard(support(module, bodies, real))
+        .replace("static inline ", "inline ")
+        .replace("static ", "inline ")
+        .replace("inline const", "static const")
+        .replace("*restrict ", "*__restrict ")
     )
     fields = outside(module)
     struct = "".join(f"    void (*{n})(const double *in, double *out);\n" for n in fields)

@@ -151,7 +151,7 @@ def emit_fortran2008(
 ) -> dict[str, str]:
     """NAME.f90, and with project a test program, stubs of external functions and a Makefile."""
     module = plan(source.parts, _base(precision))
-    write(module)
+    write(module, source.heading)
     heading = replace(source.heading, certificate=certificate)
     name = f"{module.name}_module"
     head = [f"! {line}".rstrip() for line in (*head_lines(module, heading), "", *parameter_lines(module, base=1))]

@@ -186,7 +186,7 @@ def emit_fortran77(
 ) -> dict[str, str]:
     """NAME.f, and with project a test program, stubs of external functions and a Makefile."""
     module = plan(source.parts, _base(precision))
-    write(module)
+    write(module, source.heading)
     heading = replace(source.heading, certificate=certificate)
     head = ["c", *(f"c     {line}"[:LAST].rstrip() for line in _wrapped(head_lines(module, heading))), "c"]
     table = parameter_lines(module, base=1)

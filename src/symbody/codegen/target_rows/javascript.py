@@ -10,12 +10,11 @@ from typing import Any
 from symbody.codegen.printer.driver import driver
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
 from symbody.codegen.printer.language import Function, Language
+from symbody.codegen.printer.pieces import called_helpers, called_tables, stub_sums
 from symbody.codegen.printer.plan import Argument, Module, Part, plan
-from symbody.codegen.printer.samples import stub_terms
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target, needs
 from symbody.expr.external import Piecewise
-from symbody.expr.function_row import FUNCTIONS
 
 TAKEN = frozenset((
     "abstract", "arguments", "await", "boolean", "break", "byte", "case", "catch", "char", "class", "const", "continue",
@@ -28,21 +27,21 @@ TAKEN = frozenset((
 ))  # fmt: skip
 
 HELPERS = {
-    "table": """function {p}_table(x, c, pieces, terms, at) {{
+    "table": """function {p}_table(x, c, pieces, terms, at) {
   // the piece i with x[i] <= at < x[i+1]; the first and the last extend outward
   let low = 0;
   let high = pieces + 1;
-  while (low < high) {{
+  while (low < high) {
     const middle = (low + high) >> 1;
     if (at < x[middle]) high = middle;
     else low = middle + 1;
-  }}
+  }
   const i = Math.min(Math.max(low - 1, 0), pieces - 1);
   const t = at - x[i];
   let value = c[(terms - 1) * pieces + i];
   for (let k = terms - 2; k >= 0; --k) value = value * t + c[k * pieces + i];
   return value;
-}}
+}
 """,
     "far": "function {p}_far(guess) {{\n  return 1e6 * (1 + Math.abs(guess));\n}}\n",
     "next": "function {p}_next(x, step) {{\n  return x + step;\n}}\n",
@@ -100,7 +99,7 @@ def _typed(name: str, values: list[float]) -> str:
 def emit_javascript(source: Source, *, certificate: str | None = None, project: bool = False) -> dict[str, str]:
     """NAME.mjs and its types NAME.d.mts; with project a test program and a package.json."""
     module = plan(source.parts, LANGUAGE)
-    write(module)
+    write(module, source.heading)
     heading, name = replace(source.heading, certificate=certificate), module.name
     bodies = ""
     for part in module.every:
@@ -109,15 +108,8 @@ def emit_javascript(source: Source, *, certificate: str | None = None, project: 
         told = "".join(f"// {line}\n" for line in [f"{part.name}:", *argument_lines(part, heading)])
         bodies += f"{told}export {_frame(part.text, module)}\n".replace(" == ", " === ")
     p = name
-    support = ""
-    for k, table in enumerate(module.source.tables):
-        if f"{p}_x{k}," in bodies:
-            support += _typed(f"{p}_x{k}", list(table.x)) + _typed(f"{p}_c{k}", [c for row in table.c for c in row])
-    for row in FUNCTIONS.values():
-        text = row.helper_in("javascript")
-        if text and f"{p}_{row.name}(" in bodies:
-            support += text.format(p=p) + "\n"
-    support += "".join(text.format(p=p) + "\n" for n, text in HELPERS.items() if f"{p}_{n}(" in bodies)
+    support = "".join(_typed(f"{p}_x{k}", x) + _typed(f"{p}_c{k}", c) for k, x, c in called_tables(module, bodies))
+    support += called_helpers(module, bodies, HELPERS)
     head = "".join(
         f"// {line}".rstrip() + "\n" for line in [*head_lines(module, heading), "", *parameter_lines(module)]
     )
@@ -165,10 +157,7 @@ def _project(module: Module) -> dict[str, str]:
         members = []
         for external, short in zip(module.source.externals, module.externals):
             xs = [f"x{k}" for k in range(external.arity)]
-            results = []
-            for k in range(external.results):
-                start, factors = stub_terms(external, k)
-                results.append(" + ".join([repr(start), *(f"{x} * {f!r}" for x, f in zip(xs, factors))]))
+            results = stub_sums(external, product="{0} * {1}")
             members.append(f"  {short}: ({', '.join(xs)}) => [{', '.join(results)}],")
         lines += ["const externals = {", *members, "};"]
     lines += [f"const {n} = new Float64Array({size});" for n, size in test.arrays.items()]

@@ -8,12 +8,12 @@ from symbody.codegen.target_rows.python import TABLE
 
 NEWTON = """def {p}_newton(body, guess, tolerance, limit, span):
     # Newton's iteration; the outcome is the number of evaluations, negative: failed
-    start = tuple({m}.asarray(a)*1.0 for a in guess)
+    start = jax.lax.stop_gradient(tuple({m}.asarray(a)*1.0 for a in guess))
     far = [span if span else 1e6*(1.0 + abs(a)) for a in start]
 
     def iterate(state):
         k, x, status = state
-        step, _ = body(x)
+        step = jax.lax.stop_gradient(body(x)[0])
         finite, small = True, True
         for s, a, f in zip(step, x, far):
             finite = finite & {m}.isfinite(s)
@@ -24,6 +24,9 @@ NEWTON = """def {p}_newton(body, guess, tolerance, limit, span):
 
     one = {m}.asarray(1)
     _, x, status = jax.lax.while_loop(lambda state: state[2] == 0, iterate, (one, start, one*0))
+    # a last step of no length: the solution depends on what the body reads as this step does, forward and backward
+    step, _ = body(x)
+    x = tuple(a + (s - jax.lax.stop_gradient(s)) for a, s in zip(x, step))
     _, later = body(x)
     return {p}_kept(status, x), status, later
 

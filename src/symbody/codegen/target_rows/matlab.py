@@ -10,12 +10,12 @@ from typing import Any
 from symbody.codegen.printer.driver import BOUND
 from symbody.codegen.printer.heading import Heading, argument_lines, default_parameters, head_lines, parameter_lines
 from symbody.codegen.printer.language import Function, Language
+from symbody.codegen.printer.pieces import called_helpers, stub_sums
 from symbody.codegen.printer.plan import Argument, Module, Part, plan
-from symbody.codegen.printer.samples import samples, stub_terms
+from symbody.codegen.printer.samples import samples
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target, needs
 from symbody.expr.external import Piecewise
-from symbody.expr.function_row import FUNCTIONS
 
 TAKEN = frozenset((
     "break", "case", "catch", "classdef", "continue", "do", "else", "elseif", "end", "endif", "endfor", "endfunction",
@@ -110,20 +110,13 @@ def _file(part: Part, module: Module, heading: Heading, head: list[str]) -> str:
         found = re.match(rf"(\s*){module.name}_no_number\((\w+), \d+\);", line)
         lines.append(f"{found[1]}{found[2]}(:) = NaN;" if found else line)
     text = "\n".join([*lines, "end", ""])
-    for row in FUNCTIONS.values():
-        helper = row.helper_in("matlab")
-        if helper and f"{module.name}_{row.name}(" in text:
-            text += "\n" + helper.format(p=module.name)
-    for name, helper in HELPERS.items():
-        if f"{module.name}_{name}(" in text:
-            text += "\n" + helper.replace("{p}", module.name)
-    return text
+    return text + called_helpers(module, text, HELPERS, "\n{}".format)
 
 
 def emit_matlab(source: Source, *, certificate: str | None = None, project: bool = False) -> dict[str, str]:
     """One file a function: NAME_setup.m, NAME.m or its groups; NAME_parameters.m gives the defaults."""
     module = plan(source.parts, LANGUAGE, chunk=None)
-    write(module)
+    write(module, source.heading)
     heading = replace(source.heading, certificate=certificate)
     head = head_lines(module, heading)
     files = {f"{part.name}.m": _file(part, module, heading, head) for part in module.every}
@@ -143,11 +136,7 @@ def _test(module: Module) -> str:
     lines = [f"% test of {name}: stored values, from symbody's interpreter", "worst = 0;", "stubs = struct();"]
     for external, short in zip(module.source.externals, module.externals):
         xs = [f"x{k}" for k in range(external.arity)]
-        values = []
-        for k in range(external.results):
-            start, factors = stub_terms(external, k)
-            values.append(" + ".join([repr(start), *(f"{x}*{f!r}" for x, f in zip(xs, factors))]))
-        lines.append(f"stubs.{short} = @({', '.join(xs)}) [{', '.join(values)}];")
+        lines.append(f"stubs.{short} = @({', '.join(xs)}) [{', '.join(stub_sums(external))}];")
 
     def call(part: Part, place: dict[str, str], left: list[str]) -> str:
         results = _results(part)

@@ -7,13 +7,12 @@ from dataclasses import replace
 from symbody.codegen.printer.driver import driver
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
 from symbody.codegen.printer.language import Function, Language
+from symbody.codegen.printer.pieces import called_helpers, called_tables, stub_sums
 from symbody.codegen.printer.plan import Module, Part, plan
-from symbody.codegen.printer.samples import stub_terms
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target, needs_module
 from symbody.codegen.target_rows.array_text import TAKEN, literal
 from symbody.expr.external import Piecewise
-from symbody.expr.function_row import FUNCTIONS
 
 HELPERS = {
     "table": """def {p}_table(x, c, pieces, terms, at):
@@ -81,7 +80,7 @@ LANGUAGE = Language(
 
 def _emit(source: Source, *, certificate: str | None = None, project: bool = False) -> dict[str, str]:
     module = plan(source.parts, LANGUAGE)
-    write(module)
+    write(module, source.heading)
     heading, p = replace(source.heading, certificate=certificate), module.name
     bodies = ""
     for part in module.every:
@@ -92,20 +91,11 @@ def _emit(source: Source, *, certificate: str | None = None, project: bool = Fal
         head, _, body = text.partition("):\n")
         bodies += f'\n\n{head}):\n    """{part.name}:\n\n{told}\n    """\n{body}'
     bodies = bodies.replace("{p}", p)
-    helpers = ""
-    for row in FUNCTIONS.values():
-        text = row.helper_in("array")
-        if text and f"{p}_{row.name}(" in bodies:
-            helpers += f'\n\n@numba.njit(error_model="numpy")\n{LANGUAGE.adapt(text).replace("{p}", p)}'
-    support = ""
-    for k, table in enumerate(module.source.tables):
-        if f"{p}_x{k}," in bodies:
-            flat = [c for row in table.c for c in row]
-            support += f"{p}_x{k} = np.array([{', '.join(map(literal, table.x))}])\n"
-            support += f"{p}_c{k} = np.array([{', '.join(map(literal, flat))}])\n"
-    for name, text in HELPERS.items():
-        if f"{p}_{name}(" in bodies + helpers:
-            support += f'\n\n@numba.njit(error_model="numpy")\n{text.replace("{p}", p)}'
+    support = "".join(
+        f"{p}_x{k} = np.array([{', '.join(map(literal, x))}])\n{p}_c{k} = np.array([{', '.join(map(literal, c))}])\n"
+        for k, x, c in called_tables(module, bodies)
+    )
+    support += called_helpers(module, bodies, HELPERS, '\n\n@numba.njit(error_model="numpy")\n{}'.format)
     outside = ""
     if module.externals:
         names = ", ".join(module.externals)
@@ -116,7 +106,7 @@ def _emit(source: Source, *, certificate: str | None = None, project: bool = Fal
     defaults = (
         f"parameter_defaults = np.array([{', '.join(LANGUAGE.literal(x) for x in default_parameters(module))}])\n"
     )
-    text = f'"""{head}\n"""\n\nimport numba\nimport numpy as np\n\n{outside}\n{defaults}{support}{helpers}{bodies}'
+    text = f'"""{head}\n"""\n\nimport numba\nimport numpy as np\n\n{outside}\n{defaults}{support}{bodies}'
     files = {f"{p}.py": text}
     return files | (_project(module) if project else {})
 
@@ -141,11 +131,13 @@ def _project(module: Module) -> dict[str, str]:
         stubs = ['"""Stubs of the functions from outside, for the test program."""', "", "import numba", ""]
         for external, short in zip(module.source.externals, module.externals):
             xs = [f"x{k}" for k in range(external.arity)]
-            values = []
-            for k in range(external.results):
-                start, factors = stub_terms(external, k)
-                values.append(" + ".join([repr(start), *(f"{x}*{f!r}" for x, f in zip(xs, factors))]))
-            stubs += ["", "@numba.njit", f"def {short}({', '.join(xs)}):", f"    return ({', '.join(values)},)", ""]
+            stubs += [
+                "",
+                "@numba.njit",
+                f"def {short}({', '.join(xs)}):",
+                f"    return ({', '.join(stub_sums(external))},)",
+                "",
+            ]
         files[f"{name}_externals.py"] = "\n".join(stubs)
     return files
 

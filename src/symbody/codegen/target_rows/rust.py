@@ -11,12 +11,12 @@ from typing import Any
 from symbody.codegen.printer.driver import driver
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
 from symbody.codegen.printer.language import Function, Language
+from symbody.codegen.printer.pieces import called_helpers, called_tables
 from symbody.codegen.printer.plan import Argument, Module, Part, plan
 from symbody.codegen.printer.samples import stub_terms
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target, needs
 from symbody.expr.external import Piecewise
-from symbody.expr.function_row import FUNCTIONS
 
 TAKEN = frozenset((
     "as", "async", "await", "break", "const", "continue", "crate", "dyn", "else", "enum", "extern", "false", "fn",
@@ -149,7 +149,7 @@ def emit_rust(
     language, single = _language(precision), precision == "single"
     real = "f32" if single else "f64"
     module = plan(source.parts, language)
-    write(module)
+    write(module, source.heading)
     heading, p = replace(source.heading, certificate=certificate), module.name
     bodies = ""
     for part in module.every:
@@ -160,17 +160,11 @@ def emit_rust(
         told = "".join(f"/// {line}\n" for line in [f"{part.name}:", *argument_lines(part, heading)])
         bodies += f"{told}{_function(part.text, real, True)}\n"
     support = ""
-    for k, table in enumerate(module.source.tables):
-        if f"{p.upper()}_X{k}," in bodies:
-            flat = [c for row in table.c for c in row]
-            for letter, values in (("X", table.x), ("C", flat)):
-                listed = ", ".join(language.literal(v).strip("()") for v in values)
-                support += f"static {p.upper()}_{letter}{k}: [{real}; {len(values)}] = [{listed}];\n"
-    for row in FUNCTIONS.values():
-        text = row.helper_in("rust")
-        if text and f"{p}_{row.name}(" in bodies:
-            support += language.adapt(text.format(p=p)) + "\n"
-    support += "".join(language.adapt(t.replace("{p}", p)) + "\n" for n, t in HELPERS.items() if f"{p}_{n}(" in bodies)
+    for k, *arrays in called_tables(module, bodies, mark=f"{p.upper()}_X{{k}},"):
+        for letter, values in zip("XC", arrays):
+            listed = ", ".join(language.literal(v).strip("()") for v in values)
+            support += f"static {p.upper()}_{letter}{k}: [{real}; {len(values)}] = [{listed}];\n"
+    support += called_helpers(module, bodies, HELPERS)
     support += _math(bodies + support, real)
     if any(part.of("externals") for part in module.every):
         members = "".join(

@@ -73,7 +73,7 @@ class MaximumLikelihood(Estimator):
         series, n = self._series, len(equations.rows)
         mask = equations.mask.all(axis=1)
         kernel = self._slopes().compile()
-        state = [self.model._columns(series, name)[mask] for name in STATES]
+        state = [self.model.signal(series, name)[mask] for name in STATES]
         noise = [np.broadcast_to(np.asarray((self.noise or {}).get(name, 0.0), dtype=float), (n,)) for name in STATES]
         start = least_squares(y, z)[0]
         given = (self.noise or {}).get("tau")

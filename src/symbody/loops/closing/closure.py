@@ -192,7 +192,7 @@ class Closure:
     @cached_property
     def _guarded(self) -> tuple[list[Condition], str]:
         """What must hold besides where all blocks have ended, and what to do where it does not."""
-        unlocated = self._unlocated()
+        unlocated = [*self._unlocated(), *self._iterations[2]]
         rows, left = self.found.rows, self.partition.redundant
         rates = {}
         for r in left:
@@ -204,14 +204,15 @@ class Closure:
         return [*unlocated, *branch], " ".join(advice)
 
     @cached_property
-    def _iterations(self) -> tuple[tuple[tuple[str, Unknowns], ...], list[Any]]:
-        """Name and unknowns of each group; of all groups residuals, steps, and value and limit of their checks.
+    def _iterations(self) -> tuple[tuple[tuple[str, Unknowns], ...], list[Any], list[Condition]]:
+        """Name and unknowns of each group; of all groups residuals, steps, and value and limit of their checks; and the
+        checks that must wait until all groups are solved.
 
         The same for all outputs: many programs are written about one Closure before the smallest is taken.
         """
         owners = part_of(self.tree.mechanism)
-        solved, roots = [], []
-        for group in self.located:
+        solved, roots, late = [], [], list[Condition]()
+        for i, group in enumerate(self.located):
             h = [self.found.rows[r].h for r in group.rows]
             w = cascade(self.found, group.blocks, group.factored, {r: difference(0, x) for r, x in zip(group.rows, h)})
             mine = unknowns(self.tree, group.columns, w, owners)
@@ -219,9 +220,15 @@ class Closure:
             mine.checks = [*closed_rows(self.found, group.blocks)]
             for block, factored in zip(group.blocks, group.factored, strict=True):
                 mine.checks += sound_factors(self.found, block, factored)
+            # the scale of a pivot may read lengths that its rows do not: of slides along an axis that drops out of them
+            later = {c for other in self.located[i + 1 :] for c in other.columns}
+            if not later.isdisjoint(_read(self.tree, [x for _, *pair in mine.checks for x in pair])):
+                waits = [not later.isdisjoint(_read(self.tree, pair)) for _, *pair in mine.checks]
+                late += [check for check, wait in zip(mine.checks, waits, strict=True) if wait]
+                mine.checks = [check for check, wait in zip(mine.checks, waits, strict=True) if not wait]
             solved.append((_block_name(self.found, group), mine))
             roots += [*h, *mine.step, *(x for _, *pair in mine.checks for x in pair)]
-        return tuple(solved), roots
+        return tuple(solved), roots, late
 
     # -- outputs at the solution
 
@@ -231,7 +238,7 @@ class Closure:
         direct: whether dependent velocities are solved for without B.
         """
         with quiet_collector():
-            solved, steps = self._iterations
+            solved, steps, _ = self._iterations
             apart, advice = self._guarded
             roots = [*steps, *(x for _, *pair in apart for x in pair)]
             arrays = {n: np.array(a, dtype=object) for n, a in outputs.items()}

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from symbody.assembly.conditioning import Choice, Conditioning
+from symbody.assembly.conditioning import Choice, Conditioning, last_values
 from symbody.assembly.constraints import Constraints
-from symbody.assembly.redundancy import independent_set
+from symbody.assembly.redundancy import independent_rows, pivoted
 from symbody.errors import SymbodyError
 from symbody.expr.arrays import sum_of_products, zeros
 from symbody.expr.call import call
@@ -24,7 +24,7 @@ from symbody.loops.closing.factors import Spare, factors
 from symbody.loops.closing.projection import gaps
 from symbody.loops.equations.augmented import switches
 from symbody.loops.partition.partition import Partition, choose_partition
-from symbody.loops.partition.pivoting import numeric_choice, pivots_of
+from symbody.loops.partition.pivoting import pivots_of
 from symbody.loops.partition.structure import Block
 from symbody.model.record.coordinates import velocity_labels, with_mode
 from symbody.system.system import System, node_array
@@ -38,15 +38,33 @@ def best_choice(at: Conditioning, J: np.ndarray, whole: bool = False) -> tuple[C
     J: as `Conditioning.jacobian` gives it. Rows and columns are chosen together: rows that are redundant on a branch
     need not be the same all along it. whole: the rows are to be independent, whatever is solved for.
     """
-    columns = [k for k in at.free if J[:, k].any()]
-    if len(J) < at.rank or len(columns) < at.rank or not np.isfinite(J).all():
-        return None, 0.0
-    rows = independent_set(J[None], at.rank)
-    dependent = sorted(columns[k] for k in numeric_choice(J[None][:, rows][:, :, columns]))
-    found = [Choice(tuple(rows), tuple(dependent)), Choice(*pivots_of(J, at.rank, columns))]
-    sizes = [at.of_choice(J, choice) for choice in found]
-    k = int(sizes[1] > CLEARLY * sizes[0] and not whole)
-    return found[k], sizes[k]
+    return best_choices(at, J[None], whole)[0]
+
+
+def best_choices(at: Conditioning, J: np.ndarray, whole: bool = False) -> list[tuple[Choice | None, float]]:
+    """The same at each of several J (n, m, nv), whose numbers are computed together."""
+    rank, used = at.rank, np.asarray(J.any(axis=1))
+    held = np.ones(J.shape[2], dtype=bool)
+    held[at.free] = False
+    used[:, held] = False
+    good = np.isfinite(J).all(axis=(1, 2)) & (used.sum(axis=1) >= rank) & (J.shape[1] >= rank)
+    out: list[tuple[Choice | None, float]] = [(None, 0.0)] * len(J)
+    if not good.any():
+        return out
+    J, used = J[good], used[good]
+    rows, columns = np.zeros((2, 2, len(J), rank), dtype=int)  # by QR, by elimination
+    for k, one in enumerate(J):
+        own, inside = independent_rows(one, rank), np.flatnonzero(used[k])
+        rows[0, k], columns[0, k] = own, np.sort(inside[pivoted(one[own][:, inside])[:rank]])
+    rows[1], columns[1] = pivots_of(J, rank, used)
+    parts = J[np.arange(len(J))[:, None, None], rows[..., None], columns[..., None, :]]
+    sizes = last_values(parts.reshape(-1, rank, rank), rank).reshape(2, -1)
+    which = (sizes[1] > CLEARLY * sizes[0]).astype(int) * (not whole)
+    for k, place in enumerate(np.flatnonzero(good)):
+        w = which[k]
+        choice = Choice(tuple(rows[w, k].tolist()), tuple(columns[w, k].tolist()))
+        out[place] = choice, float(sizes[w, k])
+    return out
 
 
 def partition_of(at: Conditioning, choice: Choice, q: np.ndarray) -> Partition:

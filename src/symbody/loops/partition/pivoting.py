@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
+
+from symbody.assembly.redundancy import pivoted
 
 
 def numeric_choice(J: np.ndarray) -> list[int]:
@@ -13,28 +13,30 @@ def numeric_choice(J: np.ndarray) -> list[int]:
     QR with column pivoting of each sample proposes m columns; the set with the largest smallest singular value over all
     samples wins.
     """
-    from scipy.linalg import qr
-
     m = J.shape[1]
     best, chosen = -1.0, list(range(m))
     for sample in J:
-        order = qr(sample, mode="r", pivoting=True)[1]
-        columns = sorted(int(j) for j in order[:m])
+        columns = sorted(pivoted(sample)[:m])
         worst = min(float(np.linalg.svd(x[:, columns], compute_uv=False)[-1]) for x in J) if m else 1.0
         if worst > best * (1 + 1e-9):
             best, chosen = worst, columns
     return chosen
 
 
-def pivots_of(J: np.ndarray, rank: int, columns: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(rows, columns) of scaled J (m, n) that elimination with complete pivoting meets, ascending: `rank` of each."""
-    a = J[:, list(columns)].copy()
-    rows, chosen = [], []
-    for _ in range(rank):
-        r, c = divmod(int(np.argmax(np.abs(a))), a.shape[1])
-        rows.append(r)
-        chosen.append(columns[c])
-        if a[r, c] != 0:
-            a -= np.outer(a[:, c], a[r]) / a[r, c]
-        a[r], a[:, c] = 0, 0
-    return tuple(sorted(rows)), tuple(sorted(chosen))
+def pivots_of(J: np.ndarray, rank: int, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(n, rank) rows and columns of scaled J (n, m, nv) that elimination with complete pivoting meets, ascending.
+
+    used: (n, nv) columns that may be met, as many as `rank` at least.
+    """
+    a = np.where(used[:, None, :], J, 0.0)
+    every, first = np.arange(len(J)), np.argmax(used, axis=1)
+    rows, chosen = np.zeros((2, len(J), rank), dtype=int)
+    for k in range(rank):
+        r, c = np.divmod(np.argmax(np.abs(a).reshape(len(a), -1), axis=1), a.shape[2])
+        c = np.where(a[every, r, c] != 0, c, first)
+        rows[:, k], chosen[:, k] = r, c
+        pivot = a[every, r, c]
+        change = a[every, :, c][:, :, None] * a[every, r][:, None, :] / np.where(pivot != 0, pivot, 1.0)[:, None, None]
+        a -= change
+        a[every, r], a[every, :, c] = 0, 0
+    return np.sort(rows), np.sort(chosen)

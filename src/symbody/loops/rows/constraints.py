@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from symbody.assembly.assembly_errors import say_gap
 from symbody.assembly.constraints import Constraints, Row
 from symbody.errors import ModelError
 from symbody.expr.arrays import is_one, is_zero
@@ -77,6 +78,7 @@ def _keep(rows: Iterable[Row], origin: str, found: list[Row], notes: list[str]) 
             raise ModelError(
                 f"{where}loop {row.loop!r} cannot close: {row.name} is {gap:.6g} {row.unit} for the default "
                 "parameters, and no joint can change it. Correct the points or axes of the loop, or add a joint."
+                f"{say_gap(gap)}"
             )
         needs = "" if row.h is None or is_zero(row.h) else f", provided that {row.h} = 0"
         notes.append(f"{row.name} holds in every configuration and was left out{needs}")

@@ -77,7 +77,7 @@ class Adaptive(Block):
 
     def longest(self, lane: str) -> str:
         """The longest step of a lane."""
-        return self.r.number("max_step")
+        return self.r.load(self.r.pointer("longest"), self.r.add(self.first, lane))
 
     def lane(self, name: str, lane: str, kind: str = "double") -> str:
         return self.r.load(self.r.pointer(name), lane, kind)

@@ -77,9 +77,6 @@ class AdaptiveLanes(Lanes, Adaptive):
     def stop_at(self, lane: str) -> str:
         return self.own("stop_time", lane)
 
-    def longest(self, lane: str) -> str:
-        return self.own("longest", lane)
-
     def write(self) -> None:
         r, method = self.r, self.method
         with self.blocks():

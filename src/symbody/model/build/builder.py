@@ -20,6 +20,7 @@ from symbody.model.build.rotation_forms import axis_vector, rotation_matrix
 from symbody.model.record.couplings import COUPLING_KINDS, quote_coordinates
 from symbody.model.record.joint_value import read_value
 from symbody.model.record.joints import KINDS
+from symbody.model.record.keyframes import check_keyframe
 from symbody.model.record.mechanism import (
     WORLD,
     Body,
@@ -27,6 +28,7 @@ from symbody.model.record.mechanism import (
     Cut,
     Force,
     Joint,
+    Keyframe,
     Mechanism,
     Mimic,
     Placement,
@@ -63,6 +65,7 @@ class Builder:
         self._couplings: dict[str, Coupling] = {}
         self._forces: dict[str, Force] = {}
         self._sensors: dict[str, Sensor] = {}
+        self._keyframes: dict[str, Keyframe] = {}
         self.gravity = gravity  # (3,); read last: it may name parameters
         self._gravity_origin = place(origin, "gravity")
 
@@ -364,6 +367,28 @@ class Builder:
         self._sensors[name] = Sensor(name, body, frame, origin)
         return self
 
+    def keyframe(
+        self, name: str, q: Mapping[str, Any] | None = None, qd: Mapping[str, Any] | None = None, origin: str = ""
+    ) -> Builder:
+        """A named state: joint -> number, or numbers where it has several, in the units of the coordinates."""
+        self._check_name("keyframe", name, self._keyframes, origin)
+        made: list[dict[str, tuple[float, ...]]] = []
+        for key, given in (("q", q or {}), ("qd", qd or {})):
+            at = place(origin, key)
+            if not isinstance(given, Mapping):
+                raise fault(at, f"keyframe {name!r} has {key} {shown(given)}; expected joints and numbers.")
+            rows = {j: v if isinstance(v, (list, tuple, np.ndarray)) else (v,) for j, v in given.items()}
+            what = f"{key} in keyframe {name!r}"
+            made.append({j: tuple(self._float(x, f"{what} of {j!r}", at) for x in row) for j, row in rows.items()})
+        self._keyframes[name] = Keyframe(name, made[0], made[1], origin)
+        return self
+
+    def _float(self, value: Any, what: str, origin: str) -> float:
+        found = number_of(self.number(value, origin=origin, what=what))
+        if found is None or not math.isfinite(found):
+            raise fault(origin, f"{what} is {shown(value)}; expected a finite number.")
+        return found
+
     def _coordinate(self, name: str) -> Node:
         return self.graph.symbol(name, "velocity" if name.startswith("qd.") else "coordinate", scope=self.name)
 
@@ -388,8 +413,12 @@ class Builder:
             tuple(self._sensors.values()),
             tuple(self.notes),
             self.source,
+            tuple(self._keyframes.values()),
         )
-        return validate(mechanism)
+        valid = validate(mechanism)
+        for keyframe in valid.keyframes:
+            check_keyframe(keyframe, valid)
+        return valid
 
     def _led(self) -> tuple[Joint, ...]:
         """The joints; one that follows a follower follows the joint that leads them all instead."""

@@ -8,6 +8,7 @@ rest into a YAML file beside it:
     name_mot: [hip, knee]                                          # the other joints are passive
     joint_name: [foot_ball]                                        # joints of the URDF that are of another type
     joint_type: [SPHERICAL]                                        # before the loops are closed
+    tolerance: 1e-6                                                # m, rad: to which the data close (`close_gaps`)
 
 A joint that is named in closed_loop stands for the frame that it moves, as in Pinocchio, whose programs the collection
 is made for.
@@ -26,7 +27,7 @@ from symbody.model.record.origin import fault, shown
 from symbody.regular_file import TooLarge, read_regular
 
 TYPES = {"6d": "solid", "3d": "ball"}
-KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
+KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type", "tolerance")
 JOINT_TYPES = {
     "spherical": "ball",
     "revolute": "revolute",
@@ -61,19 +62,27 @@ def close_loops(mechanism: Mechanism, path: str | Path) -> Mechanism:
         joints = tuple(
             replace(j, mode="passive") if j.mode == "actuated" and j.name not in motors else j for j in joints
         )
-    return mechanism.replace(cuts=(*mechanism.cuts, *cuts), joints=joints, notes=(*mechanism.notes, *notes, *changed))
+    closed = mechanism.replace(cuts=(*mechanism.cuts, *cuts), joints=joints, notes=(*mechanism.notes, *notes, *changed))
+    if "tolerance" not in data:
+        return closed
+    given = data["tolerance"]
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not given > 0:
+        raise fault(at("tolerance"), f"tolerance is {shown(given)}; expected a number above zero, m and rad.")
+    return closed.close_gaps(float(given))
 
 
 def _read(path: Path) -> Map:
     try:
         text = read_regular(path, 4 * LONGEST).decode()
     except TooLarge as error:
-        raise fault(path.name, f"the file has {error.size} bytes; at most {4 * LONGEST} are read.") from None
+        raise fault(path.name, f"the file has {error.size} bytes; expected {4 * LONGEST} at most.") from None
     except UnicodeDecodeError as error:
-        raise fault(path.name, f"this is not a text in UTF-8: {error.reason} at byte {error.start}.") from None
+        raise fault(
+            path.name, f"this is not a text in UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8."
+        ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise fault(path.name, f"the file of loops cannot be read: {reason}.") from None
+        raise fault(path.name, f"the file of loops cannot be read: {reason}. Give the path of a side file.") from None
     data = read_yaml(text, path.name)
     if not isinstance(data, Map) or not any(key in KEYS for key in data):
         raise fault(path.name, f"the file holds {shown(data)}; expected a mapping with {', '.join(KEYS)}.")

@@ -56,7 +56,7 @@ class _Writer(XmlWriter):
         for force in m.forces:
             if force.kind not in ("link", "external") or force.values.get("function") is not None:
                 self.lost.append(f"force {force.name}")
-        self.lost += [f"coupling {c.name}" for c in m.couplings]
+        self.lost += [f"coupling {c.name}" for c in m.couplings] + [f"keyframe {k.name}" for k in m.keyframes]
         gravity = self.array(m.gravity, "gravity")
         return "\n".join([
             '<?xml version="1.0" encoding="UTF-8"?>',

@@ -31,9 +31,11 @@ def read_mesh(path: Path, origin: str) -> Mesh:
     try:
         data = read_regular(path, LARGEST)
     except TooLarge as error:
-        raise ModelError(f"{origin}: mesh {path.name!r} has {error.size} bytes; at most {LARGEST} are read.") from None
+        raise ModelError(f"{origin}: mesh {path.name!r} has {error.size} bytes; expected {LARGEST} at most.") from None
     except OSError as error:
-        raise ModelError(f"{origin}: mesh {path.name!r} cannot be read: {error.strerror or error}.") from None
+        raise ModelError(
+            f"{origin}: mesh {path.name!r} cannot be read: {error.strerror or error}. Correct its path."
+        ) from None
     suffix = path.suffix.lower()
     readers = {".stl": _stl, ".obj": _obj, ".msh": _msh}
     if suffix not in readers:
@@ -66,6 +68,8 @@ def _stl(data: bytes) -> tuple[np.ndarray, np.ndarray]:
         if not words or words[0].lower() != "solid":
             raise ValueError("neither the length of a binary file nor the word solid")
         at = [k for k, word in enumerate(words) if word == "vertex"]
+        if at and at[-1] + 4 > len(words):
+            raise ValueError("its last vertex is not whole")
         corners = np.array([[float(x) for x in words[k + 1 : k + 4]] for k in at], dtype=np.float32)
     if not len(corners) or len(corners) % 3:
         raise ValueError(f"{len(corners)} corners of triangles")
@@ -81,6 +85,8 @@ def _obj(data: bytes) -> tuple[np.ndarray, np.ndarray]:
         if not words:
             continue
         if words[0] == "v":
+            if len(words) < 4:
+                raise ValueError(f"a vertex with {len(words) - 1} coordinates")
             vertices.append([float(x) for x in words[1:4]])
         elif words[0] == "f":
             corners = [int(word.split("/")[0]) for word in words[1:]]

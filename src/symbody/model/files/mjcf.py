@@ -19,9 +19,11 @@ from symbody.model.files.file_values import FileValues
 from symbody.model.files.mjcf_actuators import Actuators
 from symbody.model.files.mjcf_defaults import Defaults, expand_includes, section
 from symbody.model.files.mjcf_equality import read_equality
-from symbody.model.files.mjcf_forces import BodyForces
+from symbody.model.files.mjcf_forces import BodyForces, carriers
 from symbody.model.files.mjcf_geoms import MassProperties
+from symbody.model.files.mjcf_keyframes import read_keyframes
 from symbody.model.files.mjcf_meshes import MeshAssets
+from symbody.model.files.mjcf_replicate import expand_replicates
 from symbody.model.files.mjcf_tendons import TendonForces, read_tendons
 from symbody.model.files.mjcf_tree import BodyRecord, Compiler, GeomRecord, JointRecord, TreeReader
 from symbody.model.files.mjcf_weights import joint_inertias, spring_damper
@@ -33,12 +35,17 @@ from symbody.model.record.pose import IDENTITY, Pose, from_axis_angle
 SECTIONS = {  # what is done with each
     "compiler": "read", "option": "read", "default": "read", "asset": "read", "worldbody": "read", "equality": "read",
     "size": "unneeded", "visual": "unneeded", "statistic": "unneeded", "custom": "unneeded",
-    "contact": "noted", "tendon": "read", "actuator": "read", "sensor": "noted", "keyframe": "noted",
+    "contact": "noted", "tendon": "read", "actuator": "read", "sensor": "noted", "keyframe": "read",
     "deformable": "refused", "extension": "refused",
 }  # fmt: skip
+_REMOVE = {
+    "deformable": "Flexible parts have no place in a Mechanism: remove the section.",
+    "extension": "What plugins do is not known here: remove the section and the elements that use it.",
+}
 PARTS = ("body", "geom", "joint", "site", "texture", "material", "mesh")  # of sections: in files to be included
 KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "free"}
 MOVING_LAWS = ("stiffness", "damping", "armature", "frictionloss")
+NOT_ON = {"ball": ("stiffness",), "free": ("stiffness", "frictionloss")}
 
 
 def read(
@@ -60,12 +67,15 @@ def read(
         hint = " This is a part: load the file that includes it." if top.tag == "mujocoinclude" else hint
         raise top.error(f"the file's root is <{top.tag}>; expected <mujoco>.{hint}")
     top = expand_includes(top, path, trusted_folders(packages))
+    top = expand_replicates(top, compiler_of(section(top, "compiler")))
     for child in top.children:
         if child.tag not in SECTIONS:
             part = " It seems to be a part: load the file that includes it." if child.tag in PARTS else ""
             raise child.error(f"<{child.tag}> is no section of MJCF.{part or ' ' + nearest(child.tag, SECTIONS)}")
         if SECTIONS[child.tag] == "refused":
-            raise child.error(f"<{child.tag}> is not supported; expected rigid bodies and plain MJCF.")
+            raise child.error(
+                f"<{child.tag}> is not supported; expected rigid bodies and plain MJCF. {_REMOVE[child.tag]}"
+            )
     return _Reader(top, path, symbolic, packages, actuators).read()
 
 
@@ -90,7 +100,7 @@ class _Reader:
         strip = self.settings.get("strippath") == "true"
         meshes = MeshAssets(asset, defaults, folder, self.meshes, strip)
         meshes.fits_around = self.settings.get("fitaabb") == "true"
-        self.tree = TreeReader(defaults, _compiler(self.settings), meshes, self.builder.note)
+        self.tree = TreeReader(defaults, compiler_of(self.settings), meshes, self.builder.note)
         self.tree.read(section(top, "worldbody"))
         self.colours = {m.get("name"): tuple(m.numbers("rgba", 4)) for m in asset.all("material")}
         self.passive = {law: self._acts(law) for law in ("spring", "damper")}
@@ -131,6 +141,7 @@ class _Reader:
         for name, element in equalities.tendons:
             lines.equality(name, element, equalities.tendon_length)
         self.actuators.write(lines)
+        read_keyframes(section(self.top, "keyframe"), self.tree, equalities.details, self.builder)
         self._notes()
         return self.values.done()
 
@@ -215,7 +226,7 @@ class _Reader:
                 here = IDENTITY  # its coordinates are the pose in the world, whatever the body's pose is
                 self.builder.note(
                     f"{origin}: body {body.name!r} is free; its initial position {_text(body.pose.position)} "
-                    "is a value of q, not part of the Mechanism"
+                    "is a value of q, not part of the Mechanism: q0='qpos0' starts there"
                 )
             details = self._laws(joint) | held.get(joint.name, {})
             here = self._referred(joint, here)
@@ -224,6 +235,32 @@ class _Reader:
                 axis=tuple(joint.axis), **details,
             )  # fmt: skip
             parent, here = child, Pose(np.eye(3), -joint.anchor)
+        for joint in body.joints:
+            if not joint.axial and joint.element.tag != "freejoint" and joint.element.number("armature", 0.0):
+                self._armature(body, joint)
+
+    def _armature(self, body: BodyRecord, joint: JointRecord) -> None:
+        """Armature of a ball or free joint: on all its velocities alike, as a body without weight would do."""
+        e, size = joint.element, joint.element.number("armature")
+        if joint.kind == "ball" and (len(body.joints) > 1 or any(b.joints for b in carriers(body))):
+            raise e.error(
+                f"ball joint {joint.name!r} has armature {size:g} on a body that moves; expected it on hinges and "
+                "slides, or on a ball joint of a body at rest. Set armature='0' there, or write three hinges."
+            )
+        name = self.tree.new_name(f"{body.name}_armature")
+        inertia = self.values.scalar(size, f"armature_{joint.name}", "kg m^2", e.origin)
+        free = joint.kind == "free"
+        mass = self.values.scalar(size, f"armature_mass_{joint.name}", "kg", e.origin) if free else 0
+        self.builder.body(name, mass=mass, inertia=[inertia] * 3, origin=e.origin)
+        self.builder.joint(f"{name}_fixed", "fixed", body.name, name, origin=e.origin)
+        gravity = [float(g) for g in self.forces.gravity]
+        if free and any(gravity):
+            lift = [mass * -g if g else 0 for g in gravity]
+            self.builder.force(f"{name}_lift", "point_force", [name], {"force": lift}, origin=e.origin)
+        self.builder.note(
+            f"{e.origin}: armature {size:g} of {joint.kind} joint {joint.name!r} was made the body {name!r}, which has "
+            "inertia and no weight"
+        )
 
     def _place(
         self, name: str, kind: str, parent: str, child: str, here: Pose, anchor: np.ndarray, origin: str, **details: Any
@@ -257,9 +294,10 @@ class _Reader:
         for law, value in given.items():
             if value < 0:
                 raise e.error(f"joint {name!r} has {law} {value:g}; expected zero or more.")
-            if value > 0 and joint.kind in ("ball", "free") and law != "damping":
+            if value > 0 and law in NOT_ON.get(joint.kind, ()):
                 raise e.error(
-                    f"{joint.kind} joint {name!r} has {law} {value:g}; expected it on hinges and slides only."
+                    f"{joint.kind} joint {name!r} has {law} {value:g}; expected it on hinges and slides only. Set "
+                    f"{law}='0' there, or write the joint as hinges and slides."
                 )
         if _timed(joint):
             if joint.kind in ("ball", "free"):
@@ -286,7 +324,7 @@ class _Reader:
             out["coulomb"] = self.values.scalar(
                 given["frictionloss"], f"coulomb_{name}", "N m" if turn else "N", e.origin
             )
-        if given["armature"]:
+        if given["armature"] and joint.axial:
             unit = "kg m^2" if turn else "kg"
             out["rotor"] = (self.values.scalar(given["armature"], f"armature_{name}", unit, e.origin), 1)
         if joint.kind in ("hinge", "slide"):
@@ -342,14 +380,17 @@ def _text(values: np.ndarray) -> str:
     return "(" + ", ".join(f"{v:g}" for v in values) + ")"
 
 
-def _compiler(settings: Element) -> Compiler:
+def compiler_of(settings: Element) -> Compiler:
     """Checks <compiler>; what would change the equations and is not supported is refused by name."""
     if settings.choice("coordinate", ("local", "global"), "local") == "global":
         raise settings.error(
             "coordinate='global' is not supported; expected 'local'. MuJoCo 2.3.3 can convert the file."
         )
     if settings.get("alignfree") == "true":
-        raise settings.error("alignfree='true' is not supported; expected 'false'.")
+        raise settings.error(
+            "alignfree='true' is not supported, as it moves frames of bodies; expected 'false'. Remove it: q of a free "
+            "body is its pose as the file has it."
+        )
     sequence = settings.get("eulerseq") or "xyz"
     if len(sequence) != 3 or any(c not in "xyzXYZ" for c in sequence):
         raise settings.error(f"eulerseq is {sequence!r}; expected three of the letters x, y, z, X, Y, Z.")

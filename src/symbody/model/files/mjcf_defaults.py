@@ -42,12 +42,16 @@ def expand_includes(top: Element, path: Path, trusted: Sequence[Path] = ()) -> E
                 )
             target = next((f for f in found if f is not None and is_file(f)), found[0] or path)
             if target in seen:
-                raise child.error(f"{name!r} is included a second time; MJCF allows each file once.")
+                raise child.error(
+                    f"{name!r} is included a second time; MJCF allows each file once. Remove one of them."
+                )
             if len(seen) > MAX_INCLUDES:
                 raise child.error(f"more than {MAX_INCLUDES} files are included; expected fewer.")
             seen.add(target)
             if not is_file(target):
-                raise child.error(f"include {name!r}: there is no such file in the model's folder.")
+                raise child.error(
+                    f"include {name!r}: there is no such file in the model's folder. Put it there, or correct the name."
+                )
             root = read_xml(target)
             if root.tag not in ("mujoco", "mujocoinclude"):
                 raise root.error(f"an included file has the root <{root.tag}>; expected <mujoco> or <mujocoinclude>.")

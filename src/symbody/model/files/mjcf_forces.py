@@ -40,7 +40,7 @@ class BodyForces:
         share = body.element.number("gravcomp", 0.0)
         if not (share or self.density or self.viscosity):
             return
-        moving = any(b.joints for b in (body, *_carriers(body)))
+        moving = any(b.joints for b in (body, *carriers(body)))
         if share and moving and mass.mass and self.gravity.any():
             force = -share * mass.mass * self.gravity
             self._add(body, "gravcomp", "point_force", Pose(np.eye(3), mass.com), {"force": [float(f) for f in force]})
@@ -87,7 +87,8 @@ class BodyForces:
             )
 
 
-def _carriers(body: BodyRecord) -> list[BodyRecord]:
+def carriers(body: BodyRecord) -> list[BodyRecord]:
+    """The bodies that carry one, up to the world."""
     out = []
     while body.parent is not None:
         body = body.parent

@@ -146,7 +146,8 @@ class TendonForces:
         """A force element on the tendon."""
         if tendon.problem:
             raise tendon.element.error(
-                f"tendon {tendon.name!r} cannot be a force element: {tendon.problem}; expected sites and pulleys."
+                f"tendon {tendon.name!r} cannot be a force element: {tendon.problem}; expected sites and pulleys. Put "
+                "a site where it touches the geom, or set its stiffness and damping to 0."
             )
         if tendon.fixed:
             where = {"joints": list(tendon.joints), "coefficients": list(tendon.joints.values())}

@@ -16,12 +16,14 @@ from symbody.model.files.mjcf_meshes import MeshAssets
 from symbody.model.files.xml_file import Element, parse_numbers
 from symbody.model.record.pose import IDENTITY, Pose, from_axes, from_axis_angle, from_euler, from_quaternion, from_z
 
+WRITTEN_OUT = (
+    "the bodies written out, as MuJoCo does: mujoco.mj_saveLastXML('out.xml', mujoco.MjModel.from_xml_path('in.xml'))"
+)
 REFUSED = {
-    "composite": "bodies written out one by one",
-    "flexcomp": "rigid bodies",
-    "replicate": "copies written out one by one",
-    "attach": "the attached model written out",
-    "plugin": "elements of plain MJCF",
+    "composite": WRITTEN_OUT,
+    "flexcomp": "rigid bodies: what bends has no place in a Mechanism. Remove it",
+    "attach": WRITTEN_OUT,
+    "plugin": "elements of plain MJCF: what a plugin does is not known here. Remove it",
 }
 UNSEEN = ("camera", "light")
 
@@ -186,7 +188,10 @@ class TreeReader:
             raise element.error("a joint in the worldbody; expected joints in bodies.")
         if element.tag == "freejoint":
             if element.get("align", "auto") == "true":
-                raise element.error("<freejoint align='true'> is not supported; expected 'false' or 'auto'.")
+                raise element.error(
+                    "<freejoint align='true'> is not supported, as it moves the frame of the body; expected 'false' or "
+                    "'auto'. Remove it: q is the pose of the body as the file has it."
+                )
             kind = "free"
         else:
             element = self.defaults.apply(element, childclass)

@@ -69,6 +69,7 @@ class _Writer(XmlWriter):
             self.lost.append(f"velocity limits of joints {', '.join(self.fast)}")
         self.lost += [f"coupling {c.name}" for c in mechanism.couplings]
         self.lost += [f"sensor {s.name}" for s in mechanism.sensors]
+        self.lost += [f"keyframe {k.name}" for k in mechanism.keyframes]
         gravity = self.array(mechanism.gravity, "gravity")
         head = [
             '<?xml version="1.0"?>',
@@ -189,7 +190,9 @@ class _Writer(XmlWriter):
             if motion not in TYPES:
                 raise ModelError(f"{owner} has a {motion.name} motion, which MJCF has not; expected hinges and slides.")
             if motion is FREE and (joint.parent != WORLD or len(motions) > 1):
-                raise ModelError(f"{owner} is free on {joint.parent!r}; MJCF has free joints on the world only.")
+                raise ModelError(
+                    f"{owner} is free on {joint.parent!r}; MJCF has them on the world only. Use a floating joint."
+                )
             if motion is FREE and (pose.position.any() or not np.array_equal(pose.rotation, np.eye(3))):
                 self.lost.append(f"coordinates of joint {joint.name} relative to its frame: MJCF measures in the world")
             axis = f' axis="{vector(self.axis(joint, letter))}"' if motion.axial else ""

@@ -74,6 +74,7 @@ PIECES: dict[str, Schema] = {
         "couplings": _named("coupling", "conditions on coordinates: gears, prescribed relations, rolling"),
         "forces": _named("force", "force elements"),
         "sensors": _named("sensor", "frames of interest"),
+        "keyframes": _named("keyframe", "named states, which q0 and qd0 may name"),
         "notes": {"type": "array", "items": {"type": "string"}, "description": "remarks that stay with the model"},
     }),
     "parameter": _some({
@@ -160,6 +161,10 @@ PIECES: dict[str, Schema] = {
         "values": {"type": "object", "description": "parameters of the law; they may stand beside kind too"},
     }, ("kind",), more=True),
     "sensor": _some({"body": _text("that carries it"), "frame": _text("of the body")}, ("body",)),
+    "keyframe": _some({
+        "q": {"type": "object", "description": "joint: coordinate, or [several], rad and m"},
+        "qd": {"type": "object", "description": "joint: velocity, or [several]"},
+    }),
 }  # fmt: skip
 
 

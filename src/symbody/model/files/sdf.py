@@ -18,9 +18,10 @@ from symbody.errors import nearest
 from symbody.model.build.builder import Builder
 from symbody.model.build.snapping import listed
 from symbody.model.files.file_values import FileValues, tensor_of, turned
+from symbody.model.files.sdf_include import expand_includes
 from symbody.model.files.sdf_poses import WORLD_FRAME, Frames
 from symbody.model.files.sdf_shapes import read_shapes
-from symbody.model.files.urdf_shapes import Meshes
+from symbody.model.files.urdf_shapes import Meshes, trusted_folders
 from symbody.model.files.xml_file import Element, parse_numbers, read_xml
 from symbody.model.record.mechanism import WORLD, Limits, Mechanism
 from symbody.model.record.pose import IDENTITY, Pose, from_z
@@ -30,7 +31,8 @@ KINDS = {
     "screw": "helical", "universal": "universal", "revolute2": "universal",
 }  # fmt: skip
 CUTS = {"fixed": "solid", "revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "ball": "ball"}
-_OF_LINK = {"pose", "inertial", "visual", "collision"}
+_OF_LINK = {"pose", "inertial", "visual", "collision", "gravity", "kinematic"}
+LIFT = "lift"  # frame at the centre of mass of a link without weight
 _OF_MODEL = {"link", "joint", "frame", "pose", "static", "model"}
 _OF_JOINT = {"parent", "child", "pose", "axis", "axis2", "thread_pitch", "screw_thread_pitch"}
 
@@ -72,20 +74,24 @@ class _Joint:
 
 class _Reader:
     def __init__(self, top: Element, path: Path, symbolic: bool, packages: Sequence[str | Path]) -> None:
+        top, left = expand_includes(top, path, trusted_folders(packages))
         worlds = list(top.all("world"))
         if len(worlds) > 1:
             raise worlds[1].error("a second <world>; expected one. Put the other one into a file of its own.")
         self.world = worlds[0] if worlds else top
-        for element in self.world.all("include"):
-            raise element.error("<include> is not followed; expected the included model written into this file.")
         self.top = top
         models = list(self.world.all("model"))
         if not models:
             raise top.error("the file has no <model>; expected one at least.")
-        gravity = [0.0, 0.0, -9.81] if not worlds else _numbers(self.world, "gravity", 3, (0, 0, -9.8))
+        old = [p for p in self.world.all("physics") if p.find("gravity") is not None]  # where SDF 1.5 has it
+        at = old[0] if old and self.world.find("gravity") is None else self.world
+        gravity = [0.0, 0.0, -9.81] if not worlds else _numbers(at, "gravity", 3, (0, 0, -9.8))
         name = models[0].get("name") if len(models) == 1 else self.world.get("name")
         self.builder = Builder(name or path.stem, gravity, source=path.name)
-        if worlds and self.world.find("gravity") is None:
+        for note in left:
+            self.builder.note(note)
+        self.gravity = np.array(gravity)
+        if worlds and at.find("gravity") is None:
             self.builder.note(f"{self.world.origin}: gravity is SDF's default, 0 0 -9.8")
         self.values = FileValues(self.builder, symbolic)
         self.meshes = Meshes(path, packages)
@@ -93,6 +99,7 @@ class _Reader:
         self.links: dict[str, _Link] = {}
         self.joints: dict[str, _Joint] = {}
         self.left: dict[str, list[Element]] = {}
+        self.weightless: list[tuple[_Link, float]] = []
         for model in models:
             self._model(model, WORLD_FRAME, "" if len(models) == 1 else f"{model.name()}::", False)
         for element in self.world.children:
@@ -109,8 +116,6 @@ class _Reader:
         own = f"{prefix}__model__"
         if model.get("placement_frame"):
             raise model.error("placement_frame is not supported; expected the pose of the model itself.")
-        for element in model.all("include"):
-            raise element.error("<include> is not followed; expected the included model written into this file.")
         self.frames.add(own, model, around)
         static = static or _text(model, "static", "false") in ("true", "1")
         for inner in model.all("model"):
@@ -147,7 +152,7 @@ class _Reader:
     def read(self) -> Mechanism:
         if WORLD in self.links:
             raise self.links[WORLD].element.error(
-                f"a link is called {WORLD!r}, which is the ground; choose another name."
+                f"a link is called {WORLD!r}, which is the ground; expected another name."
             )
         for joint in self.joints.values():
             self._ends(joint)
@@ -165,8 +170,18 @@ class _Reader:
                 self._joint(joint)
         for joint in cuts:
             self._cut(joint, ends[joint.name])
+        for link, mass in self.weightless:
+            self._lift(link, mass)
         self._notes()
         return self.values.done()
+
+    def _lift(self, link: _Link, mass: float) -> None:
+        """A link that gravity does not pull: a force at its centre of mass bears its weight."""
+        origin = link.element.origin
+        force = [float(-mass * g) for g in self.gravity]
+        if any(force):
+            self.builder.force(f"{link.name}_lift", "point_force", [(link.name, LIFT)], {"force": force}, origin=origin)
+        self.builder.note(f"{origin}: gravity does not pull link {link.name!r}; a force bears its weight")
 
     def _ends(self, joint: _Joint) -> None:
         """Links of parent and child, and the joint's frame in each at the file's configuration."""
@@ -244,6 +259,11 @@ class _Reader:
                     f"link {link.name!r} has a negative moment of inertia; expected 0 or more."
                 )
             com, tensor = pose.position, turned(tensor, pose.rotation)
+            if inertial.get("auto") in ("true", "1"):
+                raise inertial.error(
+                    f"link {link.name!r} has <inertial auto='true'>, whose mass comes from shapes; expected mass and "
+                    "inertia. Write them into the file."
+                )
             if inertial.find("fluid_added_mass") is not None:
                 raise inertial.error("<fluid_added_mass> is not supported; expected the mass of the body alone.")
         frames = {
@@ -254,6 +274,11 @@ class _Reader:
             for name, pose in link.frames.items()
         }
         shapes = read_shapes(e, shift, self.meshes, self.builder, self._pose)
+        if _text(e, "kinematic", "false") in ("true", "1"):
+            raise e.error(f"link {link.name!r} is kinematic: forces do not move it; expected a link that has mass.")
+        if _text(e, "gravity", "true") in ("false", "0"):
+            self.weightless.append((link, mass))
+            frames[LIFT] = {"position": [float(x) for x in com], "rotation": np.eye(3)}
         self.values.body(link.name, mass, com, tensor, frames, shapes, (inertial or e).origin)
         for child in e.children:
             if child.tag not in _OF_LINK:

@@ -81,7 +81,10 @@ class Frames:
         at = self._resolved(name, asked)
         while at not in self._poses:
             if at in trail:
-                raise self._frames[at].element.error(f"poses are relative to each other: {' -> '.join([*trail, at])}.")
+                raise self._frames[at].element.error(
+                    f"poses are relative to each other: {' -> '.join([*trail, at])}; expected one "
+                    "of them to stand in the model."
+                )
             trail.append(at)
             at = self._resolved(self._frames[at].base, self._frames[at].element)
         for frame in reversed(trail):

@@ -56,6 +56,7 @@ class _Writer(XmlWriter):
             ("coupling", mechanism.couplings),
             ("force", mechanism.forces),
             ("sensor", mechanism.sensors),
+            ("keyframe", mechanism.keyframes),
         ):
             self.lost += [f"{what} {p.name}" for p in pieces]
         gravity = self.array(mechanism.gravity, "gravity")
@@ -147,7 +148,9 @@ class _Writer(XmlWriter):
             return self._sdf_joint(self.titles[joint.name], "fixed", joint.parent, joint.child, [])
         if any(motion is FREE for motion, _ in motions):
             if joint.parent != WORLD or len(motions) > 1:
-                raise ModelError(f"{owner} is free on {joint.parent!r}; SDF has free links on the world only.")
+                raise ModelError(
+                    f"{owner} is free on {joint.parent!r}; SDF has free links on the world only. Use a floating joint."
+                )
             self.lost += [f"{law} of joint {joint.name}" for law in self.laws(joint)]
             self.lost.append(f"name of joint {joint.name}: a link without a joint is free")
             return []

@@ -196,7 +196,13 @@ class _Writer(XmlWriter):
                 self.lost.append(f"rotor of joint {joint.name}")
             if joint.mode == "driven":
                 self.lost.append(f"prescribed motion of joint {joint.name}")
-        pieces_of = (("cut", m.cuts), ("coupling", m.couplings), ("force", m.forces), ("sensor", m.sensors))
+        pieces_of = (
+            ("cut", m.cuts),
+            ("coupling", m.couplings),
+            ("force", m.forces),
+            ("sensor", m.sensors),
+            ("keyframe", m.keyframes),
+        )
         for what, pieces in pieces_of:
             self.lost += [f"{what} {p.name}" for p in pieces]
         gravity = [number_of(g) for g in m.gravity]

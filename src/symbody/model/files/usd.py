@@ -160,7 +160,7 @@ class _Reader:
         ]
         if ends[0] == ends[1]:
             raise self._fault(prim, "a joint joins a body to itself; expected two bodies.")
-        axis = "X"
+        axis = "Z"  # of a ball joint, whose axis is that of its cone: its frames stay as they are
         if kind in ("revolute", "prismatic"):
             axis = str(prim.GetAttribute("physics:axis").Get() or "X")
         turn = {"X": np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0]]), "Y": np.array([[1, 0, 0], [0, 0, 1], [0, -1, 0]])}

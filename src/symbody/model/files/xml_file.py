@@ -119,7 +119,9 @@ def parse_numbers(element: Element, what: str, text: str, counts: tuple[int, ...
     out = []
     for word in words:
         if not _NUMBER.fullmatch(word):
-            raise element.error(f"<{element.tag}> has {what}{_short(text)!r}; {_short(word)!r} is not a number.")
+            raise element.error(
+                f"<{element.tag}> has {what}{_short(text)!r}; {_short(word)!r} is not a number; expected 1.5 or such."
+            )
         value = float(word)
         if not math.isfinite(value) or abs(value) > LARGEST:
             raise element.error(f"<{element.tag}> has {what}{_short(text)!r}; expected numbers below {LARGEST:g}.")

@@ -30,7 +30,14 @@ class XmlWriter:
         self.mechanism = mechanism
         self.folder = None if folder is None else folder.resolve()
         self.lines: list[str] = []
-        self.lost: list[str] = []
+        self.lost: list[str] = [
+            f"{words} {', '.join(named)}"
+            for mode, words in (
+                ("passive", "that these joints take no efforts:"),
+                ("locked", "coordinates of locked joints, which are fixed there:"),
+            )
+            if (named := [j.name for j in mechanism.joints if j.mode == mode and j.kind != "fixed"])
+        ]
         self.links = {WORLD, *(b.name for b in mechanism.bodies)}
         self.joints = {j.name for j in mechanism.joints}
 

@@ -64,12 +64,14 @@ def read_yaml(text: str, file: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         at = f"{file}:{mark.line + 1}" if mark is not None else file
-        raise fault(at, f"this is not YAML: {error.problem or error.context}.") from None
+        raise fault(at, f"this is not YAML: {error.problem or error.context}. Correct the line.") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise fault(f"{file}:{line}", f"the character {chr(int(error.character))!r} is not allowed in YAML.") from None
+        raise fault(
+            f"{file}:{line}", f"the character {chr(int(error.character))!r} is not allowed in YAML. Remove it."
+        ) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        raise fault(file, f"this is not YAML: {' '.join(str(error).split())}.") from None
+        raise fault(file, f"this is not YAML: {' '.join(str(error).split())}. Correct it.") from None
 
 
 class _Composer:
@@ -113,7 +115,7 @@ class _Composer:
             self.put(value, line)
             return
         if len(self.stack) >= DEEPEST:
-            raise self.fault(line, f"lists and mappings are nested more than {DEEPEST} deep.")
+            raise self.fault(line, f"lists and mappings are nested more than {DEEPEST} deep; expected fewer levels.")
         made: Map | List = Map() if isinstance(event, yaml.MappingStartEvent) else List()
         made.line = line
         if event.anchor is not None:
@@ -130,7 +132,9 @@ class _Composer:
 
     def alias(self, name: str, line: int) -> None:
         if name not in self.anchors:
-            raise self.fault(line, f"the alias *{name} has no anchor &{name} that is complete before it.")
+            raise self.fault(
+                line, f"the alias *{name} has no anchor &{name} that is complete before it. Write the value out."
+            )
         value, size = self.anchors[name]
         self.grow(size, line)
         self.put(value, line)
@@ -138,7 +142,7 @@ class _Composer:
     def grow(self, size: int, line: int) -> None:
         self.count += size
         if self.count > MOST:
-            raise self.fault(line, f"the file has more than {MOST} values, with those behind aliases.")
+            raise self.fault(line, f"the file has more than {MOST} values, with those behind aliases; expected fewer.")
 
     def put(self, value: Any, line: int) -> None:
         if not self.stack:
@@ -154,7 +158,9 @@ class _Composer:
             if not isinstance(value, str):
                 raise self.fault(line, "a key is a list or a mapping; expected a name.")
             if value in top.lines:
-                raise self.fault(line, f"the key {value!r} is given twice (first in line {top.lines[value]}).")
+                raise self.fault(
+                    line, f"the key {value!r} is given twice (first in line {top.lines[value]}). Remove one."
+                )
             top.key, top.lines[value] = value, line
 
     def scalar(self, event: yaml.ScalarEvent, line: int) -> Any:

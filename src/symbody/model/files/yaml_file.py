@@ -19,7 +19,7 @@ from symbody.regular_file import TooLarge, inside, read_regular
 
 MOST_INCLUDES = 50
 DEEPEST_INCLUDE = 8
-SECTIONS = ("parameters", "definitions", "bodies", "joints", "cuts", "couplings", "forces", "sensors")
+SECTIONS = ("parameters", "definitions", "bodies", "joints", "cuts", "couplings", "forces", "sensors", "keyframes")
 
 
 def read(path: str | Path) -> Mechanism:
@@ -40,12 +40,14 @@ def _text_of(path: Path, name: str, origin: str = "") -> str:
     try:
         return read_regular(path, 4 * LONGEST).decode()
     except TooLarge as error:
-        raise fault(origin or name, f"{name} has {error.size} bytes; at most {4 * LONGEST} are read.") from None
+        raise fault(origin or name, f"{name} has {error.size} bytes; expected {4 * LONGEST} at most.") from None
     except UnicodeDecodeError as error:
-        raise fault(origin or name, f"{name} is not a text in UTF-8: {error.reason} at byte {error.start}.") from None
+        raise fault(
+            origin or name, f"{name} is not a text in UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8."
+        ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise fault(origin or name, f"{name} cannot be read: {reason}.") from None
+        raise fault(origin or name, f"{name} cannot be read: {reason}. Correct the path.") from None
 
 
 class _Reader:
@@ -73,6 +75,7 @@ class _Reader:
             ("couplings", _coupling),
             ("forces", _force),
             ("sensors", _sensor),
+            ("keyframes", _keyframe),
         ):
             for key, (value, origin) in self.sections[section].items():
                 add(builder, key, value, origin)
@@ -130,7 +133,9 @@ class _Reader:
             if target in self.seen:
                 raise fault(at, f"{name!r} is included twice, or includes itself; expected each file once.")
             if depth >= DEEPEST_INCLUDE or len(self.seen) >= MOST_INCLUDES:
-                raise fault(at, f"includes go {DEEPEST_INCLUDE} files deep and are {MOST_INCLUDES} at most.")
+                raise fault(
+                    at, f"includes go {DEEPEST_INCLUDE} files deep and are {MOST_INCLUDES} at most; expected fewer."
+                )
             self.seen.add(target)
             shown_as = name if depth == 0 else f"{Path(file).parent.as_posix()}/{name}".removeprefix("./")
             self.collect(_text_of(target, name, at), shown_as, target.parent, depth + 1)
@@ -304,6 +309,11 @@ def _sensor(builder: Builder, name: str, value: Any, origin: Origin) -> None:
     else:
         data = check_keys(value, "sensor", f"sensor {name!r}", origin)
         builder.sensor(name, data["body"], data.get("frame") or "", origin)
+
+
+def _keyframe(builder: Builder, name: str, value: Any, origin: Origin) -> None:
+    data = check_keys(value, "keyframe", f"keyframe {name!r}", origin)
+    builder.keyframe(name, **_given(data, data), origin=origin)
 
 
 def _or_empty(value: Any) -> Any:

@@ -19,7 +19,18 @@ from symbody.expr.text import to_text
 from symbody.model.build.rotation_forms import AXES, is_identity
 from symbody.model.build.snapping import ROUNDING, snapped
 from symbody.model.files.schema import VERSION
-from symbody.model.record.mechanism import Body, Coupling, Cut, Force, Joint, Mechanism, Placement, Sensor, Shape
+from symbody.model.record.mechanism import (
+    Body,
+    Coupling,
+    Cut,
+    Force,
+    Joint,
+    Keyframe,
+    Mechanism,
+    Placement,
+    Sensor,
+    Shape,
+)
 
 Lines = Iterator[str]
 _PLAIN = re.compile(r"[A-Za-z_(][\w .+*/^()-]*|-[\w(][\w .+*/^()-]*|[0-9][\w .+*/^()-]*")
@@ -53,6 +64,7 @@ def _file(mechanism: Mechanism) -> Lines:
         ("couplings", mechanism.couplings, _coupling),
         ("forces", mechanism.forces, _force),
         ("sensors", mechanism.sensors, _sensor),
+        ("keyframes", mechanism.keyframes, _keyframe),
     )
     for section, pieces, fields in sections:
         if pieces:
@@ -192,7 +204,8 @@ def _force(force: Force) -> Lines:
     for key, value in force.values.items():
         if not isinstance(value, (Node, bool, str, tuple, type(None))):
             raise ModelError(
-                f"{key} of force {force.name!r} is {type(value).__name__}, which a model file cannot hold."
+                f"{key} of force {force.name!r} is {type(value).__name__}, which a model file cannot hold. "
+                "Give an expression."
             )
     if force.values:
         yield "values:"
@@ -203,6 +216,16 @@ def _sensor(sensor: Sensor) -> Lines:
     yield f"body: {_text(sensor.body)}"
     if sensor.frame:
         yield f"frame: {_text(sensor.frame)}"
+
+
+def _keyframe(keyframe: Keyframe) -> Lines:
+    for key in ("q", "qd"):
+        given = getattr(keyframe, key)
+        if given:
+            yield f"{key}:"
+            yield from (f"  {_text(j)}: {_value(v[0] if len(v) == 1 else v)}" for j, v in given.items())
+    if not keyframe.q and not keyframe.qd:
+        yield "q: {}"
 
 
 # -- values

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symbody.errors import ShapeError
+from symbody.memory import memory_of
 from symbody.model.record.joints import KINDS
 from symbody.model.record.motions import MOTIONS, Motion, rotation_vector
 
@@ -181,7 +182,13 @@ def velocity_units(mechanism: Mechanism) -> tuple[str, ...]:
 
 def sliding(mechanism: Mechanism) -> np.ndarray:
     """(nv,) bool: velocities in m/s, not rad/s."""
-    return np.array([u == "m/s" for u in velocity_units(mechanism)], dtype=bool)
+
+    def make() -> np.ndarray:
+        out = np.array([u == "m/s" for u in velocity_units(mechanism)], dtype=bool)
+        out.setflags(write=False)
+        return out
+
+    return memory_of(mechanism).get("sliding", (), make)
 
 
 def with_mode(mechanism: Mechanism, *modes: str) -> list[int]:
@@ -211,16 +218,23 @@ def retract(mechanism: Mechanism, q: Any, d: Any) -> np.ndarray:
     constant velocities d. Plain coordinates add; ball and free joints follow the exponential of the twist d in child
     axes."""
     out, d = np.array(q, dtype=float), np.asarray(d, dtype=float)
+    at, by, turned = memory_of(mechanism).get("retracted", (), lambda: _retracted(mechanism))
+    for p in turned:
+        out[..., p.q] = p.motion.retract(out[..., p.q], d[..., p.v])
+    if len(at):
+        out[..., at] += d[..., by]
+    return out
+
+
+def _retracted(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray, list[Part]]:
+    """Coordinates that add, the velocities that are added to them, and the parts that do not."""
     plain: list[tuple[int, int]] = []
+    turned = [p for p in parts(mechanism) if p.motion.retracted is not None]
     for p in parts(mechanism):
         if p.motion.retracted is None:
             plain += zip(range(p.iq, p.iq + p.motion.nq), p.velocities)
-        else:
-            out[..., p.q] = p.motion.retract(out[..., p.q], d[..., p.v])
-    if plain:
-        at, by = (list(x) for x in zip(*plain))
-        out[..., at] += d[..., by]
-    return out
+    pairs = np.array(plain, dtype=int).reshape(-1, 2)
+    return pairs[:, 0].copy(), pairs[:, 1].copy(), turned
 
 
 def increment(mechanism: Mechanism, q: np.ndarray, goal: np.ndarray) -> np.ndarray:

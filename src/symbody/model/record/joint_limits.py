@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from symbody.memory import memory_of
 from symbody.model.record.coordinates import has_coordinates
 from symbody.model.record.mechanism import Limits, Mechanism
 from symbody.model.record.numbers import number_of
@@ -14,6 +15,10 @@ def joint_limits(mechanism: Mechanism) -> dict[str, Limits]:
 
     Ratios and offsets are taken at the defaults of their parameters; a follower that has none narrows nothing.
     """
+    return memory_of(mechanism).get("joint_limits", (), lambda: _joint_limits(mechanism))
+
+
+def _joint_limits(mechanism: Mechanism) -> dict[str, Limits]:
     out = {j.name: j.limits for j in mechanism.joints if has_coordinates(j)}
     for joint in mechanism.joints:
         if joint.mimic is None or joint.mimic.joint not in out or joint.mode == "locked":

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -32,11 +33,11 @@ class Point:
     value: Any = None
     sound: bool = True
 
-    @property
+    @cached_property
     def cost(self) -> float:
         return float(self.residual @ self.residual)
 
-    @property
+    @cached_property
     def largest(self) -> float:
         return float(np.abs(self.residual).max(initial=0.0))
 

@@ -224,6 +224,19 @@ class Sensor:
 
 
 @dataclass(frozen=True, eq=False)
+class Keyframe:
+    """A named state: q and qd of joints (or bodies that own coordinates), by name, as many numbers as each has."""
+
+    name: str
+    q: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    qd: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    origin: str = ""
+
+    def __post_init__(self) -> None:
+        freeze(self, "q", "qd")
+
+
+@dataclass(frozen=True, eq=False)
 class Mechanism:
     """Bodies and joints as trees on the body "world". Joints stand in an order in which parents come first."""
 
@@ -238,6 +251,7 @@ class Mechanism:
     sensors: tuple[Sensor, ...] = ()
     notes: tuple[str, ...] = ()  # what a reader ignored or rounded
     source: str = ""  # file or publication
+    keyframes: tuple[Keyframe, ...] = ()  # named states, which q0 and qd0 may name
 
     def __post_init__(self) -> None:
         freeze(self, "gravity")
@@ -321,6 +335,13 @@ class Mechanism:
             raise NameLookupError(f"{self.name} has no joint {name!r}. {nearest(name, self.joint_of)}")
         return self.joint_of[name]
 
+    def keyframe(self, name: str) -> Keyframe:
+        found = {k.name: k for k in self.keyframes}
+        if name not in found:
+            hint = nearest(name, found) if found else "It has none."
+            raise NameLookupError(f"{self.name} has no keyframe {name!r}. {hint}")
+        return found[name]
+
     def replace(self, **changes: Any) -> Mechanism:
         """The same Mechanism with some fields changed, validated again; what stays the same piece is not."""
         for name in changes:
@@ -344,6 +365,11 @@ class Mechanism:
             return tuple(_replace(p, switched=False) if p.name in closed else p for p in kept)
 
         return self.replace(cuts=held(self.cuts), couplings=held(self.couplings))
+
+    def close_gaps(self, tolerance: float = 1e-6) -> Mechanism:
+        """The Mechanism whose loops close exactly where they close to the tolerance (m, rad), as CAD data may do."""
+        closed: Mechanism = later("loops.closing.gaps", "close_gaps")(self, tolerance)
+        return closed
 
     @staticmethod
     def builder(name: str, gravity: Sequence[Any] = (0, 0, -9.81), source: str = "") -> Builder:

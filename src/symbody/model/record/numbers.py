@@ -109,6 +109,9 @@ def numbers_of(nodes: Any, given: Mapping[str, Any] = MappingProxyType({})) -> n
 
     given: numbers, or batches (b,) of them, which make the loop dimension in front. What is not real is nan.
     """
+    if isinstance(nodes, Node):
+        value = value_of(nodes, given)
+        return None if value is None else np.asarray(value, dtype=float)
     array = np.asarray(nodes, dtype=object)
     found = _all_with(tuple(array.flat), given) if given else [value_of(node, given) for node in array.flat]
     if any(v is None for v in found):

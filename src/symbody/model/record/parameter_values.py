@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import NameLookupError, ShapeError, SymbodyError, nearest
-from symbody.expr.node import CONST
-from symbody.model.record.mechanism import Mechanism
+from symbody.expr.walk import free_symbols
+from symbody.memory import memory_of
+from symbody.model.record.mechanism import Body, Mechanism
 from symbody.model.record.numbers import numbers_of
 from symbody.model.record.validate import check_values
 from symbody.system.parameter_numbers import check_number, real_number
@@ -53,10 +54,18 @@ def check_given(mechanism: Mechanism, given: Mapping[str, Any] | None) -> dict[s
 
 def massless(mechanism: Mechanism, given: Mapping[str, np.ndarray]) -> list[str]:
     """Bodies whose mass becomes 0 by what is given."""
+    if not given:
+        return []
+    memory, own = memory_of(mechanism), frozenset(given)
+
+    def named() -> list[tuple[set[str], Body]]:
+        return [({s.data.name for s in free_symbols([b.mass])}, b) for b in mechanism.bodies]
+
+    def touched() -> list[Body]:
+        return [body for names, body in memory.get("masses", (), named) if names & own]
+
     out = []
-    for body in mechanism.bodies if given else ():
-        if body.mass.op is CONST:
-            continue
+    for body in memory.get("masses_of", own, touched):
         now = numbers_of(body.mass, given)
         if now is not None and np.any(now == 0):
             before = numbers_of(body.mass)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -80,27 +79,45 @@ def validate(mechanism: Mechanism, before: Mechanism | None = None) -> Mechanism
 
 
 def check_values(mechanism: Mechanism, given: Given) -> None:
-    """The same demands on bodies, joints and rods that contain some of the given parameters, with these numbers."""
+    """The same demands on numbers of bodies, joints and rods that contain some of the given parameters; those of the
+    others are what they were when the Mechanism was made."""
     if not given:
         return
-    for names, check in memory_of(mechanism).get("value_checks", (), lambda: _value_checks(mechanism)):
-        own = {n: v for n, v in given.items() if n in names}
-        if own:
-            _told(own, partial(check, given))
+    memory, own = memory_of(mechanism), frozenset(given)
+
+    def touched() -> list[tuple[set[str], Callable[[Given], None]]]:
+        checks = memory.get("value_checks", (), lambda: _value_checks(mechanism))
+        return [(names, check) for names, check in checks if names & own]
+
+    for names, check in memory.get("value_checks_of", own, touched):
+        _told(given, {n: v for n, v in given.items() if n in names}, check)
 
 
 def _value_checks(mechanism: Mechanism) -> list[tuple[set[str], Callable[[Given], None]]]:
-    """Checks of bodies, joints and rods, each with the names of the parameters in it."""
+    """Checks of numbers of bodies, joints and rods, each with the names of the parameters in them."""
     out: list[tuple[set[str], Callable[[Given], None]]] = []
+
+    def add(nodes: Iterable[Node], check: Callable[..., None], *of: Any) -> None:
+        names = _names(nodes)
+        if names:
+            out.append((names, lambda given: check(*of, given)))
+
     for body in mechanism.bodies:
-        nodes = [body.mass, *body.com.flat, *body.inertia.flat, *_placed(body.frames.values())]
-        out.append((_names(nodes), partial(_body, replace(body, origin=""))))
+        bare = replace(body, origin="")
+        add([body.mass], _mass, bare)
+        add(body.com.flat, _com, bare)
+        add(body.inertia.flat, _inertia_of, bare)
+        for name, frame in body.frames.items():
+            add(_placed([frame]), _placement, frame, f"frame {name!r} of body {body.name!r}", "")
     for joint in mechanism.joints:
-        nodes = [*_placed([joint.placement]), *joint.axis.flat, *_laws(joint).values()]
-        out.append((_names(nodes), partial(_joint_numbers, replace(joint, origin=""))))
+        owner, bare_joint = f"joint {joint.name!r}", replace(joint, origin="")
+        add(_placed([joint.placement]), _placement, joint.placement, owner, "")
+        add(joint.axis.flat, _axis, bare_joint)
+        for what, law in _laws(joint).items():
+            add([law], _law, owner, "", what, law)
     for cut in mechanism.cuts:
         if cut.length is not None:
-            out.append((_names([cut.length]), partial(_length, replace(cut, origin=""))))
+            add([cut.length], _length, replace(cut, origin=""))
     return out
 
 
@@ -112,13 +129,22 @@ def _names(nodes: Iterable[Node]) -> set[str]:
     return {s.data.name for s in free_symbols(nodes)}
 
 
-def _told(own: Given, check: Callable[[], None]) -> None:
-    """A check whose error says which of the given numbers it comes from."""
+def _told(given: Given, own: Given, check: Callable[[Given], None]) -> None:
+    """A check whose error says which of the given numbers it comes from, and of a batch whose."""
     try:
-        check()
+        check(given)
     except ModelError as error:
+        found, member = error, ""
+        size = max((len(v) for v in own.values() if np.ndim(v) == 1), default=0)
+        for k in range(size):  # a batch is refused by its first wrong member
+            alone = {n: v[k] if np.ndim(v) == 1 and len(v) == size else v for n, v in given.items()}
+            try:
+                check(alone)
+            except ModelError as wrong:
+                found, own, member = wrong, {n: alone[n] for n in own}, f" of member {k} of the batch"
+                break
         words = [f"{n} = {float(v):g}" if np.ndim(v) == 0 else f"{n}, a batch" for n, v in own.items()]
-        raise ModelError(f"{error} This comes from the given {', '.join(words)}; give another value.") from None
+        raise ModelError(f"{found} This comes from the given {', '.join(words)}{member}; give another value.") from None
 
 
 # -- structure
@@ -216,17 +242,10 @@ def _parents_first(joints: Iterable[Joint]) -> bool:
 # -- bodies and frames
 
 
-def _body(body: Body, given: Given = DEFAULTS) -> None:
+def _body(body: Body) -> None:
     owner, at = f"body {body.name!r}", body.origin
-    check_finite([body.mass], f"mass of {owner}", place(at, "mass"), given)
-    check_finite(body.com, f"com of {owner}", place(at, "com"), given)
-    check_finite(body.inertia, f"inertia of {owner}", place(at, "inertia"), given)
-    mass = numbers_of(body.mass, given)
-    if mass is not None and np.any(mass < 0):
-        raise fault(place(at, "mass"), f"{owner} has mass {mass.min():g}; expected 0 or more, kg.")
-    tensor = numbers_of(body.inertia, given)
-    if tensor is not None:
-        _inertia(tensor.reshape(-1, 3, 3), body.physical, owner, place(at, "inertia"))
+    for check in (_mass, _com, _inertia_of):
+        check(body)
     if body.coordinates and body.coordinates not in MOTIONS:
         raise fault(
             place(at, "coordinates"),
@@ -238,7 +257,27 @@ def _body(body: Body, given: Given = DEFAULTS) -> None:
     for name, frame in body.frames.items():
         if not isinstance(name, str) or not name or "." in name:
             raise fault(place(at, "frames"), f"{owner} has a frame called {name!r}; expected a text without a dot.")
-        _placement(frame, f"frame {name!r} of {owner}", place(at, "frames"), given)
+        _placement(frame, f"frame {name!r} of {owner}", place(at, "frames"))
+
+
+def _mass(body: Body, given: Given = DEFAULTS) -> None:
+    owner, at = f"body {body.name!r}", place(body.origin, "mass")
+    check_finite([body.mass], f"mass of {owner}", at, given)
+    mass = numbers_of(body.mass, given)
+    if mass is not None and np.any(mass < 0):
+        raise fault(at, f"{owner} has mass {mass.min():g}; expected 0 or more, kg.")
+
+
+def _com(body: Body, given: Given = DEFAULTS) -> None:
+    check_finite(body.com, f"com of body {body.name!r}", place(body.origin, "com"), given)
+
+
+def _inertia_of(body: Body, given: Given = DEFAULTS) -> None:
+    owner, at = f"body {body.name!r}", place(body.origin, "inertia")
+    check_finite(body.inertia, f"inertia of {owner}", at, given)
+    tensor = numbers_of(body.inertia, given)
+    if tensor is not None:
+        _inertia(tensor.reshape(-1, 3, 3), body.physical, owner, at)
 
 
 def _inertia(tensors: np.ndarray, physical: bool, owner: str, origin: str) -> None:
@@ -320,17 +359,26 @@ def _joint(joint: Joint) -> None:
             )
 
 
-def _joint_numbers(joint: Joint, given: Given = DEFAULTS) -> None:
+def _joint_numbers(joint: Joint) -> None:
     """Its frame, the length of its axis, and laws that take energy and do not make it."""
-    owner, at = f"joint {joint.name!r}", joint.origin
-    _placement(joint.placement, owner, at, given)
+    owner = f"joint {joint.name!r}"
+    _placement(joint.placement, owner, joint.origin)
+    _axis(joint)
+    for what, law in _laws(joint).items():
+        _law(owner, joint.origin, what, law)
+
+
+def _axis(joint: Joint, given: Given = DEFAULTS) -> None:
     axis = numbers_of(joint.axis, given)
     if axis is not None and not np.all(np.abs(np.linalg.norm(axis, axis=-1) - 1) < ROTATION_SLACK):
-        raise fault(place(at, "axis"), f"{owner} has axis {axis.tolist()}; expected a vector of length 1.")
-    for what, law in _laws(joint).items():
-        value = numbers_of(law, given)
-        if value is not None and not np.all(value >= 0):
-            raise fault(place(at, what.split()[0]), f"{owner} has {what} {value.min():g}; expected 0 or more.")
+        told = f"joint {joint.name!r} has axis {axis.tolist()}; expected a vector of length 1."
+        raise fault(place(joint.origin, "axis"), told)
+
+
+def _law(owner: str, origin: str, what: str, law: Node, given: Given = DEFAULTS) -> None:
+    value = numbers_of(law, given)
+    if value is not None and not np.all(value >= 0):
+        raise fault(place(origin, what.split()[0]), f"{owner} has {what} {value.min():g}; expected 0 or more.")
 
 
 def _laws(joint: Joint) -> dict[str, Node]:

@@ -21,6 +21,7 @@ from symbody.reference.dynamics import Motion
 from symbody.reference.frames import seen
 from symbody.system.names import identifier
 from symbody.system.system import System
+from symbody.verbs.certify.assembled import assembly_checks
 from symbody.verbs.certify.certificate import Check, backward, indefiniteness, output_of, worst
 from symbody.verbs.certify.closed_states import ClosedStates
 from symbody.verbs.certify.derivatives import STEP, closed_derivatives
@@ -79,6 +80,7 @@ def loop_checks(mechanism: Mechanism, point: ClosedStates, smallest: System, ref
         refused.append(f"reactions of the closed mechanism: {error}")
     yield from _moved_guess(point, made, smallest, given, refused)
     yield from projection_checks(projection(mechanism, partition=point.partition), point, refused)
+    yield from assembly_checks(mechanism, point, refused)
     yield from closed_derivatives(point, smallest, given, refused)
     if point.model.driven or np.any(point.closures.rows(point.motion(qd=0 * point.qd)).hd):
         refused.append("closed loops: driven joints or laws of time bring power, hence no power balance")

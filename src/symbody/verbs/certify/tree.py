@@ -102,6 +102,10 @@ def frame_checks(mechanism: Mechanism, point: States, motion: Motion, refused: l
         for (name, base), scheme in product(pairs, ("progressive", "regressive")):
             options: dict[str, Any] = {"quantities": QUANTITIES, "scheme": scheme, "reference": base[0]}
             jobs.append((f"{name} seen from {base[0]}, {scheme}", [(name, (name, ""))], options, base))
+        others = [(name, (name, "")) for name in _other_kinds(mechanism, {point.model.parts[k].name for k in chain})]
+        for scheme in ("progressive", "regressive") if others else ():
+            options = {"quantities": QUANTITIES, "scheme": scheme, "reference": last}
+            jobs.append((f"bodies on other joints seen from {last}, {scheme}", others, options, (last, "")))
     for text, named, asked, base in jobs:
         try:
             system = kinematics(mechanism, [name for name, _ in named], loops=False, **asked)
@@ -112,6 +116,16 @@ def frame_checks(mechanism: Mechanism, point: States, motion: Motion, refused: l
         wanted = seen(motion, [f for _, f in named], base)
         distance = frames_error(motion, found, [name for name, _ in named], wanted, asked["quantities"])
         yield Check(f"kinematics of {text} equal the reference", distance, AGREE)
+
+
+def _other_kinds(mechanism: Mechanism, chain: set[str]) -> list[str]:
+    """A body for every kind of joint that no body of the chain has: each has its own way to be passed."""
+    known = {joint.kind for joint in mechanism.joints if joint.child in chain}
+    found: dict[str, str] = {}
+    for joint in mechanism.joints:
+        if joint.kind not in known:
+            found.setdefault(joint.kind, joint.child)
+    return list(found.values())
 
 
 def frames_error(

@@ -1,0 +1,1 @@
+"""CUDA C++ over Programs: text, the compiler nvrtc, the driver, and Kernels on arrays that live on a device."""

@@ -1,0 +1,153 @@
+"""MJCF <replicate>: copies of a subtree, each turned and shifted further, with numbers behind the names.
+
+What names an element of the subtree (tendons, equalities, actuators) is copied with it. Copy i stands at the sum of the
+offsets before it, turned as the copies were, with i times the angles `euler`, as MuJoCo does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from symbody.model.files.mjcf_tree import Compiler
+from symbody.model.files.xml_file import MAX_ELEMENTS, Element
+from symbody.model.record.pose import from_euler
+
+Named = tuple[str, str]  # what it is, and its name
+KINDS = {"freejoint": "joint", "fixed": "tendon", "spatial": "tendon"}
+REFERENCES = {
+    "joint": "joint", "joint1": "joint", "joint2": "joint", "jointinparent": "joint",
+    "site": "site", "site1": "site", "site2": "site", "sidesite": "site", "refsite": "site",
+    "cranksite": "site", "slidersite": "site",
+    "body": "body", "body1": "body", "body2": "body", "geom": "geom", "tendon": "tendon", "tendon1": "tendon",
+    "tendon2": "tendon",
+}  # fmt: skip
+REFERRING = ("tendon", "equality", "actuator")  # sections, in an order in which names come before their users
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One expansion: the names that were copied, and what stands behind them in each copy."""
+
+    names: set[Named]
+    suffixes: list[str]
+
+
+def expand_replicates(top: Element, compiler: Compiler) -> Element:
+    """The tree with every <replicate> of the worldbody replaced by its copies."""
+    if not any(e.tag == "replicate" for part in top.all("worldbody") for e in _walk(part)):
+        return top
+    steps: list[_Step] = []
+    size = sum(1 for _ in _walk(top))
+    parts = []
+    for part in top.children:
+        if part.tag == "worldbody":
+            part = _expanded(part, compiler, steps)
+            size += sum(1 for _ in _walk(part))
+            if size > MAX_ELEMENTS:
+                raise part.error(f"its copies have more than {MAX_ELEMENTS} elements; expected fewer.")
+        parts.append(part)
+    for step in steps:
+        for tag in REFERRING:
+            parts = [_referring(part, step) if part.tag == tag else part for part in parts]
+    return replace(top, children=parts)
+
+
+def _walk(element: Element) -> Iterator[Element]:
+    stack = [element]
+    while stack:
+        yield (here := stack.pop())
+        stack.extend(here.children)
+
+
+def _expanded(element: Element, compiler: Compiler, steps: list[_Step]) -> Element:
+    children: list[Element] = []
+    for child in element.children:
+        inner = _expanded(child, compiler, steps)
+        children += _copies(inner, compiler, steps) if child.tag == "replicate" else [inner]
+    return replace(element, children=children)
+
+
+def _copies(element: Element, compiler: Compiler, steps: list[_Step]) -> list[Element]:
+    """Frames with the children of a <replicate>, one for each copy."""
+    count = element.number("count")
+    if count != int(count) or count < 1:
+        raise element.error(f"<replicate> has count {count:g}; expected 1, 2, 3, ...")
+    inside = list(_walk(element))[1:]
+    if count * len(inside) > MAX_ELEMENTS:
+        raise element.error(f"<replicate> makes more than {MAX_ELEMENTS} elements; expected fewer.")
+    digits, separator = len(str(int(count) - 1)), element.attributes.get("sep", "")
+    suffixes = [f"{separator}{i:0{digits}}" for i in range(int(count))]
+    names = {(KINDS.get(e.tag, e.tag), e.get("name")) for e in inside if e.get("name")}
+    steps.append(_Step(names, suffixes))
+    angles = np.array(element.numbers("euler", 3, (0, 0, 0)))
+    offset, at = np.array(element.numbers("offset", 3, (0, 0, 0))), np.zeros(3)
+    out = []
+    for i, suffix in enumerate(suffixes):
+        given = {"pos": _text(at), "euler": _text(i * angles)}
+        if element.get("childclass"):
+            given["childclass"] = element.get("childclass")
+        copies = [_renamed(child, suffix) for child in element.children]
+        out.append(Element("frame", given, element.file, element.line, children=copies))
+        turned = from_euler([compiler.angle(float(a)) for a in i * angles], compiler.sequence)
+        at = at + turned @ offset
+    return out
+
+
+def _text(values: np.ndarray) -> str:
+    return " ".join(repr(float(v)) for v in values)
+
+
+def _renamed(element: Element, suffix: str) -> Element:
+    """A copy with other names."""
+    given = dict(element.attributes)
+    if element.get("name"):
+        given["name"] = element.get("name") + suffix
+    return replace(element, attributes=given, children=[_renamed(child, suffix) for child in element.children])
+
+
+# -- what names the copies
+
+
+def _referring(section: Element, step: _Step) -> Element:
+    children: list[Element] = []
+    for child in section.children:
+        named = [n for e in _walk(child) for n in _references(e)]
+        inside = [n for n in named if n in step.names]
+        if not inside:
+            children.append(child)
+            continue
+        if section.tag == "equality" and len(inside) < len(named):
+            outside = next(n for n in named if n not in step.names)
+            raise child.error(
+                f"equality <{child.tag}> joins {inside[0][0]} {inside[0][1]!r}, of which there are copies, with "
+                f"{outside[1]!r} outside of <replicate>; MuJoCo drops it. Write one for each copy: "
+                f"{inside[0][1] + step.suffixes[0]!r}, ..."
+            )
+        if child.get("name") and section.tag == "tendon":
+            step.names.add(("tendon", child.get("name")))
+        children += [_pointed(_renamed_top(child, s), step.names, s) for s in step.suffixes]
+    return replace(section, children=children)
+
+
+def _references(element: Element) -> list[Named]:
+    return [(kind, element.get(key)) for key, kind in REFERENCES.items() if element.get(key)]
+
+
+def _renamed_top(element: Element, suffix: str) -> Element:
+    if not element.get("name"):
+        return element
+    return replace(element, attributes={**element.attributes, "name": element.get("name") + suffix})
+
+
+def _pointed(element: Element, names: set[Named], suffix: str) -> Element:
+    """A copy whose references lead to a copy of what they named."""
+    moved = {
+        key: element.get(key) + suffix
+        for key, kind in REFERENCES.items()
+        if element.get(key) and (kind, element.get(key)) in names
+    }
+    children = [_pointed(child, names, suffix) for child in element.children]
+    return replace(element, attributes={**element.attributes, **moved}, children=children)

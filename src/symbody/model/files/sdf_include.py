@@ -1,0 +1,95 @@
+"""SDF <include>: the model of another file in its place, with the name and pose that the include gives it.
+
+`model://arm` is looked for as a folder `arm` with a `model.sdf`: in the folder of the file, beside it, and in those
+that the user names (`packages`, GZ_SIM_RESOURCE_PATH, GAZEBO_MODEL_PATH, SDF_PATH). Nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from symbody.model.files.xml_file import Element, read_xml
+from symbody.regular_file import inside, is_file
+
+FOLDERS = ("GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH", "SDF_PATH")
+SCENERY = ("sun", "ground_plane")  # Gazebo's own: a lamp, and a plane that stands still
+DEEPEST, MOST = 8, 200
+OVERRIDES = ("name", "pose", "static", "uri", "placement_frame", "plugin")
+_NAME = re.compile(r"[\w-][\w. -]*")
+
+
+def expand_includes(top: Element, path: Path, trusted: Sequence[Path]) -> tuple[Element, list[str]]:
+    """The tree with the models of included files, and notes on what was left out."""
+    named = [Path(p) for variable in FOLDERS for p in os.environ.get(variable, "").split(os.pathsep) if p]
+    reader = _Includes([*trusted, *named])
+    return reader.expanded(top, path.resolve().parent, 0), reader.notes
+
+
+class _Includes:
+    def __init__(self, trusted: Sequence[Path]) -> None:
+        self.trusted = [Path(p).resolve() for p in trusted]
+        self.notes: list[str] = []
+        self.count = 0
+
+    def expanded(self, element: Element, folder: Path, depth: int) -> Element:
+        children: list[Element] = []
+        for child in element.children:
+            if child.tag == "include":
+                children += self._model(child, folder, depth)
+            elif child.tag in ("world", "model"):
+                children.append(self.expanded(child, folder, depth))
+            else:
+                children.append(child)
+        return replace(element, children=children)
+
+    def _model(self, include: Element, folder: Path, depth: int) -> list[Element]:
+        uri = include.content("uri")
+        if include.get("merge") in ("true", "1"):
+            raise include.error("<include merge='true'> is not supported; expected the model written into this file.")
+        for child in include.children:
+            if child.tag == "placement_frame" or (child.tag not in OVERRIDES and ":" not in child.tag):
+                raise child.error(
+                    f"<{child.tag}> of an include is not supported; expected {', '.join(OVERRIDES[:4])} only."
+                )
+        found = self._find(uri, folder)
+        if found is None:
+            if uri.removeprefix("model://") in SCENERY:
+                self.notes.append(f"{include.origin}: {uri}, which does not move, was left out")
+                return []
+            raise include.error(
+                f"include {uri!r} is not found; expected a folder with a model.sdf, or an .sdf file, in the folder of "
+                "the model, beside it, or in one that you name: packages=[...] of sb.load, or GZ_SIM_RESOURCE_PATH."
+            )
+        self.count += 1
+        if depth >= DEEPEST or self.count > MOST:
+            raise include.error(f"includes go {DEEPEST} files deep and are {MOST} at most; expected fewer.")
+        top = read_xml(found)
+        models = [m for part in (top, *top.all("world")) for m in part.all("model")] if top.tag == "sdf" else []
+        if len(models) != 1:
+            raise include.error(f"include {uri!r} holds {len(models)} models; expected an SDF file with one.")
+        model = self.expanded(models[0], found.parent, depth + 1)
+        given = {tag: include.find(tag) for tag in ("pose", "static")}
+        kept = [c for c in model.children if given.get(c.tag) is None]
+        name = include.content("name", "") or model.get("name")
+        own = [c for c in given.values() if c is not None]
+        return [replace(model, attributes={**model.attributes, "name": name}, children=[*own, *kept])]
+
+    def _find(self, uri: str, folder: Path) -> Path | None:
+        """The file of a model, in a folder that may be read."""
+        scheme, _, rest = uri.rpartition("://")
+        if scheme not in ("", "model", "package"):
+            return None
+        first = Path(rest).parts[0] if Path(rest).parts else ""
+        places = [(folder, folder), *((t, t) for t in self.trusted)]
+        if _NAME.fullmatch(first):  # models that lie side by side
+            places.insert(1, (folder.parent / first, folder.parent))
+        for root, start in places:
+            target = (start / rest).resolve()
+            for file in (target / "model.sdf", target):
+                if inside(root, str(file)) == file and is_file(file):
+                    return file
+        return None

@@ -1,0 +1,40 @@
+"""Named states of a Mechanism, where users give q or qd: the name of a keyframe stands for its numbers by joint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symbody.model.record.coordinates import Slot
+from symbody.model.record.mechanism import Keyframe, Mechanism
+from symbody.model.record.origin import fault, place
+
+
+def named_state(mechanism: Any, given: Any, quantity: str) -> Any:
+    """{joint: numbers} of q or qd where `given` is the name of a keyframe; anything else as it is.
+
+    Joints that have lost their coordinates since (cut open, locked) are left out: others say where they are.
+    """
+    if not isinstance(given, str) or not isinstance(mechanism, Mechanism):
+        return given
+    found: Mapping[str, Sequence[float]] = getattr(mechanism.keyframe(given), quantity)
+    sizes = _sizes(mechanism.slots, quantity)
+    return {owner: np.array(numbers) for owner, numbers in found.items() if sizes.get(owner) == len(numbers)}
+
+
+def check_keyframe(keyframe: Keyframe, mechanism: Mechanism) -> None:
+    """Its joints have coordinates, as many as it gives numbers."""
+    for quantity in ("q", "qd"):
+        sizes = _sizes(mechanism.slots, quantity)
+        for owner, numbers in getattr(keyframe, quantity).items():
+            at, what = place(keyframe.origin, quantity), f"keyframe {keyframe.name!r} gives {quantity} of {owner!r}"
+            if owner not in sizes:
+                raise fault(at, f"{what}, which has no coordinates of its own; expected {', '.join(sizes) or 'none'}.")
+            if len(numbers) != sizes[owner]:
+                raise fault(at, f"{what} as {len(numbers)} numbers; expected {sizes[owner]}.")
+
+
+def _sizes(slots: Sequence[Slot], quantity: str) -> dict[str, int]:
+    return {s.owner: s.nq if quantity == "q" else s.nv for s in slots}
