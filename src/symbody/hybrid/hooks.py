@@ -69,10 +69,16 @@ class HookRow:
 
 
 _ROWS = (
-    HookRow("loops", "closed loops stay closed, and change their partition", lambda m: m.loops and LoopWatch(m.watch)),
+    HookRow(
+        "loops",
+        "closed loops stay closed, and change their partition",
+        lambda m: None if m.loops is None else LoopWatch(m.watch),
+    ),
     HookRow("events", "guards that cross zero", lambda m: m.happening),
     HookRow("clocks", "sampled controllers and held tables", lambda m: Clocks() if m.signals.jumps else None),
-    HookRow("impacts", "loops that an input closes", lambda m: m.gates and Impacts(m.gates, m.happening)),
+    HookRow(
+        "impacts", "loops that an input closes", lambda m: None if m.gates is None else Impacts(m.gates, m.happening)
+    ),
     HookRow("stiffness", "another method where steps are too short", lambda m: _stiffness(m)),
 )
 HOOKS: dict[str, HookRow] = {row.name: row for row in _ROWS}

@@ -34,6 +34,7 @@ from symbody.run.progress import counted, progress_bar
 from symbody.run.recording import Ended, trajectory
 from symbody.run.settings import Tolerance, read_options
 from symbody.system.system import System
+from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.stream import Stream, send, stream_of
 from symbody.trajectory.trajectory import Trajectory
 from symbody.verbs.coincident_links import coincident_links
