@@ -45,8 +45,8 @@ def run(options: Options) -> Section:
     for name in list(ROBOTS)[: 1 if options.quick else None]:
         section.rows.append(_row(name, folder / ROBOTS[name], options))
     section.notes = [
-        "symbody s: the stacked regressor of the base parameters; all columns: ten for each moving body, as "
-        "Pinocchio's and figaroh, whose time does not hold the choice of base columns. Entries are compared first",
+        "symbody s: the stacked regressor of the base parameters; all columns: ten for each moving body, as Pinocchio "
+        "and figaroh give them; their time does not hold the choice of base columns. Entries are compared first",
         "base parameters: symbolic groups, verified by QR and modulo a prime; parameters of bodies alone",
     ]
     for text, column, limit in (("Pinocchio in a Python loop / symbody", "ratio", 20.0),

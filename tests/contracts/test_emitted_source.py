@@ -7,6 +7,7 @@ in a language whose program is not here (Julia, Maple) is read by `tests/source_
 import ctypes
 import importlib
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -253,3 +254,47 @@ def test_a_loop_over_a_structure_of_arrays_gives_each_state_what_a_call_gives(tm
     getattr(library, f"{name}_batch")(ctypes.c_int(n), *map(pointer, columns), pointer(derived), pointer(out))
     assert np.isnan(out[:, 17]).any()
     np.testing.assert_allclose(out.T, expected, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [everything, kinds.loop], ids=lambda f: f.__name__)
+def test_linters_of_the_languages_find_nothing(make, tmp_path):
+    """clippy on the crate; tsc on the types, and on a program that uses them."""
+    found = 0
+    if not TARGETS["rust"].lacks() and shutil.which("cargo-clippy"):
+        emitted(TARGETS["rust"], make, tmp_path / "rust")
+        command = ["cargo", "clippy", "--offline", "--quiet", "--all-targets", "--", "-D", "warnings"]
+        done = subprocess.run(command, cwd=tmp_path / "rust", capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        found += 1
+    if shutil.which("tsc"):
+        system, _ = emitted(TARGETS["javascript"], make, tmp_path / "types")
+        name = system.name
+        (tmp_path / "types" / "use.mts").write_text(
+            f'import {{ parameters, sizes, {name}_setup }} from "./{name}.mjs";\n'
+            "const derived = new Float64Array(sizes.derived!);\n"
+            f"{name}_setup(parameters, derived);\n"
+        )
+        flags = ["--noEmit", "--strict", "--noUncheckedIndexedAccess", "--target", "es2022", "--module", "nodenext"]
+        files = ["use.mts", f"{name}.d.mts"]
+        done = subprocess.run(["tsc", *flags, *files], cwd=tmp_path / "types", capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
+        (tmp_path / "types" / "wrong.mts").write_text(
+            f'import {{ {name}_setup }} from "./{name}.mjs";\n{name}_setup(1);\n'
+        )
+        done = subprocess.run(["tsc", *flags, "wrong.mts"], cwd=tmp_path / "types", capture_output=True, text=True)
+        assert done.returncode != 0
+        found += 1
+    if not found:
+        pytest.skip("neither clippy nor tsc is here")
+
+
+def test_a_long_program_is_split():
+    """20 000 operations; `benchmarks/long_source.py` times 100 000."""
+    x = [sb.symbol(f"x{k}") for k in range(10)]
+    values = list(x)
+    for k in range(10_000):
+        values.append(values[-1] * values[k % 10 + len(values) // 2] + values[len(values) // 3])
+    system = sb.System("long", inputs={"x": x}, outputs={"y": values[-5:]})
+    text = TARGETS["c"].emit(Source(system))["long_2.c"]
+    assert text.count("static void long_2_part") >= 5

@@ -71,3 +71,60 @@ def test_a_mechanism_is_identified_by_the_same_call():
     series = Series(t, {"q": motion["q"]})
     fit = fit_system(mech, series, {"m2": (0.5, 3.0)}, q0=[0.5, -0.3], start={"m2": 1.0})
     assert fit["m2"] == pytest.approx(1.4, abs=1e-4)
+
+
+def test_lugre_friction_of_a_slide_is_found_from_its_motion():
+    """Sliding, breakaway and bristles of a carriage, from a push that makes it stick and slip; the same call."""
+    true = {"level": 3.0, "breakaway": 4.5, "bristles": 900.0, "coefficient": 0.6}
+    b = sb.Mechanism.builder("carriage", gravity=(0, 0, 0))
+    for name, value in true.items():
+        b.parameter(name, value)
+    b.body("body", 2.0)
+    b.joint("slide", "prismatic", "world", "body", axis="x", mode="actuated")
+    b.force(
+        "rail", "lugre", joint="slide", level="level", breakaway="breakaway", stiffness="bristles", speed=0.05,
+        damping=20.0, coefficient="coefficient",
+    )  # fmt: skip
+    mech = b.done()
+    t = np.linspace(0, 3, 301)
+    push = 7 * np.sin(2.3 * t) + 2 * np.sin(7.1 * t)
+    motion = sb.simulate(mech, 3.0, inputs={"tau": (t, push[:, None])}, samples=t, rtol=1e-8, atol=1e-10)
+    noise = 2e-5 * np.random.default_rng(1).normal(size=motion["q"].shape)
+    series = Series(t, {"q": motion["q"] + noise, "tau": push[:, None]})
+    bounds = {"level": (1.0, 6.0), "breakaway": (2.0, 9.0), "bristles": (300.0, 3000.0), "coefficient": (0.0, 3.0)}
+    fit = fit_system(mech, series, bounds, inputs={"tau": None}, rtol=1e-8, atol=1e-10)
+    for n, v in true.items():
+        k = fit.names.index(n)
+        assert abs(fit[n] - v) < 4 * fit.std[k], str(fit)
+        assert fit.std[k] < 0.05 * v
+    assert fit.sigma["q"] == pytest.approx(2e-5, rel=0.3)
+
+
+def bouc_wen():
+    """A mass on a hysteretic spring: m x'' + c x' + k x + z = u, z' = alpha x' - g |x'| z - d x' |z|."""
+    with sb.Graph():
+        x, v, z, u, c, k, alpha, g, d = sb.symbols("x v z u c k alpha g d")
+        return sb.System(
+            "bouc_wen", inputs={"x": x, "v": v, "z": z, "u": u},
+            parameters={"c": c, "k": k, "alpha": alpha, "g": g, "d": d},
+            outputs={"x_dot": v, "v_dot": (u - c * v - k * x - z) / 2,
+                     "z_dot": alpha * v - g * abs(v) * z - d * v * abs(z)},
+            states={"x": "x_dot", "v": "v_dot", "z": "z_dot"},
+        )  # fmt: skip
+
+
+def test_a_hysteretic_spring_is_found_though_its_inner_state_is_not_measured():
+    """Bouc and Wen's law with the benchmark's true values (in mm, N): within 1 % of them from the motion alone."""
+    true = {"c": 10.0, "k": 5e4, "alpha": 5e4, "g": 800.0, "d": -1100.0}
+    system = bouc_wen()
+    t = np.arange(0, 0.8, 1 / 750)
+    u = 40 * np.sin(2 * np.pi * 21 * t) + 30 * np.sin(2 * np.pi * 33 * t + 1)
+    options = {"step": 1 / 7500, "method": "rk4"}
+    motion = sb.simulate(system, t[-1], parameters=true, inputs={"u": (t, u)}, samples=t, **options)
+    noise = 1e-6 * np.random.default_rng(2).normal(size=len(t))
+    series = Series(t, {"x": np.ravel(motion["x"]) + noise, "u": u})
+    bounds = {"c": (2.0, 30.0), "k": (2e4, 1e5), "alpha": (2e4, 1e5), "g": (100.0, 2000.0), "d": (-3000.0, 0.0)}
+    fit = fit_system(system, series, bounds, ("x",), inputs={"u": None}, **options)
+    for n, v in true.items():
+        assert fit[n] == pytest.approx(v, rel=0.01), str(fit)
+    assert fit.sigma["x"] == pytest.approx(1e-6, rel=0.3)

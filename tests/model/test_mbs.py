@@ -163,9 +163,16 @@ def test_cuts_links_forces_and_sensors_are_kept(tmp_path):
     assert [(s.name, s.body, s.frame) for s in mech.sensors] == [("tip", "arm", "end")]
 
 
+def test_initial_values_are_a_keyframe_that_is_written_too(tmp_path):
+    mech = mbs.read(saved(tmp_path, PENDULUM))
+    assert {k.name: dict(k.q) for k in mech.keyframes} == {"initial": {"swing": (0.3,)}}
+    sb.save(mech, tmp_path / "again.mbs")
+    assert dict(sb.load(tmp_path / "again.mbs").keyframe("initial").q) == {"swing": (0.3,)}
+
+
 def test_what_is_left_out_is_noted(tmp_path):
     notes = " | ".join(mbs.read(saved(tmp_path, PENDULUM)).notes)
-    for part in ("'swing' starts at q = 0.3", "'turn' is driven by user code", "user models were left out: Motor",
+    for part in ("'turn' is driven by user code", "user models were left out: Motor",
                  "dependent joints (passive here): swing"):  # fmt: skip
         assert part in notes
 

@@ -86,8 +86,8 @@ class Function:
         c             a C expression: "{0}", "{1}", ... are arguments, "{p}" the prefix of the emitted file
         c_helper      a static function {p}_<name> that `c` calls; braces of C are doubled
         libm          function of the C library that native code calls
-        texts         the same in other languages: "fortran", "array" (NumPy, JAX, CasADi; "{m}" is the module),
-                      "matlab", "rust", "javascript"
+        texts         the same in other languages: "fortran", "array" (NumPy, JAX, CasADi, ...; "{m}" is the module),
+                      "matlab", "rust", "javascript", "julia", "maple"; LaTeX takes the column `latex`
         helpers       functions {p}_<name> that `texts` call, by language; braces are doubled
         llvm          an LLVM intrinsic, or what writes the instructions: (instructions, *values) -> value; "" calls
                       `libm`. Of a truth: the predicate of fcmp, or the operation on conditions

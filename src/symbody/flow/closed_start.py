@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,23 +24,21 @@ SMALL = 1e-9  # relative change of a start that needs no note
 
 def closed_start(
     mech: Mechanism, flow: Flow, parameters: Mapping[str, Any], given: Mapping[str, Any], x: np.ndarray, t: float,
-    closed: Sequence[Collection[str]] = (),
+    closed: Collection[str] = (),
 ) -> np.ndarray:  # fmt: skip
-    """x (nx,) or (b, nx) with closed q and qd. Joints that q0 or qd0 name keep their values where that is possible.
+    """x (nx,) with closed q and qd. Joints that q0 or qd0 name keep their values where that is possible.
 
-    closed: switched loops that start closed, for each member of the batch.
+    closed: switched loops that start closed.
     """
     found = derived_of(mech).constraints()
     always = {row.loop for row in found.rows if row.switch is None}
     at_q, at_qd = flow.slices["q"], flow.slices["qd"]
     out = np.array(x)
-    for k, row in enumerate(np.atleast_2d(out)):
-        own = {n: float(v if np.ndim(v) == 0 else np.asarray(v)[k]) for n, v in parameters.items() if np.ndim(v) < 2}
-        loops = always.union(closed[k] if closed else ())
-        row[at_q] = _coordinates(found, flow, own, given.get("q"), row[at_q], t, loops)
-        if k == 0:  # the others are like it, or are found out when they are corrected
-            _check_regular(found, own, row[at_q], t, loops)
-        row[at_qd] = _velocities(found, flow, own, given.get("qd"), row[at_q], row[at_qd], t, loops)
+    own = {n: float(v) for n, v in parameters.items() if np.ndim(v) == 0}
+    loops = always.union(closed)
+    out[at_q] = _coordinates(found, flow, own, given.get("q"), out[at_q], t, loops)
+    _check_regular(found, own, out[at_q], t, loops)
+    out[at_qd] = _velocities(found, flow, own, given.get("qd"), out[at_q], out[at_qd], t, loops)
     return out
 
 

@@ -216,8 +216,9 @@ class Quantities:
     def _reaction(self, joint: str) -> Quantity:
         """Of a joint, or of a cut."""
         cut = any(c.name == joint for c in self.mech.cuts)
-        if not cut:
-            self.mech.joint(joint)
+        known = [*self.mech.joint_of, *(c.name for c in self.mech.cuts)]
+        if joint not in known:
+            raise NameLookupError(f"{self.mech.name} has no joint or cut {joint!r}. {nearest(joint, known)}")
         system = reactions(self.mech, [] if cut else [joint], **self._loops("formulation"))
         found = self._apply(system)
         return Quantity(found[f"reaction_{identifier(joint)}"], WRENCH, ("N m",) * 3 + ("N",) * 3)

@@ -68,25 +68,23 @@ class HookRow:
     make: Callable[[Making], Hook | None]
 
 
+def _loops(making: Making) -> Hook | None:
+    return None if making.loops is None else LoopWatch(making.watch)
+
+
+def _impacts(making: Making) -> Hook | None:
+    return None if making.gates is None else Impacts(making.gates, making.happening)
+
+
 _ROWS = (
-    HookRow(
-        "loops",
-        "closed loops stay closed, and change their partition",
-        lambda m: None if m.loops is None else LoopWatch(m.watch),
-    ),
-    HookRow("events", "guards that cross zero", lambda m: m.happening),
+    HookRow("loops", "closed loops stay closed, and change their partition", _loops),
+    HookRow("events", "guards that cross zero", lambda making: making.happening),
     HookRow("clocks", "sampled controllers and held tables", lambda m: Clocks() if m.signals.jumps else None),
-    HookRow(
-        "impacts", "loops that an input closes", lambda m: None if m.gates is None else Impacts(m.gates, m.happening)
-    ),
-    HookRow("stiffness", "another method where steps are too short", lambda m: _stiffness(m)),
+    HookRow("impacts", "loops that an input closes", _impacts),
+    HookRow("stiffness", "another method where it pays", lambda m: Stiffness() if m.settings.automatic else None),
 )
 HOOKS: dict[str, HookRow] = {row.name: row for row in _ROWS}
 OWN = frozenset(HOOKS)
-
-
-def _stiffness(making: Making) -> Hook | None:
-    return Stiffness() if making.settings.automatic else None
 
 
 def hooks_of(making: Making) -> tuple[Hook, ...]:

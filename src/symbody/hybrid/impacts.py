@@ -38,7 +38,7 @@ def switched_loops(flow: Flow) -> dict[str, str]:
     return {n: f"s_{n}" for n in dict.fromkeys(flow.labels.get("gap", ())) if f"s_{n}" in flow.start}
 
 
-def check_switches(flow: Flow, assignments: Sequence[Assignment], batch: int | None) -> None:
+def check_switches(flow: Flow, assignments: Sequence[Assignment]) -> None:
     """Switches are 0 or 1, and jump at instants that the run knows."""
     loops = {s: n for n, s in switched_loops(flow).items()}
     for a in assignments:
@@ -51,11 +51,6 @@ def check_switches(flow: Flow, assignments: Sequence[Assignment], batch: int | N
                 f"input {a.key!r} opens and closes the loop {loops[a.name]!r}, whose instants must be known. Expected "
                 f"0 or 1, (times, values, 'hold'), a sampled controller, or an event that sets it: "
                 f"When(..., reset={{{a.name!r}: 1}})."
-            )
-        if batch is not None and not isinstance(source, Constant):
-            raise DefinitionError(
-                f"input {a.key!r} closes the loop {loops[a.name]!r} on the way, which is an impact; in a batch "
-                "switches stay as they are. Simulate the members apart."
             )
         if isinstance(source, (Constant, Table)) and not np.isin(source.values, (0, 1)).all():
             raise DefinitionError(f"input {a.key!r} has {_odd(source.values):g}; expected 1 (closed) or 0 (open).")

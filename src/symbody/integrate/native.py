@@ -33,7 +33,6 @@ OUTCOMES = {
     3: Outcome.STEP_TOO_SMALL,
     4: Outcome.TOO_MANY_STEPS,
     5: Outcome.NOT_CONVERGED,
-    1: Outcome.LOOP_OPENED,  # of a batch, which has no events
 }
 
 
@@ -177,9 +176,8 @@ class Native:
     def _members(self, run: Any, end: np.ndarray) -> dict[str, Any]:
         """What became of the members of a batch; end (b, nx) is NaN from now on where they failed."""
         status = np.asarray(run.status)
-        opened = {int(i): (float(np.ravel(run.t_end)[i]), end.copy()) for i in np.flatnonzero(status == 1)}
         end[status != 0] = np.nan
-        return {"members": np.array([OUTCOMES[int(s)] for s in status], dtype=object), "opened": opened}
+        return {"members": np.array([OUTCOMES[int(s)] for s in status], dtype=object)}
 
     def _path(self, start: Start, run: Any) -> Path:
         """States inside the last step of a run, or a step of its log: it is done again up to an instant, once."""

@@ -57,11 +57,7 @@ def together(legs: list[Leg]) -> Leg:
     x = np.concatenate([leg.x for leg in legs], axis=-2)
     recorded = tuple(crossing for leg in legs for crossing in leg.recorded)
     members = last.members
-    opened: dict[int, tuple[float, np.ndarray]] = {}
     for leg in reversed(legs):  # what happened to a member first counts
-        opened.update(leg.opened)
         if members is not None and leg.members is not None:
             members = np.where(leg.members != Outcome.FINISHED, leg.members, members)
-    return Leg(
-        t, x, last.t_end, last.x_end, last.outcome, last.events, statistics, last.before, recorded, members, opened
-    )
+    return Leg(t, x, last.t_end, last.x_end, last.outcome, last.events, statistics, last.before, recorded, members)

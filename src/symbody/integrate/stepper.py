@@ -55,7 +55,6 @@ class Leg:
     statistics  steps, rejected, evaluations, iterations: what the method counts
     before      time and state (nx,) at the start of the last step, where closed loops ended the stretch
     members     (b,) of a batch: Outcome of each member; None for one state
-    opened      member of a batch -> time and states (b, nx) where its loops opened
     followed    what happened on the way, of a Stepper that follows events and clocks itself; then `events` is empty,
                 and the outcome is STOPPED where one of them ended the run
     """
@@ -70,7 +69,6 @@ class Leg:
     before: tuple[float, np.ndarray] | None = None
     recorded: tuple[Crossing, ...] = ()
     members: np.ndarray | None = None
-    opened: Mapping[int, tuple[float, np.ndarray]] = field(default_factory=dict)
     followed: Followed | None = None
 
 

@@ -86,9 +86,10 @@ def load_fmu(path: str | Path, name: str | None = None) -> FmuBlock:
     rates = {f"{names[v.name]}_dot": made[k] for k, v in enumerate(instance.states)}
     shown = _names(instance.outputs, taken=[*names.values(), *parameters.values(), *rates])
     outputs = {shown[v.name]: made[len(rates) + k] for k, v in enumerate(instance.outputs)}
+    inputs: dict[str, Any] = {"t": time, **{names[v.name]: symbols[v.name] for v in given}}
     system = System(
         own,
-        inputs={"t": time, **{names[v.name]: symbols[v.name] for v in given}},
+        inputs=inputs,
         outputs={**rates, **outputs},
         states={names[v.name]: f"{names[v.name]}_dot" for v in instance.states},
     )

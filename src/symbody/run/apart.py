@@ -84,28 +84,6 @@ def side_by_side(count: int, run: Callable[[int], Trajectory], wanted: np.ndarra
     )  # fmt: skip
 
 
-def with_members(many: Trajectory, others: Mapping[int, Trajectory], wanted: np.ndarray) -> Trajectory:
-    """A batch with other runs for some of its members."""
-    assert many.outcomes is not None
-    outcomes, events = many.outcomes.copy(), [e for e in many.events if e.member not in others]
-    values = {n: np.array(a) for n, a in many.values.items()}
-    notes = [note for note in many.notes if not any(note.startswith(f"member {k}: ") for k in others)]
-    statistics = dict(many.statistics)
-    for k, one in others.items():
-        outcomes[k] = one.outcome
-        events += [replace(e, member=k) for e in one.events]
-        notes += [f"member {k}: {note}" for note in one.notes]
-        for name, number in one.statistics.items():
-            statistics[name] = statistics.get(name, 0) + number
-        for name, found in at_instants(one, wanted).items():
-            values[name][k, : len(wanted)] = found[: values[name].shape[1]]
-    events.sort(key=lambda e: (e.member or 0, e.t))
-    return many.replace(
-        values=values, outcome=worst(outcomes), outcomes=outcomes, statistics=statistics, events=tuple(events),
-        notes=_shortened(notes), run=None,
-    )  # fmt: skip
-
-
 def _shortened(notes: list[str]) -> tuple[str, ...]:
     return (*notes[:SHOWN], f"and {len(notes) - SHOWN} more notes of members.") if len(notes) > SHOWN else tuple(notes)
 

@@ -311,6 +311,8 @@ def _run(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: M
         made = tuple(own[r["element"]] if "element" in r else When(**r) for r in meta["events"])
         events = Prepared(flow, made, tuple(meta["switches"]))
     loops = levels = None
+    if "loops.bounds" in arrays and x.ndim == 2:
+        raise FormatError(f"{where} is of a batch with closed loops, whose members go apart by now; simulate it again.")
     if "loops.bounds" in arrays:
         loops = LoopGuards(flow, parameters, np.array(arrays["loops.bounds"]))
         levels = Levels(np.array(arrays["loops.down"]), np.array(arrays["loops.up"]))

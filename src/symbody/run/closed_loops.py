@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from symbody.assembly.conditioning import holding
 from symbody.assembly.numeric import numeric_of
 from symbody.derived.derived import derived_of
 from symbody.derived.partitions import partition_at, wanted_at
@@ -36,7 +35,7 @@ class Watcher:
 
 
 def for_branch(mech: Mechanism, formalism: str | None, partition: Any, settings: Settings, q: np.ndarray) -> Any:
-    """What the user asked of the partition, or one for the branch of the positions q (k, nq) where that does not hold.
+    """What the user asked of the partition, or one for the branch of the position q (nq,) where that does not hold.
 
     Which constraints are redundant depends on the branch, and on the parameters.
     """
@@ -46,28 +45,15 @@ def for_branch(mech: Mechanism, formalism: str | None, partition: Any, settings:
     reduced = named or is_reduced(mech, formalism, "auto" if partition is None else partition)
     wanted = partition if named else "auto"
 
-    def member(k: int) -> dict[str, float]:
-        return {n: float(v if np.ndim(v) == 0 else np.asarray(v)[k]) for n, v in given.items()}
-
-    given = {n: v for n, v in settings.parameters.items() if np.ndim(v) < 2}
+    given = {n: float(v) for n, v in settings.parameters.items() if np.ndim(v) == 0}
     try:
-        chosen = wanted_at(mech, q[0], wanted, member(0), settings.start)
-        alone = chosen is wanted and len(q) == 1  # then it was looked at just now
-        made = None if alone else partition_at(mech, q[0], chosen, member(0), settings.start)
+        chosen = wanted_at(mech, q, wanted, given, settings.start)
+        if chosen is not wanted:
+            partition_at(mech, q, chosen, given, settings.start)
     except ModelError:
         if reduced:
             raise
         return partition  # no joints can be solved for at all
-    if made is not None:
-        rows = made.rows
-        others = ~holding(derived_of(mech).constraints(), rows, q, given, settings.start)
-        for k in np.flatnonzero(others[1:]) + 1:
-            theirs = partition_at(mech, q[k], wanted, member(int(k)), settings.start).rows
-            if set(theirs) != set(rows):
-                raise ModelError(
-                    f"members 0 and {k} of the batch start on branches of {mech.name} with {len(rows)} and "
-                    f"{len(theirs)} independent constraints. Simulate them apart."
-                )
     if not isinstance(chosen, Partition) or chosen is wanted:
         return partition
     if reduced:
@@ -115,7 +101,6 @@ def loop_guards(mech: Mechanism, partition: Any, flow: Flow, settings: Settings)
 
 def check_closed(loops: LoopGuards, t: float, x: np.ndarray, u: np.ndarray) -> None:
     """All rows are closed at the start, those too that the equations leave out."""
-    for gap in np.atleast_2d(loops.found(t, x, u)[1]):
-        why = loops.say_open(t, gap)
-        if why:
-            raise ModelError(f"the start of {loops.flow.name} is not closed: {why}")
+    why = loops.say_open(t, loops.found(t, x, u)[1])
+    if why:
+        raise ModelError(f"the start of {loops.flow.name} is not closed: {why}")

@@ -57,7 +57,7 @@ def prepared(
         return Apart(size, flow, found.assignments)
     x = flow.layout.vector(values, size)
     if model.closed is not None:
-        return _Closed(model, settings, duration, partition, found, start, notes).run(x, size)
+        return _Closed(model, settings, duration, partition, found, start, notes).run(x)
     plan = assembled(found.connected, found.events, settings, signals)
     held = signals.start()
     x = corrected(flow, signals, held, settings, start, x, notes)
@@ -98,18 +98,16 @@ class _Closed:
         self.model, self.mech, self.settings, self.duration = model, mech, settings, duration
         self.asked, self.found, self.start, self.notes = partition, found, start, notes
 
-    def run(self, wished: np.ndarray, size: int | None) -> tuple[Plan, RunState]:
+    def run(self, wished: np.ndarray) -> tuple[Plan, RunState]:
+        """wished: x (nx,) as it was given."""
         settings, found, t = self.settings, self.found, self.settings.start
         flow = found.connected.flow
-        check_switches(flow, found.assignments, size)
-        signals = InputSignals(found.connected, t, settings.step, settings.period, size)
+        check_switches(flow, found.assignments)
+        signals = InputSignals(found.connected, t, settings.step, settings.period)
         held = make_ready(flow, signals, signals.start(), t)
-        rows = np.atleast_2d(wished)
-        u = np.broadcast_to(signals.at(t, held.values), (len(rows), signals.size))
-        closed = [closed_loops(flow, *pair) for pair in zip(rows, u, strict=True)]
+        closed = closed_loops(flow, wished, signals.at(t, held.values))
         x = closed_start(self.mech, flow, settings.parameters, self.start, wished, t, closed)
-        q = np.atleast_2d(x)[:, flow.slices["q"]]
-        partition = for_branch(self.mech, self.model.formalism, self.asked, settings, q)
+        partition = for_branch(self.mech, self.model.formalism, self.asked, settings, x[flow.slices["q"]])
         if partition is not self.asked:
             found = self._remade(partition)
         loops = loop_guards(self.mech, partition, found.connected.flow, settings)
@@ -118,20 +116,16 @@ class _Closed:
         plan = assembled(found.connected, found.events, settings, signals, loops, watch)
         mark, levels = None, loops.no_levels()
         if watcher is not None:
-            mark, levels, note = watcher.watch.start(plan, watcher.way, held, t, np.atleast_2d(x)[0], watcher.given)
+            mark, levels, note = watcher.watch.start(plan, watcher.way, held, t, x, watcher.given)
             self.notes += [note] if note else []
             if mark.way is not watcher.way:
                 loops = loops.of(mark.way.connected.flow)
                 plan = assembled(mark.way.connected, mark.way.prepared, settings, signals, loops, watcher.watch)
         x = corrected(plan.flow, signals, held, settings, self.start, x, self.notes, watcher, mark)
-        self.notes[:0] = say_changes(flow, self.start, rows[0], np.atleast_2d(x)[0])
+        self.notes[:0] = say_changes(flow, self.start, wished, x)
         check_closed(loops, t, x, signals.at(t, held.values))
-        if size is not None:
-            # the members of a batch keep one partition to the end, and have no levels
-            mark, levels = None, loops.no_levels()
-            plan = assembled(plan.connected, plan.events, settings, signals, loops)
         marks: dict[str, Any] = {} if mark is None else {"loops": mark}
-        if plan.flow.impact is not None and size is None:
+        if plan.flow.impact is not None:
             marks["impacts"] = Gates(plan.flow, settings.parameters).look(x, signals.at(t, held.values))
         return plan, fresh(plan, held, x, t + self.duration, self.notes, levels=levels, marks=marks)
 

@@ -114,6 +114,8 @@ static int read_inputs(const char *path)
     while (fgets(line, sizeof line, file)) {
         const int width = table.columns + 1;
         char *at = line, *end;
+        if (!line[strspn(line, " \t\r\n")])
+            continue;
         if (table.count == room) {
             room = room ? 2 * room : 256;
             double *const more = (double *)realloc(table.rows, (size_t)(room * width) * sizeof(double));

@@ -6,6 +6,7 @@ functions of the emitted modules get pointers into it; `core.c` integrates it an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -226,6 +227,8 @@ class _Making:
             lines.append(f"    int status[{max(blocks, 1)}] = {{0}};")
             lines.extend([f"    double work[{work}];"] if work else [])
             lines.append(f"    {prefix}({', '.join(given)});")
+            read = set(re.findall(r"\w+", " ".join(given)))
+            lines.extend(f"    (void){n};" for n in re.findall(r"\*(\w+)", arguments) if n not in read)
             if blocks:
                 lines.append(
                     f"    for (int k = 0; k < {blocks}; ++k)\n        if (status[k] < 0)\n            return 1;"

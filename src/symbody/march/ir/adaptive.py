@@ -47,27 +47,39 @@ class Adaptive(Block):
         self.late = all(row[-1] == 0.0 for row in method.error)
 
     def write(self) -> None:
-        r, method = self.r, self.method
+        r = self.r
         with self.blocks():
             self._begin()
             with r.forever() as out:
-                self._choose_steps()
-                r.leave(r.compare("eq", self.alive.get(), "0"), out)
-                self.spread_step()
-                for stage in range(1, method.stages):
-                    self.update("X", method.a[stage], "Y")
-                    self.at_time(method.c[stage])
-                    self.rates(stage)
-                self.update("X", method.b, "XN")
-                if not self.late:
-                    self._evaluate_end()
-                self._errors()
-                with r.when(self._judge()):
-                    if self.late:
-                        self._evaluate_end()
-                    self._accept()
-                with r.loop(self.count) as lane:
-                    r.store(self.lane("HN", lane), r.pointer("H"), lane)
+                self.step(out)
+
+    def step(self, out: str) -> None:
+        """One step of all lanes, tried and judged; `out` is left for where none is alive."""
+        r, method = self.r, self.method
+        self._choose_steps()
+        r.leave(r.compare("eq", self.alive.get(), "0"), out)
+        self.spread_step()
+        for stage in range(1, method.stages):
+            self.update("X", method.a[stage], "Y")
+            self.at_time(method.c[stage])
+            self.rates(stage)
+        self.update("X", method.b, "XN")
+        if not self.late:
+            self._evaluate_end()
+        self._errors()
+        with r.when(self._judge()):
+            if self.late:
+                self._evaluate_end()
+            with r.when(r.compare("ne", r.word("project"), "0")):
+                self._project()
+            with r.when(any_wanted(self)):
+                for j, row in enumerate(method.extra_a):
+                    self.update("X", row, "Y")
+                    self.at_time(method.extra_c[j])
+                    self.rates(method.stages + 1 + j)
+            self._accept()
+        with r.loop(self.count) as lane:
+            r.store(self.lane("HN", lane), r.pointer("H"), lane)
 
     # -- lanes
 
@@ -367,13 +379,6 @@ class Adaptive(Block):
 
     def _accept(self) -> None:
         r = self.r
-        with r.when(r.compare("ne", r.word("project"), "0")):
-            self._project()
-        with r.when(any_wanted(self)):
-            for j, row in enumerate(self.method.extra_a):
-                self.update("X", row, "Y")
-                self.at_time(self.method.extra_c[j])
-                self.rates(self.method.stages + 1 + j)
         with r.loop(self.count) as lane, r.when(self.is_set("accepted", lane)):
             self._move(lane)
         with r.when(r.compare("ne", r.word("ng"), "0")):
@@ -409,17 +414,27 @@ class Adaptive(Block):
         t = self.lane("T", lane)
         new = r.select(self.is_set("last", lane), self.stop_at(lane), r.f("fadd", t, self.lane("H", lane)))
         record(self, lane, new)
-        nx = r.word("nx")
-        start = r.mul(lane, nx)
+        self.moved(lane, new)
+        self.reuse(lane)
+
+    def reuse(self, lane: str) -> None:
+        """The last rates of a step are the first ones of the next, where nothing was changed at its end."""
+        r = self.r
+        with r.when(r.flag("reuse")):
+            start = r.mul(lane, r.word("nx"))
+            first, last = (r.at(self.buffer(j), start) for j in (0, self.method.stages))
+            with r.loop(r.word("nx")) as e:
+                r.store(r.load(last, e), first, e)
+
+    def moved(self, lane: str, new: str) -> None:
+        """X = XN at time `new`, XB the start of the step."""
+        r = self.r
+        start = r.mul(lane, r.word("nx"))
         row = {name: r.at(r.pointer(name), start) for name in ("X", "XB", "XN")}
-        with r.loop(nx) as e:
+        with r.loop(r.word("nx")) as e:
             r.store(r.load(row["X"], e), row["XB"], e)
             r.store(r.load(row["XN"], e), row["X"], e)
-        with r.when(r.flag("reuse")):
-            first, last = (r.at(self.buffer(j), start) for j in (0, self.method.stages))
-            with r.loop(nx) as e:
-                r.store(r.load(last, e), first, e)
-        r.store(t, r.pointer("TB"), lane)
+        r.store(self.lane("T", lane), r.pointer("TB"), lane)
         r.store(new, r.pointer("T"), lane)
         self.count_up("steps", lane)
         if self.late:

@@ -7,7 +7,7 @@ from functools import cache
 from symbody.march.ir.adaptive import Adaptive
 from symbody.march.ir.clock import keep_held
 from symbody.march.ir.compile import module_text
-from symbody.march.ir.dense import any_wanted, interpolated, record
+from symbody.march.ir.dense import interpolated, record
 from symbody.march.ir.lanes_fixed import Lanes, common_parts, next_stop, put_step, reached, sample_row
 from symbody.march.ir.routine import Routine
 from symbody.march.ir.single import Lane, restored, single_lane
@@ -78,7 +78,7 @@ class AdaptiveLanes(Lanes, Adaptive):
         return self.own("stop_time", lane)
 
     def write(self) -> None:
-        r, method = self.r, self.method
+        r = self.r
         with self.blocks():
             self.rest_others()
             with r.loop(self.count) as lane:
@@ -87,23 +87,7 @@ class AdaptiveLanes(Lanes, Adaptive):
                 self._arrive(lane)
             with r.forever() as out:
                 self._renew()
-                self._choose_steps()
-                r.leave(r.compare("eq", self.alive.get(), "0"), out)
-                self.spread_step()
-                for stage in range(1, method.stages):
-                    self.update("X", method.a[stage], "Y")
-                    self.at_time(method.c[stage])
-                    self.rates(stage)
-                self.update("X", method.b, "XN")
-                if not self.late:
-                    self._evaluate_end()
-                self._errors()
-                with r.when(self._judge()):
-                    if self.late:
-                        self._evaluate_end()
-                    self._accept()
-                with r.loop(self.count) as lane:
-                    r.store(self.lane("HN", lane), r.pointer("H"), lane)
+                self.step(out)
 
     def end(self, lane: str, status: str, revert: str = "false") -> None:
         self.r.store(self.lane("T", lane), self.r.pointer("now"), self.member(lane))
@@ -156,13 +140,6 @@ class AdaptiveLanes(Lanes, Adaptive):
 
     def _accept(self) -> None:
         r = self.r
-        with r.when(r.compare("ne", r.word("project"), "0")):
-            self._project()
-        with r.when(any_wanted(self)):
-            for j, row in enumerate(self.method.extra_a):
-                self.update("X", row, "Y")
-                self.at_time(self.method.extra_c[j])
-                self.rates(self.method.stages + 1 + j)
         with r.when(r.compare("ne", r.word("ng"), "0")):
             self.at_time(1.0)
             self.guards()
@@ -188,7 +165,7 @@ class AdaptiveLanes(Lanes, Adaptive):
             found = self.ask("double", "located", lane, *step)
             record(self, lane, t1, found)
             self.ask("void", "sampled", lane, f"i64 {first}")
-            self._moved(lane, found)
+            self.moved(lane, found)
             status = self.ask("i64", "occurred", lane, f"double {found}", x0)
             r.store(r.literal(0.0), r.pointer("HN"), lane)
             self._forget(lane)
@@ -202,17 +179,13 @@ class AdaptiveLanes(Lanes, Adaptive):
                 self.ask("void", "noted", lane, *step)
             record(self, lane, t1)
             self.ask("void", "sampled", lane, f"i64 {first}")
-            self._moved(lane, t1)
+            self.moved(lane, t1)
             self._go_on(lane, bits.get())
 
     def _go_on(self, lane: str, bits: str) -> None:
         r = self.r
         r.store(self.lane("T", lane), r.pointer("now"), self.member(lane))
-        with r.when(r.flag("reuse")):
-            start = r.mul(lane, r.word("nx"))
-            first, last = (r.at(self.buffer(j), start) for j in (0, self.method.stages))
-            with r.loop(r.word("nx")) as e:
-                r.store(r.load(last, e), first, e)
+        self.reuse(lane)
         with r.unless(r.flag("reuse")):
             r.store("1", r.pointer("renew"), lane, "i64")
         with r.when(r.compare("ne", r.op(f"and i64 {bits}, 4"), "0")):
@@ -229,16 +202,3 @@ class AdaptiveLanes(Lanes, Adaptive):
         r.store(r.literal(SMALLEST_MEMORY), r.pointer("old"), lane)
         for name in ("cut", "why"):
             r.store("0", r.pointer(name), lane, "i64")
-
-    def _moved(self, lane: str, new: str) -> None:
-        """X = XN at time `new`, XB the start of the step."""
-        r = self.r
-        row = {name: self.row(name, lane, "nx") for name in ("X", "XB", "XN")}
-        with r.loop(r.word("nx")) as e:
-            r.store(r.load(row["X"], e), row["XB"], e)
-            r.store(r.load(row["XN"], e), row["X"], e)
-        r.store(self.lane("T", lane), r.pointer("TB"), lane)
-        r.store(new, r.pointer("T"), lane)
-        self.count_up("steps", lane)
-        if self.late:
-            self.count_up("evaluations", lane)

@@ -21,6 +21,7 @@ from symbody.model.record.mechanism import WORLD, Mechanism
 from symbody.model.record.pose import Pose
 
 BASE, ORIGIN = "base", "origin"
+START = "initial"  # the keyframe of initial values
 TYPES = {
     f"{letter}{k + 1}": (kind, "xyz"[k]) for letter, kind in (("T", "prismatic"), ("R", "revolute")) for k in range(3)
 }
@@ -76,6 +77,7 @@ class _Reader:
             )
         self.points: dict[tuple[str, str], list[Any]] = {}  # (body, point) -> position
         self.grounded: dict[str, Element] = {}  # points of the base
+        self.start: dict[str, float] = {}  # initial values of joints
 
     def read(self) -> Mechanism:
         self.grounded = _by_name(self.base, "point", "pointname")
@@ -91,6 +93,8 @@ class _Reader:
             self._attached(point, BASE)
         self._cuts()
         self._links()
+        if self.start:
+            self.builder.keyframe(START, self.start, origin=self.top.need("bodytree").origin)
         self._notes()
         return self.values.done()
 
@@ -172,7 +176,7 @@ class _Reader:
         return carrier, self.points[carrier, self._known(parent, carrier, point)]
 
     def _value_of(self, joint: str, element: Element, mode: str) -> float | str | None:
-        """The value of a locked or driven joint; the initial value of any other is no part of the Mechanism."""
+        """The value of a locked or driven joint; the initial value of any other belongs to the keyframe `initial`."""
         initial = element.find("initialvalue")
         q = _value(initial, "q") if initial is not None else 0.0
         if mode == "locked":
@@ -186,9 +190,7 @@ class _Reader:
             )
             return q
         if q:
-            self.builder.note(
-                f"{element.origin}: joint {joint!r} starts at q = {q:g}, which is no part of the Mechanism"
-            )
+            self.start[joint] = q
         return None
 
     # -- what hangs on points

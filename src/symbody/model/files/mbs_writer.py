@@ -15,6 +15,7 @@ import numpy as np
 
 from symbody.atomic_file import write_whole
 from symbody.errors import ModelError
+from symbody.model.files.mbs import START
 from symbody.model.files.xml_writer import XmlWriter, visible
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import WORLD, Body, Cut, Joint, Mechanism
@@ -56,7 +57,9 @@ class _Writer(XmlWriter):
         for force in m.forces:
             if force.kind not in ("link", "external") or force.values.get("function") is not None:
                 self.lost.append(f"force {force.name}")
-        self.lost += [f"coupling {c.name}" for c in m.couplings] + [f"keyframe {k.name}" for k in m.keyframes]
+        self.lost += [f"coupling {c.name}" for c in m.couplings] + [
+            f"keyframe {k.name}" for k in m.keyframes if k.name != START or k.qd
+        ]
         gravity = self.array(m.gravity, "gravity")
         return "\n".join([
             '<?xml version="1.0" encoding="UTF-8"?>',
@@ -149,6 +152,7 @@ class _Writer(XmlWriter):
         entries = [number_of(x) or 0.0 for x in joint.values]
         if joint.mode == "driven" and joint.values:
             self.lost.append(f"law of motion of joint {joint.name}: ROBOTRAN has it in user code")
+        start = next((x.q.get(joint.name, ()) for x in self.mechanism.keyframes if x.name == START), ())
         for k, (motion, letter) in enumerate(KINDS[joint.kind].motions(joint)):
             if motion not in (TURN, SLIDE):
                 raise ModelError(
@@ -164,7 +168,7 @@ class _Writer(XmlWriter):
                 align, place = found, 2
             yield from self._turn(joint, align, "axis")
             name = joint.name if k == 0 else self.free(f"{joint.name}_{k + 1}", self.joints)
-            value = entries[k] if k < len(entries) else 0.0
+            value = entries[k] if k < len(entries) else start[k] if k < len(start) else 0.0
             letter = "R" if motion is TURN else "T"
             yield self._joint(name, f"{letter}{place + 1}", NATURES[joint.mode], value)
             yield from self._turn(joint, align.T, "back")
