@@ -13,7 +13,7 @@ import pytest
 from pages import ROOT
 
 EXAMPLES = ROOT / "examples"
-TESTED = {"demo", "desk_lamp", "controller", "bouncing", "monte_carlo", "closed_loop", "swing_up"}
+TESTED = {"demo", "desk_lamp", "controller", "bouncing", "monte_carlo", "closed_loop", "swing_up", "shooting"}
 
 
 def example(name: str) -> ModuleType:
@@ -101,3 +101,12 @@ def test_a_few_generations_swing_the_pole_higher(capsys):
     _, best = swing.train(env, 3)
     assert max(best) > -110  # hanging still earns -150
     assert "generation" in capsys.readouterr().out
+
+
+def test_a_pendulum_swings_up_by_single_and_by_multiple_shooting():
+    pytest.importorskip("casadi")
+    found = example("shooting").main()
+    for effort, motion in found.values():
+        assert effort < 9.5  # 2 s of 2.1 N m; its weight alone takes 4.9 N m to hold at the side
+        np.testing.assert_allclose([motion.q[-1, 0], motion.qd[-1, 0]], [math.pi, 0.0], atol=1e-5)
+    assert abs(found["single"][0] - found["multiple"][0]) < 1e-2

@@ -391,14 +391,12 @@ class OnDevice:
         if "control" in run:
             after["control"] = run["control"]
         members = np.array([OUTCOMES[int(k)] for k in status], dtype=object)
-        opened = {int(i): (stop, run["x_end"].copy()) for i in np.flatnonzero(status == 1)}
         if single:
             count = int(run["rows"][0]) if samples.shape[1] else 0
             leg = Leg(times[:count], samples[0, :count], stop, end[0] if status[0] == 0 else run["x_end"][0],
                       members[0], statistics=statistics, followed=followed)  # fmt: skip
             return leg, after
-        return Leg(times, samples, stop, end, statistics=statistics, members=members, opened=opened,
-                   followed=followed), after  # fmt: skip
+        return Leg(times, samples, stop, end, statistics=statistics, members=members, followed=followed), after
 
     def _followed(
         self, start: Start, stop: float, times: np.ndarray, run: Mapping[str, np.ndarray],
