@@ -1,4 +1,4 @@
-"""The fifteen lines of docs/identification.md as a new user runs them: an arm, a record in degrees, a validated model."""
+"""The fifteen lines of docs/identification.md as a new user runs them: an arm, a record in degrees, a model."""
 
 from __future__ import annotations
 
