@@ -40,7 +40,8 @@ def cuda_language(precision: str) -> Language:
     """C with the functions of a module on the device; checks of single precision as in C."""
     check_precision(precision, PRECISIONS, "cuda")
     base = C if precision == "double" else SINGLE
-    return replace(base, taken=WORDS, frame=_frame(REALS[precision], precision == "fast"))
+    # sines and cosines are those of the device
+    return replace(base, taken=WORDS, angles=(), frame=_frame(REALS[precision], precision == "fast"))
 
 
 def _frame(real: str, fast: bool) -> Callable[[Function, Module], str]:
