@@ -85,7 +85,7 @@ class VariationalMarch:
         data = Members(self.ports, x, parameters, signals, None)
         if data.members:
             raise ShapeError("derivatives by directions are propagated for one state at a time.")
-        given = parameters_of(data.kernels, parameters)
+        given = parameters_of(data.kernels, self.ports.known, parameters)
         for kind, rows in (("pull", len(self.live)), ("pulled", nx)):
             if kind in data.entries:  # lanes are rows here
                 kernel = data.kernels[kind]
