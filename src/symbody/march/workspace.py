@@ -173,11 +173,11 @@ class Workspace:
                 row = s.ng
             for out in kernel.signature.outputs:
                 known = out.name in place.outputs
-                stride = place.strides.get(out.name, row)
+                apart = place.strides.get(out.name, row)
                 if out.name in place.elsewhere:
-                    words += [self.at[place.elsewhere[out.name]], stride]
+                    words += [self.at[place.elsewhere[out.name]], apart]
                     continue
-                words += [target + 8 * place.outputs[out.name], stride] if known else [self.at["trash"], 0]
+                words += [target + 8 * place.outputs[out.name], apart] if known else [self.at["trash"], 0]
             if kernel.signature.blocks:
                 words += [self.at[f"{place.kind}_status"], len(kernel.signature.blocks)]
             context = np.array(words, dtype=np.int64)
