@@ -22,10 +22,10 @@ def test_texts(tmp_path):
     assert "integral: L, C" in run("rlc", "causality")
     assert "p_L_dot = u - q_C/C - R*(p_L/L)" in run("rlc", "equations")
     assert "f_L_dot" in run("rlc", "equations", "--variables", "coenergy")
-    assert "R_law = e_R - R*(p_L/L)" in run("rlc", "equations", "--form", "dae")
-    assert "A[p_L, q_C] = -1/C" in run("rlc", "equations", "--form", "matrices")
-    assert "K[f_L, f_L] = 1/C" in run("rlc", "equations", "--form", "second_order")
-    assert "v/u = (1/L/C)/(s**2 + (R/L)*s + 1/L/C)" in run("rlc", "equations", "--form", "transfer")
+    assert "R_law = e_R - R*(p_L/L)" in run("rlc", "equations", "--type", "dae")
+    assert "A[p_L, q_C] = -1/C" in run("rlc", "equations", "--type", "matrices")
+    assert "K[f_L, f_L] = 1/C" in run("rlc", "equations", "--type", "second_order")
+    assert "v/u = (1/L/C)/(s**2 + (R/L)*s + 1/L/C)" in run("rlc", "equations", "--type", "transfer")
     assert "L - C: gain" in run("rlc", "loops")
     assert "wrote" in run("rlc", "draw", "--out", str(tmp_path / "x.svg"))
     assert (tmp_path / "x.svg").read_text().startswith("<svg")
@@ -39,7 +39,7 @@ def test_texts(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "what", [(), ("causality",), ("equations",), ("loops",), ("equations", "--form", "dae"), ("simulate", "-t", "1ms")]
+    "what", [(), ("causality",), ("equations",), ("loops",), ("equations", "--type", "dae"), ("simulate", "-t", "1ms")]
 )
 def test_json_follows_the_schema(what):
     jsonschema = pytest.importorskip("jsonschema")

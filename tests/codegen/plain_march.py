@@ -112,7 +112,7 @@ class PlainMarch:
         states = np.asarray(x, dtype=float)
         if states.ndim not in (1, 2) or states.shape[-1] != p.nx:
             raise ShapeError(f"x has shape {states.shape}; expected ({p.nx},) or (b, {p.nx}).")
-        given = parameters_of(p.kernels, parameters)
+        given = parameters_of(p.kernels, p.known, parameters)
         core = {q.name: len(q.shape) for k in p.kernels.values() for q in k.parameters}
         batched = {n: np.asarray(v).shape[0] for n, v in (parameters or {}).items() if np.ndim(v) > core[n]}
         shape = states.shape[:-1] or ((next(iter(batched.values())),) if batched else ())

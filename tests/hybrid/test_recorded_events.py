@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from loops.passage_models import five_bar
+from passage_models import five_bar
 
 import symbody as sb
 from simulation_models import ball, oscillator

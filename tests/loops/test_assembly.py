@@ -180,7 +180,7 @@ def test_joints_named_in_the_guess_stay_where_that_is_possible():
         ({"crank": "far"}, ModelError, "'far'"),
         ({"crank": [1.0, 2.0]}, ShapeError, "2 numbers"),
         ({"crank": np.nan}, ModelError, "finite"),
-        ("crank", ModelError, "expected numbers"),
+        ("crank", NameLookupError, "no keyframe 'crank'"),
     ],
 )
 def test_wrong_guesses_are_answered_by_name(guess, error, text):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from loops.passage_models import (
+from passage_models import (
     CRANK,
     PLATFORM,
     crossed,

@@ -76,7 +76,7 @@ def test_every_verb_refuses_what_no_body_has(mech, verb, values, kind, words):
         ({"d": -0.1}, "joint 'swing' has viscous -0.1; expected 0 or more. This comes from the given d = -0.1"),
         ({"rotor": -0.1}, "joint 'swing' has rotor inertia -0.1; expected 0 or more"),
         ({"co": 0.9}, "rotation of joint 'swing' is not orthogonal"),
-        ({"m": [1.0, -2.0, 3.0]}, "body 'arm' has mass -2; .* from the given m, a batch"),
+        ({"m": [1.0, -2.0, 3.0]}, "body 'arm' has mass -2; .* from the given m = -2 of member 1 of the batch"),
         ({"Iyy": [0.3, 9.0]}, "moments of inertia 0.15, 0.2, 9, which violate"),
     ],
 )

@@ -196,4 +196,23 @@ PATCHES = (
     ),
     Patch("rotor_without_energy", "formalisms/energy.py", "if not t3.is_zero(link.reflected):", "if False:"),
     Patch("reaction_in_link_axes", "formalisms/reactions.py", "if link.body_rotation is not None:", "if False:"),
+    Patch(
+        "slide_in_turning_axes",
+        "formalisms/kinematics.py",
+        "        slide2 = t3.add(slide2, t3.cross(spin, slide))\n    alpha",
+        "        slide2 = slide2\n    alpha",
+    ),
+    Patch(
+        "assembly_ends_early",
+        "assembly/assembly.py",
+        "found = least_squares(problem, q, replace(RULES, tolerance=tolerance))",
+        "found = least_squares(problem, q, replace(RULES, tolerance=1e-4))",
+    ),
+    Patch(
+        "projection_not_the_nearest",
+        "loops/closing/projection.py",
+        "out = {k: sum_of_products((a[k], x) for a, x in zip(free, mu, strict=True) if k in a) for k in columns}",
+        "out = {k: (1 + k) * sum_of_products((a[k], x) for a, x in zip(free, mu, strict=True) if k in a) "
+        "for k in columns}",
+    ),
 )

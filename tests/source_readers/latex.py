@@ -245,7 +245,7 @@ class Document:
                 self._display(lines, scope)
             elif line.startswith(r"\begin{quote}"):
                 self._block(lines, scope)
-            elif line and not line.startswith("Where a block"):
+            elif line and not line.startswith(("Where a block", "%")):
                 raise SyntaxError(f"not understood: {line}")
 
     def _display(self, lines, scope):

@@ -41,7 +41,7 @@ def bondgraph(
     ] = "integral",
     variables: Annotated[str, typer.Option("--variables", help="States: energy or coenergy.")] = "energy",
     form: Annotated[
-        str, typer.Option("--form", help="Equations: state, dae, matrices, second_order or transfer.")
+        str, typer.Option("--type", help="Equations: state, dae, matrices, second_order or transfer.")
     ] = "state",
     layout: Annotated[str, typer.Option("--layout", help="Places in the drawing: own or graphviz.")] = "own",
     most: Annotated[int, typer.Option("--most", min=1, help="Alternatives that are listed.")] = 20,

@@ -158,6 +158,8 @@ class Members:
         r["t_samples"] = np.concatenate([r["t_samples"], np.empty((self.count, more))], axis=1)
         self.room += more
         waiting = r["status"] == PAUSED
+        if self.pool is None:  # these may be the caller's arrays
+            r.update(x=r["x"].copy(), t=r["t"].copy())
         r["x"][waiting] = r["x_end"][waiting]
         r["t"][waiting] = r["t_end"][waiting]
 

@@ -188,7 +188,7 @@ def _language(symbols: Symbols) -> LatexLanguage:
         define="= {0} &= {1}",
         variable="= {0} &= {1}",
         assign="= {0} &= {1}",
-        remark="{0}",
+        remark="% {0}",
         product=r"{0} \, {1}",
         quotient=r"\frac{{{0}}}{{{1}}}",
         fractions=True,
