@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from passage_models import five_bar
 
 import symbody as sb
+from passage_models import five_bar
 from simulation_models import ball, oscillator
 from symbody.trajectory.outcome import Outcome
 

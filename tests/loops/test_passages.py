@@ -5,6 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
+
+import symbody as sb
 from passage_models import (
     CRANK,
     PLATFORM,
@@ -17,9 +20,6 @@ from passage_models import (
     three_cranks,
     watt,
 )
-from scipy.integrate import solve_ivp
-
-import symbody as sb
 from symbody.assembly import conditioning
 from symbody.derived import partitions
 from symbody.formalisms.tree import build_tree
