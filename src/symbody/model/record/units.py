@@ -68,6 +68,7 @@ KINDS: dict[Powers, str] = {
     NUMBER: "a plain number",
 }
 
+MOST_POWER = 20  # of a word in a unit
 _WORD = re.compile(r"([A-Za-zµ°]+|1)(?:\^?(-?\d+))?")
 # a unit, not an expression: words with powers, joined by blanks, points, * and /
 SHAPE = re.compile(r"(?:[A-Za-zµ°]+|1)(?:\^?-?\d+)?(?:\s*[ ·*/.]\s*(?:[A-Za-zµ°]+|1)(?:\^?-?\d+)?)*")
@@ -98,6 +99,8 @@ def read_unit(text: str) -> Unit:
             if name not in UNITS:
                 raise NameLookupError(f"{name!r} is no unit. {nearest(name, UNITS)}")
             exponent = int(power or 1) * (1 if k == 0 else -1)
+            if abs(exponent) > MOST_POWER:
+                raise ModelError(f"{text!r} is no unit: it has the power {power}; at most {MOST_POWER} is expected.")
             factor *= UNITS[name][0] ** exponent
             powers = [p + exponent * own for p, own in zip(powers, UNITS[name][1])]
     a, b, c, d, e, f = powers
@@ -213,7 +216,9 @@ def _dimension(node: Node, parts: list[Dimension | None], exact: bool) -> Dimens
         return tuple(sum(x, Fraction(0)) for x in zip(*known_all)) if len(known_all) == len(parts) else None
     if op is POW:
         exponent = node.data
-        return None if parts[0] is None else tuple(x * Fraction(exponent) for x in parts[0])
+        if parts[0] is None or not math.isfinite(exponent):
+            return None
+        return tuple(x * Fraction(exponent) for x in parts[0])
     if op is ADD:
         known = [(p, a) for p, a in zip(parts, node.args) if p is not None]
         for p, a in known[1:]:
