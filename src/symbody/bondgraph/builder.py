@@ -78,6 +78,14 @@ class _Merged:
     used: bool = False
 
 
+def real(value: int | float, what: str, origin: str) -> float:
+    """A number that a float can hold."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise fault(origin, f"{what} is an integer beyond 1e308; expected a number that a float can hold.") from None
+
+
 @dataclass
 class Builder:
     """Collects pieces; `done()` gives the BondGraph."""
@@ -494,7 +502,8 @@ class Builder:
             if key in given:
                 value = given[key]
                 if isinstance(value, (int, float)) and not isinstance(value, bool):
-                    data = replace(symbol.data, name=f"{name}_{key}", default=float(value))
+                    default = real(value, f"{key} of {name!r}", place(origin, key))
+                    data = replace(symbol.data, name=f"{name}_{key}", default=default)
                     table[symbol] = _symbol(g, data)
                 else:
                     table[symbol] = self._node(value, names, f"{key} of {name!r}", place(origin, key))

@@ -101,6 +101,10 @@ def _build(text: str, file: str, folder: Path | None, above: tuple[Path, ...]) -
         kind = values.get("kind")
         if not isinstance(kind, str) or kind not in PARTS:
             raise fault(place(origin, "kind"), f"part {name!r} has the kind {shown(kind)}. {nearest(str(kind), PARTS)}")
+        wrong = [k for k in ("name", "origin") if k in values]
+        if wrong:
+            expected = ", ".join(PARTS[kind].fields)
+            raise fault(place(origin, wrong[0]), f"part {name!r} has the key {wrong[0]!r}; expected {expected}.")
         made.part(name, kind, origin=origin, **{k: v for k, v in values.items() if k != "kind"})
     for name, value, origin in _section(data, "models", file):
         values = _map(value, f"model {name!r}", origin)

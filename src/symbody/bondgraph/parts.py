@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from symbody.bondgraph.builder import Builder
+from symbody.bondgraph.builder import Builder, real
 from symbody.bondgraph.record import BondGraph
 from symbody.errors import DefinitionError, add_row, nearest, remove_row
 from symbody.expr.node import Node
@@ -72,7 +72,7 @@ def part_graph(kind: str, values: Mapping[str, Any], origin: str = "") -> tuple[
         if f.needed and name not in values:
             raise fault(origin, f"a {kind} has no {name}; expected a value, {f.unit or 'a number'}.")
         given = values.get(name)
-        if isinstance(given, (int, float)) and f.bound and not _holds(f.bound, float(given)):
+        if isinstance(given, (int, float)) and f.bound and not _holds(f.bound, real(given, name, place(origin, name))):
             raise fault(
                 place(origin, name),
                 f"{name} of a {kind} is {given}; expected a {f.bound} number, {f.unit or 'no unit'}.",
