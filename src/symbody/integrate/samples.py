@@ -32,6 +32,11 @@ class SampleTimes:
         distance = self.spacing if self.spacing is not None else step
         assert distance is not None
         places = (end - start) / distance
+        if not places <= MOST:
+            raise DefinitionError(
+                f"{end - start:g} s with a sample every {distance:g} s are {places:.3g} samples; expected at most "
+                f"{MOST:g}."
+            )
         whole = round(places)
         slack = max(1e-9, 8 * np.finfo(float).eps * abs(end) / distance)
         if abs(places - whole) <= slack:

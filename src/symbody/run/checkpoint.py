@@ -228,6 +228,8 @@ def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
         raise ValueError(f"samples from {t[0]:g} to {t[-1]:g} s in a run from {start:g} to {now:g} s")
     if not start <= now <= end or not _is_number(meta["reached"]) or not now <= meta["reached"] <= end:
         raise ValueError(f"it goes on at {now!r} s, from {meta['reached']!r} s in a run up to {end!r} s")
+    if settings["step"] is not None and settings["step"] > end - start + SLACK * (1 + abs(start) + abs(end)):
+        raise ValueError(f"steps of {settings['step']:g} s in a run from {start:g} to {end:g} s")
     if not all(isinstance(n, str) and _is_number(v) for n, v in meta["statistics"].items()):
         raise ValueError(f"statistics {meta['statistics']}")
     if not all(isinstance(note, str) for note in meta["notes"]):

@@ -8,6 +8,7 @@ import math
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,10 @@ def _read_array(file: Any, size: int) -> np.ndarray:
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"an array of version {version}")
     read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, fortran, dtype = read_header(file)
+    try:
+        shape, fortran, dtype = read_header(file)
+    except (TokenError, SyntaxError) as error:
+        raise ValueError(f"an array whose header cannot be read ({error})") from None
     if dtype.kind not in KINDS or min(shape, default=0) < 0 or len(shape) > 16:
         raise ValueError(f"an array of type {dtype} and shape {shape}")
     if math.prod(shape) * dtype.itemsize != size - file.tell():
