@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from symbody.codegen.printer.plan import Module
 from symbody.codegen.printer.samples import stub_terms
-from symbody.expr.external import External
+from symbody.expr.external import External, Piecewise
 from symbody.expr.function_row import FUNCTIONS
 
 
@@ -25,6 +25,11 @@ def called_helpers(
             texts += finished(adapt(text).format(p=p, m="{m}"))
     seen += texts
     return texts + "".join(finished(adapt(t.replace("{p}", p))) for n, t in own.items() if f"{p}_{n}(" in seen)
+
+
+def counted_table(index: int, table: Piecewise, x: str, prefix: str) -> str:
+    """A call of the table where arrays do not say how long they are, or are not asked."""
+    return f"{prefix}table({prefix}x{index}, {prefix}c{index}, {len(table.x) - 1}, {len(table.c)}, {x})"
 
 
 def called_tables(

@@ -10,11 +10,10 @@ from typing import Any
 from symbody.codegen.printer.driver import driver
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
 from symbody.codegen.printer.language import Function, Language
-from symbody.codegen.printer.pieces import called_helpers, called_tables, stub_sums
+from symbody.codegen.printer.pieces import called_helpers, called_tables, counted_table, stub_sums
 from symbody.codegen.printer.plan import Argument, Module, Part, plan
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target, needs
-from symbody.expr.external import Piecewise
 
 TAKEN = frozenset((
     "abstract", "arguments", "await", "boolean", "break", "byte", "case", "catch", "char", "class", "const", "continue",
@@ -63,10 +62,6 @@ def literal(number: Any) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-def _table(index: int, table: Piecewise, x: str, prefix: str) -> str:
-    return f"{prefix}table({prefix}x{index}, {prefix}c{index}, {len(table.x) - 1}, {len(table.c)}, {x})"
-
-
 def _frame(function: Function, module: Module) -> str:
     arguments = ", ".join(a.name for a in function.arguments)
     return f"function {function.name}({arguments}) {{\n" + "\n".join(function.lines) + "\n}\n"
@@ -86,7 +81,7 @@ LANGUAGE = Language(
     compare="{0} {1} {2}",
     nan="NaN",
     extern="const {2} = externals.{0}({3});",
-    table=_table,
+    table=counted_table,
     indent="  ",
     frame=_frame,
 )

@@ -12,11 +12,10 @@ from typing import Any
 from symbody.codegen.printer.driver import driver
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
 from symbody.codegen.printer.language import Function, Language
-from symbody.codegen.printer.pieces import called_helpers, called_tables, stub_sums
+from symbody.codegen.printer.pieces import called_helpers, called_tables, counted_table, stub_sums
 from symbody.codegen.printer.plan import Module, Part, plan
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target, needs
-from symbody.expr.external import Piecewise
 
 TAKEN = frozenset((
     "abstract", "as", "baremodule", "begin", "break", "catch", "const", "continue", "do", "else", "elseif", "end",
@@ -70,10 +69,6 @@ def literal(number: Any) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-def _table(index: int, table: Piecewise, x: str, prefix: str) -> str:
-    return f"{prefix}table({prefix}x{index}, {prefix}c{index}, {len(table.x) - 1}, {len(table.c)}, {x})"
-
-
 def _frame(function: Function, module: Module, told: str = "") -> str:
     arguments = ", ".join(a.name for a in function.arguments)
     lines = [f"{told}function {function.name}!({arguments})", *function.lines, "    return nothing", "end", ""]
@@ -102,7 +97,7 @@ LANGUAGE = Language(
     above="abs({0}) > {1}",
     nan="NaN",
     extern="{2} = externals.{0}({3})",
-    table=_table,
+    table=counted_table,
     frame=_frame,
 )
 

@@ -14,11 +14,10 @@ from typing import Any
 from symbody.codegen.printer.driver import driver
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
 from symbody.codegen.printer.language import Function, Language
-from symbody.codegen.printer.pieces import called_helpers, called_tables, stub_sums
+from symbody.codegen.printer.pieces import called_helpers, called_tables, counted_table, stub_sums
 from symbody.codegen.printer.plan import Module, Part, plan
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target, needs
-from symbody.expr.external import Piecewise
 
 # words of the language, and names that it protects
 TAKEN = frozenset((
@@ -74,10 +73,6 @@ def literal(number: Any) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-def _table(index: int, table: Piecewise, x: str, prefix: str) -> str:
-    return f"{prefix}table({prefix}x{index}, {prefix}c{index}, {len(table.x) - 1}, {len(table.c)}, {x})"
-
-
 def _frame(function: Function, module: Module, told: str = "") -> str:
     given = [a.name for a in function.arguments]
     made = dict.fromkeys(re.findall(r"^\s*(\w+) :=|^\s*for (\w+) from", "\n".join(function.lines), re.MULTILINE))
@@ -110,7 +105,7 @@ LANGUAGE = Language(
     above="abs({0}) > {1}",
     nan="Float(undefined)",
     extern='{2} := externals["{0}"]({3});',
-    table=_table,
+    table=counted_table,
     indent="  ",
     frame=_frame,
 )

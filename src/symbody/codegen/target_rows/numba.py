@@ -7,12 +7,11 @@ from dataclasses import replace
 from symbody.codegen.printer.driver import driver
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
 from symbody.codegen.printer.language import Function, Language
-from symbody.codegen.printer.pieces import called_helpers, called_tables, stub_sums
+from symbody.codegen.printer.pieces import called_helpers, called_tables, counted_table, stub_sums
 from symbody.codegen.printer.plan import Module, Part, plan
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target, needs_module
 from symbody.codegen.target_rows.array_text import TAKEN, literal
-from symbody.expr.external import Piecewise
 
 HELPERS = {
     "table": """def {p}_table(x, c, pieces, terms, at):
@@ -36,10 +35,6 @@ HELPERS = {
     "next": "def {p}_next(x, step):\n    return x + step\n",
     "no_number": "def {p}_no_number(values, size):\n    for k in range(size):\n        values[k] = np.nan\n",
 }
-
-
-def _table(index: int, table: Piecewise, x: str, prefix: str) -> str:
-    return f"{prefix}table({prefix}x{index}, {prefix}c{index}, {len(table.x) - 1}, {len(table.c)}, {x})"
 
 
 def _frame(function: Function, module: Module) -> str:
@@ -72,7 +67,7 @@ LANGUAGE = Language(
     nan="np.nan",
     extern="{2} = externals_{0}({3})",
     linked=True,
-    table=_table,
+    table=counted_table,
     adapt=lambda text: text.replace("{m}.where", "{p}_where").replace("{m}", "np"),
     frame=_frame,
 )
