@@ -319,7 +319,10 @@ def processor_rows(folder: Path, table: dict[str, Any]) -> None:
     """The same Systems as native code of one core, and of all."""
     rows = table["processor"] = []
     for path in [*(folder / f"{n}_{w}.json" for n in ROBOTS for w in ("inverse", "forward")),
-                 *(folder / f"{n}_forward.json" for n in LOOPS)]:  # fmt: skip
+                 *(folder / f"{n}_forward.json" for n in LOOPS),
+                 *(folder / f"talos_{w}.json" for w in ("inverse", "forward"))]:  # fmt: skip
+        if not path.exists():
+            continue
         system = sb.System.load(path)
         try:
             kernel = system.compile()

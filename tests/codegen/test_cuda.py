@@ -8,8 +8,8 @@ from contracts import test_target_agrees_with_interpreter as kinds
 from cuda_on_host import needs_compiler, play
 from symbody.codegen.cuda import nvrtc
 from symbody.codegen.cuda.device_array import DeviceArray
-from symbody.codegen.cuda.kernel import folded
 from symbody.codegen.cuda.source import kernel_text
+from symbody.codegen.cuda.texts import folded
 from symbody.errors import CompileError, DefinitionError, DeviceError, ShapeError
 from symbody.lower.lowering import lower
 from symbody.system.ports import gather_parameters

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symbody.codegen.cuda import driver
-from symbody.codegen.cuda.kernel import folded
+from symbody.codegen.cuda.texts import folded
 from symbody.errors import DefinitionError, DeviceError, Named
 from symbody.flow.evaluate import FlowKernels
 from symbody.flow.flow import Flow
@@ -24,7 +24,8 @@ from symbody.integrate.native import OUTCOMES
 from symbody.integrate.step_grid import stage_times, step_index
 from symbody.integrate.stepper import Followed, Leg, Memory, Start
 from symbody.lower.lowering import lower
-from symbody.march.cuda_text import CLOCK, COUNT, RECORD, Clocked, Equations
+from symbody.march.cuda_equations import Clocked, Equations
+from symbody.march.cuda_text import CLOCK, COUNT, RECORD
 from symbody.march.device import DeviceMarch, DeviceRun, Schedule
 from symbody.march.methods import METHODS, Method, RungeKutta, Splitting
 from symbody.memory import memory_of

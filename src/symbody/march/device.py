@@ -14,9 +14,10 @@ import numpy as np
 from symbody.codegen.cuda import arrays as on_device
 from symbody.codegen.cuda import driver
 from symbody.codegen.cuda.device_array import DeviceArray
-from symbody.codegen.cuda.kernel import setup_values
+from symbody.codegen.cuda.texts import setup_values
 from symbody.errors import DefinitionError, DeviceError, NameLookupError, ShapeError, nearest
-from symbody.march.cuda_text import BLOCK, COUNT, RECORD, Equations, MarchText, march_text
+from symbody.march.cuda_equations import Equations
+from symbody.march.cuda_text import BLOCK, COUNT, RECORD, MarchText, march_text
 from symbody.march.methods import Method, RungeKutta
 from symbody.march.step_control import SMALLEST_MEMORY
 from symbody.system.ports import default, gather_parameters

@@ -11,7 +11,6 @@ import ctypes
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,50 +18,19 @@ import numpy as np
 from symbody.codegen.cuda import arrays as on_device
 from symbody.codegen.cuda import driver
 from symbody.codegen.cuda.device_array import DeviceArray
-from symbody.codegen.cuda.source import BLOCK, KernelText, kernel_text, vector
-from symbody.codegen.cuda.text import LONG, REALS
+from symbody.codegen.cuda.report import Report
+from symbody.codegen.cuda.source import BLOCK, KernelText, vector
+from symbody.codegen.cuda.text import REALS
+from symbody.codegen.cuda.texts import Texts, replace_layout, setup_values
 from symbody.codegen.kernel.program_kernel import ProgramKernel, call_arguments
 from symbody.codegen.kernel.signature import results_type
 from symbody.errors import DefinitionError, DeviceError, NameLookupError, ShapeError, nearest
-from symbody.lower.interpret import elements, prepare, raise_if_failed
+from symbody.lower.interpret import raise_if_failed
 from symbody.lower.program import Program
 from symbody.system.ports import Port, core_text, loop_of
 
 _NO_BLOCKS = np.zeros((1, 0), dtype=np.int64)
 STATES = 1000  # at most, on which accuracy is measured
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a kernel takes on a device. occupancy: part of the threads of a multiprocessor that run at once.
-
-    registers, stack, spill_stores, spill_loads: a thread, and bytes a thread; pieces: functions that a long program was
-    cut into, between which `travelling` numbers go through local memory
-    """
-
-    kernel: str
-    device: str
-    registers: int
-    stack: int
-    spill_stores: int
-    spill_loads: int
-    occupancy: float
-    operations: int
-    pieces: int
-    travelling: int
-
-    def __str__(self) -> str:
-        told = (
-            f"{self.kernel} on {self.device}: {self.operations} operations, {self.registers} registers a thread, "
-            f"{self.stack} bytes of local memory, spills {self.spill_stores}/{self.spill_loads} bytes"
-        )
-        told += f", {100 * self.occupancy:.0f} % of the threads at once" if self.occupancy else ""
-        if self.pieces:
-            told += (
-                f". The program is too long for the registers: it was cut into {self.pieces} functions, between which "
-                f"{self.travelling} numbers go through local memory"
-            )
-        return told + "."
 
 
 class CudaKernel(ProgramKernel):
@@ -569,51 +537,3 @@ def _pointer(array: Any) -> int:
     if data is not None:
         return int(data())
     return int(array.__cuda_array_interface__["data"][0])
-
-
-def setup_values(program: Program, derived: Sequence[int], given: Sequence[np.ndarray]) -> np.ndarray:
-    """What `setup` makes of parameters that all states share, by the interpreter: exact in double precision."""
-    done = prepare(program, elements(program.parameters, list(given)))
-    return np.array([float(done.values[v]) for v in derived], dtype=float)
-
-
-@dataclass(frozen=True, eq=False)
-class Texts:
-    """The texts of a kernel, written when they are first asked for: parameters shared or per state."""
-
-    program: Program
-    precision: str
-    layout: str
-    folded: bool = False
-    long: int = LONG
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(np.float64 if self.precision == "double" else np.float32)
-
-    def text(self, parameters: str) -> KernelText:
-        known: dict[str, KernelText] = self.__dict__.setdefault("_texts", {})
-        if parameters not in known:
-            kind = "folded" if self.folded else parameters
-            known[parameters] = kernel_text(self.program, self.precision, self.layout, kind, self.long)
-        return known[parameters]
-
-
-def replace_layout(texts: Texts, layout: str) -> Texts:
-    """The same kernel for another layout."""
-    if texts.layout == layout:
-        return texts
-    twins: dict[str, Texts] = texts.__dict__.setdefault("_twins", {})
-    if layout not in twins:
-        twins[layout] = replace(texts, layout=layout)
-    return twins[layout]
-
-
-def folded(program: Program, values: Sequence[np.ndarray]) -> Program:
-    """The Program with numbers in place of its parameters; what setup made becomes part of the call."""
-    flat = np.concatenate([np.ravel(v) for v in values]) if values else np.zeros(0)
-    ops, args = list(program.ops), list(program.args)
-    for v, op in enumerate(ops):
-        if op == "parameter":
-            ops[v], args[v] = "const", (float(flat[args[v][0]]),)
-    return replace(program, parameters=(), ops=ops, args=args, setup=(), step=[*program.setup, *program.step])

@@ -20,8 +20,8 @@ def _emit(
     """NAME.cu. layout: arrays by state or by component; parameters: shared, each (state) or folded (the defaults)."""
     from dataclasses import replace
 
-    from symbody.codegen.cuda.kernel import folded
     from symbody.codegen.cuda.source import kernel_text
+    from symbody.codegen.cuda.texts import folded
     from symbody.system.ports import gather_parameters
 
     program = source.program
@@ -46,9 +46,10 @@ def _build(
     above which a program is cut into functions; device: where NumPy arrays are computed.
     """
     from symbody.codegen.cuda import driver, nvrtc
-    from symbody.codegen.cuda.kernel import CudaKernel, Texts, folded
+    from symbody.codegen.cuda.kernel import CudaKernel
     from symbody.codegen.cuda.source import LAYOUTS
     from symbody.codegen.cuda.text import LONG, PRECISIONS
+    from symbody.codegen.cuda.texts import Texts, folded
     from symbody.errors import CompileError, whole_argument, word_argument
     from symbody.system.ports import check_numbers, gather_parameters
 
