@@ -10,8 +10,9 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import llvmlite.binding as llvm
 
@@ -19,6 +20,7 @@ from symbody.codegen.llvm import worker
 from symbody.errors import CompileError
 
 QUICK, OPTIMIZED = 0, 2
+LIBRARIES = 64  # of one engine
 # llvmlite serialises single calls into LLVM; loading takes several.
 _loading = threading.Lock()
 
@@ -143,21 +145,74 @@ def compile_in_processes(texts: Iterable[str], level: int, count: int | None = N
 
 
 class Loaded:
-    """Object code in memory; functions stay valid as long as this object lives."""
+    """Object code in memory; functions stay valid as long as this object lives.
+
+    Sections of a module reach each other by offsets of 32 bits. JITLink takes one piece of memory for a module, as
+    MCJIT does not: in a process whose address space is taken in large parts (JAX, CUDA), MCJIT's sections came to lie
+    too far apart, and LLVM ended the process. On Windows JITLink is not complete, and MCJIT serves.
+    """
 
     def __init__(self, objects: Sequence[bytes]) -> None:
-        cpu = host()
         with _loading:
-            # the engine becomes the owner of its target machine: never share one
-            machine = worker.target_machine(QUICK, cpu.cpu, cpu.features)
-            self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
             try:
-                for data in objects:
-                    self.engine.add_object_file(llvm.ObjectFileRef.from_data(data))
-                self.engine.finalize_object()
+                self._address = _by_mcjit(objects) if os.name == "nt" else _by_jitlink(objects)
             except RuntimeError as error:
                 raise CompileError(f"Object code cannot be loaded: {error}.") from error
 
     def address(self, name: str) -> int:
         """Address of a function, 0 if there is none."""
-        return int(self.engine.get_function_address(name))
+        with _loading:
+            return self._address(name)
+
+
+def _by_jitlink(objects: Sequence[bytes]) -> Callable[[str], int]:
+    engine, name = _session.place()
+    library = llvm.JITLibraryBuilder().add_current_process()
+    for data in objects:
+        library.add_object_img(data)
+    kept = [library.link(engine, name)]  # what is looked up lives as long as its trackers
+
+    def address(symbol: str) -> int:
+        try:
+            found = engine.lookup(name, symbol)
+        except RuntimeError as error:
+            if f"Symbols not found: [ {symbol} ]" in str(error):
+                return 0
+            raise CompileError(f"Object code cannot be loaded: {error}.") from error
+        kept.append(found)
+        return int(found[symbol])
+
+    return address
+
+
+class _Session:
+    """Engines of JITLink. One serves many Loaded, since making one costs more than loading; it keeps a little of each
+    even after they are gone, so that a new one takes over from time to time, and the old one ends with its last."""
+
+    def __init__(self) -> None:
+        self.engine: Any = None
+        self.count = 0
+
+    def place(self) -> tuple[Any, str]:
+        """An engine, and the name of a library that is new to it."""
+        if self.engine is None or self.count % LIBRARIES == 0:
+            self.engine = llvm.create_lljit_compiler(_machine(), use_jit_link=True, suppress_errors=True)
+        self.count += 1
+        return self.engine, f"library{self.count}"
+
+
+_session = _Session()
+
+
+def _machine() -> llvm.TargetMachine:
+    """An engine becomes the owner of its target machine: never share one."""
+    cpu = host()
+    return worker.target_machine(QUICK, cpu.cpu, cpu.features)
+
+
+def _by_mcjit(objects: Sequence[bytes]) -> Callable[[str], int]:
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
+    for data in objects:
+        engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+    engine.finalize_object()
+    return lambda name: int(engine.get_function_address(name))

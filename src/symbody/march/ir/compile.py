@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
 from collections.abc import Sequence
@@ -40,26 +41,33 @@ def function(text: str, name: str) -> Any:
     """The function `void name(job, begin, end)` of a module, callable with the address of a job."""
     with _making:
         if text not in _functions:
-            loaded = _loaded(text)
-            _functions[text] = loaded, Function(loaded.address(name))
+            loaded, address = _loaded(text, name)
+            _functions[text] = loaded, Function(address)
         return _functions[text][1]
 
 
-def _loaded(text: str) -> Loaded:
+def _loaded(text: str, name: str) -> tuple[Loaded, int]:
     cpu = host()
     entry = disk.digest(("march", PIPELINE, text, llvmlite.__version__, cpu.cpu, cpu.features))
     found = disk.load(entry)
     if found is not None:
-        try:
-            return Loaded(found[1])
-        except CompileError:
-            pass  # written by something else under this name: make it again
+        # written by something else under this name: make it again
+        with contextlib.suppress(CompileError):
+            return _entered(found[1], name)
     try:
         objects = [_compile(text, cpu.cpu, cpu.features)]
     except RuntimeError as error:
         raise CompileError(refused(error)) from error
     disk.store(entry, {}, objects)
-    return Loaded(objects)
+    return _entered(objects, name)
+
+
+def _entered(objects: Sequence[bytes], name: str) -> tuple[Loaded, int]:
+    loaded = Loaded(objects)
+    address = loaded.address(name)
+    if not address:
+        raise CompileError(f"The object code lacks the entry point '{name}'.")
+    return loaded, address
 
 
 def _compile(text: str, cpu: str, features: str) -> bytes:
