@@ -90,6 +90,19 @@ class Motion:
                 out[:, part.parent] += momentum
         return out
 
+    @cached_property
+    def spin_terms(self) -> Array:
+        """(n, bodies): the sizes of all that is added up in `spin_rates`; of a rotor that spins evenly these cancel."""
+        out = np.zeros((self.count, len(self.model.parts)))
+        for b, (part, pose) in enumerate(zip(self.model.parts, self.poses, strict=True)):
+            size = float(np.linalg.norm(part.inertia))
+            out[:, b] = size * (2 * _norm(pose.omega) ** 2 + _norm(pose.alpha))
+        for _, part, step, axis, inertia, ratio in self.rotors():
+            if part.parent != WORLD:
+                speed, rate = np.abs(self.qd[:, step.first_v]), np.abs(self.qdd[:, step.first_v])
+                out[:, part.parent] += abs(step.scale * inertia * ratio) * (rate + speed * _norm(axis.x1))
+        return out
+
     def tensor(self, part: Part, pose: Pose) -> Jet:
         """Inertia tensor about the centre of mass in world axes."""
         local = constant(part.inertia, pose.rotation)
@@ -143,7 +156,7 @@ class Motion:
             load = self.loads.wrenches[:, b]
             force = part.mass * (_norm(centre.x2) + float(np.linalg.norm(self.model.gravity))) + self.loads.sizes[:, b]
             arm = np.cross(centre.x, load[:, 3:])
-            torque = _norm(self.spin_rates[:, b]) + _norm(load[:, :3] - arm) + self.loads.turning[:, b]
+            torque = self.spin_terms[:, b] + _norm(load[:, :3] - arm) + self.loads.turning[:, b]
             turns = self.maps[:, b, :3]
             moves = self.maps[:, b, 3:] + np.cross(turns, centre.x[:, :, None], axis=1)
             out += force[:, None] * np.linalg.norm(moves, axis=1) + torque[:, None] * np.linalg.norm(turns, axis=1)
@@ -154,7 +167,7 @@ class Motion:
         out = np.zeros((self.count, len(self.model.parts), 2))
         for b, (part, centre) in enumerate(zip(self.model.parts, self.centres, strict=True)):
             force = part.mass * (_norm(centre.x2) + float(np.linalg.norm(self.model.gravity))) + self.loads.sizes[:, b]
-            moment = _norm(self.spin_rates[:, b]) + self.loads.turning[:, b]
+            moment = self.spin_terms[:, b] + self.loads.turning[:, b]
             for k in self.model.ancestry[b]:
                 out[:, k, 0] += moment + force * _norm(centre.x - self.poses[k].position.x)
                 out[:, k, 1] += force
