@@ -16,7 +16,7 @@ from symbody.assembly.assembly_errors import say_open
 from symbody.assembly.constraints import Constraints
 from symbody.assembly.driven import driven_laws
 from symbody.assembly.guess import guessed
-from symbody.assembly.numeric import Numeric, numeric_of
+from symbody.assembly.numeric import Numeric, length_unit, numeric_of
 from symbody.errors import NameLookupError, SolveError, nearest
 from symbody.memory import memory_of
 from symbody.model.record.coordinates import parts, retract, sliding, velocity_owners, with_mode
@@ -24,6 +24,7 @@ from symbody.model.record.joint_limits import joint_limits
 from symbody.model.record.least_squares import Point, Problem, Rules, least_squares
 from symbody.model.record.mechanism import Mechanism
 
+CLOSED = 1e-12  # rad, and units of length (`Numeric.units`)
 RULES = Rules(steps=60, damping=1.0, longest=0.7, stalled=1e-3, near=1e-8)
 NEAR = 0.3  # rad: how far from the assembled configuration samples start
 FARTHEST, AWAY = 1.5, 1e-4  # rad: where they start at most, and how far from it they must end
@@ -45,7 +46,7 @@ def assemble_constraints(
     q: Any = None,
     parameters: Mapping[str, float] | None = None,
     fixed: Collection[str] = (),
-    tolerance: float = 1e-12,
+    tolerance: float | None = None,
     seed: int = 0,
     starts: int = 40,
     time: float = 0.0,
@@ -94,18 +95,27 @@ def assemble_keeping(
     return assemble_constraints(found, q, parameters, fixed, **options), not wanted
 
 
-def close(numeric: Numeric, q: np.ndarray, free: Sequence[int], tolerance: float = 1e-12) -> Attempt:
-    """Damped least squares from one start, over the velocities in `free`."""
+def close(numeric: Numeric, q: np.ndarray, free: Sequence[int], tolerance: float | None = None) -> Attempt:
+    """Damped least squares from one start, over the velocities in `free`. tolerance: m and rad; None is `CLOSED`."""
     mechanism, columns = numeric.tree.mechanism, list(free)
     turning = memory_of(mechanism).get("turning", (), lambda: _turning(mechanism))[columns]
+    units, tolerance = _measure(numeric, tolerance)
+    strides = np.where(sliding(mechanism), length_unit(numeric.length()), 1.0)[columns]
     problem: Problem[np.ndarray] = Problem(
-        lambda at: Point(numeric.h(at), lambda: numeric.J(at)[:, columns]),
-        lambda at, step: retract(mechanism, at, _spread(step, columns, mechanism.nv)),
+        lambda at: Point(numeric.h(at) / units, lambda: numeric.J(at)[:, columns] * strides / units[:, None]),
+        lambda at, step: retract(mechanism, at, _spread(step * strides, columns, mechanism.nv)),
         turning,
     )
     found = least_squares(problem, q, replace(RULES, tolerance=tolerance))
     flipped = tuple(int(i) for i in np.flatnonzero(numeric.sides(found.x) < 0))
-    return Attempt(found.x, found.point.residual, found.point.largest < tolerance and not flipped, flipped)
+    h = found.point.residual * units
+    return Attempt(found.x, h, found.point.largest < tolerance and not flipped, flipped)
+
+
+def _measure(numeric: Numeric, tolerance: float | None) -> tuple[np.ndarray, float]:
+    """(m,) what gaps of rows are divided by, and what then counts as closed."""
+    units = numeric.units()
+    return (units, CLOSED) if tolerance is None else (np.ones_like(units), tolerance)
 
 
 def _turning(mechanism: Mechanism) -> np.ndarray:
@@ -150,7 +160,7 @@ def closed_samples(
     parameters: Mapping[str, float] | None = None,
     seed: int = 0,
     time: float = 0.0,
-    tolerance: float = 1e-12,
+    tolerance: float | None = None,
 ) -> np.ndarray:
     """(k, nq) closed configurations, k <= count, at least 1: an assembled one, others near it, and along walks from it.
 
@@ -193,7 +203,7 @@ def _walk(
     free: Sequence[int],
     rng: np.random.Generator,
     length: float,
-    tolerance: float,
+    tolerance: float | None,
 ) -> Iterator[np.ndarray]:
     """Every third of a few steps along a motion that the constraints allow, straight on as far as they let it."""
     mechanism, columns = numeric.tree.mechanism, list(free)
@@ -265,24 +275,31 @@ def driven_coordinates(
 
 
 def _failure(
-    numeric: Numeric, best: Attempt, guess: np.ndarray, free: Sequence[int], tolerance: float, fixed: Collection[str]
+    numeric: Numeric,
+    best: Attempt,
+    guess: np.ndarray,
+    free: Sequence[int],
+    tolerance: float | None,
+    fixed: Collection[str],
 ) -> str:
     """Which loops stay open and by how much; a loop that cannot close even alone is named as such."""
     found = numeric.found
     name = found.tree.mechanism.name
-    if np.abs(best.h).max(initial=0.0) < tolerance:
+    units, allowed = _measure(numeric, tolerance)
+    gaps = np.abs(best.h) / units
+    if gaps.max(initial=0.0) < allowed:
         turned = ", ".join(repr(x) for x in dict.fromkeys(found.rows[i].loop for i in best.flipped))
         return (
             f"{name} was assembled only with {turned} turned over by half a turn. Start from a guess q nearer to the "
             "configuration that is meant."
         )
-    sizes = {x: max(abs(float(best.h[i])) for i, row in enumerate(found.rows) if row.loop == x) for x in found.loops}
-    open_loops = sorted((x for x in sizes if sizes[x] >= tolerance), key=lambda x: -sizes[x])
+    sizes = {x: max(float(gaps[i]) for i, row in enumerate(found.rows) if row.loop == x) for x in found.loops}
+    open_loops = sorted((x for x in sizes if sizes[x] >= allowed), key=lambda x: -sizes[x])
     alone = [x for x in open_loops if not _closes_alone(numeric, x, guess, free, tolerance)]
     return say_open(numeric, best.h, open_loops, alone, fixed)
 
 
-def _closes_alone(numeric: Numeric, loop: str, guess: np.ndarray, free: Sequence[int], tolerance: float) -> bool:
+def _closes_alone(numeric: Numeric, loop: str, guess: np.ndarray, free: Sequence[int], tolerance: float | None) -> bool:
     found = numeric.found
     rows = [i for i, row in enumerate(found.rows) if row.loop == loop]
     only = Numeric(found.select(rows), _by_name(numeric), numeric.time)

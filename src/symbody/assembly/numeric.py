@@ -106,6 +106,20 @@ class Rows:
         return out
 
 
+def length_unit(length: float) -> float:
+    """The unit that suits lengths of this order, m: 1 for those of 3 cm to 30 m, else 1e-3, 1e-6, 1e3, ...
+
+    What counts as closed is a share of it: a gap of 1e-12 m closes a robot, and leaves a linkage of micrometres open.
+    """
+    return float(10.0 ** (3 * round(np.log10(length) / 3))) if length > 0 else 1.0
+
+
+def usual_unit(found: Constraints) -> float:
+    """`length_unit` at the defaults of the parameters: what programs are made for."""
+    known = [x for x in rows_of(found).lengths({}) if x > 0]
+    return length_unit(float(np.mean(known))) if known else 1.0
+
+
 def rows_of(found: Constraints) -> Rows:
     """The one Rows of a Constraints, which never changes."""
     return memory_of(found).get("rows", (), lambda: Rows(found))
@@ -190,6 +204,15 @@ class Numeric:
             positive = [x for x in self.rows.lengths(self.values) if x > 0]
             self._length = float(np.mean(positive)) if positive else 1.0
         return self._length
+
+    def units(self) -> np.ndarray:
+        """(m,) by which gaps of the rows are measured: 1 rad, `length_unit` or its square."""
+        unit = length_unit(self.length())
+        return np.array([{"m": unit, "m^2": unit * unit}.get(u, 1.0) for u in self.rows.units])
+
+    def gap(self, q: np.ndarray) -> float:
+        """How far the loops are open at q (nq,), in rad and units of length."""
+        return float(np.abs(self.h(q) / self.units()).max(initial=0.0))
 
     def _at(self, what: str, q: np.ndarray, qd: np.ndarray | None = None) -> np.ndarray:
         """(..., n) values of the n entries of a quantity."""

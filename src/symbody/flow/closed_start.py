@@ -11,11 +11,12 @@ from symbody.assembly.assembly import assemble_keeping
 from symbody.assembly.conditioning import is_regular
 from symbody.assembly.constraints import Constraints
 from symbody.assembly.driven import driven_laws
-from symbody.assembly.numeric import numeric_of
+from symbody.assembly.numeric import length_unit, numeric_of
 from symbody.derived.derived import derived_of
 from symbody.errors import ModelError
 from symbody.flow.flow import Flow
 from symbody.loops.partition.singular import say_singular
+from symbody.model.record.coordinates import sliding
 from symbody.model.record.mechanism import Mechanism
 from symbody.system.names import components
 
@@ -102,9 +103,11 @@ def _velocities(
     if isinstance(given, Mapping):
         kept.update(_named(flow, "qd", given))
     free = [k for k in range(len(qd)) if k not in kept]
-    out[free] += np.linalg.lstsq(J[:, free], -(J @ out + ht), rcond=1e-10)[0]
-    gap = float(np.abs(J @ out + ht).max(initial=0.0))
-    if gap > SMALL * max(1.0, float(np.abs(out).max(initial=0.0))):
+    unit = np.where(sliding(found.tree.mechanism), length_unit(numeric.length()), 1.0)[free]
+    out[free] += unit * np.linalg.lstsq(J[:, free] * unit, -(J @ out + ht), rcond=1e-10)[0]
+    rate = np.abs(J @ out + ht)
+    gap = float(rate.max(initial=0.0))
+    if (rate > SMALL * max(1.0, float(np.abs(out).max(initial=0.0))) * numeric.units()).any():
         names = ", ".join(map(repr, given)) if isinstance(given, Mapping) else "driven joints"
         raise ModelError(
             f"qd0 of {names} cannot be had together: the loops of {flow.name} would open by {gap:.3g} per s."

@@ -41,7 +41,7 @@ MEETS = 2e-2  # of the distance at the border: nearer the way must come to the p
 GROSS = 1e-4  # error of a passage that is none
 POLISH = 1e-6  # of the kinetic energy: what speeds are put right by
 EXACT = 1e-12  # the same, below which no further round is made
-ITERATIONS, CLOSED = 10, 1e-11  # of Newton's method, and the largest gap that it may leave (m, rad)
+ITERATIONS, CLOSED = 10, 1e-11  # of Newton's method, and the largest gap that it may leave (rad, units of length)
 TIGHT = 1e-13  # tolerance of the motion on both sides
 
 Distance = Callable[[float, np.ndarray], float]  # (t, x) -> what vanishes at a singular position
@@ -379,9 +379,9 @@ def _closed(conditioning: Conditioning, around: Surroundings, t: float, x: np.nd
     # near the position a gap of h moves joints by much more: closed as well as doubles allow
     for _ in range(ITERATIONS):
         h = numeric.h(q)
-        if not float(np.abs(h).max(initial=0.0)) < gap:
+        if not numeric.gap(q) < gap:
             break
-        best, gap = q, float(np.abs(h).max(initial=0.0))
+        best, gap = q, numeric.gap(q)
         step = np.zeros(len(x[at_qd]))
         step[free] = np.linalg.lstsq(numeric.J(q)[:, free], -h, rcond=1e-8)[0]
         q = retract(mechanism, q, step)

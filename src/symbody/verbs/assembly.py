@@ -18,7 +18,7 @@ def assemble(
     q: Any = None,
     parameters: Mapping[str, float] | None = None,
     fixed: Collection[str] = (),
-    tolerance: float = 1e-12,
+    tolerance: float | None = None,
     seed: int = 0,
     starts: int = 40,
     time: float = 0.0,
@@ -28,7 +28,9 @@ def assemble(
 
     q: (nq,) numbers, or {joint: numbers}; joints that it names keep their values where that is possible. fixed: joints
     that keep the coordinates of the guess in any case; driven joints stand where their law says at `time`. loops:
-    cuts and couplings to be closed; by default those that are not switched. SolveError names what cannot close.
+    cuts and couplings to be closed; by default those that are not switched. tolerance: of gaps, m and rad; by default
+    1e-12 rad, and of 1 m, 1 mm, 1 um, 1 km ..., as suits the lengths of the mechanism.
+    SolveError names what cannot close.
     """
     found = derived_of(mechanism).constraints()
     return assemble_constraints(

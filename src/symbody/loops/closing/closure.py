@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from symbody.assembly.constraints import Constraints, Row
+from symbody.assembly.numeric import usual_unit
 from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
 from symbody.expr.call import as_nodes
 from symbody.expr.implicit import Condition
@@ -215,7 +216,7 @@ class Closure:
         for i, group in enumerate(self.located):
             h = [self.found.rows[r].h for r in group.rows]
             w = cascade(self.found, group.blocks, group.factored, {r: difference(0, x) for r, x in zip(group.rows, h)})
-            mine = unknowns(self.tree, group.columns, w, owners)
+            mine = unknowns(self.tree, group.columns, w, owners, usual_unit(self.found))
             mine.remedy = remedy(self.found, group.rows, group.columns)
             mine.checks = [*closed_rows(self.found, group.blocks)]
             for block, factored in zip(group.blocks, group.factored, strict=True):

@@ -16,7 +16,7 @@ import numpy as np
 
 from symbody.assembly.assembly import assemble_constraints
 from symbody.assembly.constraints import Constraints
-from symbody.assembly.numeric import Numeric
+from symbody.assembly.numeric import Numeric, usual_unit
 from symbody.errors import SymbodyError
 from symbody.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
 from symbody.expr.call import as_nodes
@@ -27,7 +27,7 @@ from symbody.expr.node import Check, Node
 from symbody.expr.walk import at
 from symbody.formalisms import vec3 as t3
 from symbody.loops.closing.binding import Binder
-from symbody.loops.closing.soundness import MEETING, OPEN, bounds, gap, guard, sound_rows
+from symbody.loops.closing.soundness import MEETING, bounds, gap, guard, how_open, sound_rows
 from symbody.loops.closing.unknowns import unknowns
 from symbody.loops.equations.augmented import SOFT, switches
 from symbody.model.record.coordinates import Part, part_of
@@ -58,7 +58,7 @@ def projected(
     # the three increments of a quaternion turn it together
     columns = sorted({j for k in moved for j in _whole(owners[k], k)} - held)
     w = {k: difference(0, moved.get(k, 0)) for k in columns}
-    mine = unknowns(tree, columns, w, owners)
+    mine = unknowns(tree, columns, w, owners, usual_unit(found))
     n = len(columns)
     on = switches(found)
     for r in placed:
@@ -66,7 +66,7 @@ def projected(
         if held.issuperset(row.J):
             continue
         h = h if row.switch is None else t3.times(on[row.switch], h)
-        mine.checks.append((Check("below", f"{row.name} stays open by more than {OPEN:g} m or rad"), h, limit))
+        mine.checks.append((Check("below", f"{row.name} stays {how_open(found)}"), h, limit))
     mine.checks += sound
     mine.remedy = MEETING
     watched = [x for _, *pair in mine.checks for x in pair]

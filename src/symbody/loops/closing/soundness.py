@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from symbody.assembly.constraints import Constraints, Row
+from symbody.assembly.numeric import usual_unit
 from symbody.expr.arrays import sum_of_products
 from symbody.expr.call import as_nodes
 from symbody.expr.implicit import Condition, check_block
@@ -22,7 +23,7 @@ from symbody.loops.rows.constraints import cut_frames
 from symbody.model.record.coordinates import parts, sliding, velocity_labels
 from symbody.model.record.mechanism import Cut
 
-OPEN = 1e-9  # m or rad: a row that is farther from 0 is not closed
+OPEN = 1e-9  # rad, or units of length: a row that is farther from 0 is not closed
 VANISHING = 1e-7  # of the terms that a pivot or determinant is made of: below, half of the digits are rounding
 SQUARED = 1e-12  # the same of pivots of J J^T and J M^-1 J^T: where the rows of J have lost six digits
 SLOPE = 1e-6  # of the sizes of its entries: a row that was left out does not follow from the others if its rate is more
@@ -95,14 +96,14 @@ def guard(name: str, conditions: Sequence[Condition], remedy: str) -> Node | Non
 
 
 def closed_rows(found: Constraints, blocks: Sequence[Block]) -> list[Condition]:
-    """|h| <= OPEN for each row of blocks that are iterated together, a rod's by its length.
+    """|h| <= OPEN for each row of blocks that are iterated together, a rod's by its length, lengths in `usual_unit`.
 
     Not for one block of up to CLOSED rows: there h = -J step to within 1e-16 / VANISHING of itself, since the
     determinant is checked, and the iteration ends where the step is small: 1e-12 (1 + |q|), |q| at most `SPAN`.
     """
     if len(blocks) == 1 and blocks[0].size <= CLOSED:
         return []
-    words = f"stays open by more than {OPEN:g} m or rad"
+    words = f"stays {how_open(found)}"
     own = [found.rows[r] for block in blocks for r in block.rows]
     return [(Check("below", f"{row.name} {words}"), *gap(found, row)) for row in own]
 
@@ -116,7 +117,7 @@ def same_branch(found: Constraints, left: Sequence[int], rates: Mapping[int, Seq
     for r in left:
         row = found.rows[r]
         if row.h is not None:
-            words = f"{row.name}, which was left out as redundant, stays open by more than {OPEN:g} m or rad"
+            words = f"{row.name}, which was left out as redundant, stays {how_open(found)}"
             out.append((Check("below", words), *gap(found, row)))
         words = f"{row.name}, which was left out as redundant, does not follow from the other constraints here"
         limit = t3.times(SLOPE, sum_of_products((size(e), 1) for e in row.J.values()))
@@ -138,12 +139,19 @@ def right_side(found: Constraints, rows: Sequence[int]) -> list[Condition]:
     return out
 
 
+def how_open(found: Constraints) -> str:
+    unit = usual_unit(found)
+    return (
+        f"open by more than {OPEN:g} m or rad" if unit == 1 else f"open by more than {OPEN * unit:g} m or {OPEN:g} rad"
+    )
+
+
 def gap(found: Constraints, row: Row) -> tuple[Any, Any]:
     """(h, its limit): OPEN, times the length of a rod, whose h is half the difference of squares."""
     if row.unit != "m^2":
-        return row.h, OPEN
+        return row.h, OPEN * usual_unit(found) if row.unit == "m" else OPEN
     length = next(cut.length for cut in found.tree.mechanism.cuts if cut.name == row.loop)
-    return row.h, t3.times(OPEN, found.tree.node(length))
+    return row.h, t3.times(OPEN * usual_unit(found), found.tree.node(length))
 
 
 def sound_factors(found: Constraints, block: Block, factors: Factors) -> list[Condition]:

@@ -41,10 +41,16 @@ class Unknowns:
     checks: list[Condition] = field(default_factory=list)
 
 
-def unknowns(tree: Tree, columns: Sequence[int], w: Mapping[int, Any], owners: Mapping[int, Part]) -> Unknowns:
-    """Unknowns of the velocities `columns`; w: velocity index -> Newton's step of the tangent increment."""
+def unknowns(
+    tree: Tree, columns: Sequence[int], w: Mapping[int, Any], owners: Mapping[int, Part], unit: float = 1.0
+) -> Unknowns:
+    """Unknowns of the velocities `columns`; w: velocity index -> Newton's step of the tangent increment.
+
+    unit: m, of slides along one coordinate: the iteration ends where a step is small beside 1.
+    """
     out = Unknowns()
     increments: dict[Part, dict[int, Node]] = {}
+    scaled: list[int] = []
     for k in columns:
         part = owners[k]
         if not part.motion.plain:
@@ -52,6 +58,13 @@ def unknowns(tree: Tree, columns: Sequence[int], w: Mapping[int, Any], owners: M
             increments.setdefault(part, {})[k] = d
             out.symbols.append(d)
             out.guess.append(0)
+        elif unit != 1 and part.motion.is_slide:
+            (at,) = part.coordinates(k)
+            d = tree.graph.symbol(f"slide{k + 1}", "coordinate", scope="loops")
+            out.symbols.append(d)
+            out.guess.append(tree.q[at] / unit)
+            out.values[tree.q[at]] = d * unit
+            scaled.append(k)
         else:
             (at,) = part.coordinates(k)
             out.symbols.append(tree.q[at])
@@ -60,6 +73,7 @@ def unknowns(tree: Tree, columns: Sequence[int], w: Mapping[int, Any], owners: M
     for part, mine in increments.items():
         out.values.update(_moved(tree, part, mine))
         steps.update(_increment_steps(tree, part, mine, w))
+    steps.update((k, steps[k] / unit) for k in scaled)
     out.step = [steps[k] for k in columns]
     return out
 

@@ -30,8 +30,8 @@ FIRST = 0.05  # rad: how far the first step leads out of a start that may be sin
 ZERO = 1e-9  # of the largest singular value of J: at most
 REGULAR = 1e-4  # the same: positions nearer to a drop of rank are not known well enough to judge by
 NEAR_DROP = 0.3  # share of its smallest singular value that J keeps in one step
-GAP = 1e-12  # m or rad: what is left open
-OPEN = 1e-9  # m or rad: a constraint that opens so far is needed
+GAP = 1e-12  # rad, or units of length: what is left open
+OPEN = 1e-9  # the same: a constraint that opens so far is needed
 MOST_STEPS, LARGEST_TURN, STALLED = 40, 0.7, 1e-3
 
 
@@ -151,7 +151,7 @@ def _closed(space: _Space, q: np.ndarray, columns: Sequence[int] | None = None, 
     h = space.h(q)[:, rows]
     h[~np.isfinite(h)] = np.inf
     damping = np.ones(len(q))
-    size = space.size[rows]
+    size = (space.size / space.numeric.units())[rows]
     active = np.isfinite(h).all(axis=1) & (np.abs(h * size).max(axis=1, initial=0.0) > GAP)
     turning = ~sliding(space.mechanism)[columns]
     for _ in range(MOST_STEPS):
@@ -329,7 +329,7 @@ def _opened(space: _Space, start: np.ndarray, kept: list[int], rank: int) -> lis
     q = q[np.isfinite(q).all(axis=1)]
     if not len(q):
         return []
-    gap = np.abs(space.numeric.h(q)).max(axis=0)
+    gap = np.abs(space.numeric.h(q) / space.numeric.units()).max(axis=0)
     return [int(i) for i in np.flatnonzero(gap > OPEN) if i not in kept]
 
 

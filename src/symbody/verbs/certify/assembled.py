@@ -14,7 +14,6 @@ from symbody.verbs.assembly import assemble
 from symbody.verbs.certify.certificate import Check, worst
 from symbody.verbs.certify.closed_states import ClosedStates
 
-CLOSED = 1e-10  # m or rad: what is left open
 RETURNED = 1e-7  # m or rad: how well a position is found that nothing but the loops determines
 OFF = 1e-4  # m, rad: how far positions are moved off the loops
 FEW = 3  # states: each is a search, and which of them is taken counts little
@@ -46,6 +45,6 @@ def assembly_checks(mechanism: Mechanism, point: ClosedStates, refused: list[str
             refused.append(f"{name}: {error}")
             continue
         gap = np.abs(point.closures.gap(q, point.t)).max(initial=0.0)
-        yield Check(f"{name}: the loops are closed (m, rad)", float(gap), CLOSED)
+        yield Check(f"{name}: the loops are closed (m, rad)", float(gap), point.closed)
         if not model.driven:
             yield Check(f"{name}: the position near by (m, rad)", worst(np.abs(q - start)), bound)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from symbody.reference.dynamics import Motion
 from symbody.verbs.certify.states import States, given_positions
 
 STARTS = (16, 64)  # random positions from which the reference closes the loops: fewest, most
+CLOSED = 1e-10  # rad, or units of length: what is left open
 WORK = 2000  # starts times velocities
 WORST_CONDITION = 100.0  # of dependent by independent velocities at the states that are compared, where there are such
 
@@ -103,6 +105,16 @@ class ClosedStates(States):
             return 1.0
         s = np.linalg.svd(self.closures.jacobian(q[None], self.t)[0], compute_uv=False)
         return float(s[0] / max(s[self.rank - 1], 1e-300))
+
+    @cached_property
+    def closed(self) -> float:
+        """rad and m: a larger gap is open. By the mean distance of neighbouring frames: of 3 cm to 30 m as of 1 m, and
+        so on by factors of 1000."""
+        poses = Motion(self.model, self.q[:1], self.qd[:1], t=self.t).poses
+        pairs = [(p.position.x[0], poses[part.parent].position.x[0] if part.parent >= 0 else np.zeros(3))
+                 for part, p in zip(self.model.parts, poses, strict=True)]  # fmt: skip
+        lengths = [x for x in (float(np.linalg.norm(a - b)) for a, b in pairs) if x > 0]
+        return CLOSED * 1000.0 ** round(np.log10(np.mean(lengths)) / 3) if lengths else CLOSED
 
     # -- what the reference says about dependent velocities
 

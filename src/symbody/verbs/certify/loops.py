@@ -34,7 +34,6 @@ from symbody.verbs.energy import energy
 from symbody.verbs.kinematics import kinematics
 from symbody.verbs.reactions import cut_output, reactions
 
-CLOSED = 1e-10  # m or rad: what is left open
 DYNAMIC = 1e-9  # backward error of accelerations and of forces in loops
 GUESS = 1e-2  # by which the guess of dependent coordinates is moved
 RETURNED = 1e-7  # relative, where an iteration came back: it leaves 1e-12, which the condition magnifies twice
@@ -120,7 +119,7 @@ def _constraints(mechanism: Mechanism, point: ClosedStates) -> Iterator[Check]:
     found = derived_of(mechanism).constraints()
     numeric = Numeric(found, {n: point.model.number(s) for n, s in mechanism.parameters.items()})
     gap = np.abs(numeric.h(point.q)).max(initial=0.0)
-    yield Check("constraints hold where the frames of cuts meet (m, rad)", float(gap), CLOSED)
+    yield Check("constraints hold where the frames of cuts meet (m, rad)", float(gap), point.closed)
     slopes = numeric.J(point.q)
     errors = [0.0]
     for one, q in zip(slopes, point.q, strict=True):
@@ -150,7 +149,7 @@ def _closure(point: ClosedStates, made: System, refused: list[str]) -> Iterator[
         return
     q, qd = np.asarray(found.q)[good], np.asarray(found.qd)[good]
     gap = np.abs(point.closures.gap(q, point.t)).max(initial=0.0)
-    yield Check("the loops are closed, measured on the frames of cuts (m, rad)", float(gap), CLOSED)
+    yield Check("the loops are closed, measured on the frames of cuts (m, rad)", float(gap), point.closed)
     distance = worst(np.abs(q - point.q[good]))
     yield Check("closed positions are left as they are (m, rad)", distance, 1e-8)
     yield Check("velocities keep them closed", velocity_error(point, q, qd), DYNAMIC)
@@ -190,9 +189,9 @@ def _moved_guess(
         return
     q, qd = np.asarray(found.q)[good], np.asarray(found.qd)[good]
     gap = np.abs(point.closures.gap(q, point.t)).max(initial=0.0)
-    yield Check(f"guess moved by {GUESS:g}: the loops are closed (m, rad)", float(gap), CLOSED)
+    yield Check(f"guess moved by {GUESS:g}: the loops are closed (m, rad)", float(gap), point.closed)
     yield Check(f"guess moved by {GUESS:g}: velocities keep them closed", velocity_error(point, q, qd), RETURNED)
-    if gap <= CLOSED:
+    if gap <= point.closed:
         qdd = output_of(result, "qdd")[good]
         there = {k: np.asarray(v)[good] for k, v in given.items()}
         error = accelerations_error(point, qdd, there, q, qd)

@@ -14,7 +14,6 @@ from symbody.system.system import System
 from symbody.verbs.certify.certificate import Check, backward, worst
 from symbody.verbs.certify.closed_states import ClosedStates
 
-CLOSED = 1e-10  # m or rad: what is left open
 DYNAMIC = 1e-9  # backward error of velocities
 OFF = 1e-4  # rad, m and their rates: how far states are moved off the loops
 LITTLE = 1e-7  # the same where the tangent alone counts: what is of second order stays below SHARE of it
@@ -40,7 +39,7 @@ def projection_checks(system: System, point: ClosedStates, refused: list[str], *
         return
     q, qd, speed = np.asarray(found.q)[good], np.asarray(found.qd)[good], speed[good]
     gap = np.abs(point.closures.gap(q, point.t)).max(initial=0.0)
-    yield Check("projected positions are closed (m, rad)", float(gap), CLOSED)
+    yield Check("projected positions are closed (m, rad)", float(gap), point.closed)
     near = worst(np.abs(q - point.q[good]))
     yield Check("projected positions are near those they were moved from (m, rad)", near, 100 * OFF)
     rate = point.closures.rows(Motion(model, q, qd, t=point.t)).hd

@@ -19,7 +19,7 @@ from symbody.model.record.mechanism import Mechanism
 from symbody.system.system import System
 from symbody.verbs.certify.certificate import Check, backward, output_of, worst
 from symbody.verbs.certify.closed_states import ClosedStates
-from symbody.verbs.certify.loops import CLOSED, DYNAMIC, accelerations_error, multiplier_checks, reaction_checks
+from symbody.verbs.certify.loops import DYNAMIC, accelerations_error, multiplier_checks, reaction_checks
 from symbody.verbs.certify.projection import projection_checks
 from symbody.verbs.closed_dynamics import impact, projection
 from symbody.verbs.dynamics import forward_dynamics
@@ -128,7 +128,7 @@ def _impact(point: ClosedStates, found: Any, is_closed: np.ndarray) -> Iterator[
     """What the closing of loops follows from: gaps, J, which rows are closed, and M of the tree."""
     count = len(point.q)
     gap = np.broadcast_to(np.asarray(found.gap), (count, len(is_closed)))[:, is_closed]
-    yield Check("closing: closed loops have no gap (m, rad)", worst(np.abs(gap)), CLOSED)
+    yield Check("closing: closed loops have no gap (m, rad)", worst(np.abs(gap)), point.closed)
     s = np.broadcast_to(np.asarray(found.s), (count, len(is_closed)))
     yield Check("closing: the rows that are closed are", worst(np.abs(s - is_closed)), 0.0)
     slopes = np.broadcast_to(np.asarray(found.J), (count, len(is_closed), point.model.nv))[:, is_closed]
