@@ -115,14 +115,16 @@ def load(name: str) -> tuple[dict[str, Any], list[bytes]] | None:
 
 
 def open_own(path: Path) -> BinaryIO:
-    """A file of the folder, open to be read. OSError unless it is a regular file of this user that nobody else can
-    write, and not too large: a link is not followed, a pipe not waited for."""
-    file = open(os.open(path, _READ), "rb")
-    status = os.fstat(file.fileno())
+    """A file of the folder, open to be read. A link is not followed, and a pipe not waited for.
+
+    OSError unless it is a regular file of this user that nobody else can write, and not too large.
+    """
+    handle = os.open(path, _READ)
+    status = os.fstat(handle)
     if not _is_own(status) or status.st_size > LIMIT:
-        file.close()
+        os.close(handle)
         raise OSError(f"{path} is no file of this user's own")
-    return file
+    return os.fdopen(handle, "rb")
 
 
 def _is_own(status: os.stat_result) -> bool:
