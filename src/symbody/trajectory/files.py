@@ -20,7 +20,7 @@ from symbody.atomic_file import write_whole
 from symbody.errors import FormatError, SymbodyError
 from symbody.trajectory.array_file import npz_bytes, read_arrays
 from symbody.trajectory.columns import MEMBER, TIME, batch_shape, column_values, columns
-from symbody.trajectory.optional_packages import extra
+from symbody.trajectory.optional_packages import extra, is_number
 from symbody.trajectory.record import MAX_VALUES, Record, record_text
 from symbody.trajectory.stream_file import KEY as STREAM
 from symbody.trajectory.stream_file import OUTCOME, read_stream
@@ -157,10 +157,8 @@ def _read_parquet(path: Path) -> Trajectory:
 
 def _check_types(file: Any, path: Path, texts: Collection[str]) -> None:
     """Numbers alone, so that rows and columns bound the memory; texts and lists may unfold to anything."""
-    types = extra("pyarrow").types
     for field in file.schema_arrow:
-        number = types.is_integer(field.type) or types.is_floating(field.type) or types.is_boolean(field.type)
-        if not number and field.name not in texts:
+        if not is_number(field.type) and field.name not in texts:
             raise FormatError(f"{path} is damaged: its column {field.name!r} is of type {field.type}.")
 
 
