@@ -28,7 +28,7 @@ if kills is not None:
     @pytest.mark.slow
     @pytest.mark.parametrize("name", kills.WRITERS)
     def test_a_kill_leaves_the_old_or_the_new_version_whole(name: str, tmp_path: Path) -> None:
-        needed = {"parquet": "pyarrow", "h5": "h5py", "report": "meshcat"}
+        needed = {"parquet": "pyarrow", "stream": "pyarrow", "h5": "h5py", "report": "meshcat"}
         if name in needed:
             pytest.importorskip(needed[name])
         assert kills.kill_many(name, 10, tmp_path, random.Random(name))["within"]

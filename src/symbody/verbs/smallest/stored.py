@@ -55,8 +55,7 @@ def keep(key: str, found: Found) -> None:
     row = {"key": key, "total": found.total, "candidates": found.candidates, "choice": found.choice}
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        write_whole(path, json.dumps({"code": _code(path, row), **row}, indent=1).encode())
-        path.chmod(0o600)
+        write_whole(path, json.dumps({"code": _code(path, row), **row}, indent=1).encode(), 0o600)
     except (OSError, FormatError):
         return
 
