@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
-from symbody.hybrid.plan import Plan
-from symbody.hybrid.state import RunState
+from symbody.hybrid.asks import Asking
 from symbody.integrate.native import NativeAdaptive, NativeFixed
-from symbody.run.loop import Reached, Step, course
+from symbody.run.loop import Course, Reached, Step, course
 from symbody.run.recording import Ended
+
+GROUP = 128  # runs that are on their way at a time: enough for native calls to be long, few enough for caches
 
 
 @dataclass(eq=False)
@@ -23,8 +25,8 @@ class _Runner:
     """One run on its way."""
 
     way: Any
-    last: Reached
-    anchor: Reached
+    last: Reached | None = None
+    anchor: Reached | None = None
 
     def sent(self, answer: Any) -> Any:
         """The next question; None where the run has ended."""
@@ -37,14 +39,27 @@ class _Runner:
             asked = self.way.send(None)
         return asked
 
+    def ended(self) -> Ended:
+        assert self.last is not None
+        assert self.anchor is not None
+        return Ended(self.last, self.anchor)
 
-def advance_all(runs: Iterable[tuple[Plan, RunState]], interrupted: Callable[[], bool] = lambda: False) -> list[Ended]:
-    """All runs up to their ends."""
-    runners, waiting = [], {}
-    for k, (plan, state) in enumerate(runs):
-        runner = _Runner(course(plan, state, interrupted), *[Reached(plan, state)] * 2)
-        runners.append(runner)
-        waiting[k] = runner.sent(None)
+
+def advance_all(making: Iterable[Asking[Any]], interrupted: Callable[[], bool] = lambda: False) -> list[Ended]:
+    """All runs up to their ends, group by group: what one group is made of on its way is gone before the next.
+
+    making: of each run its Plan and its state, as questions (`prepare`)
+    """
+    out: list[Ended] = []
+    rest = iter(making)
+    while group := list(islice(rest, GROUP)):
+        out += _advanced(group, interrupted)
+    return out
+
+
+def _advanced(making: Sequence[Asking[Any]], interrupted: Callable[[], bool]) -> list[Ended]:
+    runners = [_Runner(_whole(one, interrupted)) for one in making]
+    waiting = {k: runner.sent(None) for k, runner in enumerate(runners)}
     while waiting := {k: asked for k, asked in waiting.items() if asked is not None}:
         groups: dict[Any, list[int]] = {}
         for k, asked in waiting.items():
@@ -53,7 +68,14 @@ def advance_all(runs: Iterable[tuple[Plan, RunState]], interrupted: Callable[[],
             asks = [waiting[k] for k in members]
             for k, answer in zip(members, _answers(kind[0], asks), strict=True):
                 waiting[k] = runners[k].sent(answer)
-    return [Ended(runner.last, runner.anchor) for runner in runners]
+    return [runner.ended() for runner in runners]
+
+
+def _whole(making: Asking[Any], interrupted: Callable[[], bool]) -> Course:
+    """A run from its making on."""
+    plan, state = yield from making
+    yield Reached(plan, state)
+    yield from course(plan, state, interrupted)
 
 
 def _kind(asked: Any) -> Any:

@@ -17,6 +17,7 @@ from symbody.errors import DefinitionError, Named, argument, real_argument, whol
 from symbody.flow.events import When
 from symbody.flow.flow import Flow
 from symbody.flow.formulation import formulated
+from symbody.hybrid.asks import Asking, answered
 from symbody.hybrid.hooks import OWN
 from symbody.hybrid.plan import Plan, Settings
 from symbody.hybrid.state import RunState
@@ -186,6 +187,12 @@ class Batch:
         self, part: int | slice | None = None, apart: Apart | None = None, split: bool = False
     ) -> tuple[Plan, RunState] | Apart:
         """The run of all members, or of a part of those that stand apart."""
+        return answered(self.making(part, apart, split))
+
+    def making(
+        self, part: int | slice | None = None, apart: Apart | None = None, split: bool = False
+    ) -> Asking[tuple[Plan, RunState] | Apart]:
+        """The same as questions."""
         model, settings, given = self.model, self.settings, self.given
         if apart is not None and part is not None:
             settings = replace(settings, parameters=apart.parameters(settings.parameters, part))
@@ -207,9 +214,8 @@ class Batch:
         if self.model.closed is None:
             return side_by_side(apart.count, lambda k: self.member(whole or apart, first + k), self.wanted)
         began = time.perf_counter()
-        made = (self.made(first + k, whole or apart) for k in range(apart.count))
         with interrupts() as interrupted:
-            runs = advance_all((one for one in made if not isinstance(one, Apart)), interrupted)
+            runs = advance_all((self.making(first + k, whole or apart) for k in range(apart.count)), interrupted)
         seconds = (time.perf_counter() - began) / max(len(runs), 1)
         return side_by_side(len(runs), lambda k: trajectory(timed(runs[k], seconds)), self.wanted)
 
