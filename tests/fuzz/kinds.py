@@ -165,26 +165,31 @@ def _system(rng: random.Random) -> bytes:
 
 
 @functools.cache
-def _checkpoint_file() -> bytes:
+def _checkpoint_file(closed: bool = False) -> bytes:
+    """Of one run of a tree, or of two members of a closed mechanism."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "run.npz")
-        sb.simulate(sb.load("pendulum2"), 0.05, 0.01, q0=[0.3, 0.1], checkpoint=path)
+        if closed:
+            masses = {"m1": np.array([0.5, 0.6])}
+            sb.simulate(sb.load("four_bar"), 0.05, 0.01, parameters=masses, checkpoint=path)
+        else:
+            sb.simulate(sb.load("pendulum2"), 0.05, 0.01, q0=[0.3, 0.1], checkpoint=path)
         return path.read_bytes()
 
 
 @functools.cache
-def _checkpoint() -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _checkpoint(closed: bool = False) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "run.npz")
-        path.write_bytes(_checkpoint_file())
+        path.write_bytes(_checkpoint_file(closed))
         arrays = read_arrays(path, 1 << 30)
     return json.loads(bytes(arrays.pop("meta")).decode()), arrays
 
 
-def _run(rng: random.Random) -> bytes:
+def _run(rng: random.Random, closed: bool = False) -> bytes:
     if rng.random() < 0.3:
-        return damaged_bytes(_checkpoint_file(), rng)
-    meta, arrays = _checkpoint()
+        return damaged_bytes(_checkpoint_file(closed), rng)
+    meta, arrays = _checkpoint(closed)
     arrays = dict(arrays)
     if rng.random() < 0.7:
         meta = damaged_value(meta, rng)
@@ -261,6 +266,7 @@ KINDS: dict[str, Kind] = {
     "mbs": Kind(".mbs", text(MBS), sb.load),
     "system": Kind(".json", _system, quietly(sb.System.load)),
     "checkpoint": Kind(".npz", _run, quietly(lambda path: sb.resume(path, 0.02))),
+    "closed": Kind(".npz", functools.partial(_run, closed=True), quietly(lambda path: sb.resume(path, 0.02))),
     "csv": Kind(".csv", _csv, quietly(sb.Trajectory.load)),
     "npz": Kind(".npz", _npz, quietly(sb.Trajectory.load)),
     **{
@@ -283,5 +289,6 @@ GOOD: dict[str, Callable[[], str | bytes]] = {
     "mbs": lambda: MBS,
     "system": lambda: json.dumps(_record()),
     "checkpoint": lambda: _checkpoint_file(),
+    "closed": lambda: _checkpoint_file(closed=True),
     **{name: functools.partial(_trajectory, f".{name}") for name in ("csv", "npz", "parquet", "h5") if name in KINDS},
 }  # what is damaged, as it is before

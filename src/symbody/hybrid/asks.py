@@ -196,9 +196,9 @@ class Ahead:
         flow, first = asks[0].loops.flow, asks[0].conditioning
         speeds = np.array([ask.x[flow.slices["qd"]] for ask in asks])
         fastest = np.abs(speeds).max(axis=1, initial=0.0)
-        moved = np.flatnonzero(fastest > 0)
+        moved = np.flatnonzero(fastest > 0).tolist()
         out: list[Any] = [(np.zeros((0, *rows_of(first.found).shape)), np.zeros(0))] * len(asks)
-        if not len(moved):
+        if not moved:
             return out
         asks, qd, fastest = [asks[k] for k in moved], speeds[moved], fastest[moved]
         mechanism, t = first.found.tree.mechanism, np.array([ask.t for ask in asks])
