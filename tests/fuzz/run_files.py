@@ -84,11 +84,17 @@ def _closed(path: Path) -> None:
     sb.simulate(sb.load("four_bar"), 0.5, 0.01, sampling=11, checkpoint=path)
 
 
+def _closed_batch(path: Path) -> None:
+    masses = {"m1": np.array([0.5, 0.6])}
+    sb.simulate(sb.load("four_bar"), 0.5, 0.01, parameters=masses, sampling=11, checkpoint=path)
+
+
 RUNS: dict[str, Callable[[Path], None]] = {
     "checkpoint": _pendulum,
     "checkpoint_batch": _batch,
     "checkpoint_events": _hybrid,
     "checkpoint_loops": _closed,
+    "checkpoint_closed_batch": _closed_batch,
 }
 
 

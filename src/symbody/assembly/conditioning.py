@@ -17,7 +17,7 @@ from symbody.assembly.constraints import Constraints
 from symbody.assembly.numeric import Numeric, numeric_of, rows_of
 from symbody.assembly.redundancy import scaled
 from symbody.errors import SymbodyError
-from symbody.model.record.coordinates import checked, sliding, velocity_labels, with_mode
+from symbody.model.record.coordinates import checked, retract, sliding, velocity_labels, with_mode
 
 SINGULAR = 1e-7  # smallest singular value of J_v, without units, that counts as zero
 UNRESOLVED = 1e-5  # the same of J: where branches of motion meet, roundings of 1e-16 move joints by 1e-8 and more
@@ -64,9 +64,9 @@ class Conditioning:
         self.found, self.rank, self.parameters = found, rank, dict(parameters or {})
         self.neighbours = neighbours
         mechanism = found.tree.mechanism
-        self._fixed = with_mode(mechanism, "driven")
-        self.free = [k for k in range(mechanism.nv) if k not in self._fixed]
-        self._slides = sliding(mechanism)
+        self.held = with_mode(mechanism, "driven")
+        self.free = [k for k in range(mechanism.nv) if k not in self.held]
+        self.slides = sliding(mechanism)
         self._scales: tuple[np.ndarray, np.ndarray] | None = None
         self._numeric: Numeric | None = None
         self.moving = rows_of(found).moving  # constraints depend on time
@@ -92,13 +92,13 @@ class Conditioning:
 
     def without_units(self, J: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """J (n, m, nv) of the free velocities by sizes of rows (n, m) and lengths of columns (n, nv)."""
-        J[:, :, self._fixed] = 0
+        J[:, :, self.held] = 0
         out: np.ndarray = J / rows[:, :, None] * columns[:, None, :]
         return out
 
     def _free_columns(self, q: np.ndarray, t: float) -> np.ndarray:
         J = self.numeric(t).J(q)
-        J[:, self._fixed] = 0
+        J[:, self.held] = 0
         return J
 
     def _around(self, q: np.ndarray, t: float) -> list[np.ndarray]:
@@ -124,8 +124,8 @@ class Conditioning:
         J: (k, m, nv) at several positions.
         """
         columns = np.ones(J.shape[2])
-        sizes = [_mean(J[:, :, part], 1) for part in (self._slides, ~self._slides)]
-        columns[self._slides] = sizes[1] / sizes[0] if min(sizes) > 0 else 1.0
+        sizes = [_mean(J[:, :, part], 1) for part in (self.slides, ~self.slides)]
+        columns[self.slides] = sizes[1] / sizes[0] if min(sizes) > 0 else 1.0
         units = rows_of(self.found).units
         rows = np.ones(J.shape[1])
         for unit in set(units):
@@ -265,6 +265,40 @@ def is_regular(
 ) -> bool:
     """Whether all constraints are surely independent at the closed position q (nq,); the branch tells of the others."""
     return Conditioning(found, len(found.rows), parameters).of_position(q, t) > UNRESOLVED
+
+
+def surely_regular(
+    found: Constraints, q: np.ndarray, parameters: Sequence[Mapping[str, float]], t: float = 0.0
+) -> np.ndarray:
+    """(n,) bool: where `is_regular` is true by far, at closed positions q (n, nq) with parameters of the same names, at
+    once; False where it must be asked."""
+    rank, mechanism = len(found.rows), found.tree.mechanism
+    one = Conditioning(found, rank, parameters[0])
+    slides, units, rng = one.slides, rows_of(found).units, np.random.default_rng(0)
+    lengths = np.array([numeric_of(found, own, t).length() for own in parameters])
+    turns = np.zeros((NEIGHBOURS, mechanism.nv))
+    for k in range(NEIGHBOURS):
+        turns[k, one.free] = SPREAD * rng.normal(size=len(one.free))
+    steps = turns * np.where(slides, lengths[:, None], 1.0)[:, None, :]
+    around = retract(mechanism, np.repeat(q[:, None], NEIGHBOURS, axis=1), steps)
+    positions = np.concatenate([q[:, None], around], axis=1)
+    count = NEIGHBOURS + 1
+    given = {n: np.repeat([own[n] for own in parameters], count) for n in parameters[0]}
+    with np.errstate(all="ignore"):
+        J = Numeric(found, given, t).J(positions.reshape(-1, mechanism.nq)).reshape(len(q), count, rank, mechanism.nv)
+        J[..., one.held] = 0
+        sizes = [np.sqrt((J[..., part] ** 2).sum(axis=2).mean(axis=(1, 2))) for part in (slides, ~slides) if part.any()]
+        columns = np.ones((len(q), mechanism.nv))
+        if len(sizes) == 2:
+            columns[:, slides] = np.where(np.minimum(*sizes) > 0, sizes[1] / sizes[0], 1.0)[:, None]
+        J = J * columns[:, None, None, :]
+        rows = np.ones((len(q), rank))
+        for unit in set(units):
+            size = np.sqrt((J[:, :, units == unit] ** 2).sum(axis=3).mean(axis=(1, 2)))
+            rows[:, units == unit] = np.where(size > 0, size, 1.0)[:, None]
+        values = last_values(J[:, 0] / rows[:, :, None], rank)
+    surely: np.ndarray = (values > 2 * NEAR) & np.isfinite(J).all(axis=(1, 2, 3))
+    return surely
 
 
 def holding(

@@ -83,11 +83,16 @@ def independent_rows(sample: np.ndarray, rank: int) -> list[int]:
 
 def pivoted(a: np.ndarray) -> list[int]:
     """Columns of a matrix in the order in which QR with pivoting takes them."""
+    order: list[int] = all_pivoted(a[None])[0].tolist()
+    return order
+
+
+def all_pivoted(a: np.ndarray) -> np.ndarray:
+    """(n, b) the same of matrices (n, a, b)."""
     from scipy.linalg.lapack import dgeqp3
 
     if not a.size:
-        return list(range(a.shape[1]))
+        return np.tile(np.arange(a.shape[2]), (len(a), 1))
     if not np.isfinite(a).all():
         raise ValueError("a matrix to be pivoted has entries that are no numbers")
-    order: list[int] = (dgeqp3(a)[1] - 1).tolist()
-    return order
+    return np.array([dgeqp3(one)[1] for one in a]) - 1

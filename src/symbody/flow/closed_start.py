@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from symbody.assembly.assembly import assemble_keeping
-from symbody.assembly.conditioning import is_regular
+from symbody.assembly.conditioning import is_regular, surely_regular
 from symbody.assembly.constraints import Constraints
 from symbody.assembly.driven import driven_laws
 from symbody.assembly.numeric import length_unit, numeric_of
@@ -23,13 +24,36 @@ from symbody.system.names import components
 SMALL = 1e-9  # relative change of a start that needs no note
 
 
+@dataclass(frozen=True, eq=False)
+class Regular:
+    """Whether all constraints are surely independent at the closed position q (nq,)."""
+
+    found: Constraints
+    q: np.ndarray
+    parameters: Mapping[str, float]
+    t: float
+
+    @property
+    def key(self) -> Any:
+        return id(self.found), tuple(self.parameters), self.t
+
+    def answer(self) -> bool:
+        return is_regular(self.found, self.q, self.parameters, self.t)
+
+    @staticmethod
+    def answers(asks: Sequence[Regular]) -> list[bool]:
+        one = asks[0]
+        sure = surely_regular(one.found, np.array([a.q for a in asks]), [a.parameters for a in asks], one.t)
+        return [bool(clear) or ask.answer() for clear, ask in zip(sure, asks, strict=True)]
+
+
 def closed_start(
     mech: Mechanism, flow: Flow, parameters: Mapping[str, Any], given: Mapping[str, Any], x: np.ndarray, t: float,
     closed: Collection[str] = (),
-) -> np.ndarray:  # fmt: skip
+) -> Generator[Regular, bool, np.ndarray]:  # fmt: skip
     """x (nx,) with closed q and qd. Joints that q0 or qd0 name keep their values where that is possible.
 
-    closed: switched loops that start closed.
+    closed: switched loops that start closed. It asks whether q is Regular, and is sent the answer.
     """
     found = derived_of(mech).constraints()
     always = {row.loop for row in found.rows if row.switch is None}
@@ -38,23 +62,20 @@ def closed_start(
     own = {n: float(v) for n, v in parameters.items() if np.ndim(v) == 0}
     loops = always.union(closed)
     out[at_q] = _coordinates(found, flow, own, given.get("q"), out[at_q], t, loops)
-    _check_regular(found, own, out[at_q], t, loops)
+    shut = found.select([i for i, row in enumerate(found.rows) if row.loop in loops])
+    if shut.rows and not (yield Regular(shut, out[at_q], own, t)):
+        _check_regular(shut, own, out[at_q], t)
     out[at_qd] = _velocities(found, flow, own, given.get("qd"), out[at_q], out[at_qd], t, loops)
     return out
 
 
-def _check_regular(
-    found: Constraints, parameters: Mapping[str, float], q: np.ndarray, t: float, loops: Collection[str]
-) -> None:
+def _check_regular(closed: Constraints, parameters: Mapping[str, float], q: np.ndarray, t: float) -> None:
     """Where constraints depend on each other, no formulation tells how the mechanism moves."""
-    closed = found.select([i for i, row in enumerate(found.rows) if row.loop in loops])
-    if not closed.rows or is_regular(closed, q, parameters, t):
-        return
     lost = say_singular(closed, q, parameters, t)
     if lost:
         raise ModelError(
-            f"{found.tree.mechanism.name} starts in a singular position: {lost} Give q0 of another position, where its "
-            "motion is determined, or other lengths if there is none."
+            f"{closed.tree.mechanism.name} starts in a singular position: {lost} Give q0 of another position, where "
+            "its motion is determined, or other lengths if there is none."
         )
 
 

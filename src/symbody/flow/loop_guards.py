@@ -33,10 +33,6 @@ class Levels:
     down: np.ndarray
     up: np.ndarray
 
-    def crossed(self, measure: np.ndarray) -> bool:
-        """Whether a measure (k,) is beyond its level or its ceiling."""
-        return bool(((measure * self.down <= 1) & (self.down != 0)).any() or (measure * self.up >= 1).any())
-
 
 class LoopGuards:
     """The guards of a Flow's loops.

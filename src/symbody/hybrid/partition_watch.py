@@ -19,14 +19,13 @@ import numpy as np
 
 from symbody.assembly.conditioning import SINGULAR, Choice, Conditioning, given_pivots
 from symbody.assembly.constraints import Constraints
-from symbody.assembly.numeric import rows_of
 from symbody.derived.derived import derived_of, numbers_key
 from symbody.errors import ModelError, SymbodyError
 from symbody.flow.connect import Connected
 from symbody.flow.events import Prepared
 from symbody.flow.loop_guards import Levels
 from symbody.flow.signals import Held
-from symbody.hybrid.asks import Asking, Choices, Found, Looked, Rows, Sizes, answered, taken
+from symbody.hybrid.asks import Ahead, Asking, Both, Compared, Found, Judged, Looked, Rows
 from symbody.hybrid.energy_balance import Balance
 from symbody.hybrid.plan import Change, Equations, Plan, Quiet
 from symbody.hybrid.singular_passage import GROSS, pass_by_inertia
@@ -35,7 +34,7 @@ from symbody.integrate.stepper import Leg, Memory
 from symbody.loops.partition.measures import partition_of
 from symbody.loops.partition.partition import Partition
 from symbody.memory import memory_of
-from symbody.model.record.coordinates import retract, velocity_labels
+from symbody.model.record.coordinates import velocity_labels
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
 
@@ -43,8 +42,6 @@ LOW = 0.5  # of its size where the partition was taken up, or looked into last: 
 HIGH = 4.0  # above this much of it, where that size was a poor one, it is taken again
 WORTH = 2.0  # another partition must be better by this factor: a margin, so that none is taken back soon
 KNOWN = 0.6  # one whose equations exist already may be worse than the best by this much
-AHEAD = (0.5, 1.0, 1.5)  # times until the present partition becomes singular: where others are compared too
-FARTHEST = 0.7  # rad of the fastest joint, to which the way ahead is straight enough
 CLOSE_BY = 1e-3  # smallest singular value of J at a start that is worth a note
 MECHANISM = 0.15  # of the largest smallest singular value so far: below, the mechanism is to blame
 SURELY = 1e-3  # of the same: at a position where a measure vanishes, branches meet
@@ -160,12 +157,12 @@ class Watch:
 
     def start(
         self, plan: Plan, way: Way, held: Held, t: float, x: np.ndarray, given: bool
-    ) -> tuple[Watched, Levels, str]:
+    ) -> Asking[tuple[Watched, Levels, str]]:
         """At a regular start x (nx,): what is remembered, levels, and a note if it is almost singular, or suits another
         partition better. given: the partition is the user's wish, which is not replaced at the start.
         """
         watching = Watching(self, plan, Watched(way, (way,)), None, held)
-        note = answered(watching.begin(t, x, given))
+        note = yield from watching.begin(t, x, given)
         return watching.mark(), watching.levels, note
 
     def unclosed(self, mark: Watched, q: np.ndarray, t: float) -> str:
@@ -201,20 +198,20 @@ class LoopWatch(Quiet):
     def inspect(self, plan: Plan, state: RunState, leg: Leg, later: np.ndarray) -> Asking[Change | None]:
         loops = plan.loops
         assert loops is not None
-        measure = np.zeros(0)
+        measure, low = np.zeros(0), False
         if leg.outcome.ok:
             levels = state.levels or loops.no_levels()
             u = plan.signals.at(leg.t_end, state.held.values)
-            measure, gap = yield Found(loops, leg.t_end, leg.x_end, u)
-            why = loops.say_open(leg.t_end, gap)
-            if why:
+            measure, gap, opened, low, high = yield Judged(loops, levels, leg.t_end, leg.x_end, u)
+            if opened:
+                why = loops.say_open(leg.t_end, gap)
                 return Change(leg=replace(leg, outcome=Outcome.LOOP_OPENED, events=()), notes=(why,))
-            if not levels.crossed(measure):
+            if not (low or high):
                 return None
         if self.watch is None:
             return None
         watching = Watching(self.watch, plan, state.marks[self.name], state)
-        return (yield from watching.inspect(leg, later, measure))
+        return (yield from watching.inspect(leg, later, measure, low))
 
 
 class Watching:
@@ -247,10 +244,13 @@ class Watching:
 
     def measure(self, t: Any, x: np.ndarray) -> Asking[np.ndarray]:
         """Measures (..., k) at states, with the signals as they are held."""
-        assert self.held is not None
-        u = self.plan.signals.at(float(np.ravel(t)[0]), self.held.values)
-        measure, _ = yield Found(self.loops, t, x, u)
+        measure, _ = yield Found(self.loops, t, x, self._signals(float(np.ravel(t)[0])))
         return np.asarray(measure)
+
+    def _signals(self, t: float) -> np.ndarray:
+        """(nu,) as they are held."""
+        assert self.held is not None
+        return self.plan.signals.at(t, self.held.values)
 
     def look(self, q: Sequence[np.ndarray], t: Sequence[float]) -> Asking[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """J (n, m, nv) without units at positions; the singular values (n,) that vanish where the mechanism is
@@ -258,6 +258,11 @@ class Watching:
         positions, times = np.array(q), np.array(t, dtype=float)
         J, whole, mine = yield Looked(self.conditioning, positions, times, _solved(self.way))
         return J, whole, _with_pivots(J, self.way, mine)
+
+    def _seen(self, t: float, x: np.ndarray) -> Both:
+        """Measures, and J with its singular values, at a state."""
+        found = Found(self.loops, t, x, self._signals(t))
+        return Both(found, Looked(self.conditioning, x[self._at][None], np.array([t]), _solved(self.way)))
 
     def take(self, way: Way) -> None:
         """Watch the loops by another way; its measures have no levels yet."""
@@ -275,9 +280,9 @@ class Watching:
         if not self.way.whole and not self.way.partition.independent and not self.conditioning.moving:
             raise ModelError(self._locked())
         q = x[self._at]
-        J = self.conditioning.jacobian(q, t)
-        self.regular = self.conditioning.of_mechanism(J)
-        mine = self._size(J, self.way)
+        (first, _), (looked, whole, own) = yield self._seen(t, x)
+        J, measure = looked[0], np.asarray(first)
+        self.regular, mine = float(whole[0]), float(_with_pivots(looked, self.way, own)[0])
         notes = []
         if self.regular < CLOSE_BY:
             meeting = self.conditioning.say_meeting(J, self.way.partition.rows)
@@ -292,8 +297,9 @@ class Watching:
             if better is not None:
                 self.take(better)
                 mine = self._size(J, better)
+                measure = yield from self.measure(t, x)
                 notes.append(f"the loops are solved with {better.say()}, which suits the start.")
-        self._take_up((yield from self.measure(t, x)), self.regular, mine)
+        self._take_up(measure, self.regular, mine)
         return " ".join(notes)
 
     def _locked(self) -> str:
@@ -328,8 +334,8 @@ class Watching:
 
         Returns the smallest singular value of J.
         """
-        measure = yield from self.measure(t, x)
-        _, whole, mine = yield from self.look([x[self._at]], [t])
+        (measure, _), (J, whole, own) = yield self._seen(t, x)
+        mine = _with_pivots(J, self.way, own)
         self._take_up(measure, float(whole[0]), float(mine[0]))
         return float(whole[0])
 
@@ -343,31 +349,29 @@ class Watching:
 
     # -- stretches
 
-    def inspect(self, leg: Leg, wanted: np.ndarray, measure: np.ndarray) -> Asking[Change]:
+    def inspect(self, leg: Leg, wanted: np.ndarray, measure: np.ndarray, low: bool) -> Asking[Change]:
         """What follows from a stretch: it is shorter if the partition is changed before its end, longer by a passage.
 
-        wanted: (k,) instants of all samples after the stretch's beginning; measure: at its end, where that was reached.
+        wanted: (k,) instants of all samples after the stretch's beginning; measure: at its end, where that was reached,
+        and low: whether one is below its level there, else above its ceiling.
         """
-        leg = yield from self._inspected(leg, wanted, measure)
+        leg = yield from self._inspected(leg, wanted, measure, low)
         return Change(
             leg=leg, held=self.held, memory=self.memory, levels=self.levels, mark=self.mark(), counts=self.counts,
             events=tuple(self.events), notes=tuple(self.notes), drop=tuple(self.drop), segments=tuple(self.segments),
             equations=self.equations,
         )  # fmt: skip
 
-    def _inspected(self, leg: Leg, wanted: np.ndarray, measure: np.ndarray) -> Asking[Leg]:
+    def _inspected(self, leg: Leg, wanted: np.ndarray, measure: np.ndarray, low: bool) -> Asking[Leg]:
         if leg.outcome in LOST:
             return (yield from self._rescued(leg, wanted))
         if not leg.outcome.ok:
             return leg
-        levels = self.levels
-        low = (levels.down != 0) & (measure * levels.down <= 1)
-        if low.any():
+        if low:
             return (yield from self._answer(leg, wanted, measure))
-        if (measure * levels.up >= 1).any():
-            whole = yield from self.take_up(leg.t_end, leg.x_end)
-            if whole > MECHANISM * self.regular:
-                self._left(leg.t_end, leg.x_end)
+        whole = yield from self.take_up(leg.t_end, leg.x_end)
+        if whole > MECHANISM * self.regular:
+            self._left(leg.t_end, leg.x_end)
         return leg
 
     def _answer(self, leg: Leg, wanted: np.ndarray, measure: np.ndarray) -> Asking[Leg]:
@@ -503,23 +507,8 @@ class Watching:
     def _ahead(self, t: float, x: np.ndarray) -> Asking[tuple[np.ndarray, np.ndarray]]:
         """J (n, m, nv) where the present velocity leads, before, at and behind the place where the partition becomes
         singular, and the singular values (n,) of the mechanism there."""
-        flow = self.way.connected.flow
-        q, qd = x[self._at], x[flow.slices["qd"]]
-        fastest = float(np.abs(qd).max(initial=0.0))
-        if fastest == 0:
-            return np.zeros((0, *rows_of(self.way.found).shape)), np.zeros(0)
-        mechanism = self.way.found.tree.mechanism
-        small = 1e-6 / fastest
-        later = x.copy()
-        later[self._at] = retract(mechanism, q, small * qd)
-        now, then = yield from self.measure(np.array([t, t + small]), np.array([x, later]))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            left = np.nan_to_num(now * small / (now - then), nan=np.inf)
-        left = left[left > 0]
-        span = min(float(left.min(initial=np.inf)), FARTHEST / fastest / AHEAD[-1])
-        places = [retract(mechanism, q, s * span * qd) for s in AHEAD]
-        J, values, _ = yield from self.look(places, [t + s * span for s in AHEAD])
-        return J, values
+        found: tuple[np.ndarray, np.ndarray] = yield Ahead(self.loops, self.conditioning, t, x, self._signals(t))
+        return found
 
     def _better(self, samples: np.ndarray, sizes: np.ndarray, mine: float, q: np.ndarray) -> Asking[Way | None]:
         """A way that is better by a good factor at all samples of J (n, m, nv): one that is known, else a new one.
@@ -533,25 +522,21 @@ class Watching:
             at, sizes = samples[regular], sizes[regular]
         else:
             at, sizes = samples[:1], np.maximum(sizes[:1], 1e-300)
-        proposed = yield Choices(self.conditioning, at, whole)
-        choices: list[Rows] = [(c.rows, None if whole else c.dependent) for c in proposed if c is not None]
+        known = [way for way in self.ways if way is not self.way]
+        choices, values, scores = yield Compared(self.conditioning, at, sizes, tuple(map(_solved, known)), whole)
         if not choices:
             return None
-        known = [way for way in self.ways if way is not self.way]
-        parts = [taken(at, part) for part in (*choices, *map(_solved, known))]
-        found = (yield Sizes(self.conditioning.rank, np.concatenate(parts))).reshape(len(parts), len(at))
-        scores = (found[: len(choices)] / sizes).min(axis=1)
-        best = int(np.argmax(scores))
-        owned = [_with_pivots(at, way, own) for way, own in zip(known, found[len(choices) :], strict=True)]
-        marks = [float((own / sizes).min()) for own in owned]
-        if marks and max(marks) > max(KNOWN * scores[best], limit):
-            return known[int(np.argmax(marks))]
-        if scores[best] < limit:
+        new, marks = scores[: len(choices)], scores[len(choices) :]
+        for k, way in enumerate(known):
+            if way.partition.given and not whole:
+                marks[k] = float((_with_pivots(at, way, values[len(choices) + k]) / sizes).min())
+        best = new.index(max(new))
+        if marks and max(marks) > max(KNOWN * new[best], limit):
+            return known[marks.index(max(marks))]
+        if new[best] < limit:
             return None
         try:
-            rows, dependent = choices[best]
-            chosen = next(c for c in proposed if c is not None and c.rows == rows and dependent in (None, c.dependent))
-            partition = self._partition(chosen, q)
+            partition = self._partition(choices[best], q)
             way = Way(self.way.found, partition, *self.watch.remake(partition), whole=whole)
         except SymbodyError:
             return None  # no equations by these joints: the run goes on as it is

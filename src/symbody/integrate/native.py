@@ -163,6 +163,8 @@ class Native:
 
     def project(self, start: Start, t: Any, x: np.ndarray) -> np.ndarray:
         """States (..., k, nx) at times (k,), corrected."""
+        if not x.size or self.flow.project is None:
+            return x
         return self.kernels.project(t, x, self.signals.at_times(t, start.u))
 
     def guards(self, start: Start, t: float, x: np.ndarray) -> np.ndarray:
@@ -171,7 +173,9 @@ class Native:
 
     def _looked(self, run: Any) -> bool:
         """Whether only the loops' guards ended a run of one state."""
-        return int(run.status) == 1 and not np.asarray(run.crossed)[: self.events][~self.passive].any()
+        if int(run.status) != 1:
+            return False
+        return self.events == 0 or not np.asarray(run.crossed)[: self.events][~self.passive].any()
 
     def _members(self, run: Any, end: np.ndarray) -> dict[str, Any]:
         """What became of the members of a batch; end (b, nx) is NaN from now on where they failed."""
@@ -202,6 +206,8 @@ class Native:
 
     def _passed(self, start: Start, step: Any, end: float) -> list[Crossing]:
         """Crossings of passive guards in the part of a step (or the last of a run) up to `end`."""
+        if not self.events:
+            return []
         t0, way = float(step.t_before), np.asarray(step.crossed)[: self.events]
         which = np.flatnonzero((way != 0) & self.passive)
         if not len(which):

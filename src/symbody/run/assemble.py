@@ -14,6 +14,9 @@ from symbody.hybrid.partition_watch import LoopWatch, Watch
 from symbody.hybrid.plan import Change, Plan, Settings
 from symbody.integrate.methods import METHODS, Setup
 from symbody.integrate.stepper import Stepper
+from symbody.memory import memory_of
+
+MOST_KEPT = 16  # Plans of one run
 
 
 def together(connected: Connected, events: Prepared | None, settings: Settings, signals: InputSignals) -> bool:
@@ -67,6 +70,11 @@ def replanned(plan: Plan, change: Change) -> Plan:
     connected, events = plan.connected, plan.events
     if change.equations is not None:
         connected, events = change.equations.connected, change.equations.events
-    loops = None if plan.loops is None else plan.loops.of(connected.flow)
     watch = next((hook.watch for hook in plan.hooks if isinstance(hook, LoopWatch)), None)
-    return assembled(connected, events, settings, plan.signals, loops, watch)
+
+    def make() -> Plan:
+        loops = None if plan.loops is None else plan.loops.of(connected.flow)
+        return assembled(connected, events, settings, plan.signals, loops, watch)
+
+    # a run comes back to equations that it had before
+    return make() if watch is None else memory_of(watch).get("plan", (id(connected), settings.method), make, MOST_KEPT)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from symbody.expr.external import External
 from symbody.flow.connect import Connected, Inside, Line, numeric_function
 from symbody.flow.events import Prepared, When, element_events
 from symbody.flow.flow import Flow
-from symbody.flow.loop_guards import Levels, LoopGuards
 from symbody.flow.signals import Held, InputSignals
 from symbody.flow.sources import Constant, Control, Feedback, OfTime, Source, Table, function_source
 from symbody.hybrid.events import Happened
@@ -31,14 +30,10 @@ from symbody.hybrid.plan import Settings
 from symbody.hybrid.state import RunState, Segment
 from symbody.integrate.samples import MOST, SampleTimes
 from symbody.run.assemble import assembled
-from symbody.run.checkpoint_values import (
-    check_happened,
-    check_lines,
-    check_loops,
-    check_members,
-    check_rules,
-    check_segments,
-)
+from symbody.run.call_record import functions_of, other_arguments
+from symbody.run.checkpoint_values import check_happened, check_lines, check_members, check_rules, check_segments
+from symbody.run.closed_checkpoint import closed_again, closed_record
+from symbody.run.herd import Members
 from symbody.run.loop import Reached
 from symbody.run.recording import Ended
 from symbody.system.save import from_record, record
@@ -48,7 +43,7 @@ from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
 
 FORMAT = "symbody-checkpoint"
-VERSION = 3
+VERSION = 4
 MAX_BYTES = 1 << 33
 # what reading wrong values raises
 FAULTS = (
@@ -69,13 +64,67 @@ SETTINGS = ("method", "start", "step", "rtol", "atol", "max_steps", "period", "t
 # -- writing
 
 
-def save_checkpoint(run: Ended, path: str | Path) -> Path:
+def save_checkpoint(run: Ended | Members, path: str | Path) -> Path:
     """Write a run; a file that stands there is replaced only when the new one is complete."""
     arrays: dict[str, np.ndarray] = {}
-    meta = {"format": FORMAT, "version": VERSION, **_meta(run, arrays)}
+    if isinstance(run, Members):
+        content = {"closed": packed(closed_record(run.batch, run.runs, single=False), arrays)}
+    elif run.batch is not None:
+        content = {"closed": packed(closed_record(run.batch, [run], single=True), arrays)}
+    else:
+        content = _meta(run, arrays)
+    meta = {"format": FORMAT, "version": VERSION, **content}
     meta["checksum"] = _checksum(meta, arrays)
     arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
     return write_whole(path, npz_bytes(arrays))
+
+
+def packed(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """The same with a mapping {"@": [first, shape]} for each array of doubles, whose entries go one after the other to
+    `arrays`."""
+    parts: list[np.ndarray] = []
+    size = 0
+
+    def of(value: Any) -> Any:
+        nonlocal size
+        if isinstance(value, np.ndarray):
+            value = value.astype(float) if value.dtype.kind == "f" else value
+            if value.dtype != float:
+                return {"@": [value.tolist(), value.dtype.str]}
+            parts.append(value.reshape(-1))
+            size += value.size
+            return {"@": [size - value.size, list(value.shape)]}
+        if isinstance(value, Mapping):
+            return {n: of(v) for n, v in value.items()}
+        return [of(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+    out = of(value)
+    arrays["numbers"] = np.concatenate([*parts, np.zeros(0)])
+    return out
+
+
+def unpacked(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """What was packed; tuples are lists."""
+    numbers = arrays["numbers"]
+    if numbers.ndim != 1 or numbers.dtype != float:
+        raise ValueError(f"numbers of shape {numbers.shape}")
+
+    def of(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            if "@" not in value:
+                return {n: of(v) for n, v in value.items()}
+            first, shape = value["@"]
+            if isinstance(shape, str):
+                return np.array(first, dtype=_PLAIN[shape[1:2]])
+            if first.__class__ is not int or first < 0 or any(n.__class__ is not int or n < 0 for n in shape):
+                raise ValueError(f"an array at {first!r} of shape {shape!r}")
+            return numbers[first : first + math.prod(shape)].reshape(shape).copy()
+        return [of(v) for v in value] if isinstance(value, list) else value
+
+    return of(value)
+
+
+_PLAIN: Mapping[str, Any] = {"i": np.int64, "u": np.int64, "b": np.bool_}  # arrays that are no doubles
 
 
 def _checksum(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
@@ -98,9 +147,6 @@ def _meta(run: Ended, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         arrays.update({f"sampled{i}.{n}": np.asarray(a) for n, a in memory.items()})
     arrays["log_t"], arrays["log_u"] = (np.concatenate(parts) for parts in zip(*state.inputs, strict=True))
     arrays["defaults"] = plan.connected.defaults
-    if plan.loops is not None and state.levels is not None:
-        levels = {"bounds": plan.loops.bounds, "down": state.levels.down, "up": state.levels.up}
-        arrays.update({f"loops.{n}": a for n, a in levels.items()})
     if sampling.instants is not None:
         arrays["instants"] = sampling.instants
     happened: Happened | None = state.marks.get("events")
@@ -189,7 +235,7 @@ def _text(value: Any, name: str) -> Any:
 # -- reading
 
 
-def load_checkpoint(path: str | Path, inputs: Any = None) -> Ended:
+def load_checkpoint(path: str | Path, inputs: Any = None) -> Ended | Members:
     """The run that goes on where the file was written. inputs: Python functions by the names of the first run."""
     arrays = _read(Path(path))
     try:
@@ -206,9 +252,12 @@ def load_checkpoint(path: str | Path, inputs: Any = None) -> Ended:
     try:
         if meta.get("checksum") != _checksum(meta, arrays):
             raise FormatError(f"{path} is damaged: its checksum does not match.")
+        if "closed" in meta:
+            data = unpacked(meta["closed"], arrays)
+            given = _functions(functions_of(data["call"]), inputs)
+            return closed_again(data, given.__getitem__, str(path))
         _check_fields(meta, arrays)
-        functions = _functions(meta, inputs)
-        return _run(meta, arrays, functions, str(path))
+        return _run(meta, arrays, _functions(_needed(meta), inputs), str(path))
     except SymbodyError:
         raise
     except FAULTS as error:
@@ -280,10 +329,14 @@ def _read(path: Path) -> dict[str, np.ndarray]:
         raise FormatError(f"{path} is not a checkpoint of a simulation; expected a file that simulate wrote.") from None
 
 
-def _functions(meta: Mapping[str, Any], inputs: Any) -> dict[str, Any]:
-    """The Python functions that the run needs, by name; all must be given, and no others."""
+def _needed(meta: Mapping[str, Any]) -> list[str]:
+    """Names of the Python functions of a run."""
     needed = [one["text"] for one in meta["inside"]]
-    needed += [line["text"] for line in meta["lines"] if line["kind"] in ("OfTime", "Feedback")]
+    return needed + [line["text"] for line in meta["lines"] if line["kind"] in ("OfTime", "Feedback")]
+
+
+def _functions(needed: Sequence[str], inputs: Any) -> dict[str, Any]:
+    """The Python functions that the run needs, by name; all must be given, and no others."""
     given = inputs if isinstance(inputs, Mapping) else {} if inputs is None else dict.fromkeys(needed, inputs)
     missing = [n for n in needed if n not in given]
     if missing:
@@ -326,20 +379,13 @@ def _run(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: M
         made = tuple(own[r["element"]] if "element" in r else When(**r) for r in meta["events"])
         check_rules(flow, made)
         events = Prepared(flow, made, tuple(meta["switches"]))
-    loops = levels = None
-    if "loops.bounds" in arrays and x.ndim == 2:
-        raise FormatError(f"{where} is of a batch with closed loops, whose members go apart by now; simulate it again.")
-    if "loops.bounds" in arrays:
-        check_loops(flow, arrays)
-        loops = LoopGuards(flow, parameters, np.array(arrays["loops.bounds"]))
-        levels = Levels(np.array(arrays["loops.down"]), np.array(arrays["loops.up"]))
-    plan = assembled(connected, events, settings, signals, loops)
+    plan = assembled(connected, events, settings, signals)
     outcomes = meta["outcomes"]
     segments = [_segment_again(s, i, flow, arrays, externals, where) for i, s in enumerate(meta["segments"])]
     size = sum(flow.rates.inputs[n].size for n in flow.states)
     check_segments([s["start"] for s in meta["segments"]], [s.rates for s in segments], len(arrays["t"]), size)
     state = RunState(
-        float(meta["t"]), x, float(meta["end"]), _held(arrays, signals), _part(arrays, "memory"), levels,
+        float(meta["t"]), x, float(meta["end"]), _held(arrays, signals), _part(arrays, "memory"), None,
         _marks(meta["marks"], events), dict(meta["statistics"]), Log([(arrays["t"], arrays["x"])]), len(arrays["t"]),
         Log([(np.array(arrays["log_t"], dtype=float), np.array(arrays["log_u"]))]),
         Log(happened), Log(meta["notes"]), Log(segments),
@@ -439,7 +485,6 @@ def _line_again(
     else:
         source = function_source(functions[text], text)
         if type(source).__name__ != kind:
-            told = "f(t)" if kind == "OfTime" else "f(t, q, qd) or f(t, state)"
-            raise DefinitionError(f"the function for {text!r} has other arguments than before; expected {told}.")
+            raise other_arguments(text, kind)
         assert isinstance(source, (OfTime, Feedback))
     return Line(source, np.array(data["columns"], dtype=int), text)

@@ -42,21 +42,6 @@ def check_lines(lines: Sequence[Line], signals: int, batch: tuple[int, ...]) -> 
                 raise ValueError(f"the input {line.text!r} from an output {source.output!r}")
 
 
-def check_loops(flow: Flow, arrays: Arrays) -> None:
-    """Bounds and levels of the guards of closed loops."""
-    if flow.watch is None or "watch" not in flow.labels or "watch" not in flow.units:
-        raise ValueError("guards of loops without equations")
-    rows, measures = len(flow.units["watch"]), int(flow.watch.outputs["measure"].size)
-    if len(flow.labels["watch"]) != rows or flow.watch.outputs["gap"].size != rows:
-        raise ValueError(f"{len(flow.labels['watch'])} labels of {rows} rows of loops")
-    for name, size in (("bounds", rows), ("down", measures), ("up", measures)):
-        found = arrays[f"loops.{name}"]
-        if found.shape != (size,) or not np.isfinite(found).all():
-            raise ValueError(f"{name} of loops of shape {found.shape}")
-    if (arrays["loops.bounds"] <= 0).any():
-        raise ValueError("bounds of loops that are not positive")
-
-
 def check_members(outcomes: Sequence[Any] | None, batch: tuple[int, ...], parameters: Mapping[str, Any]) -> None:
     """Outcomes and parameters: one for each member of a batch."""
     if len(batch) > 1 or (outcomes is None) != (batch == ()) or (outcomes is not None and len(outcomes) != batch[0]):

@@ -16,6 +16,7 @@ from symbody.flow.augmented import Augmented
 from symbody.flow.chosen_dynamics import is_reduced
 from symbody.flow.flow import Flow
 from symbody.flow.loop_guards import LoopGuards, bounds_of
+from symbody.hybrid.asks import Asking, Found
 from symbody.hybrid.partition_watch import Watch, Way, watch_of
 from symbody.hybrid.plan import Settings
 from symbody.loops.partition.partition import Partition
@@ -99,8 +100,9 @@ def loop_guards(mech: Mechanism, partition: Any, flow: Flow, settings: Settings)
     return LoopGuards(flow, settings.parameters, bounds_of(flow.units["watch"], length, loosely))
 
 
-def check_closed(loops: LoopGuards, t: float, x: np.ndarray, u: np.ndarray) -> None:
+def check_closed(loops: LoopGuards, t: float, x: np.ndarray, u: np.ndarray) -> Asking[None]:
     """All rows are closed at the start, those too that the equations leave out."""
-    why = loops.say_open(t, loops.found(t, x, u)[1])
+    _, gap = yield Found(loops, t, x, u)
+    why = loops.say_open(t, gap)
     if why:
         raise ModelError(f"the start of {loops.flow.name} is not closed: {why}")

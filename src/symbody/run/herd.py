@@ -7,53 +7,139 @@ equations by now take their stretches in lanes of one native call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
-from symbody.hybrid.plan import Plan
-from symbody.hybrid.state import RunState
+from symbody.hybrid.asks import Asking
 from symbody.integrate.native import NativeAdaptive, NativeFixed
+from symbody.run.apart import Apart
+from symbody.run.batch import Batch
 from symbody.run.loop import Reached, Step, course
 from symbody.run.recording import Ended
+from symbody.trajectory.outcome import Outcome
+
+T = TypeVar("T")
+
+GROUP = 128  # runs that are on their way at a time: enough for native calls to be long, few enough for caches
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The runs of a batch of a closed mechanism; None of one that was not begun."""
+
+    batch: Batch
+    runs: tuple[Ended | None, ...]
+
+    @cached_property
+    def apart(self) -> Apart:
+        """How values of the batch are those of members."""
+        found = self.batch.made(split=True)
+        assert isinstance(found, Apart)
+        return found
+
+    @property
+    def begun(self) -> list[Ended]:
+        """Those that were."""
+        return [run for run in self.runs if run is not None]
+
+    @property
+    def goal(self) -> float:
+        """s, the end that was asked for."""
+        begun = self.begun
+        return begun[0].goal if begun else self.batch.settings.start + self.batch.duration
+
+    @property
+    def reached(self) -> float:
+        """s, what was asked for, or how far all have come where the batch was interrupted."""
+        stopped = [run.reached for run in self.begun if run.last.outcome is Outcome.INTERRUPTED]
+        return min(stopped, default=self.goal)
+
+
+Keep = Callable[[Callable[[], Sequence[Ended | None]]], None]
 
 
 @dataclass(eq=False)
 class _Runner:
     """One run on its way."""
 
-    way: Any
-    last: Reached
-    anchor: Reached
+    last: Reached | None = None
+    anchor: Reached | None = None
 
-    def sent(self, answer: Any) -> Any:
-        """The next question; None where the run has ended."""
-        asked = self.way.send(answer)
-        while isinstance(asked, Reached):
+    def follow(self, making: Asking[Any], interrupted: Callable[[], bool]) -> Asking[Ended]:
+        """Its questions from its making on."""
+        plan, state = yield from making
+        self.last = self.anchor = Reached(plan, state)
+        way: Any = course(plan, state, interrupted)
+        answer: Any = None
+        while True:
+            asked = way.send(answer)
+            answer = None
+            if not isinstance(asked, Reached):
+                answer = yield asked
+                continue
             self.last = asked
             if asked.outcome is not None:
-                return None
+                return Ended(asked, self.anchor)
             self.anchor = asked
-            asked = self.way.send(None)
-        return asked
+
+    @property
+    def ended(self) -> Ended | None:
+        """As if it ended here; None: it was not begun."""
+        if self.last is None or self.anchor is None or not self.anchor.state.inputs:
+            return None
+        return Ended(self.last, self.anchor)
 
 
-def advance_all(runs: Iterable[tuple[Plan, RunState]], interrupted: Callable[[], bool] = lambda: False) -> list[Ended]:
-    """All runs up to their ends."""
-    runners, waiting = [], {}
-    for k, (plan, state) in enumerate(runs):
-        runner = _Runner(course(plan, state, interrupted), *[Reached(plan, state)] * 2)
-        runners.append(runner)
-        waiting[k] = runner.sent(None)
+def advance_all(
+    making: Sequence[Asking[Any]], interrupted: Callable[[], bool] = lambda: False, keep: Keep | None = None
+) -> list[Ended]:
+    """All runs up to their ends, group by group: what one group is made of on its way is gone before the next.
+
+    making: of each run its Plan and its state, as questions (`prepare`). keep: told after each round of questions how
+    far all have come
+    """
+    done: list[Ended] = []
+
+    def far(runners: Sequence[_Runner]) -> list[Ended | None]:
+        begun = [*done, *(runner.ended for runner in runners)]
+        return [*begun, *[None] * (len(making) - len(begun))]
+
+    for first in range(0, len(making), GROUP):
+        group = making[first : first + GROUP]
+        runners = [_Runner() for _ in group]
+        asking = [runner.follow(one, interrupted) for runner, one in zip(runners, group, strict=True)]
+        done += answered_together(asking, _nothing if keep is None else partial(keep, partial(far, runners)))
+    return done
+
+
+def _nothing() -> None:
+    """After a round of questions."""
+
+
+def answered_together(asking: Sequence[Asking[T]], after: Callable[[], None] = _nothing) -> list[T]:
+    """What comes of each, questions of one kind answered together; after: called after each round."""
+    found: dict[int, T] = {}
+
+    def sent(k: int, answer: Any) -> Any:
+        try:
+            return asking[k].send(answer)
+        except StopIteration as end:
+            found[k] = end.value
+            return None
+
+    waiting = {k: sent(k, None) for k in range(len(asking))}
     while waiting := {k: asked for k, asked in waiting.items() if asked is not None}:
         groups: dict[Any, list[int]] = {}
         for k, asked in waiting.items():
             groups.setdefault(_kind(asked), []).append(k)
         for kind, members in groups.items():
-            asks = [waiting[k] for k in members]
-            for k, answer in zip(members, _answers(kind[0], asks), strict=True):
-                waiting[k] = runners[k].sent(answer)
-    return [Ended(runner.last, runner.anchor) for runner in runners]
+            answers = _answers(kind[0], [waiting[k] for k in members])
+            for k, answer in zip(members, answers, strict=True):
+                waiting[k] = sent(k, answer)
+        after()
+    return [found[k] for k in range(len(asking))]
 
 
 def _kind(asked: Any) -> Any:
@@ -83,4 +169,5 @@ def _answers(kind: Any, asks: Sequence[Any]) -> list[Any]:
 def timed(ended: Ended, seconds: float) -> Ended:
     """With the time that it took."""
     state = ended.last.state
-    return Ended(replace(ended.last, state=state.but(counts={**state.counts, "seconds": seconds})), ended.anchor)
+    counts = {**state.counts, "seconds": state.counts.get("seconds", 0.0) + seconds}
+    return replace(ended, last=replace(ended.last, state=state.but(counts=counts)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -147,7 +147,7 @@ def _taken(plan: Plan, state: RunState, leg: Leg, later: np.ndarray) -> Asking[t
         if change is not None:
             leg = leg if change.leg is None else change.leg
             events = [*change.events, *events]
-            plan, state = _changed(plan, state, hook, replace(change, events=()))
+            plan, state = _changed(plan, state, hook, change, ())
     state = _collected(state, leg.t, leg.x) if leg.followed is None else _followed(state, leg, leg.followed)
     counts = dict(state.counts)
     for name, count in leg.statistics.items():
@@ -205,8 +205,10 @@ def _answered(plan: Plan, state: RunState, leg: Leg) -> tuple[Plan, RunState, Ou
     return plan, state, None
 
 
-def _changed(plan: Plan, state: RunState, hook: Hook, change: Change) -> tuple[Plan, RunState]:
-    """The Plan and the state that follow from a Change."""
+def _changed(
+    plan: Plan, state: RunState, hook: Hook, change: Change, events: Sequence[Event] | None = None
+) -> tuple[Plan, RunState]:
+    """The Plan and the state that follow from a Change; with other events than its own, where they are given."""
     new: dict[str, Any] = {}
     marks = {**state.marks, **(change.marks or {})}
     if change.mark is not None:
@@ -230,7 +232,8 @@ def _changed(plan: Plan, state: RunState, hook: Hook, change: Change) -> tuple[P
         new["counts"] = {**state.counts, **{n: state.counts.get(n, 0) + v for n, v in change.counts.items()}}
     if change.drop:
         state = state.but(notes=type(state.notes)(n for n in state.notes if n not in change.drop))
-    new["events"], new["notes"] = state.events.plus(change.events), state.notes.plus(change.notes)
+    new["events"] = state.events.plus(change.events if events is None else events)
+    new["notes"] = state.notes.plus(change.notes)
     new["segments"] = state.segments.plus(change.segments)
     if change.equations is not None or change.method is not None:
         plan = replanned(plan, change)

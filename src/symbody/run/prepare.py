@@ -15,6 +15,7 @@ from symbody.flow.evaluate import FlowKernels
 from symbody.flow.flow import Flow
 from symbody.flow.initial_state import check_prescribed, initial_values
 from symbody.flow.signals import Held, InputSignals
+from symbody.hybrid.asks import Asking, Projected
 from symbody.hybrid.energy_balance import Balance
 from symbody.hybrid.impacts import Gates, check_switches, closed_loops, make_ready
 from symbody.hybrid.log import Log
@@ -32,8 +33,10 @@ from symbody.trajectory.outcome import Outcome
 def prepared(
     model: Model, settings: Settings, duration: float, given: Mapping[str, Any], partition: Any = None,
     split: bool = False,
-) -> tuple[Plan, RunState] | Apart:  # fmt: skip
-    """given: initial values of states by name, None where the default is meant.
+) -> Asking[tuple[Plan, RunState] | Apart]:  # fmt: skip
+    """The Plan of a run, and its state at the start; numbers of closed loops are asked for, as in a run.
+
+    given: initial values of states by name, None where the default is meant.
 
     split: whether a batch is to be cut into parts; then, and where its members cannot advance together, an Apart.
     """
@@ -57,10 +60,10 @@ def prepared(
         return Apart(size, flow, found.assignments)
     x = flow.layout.vector(values, size)
     if model.closed is not None:
-        return _Closed(model, settings, duration, partition, found, start, notes).run(x)
+        return (yield from _Closed(model, settings, duration, partition, found, start, notes).run(x))
     plan = assembled(found.connected, found.events, settings, signals)
     held = signals.start()
-    x = corrected(flow, signals, held, settings, start, x, notes)
+    x = yield from corrected(flow, signals, held, settings, start, x, notes)
     return plan, fresh(plan, held, x, settings.start + duration, notes)
 
 
@@ -98,7 +101,7 @@ class _Closed:
         self.model, self.mech, self.settings, self.duration = model, mech, settings, duration
         self.asked, self.found, self.start, self.notes = partition, found, start, notes
 
-    def run(self, wished: np.ndarray) -> tuple[Plan, RunState]:
+    def run(self, wished: np.ndarray) -> Asking[tuple[Plan, RunState]]:
         """wished: x (nx,) as it was given."""
         settings, found, t = self.settings, self.found, self.settings.start
         flow = found.connected.flow
@@ -106,7 +109,7 @@ class _Closed:
         signals = InputSignals(found.connected, t, settings.step, settings.period)
         held = make_ready(flow, signals, signals.start(), t)
         closed = closed_loops(flow, wished, signals.at(t, held.values))
-        x = closed_start(self.mech, flow, settings.parameters, self.start, wished, t, closed)
+        x = yield from closed_start(self.mech, flow, settings.parameters, self.start, wished, t, closed)
         partition = for_branch(self.mech, self.model.formalism, self.asked, settings, x[flow.slices["q"]])
         if partition is not self.asked:
             found = self._remade(partition)
@@ -116,14 +119,14 @@ class _Closed:
         plan = assembled(found.connected, found.events, settings, signals, loops, watch)
         mark, levels = None, loops.no_levels()
         if watcher is not None:
-            mark, levels, note = watcher.watch.start(plan, watcher.way, held, t, x, watcher.given)
+            mark, levels, note = yield from watcher.watch.start(plan, watcher.way, held, t, x, watcher.given)
             self.notes += [note] if note else []
             if mark.way is not watcher.way:
                 loops = loops.of(mark.way.connected.flow)
                 plan = assembled(mark.way.connected, mark.way.prepared, settings, signals, loops, watcher.watch)
-        x = corrected(plan.flow, signals, held, settings, self.start, x, self.notes, watcher, mark)
+        x = yield from corrected(plan.flow, signals, held, settings, self.start, x, self.notes, watcher, mark)
         self.notes[:0] = say_changes(flow, self.start, wished, x)
-        check_closed(loops, t, x, signals.at(t, held.values))
+        yield from check_closed(loops, t, x, signals.at(t, held.values))
         marks: dict[str, Any] = {} if mark is None else {"loops": mark}
         if plan.flow.impact is not None:
             marks["impacts"] = Gates(plan.flow, settings.parameters).look(x, signals.at(t, held.values))
@@ -146,12 +149,16 @@ class _Closed:
 def corrected(
     flow: Flow, signals: InputSignals, held: Held, settings: Settings, given: Mapping[str, Any], x: np.ndarray,
     notes: list[str], watcher: Watcher | None = None, mark: Watched | None = None,
-) -> np.ndarray:  # fmt: skip
+) -> Asking[np.ndarray]:  # fmt: skip
     """The start corrected: unit quaternions, closed loops, driven joints at their laws."""
     if flow.project is None:
         return x
     t = settings.start
-    after = FlowKernels(flow, settings.parameters).project(np.asarray(t), x, signals.at(t, held.values))
+    u = signals.at(t, held.values)
+    if x.ndim == 1:
+        after: np.ndarray = yield Projected(flow, settings.parameters, t, x, u)
+    else:
+        after = FlowKernels(flow, settings.parameters).project(np.asarray(t), x, u)
     bad = ~np.isfinite(np.atleast_2d(after)).all(axis=1)
     if bad.any():
         names = ", ".join(repr(n) for n in dict.fromkeys(flow.labels.get("gap", ())))

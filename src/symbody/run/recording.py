@@ -9,6 +9,7 @@ import numpy as np
 from symbody.flow.evaluate import FlowKernels
 from symbody.hybrid.plan import Plan
 from symbody.hybrid.state import RunState
+from symbody.run.batch import Batch
 from symbody.run.loop import Reached
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Trajectory
@@ -16,10 +17,14 @@ from symbody.trajectory.trajectory import Trajectory
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """A run that was asked for: where it ended, and the last place that a longer run passes too."""
+    """A run that was asked for: where it ended, and the last place that a longer run passes too.
+
+    batch: of a closed mechanism, whose equations may change: what was asked for
+    """
 
     last: Reached
     anchor: Reached
+    batch: Batch | None = None
 
     @property
     def goal(self) -> float:

@@ -13,7 +13,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from symbody.errors import DefinitionError, NameLookupError, nearest, wrong_argument
+from symbody.codegen.kernel.threads import check_threads
+from symbody.errors import (
+    DefinitionError,
+    Named,
+    NameLookupError,
+    nearest,
+    real_argument,
+    whole_argument,
+    wrong_argument,
+)
 from symbody.flow.augmented import Augmented, Reduced
 from symbody.flow.dry_friction import SLOW
 
@@ -92,3 +101,28 @@ def read_options(
     elif closing is not None:
         out["partition"] = closing
     return out
+
+
+# -- numbers
+
+
+def check_numbers(duration: Any, step: Any, t0: Any, rtol: Any, atol: Any) -> None:
+    """Positive, finite seconds and tolerances."""
+    real_argument("duration", duration, "a positive number of seconds", above=0.0)
+    real_argument("t0", t0, "a finite number of seconds")
+    if step is not None:
+        real_argument("step", step, "a positive number of seconds", above=0.0)
+        if step > duration * (1 + 1e-9):
+            long, whole = Named("step", f"{step:g}"), Named("duration", f"{duration:g}")
+            raise DefinitionError(long, " is longer than ", whole, "; expected a part of it.")
+    real_argument("rtol", rtol, "a positive number", above=0.0)
+    if atol is not None:
+        real_argument("atol", atol, "a positive number", above=0.0)
+
+
+def check_limits(max_steps: Any, slow: Any, threads: Any = None) -> None:
+    """Whole and positive, and a speed."""
+    whole_argument("max_steps", max_steps, 1)
+    real_argument("slow", slow, "a speed in rad/s or m/s, or 0", least=0.0)
+    if threads is not None:
+        check_threads(threads)

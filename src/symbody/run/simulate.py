@@ -5,18 +5,16 @@ from __future__ import annotations
 import inspect
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from symbody.codegen.kernel.threads import check_threads
-from symbody.errors import DefinitionError, Named, argument, real_argument, whole_argument, wrong_argument
+from symbody.errors import DefinitionError, argument, wrong_argument
 from symbody.flow.events import When
 from symbody.flow.flow import Flow
 from symbody.flow.formulation import formulated
+from symbody.hybrid.asks import Asking
 from symbody.hybrid.hooks import OWN
 from symbody.hybrid.plan import Plan, Settings
 from symbody.hybrid.state import RunState
@@ -25,14 +23,14 @@ from symbody.integrate.samples import read_samples
 from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.run.apart import Apart, side_by_side
+from symbody.run.batch import Batch
 from symbody.run.equations import Model
-from symbody.run.herd import advance_all, timed
+from symbody.run.herd import Members, advance_all, timed
 from symbody.run.loop import Reached, advance, interrupts
 from symbody.run.on_device import read_device, reduced
-from symbody.run.prepare import prepared
 from symbody.run.progress import counted, progress_bar
 from symbody.run.recording import Ended, trajectory
-from symbody.run.settings import Tolerance, read_options
+from symbody.run.settings import Tolerance, check_limits, check_numbers, read_options
 from symbody.system.system import System
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.stream import Stream, send, stream_of
@@ -108,14 +106,19 @@ def simulate(
         _check_no_checkpoint(
             checkpoint, "cannot be written while a batch is streamed; give the batch in parts instead."
         )
-        return batch.streamed(stream_of(o["stream"]), o["progress"])
+        return _streamed(batch, stream_of(o["stream"]), o["progress"])
+    if checkpoint is not None and batch.model.closed is not None:
+        from symbody.run.closed_checkpoint import stored_call
+
+        stored_call(batch)  # what a file cannot hold is told before the run
     made = batch.made()
     if isinstance(made, Apart):
-        _check_no_checkpoint(
-            checkpoint, "is for one state, and for batches whose members advance together, which these cannot."
-        )
-        return _noted(mech, batch.one_by_one(made))
-    return _noted(mech, run(*made, o["progress"], checkpoint))
+        if batch.model.closed is None:
+            _check_no_checkpoint(
+                checkpoint, "is for one state, and for batches whose members advance together, which these cannot."
+            )
+        return _noted(mech, _one_by_one(batch, made, checkpoint=checkpoint))
+    return _noted(mech, run(*made, o["progress"], checkpoint, None if batch.model.closed is None else batch))
 
 
 def asked(
@@ -128,9 +131,7 @@ def asked(
     o = read_options(dict(options or {}), NAMED, tolerance, sampling, closing)
     t0, rtol, atol = o["t0"], o["rtol"], o["atol"]
     check_numbers(duration, step, t0, rtol, atol)
-    _check_limits(o["max_steps"], o["slow"])
-    if o["threads"] is not None:
-        check_threads(o["threads"])
+    check_limits(o["max_steps"], o["slow"], o["threads"])
     device = read_device(o["device"], o["precision"], o["reduce"])
     if device is not None and method == "auto" and step is None:
         method = "dopri5"
@@ -172,75 +173,76 @@ def _check_no_checkpoint(checkpoint: str | Path | None, why: str) -> None:
         raise DefinitionError(argument("checkpoint", str(checkpoint)), f" {why}")
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """What `simulate` was asked for, whole or some members of it."""
+def _one_by_one(
+    batch: Batch, apart: Apart, first: int = 0, whole: Apart | None = None, checkpoint: str | Path | None = None
+) -> Trajectory:
+    """Members that are runs of their own; those of `apart` begin with member `first` of the whole batch.
 
-    model: Model
-    settings: Settings
-    duration: float
-    given: Mapping[str, Any]
-    partition: Any
-
-    def made(
-        self, part: int | slice | None = None, apart: Apart | None = None, split: bool = False
-    ) -> tuple[Plan, RunState] | Apart:
-        """The run of all members, or of a part of those that stand apart."""
-        model, settings, given = self.model, self.settings, self.given
-        if apart is not None and part is not None:
-            settings = replace(settings, parameters=apart.parameters(settings.parameters, part))
-            model = replace(model, inputs=apart.inputs(model.inputs, part))
-            given = apart.given(given, part)
-        return prepared(model, settings, self.duration, given, self.partition, split)
-
-    @property
-    def wanted(self) -> np.ndarray:
-        """Instants of samples."""
-        s = self.settings
-        return s.sampling.times(s.start, s.start + self.duration, s.step)
-
-    def one_by_one(self, apart: Apart, first: int = 0, whole: Apart | None = None) -> Trajectory:
-        """Members that are runs of their own; those of `apart` begin with member `first` of the whole batch.
-
-        Those with closed loops, each with a partition of its own, go side by side.
-        """
-        if self.model.closed is None:
-            return side_by_side(apart.count, lambda k: self.member(whole or apart, first + k), self.wanted)
-        began = time.perf_counter()
-        made = (self.made(first + k, whole or apart) for k in range(apart.count))
-        with interrupts() as interrupted:
-            runs = advance_all((one for one in made if not isinstance(one, Apart)), interrupted)
-        seconds = (time.perf_counter() - began) / max(len(runs), 1)
-        return side_by_side(len(runs), lambda k: trajectory(timed(runs[k], seconds)), self.wanted)
-
-    def member(self, whole: Apart, k: int) -> Trajectory:
-        """The run of member k by itself, on the processor."""
-        alone = replace(self, settings=replace(self.settings, device=None))
-        made = alone.made(k, whole)
+    Those with closed loops, each with a partition of its own, go side by side.
+    """
+    of = whole or apart
+    if batch.model.closed is None:
+        return side_by_side(apart.count, lambda k: _member(batch, of, first + k), batch.wanted)
+    if checkpoint is not None:
+        made = batch.made(first, of)
         assert not isinstance(made, Apart)
-        return run(*made, False, None)
+        _check_hooks(made[0], checkpoint)
+    return _herd(batch, [batch.making(first + k, of) for k in range(apart.count)], checkpoint)
 
-    def streamed(self, stream: Stream, progress: bool) -> Trajectory:
-        """Chunk by chunk, of which only one is in memory at a time."""
-        whole = self.made(split=True)
-        if not isinstance(whole, Apart):
-            raise DefinitionError("stream is for batches; this is one state. Save its Trajectory instead.")
-        flow = whole.flow
-        recorded = 0 if flow.record is None else sum(a.size for a in flow.record.outputs.values())
-        size = stream.size(len(self.wanted), 2 * flow.nx + recorded + 4)
 
-        def chunks() -> Iterator[tuple[int, Trajectory]]:
-            with counted(flow.name, whole.count, progress) as bar:
-                for first in range(0, whole.count, size):
-                    last = min(first + size, whole.count)
-                    made = self.made(slice(first, last), whole)
-                    if isinstance(made, Apart):
-                        yield first, self.one_by_one(made, first, whole)
-                    else:
-                        yield first, run(*made, False, None)
-                    bar(last)
+def _herd(batch: Batch, making: Sequence[Asking[Any]], checkpoint: str | Path | None) -> Trajectory:
+    """Runs of a batch of a closed mechanism, to their ends."""
+    from symbody.run.checkpoint import save_checkpoint
 
-        return send(stream, chunks())
+    began = time.perf_counter()
+    saved = time.monotonic()
+
+    def keep(runs: Callable[[], Sequence[Ended | None]]) -> None:
+        nonlocal saved
+        if checkpoint is not None and time.monotonic() - saved > CHECKPOINT_SECONDS:
+            save_checkpoint(Members(batch, tuple(runs())), checkpoint)
+            saved = time.monotonic()
+
+    with interrupts() as interrupted:
+        runs = advance_all(making, interrupted, keep)
+    seconds = (time.perf_counter() - began) / max(len(runs), 1)
+    members = Members(batch, tuple(timed(run, seconds) for run in runs))
+    if checkpoint is not None:
+        save_checkpoint(members, checkpoint)
+    wanted = batch.settings.sampling.times(batch.settings.start, members.goal, batch.settings.step)
+    begun = members.begun
+    return side_by_side(len(begun), lambda k: trajectory(begun[k]), wanted).replace(run=members)
+
+
+def _member(batch: Batch, whole: Apart, k: int) -> Trajectory:
+    """The run of member k by itself, on the processor."""
+    alone = replace(batch, settings=replace(batch.settings, device=None))
+    made = alone.made(k, whole)
+    assert not isinstance(made, Apart)
+    return run(*made, False, None)
+
+
+def _streamed(batch: Batch, stream: Stream, progress: bool) -> Trajectory:
+    """Chunk by chunk, of which only one is in memory at a time."""
+    whole = batch.made(split=True)
+    if not isinstance(whole, Apart):
+        raise DefinitionError("stream is for batches; this is one state. Save its Trajectory instead.")
+    flow = whole.flow
+    recorded = 0 if flow.record is None else sum(a.size for a in flow.record.outputs.values())
+    size = stream.size(len(batch.wanted), 2 * flow.nx + recorded + 4)
+
+    def chunks() -> Iterator[tuple[int, Trajectory]]:
+        with counted(flow.name, whole.count, progress) as bar:
+            for first in range(0, whole.count, size):
+                last = min(first + size, whole.count)
+                made = batch.made(slice(first, last), whole)
+                if isinstance(made, Apart):
+                    yield first, _one_by_one(batch, made, first, whole)
+                else:
+                    yield first, run(*made, False, None)
+                bar(last)
+
+    return send(stream, chunks())
 
 
 def _rules(events: Iterable[When]) -> tuple[When, ...]:
@@ -269,7 +271,7 @@ def resume(
             raise DefinitionError("this trajectory was not made by simulate in this process; resume from a checkpoint.")
         if inputs is not None:
             raise DefinitionError("inputs are those of the trajectory; they can be given for a checkpoint file only.")
-        ended: Ended = source.run
+        ended: Ended | Members = source.run
     else:
         from symbody.run.checkpoint import load_checkpoint
 
@@ -279,19 +281,42 @@ def resume(
     goal = ended.goal if duration is None else ended.reached + float(duration)
     if not math.isfinite(goal) or goal < ended.reached:
         raise wrong_argument("duration", duration, "a positive number of seconds")
-    # it ended between two steps as it was told; a longer one goes on from the last place that both pass
+    if isinstance(ended, Members):
+        motion = _herd(ended.batch, [_going_on(ended, k, goal) for k in range(len(ended.runs))], checkpoint)
+        return _noted(ended.batch.model.model, motion)
+    return run(*_further(ended, goal), progress, checkpoint, ended.batch)
+
+
+def _further(ended: Ended, goal: float) -> tuple[Plan, RunState]:
+    """It ended between two steps as it was told; a longer run goes on from the last place that both pass."""
     plan, state = ended.anchor.plan, ended.anchor.state
     seconds = ended.last.state.counts.get("seconds", 0.0)
-    return run(plan, replace(state, end=goal, counts={**state.counts, "seconds": seconds}), progress, checkpoint)
+    return plan, replace(state, end=goal, counts={**state.counts, "seconds": seconds})
 
 
-def run(plan: Plan, state: RunState, progress: bool, checkpoint: str | Path | None) -> Trajectory:
-    """The run up to `state.end`, with all that goes on beside it."""
-    from symbody.run.checkpoint import save_checkpoint
+def _going_on(members: Members, k: int, goal: float) -> Asking[Any]:
+    """The same of a member; one that has not begun is made as it would have been."""
+    ended = members.runs[k]
+    if ended is not None:
+        return _further(ended, goal)
+    made = yield from members.batch.making(k, members.apart)
+    assert not isinstance(made, Apart)
+    return made[0], replace(made[1], end=goal)
 
+
+def _check_hooks(plan: Plan, checkpoint: str | Path | None) -> None:
     added = [hook.name for hook in plan.hooks if hook.name not in OWN]
     if checkpoint is not None and added:
         _check_no_checkpoint(checkpoint, f"cannot hold what the hook {added[0]!r} remembers, which was added.")
+
+
+def run(
+    plan: Plan, state: RunState, progress: bool, checkpoint: str | Path | None, batch: Batch | None = None
+) -> Trajectory:
+    """The run up to `state.end`, with all that goes on beside it. batch: what a closed mechanism was asked for."""
+    from symbody.run.checkpoint import save_checkpoint
+
+    _check_hooks(plan, checkpoint)
     began = time.perf_counter()
     saved = time.monotonic()
     last = anchor = Reached(plan, state)
@@ -303,29 +328,11 @@ def run(plan: Plan, state: RunState, progress: bool, checkpoint: str | Path | No
                 break
             anchor = last
             if checkpoint is not None and time.monotonic() - saved > CHECKPOINT_SECONDS:
-                save_checkpoint(Ended(last, anchor), checkpoint)
+                save_checkpoint(Ended(last, anchor, batch), checkpoint)
                 saved = time.monotonic()
     seconds = last.state.counts.get("seconds", 0.0) + time.perf_counter() - began
-    ended = Ended(replace(last, state=replace(last.state, counts={**last.state.counts, "seconds": seconds})), anchor)
+    timed_state = replace(last.state, counts={**last.state.counts, "seconds": seconds})
+    ended = Ended(replace(last, state=timed_state), anchor, batch)
     if checkpoint is not None:
         save_checkpoint(ended, checkpoint)
     return trajectory(ended)
-
-
-def check_numbers(duration: Any, step: Any, t0: Any, rtol: Any, atol: Any) -> None:
-    """Positive, finite seconds and tolerances."""
-    real_argument("duration", duration, "a positive number of seconds", above=0.0)
-    real_argument("t0", t0, "a finite number of seconds")
-    if step is not None:
-        real_argument("step", step, "a positive number of seconds", above=0.0)
-        if step > duration * (1 + 1e-9):
-            long, whole = Named("step", f"{step:g}"), Named("duration", f"{duration:g}")
-            raise DefinitionError(long, " is longer than ", whole, "; expected a part of it.")
-    real_argument("rtol", rtol, "a positive number", above=0.0)
-    if atol is not None:
-        real_argument("atol", atol, "a positive number", above=0.0)
-
-
-def _check_limits(max_steps: Any, slow: Any) -> None:
-    whole_argument("max_steps", max_steps, 1)
-    real_argument("slow", slow, "a speed in rad/s or m/s, or 0", least=0.0)

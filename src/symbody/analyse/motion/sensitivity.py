@@ -348,8 +348,9 @@ def _closed_start(
     """q0 and qd0 that close the loops, as `simulate` makes them of what was given."""
     from symbody.flow.closed_start import closed_start
     from symbody.flow.initial_state import initial_values
+    from symbody.hybrid.asks import answered
 
     given = {n: named_state(mech, options[f"{n}0"], n) for n in ("q", "qd") if options.get(f"{n}0") is not None}
     found, _ = initial_values(flow, given)
-    x = closed_start(mech, flow, values, given, flow.layout.vector(found, None), options.get("t0", 0.0))
+    x = answered(closed_start(mech, flow, values, given, flow.layout.vector(found, None), options.get("t0", 0.0)))
     return {f"{n}0": x[flow.slices[n]] for n in ("q", "qd")}

@@ -12,7 +12,7 @@ import numpy as np
 
 from symbody.assembly.conditioning import Choice, Conditioning, last_values
 from symbody.assembly.constraints import Constraints
-from symbody.assembly.redundancy import independent_rows, pivoted
+from symbody.assembly.redundancy import all_pivoted, independent_rows
 from symbody.errors import SymbodyError
 from symbody.expr.arrays import sum_of_products, zeros
 from symbody.expr.call import call
@@ -53,18 +53,28 @@ def best_choices(at: Conditioning, J: np.ndarray, whole: bool = False) -> list[t
         return out
     J, used = J[good], used[good]
     rows, columns = np.zeros((2, 2, len(J), rank), dtype=int)  # by QR, by elimination
-    for k, one in enumerate(J):
-        own, inside = independent_rows(one, rank), np.flatnonzero(used[k])
-        rows[0, k], columns[0, k] = own, np.sort(inside[pivoted(one[own][:, inside])[:rank]])
+    for inside in used[:1] if (used == used[0]).all() else np.unique(used, axis=0):
+        same = np.flatnonzero((used == inside).all(axis=1))
+        rows[0, same], columns[0, same] = _by_rotations(J[same], rank, np.flatnonzero(inside))
     rows[1], columns[1] = pivots_of(J, rank, used)
     parts = J[np.arange(len(J))[:, None, None], rows[..., None], columns[..., None, :]]
     sizes = last_values(parts.reshape(-1, rank, rank), rank).reshape(2, -1)
     which = (sizes[1] > CLEARLY * sizes[0]).astype(int) * (not whole)
-    for k, place in enumerate(np.flatnonzero(good)):
-        w = which[k]
-        choice = Choice(tuple(rows[w, k].tolist()), tuple(columns[w, k].tolist()))
-        out[place] = choice, float(sizes[w, k])
+    each = np.arange(len(J))
+    chosen = zip(*(a[which, each].tolist() for a in (rows, columns, sizes)), strict=True)
+    for place, (own, dependent, size) in zip(np.flatnonzero(good).tolist(), chosen, strict=True):
+        out[place] = Choice(tuple(own), tuple(dependent)), size
     return out
+
+
+def _by_rotations(J: np.ndarray, rank: int, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(n, rank) rows and columns of J (n, m, nv), ascending, that QR with pivoting takes; inside: columns it may."""
+    if not rank:
+        return np.zeros((len(J), 0), dtype=int), np.zeros((len(J), 0), dtype=int)
+    every = J.shape[1] == rank
+    rows = np.array([range(rank)] * len(J) if every else [independent_rows(one, rank) for one in J])
+    parts = J[np.arange(len(J))[:, None, None], rows[:, :, None], inside]
+    return rows, np.sort(inside[all_pivoted(parts)[:, :rank]])
 
 
 def partition_of(at: Conditioning, choice: Choice, q: np.ndarray) -> Partition:
