@@ -80,7 +80,7 @@ class FlowKernels:
         self.flow, self.threads = flow, threads
         self.parameters = dict(parameters or {})
 
-    def call(self, kind: str, t: Any, x: np.ndarray, u: np.ndarray, **more: Any) -> dict[str, np.ndarray]:
+    def call(self, kind: str, t: Any, x: np.ndarray, u: np.ndarray, /, **more: Any) -> dict[str, np.ndarray]:
         """Outputs of one of the Flow's Systems by name. more: what it reads besides (recorded rates)."""
         reader = memory_of(self.flow).get("reader", kind, lambda: _reader(self.flow, kind))
         kernel, parameters = reader.kernel, self._parameters(reader.known, x.ndim)

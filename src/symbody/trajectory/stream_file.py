@@ -120,7 +120,7 @@ def _bytes(values: np.ndarray) -> memoryview:
     """What a digest is made of, every NaN the same."""
     if values.dtype.kind == "f" and np.isnan(values).any():
         values = np.where(np.isnan(values), np.nan, values)
-    return memoryview(np.ascontiguousarray(values)).cast("B")
+    return np.ascontiguousarray(values).view(np.uint8).data
 
 
 def _digest(name: str, values: np.ndarray) -> str:

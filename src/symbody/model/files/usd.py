@@ -131,7 +131,7 @@ class _Reader:
             )
         return found
 
-    def _quaternion(self, attribute: Any) -> np.ndarray | None:
+    def _quaternion(self, attribute: Any) -> list[float] | None:
         """w, x, y, z; None where there is none."""
         value = attribute.Get() if attribute else None
         if value is None:
@@ -141,7 +141,7 @@ class _Reader:
         found = np.array([value.GetReal(), *value.GetImaginary()], dtype=float)
         if not (np.abs(found) < LARGEST_NUMBER).all():
             raise self._fault(attribute.GetPrim(), f"{attribute.GetName()} is {found.tolist()}; expected numbers.")
-        return found
+        return [float(x) for x in found]
 
     def read(self) -> Mechanism:
         cuts = self._carry()
