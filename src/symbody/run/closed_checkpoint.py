@@ -25,9 +25,11 @@ from symbody.flow.signals import Held
 from symbody.hybrid.asks import Asking
 from symbody.hybrid.events import Happened
 from symbody.hybrid.log import Log
-from symbody.hybrid.partition_watch import LoopWatch, Passages, Watch, Watched, Way
+from symbody.hybrid.partition_watch import LoopWatch, Watch, Watched
+from symbody.hybrid.passages import Passages
 from symbody.hybrid.plan import Change, Equations, Plan
 from symbody.hybrid.state import RunState, Segment
+from symbody.hybrid.ways import Way
 from symbody.loops.partition.partition import Partition
 from symbody.memory import memory_of
 from symbody.run.apart import Apart
