@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import symbody as sb
+from symbody.assembly.choices import best_choice
 from symbody.assembly.conditioning import Conditioning
 from symbody.formalisms.tree import build_tree
-from symbody.loops.partition.measures import best_choice, measures, partition_of
+from symbody.loops.partition.measures import measures, partition_of
 from symbody.loops.partition.partition import choose_partition
 from symbody.loops.rows.constraints import constraints
 from symbody.trajectory.outcome import Outcome

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
+from passage_models import slider_crank
 
 ROOT = os.path.dirname(os.path.abspath(sb.__file__)) + os.sep
 SYMBOLIC = ("expr", "rewrite", "formalisms", "loops", "lower")
@@ -45,7 +46,6 @@ def bounce() -> list[sb.When]:
     return [sb.When("bounce", "z", direction=-1, reset={"v": "-0.8*v"})]
 
 
-LAW = {"tau.joint1": "-3*q.joint1 - qd.joint1"}
 RUNS = {
     "four_bar": lambda m, a: sb.simulate(m, 0.1 + a, 1e-3, q0={m.joints[0].name: a}, parameters={"m1": 0.5 + a}),
     "four_bar, without numbers first": lambda m, a: sb.simulate(
@@ -66,14 +66,29 @@ RUNS = {
 }
 
 
+def symbols_of(found: set[str]) -> list[str]:
+    """What of it belongs to symbols."""
+    made = ("Graph.__init__", "System.__init__", "System.__post_init__", "Program.__init__")
+    return sorted(f for f in found if f.split(os.sep)[0] in SYMBOLIC or f.endswith(made))
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_with_other_numbers_makes_no_symbols(name: str) -> None:
     model = ball() if name.startswith("ball") else sb.load(name.partition(",")[0])
     RUNS[name](model, 0.0)
-    found = entered(lambda: RUNS[name](model, 0.05))
-    assert not sorted(f for f in found if f.split(os.sep)[0] in SYMBOLIC)
-    made = ("Graph.__init__", "System.__init__", "System.__post_init__", "Program.__init__")
-    assert not [f for f in found if f.endswith(made)]
+    assert not symbols_of(entered(lambda: RUNS[name](model, 0.05)))
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_partitions_that_a_run_came_to_before_need_no_symbols(members: int) -> None:
+    mech = slider_crank(0.2, 0.5)
+
+    def run(more: float) -> sb.Trajectory:
+        speeds = 5.0 + more if members == 1 else np.linspace(5.0, 6.0, members) + more
+        return sb.simulate(mech, 0.5, q0={"crank": 1.0}, qd0={"crank": speeds}, closing=["slide"], samples=2)
+
+    assert run(0.0).statistics["partitions"] == members
+    assert not symbols_of(entered(lambda: run(1e-3)))
 
 
 def test_runs_with_other_numbers_are_those_of_a_fresh_model() -> None:

@@ -151,7 +151,7 @@ def test_checkpoints_of_unusual_settings_are_accepted(tmp_path, options):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("name", kill_runs.RUNS)
+@pytest.mark.parametrize("name", kill_runs.NAMES)
 def test_a_killed_run_goes_on_as_if_it_had_never_stopped(name):
     assert kill_runs.kill_runs(name, 5) > 0
 

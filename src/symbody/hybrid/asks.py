@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from symbody.assembly.choices import best_choices
 from symbody.assembly.conditioning import Conditioning, last_values
 from symbody.assembly.numeric import Numeric, rows_of
 from symbody.flow.closed_start import Regular
 from symbody.flow.evaluate import FlowKernels
 from symbody.flow.flow import Flow
 from symbody.flow.loop_guards import Levels, LoopGuards, finite_found
-from symbody.loops.partition.measures import best_choices
 from symbody.model.record.coordinates import retract
 
 T = TypeVar("T")

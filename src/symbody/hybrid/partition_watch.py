@@ -17,23 +17,23 @@ from typing import Any
 
 import numpy as np
 
-from symbody.assembly.conditioning import SINGULAR, Choice, Conditioning, given_pivots
-from symbody.assembly.constraints import Constraints
+from symbody.assembly.conditioning import SINGULAR, Choice, Conditioning
 from symbody.derived.derived import derived_of, numbers_key
 from symbody.errors import ModelError, SymbodyError
 from symbody.flow.connect import Connected
 from symbody.flow.events import Prepared
 from symbody.flow.loop_guards import Levels
 from symbody.flow.signals import Held
-from symbody.hybrid.asks import Ahead, Asking, Both, Compared, Found, Judged, Looked, Rows
+from symbody.hybrid.asks import Ahead, Asking, Both, Compared, Found, Judged, Looked
 from symbody.hybrid.energy_balance import Balance
+from symbody.hybrid.passages import MOST, NONE, Passages
 from symbody.hybrid.plan import Change, Equations, Plan, Quiet
 from symbody.hybrid.singular_passage import GROSS, pass_by_inertia
 from symbody.hybrid.state import RunState, Segment
+from symbody.hybrid.ways import Way, say_singular_way, solved_part, with_pivots
 from symbody.integrate.stepper import Leg, Memory
 from symbody.loops.partition.measures import partition_of
 from symbody.loops.partition.partition import Partition
-from symbody.memory import memory_of
 from symbody.model.record.coordinates import velocity_labels
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
@@ -45,80 +45,10 @@ KNOWN = 0.6  # one whose equations exist already may be worse than the best by t
 CLOSE_BY = 1e-3  # smallest singular value of J at a start that is worth a note
 MECHANISM = 0.15  # of the largest smallest singular value so far: below, the mechanism is to blame
 SURELY = 1e-3  # of the same: at a position where a measure vanishes, branches meet
-MOST = 100.0  # times the tolerance, of energies: more is told
 TRIES = 6  # changes at one instant
 LOST = (Outcome.NOT_CONVERGED, Outcome.NOT_FINITE, Outcome.STEP_TOO_SMALL)
 
 Remake = Callable[[Partition], tuple[Connected, Prepared | None]]
-
-
-@dataclass(frozen=True, eq=False)
-class Way:
-    """A partition with its equations of motion. whole: only its rows matter, all joints are solved for."""
-
-    found: Constraints
-    partition: Partition
-    connected: Connected
-    prepared: Prepared | None
-    whole: bool = False
-
-    def say(self) -> str:
-        """What distinguishes it, in words."""
-        if self.whole:
-            left = ", ".join(self.found.rows[i].name for i in self.partition.redundant)
-            return f"{left or 'no constraint'} left out as redundant"
-        return f"{self.independent()} independent"
-
-    def independent(self) -> str:
-        def make() -> str:
-            names = velocity_labels(self.found.tree.mechanism)
-            inside = np.flatnonzero(self.found.pattern.any(axis=0))
-            return ", ".join(names[k] for k in self.partition.independent if k in inside)
-
-        return memory_of(self.found).get("said", self.partition.independent, make)
-
-
-@dataclass(frozen=True)
-class Passages:
-    """Singular positions that a mechanism which nothing drives was led through.
-
-    since, energy  s, J: where the first was approached
-    changed        J, of the energy since then, or inside of passages alone; nan where it may change
-    kinetic        J, the largest at passages
-    told           the note about all of them, or ""
-    """
-
-    count: int = 0
-    since: float = 0.0
-    energy: float = 0.0
-    changed: float = 0.0
-    kinetic: float = 0.0
-    told: str = ""
-
-    def further(
-        self, t: float, kinetic: np.ndarray, potential: np.ndarray, power: np.ndarray, inside: bool
-    ) -> Passages:
-        """With one more from t on; kinetic, potential, power: (2,) before and behind it.
-
-        inside: whether only passages count, and no steps between them
-        """
-        before, behind = map(float, kinetic + potential)
-        since, first = (self.since, self.energy) if self.count else (t, before)
-        changed = self.changed + behind - before if inside else behind - first
-        changed = np.nan if power.any() or np.isnan(self.changed) else changed
-        most = max(self.kinetic, float(kinetic.max()))
-        return Passages(self.count + 1, since, first, changed, most, self.told)
-
-    @property
-    def error(self) -> float:
-        """The change of the energy beside the kinetic one; 0 where it is not known."""
-        return 0.0 if np.isnan(self.changed) else abs(self.changed) / max(self.kinetic, 1e-300)
-
-    def say(self, t: float) -> str:
-        return (
-            f"from t = {self.since:.6g} s to {t:.6g} s, through {self.count} singular positions, the energy changed by "
-            f"{self.changed:.2g} J in all, {self.error:.1g} of the kinetic one: more than {MOST:g} times the tolerance."
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +67,7 @@ class Watched:
     regular: float = 1.0
     stuck: tuple[float, int] = (-np.inf, 0)
     entered: tuple[float, float] | None = None
-    passages: Passages = Passages()
+    passages: Passages = NONE
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,12 +108,6 @@ def watch_of(
     plain = {n: float(v) for n, v in parameters.items() if np.ndim(v) == 0}
     conditioning = Conditioning(way.found, len(way.partition.rows), plain, neighbours=0)
     return Watch(remake, conditioning, passes, balance)
-
-
-def say_singular_way(conditioning: Conditioning, way: Way, q: np.ndarray, t: float, low: float) -> str:
-    """Which loops are singular at q, and for which joints."""
-    say = conditioning.say_rows if way.whole else conditioning.say
-    return say(way.partition, q, t, low)
 
 
 class LoopWatch(Quiet):
@@ -256,13 +180,13 @@ class Watching:
         """J (n, m, nv) without units at positions; the singular values (n,) that vanish where the mechanism is
         singular, and those that vanish where the equations of the present way are."""
         positions, times = np.array(q), np.array(t, dtype=float)
-        J, whole, mine = yield Looked(self.conditioning, positions, times, _solved(self.way))
-        return J, whole, _with_pivots(J, self.way, mine)
+        J, whole, mine = yield Looked(self.conditioning, positions, times, solved_part(self.way))
+        return J, whole, with_pivots(J, self.way, mine)
 
     def _seen(self, t: float, x: np.ndarray) -> Both:
         """Measures, and J with its singular values, at a state."""
         found = Found(self.loops, t, x, self._signals(t))
-        return Both(found, Looked(self.conditioning, x[self._at][None], np.array([t]), _solved(self.way)))
+        return Both(found, Looked(self.conditioning, x[self._at][None], np.array([t]), solved_part(self.way)))
 
     def take(self, way: Way) -> None:
         """Watch the loops by another way; its measures have no levels yet."""
@@ -282,7 +206,7 @@ class Watching:
         q = x[self._at]
         (first, _), (looked, whole, own) = yield self._seen(t, x)
         J, measure = looked[0], np.asarray(first)
-        self.regular, mine = float(whole[0]), float(_with_pivots(looked, self.way, own)[0])
+        self.regular, mine = float(whole[0]), float(with_pivots(looked, self.way, own)[0])
         notes = []
         if self.regular < CLOSE_BY:
             meeting = self.conditioning.say_meeting(J, self.way.partition.rows)
@@ -335,7 +259,7 @@ class Watching:
         Returns the smallest singular value of J.
         """
         (measure, _), (J, whole, own) = yield self._seen(t, x)
-        mine = _with_pivots(J, self.way, own)
+        mine = with_pivots(J, self.way, own)
         self._take_up(measure, float(whole[0]), float(mine[0]))
         return float(whole[0])
 
@@ -523,13 +447,13 @@ class Watching:
         else:
             at, sizes = samples[:1], np.maximum(sizes[:1], 1e-300)
         known = [way for way in self.ways if way is not self.way]
-        choices, values, scores = yield Compared(self.conditioning, at, sizes, tuple(map(_solved, known)), whole)
+        choices, values, scores = yield Compared(self.conditioning, at, sizes, tuple(map(solved_part, known)), whole)
         if not choices:
             return None
         new, marks = scores[: len(choices)], scores[len(choices) :]
         for k, way in enumerate(known):
             if way.partition.given and not whole:
-                marks[k] = float((_with_pivots(at, way, values[len(choices) + k]) / sizes).min())
+                marks[k] = float((with_pivots(at, way, values[len(choices) + k]) / sizes).min())
         best = new.index(max(new))
         if marks and max(marks) > max(KNOWN * new[best], limit):
             return known[marks.index(max(marks))]
@@ -601,19 +525,6 @@ class Watching:
         if not self.state.segments and not self.segments:
             self.segments.append(Segment(0, self.plan.flow))
         self.segments += segments
-
-
-def _solved(way: Way) -> Rows:
-    """The rows, and columns where not all, of J that the equations of a way solve."""
-    return tuple(way.partition.rows), None if way.whole else tuple(way.partition.dependent)
-
-
-def _with_pivots(J: np.ndarray, way: Way, sizes: np.ndarray) -> np.ndarray:
-    """Singular values (n,) of a way at J (n, m, nv), or pivots given by hand that are smaller."""
-    if way.whole or not way.partition.given:
-        return sizes
-    pivots = [[size for size, _, _ in given_pivots(one, way.partition)] for one in J]
-    return np.array([min([size, *own]) for size, own in zip(sizes, pivots, strict=True)])
 
 
 def _until(leg: Leg, t: float, x: np.ndarray) -> Leg:

@@ -33,7 +33,7 @@ from symbody.run.assemble import assembled
 from symbody.run.call_record import functions_of, other_arguments
 from symbody.run.checkpoint_values import check_happened, check_lines, check_members, check_rules, check_segments
 from symbody.run.closed_checkpoint import closed_again, closed_record
-from symbody.run.herd import Members
+from symbody.run.herd import Herd
 from symbody.run.loop import Reached
 from symbody.run.recording import Ended
 from symbody.system.save import from_record, record
@@ -64,10 +64,10 @@ SETTINGS = ("method", "start", "step", "rtol", "atol", "max_steps", "period", "t
 # -- writing
 
 
-def save_checkpoint(run: Ended | Members, path: str | Path) -> Path:
+def save_checkpoint(run: Ended | Herd, path: str | Path) -> Path:
     """Write a run; a file that stands there is replaced only when the new one is complete."""
     arrays: dict[str, np.ndarray] = {}
-    if isinstance(run, Members):
+    if isinstance(run, Herd):
         content = {"closed": packed(closed_record(run.batch, run.runs, single=False), arrays)}
     elif run.batch is not None:
         content = {"closed": packed(closed_record(run.batch, [run], single=True), arrays)}
@@ -235,7 +235,7 @@ def _text(value: Any, name: str) -> Any:
 # -- reading
 
 
-def load_checkpoint(path: str | Path, inputs: Any = None) -> Ended | Members:
+def load_checkpoint(path: str | Path, inputs: Any = None) -> Ended | Herd:
     """The run that goes on where the file was written. inputs: Python functions by the names of the first run."""
     arrays = _read(Path(path))
     try:

@@ -25,16 +25,18 @@ from symbody.flow.signals import Held
 from symbody.hybrid.asks import Asking
 from symbody.hybrid.events import Happened
 from symbody.hybrid.log import Log
-from symbody.hybrid.partition_watch import LoopWatch, Passages, Watch, Watched, Way
+from symbody.hybrid.partition_watch import LoopWatch, Watch, Watched
+from symbody.hybrid.passages import Passages
 from symbody.hybrid.plan import Change, Equations, Plan
 from symbody.hybrid.state import RunState, Segment
+from symbody.hybrid.ways import Way
 from symbody.loops.partition.partition import Partition
 from symbody.memory import memory_of
 from symbody.run.apart import Apart
 from symbody.run.assemble import replanned
 from symbody.run.batch import Batch
 from symbody.run.call_record import call_again, call_record, partition_again, partition_record
-from symbody.run.herd import GROUP, Members, answered_together
+from symbody.run.herd import GROUP, Herd, answered_together
 from symbody.run.loop import Reached
 from symbody.run.recording import Ended
 from symbody.system.save import record
@@ -59,7 +61,7 @@ def closed_record(batch: Batch, runs: Sequence[Ended | None], single: bool) -> d
             partitions.append([partition_record(way.partition), equations_of(way.connected.flow)])
         return at
 
-    members = [None if run is None else _member(run, number) for run in runs]
+    members = [None if run is None or not run.anchor.state.inputs else _member(run, number) for run in runs]
     return {"call": stored_call(batch), "single": single, "members": members, "partitions": partitions}
 
 
@@ -115,14 +117,17 @@ def _member(run: Ended, number: Callable[[Way], int]) -> dict[str, Any]:
 # -- reading
 
 
-def closed_again(data: Mapping[str, Any], functions: Callable[[str], Any], where: str) -> Ended | Members:
+def closed_again(data: Mapping[str, Any], functions: Callable[[str], Any], where: str) -> Ended | Herd:
     """The runs that go on where the file was written."""
     batch, members = call_again(data["call"], functions, where), data["members"]
     known = [(partition_again(partition), str(checksum)) for partition, checksum in data["partitions"]]
     if data["single"]:
         (one,) = members
         (ended,) = answered_together([_put(batch.making(), batch, one, known, where)])
-        assert ended is not None
+        if ended is None:
+            fresh = batch.made()
+            assert not isinstance(fresh, Apart)
+            ended = Ended(Reached(*fresh), Reached(*fresh))
         return Ended(ended.last, ended.anchor, batch)
     whole = batch.made(split=True)
     if not isinstance(whole, Apart) or whole.count != len(members):
@@ -131,7 +136,7 @@ def closed_again(data: Mapping[str, Any], functions: Callable[[str], Any], where
     runs: list[Ended | None] = []
     for first in range(0, len(asking), GROUP):
         runs += answered_together(asking[first : first + GROUP])
-    return Members(batch, tuple(runs))
+    return Herd(batch, tuple(runs))
 
 
 Known = Sequence[tuple[Partition, str]]

@@ -17,8 +17,9 @@ from symbody.flow.chosen_dynamics import is_reduced
 from symbody.flow.flow import Flow
 from symbody.flow.loop_guards import LoopGuards, bounds_of
 from symbody.hybrid.asks import Asking, Found
-from symbody.hybrid.partition_watch import Watch, Way, watch_of
+from symbody.hybrid.partition_watch import Watch, watch_of
 from symbody.hybrid.plan import Settings
+from symbody.hybrid.ways import Way
 from symbody.loops.partition.partition import Partition
 from symbody.model.record.mechanism import Mechanism
 from symbody.run.equations import Written

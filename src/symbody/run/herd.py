@@ -1,6 +1,6 @@
 """Many runs side by side, each the very run that it is by itself: what they ask for is computed together.
 
-A run is a course of questions (`loop.course`): stretches to be advanced, numbers that hooks decide by. Members of a
+A run is a course of questions (`loop.course`): stretches to be advanced, numbers that hooks decide by. Herd of a
 batch of a mechanism with closed loops have partitions, levels and times of their own; those that have the same
 equations by now take their stretches in lanes of one native call.
 """
@@ -26,7 +26,7 @@ GROUP = 128  # runs that are on their way at a time: enough for native calls to 
 
 
 @dataclass(frozen=True, eq=False)
-class Members:
+class Herd:
     """The runs of a batch of a closed mechanism; None of one that was not begun."""
 
     batch: Batch

@@ -25,7 +25,7 @@ from symbody.model.record.mechanism import Mechanism
 from symbody.run.apart import Apart, side_by_side
 from symbody.run.batch import Batch
 from symbody.run.equations import Model
-from symbody.run.herd import Members, advance_all, timed
+from symbody.run.herd import Herd, advance_all, timed
 from symbody.run.loop import Reached, advance, interrupts
 from symbody.run.on_device import read_device, reduced
 from symbody.run.progress import counted, progress_bar
@@ -176,7 +176,7 @@ def _check_no_checkpoint(checkpoint: str | Path | None, why: str) -> None:
 def _one_by_one(
     batch: Batch, apart: Apart, first: int = 0, whole: Apart | None = None, checkpoint: str | Path | None = None
 ) -> Trajectory:
-    """Members that are runs of their own; those of `apart` begin with member `first` of the whole batch.
+    """Herd that are runs of their own; those of `apart` begin with member `first` of the whole batch.
 
     Those with closed loops, each with a partition of its own, go side by side.
     """
@@ -200,13 +200,13 @@ def _herd(batch: Batch, making: Sequence[Asking[Any]], checkpoint: str | Path | 
     def keep(runs: Callable[[], Sequence[Ended | None]]) -> None:
         nonlocal saved
         if checkpoint is not None and time.monotonic() - saved > CHECKPOINT_SECONDS:
-            save_checkpoint(Members(batch, tuple(runs())), checkpoint)
+            save_checkpoint(Herd(batch, tuple(runs())), checkpoint)
             saved = time.monotonic()
 
     with interrupts() as interrupted:
         runs = advance_all(making, interrupted, keep)
     seconds = (time.perf_counter() - began) / max(len(runs), 1)
-    members = Members(batch, tuple(timed(run, seconds) for run in runs))
+    members = Herd(batch, tuple(timed(run, seconds) for run in runs))
     if checkpoint is not None:
         save_checkpoint(members, checkpoint)
     wanted = batch.settings.sampling.times(batch.settings.start, members.goal, batch.settings.step)
@@ -271,7 +271,7 @@ def resume(
             raise DefinitionError("this trajectory was not made by simulate in this process; resume from a checkpoint.")
         if inputs is not None:
             raise DefinitionError("inputs are those of the trajectory; they can be given for a checkpoint file only.")
-        ended: Ended | Members = source.run
+        ended: Ended | Herd = source.run
     else:
         from symbody.run.checkpoint import load_checkpoint
 
@@ -281,7 +281,7 @@ def resume(
     goal = ended.goal if duration is None else ended.reached + float(duration)
     if not math.isfinite(goal) or goal < ended.reached:
         raise wrong_argument("duration", duration, "a positive number of seconds")
-    if isinstance(ended, Members):
+    if isinstance(ended, Herd):
         motion = _herd(ended.batch, [_going_on(ended, k, goal) for k in range(len(ended.runs))], checkpoint)
         return _noted(ended.batch.model.model, motion)
     return run(*_further(ended, goal), progress, checkpoint, ended.batch)
@@ -294,7 +294,7 @@ def _further(ended: Ended, goal: float) -> tuple[Plan, RunState]:
     return plan, replace(state, end=goal, counts={**state.counts, "seconds": seconds})
 
 
-def _going_on(members: Members, k: int, goal: float) -> Asking[Any]:
+def _going_on(members: Herd, k: int, goal: float) -> Asking[Any]:
     """The same of a member; one that has not begun is made as it would have been."""
     ended = members.runs[k]
     if ended is not None:

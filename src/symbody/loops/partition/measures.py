@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from symbody.assembly.conditioning import Choice, Conditioning, last_values
+from symbody.assembly.conditioning import Choice, Conditioning
 from symbody.assembly.constraints import Constraints
-from symbody.assembly.redundancy import all_pivoted, independent_rows
 from symbody.errors import SymbodyError
 from symbody.expr.arrays import sum_of_products, zeros
 from symbody.expr.call import call
@@ -24,57 +23,9 @@ from symbody.loops.closing.factors import Spare, factors
 from symbody.loops.closing.projection import gaps
 from symbody.loops.equations.augmented import switches
 from symbody.loops.partition.partition import Partition, choose_partition
-from symbody.loops.partition.pivoting import pivots_of
 from symbody.loops.partition.structure import Block
 from symbody.model.record.coordinates import velocity_labels, with_mode
 from symbody.system.system import System, node_array
-
-CLEARLY = 1.1  # a choice by other means is taken where it is better by this factor
-
-
-def best_choice(at: Conditioning, J: np.ndarray, whole: bool = False) -> tuple[Choice | None, float]:
-    """The Choice with the best conditioned J_v that is found, and its smallest singular value; None if J has none.
-
-    J: as `Conditioning.jacobian` gives it. Rows and columns are chosen together: rows that are redundant on a branch
-    need not be the same all along it. whole: the rows are to be independent, whatever is solved for.
-    """
-    return best_choices(at, J[None], whole)[0]
-
-
-def best_choices(at: Conditioning, J: np.ndarray, whole: bool = False) -> list[tuple[Choice | None, float]]:
-    """The same at each of several J (n, m, nv), whose numbers are computed together."""
-    rank, used = at.rank, np.asarray(J.any(axis=1))
-    held = np.ones(J.shape[2], dtype=bool)
-    held[at.free] = False
-    used[:, held] = False
-    good = np.isfinite(J).all(axis=(1, 2)) & (used.sum(axis=1) >= rank) & (J.shape[1] >= rank)
-    out: list[tuple[Choice | None, float]] = [(None, 0.0)] * len(J)
-    if not good.any():
-        return out
-    J, used = J[good], used[good]
-    rows, columns = np.zeros((2, 2, len(J), rank), dtype=int)  # by QR, by elimination
-    for inside in used[:1] if (used == used[0]).all() else np.unique(used, axis=0):
-        same = np.flatnonzero((used == inside).all(axis=1))
-        rows[0, same], columns[0, same] = _by_rotations(J[same], rank, np.flatnonzero(inside))
-    rows[1], columns[1] = pivots_of(J, rank, used)
-    parts = J[np.arange(len(J))[:, None, None], rows[..., None], columns[..., None, :]]
-    sizes = last_values(parts.reshape(-1, rank, rank), rank).reshape(2, -1)
-    which = (sizes[1] > CLEARLY * sizes[0]).astype(int) * (not whole)
-    each = np.arange(len(J))
-    chosen = zip(*(a[which, each].tolist() for a in (rows, columns, sizes)), strict=True)
-    for place, (own, dependent, size) in zip(np.flatnonzero(good).tolist(), chosen, strict=True):
-        out[place] = Choice(tuple(own), tuple(dependent)), size
-    return out
-
-
-def _by_rotations(J: np.ndarray, rank: int, inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(n, rank) rows and columns of J (n, m, nv), ascending, that QR with pivoting takes; inside: columns it may."""
-    if not rank:
-        return np.zeros((len(J), 0), dtype=int), np.zeros((len(J), 0), dtype=int)
-    every = J.shape[1] == rank
-    rows = np.array([range(rank)] * len(J) if every else [independent_rows(one, rank) for one in J])
-    parts = J[np.arange(len(J))[:, None, None], rows[:, :, None], inside]
-    return rows, np.sort(inside[all_pivoted(parts)[:, :rank]])
 
 
 def partition_of(at: Conditioning, choice: Choice, q: np.ndarray) -> Partition:

@@ -21,22 +21,3 @@ def numeric_choice(J: np.ndarray) -> list[int]:
         if worst > best * (1 + 1e-9):
             best, chosen = worst, columns
     return chosen
-
-
-def pivots_of(J: np.ndarray, rank: int, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(n, rank) rows and columns of scaled J (n, m, nv) that elimination with complete pivoting meets, ascending.
-
-    used: (n, nv) columns that may be met, as many as `rank` at least.
-    """
-    a = np.where(used[:, None, :], J, 0.0)
-    every, first = np.arange(len(J)), np.argmax(used, axis=1)
-    rows, chosen = np.zeros((2, len(J), rank), dtype=int)
-    for k in range(rank):
-        r, c = np.divmod(np.argmax(np.abs(a).reshape(len(a), -1), axis=1), a.shape[2])
-        c = np.where(a[every, r, c] != 0, c, first)
-        rows[:, k], chosen[:, k] = r, c
-        pivot = a[every, r, c]
-        change = a[every, :, c][:, :, None] * a[every, r][:, None, :] / np.where(pivot != 0, pivot, 1.0)[:, None, None]
-        a -= change
-        a[every, r], a[every, :, c] = 0, 0
-    return np.sort(rows), np.sort(chosen)
