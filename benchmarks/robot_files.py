@@ -209,10 +209,11 @@ class MujocoPeer:
         qpos, turn, rate = np.zeros(model.nq), np.zeros((model.nv, mech.nv)), np.zeros((model.nv, mech.nv))
         slots = {slot.owner: slot for slot in mech.slots}
         names = [j.name for j in mech.joints if j.kind != "fixed"]
-        if len(names) != model.njnt:
-            raise ValueError(f"symbody has {len(names)} moving joints, MuJoCo {model.njnt}")
         joints = {j.name: j for j in mech.joints}
-        for k, name in enumerate(names):
+        more = names[model.njnt :]  # chains that stand for inertia of tendons: they follow, and come last
+        if len(names) < model.njnt or any(joints[n].mimic is None and joints[n].mode != "locked" for n in more):
+            raise ValueError(f"symbody has {len(names)} moving joints, MuJoCo {model.njnt}")
+        for k, name in enumerate(names[: model.njnt]):
             joint, at, by = joints[name], int(model.jnt_qposadr[k]), int(model.jnt_dofadr[k])
             if joint.mode == "locked":
                 qpos[at] = number_of(joint.values[0]) if joint.values else 0.0

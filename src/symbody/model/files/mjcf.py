@@ -24,7 +24,8 @@ from symbody.model.files.mjcf_geoms import MassProperties
 from symbody.model.files.mjcf_keyframes import read_keyframes
 from symbody.model.files.mjcf_meshes import MeshAssets
 from symbody.model.files.mjcf_replicate import expand_replicates
-from symbody.model.files.mjcf_tendons import TendonForces, read_tendons
+from symbody.model.files.mjcf_springs import JointSprings, curve
+from symbody.model.files.mjcf_tendons import Tendon, TendonForces, read_tendons
 from symbody.model.files.mjcf_tree import BodyRecord, Compiler, GeomRecord, JointRecord, TreeReader
 from symbody.model.files.mjcf_weights import joint_inertias, spring_damper
 from symbody.model.files.urdf_shapes import Meshes, placement_of, trusted_folders
@@ -45,7 +46,7 @@ _REMOVE = {
 PARTS = ("body", "geom", "joint", "site", "texture", "material", "mesh")  # of sections: in files to be included
 KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "free"}
 MOVING_LAWS = ("stiffness", "damping", "armature", "frictionloss")
-NOT_ON = {"ball": ("stiffness",), "free": ("stiffness", "frictionloss")}
+NOT_ON = {"free": ("frictionloss",)}
 
 
 def read(
@@ -105,10 +106,11 @@ class _Reader:
         self.colours = {m.get("name"): tuple(m.numbers("rgba", 4)) for m in asset.all("material")}
         self.passive = {law: self._acts(law) for law in ("spring", "damper")}
         acts = self.flags.get("passive") != "disable"
-        self.forces = BodyForces(option, gravity, acts, self.builder)
+        self.forces = BodyForces(option, gravity, acts, self.builder, meshes)
         self.tendons = read_tendons(section(top, "tendon"), self.tree)
         self.actuators = Actuators(section(top, "actuator"), self.tree, self.builder, self.values, actuators)
         self.weights: dict[JointRecord, float] = {}
+        self.springs = JointSprings(self.tree, self.builder, self.values, self.passive)
 
     def _acts(self, law: str) -> bool:
         """Whether the flags of <option> leave a law of joints and tendons on."""
@@ -117,17 +119,20 @@ class _Reader:
     def read(self) -> Mechanism:
         masses = self._masses()
         if any(_timed(j) for b in self.tree.bodies for j in b.joints):
-            self.weights = joint_inertias(self.tree.bodies, masses)
+            sums = [(t.joints, self._tendon_armature(t)) for t in self.tendons.values() if t.fixed]
+            self.weights = joint_inertias(self.tree.bodies, masses, self._joint_armature, sums)
         equalities = read_equality(section(self.top, "equality"), self.tree, self.builder)
         for cut in equalities.cuts:
             for body, frame, pose in cut.ends:
                 if body.parent is not None:
                     body.frames[frame] = pose
+        self.springs.prepare()
         for body in self.tree.bodies[1:]:
             self.forces.find(body, masses[body])
             self._body(body, masses[body])
             self._joints(body, equalities.details)
         self.forces.write()
+        self.springs.write()
         for cut in equalities.cuts:
             ends = [
                 (body.name, frame) if body.parent is not None else self.values.ground(frame, pose, cut.origin)
@@ -136,14 +141,22 @@ class _Reader:
             self.builder.cut(cut.name, cut.kind, ends[0], ends[1], origin=cut.origin)
         for law in equalities.laws:
             self.builder.coupling(law.name, equalities.expression(law), origin=law.origin)
-        lines = TendonForces(self.tendons, self.tree, self.builder, self.values)
-        lines.write(self.passive["spring"], self.passive["damper"], self.flags.get("frictionloss") != "disable")
+        lines = TendonForces(self.tendons, self.tree, self.builder, self.values, equalities.details)
+        friction = self.flags.get("frictionloss") != "disable"
+        lines.write(self.passive["spring"], self.passive["damper"], friction, self.actuators)
         for name, element in equalities.tendons:
             lines.equality(name, element, equalities.tendon_length)
         self.actuators.write(lines)
         read_keyframes(section(self.top, "keyframe"), self.tree, equalities.details, self.builder)
         self._notes()
         return self.values.done()
+
+    def _joint_armature(self, joint: JointRecord) -> float:
+        """Of the joint itself, and what actuators add."""
+        return joint.element.number("armature", 0.0) + self.actuators.on("joint", joint.name).armature
+
+    def _tendon_armature(self, tendon: Tendon) -> float:
+        return tendon.element.number("armature", 0.0) + self.actuators.on("tendon", tendon.name).armature
 
     # -- masses
 
@@ -221,7 +234,8 @@ class _Reader:
             last = k == len(body.joints) - 1
             child = body.name if last else self.tree.new_name(f"{body.name}_{k + 1}")
             if not last:
-                self.builder.body(child, origin=joint.element.origin)
+                frames = self.springs.frames_before(body, k + 1)
+                self.builder.body(child, frames=frames, origin=joint.element.origin)
             if joint.kind == "free":
                 here = IDENTITY  # its coordinates are the pose in the world, whatever the body's pose is
                 self.builder.note(
@@ -234,6 +248,7 @@ class _Reader:
                 joint.name, KINDS[joint.kind], parent, child, here, joint.anchor, joint.element.origin,
                 axis=tuple(joint.axis), **details,
             )  # fmt: skip
+            self.springs.hold(body, joint, parent, child)
             parent, here = child, Pose(np.eye(3), -joint.anchor)
         for joint in body.joints:
             if not joint.axial and joint.element.tag != "freejoint" and joint.element.number("armature", 0.0):
@@ -290,7 +305,9 @@ class _Reader:
         e, name = joint.element, joint.name
         if e.tag == "freejoint":
             return {}
-        given = {law: e.number(law, 0.0) for law in MOVING_LAWS}
+        curves = {law: curve(e, law) for law in ("stiffness", "damping")}
+        reflected = self.actuators.on("joint", name)
+        given = {law: curves[law][0] if law in curves else e.number(law, 0.0) for law in MOVING_LAWS}
         for law, value in given.items():
             if value < 0:
                 raise e.error(f"joint {name!r} has {law} {value:g}; expected zero or more.")
@@ -307,9 +324,17 @@ class _Reader:
                 f"{e.origin}: springdamper of joint {name!r} was made the stiffness {given['stiffness']:.6g} and the "
                 f"damping {given['damping']:.6g}, for the inertia that it feels in the file's configuration"
             )
+        if e.number("springyield", 0.0) > 0 and given["stiffness"]:
+            raise e.error(
+                f"joint {name!r} has springyield, by which its spring is bent for good; expected elastic springs. Set "
+                "springyield='0'."
+            )
+        given["armature"] += reflected.armature
+        given["damping"] += reflected.damping[0]
+        self.springs.bend(joint, curves["stiffness"], [x + y for x, y in zip(curves["damping"], reflected.damping)])
         turn = joint.kind in ("hinge", "ball")
         out: dict[str, Any] = {}
-        if given["stiffness"] and self.passive["spring"]:
+        if given["stiffness"] and self.passive["spring"] and joint.axial:
             out["stiffness"] = self.values.scalar(
                 given["stiffness"], f"stiffness_{name}", "N m/rad" if turn else "N/m", e.origin
             )
