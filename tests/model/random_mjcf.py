@@ -404,6 +404,8 @@ def _cuts(path: Path, mech: sb.Mechanism) -> str:
         for cut in mech.cuts:
             (_, p1), (_, p2) = ours.frame(*cut.first), ours.frame(*cut.second)
             k = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_EQUALITY, cut.name)
+            if k not in at:
+                continue  # between bodies at rest
             theirs = data.efc_pos[at[k] : at[k] + 3]
             if not np.allclose(np.abs(p1 - p2), np.abs(theirs), atol=1e-9 * (1 + np.abs(p1).max())):
                 return f"cut {cut.name}: {p1 - p2} against {theirs}"
@@ -463,7 +465,7 @@ def main() -> None:
                 print(path.read_text())
             try:
                 status, reason = judge(path)
-            except (SymbodyError, AssertionError, ValueError, KeyError, IndexError, TypeError) as error:
+            except Exception as error:  # whatever it is, the file is named
                 status, reason = "raised", f"{type(error).__name__}: {error}"
             counts[status] += 1
             if status != "equal":

@@ -17,6 +17,8 @@ from symbody.errors import ModelError, nearest, wrong_argument
 from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues
 from symbody.model.files.mjcf_actuators import Actuators
+from symbody.model.files.mjcf_align import align_free_bodies
+from symbody.model.files.mjcf_attach import expand_attachments
 from symbody.model.files.mjcf_defaults import Defaults, expand_includes, section
 from symbody.model.files.mjcf_equality import read_equality
 from symbody.model.files.mjcf_forces import BodyForces, carriers
@@ -26,7 +28,7 @@ from symbody.model.files.mjcf_meshes import MeshAssets
 from symbody.model.files.mjcf_replicate import expand_replicates
 from symbody.model.files.mjcf_springs import JointSprings, curve
 from symbody.model.files.mjcf_tendons import Tendon, TendonForces, read_tendons
-from symbody.model.files.mjcf_tree import BodyRecord, Compiler, GeomRecord, JointRecord, TreeReader
+from symbody.model.files.mjcf_tree import BodyRecord, GeomRecord, JointRecord, TreeReader, compiler_of
 from symbody.model.files.mjcf_weights import joint_inertias, spring_damper
 from symbody.model.files.urdf_shapes import Meshes, placement_of, trusted_folders
 from symbody.model.files.xml_file import Element, read_xml
@@ -68,6 +70,7 @@ def read(
         hint = " This is a part: load the file that includes it." if top.tag == "mujocoinclude" else hint
         raise top.error(f"the file's root is <{top.tag}>; expected <mujoco>.{hint}")
     top = expand_includes(top, path, trusted_folders(packages))
+    top, notes = expand_attachments(top, path, trusted_folders(packages))
     top = expand_replicates(top, compiler_of(section(top, "compiler")))
     for child in top.children:
         if child.tag not in SECTIONS:
@@ -77,7 +80,10 @@ def read(
             raise child.error(
                 f"<{child.tag}> is not supported; expected rigid bodies and plain MJCF. {_REMOVE[child.tag]}"
             )
-    return _Reader(top, path, symbolic, packages, actuators).read()
+    reader = _Reader(top, path, symbolic, packages, actuators)
+    for sentence in notes:
+        reader.builder.note(sentence)
+    return reader.read()
 
 
 class _Reader:
@@ -105,7 +111,8 @@ class _Reader:
         self.tree.read(section(top, "worldbody"))
         self.colours = {m.get("name"): tuple(m.numbers("rgba", 4)) for m in asset.all("material")}
         self.passive = {law: self._acts(law) for law in ("spring", "damper")}
-        acts = self.flags.get("passive") != "disable"
+        # without springs and dampers MuJoCo leaves out all passive forces, weight compensation and fluid too
+        acts = self.passive["spring"] or self.passive["damper"]
         self.forces = BodyForces(option, gravity, acts, self.builder, meshes)
         self.tendons = read_tendons(section(top, "tendon"), self.tree)
         self.actuators = Actuators(section(top, "actuator"), self.tree, self.builder, self.values, actuators)
@@ -118,6 +125,7 @@ class _Reader:
 
     def read(self) -> Mechanism:
         masses = self._masses()
+        align_free_bodies(self.tree, masses, self.settings.get("alignfree") == "true")
         if any(_timed(j) for b in self.tree.bodies for j in b.joints):
             sums = [(t.joints, self._tendon_armature(t)) for t in self.tendons.values() if t.fixed]
             self.weights = joint_inertias(self.tree.bodies, masses, self._joint_armature, sums)
@@ -403,27 +411,3 @@ def _timed(joint: JointRecord) -> bool:
 
 def _text(values: np.ndarray) -> str:
     return "(" + ", ".join(f"{v:g}" for v in values) + ")"
-
-
-def compiler_of(settings: Element) -> Compiler:
-    """Checks <compiler>; what would change the equations and is not supported is refused by name."""
-    if settings.choice("coordinate", ("local", "global"), "local") == "global":
-        raise settings.error(
-            "coordinate='global' is not supported; expected 'local'. MuJoCo 2.3.3 can convert the file."
-        )
-    if settings.get("alignfree") == "true":
-        raise settings.error(
-            "alignfree='true' is not supported, as it moves frames of bodies; expected 'false'. Remove it: q of a free "
-            "body is its pose as the file has it."
-        )
-    sequence = settings.get("eulerseq") or "xyz"
-    if len(sequence) != 3 or any(c not in "xyzXYZ" for c in sequence):
-        raise settings.error(f"eulerseq is {sequence!r}; expected three of the letters x, y, z, X, Y, Z.")
-    low, high = settings.numbers("inertiagrouprange", 2, (0, 5))
-    return Compiler(
-        settings.choice("angle", ("degree", "radian"), "degree") == "degree",
-        sequence,
-        settings.choice("autolimits", ("true", "false"), "true") == "true",
-        settings.choice("inertiafromgeom", ("true", "false", "auto"), "auto"),
-        (low, high),
-    )

@@ -12,6 +12,7 @@ from typing import Any
 from symbody.errors import nearest
 from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues
+from symbody.model.files.mjcf_defaults import Defaults
 from symbody.model.files.mjcf_tendons import TendonForces
 from symbody.model.files.mjcf_tree import TreeReader
 from symbody.model.files.xml_file import Element
@@ -53,7 +54,7 @@ class Actuators:
         self.reflected: dict[tuple[str, str], Reflected] = {}  # by ("joint" or "tendon", name)
         for written in section.children:
             if written.tag in SHORTCUTS or written.tag == "plugin":
-                self._reflect(self._with_defaults(written))
+                self._reflect(actuator_with_defaults(self.tree.defaults, written))
 
     def _reflect(self, element: Element) -> None:
         armature = element.number("armature", 0.0)
@@ -92,7 +93,7 @@ class Actuators:
             if name in taken:
                 raise written.error(f"a second actuator {name!r}; expected unique names.")
             taken.add(name)
-            element = self._with_defaults(written)
+            element = actuator_with_defaults(self.tree.defaults, written)
             try:
                 self._add(element, name, lines)
             except NotALaw as reason:
@@ -105,14 +106,6 @@ class Actuators:
             self.builder.note(f"{self.section.origin}: <actuator> was left out ({why}): {listed}")
         if ranges:
             self.builder.note(f"{self.section.origin}: ranges of {len(ranges)} actuators were left out")
-
-    def _with_defaults(self, written: Element) -> Element:
-        """All kinds of actuators share one default; laws that another kind gives do not reach this one."""
-        merged: dict[str, str] = {}
-        for tag in SHORTCUTS:
-            given = self.tree.defaults.apply(Element(tag, {}, written.file, written.line), written.get("class"), tag)
-            merged |= {k: v for k, v in given.attributes.items() if tag in (written.tag, "general") or k not in OF_GAIN}
-        return Element(written.tag, {**merged, **written.attributes}, written.file, written.line)
 
     def _add(self, element: Element, name: str, lines: TendonForces) -> None:
         law = _law(element)
@@ -157,6 +150,15 @@ class Actuators:
             lines.force(lines.tendons[name], title, values, element.origin)
         else:
             raise NotALaw("it acts on no joint and no tendon")
+
+
+def actuator_with_defaults(defaults: Defaults, written: Element) -> Element:
+    """All kinds of actuators share one default; laws that another kind gives do not reach this one."""
+    merged: dict[str, str] = {}
+    for tag in SHORTCUTS:
+        given = defaults.apply(Element(tag, {}, written.file, written.line), written.get("class"), tag)
+        merged |= {k: v for k, v in given.attributes.items() if tag in (written.tag, "general") or k not in OF_GAIN}
+    return Element(written.tag, {**merged, **written.attributes}, written.file, written.line)
 
 
 def _law(e: Element) -> Law:
