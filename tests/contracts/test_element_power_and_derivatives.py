@@ -28,7 +28,7 @@ LAWS = [(kind, where) for kind, where in MEASURED if callable(FORCE_ELEMENTS[kin
 # slips of tyres: relaxed forces lag behind the sliding, and may push along it for a while
 NOT_PASSIVE = ("tyre",)
 # they store what their force gives, at rest
-CONSERVATIVE = ("spring_damper", "contact", "maxwell", "tendon", "pose_spring")
+CONSERVATIVE = ("spring_damper", "contact", "maxwell", "tendon", "bushing")
 
 
 @cache

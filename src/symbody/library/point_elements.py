@@ -86,10 +86,10 @@ ROWS = (
         },
     ),
     ForceElement(
-        "pose_spring",
-        "a spring that holds a frame at the pose of another",
+        "bushing",
+        "springs that hold a frame at the pose of another",
         ("frames",),
-        "symbody.formalisms.pose_springs:pose_spring",
+        "symbody.formalisms.bushings:bushing",
         {"linear": Field(unit="N/m"), "angular": Field(unit="N m/rad")},
         drawing="spring",
         example={"linear": 30.0, "angular": 4.0},

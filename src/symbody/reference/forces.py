@@ -197,7 +197,7 @@ def ellipsoid_drag(element: Element) -> None:
     element.push(0, np.einsum("nij,nj->ni", turn, force), np.einsum("nij,nj->ni", turn, moment))
 
 
-def pose_spring(element: Element) -> None:
+def bushing(element: Element) -> None:
     """Towards the pose of the second frame, by the distance and the rotation vector."""
     one, two = element.points
     none = np.zeros((element.motion.count, 3))
@@ -479,7 +479,7 @@ KINDS: dict[str, Callable[[Element], Any]] = {
     "wrench": given,
     "drag": drag,
     "ellipsoid_drag": ellipsoid_drag,
-    "pose_spring": pose_spring,
+    "bushing": bushing,
     "tendon": tendon,
     "contact": contact,
     "tyre": tyre,

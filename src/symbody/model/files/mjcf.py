@@ -19,6 +19,7 @@ from symbody.model.files.file_values import FileValues
 from symbody.model.files.mjcf_actuators import Actuators
 from symbody.model.files.mjcf_align import align_free_bodies
 from symbody.model.files.mjcf_attach import expand_attachments
+from symbody.model.files.mjcf_attributes import unknown_attributes
 from symbody.model.files.mjcf_defaults import Defaults, expand_includes, section
 from symbody.model.files.mjcf_equality import read_equality
 from symbody.model.files.mjcf_forces import BodyForces, carriers
@@ -48,6 +49,7 @@ _REMOVE = {
 PARTS = ("body", "geom", "joint", "site", "texture", "material", "mesh")  # of sections: in files to be included
 KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "free"}
 MOVING_LAWS = ("stiffness", "damping", "armature", "frictionloss")
+ROUNDING = 1e-12  # of moments of inertia that are found from a tensor: a plate's are no reason to balance
 NOT_ON = {"free": ("frictionloss",)}
 
 
@@ -70,6 +72,7 @@ def read(
         hint = " This is a part: load the file that includes it." if top.tag == "mujocoinclude" else hint
         raise top.error(f"the file's root is <{top.tag}>; expected <mujoco>.{hint}")
     top = expand_includes(top, path, trusted_folders(packages))
+    unknown = unknown_attributes(top)
     top, notes = expand_attachments(top, path, trusted_folders(packages))
     top = expand_replicates(top, compiler_of(section(top, "compiler")))
     for child in top.children:
@@ -81,7 +84,7 @@ def read(
                 f"<{child.tag}> is not supported; expected rigid bodies and plain MJCF. {_REMOVE[child.tag]}"
             )
     reader = _Reader(top, path, symbolic, packages, actuators)
-    for sentence in notes:
+    for sentence in (*unknown, *notes):
         reader.builder.note(sentence)
     return reader.read()
 
@@ -109,6 +112,8 @@ class _Reader:
         meshes.fits_around = self.settings.get("fitaabb") == "true"
         self.tree = TreeReader(defaults, compiler_of(self.settings), meshes, self.builder.note)
         self.tree.read(section(top, "worldbody"))
+        self.masses = self._masses()
+        align_free_bodies(self.tree, self.masses, self.settings.get("alignfree") == "true")
         self.colours = {m.get("name"): tuple(m.numbers("rgba", 4)) for m in asset.all("material")}
         self.passive = {law: self._acts(law) for law in ("spring", "damper")}
         # without springs and dampers MuJoCo leaves out all passive forces, weight compensation and fluid too
@@ -124,8 +129,7 @@ class _Reader:
         return "disable" not in (self.flags.get("passive"), self.flags.get(law))
 
     def read(self) -> Mechanism:
-        masses = self._masses()
-        align_free_bodies(self.tree, masses, self.settings.get("alignfree") == "true")
+        masses = self.masses
         if any(_timed(j) for b in self.tree.bodies for j in b.joints):
             sums = [(t.joints, self._tendon_armature(t)) for t in self.tendons.values() if t.fixed]
             self.weights = joint_inertias(self.tree.bodies, masses, self._joint_armature, sums)
@@ -189,7 +193,7 @@ class _Reader:
             if least > moments[0]:
                 moments = np.maximum(moments, least)
                 tensor = (axes * moments) @ axes.T
-            if balance and moments[2] > moments[0] + moments[1]:
+            if balance and moments[2] > (moments[0] + moments[1]) * (1 + ROUNDING):
                 tensor = np.eye(3) * moments.mean()
         return MassProperties(max(given.mass, least_mass), given.com, (tensor + tensor.T) / 2, given.axes)
 

@@ -1,7 +1,7 @@
 """Springs and dampers of MJCF joints that are no plain law of a joint: of ball and free joints, and polynomials.
 
 A spring on a ball joint pulls along the rotation vector from its free pose, one on a free joint also towards its place in
-the file: `pose_spring`. Terms of second and third degree act on the coordinate of a hinge or slide: `tendon`.
+the file: `bushing`. Terms of second and third degree act on the coordinate of a hinge or slide: `tendon`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class JointSprings:
         second: Point | Pose = (parent, _rest(joint))
         if body.joints[0] is joint and body.parent is not None and body.parent.parent is None:
             second = Pose(body.pose.rotation, body.pose.position + body.pose.rotation @ joint.anchor)
-        self.made.append((f"{joint.name}_spring", "pose_spring", [(child, ""), second], values, e.origin))
+        self.made.append((f"{joint.name}_spring", "bushing", [(child, ""), second], values, e.origin))
 
     def bend(self, joint: JointRecord, spring: list[float], damper: list[float]) -> None:
         """Terms of second and third degree of a joint's spring and damper."""

@@ -13,7 +13,7 @@ from symbody.spatial.rotation_vector import logarithm
 HALF = Fraction(1, 2)
 
 
-def pose_spring(element: Element) -> None:
+def bushing(element: Element) -> None:
     """On the first frame the force -linear d at its origin and the moment -angular v; the opposite on the second.
 
     d (3,) m goes from the second origin to the first; v (3,) rad is the rotation vector from the second frame to the

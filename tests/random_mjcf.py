@@ -1,7 +1,7 @@
 """Random MJCF files over what the reader supports, compared with MuJoCo: the finder of wrong readings.
 
-    python tests/model/random_mjcf.py 0:500          one line for each file that differs or is refused
-    python tests/model/random_mjcf.py 17 --show      the file itself
+    python tests/random_mjcf.py 0:500          one line for each file that differs or is refused
+    python tests/random_mjcf.py 17 --show      the file itself
 
 M, bias, efforts and accelerations are compared as in benchmarks/robot_files.py; then residuals of cuts and couplings,
 the forces of actuators, and keyframes.
@@ -17,11 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import symbody as sb
-from benchmarks.robot_files import MujocoPeer, Programs, backward_errors, compare, states
+from benchmarks.robot_files import DOFS, MujocoPeer, Programs, backward_errors, compare, states
 from mechanism_numbers import Numbers
 from symbody.errors import SymbodyError
 
@@ -100,7 +99,7 @@ class File:
         given.append(self.maybe(0.15, 'balanceinertia="true"'))
         given.append(self.maybe(0.1, f'settotalmass="{self.numbers(1, 1, 20)}"'))
         given.append(self.maybe(0.1, 'discardvisual="true"'))
-        given.append(self.maybe(0.1, 'fusestatic="false"'))
+        given.append(self.maybe(0.1, f'fusestatic="{self.one("true", "false")}"'))
         given.append(self.maybe(0.15, 'alignfree="true"'))
         given.append(self.maybe(0.1, 'fitaabb="true"'))
         given.append(self.maybe(0.1, 'inertiagrouprange="0 3"'))
@@ -116,7 +115,7 @@ class File:
 
     def defaults(self) -> str:
         def inside(depth: int) -> str:
-            joint = [self.given(0.5, "damping", self.numbers(1, 0, 2)), self.given(0.5, "armature", self.numbers(1, 0, 1))]
+            joint = [self.given(0.5, "damping", self.numbers(1, 0, 2)), self.given(0.3, "armature", self.numbers(1, 0, 1))]
             joint.append(self.given(0.3, "axis", self.numbers(3, 0.1, 1)))
             joint.append(self.maybe(0.3, 'stiffness="2" springref="0.1"'))
             geom = [self.given(0.5, "density", self.numbers(1, 100, 3000)), self.orientation(0.3)]
@@ -152,23 +151,24 @@ class File:
         if self.chance(0.15):
             kind = self.one("mesh", *SHAPES)
             fit = self.maybe(0.3, f'fitscale="{self.numbers(1, 0.5, 2)}"') if kind != "mesh" else ""
-            return (
-                f'<geom type="{kind}" mesh="solid" pos="{self.numbers(3)}" {self.orientation()} {fit} {self.mass()}/>'
-            )
+            place = f'pos="{self.numbers(3)}" {self.orientation()}'
+            return f'<geom type="{kind}" mesh="solid" {place} {fit} {self.mass()} {self.wet()}/>'
         kind = self.one(*SHAPES)
         size = self.numbers(SHAPES[kind], 0.05, 0.5)
         place = f'pos="{self.numbers(3)}" {self.orientation()}'
         if kind != "sphere" and self.chance(0.3):
             place, size = f'fromto="{self.numbers(6)}"', self.numbers(1, 0.05, 0.3)
         shell = kind != "ellipsoid" and self.chance(0.1)
-        wet = ""
-        if self.fluid and self.chance(0.4):
-            wet = 'fluidshape="ellipsoid"' + self.maybe(0.5, f' fluidcoef="{self.numbers(5, 0, 2)}"')
         return (
-            f'<geom type="{kind}" size="{size}" {place} {self.mass()} {self.classed()} {wet} '
+            f'<geom type="{kind}" size="{size}" {place} {self.mass()} {self.classed()} {self.wet()} '
             f"{self.given(0.2, 'group', self.rng.integers(0, 5))} {self.given(float(shell), 'shellinertia', 'true')} "
             f"{self.given(0.2, 'contype', 0)}/>"
         )
+
+    def wet(self) -> str:
+        if not self.fluid or not self.chance(0.4):
+            return ""
+        return 'fluidshape="ellipsoid"' + self.maybe(0.5, f' fluidcoef="{self.numbers(5, 0, 2)}"')
 
     def mass(self) -> str:
         return self.one(f'mass="{self.numbers(1, 0.1, 3)}"', f'density="{self.numbers(1, 100, 3000)}"', "", "")
@@ -182,15 +182,18 @@ class File:
     def joint(self, kind: str) -> str:
         name = self.name("j")
         self.moving.append((name, kind))
+        axial = kind in ("hinge", "slide")
         laws = [
             self.maybe(0.3, f'damping="{self.numbers(1, 0, 3)}"'),
-            self.maybe(0.1, f'damping="{self.numbers(3, 0, 3)}"'),
-            self.maybe(0.3, f'armature="{self.numbers(1, 0, 2)}"'),
+            self.maybe(0.1 if axial else 0.01, f'damping="{self.numbers(3, 0, 3)}"'),
+            self.maybe(0.3 if kind != "ball" else 0.05, f'armature="{self.numbers(1, 0, 2)}"'),
             self.maybe(0.15, f'frictionloss="{self.numbers(1, 0, 2)}"') if kind != "free" else "",
         ]
         if laws[0]:
             laws[1] = ""
-        if kind in ("hinge", "slide"):
+        if not axial and not laws[2]:
+            laws[2] = 'armature="0"'
+        if axial:
             self.hinges.append(name)
             angle = self.angles if kind == "hinge" else self.numbers
             laws.append(self.maybe(0.3, f'stiffness="{self.numbers(1, 0, 9)}" springref="{angle(1)}"'))
@@ -200,6 +203,7 @@ class File:
             low, high = sorted(self.rng.uniform(-2, 2, 2))
             convert = self.angle if kind == "hinge" else str
             laws.append(self.maybe(0.3, f'range="{convert(low)} {convert(high)}"'))
+            laws.append(self.given(0.1, "actuatorgravcomp", "true"))
         else:
             laws.append(self.maybe(0.25, f'stiffness="{self.numbers(1, 0, 9)}"'))
         where = "" if kind == "free" else f'pos="{self.numbers(3)}" '
@@ -245,7 +249,7 @@ class File:
                     f'<frame pos="{self.numbers(3)}" {self.orientation()} {self.classed("childclass")}>{child}</frame>'
                 )
             parts.append(child)
-        extra = [self.classed("childclass"), self.maybe(0.15, f'gravcomp="{self.numbers(1, 0, 2)}"')]
+        extra = [self.classed("childclass"), self.given(0.1 if depth == 0 and not joints else 0, "mocap", "true"), self.maybe(0.15, f'gravcomp="{self.numbers(1, 0, 2)}"')]
         title = f'name="{name}"' if name else ""
         return f'<body {title} pos="{self.numbers(3)}" {self.orientation()} {" ".join(extra)}>{"".join(parts)}</body>'
 
@@ -269,7 +273,7 @@ class File:
             name = self.name("t")
             laws = [self.maybe(0.5, f'stiffness="{self.numbers(1, 1, 30)}"'),
                     self.maybe(0.5, f'damping="{self.numbers(1, 0, 3)}"'),
-                    self.maybe(0.2, f'armature="{self.numbers(1, 0, 2)}"'),
+                    self.maybe(0.05, f'armature="{self.numbers(1, 0, 2)}"'),
                     self.maybe(0.2, f'springlength="{self.numbers(1, 0, 1)}"'), self.classed()]  # fmt: skip
             if not laws[0]:
                 laws.append(self.maybe(0.2, 'stiffness="3 2 1"'))
@@ -296,14 +300,19 @@ class File:
     def equality(self) -> str:
         out, rest = [], list(self.hinges)
         for _ in range(int(self.rng.integers(0, 3))):
-            kind = self.one("joint", "joint", "connect", "weld")
+            kind = self.one("joint", "joint", "connect", "weld", "tendon")
             title = f'name="{self.name("e")}"'
             if kind == "joint" and len(rest) > 1:
                 one, two = self.rng.choice(rest, 2, replace=False)
                 rest.remove(one)
                 second = self.maybe(0.8, f'joint2="{two}"')
                 poly = self.maybe(0.7, f'polycoef="{self.numbers(1)} {self.numbers(1)} 0 0 0"')
+                poly = f'polycoef="{self.numbers(5)}"' if second and self.chance(0.2) else poly
                 out.append(f'<joint {title} joint1="{one}" {second} {poly}/>')
+            elif kind == "tendon":
+                fixed = [t for t, k in self.tendons.items() if k == "fixed"]
+                if fixed:
+                    out.append(f'<tendon {title} tendon1="{fixed[0]}" polycoef="{self.numbers(1)}"/>')
             elif kind == "connect" and len(self.bodies) > 1:
                 one, two = self.rng.choice(self.bodies, 2, replace=False)
                 out.append(
@@ -324,11 +333,13 @@ class File:
         out = []
         for _ in range(int(self.rng.integers(0, 4))):
             targets = [f'joint="{j}"' for j in self.hinges] + [f'tendon="{t}"' for t in self.tendons]
+            on_joint = bool(self.hinges) and self.chance(0.7)
+            targets = targets[: len(self.hinges)] if on_joint else targets
             if not targets:
                 break
             laws = [self.maybe(0.4, f'gear="{self.numbers(1, 0.5, 3)}"'), self.maybe(0.2, self.classed()),
-                    self.maybe(0.2, f'armature="{self.numbers(1, 0, 1)}"'),
-                    self.maybe(0.2, f'damping="{self.numbers(1, 0, 1)}"')]  # fmt: skip
+                    self.maybe(0.2 if on_joint else 0.02, f'armature="{self.numbers(1, 0, 1)}"'),
+                    self.maybe(0.2, f'damping="{self.numbers(int(self.rng.integers(1, 4)), 0, 1)}"')]  # fmt: skip
             kind = self.one("motor", "position", "velocity", "general", "damper")
             law = {
                 "motor": "",
@@ -442,7 +453,8 @@ def _actuators(path: Path, mech: sb.Mechanism) -> str:
         mujoco.mj_fwdPosition(model, data)
         mujoco.mj_fwdVelocity(model, data)
         mujoco.mj_fwdActuation(model, data)
-        given = turn.T @ (data.qfrc_actuator - model.jnt_actgravcomp.sum() * 0)
+        weight = np.repeat(model.jnt_actgravcomp, [DOFS[int(kind)] for kind in model.jnt_type]) * data.qfrc_gravcomp
+        given = turn.T @ (data.qfrc_actuator - weight)  # less what bears weights, which is among the bias
         ours = np.asarray(plain(s.q, s.qd, s.qdd)) - np.asarray(driven(q=s.q, qd=s.qd, qdd=s.qdd, **controls))
         size = 1 + np.abs(given).max() + np.abs(np.asarray(plain(s.q, s.qd, s.qdd))).max()
         if not np.allclose(ours, given, rtol=0, atol=1e-9 * size):
