@@ -436,6 +436,8 @@ def _actuators(path: Path, mech: sb.Mechanism) -> str:
     driven = sb.inverse_dynamics(laws, "newton_euler", loops=False).compile("python")
     left = " ".join(n for n in laws.notes if "<actuator> was left out" in n)
     model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_ACTUATION)
+    for limited in ("actuator_ctrllimited", "actuator_forcelimited", "jnt_actfrclimited", "tendon_actfrclimited"):
+        getattr(model, limited)[:] = 0  # the notes say that ranges were left out
     rng = np.random.default_rng(5)
     for s in states(mech, 2, 4):
         data.qpos[:], turn, _ = peer._configuration(mech, s)

@@ -432,7 +432,7 @@ BAD = {
     "not XML": ("<mujoco", 1, "not well-formed XML"),
     "URDF": ("<robot/>", 1, "This is URDF"),
     "unknown section": ("<mujoco>\n<worldbdy/></mujoco>", 2, "no section of MJCF. Did you mean 'worldbody'"),
-    "deformable": ("<mujoco>\n<deformable/></mujoco>", 2, "<deformable> is not supported"),
+    "deformable": ("<mujoco>\n<deformable>\n<flex/></deformable></mujoco>", 3, "<flex> is not supported"),
     "composite": (body("<composite/>"), 5, "<composite> is not supported"),
     "replicate": (world("<replicate/>"), 4, "<replicate> has no attribute 'count'"),
     "copies of none": (world('<replicate count="0"/>'), 4, "has count 0; expected 1, 2, 3, ..."),

@@ -40,12 +40,8 @@ SECTIONS = {  # what is done with each
     "compiler": "read", "option": "read", "default": "read", "asset": "read", "worldbody": "read", "equality": "read",
     "size": "unneeded", "visual": "unneeded", "statistic": "unneeded", "custom": "unneeded",
     "contact": "noted", "tendon": "read", "actuator": "read", "sensor": "noted", "keyframe": "read",
-    "deformable": "refused", "extension": "refused",
+    "deformable": "noted", "extension": "noted",
 }  # fmt: skip
-_REMOVE = {
-    "deformable": "Flexible parts have no place in a Mechanism: remove the section.",
-    "extension": "What plugins do is not known here: remove the section and the elements that use it.",
-}
 PARTS = ("body", "geom", "joint", "site", "texture", "material", "mesh")  # of sections: in files to be included
 KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "free"}
 MOVING_LAWS = ("stiffness", "damping", "armature", "frictionloss")
@@ -79,9 +75,10 @@ def read(
         if child.tag not in SECTIONS:
             part = " It seems to be a part: load the file that includes it." if child.tag in PARTS else ""
             raise child.error(f"<{child.tag}> is no section of MJCF.{part or ' ' + nearest(child.tag, SECTIONS)}")
-        if SECTIONS[child.tag] == "refused":
-            raise child.error(
-                f"<{child.tag}> is not supported; expected rigid bodies and plain MJCF. {_REMOVE[child.tag]}"
+        flexible = child.first("flex") if child.tag == "deformable" else None
+        if flexible is not None:
+            raise flexible.error(
+                "<flex> is not supported; expected rigid bodies. Flexible parts have no place in a Mechanism: remove it."
             )
     reader = _Reader(top, path, symbolic, packages, actuators)
     for sentence in (*unknown, *notes):
