@@ -19,10 +19,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.robot_files import DOFS, MujocoPeer, compare, states
+
 import symbody as sb
-from benchmarks.robot_files import DOFS, MujocoPeer, Programs, backward_errors, compare, states
 from mechanism_numbers import Numbers
-from symbody.errors import SymbodyError
 
 TOLERANCE = 1e-9
 SHAPES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
@@ -115,7 +115,10 @@ class File:
 
     def defaults(self) -> str:
         def inside(depth: int) -> str:
-            joint = [self.given(0.5, "damping", self.numbers(1, 0, 2)), self.given(0.3, "armature", self.numbers(1, 0, 1))]
+            joint = [
+                self.given(0.5, "damping", self.numbers(1, 0, 2)),
+                self.given(0.3, "armature", self.numbers(1, 0, 1)),
+            ]
             joint.append(self.given(0.3, "axis", self.numbers(3, 0.1, 1)))
             joint.append(self.maybe(0.3, 'stiffness="2" springref="0.1"'))
             geom = [self.given(0.5, "density", self.numbers(1, 100, 3000)), self.orientation(0.3)]
@@ -249,7 +252,11 @@ class File:
                     f'<frame pos="{self.numbers(3)}" {self.orientation()} {self.classed("childclass")}>{child}</frame>'
                 )
             parts.append(child)
-        extra = [self.classed("childclass"), self.given(0.1 if depth == 0 and not joints else 0, "mocap", "true"), self.maybe(0.15, f'gravcomp="{self.numbers(1, 0, 2)}"')]
+        extra = [
+            self.classed("childclass"),
+            self.given(0.1 if depth == 0 and not joints else 0, "mocap", "true"),
+            self.maybe(0.15, f'gravcomp="{self.numbers(1, 0, 2)}"'),
+        ]
         title = f'name="{name}"' if name else ""
         return f'<body {title} pos="{self.numbers(3)}" {self.orientation()} {" ".join(extra)}>{"".join(parts)}</body>'
 
@@ -316,8 +323,7 @@ class File:
             elif kind == "connect" and len(self.bodies) > 1:
                 one, two = self.rng.choice(self.bodies, 2, replace=False)
                 out.append(
-                    f'<connect {title} body1="{one}" {self.given(0.7, "body2", two)} '
-                    f'anchor="{self.numbers(3)}"/>'
+                    f'<connect {title} body1="{one}" {self.given(0.7, "body2", two)} anchor="{self.numbers(3)}"/>'
                 )
             elif kind == "weld" and len(self.bodies) > 1:
                 one, two = self.rng.choice(self.bodies, 2, replace=False)
@@ -333,13 +339,14 @@ class File:
         out = []
         for _ in range(int(self.rng.integers(0, 4))):
             targets = [f'joint="{j}"' for j in self.hinges] + [f'tendon="{t}"' for t in self.tendons]
+            own = not self.copied  # beside copies MuJoCo 4.0 adds inertia of actuators to joints that they do not drive
             on_joint = bool(self.hinges) and self.chance(0.7)
             targets = targets[: len(self.hinges)] if on_joint else targets
             if not targets:
                 break
             laws = [self.maybe(0.4, f'gear="{self.numbers(1, 0.5, 3)}"'), self.maybe(0.2, self.classed()),
-                    self.maybe(0.2 if on_joint else 0.02, f'armature="{self.numbers(1, 0, 1)}"'),
-                    self.maybe(0.2, f'damping="{self.numbers(int(self.rng.integers(1, 4)), 0, 1)}"')]  # fmt: skip
+                    self.maybe(own * (0.2 if on_joint else 0.02), f'armature="{self.numbers(1, 0, 1)}"'),
+                    self.maybe(own * 0.2, f'damping="{self.numbers(int(self.rng.integers(1, 4)), 0, 1)}"')]  # fmt: skip
             kind = self.one("motor", "position", "velocity", "general", "damper")
             law = {
                 "motor": "",

@@ -66,6 +66,8 @@ def test_the_reference_robots_keep_their_dynamics_on_the_same_way(robot, root, t
     path = FOLDER / f"{robot}.urdf"
     if not path.is_file():
         pytest.skip("the reference data are not here")
+    if root == "free" and robot in ("ur10", "ur5"):
+        pytest.skip("its root link is the world, which is not free")
     mech = at = sb.load(path, symbolic=False, root=root)
     for k, suffix in enumerate(CHAIN):
         options = {} if suffix == ".yaml" else {"symbolic": False}

@@ -76,7 +76,7 @@ def test_names_get_the_prefix_and_what_stays_behind_is_noted(tmp_path):
     ],
 )
 def test_a_wrong_attachment_is_refused(attach, sentence, tmp_path):
-    with pytest.raises(ModelError, match="main.xml:") as caught:
+    with pytest.raises(ModelError, match=r"main\.xml:") as caught:
         sb.load(written(tmp_path, attach))
     assert sentence in str(caught.value)
 

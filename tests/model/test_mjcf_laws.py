@@ -162,8 +162,8 @@ MODELS = {
         before=f'<option density="900" viscosity="2" wind=".3 -1 .2"/><asset>{inline()}</asset>',
     ),
     "free bodies aligned with their inertia": model(
-        f'''<body pos="1 0 0"><freejoint/>{INERTIAL.replace("0.3 0.4 0.5", "0.3 0.4 0.5")}<site name="p" pos="0 0 1"/>
-        </body><body><freejoint align="false"/>{INERTIAL}</body><body><freejoint/>{INERTIAL}<body><joint/>{INERTIAL}</body>
+        f'''<body pos="1 0 0"><freejoint/>{INERTIAL}<site name="p" pos="0 0 1"/></body>
+        <body><freejoint align="false"/>{INERTIAL}</body><body><freejoint/>{INERTIAL}<body><joint/>{INERTIAL}</body>
         </body><body><joint type="free"/><geom type="box" size=".1 .2 .3" pos=".3 .2 .1" euler="10 20 30"/>
         <geom size=".2"/></body><site name="w" pos="0 0 2"/>''',
         '<tendon><spatial stiffness="9"><site site="w"/><site site="p"/></spatial></tendon>',

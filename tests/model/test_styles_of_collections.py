@@ -12,6 +12,7 @@ pytest.importorskip("mujoco")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.robot_files import compare
+
 from random_mjcf import judge
 
 TETRAHEDRON = "v 0 0 0\nv .1 .01 0\nv .02 .12 .01\nv .01 .02 .2\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n"
@@ -28,7 +29,8 @@ MJCF = {
         <default class="collision"><geom type="mesh" group="3"/><default class="pad">
           <geom type="box" friction="0.7" solimp="0.95 0.99 0.001" size=".01 .01 .01"/></default></default></default>
       </default>
-      <asset><mesh file="link.obj"/><mesh name="hull" file="link.obj" scale="1 1 -1"/><material class="arm" name="white"
+      <asset><mesh file="link.obj"/><mesh name="hull" file="link.obj" scale="1 1 -1"/>
+      <material class="arm" name="white"
         rgba="1 1 1 1"/></asset>
       <worldbody><light name="top" pos="0 0 2" mode="trackcom"/><body name="link0" childclass="arm">
         <inertial mass="0.629769" pos="-0.041018 -0.00014 0.049974"
@@ -48,7 +50,8 @@ MJCF = {
               <body name="right" pos="0 0 0.0584" quat="0 0 0 1"><inertial mass="0.015" pos="0 0 0"
                 diaginertia="2.375e-6 2.375e-6 7.5e-7"/><joint name="finger2" class="finger"/></body>
             </body></body></body></body></worldbody>
-      <tendon><fixed name="split"><joint joint="finger1" coef="0.5"/><joint joint="finger2" coef="0.5"/></fixed></tendon>
+      <tendon><fixed name="split"><joint joint="finger1" coef="0.5"/><joint joint="finger2" coef="0.5"/></fixed>
+      </tendon>
       <equality><joint joint1="finger1" joint2="finger2" solimp="0.95 0.99 0.001" solref="0.005 1"/></equality>
       <actuator><general class="arm" name="actuator1" joint="joint1" gainprm="4500" biasprm="0 -4500 -450"/>
         <general class="arm" name="actuator2" joint="joint2" gainprm="3500" biasprm="0 -3500 -350"/>
@@ -91,14 +94,17 @@ MJCF = {
       </default><worldbody><body name="palm" childclass="hand"><inertial mass="0.3" pos="0 0 0.035"
         diaginertia="0.0005287 0.0003581 0.000191"/><frame pos="0.033 0 0.095" euler="0 .1 0"><body name="ffknuckle">
         <inertial mass="0.008" pos="0 0 0" quat="0.5 0.5 -0.5 0.5" diaginertia="3.2e-07 2.6e-07 2.6e-07"/>
-        <joint name="FFJ4" class="knuckle"/><body name="ffproximal"><inertial mass="0.03" pos="0 0 0.0225" quat="1 0 0 1"
-          diaginertia="1e-05 9.8e-06 1.8e-06"/><joint name="FFJ3" class="proximal"/><body name="ffmiddle" pos="0 0 0.045">
+        <joint name="FFJ4" class="knuckle"/><body name="ffproximal">
+        <inertial mass="0.03" pos="0 0 0.0225" quat="1 0 0 1"
+          diaginertia="1e-05 9.8e-06 1.8e-06"/><joint name="FFJ3" class="proximal"/>
+        <body name="ffmiddle" pos="0 0 0.045">
           <inertial mass="0.017" pos="0 0 0.0125" quat="1 0 0 1" diaginertia="2.7e-06 2.6e-06 8.7e-07"/>
           <joint name="FFJ2" class="distal"/><body name="ffdistal" pos="0 0 0.025"><inertial mass="0.013"
             pos="0 0 0.0130769" quat="1 0 0 1" diaginertia="1.28092e-06 1.12092e-06 5.3e-07"/><joint name="FFJ1"
             class="distal"/></body></body></body></body></frame></body></worldbody>
       <tendon><fixed name="FFJ0"><joint joint="FFJ2" coef="1"/><joint joint="FFJ1" coef="1"/></fixed></tendon>
-      <actuator><position name="A_FFJ4" joint="FFJ4" class="knuckle" kp="2" kv=".1"/><position name="A_FFJ0" tendon="FFJ0"
+      <actuator><position name="A_FFJ4" joint="FFJ4" class="knuckle" kp="2" kv=".1"/>
+      <position name="A_FFJ0" tendon="FFJ0"
         class="distal" kp="1" ctrlrange="0 3.1415"/></actuator></mujoco>""",
     # a leg with rods: ball joints at their ends, connected by equalities
     "leg with rods": """<mujoco model="leg"><compiler angle="degree" eulerseq="zyx"/><option gravity="0 0 -9.806"/>
@@ -118,7 +124,8 @@ MJCF = {
     "task suite": """<mujoco model="base"><compiler angle="radian" inertiagrouprange="0 0" meshdir="./meshes/"/>
       <size nconmax="5000" njmax="5000"/><asset><texture builtin="gradient" height="256" rgb1=".9 .9 1" type="skybox"
         width="256"/></asset><worldbody><camera mode="fixed" name="front" pos="1.6 0 1.45" quat=".56 .43 .43 .56"/>
-        <body name="robot0/mount" pos="0 0 .9"><body name="robot0/link" pos="0 0 .1"><joint name="robot0/j1" pos="0 0 0"
+        <body name="robot0/mount" pos="0 0 .9"><body name="robot0/link" pos="0 0 .1">
+        <joint name="robot0/j1" pos="0 0 0"
           axis="0 0 1" limited="true" range="-2.8 2.8" damping="0.1"/><geom type="cylinder" size=".06 .1" group="0"
           density="800"/><geom type="box" size=".1 .1 .1" group="1" conaffinity="0" contype="0"/>
           <body name="robot0/eef" pos="0 0 .2" quat="0.707105 0 0 0.707108"><joint name="robot0/j2" axis="0 1 0"
@@ -127,18 +134,22 @@ MJCF = {
         <body name="object" pos=".5 0 1"><joint type="free" damping="0.0005"/><geom size=".02 .03 .04" type="box"
           density="100" group="0"/><geom size=".02 .03 .04" type="box" contype="0" group="1"/></body>
         <body mocap="true" name="target" pos="0 0 1"><geom size=".01" contype="0" conaffinity="0"/></body></worldbody>
-      <actuator><motor ctrllimited="true" ctrlrange="-80 80" joint="robot0/j1" name="torq_j1"/></actuator></mujoco>""",
+      <actuator><motor ctrllimited="true" ctrlrange="-80 80" joint="robot0/j1" name="torq_j1"/></actuator>
+      </mujoco>""",
     # a drone: rotors are sites with thrust, drag of the air, visual skin
     "drone": """<mujoco model="drone"><compiler inertiafromgeom="false" autolimits="true"/>
       <option density="1.225" viscosity="1.8e-5"/><worldbody><body name="body" pos="0 0 0.1"><freejoint/>
         <inertial pos="0 0 0" mass="0.027" diaginertia="2.3951e-5 2.3951e-5 3.2347e-5"/>
         <geom type="box" size=".04 .04 .01"/><site name="thrust"/></body></worldbody>
-      <actuator><motor class="main" ctrlrange="0 0.35" gear="0 0 1 0 0 0" site="thrust" name="body_thrust"/></actuator></mujoco>""",
+      <actuator><motor class="main" ctrlrange="0 0.35" gear="0 0 1 0 0 0" site="thrust" name="body_thrust"/>
+      </actuator></mujoco>""",
     # a humanoid of ball joints with stiffness by class
     "humanoid of balls": """<mujoco model="humanoid"><default><joint type="ball" damping=".5" stiffness="10"/>
-      <geom type="capsule" density="900"/></default><worldbody><body name="pelvis" pos="0 0 1"><freejoint name="root"/>
+      <geom type="capsule" density="900"/></default><worldbody><body name="pelvis" pos="0 0 1">
+      <freejoint name="root"/>
         <geom fromto="0 -.1 0 0 .1 0" size=".09"/><body name="spine" pos="0 0 .1" euler="0 5 0"><joint name="back"/>
-          <geom fromto="0 0 0 0 0 .3" size=".08"/><body name="arm" pos="0 .2 .3"><joint name="shoulder" pos="0 -.01 0"/>
+          <geom fromto="0 0 0 0 0 .3" size=".08"/><body name="arm" pos="0 .2 .3">
+        <joint name="shoulder" pos="0 -.01 0"/>
             <geom fromto="0 0 0 0 .3 0" size=".04"/><body name="fore" pos="0 .3 0"><joint name="elbow" type="hinge"
               axis="0 0 1" range="0 150"/><geom fromto="0 0 0 0 .25 0" size=".03"/></body></body></body>
         <body name="thigh" pos="0 .1 -.1"><joint name="hip"/><geom fromto="0 0 0 0 0 -.4" size=".06"/></body></body>
@@ -148,16 +159,22 @@ MJCF = {
       <worldbody><body name="base" gravcomp="1"><joint name="x" type="slide" axis="1 0 0"/>
         <joint name="y" type="slide" axis="0 1 0"/><joint name="th" axis="0 0 1"/><inertial pos="0 0 .1" mass="30"
           diaginertia="1 1 2"/><replicate count="4" euler="0 0 1.5707963"><body name="wheel" pos=".3 0 0"><joint
-          name="spin" axis="1 0 0" damping=".1"/><geom type="cylinder" size=".1 .03" euler="0 1.5707963 0" mass="2"/></body>
-        </replicate><body name="arm" pos="0 0 .4" gravcomp="1"><joint name="lift" axis="0 1 0" actuatorgravcomp="true"/>
+          name="spin" axis="1 0 0" damping=".1"/>
+        <geom type="cylinder" size=".1 .03" euler="0 1.5707963 0" mass="2"/></body>
+        </replicate><body name="arm" pos="0 0 .4" gravcomp="1">
+        <joint name="lift" axis="0 1 0" actuatorgravcomp="true"/>
           <geom type="capsule" fromto="0 0 0 .5 0 0" size=".05"/></body></body></worldbody>
-      <actuator><velocity name="v" joint="spin" kv="3"/><position name="lift" joint="lift" kp="100" kv="10"/></actuator>
+      <actuator><velocity name="v" joint="spin" kv="3"/><position name="lift" joint="lift" kp="100" kv="10"/>
+      </actuator>
       </mujoco>""",
     # cables and muscles: lines through sites with pulleys, muscles left to efforts
-    "muscles": """<mujoco model="arm26"><option timestep="0.005"/><default><joint type="hinge" axis="0 0 1" limited="true"
+    "muscles": """<mujoco model="arm26"><option timestep="0.005"/><default>
+    <joint type="hinge" axis="0 0 1" limited="true"
       range="0 120" damping="0.1"/><muscle ctrllimited="true" ctrlrange="0 1"/></default><worldbody><site name="s0"
-      pos="-.15 0 0"/><site name="x0" pos="0 -.15 0" size=".02"/><body pos="0 0 0"><geom name="upper" type="cylinder" size=".045"
-        fromto="0 0 0 .5 0 0"/><joint name="shoulder"/><site name="s1" pos=".15 .06 0"/><site name="s2" pos=".15 -.06 0"/>
+      pos="-.15 0 0"/><site name="x0" pos="0 -.15 0" size=".02"/><body pos="0 0 0">
+      <geom name="upper" type="cylinder" size=".045"
+        fromto="0 0 0 .5 0 0"/><joint name="shoulder"/><site name="s1" pos=".15 .06 0"/>
+        <site name="s2" pos=".15 -.06 0"/>
         <body pos=".5 0 0"><geom type="capsule" size=".035" fromto="0 0 0 .5 0 0"/><joint name="elbow"/>
           <site name="s3" pos=".1 -.06 0"/></body></body></worldbody>
       <tendon><spatial name="SF" width=".01"><site site="s0"/><geom geom="upper"/><site site="s1"/></spatial>
@@ -181,9 +198,10 @@ def test_what_plugins_and_skins_are_is_noted(tmp_path):
     path = tmp_path / "robot.xml"
     path.write_text(
         MJCF["drone"].replace(
-            "</mujoco>", '<extension><plugin plugin="mujoco.pid"/></extension>'
-            '<deformable><skin name="cloth"/></deformable></mujoco>'
-        )  # fmt: skip
+            "</mujoco>",
+            '<extension><plugin plugin="mujoco.pid"/></extension>'
+            '<deformable><skin name="cloth"/></deformable></mujoco>',
+        )
     )
     notes = " ".join(sb.load(path).notes)
     assert "<extension> was left out: plugin" in notes
@@ -203,9 +221,7 @@ def link(name, inside=INERTIA):
 
 def joint(name, kind, parent, child, inside='<axis xyz="0 0 1"/>', origin='xyz="0.1 0.2 0.3" rpy="0.3 0.2 0.1"'):
     place = f"<origin {origin}/>" if origin else ""
-    return (
-        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{place}{inside}</joint>'
-    )
+    return f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{place}{inside}</joint>'
 
 
 ONE = link("base") + link("a")

@@ -53,7 +53,9 @@ def _viscous(element: Element, v: Vec, w: Vec) -> tuple[Vec, Vec]:
     Magnus."""
     a, b, c = element.values("semiaxes")
     rho, nu = element.value("density"), element.value("viscosity")
-    blunt, slender, angular, kutta, magnus = (element.value(n) for n in ("blunt", "slender", "angular", "kutta", "magnus"))
+    blunt, slender, angular, kutta, magnus = (
+        element.value(n) for n in ("blunt", "slender", "angular", "kutta", "magnus")
+    )
     longest, shortest = call("max", call("max", a, b), c), call("min", call("min", a, b), c)
     middle = a + b + c - longest - shortest
     # squares of the semiaxes' products: the ellipsoid's shadow in the direction of v

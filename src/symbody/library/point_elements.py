@@ -1,4 +1,4 @@
-"""Force elements at a point, a wheel or between two frames. Their laws are made of vectors, and stand in `formalisms` with the geometry."""
+"""Force elements at a point, a wheel or between two frames. Laws of vectors stand in `formalisms` with the geometry."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def read(
         flexible = child.first("flex") if child.tag == "deformable" else None
         if flexible is not None:
             raise flexible.error(
-                "<flex> is not supported; expected rigid bodies. Flexible parts have no place in a Mechanism: remove it."
+                "<flex> is not supported; expected rigid bodies: what bends has no place in a Mechanism. Remove it."
             )
     reader = _Reader(top, path, symbolic, packages, actuators)
     for sentence in (*unknown, *notes):

@@ -1,4 +1,4 @@
-"""MJCF `align` of free bodies: the frame of a body without children becomes its inertial frame, and q means that one."""
+"""MJCF `align` of free bodies: the frame of a body without children becomes its inertial frame, whose pose is q."""
 
 from __future__ import annotations
 

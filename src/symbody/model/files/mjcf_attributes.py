@@ -23,9 +23,7 @@ _TREE = {
         "shellinertia size solimp solmix solref surfacevel type user xyaxes zaxis"
     ),
     "site": "axisangle class euler fromto group material mesh name pos quat rgba size type user xyaxes zaxis",
-    "worldbody": (
-        "axisangle childclass euler fuse gravcomp mocap name pos quat simple sleep user xyaxes zaxis"
-    ),
+    "worldbody": ("axisangle childclass euler fuse gravcomp mocap name pos quat simple sleep user xyaxes zaxis"),
     "attach": "body frame model prefix",
     "frame": "axisangle childclass euler name pos quat xyaxes zaxis",
     "replicate": "childclass count euler offset sep",

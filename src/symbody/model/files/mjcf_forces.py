@@ -94,7 +94,10 @@ class BodyForces:
         for body, frame, kind, values in self.made:
             name = f"{body.name}_{frame}"
             self.builder.force(name, kind, [(body.name, frame)], values, origin=body.element.origin)
-        for wanted, how in (("drag", "drag, by MuJoCo's box of equal inertia"), ("ellipsoid_drag", "drag, lift and added mass of ellipsoids")):
+        for wanted, how in (
+            ("drag", "drag, by MuJoCo's box of equal inertia"),
+            ("ellipsoid_drag", "drag, lift and added mass of ellipsoids"),
+        ):
             bodies = {body.name for body, _, kind, _ in self.made if kind == wanted}
             if bodies:
                 fluid = f"density {self.density:g}, viscosity {self.viscosity:g}"

@@ -1,7 +1,7 @@
 """Springs and dampers of MJCF joints that are no plain law of a joint: of ball and free joints, and polynomials.
 
-A spring on a ball joint pulls along the rotation vector from its free pose, one on a free joint also towards its place in
-the file: `bushing`. Terms of second and third degree act on the coordinate of a hinge or slide: `tendon`.
+A spring on a ball joint pulls along the rotation vector from its free pose, one on a free joint also towards its place
+in the file: `bushing`. Terms of second and third degree act on the coordinate of a hinge or slide: `tendon`.
 """
 
 from __future__ import annotations

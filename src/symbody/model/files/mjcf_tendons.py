@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -169,7 +170,7 @@ class TendonForces:
                 "fixed tendons. Set armature='0'."
             )
         bodies = [b for b in self.tree.bodies for j in b.joints if tendon.joints.get(j.name)]
-        if not all(_carries(a, b) for a, b in zip(bodies, bodies[1:])):
+        if not all(_carries(a, b) for a, b in pairwise(bodies)):
             raise e.error(
                 f"tendon {tendon.name!r} has armature and acts on joints of several branches, of which MuJoCo keeps a "
                 "part; expected joints of one chain. Give them armature of their own."
