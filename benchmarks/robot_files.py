@@ -377,21 +377,41 @@ def _is_model(path: Path) -> bool:
     )
 
 
+def markdown(kind: str, outcomes: Sequence[Outcome]) -> str:
+    """A sentence that counts, and a table with a row for each file that the peer reads."""
+    by_status = Counter(o.status for o in outcomes)
+    judged = [o for o in outcomes if o.status in ("equal", "differs", "refused")]
+    left = [f"{by_status['no model']} are parts for others"] if by_status["no model"] else []
+    left += [f"{by_status['unreadable']} are refused by the peer itself"] if by_status["unreadable"] else []
+    counts = ", ".join(f"{by_status[status]} {status}" for status in ("equal", "differs", "refused"))
+    said = "".join(f", {part}" for part in left)
+    lines = [f"- {kind.upper()}: {len(outcomes)} files{said}; of {len(judged)}: {counts}."]
+    lines += ["", "| file | velocities | backward error |", "|---|---|---|"]
+    for o in judged:
+        said = "nothing moves" if o.nv == 0 and o.status == "equal" else f"{o.worst:.1e}"
+        said = said if o.status == "equal" else f"{o.status}: {o.reason}"
+        lines.append(f"| {o.file} | {'' if o.status == 'refused' else o.nv} | {said} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", help="part of the path")
     parser.add_argument("--kind", choices=("mjcf", "urdf"), default=None)
+    parser.add_argument("--markdown", action="store_true", help="print the table of docs/readers.md at the end")
     options = parser.parse_args()
-    counts: Counter[str] = Counter()
     for kind, files in (("urdf", urdf_files()), ("mjcf", mjcf_files())):
-        if options.kind in (None, kind):
-            for label, path, root in files:
-                if options.only in label:
-                    found = compare(path, kind, label, [root])
-                    counts[f"{kind} {found.status}"] += 1
-                    figures = f"{found.nv:4} {found.worst:8.1e} {found.seconds:6.1f} s"
-                    print(f"{found.status:10} {figures}  {label}  {found.reason}", flush=True)
-    print(dict(counts), file=sys.stderr)
+        outcomes = []
+        for label, path, root in files if options.kind in (None, kind) else ():
+            if options.only not in label:
+                continue
+            found = compare(path, kind, label, [root])
+            outcomes.append(found)
+            figures = f"{found.nv:4} {found.worst:8.1e} {found.seconds:6.1f} s"
+            said = f"{found.status:10} {figures}  {label}  {found.reason}"
+            print(said, file=sys.stderr if options.markdown else sys.stdout, flush=True)
+        if outcomes:
+            print(markdown(kind, outcomes) if options.markdown else dict(Counter(o.status for o in outcomes)))
 
 
 if __name__ == "__main__":

@@ -61,7 +61,8 @@ def expand_attachments(
     """The tree with every <attach> of the worldbody replaced, and notes on what was left behind."""
     if not any(e.tag == "attach" for part in top.all("worldbody") for e in walk(part)):
         return top, []
-    own, notes = _Model(top, path), []
+    own = _Model(top, path)
+    notes: list[str] = []
     around = (*around, path.resolve())
     loaded: dict[str, _Model] = {}
     files = {m.get("name") or Path(m.get("file")).stem: m for part in top.all("asset") for m in part.all("model")}
