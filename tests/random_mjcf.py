@@ -59,7 +59,7 @@ class File:
 
     def name(self, what: str) -> str:
         self.count += 1
-        return f"{what}{self.count}"
+        return f"{what}{self.count}x"  # with a number behind it, it is the name of no other: MuJoCo would take that one
 
     def angle(self, rad: float) -> str:
         return f"{np.rad2deg(rad) if self.degrees else rad:.6g}"
@@ -339,18 +339,17 @@ class File:
         out = []
         for _ in range(int(self.rng.integers(0, 4))):
             targets = [f'joint="{j}"' for j in self.hinges] + [f'tendon="{t}"' for t in self.tendons]
-            own = not self.copied  # beside copies MuJoCo 4.0 adds inertia of actuators to joints that they do not drive
             on_joint = bool(self.hinges) and self.chance(0.7)
             targets = targets[: len(self.hinges)] if on_joint else targets
             if not targets:
                 break
             laws = [self.maybe(0.4, f'gear="{self.numbers(1, 0.5, 3)}"'), self.maybe(0.2, self.classed()),
-                    self.maybe(own * (0.2 if on_joint else 0.02), f'armature="{self.numbers(1, 0, 1)}"'),
-                    self.maybe(own * 0.2, f'damping="{self.numbers(int(self.rng.integers(1, 4)), 0, 1)}"')]  # fmt: skip
+                    self.maybe(0.2 if on_joint else 0.02, f'armature="{self.numbers(1, 0, 1)}"'),
+                    self.maybe(0.2, f'damping="{self.numbers(int(self.rng.integers(1, 4)), 0, 1)}"')]  # fmt: skip
             kind = self.one("motor", "position", "velocity", "general", "damper")
             law = {
                 "motor": "",
-                "position": f'kp="{self.numbers(1, 1, 9)}" kv="{self.numbers(1, 0, 2)}"',
+                "position": f'kp="{self.numbers(1, 1, 9)}" {self.one("kv", "dampratio")}="{self.numbers(1, 0, 2)}"',
                 "velocity": f'kv="{self.numbers(1, 1, 9)}"',
                 "general": f'gainprm="{self.numbers(1, 1, 5)}" biastype="affine" biasprm="{self.numbers(3, -3, 3)}"',
                 "damper": f'kv="{self.numbers(1, 0, 3)}" ctrlrange="0 9"',

@@ -164,7 +164,7 @@ MJCF = {
         </replicate><body name="arm" pos="0 0 .4" gravcomp="1">
         <joint name="lift" axis="0 1 0" actuatorgravcomp="true"/>
           <geom type="capsule" fromto="0 0 0 .5 0 0" size=".05"/></body></body></worldbody>
-      <actuator><velocity name="v" joint="spin" kv="3"/><position name="lift" joint="lift" kp="100" kv="10"/>
+      <actuator><velocity name="v" joint="spin" kv="3"/><position name="lift" joint="lift" kp="100" dampratio="1"/>
       </actuator>
       </mujoco>""",
     # cables and muscles: lines through sites with pulleys, muscles left to efforts

@@ -8,6 +8,7 @@ stand between joints in turn. Coordinates keep MuJoCo's meaning: `ref`, free joi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from symbody.model.files.mjcf_replicate import expand_replicates
 from symbody.model.files.mjcf_springs import JointSprings, curve
 from symbody.model.files.mjcf_tendons import Tendon, TendonForces, read_tendons
 from symbody.model.files.mjcf_tree import BodyRecord, GeomRecord, JointRecord, TreeReader, compiler_of
-from symbody.model.files.mjcf_weights import joint_inertias, spring_damper
+from symbody.model.files.mjcf_weights import Felt, felt_inertia, spring_damper
 from symbody.model.files.urdf_shapes import Meshes, placement_of, trusted_folders
 from symbody.model.files.xml_file import Element, read_xml
 from symbody.model.record.mechanism import WORLD, Limits, Mechanism, Shape
@@ -118,7 +119,6 @@ class _Reader:
         self.forces = BodyForces(option, gravity, acts, self.builder, meshes)
         self.tendons = read_tendons(section(top, "tendon"), self.tree)
         self.actuators = Actuators(section(top, "actuator"), self.tree, self.builder, self.values, actuators)
-        self.weights: dict[JointRecord, float] = {}
         self.springs = JointSprings(self.tree, self.builder, self.values, self.passive)
 
     def _acts(self, law: str) -> bool:
@@ -127,9 +127,6 @@ class _Reader:
 
     def read(self) -> Mechanism:
         masses = self.masses
-        if any(_timed(j) for b in self.tree.bodies for j in b.joints):
-            sums = [(t.joints, self._tendon_armature(t)) for t in self.tendons.values() if t.fixed]
-            self.weights = joint_inertias(self.tree.bodies, masses, self._joint_armature, sums)
         equalities = read_equality(section(self.top, "equality"), self.tree, self.builder)
         for cut in equalities.cuts:
             for body, frame, pose in cut.ends:
@@ -155,10 +152,16 @@ class _Reader:
         lines.write(self.passive["spring"], self.passive["damper"], friction, self.actuators)
         for name, element in equalities.tendons:
             lines.equality(name, element, equalities.tendon_length)
-        self.actuators.write(lines)
+        self.actuators.write(lines, lambda: self.felt)
         read_keyframes(section(self.top, "keyframe"), self.tree, equalities.details, self.builder)
         self._notes()
         return self.values.done()
+
+    @cached_property
+    def felt(self) -> Felt:
+        """Inertia that joints and tendons feel in the file's configuration."""
+        sums = [(t.joints, self._tendon_armature(t)) for t in self.tendons.values() if t.fixed]
+        return felt_inertia(self.tree.bodies, self.masses, self._joint_armature, sums)
 
     def _joint_armature(self, joint: JointRecord) -> float:
         """Of the joint itself, and what actuators add."""
@@ -328,7 +331,7 @@ class _Reader:
         if _timed(joint):
             if joint.kind in ("ball", "free"):
                 raise e.error(f"{joint.kind} joint {name!r} has springdamper; expected it on hinges and slides only.")
-            given["stiffness"], given["damping"] = spring_damper(self.weights[joint], *e.numbers("springdamper", 2))
+            given["stiffness"], given["damping"] = spring_damper(self.felt.by(joint), *e.numbers("springdamper", 2))
             self.builder.note(
                 f"{e.origin}: springdamper of joint {name!r} was made the stiffness {given['stiffness']:.6g} and the "
                 f"damping {given['damping']:.6g}, for the inertia that it feels in the file's configuration"

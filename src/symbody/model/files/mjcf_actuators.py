@@ -6,8 +6,11 @@ u_<name>; what depends on length and velocity is a spring of the same joint or t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from symbody.errors import nearest
 from symbody.model.build.builder import Builder
@@ -15,6 +18,7 @@ from symbody.model.files.file_values import FileValues
 from symbody.model.files.mjcf_defaults import Defaults
 from symbody.model.files.mjcf_tendons import TendonForces
 from symbody.model.files.mjcf_tree import TreeReader
+from symbody.model.files.mjcf_weights import Felt
 from symbody.model.files.xml_file import Element
 
 SHORTCUTS = (
@@ -77,8 +81,9 @@ class Actuators:
         """Armature and damping that actuators add to a joint or tendon."""
         return self.reflected.get((what, name), Reflected())
 
-    def write(self, lines: TendonForces) -> None:
-        """Into the Builder, when joints and tendons are there."""
+    def write(self, lines: TendonForces, felt: Callable[[], Felt]) -> None:
+        """Into the Builder, when joints and tendons are there; felt: the inertia that damping ratios ask for."""
+        self.felt = felt
         left: list[str] = []
         ranges: list[str] = []
         taken: set[str] = set()
@@ -108,8 +113,10 @@ class Actuators:
             self.builder.note(f"{self.section.origin}: ranges of {len(ranges)} actuators were left out")
 
     def _add(self, element: Element, name: str, lines: TendonForces) -> None:
-        law = _law(element)
         gear = element.numbers("gear", range(1, 7), (1.0,))[0]
+        law = _law(element)
+        if element.number("dampratio", 0.0):
+            law = self._damped(element, law, gear, lines)
         b0, b1, b2 = law.bias
         if b1 > 0 or b2 > 0:
             raise NotALaw("its bias pushes along the motion")
@@ -124,6 +131,20 @@ class Actuators:
         parts = [(name, drive)] + ([(f"{name}_feedback", spring)] if b1 or b2 else [])
         for title, values in parts:
             self._force(element, title, values, lines)
+
+    def _damped(self, element: Element, law: Law, gear: float, lines: TendonForces) -> Law:
+        """With damping in units of 2 sqrt(kp m), where m = 1 / (J M^-1 J') at the file's configuration."""
+        joint, tendon = element.get("joint") or element.get("jointinparent"), lines.tendons.get(element.get("tendon"))
+        if joint in self.joints and self.joints[joint].axial:
+            mass = self.felt().by_sum({joint: gear})
+        elif tendon is not None and tendon.fixed:
+            mass = self.felt().by_sum({j: gear * c for j, c in tendon.joints.items()})
+        else:
+            raise NotALaw("its damping ratio asks for the inertia along a line through sites")
+        damping = 2 * element.number("dampratio") * float(np.sqrt(law.gain * mass))
+        return Law(law.gain, (*law.bias[:2], -damping), law.time)
+            law.gain, (*law.bias[:2], -2 * element.number("dampratio") * float(np.sqrt(law.gain * mass))), law.time
+        )
 
     def _force(self, element: Element, title: str, values: dict[str, Any], lines: TendonForces) -> None:
         joint = element.get("joint") or element.get("jointinparent")
@@ -163,7 +184,7 @@ def actuator_with_defaults(defaults: Defaults, written: Element) -> Element:
 
 def _law(e: Element) -> Law:
     """The law of an actuator from its shortcut, or from its gain and bias."""
-    if e.get("dampratio"):
+    if e.tag != "position" and e.get("dampratio"):
         raise NotALaw("its damping ratio depends on the inertia it moves")
     match e.tag:
         case "motor":
