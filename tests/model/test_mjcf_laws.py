@@ -169,6 +169,15 @@ MODELS = {
         '<tendon><spatial stiffness="9"><site site="w"/><site site="p"/></spatial></tendon>',
         '<compiler alignfree="true"/>',
     ),
+    "lists that a class fills up": model(
+        '''<body><joint name="j" stiffness="7" damping="8"/><geom size=".05" fluidcoef=".9"/>
+        <body pos="0 0 1"><joint springdamper=".3 1"/><geom size=".05"/></body></body>''',
+        '''<tendon><fixed stiffness="9" springlength=".15"><joint joint="j" coef="1"/></fixed></tendon>
+        <actuator><general joint="j" damping=".3" gear="2"/></actuator>''',
+        '''<option density="900"/><default><geom type="capsule" size=".1 .2" fluidcoef=".1 .2 .3 .4 .5"
+        fluidshape="ellipsoid"/><joint stiffness="3 2 1" damping="3 2 1"/><general damping="1 2 3"/>
+        <tendon stiffness="4 5 6" springlength=".1 .2"/></default>''',
+    ),
     "neither springs nor dampers": model(
         ARM.replace('<body name="b"', '<body name="b" gravcomp="0.7"'),
         before='<option density="100"><flag spring="disable" damper="disable"/></option>',
@@ -275,8 +284,10 @@ def test_a_part_is_refused_with_what_to_load(tmp_path):
 
 ACTUATORS = """<tendon><spatial name="line"><site site="ground"/><site site="tip"/></spatial>
 <fixed name="sum"><joint joint="x" coef=".5"/><joint joint="y" coef="2"/></fixed></tendon>
-<default><general gear="3"/><position kp="9"/></default>
-<actuator><motor name="m" joint="x" gear="2"/><position name="p" joint="y" kp="20" kv="3" gear="1.5"/>
+<default><general gear="3"/><position kp="9"/><default class="soft"><general gainprm="5" biastype="affine"
+biasprm="1 -4 -3"/></default></default>
+<actuator><general name="c" class="soft" joint="z" biasprm="1 -2"/>
+<motor name="m" joint="x" gear="2"/><position name="p" joint="y" kp="20" kv="3" gear="1.5"/>
 <velocity name="v" joint="z" kv="4"/><motor name="t" tendon="line"/><general name="g" tendon="sum" gainprm="5"
 biastype="affine" biasprm="1 -2 -3"/><position name="d" joint="x"/></actuator>"""
 
@@ -293,7 +304,7 @@ def test_actuators_push_as_in_mujoco(tmp_path):
     rng = np.random.default_rng(1)
     for _ in range(4):
         q, qd, qdd = rng.uniform(-1, 1, (3, 3))
-        control = dict(zip("mpvtgd", rng.uniform(-1, 1, 6)))
+        control = dict(zip("cmpvtgd", rng.uniform(-1, 1, 7)))
         data.qpos[:], data.qvel[:], data.qacc[:] = q, qd, qdd
         data.ctrl[:] = list(control.values())
         peer.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
@@ -308,7 +319,7 @@ def test_actuators_without_laws_are_noted_and_joints_take_efforts(tmp_path):
     path.write_text(model(ARM, ACTUATORS))
     mech = sb.load(path)
     assert not mech.forces
-    assert any("<actuator> was left out (joints take efforts): motor 'm', position 'p'" in n for n in mech.notes)
+    assert any("<actuator> was left out (joints take efforts): general 'c', motor 'm'" in n for n in mech.notes)
     with pytest.raises(ModelError, match="'efforts' or 'laws'"):
         sb.load(path, actuators="none")
 

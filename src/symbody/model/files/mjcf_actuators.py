@@ -15,7 +15,7 @@ import numpy as np
 from symbody.errors import nearest
 from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues
-from symbody.model.files.mjcf_defaults import Defaults
+from symbody.model.files.mjcf_defaults import Defaults, override
 from symbody.model.files.mjcf_tendons import TendonForces
 from symbody.model.files.mjcf_tree import TreeReader
 from symbody.model.files.mjcf_weights import Felt
@@ -143,8 +143,6 @@ class Actuators:
             raise NotALaw("its damping ratio asks for the inertia along a line through sites")
         damping = 2 * element.number("dampratio") * float(np.sqrt(law.gain * mass))
         return Law(law.gain, (*law.bias[:2], -damping), law.time)
-            law.gain, (*law.bias[:2], -2 * element.number("dampratio") * float(np.sqrt(law.gain * mass))), law.time
-        )
 
     def _force(self, element: Element, title: str, values: dict[str, Any], lines: TendonForces) -> None:
         joint = element.get("joint") or element.get("jointinparent")
@@ -179,7 +177,8 @@ def actuator_with_defaults(defaults: Defaults, written: Element) -> Element:
     for tag in SHORTCUTS:
         given = defaults.apply(Element(tag, {}, written.file, written.line), written.get("class"), tag)
         merged |= {k: v for k, v in given.attributes.items() if tag in (written.tag, "general") or k not in OF_GAIN}
-    return Element(written.tag, {**merged, **written.attributes}, written.file, written.line)
+    override(merged, written.attributes)
+    return Element(written.tag, merged, written.file, written.line)
 
 
 def _law(e: Element) -> Law:
