@@ -209,10 +209,11 @@ class MujocoPeer:
         qpos, turn, rate = np.zeros(model.nq), np.zeros((model.nv, mech.nv)), np.zeros((model.nv, mech.nv))
         slots = {slot.owner: slot for slot in mech.slots}
         names = [j.name for j in mech.joints if j.kind != "fixed"]
-        if len(names) != model.njnt:
-            raise ValueError(f"symbody has {len(names)} moving joints, MuJoCo {model.njnt}")
         joints = {j.name: j for j in mech.joints}
-        for k, name in enumerate(names):
+        more = names[model.njnt :]  # chains that stand for inertia of tendons: they follow, and come last
+        if len(names) < model.njnt or any(joints[n].mimic is None and joints[n].mode != "locked" for n in more):
+            raise ValueError(f"symbody has {len(names)} moving joints, MuJoCo {model.njnt}")
+        for k, name in enumerate(names[: model.njnt]):
             joint, at, by = joints[name], int(model.jnt_qposadr[k]), int(model.jnt_dofadr[k])
             if joint.mode == "locked":
                 qpos[at] = number_of(joint.values[0]) if joint.values else 0.0
@@ -263,21 +264,21 @@ class PinocchioPeer:
     def at(self, mech: Mechanism, s: State) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """M, bias and magnitudes of its terms in symbody's velocities."""
         pin, model, data = self.pin, self.model, self.data
-        q, turn = self._configuration(mech, s)
+        q, turn, rate = self._configuration(mech, s)
         v, none = turn @ s.qd, np.zeros(model.nv)
         rest = pin.rnea(model, data, q, none, none).copy()
         full = np.array([pin.rnea(model, data, q, none, unit) for unit in np.eye(model.nv)])
         mass = (full - rest).T
-        bias = pin.rnea(model, data, q, v, none)
+        bias = pin.rnea(model, data, q, v, none) + mass @ (rate @ s.qd)
         laws = _joint_laws(mech, s)
         terms = np.abs(turn).T @ (np.abs(bias) + np.sqrt(np.abs(np.diag(mass)))) + np.abs(laws)
         return turn.T @ mass @ turn, turn.T @ bias + laws, terms
 
-    def _configuration(self, mech: Mechanism, s: State) -> tuple[np.ndarray, np.ndarray]:
-        """Pinocchio's q, and T with its velocities = T qd."""
+    def _configuration(self, mech: Mechanism, s: State) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Pinocchio's q; T and dT/dt with its velocities = T qd."""
         model = self.model
         slots, joints = {slot.owner: slot for slot in mech.slots}, {j.name: j for j in mech.joints}
-        q, turn = self.pin.neutral(model), np.zeros((model.nv, mech.nv))
+        q, turn, rate = self.pin.neutral(model), np.zeros((model.nv, mech.nv)), np.zeros((model.nv, mech.nv))
         for name, joint in list(zip(model.names, model.joints))[1:]:
             leader, ratio, offset = _leader(joints[name])
             slot = slots[leader]
@@ -288,12 +289,15 @@ class PinocchioPeer:
                 q[at] = np.r_[own[:3], own[4:], own[3]]
                 turn[by, slot.v] = np.eye(6)[[3, 4, 5, 0, 1, 2]]
             elif joint.nq == 4:  # planar; its velocity is in the child's axes, ours in those of the plane
-                q[at] = own[0], own[1], np.cos(own[2]), np.sin(own[2])
+                c, sine, w = np.cos(own[2]), np.sin(own[2]), s.qd[slot.v][2]
+                q[at] = own[0], own[1], c, sine
+                turn[by, slot.v] = [[c, sine, 0], [-sine, c, 0], [0, 0, 1]]
+                rate[by, slot.v] = w * np.array([[-sine, c, 0], [-c, -sine, 0], [0, 0, 0]])
             elif joint.nq == 2:
                 q[at] = np.cos(own[0]), np.sin(own[0])
             else:
                 q[at] = own
-        return q, turn
+        return q, turn, rate
 
 
 def _leader(joint: Joint) -> tuple[str, float, float]:
@@ -373,21 +377,41 @@ def _is_model(path: Path) -> bool:
     )
 
 
+def markdown(kind: str, outcomes: Sequence[Outcome]) -> str:
+    """A sentence that counts, and a table with a row for each file that the peer reads."""
+    by_status = Counter(o.status for o in outcomes)
+    judged = [o for o in outcomes if o.status in ("equal", "differs", "refused")]
+    left = [f"{by_status['no model']} are parts for others"] if by_status["no model"] else []
+    left += [f"{by_status['unreadable']} are refused by the peer itself"] if by_status["unreadable"] else []
+    counts = ", ".join(f"{by_status[status]} {status}" for status in ("equal", "differs", "refused"))
+    said = "".join(f", {part}" for part in left)
+    lines = [f"- {kind.upper()}: {len(outcomes)} files{said}; of {len(judged)}: {counts}."]
+    lines += ["", "| file | velocities | backward error |", "|---|---|---|"]
+    for o in judged:
+        said = "nothing moves" if o.nv == 0 and o.status == "equal" else f"{o.worst:.1e}"
+        said = said if o.status == "equal" else f"{o.status}: {o.reason}"
+        lines.append(f"| {o.file} | {'' if o.status == 'refused' else o.nv} | {said} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", help="part of the path")
     parser.add_argument("--kind", choices=("mjcf", "urdf"), default=None)
+    parser.add_argument("--markdown", action="store_true", help="print the table of docs/readers.md at the end")
     options = parser.parse_args()
-    counts: Counter[str] = Counter()
     for kind, files in (("urdf", urdf_files()), ("mjcf", mjcf_files())):
-        if options.kind in (None, kind):
-            for label, path, root in files:
-                if options.only in label:
-                    found = compare(path, kind, label, [root])
-                    counts[f"{kind} {found.status}"] += 1
-                    figures = f"{found.nv:4} {found.worst:8.1e} {found.seconds:6.1f} s"
-                    print(f"{found.status:10} {figures}  {label}  {found.reason}", flush=True)
-    print(dict(counts), file=sys.stderr)
+        outcomes = []
+        for label, path, root in files if options.kind in (None, kind) else ():
+            if options.only not in label:
+                continue
+            found = compare(path, kind, label, [root])
+            outcomes.append(found)
+            figures = f"{found.nv:4} {found.worst:8.1e} {found.seconds:6.1f} s"
+            said = f"{found.status:10} {figures}  {label}  {found.reason}"
+            print(said, file=sys.stderr if options.markdown else sys.stdout, flush=True)
+        if outcomes:
+            print(markdown(kind, outcomes) if options.markdown else dict(Counter(o.status for o in outcomes)))
 
 
 if __name__ == "__main__":

@@ -66,6 +66,8 @@ def test_the_reference_robots_keep_their_dynamics_on_the_same_way(robot, root, t
     path = FOLDER / f"{robot}.urdf"
     if not path.is_file():
         pytest.skip("the reference data are not here")
+    if root == "free" and robot in ("ur10", "ur5"):
+        pytest.skip("its root link is the world, which is not free")
     mech = at = sb.load(path, symbolic=False, root=root)
     for k, suffix in enumerate(CHAIN):
         options = {} if suffix == ".yaml" else {"symbolic": False}
@@ -168,6 +170,7 @@ def test_springs_on_lines_become_tendons(tmp_path):
     b.force("spring", "spring_damper", ["arm.tip", "wall.hook"], stiffness=30.0, damping=2.0, length=0.3)
     b.force("rope", "tendon", ["wall.eye", "arm.tip", "wall.hook"], stiffness=9.0, length=0.1, divisors=[1, 2])
     b.force("sum", "tendon", joints=["pin"], coefficients=[2.0], stiffness=5.0, length=0.4, slack=0.1)
+    b.force("bent", "tendon", joints=["pin"], coefficients=[1.0], stiffness2=5.0, damping=0.4, damping3=0.1)
     mech = b.done()
     path = tmp_path / "swing.xml"
     assert write_file(mech, path) == []

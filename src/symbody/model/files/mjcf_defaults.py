@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from symbody.model.files.xml_file import MAX_DEPTH, Element, read_xml
 from symbody.regular_file import is_file
 
 MAIN = "main"
+NO_CLASS = "(none)"  # of elements whose attributes are all written out
 ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 MAX_INCLUDES = 200
 
@@ -75,7 +76,7 @@ class Defaults:
     """Default attributes by class and tag; a nested class starts from the one around it."""
 
     def __init__(self, top: Element) -> None:
-        self.classes: dict[str, dict[str, dict[str, str]]] = {MAIN: {}}
+        self.classes: dict[str, dict[str, dict[str, str]]] = {MAIN: {}, NO_CLASS: {}}
         for element in top.all("default"):
             self._collect(element, MAIN, outermost=True)
 
@@ -93,7 +94,7 @@ class Defaults:
             table = self.classes[name] = {tag: dict(given) for tag, given in self.classes[around].items()}
         for child in element.children:
             if child.tag != "default":
-                _override(table.setdefault(child.tag, {}), child.attributes)
+                override(table.setdefault(child.tag, {}), child.attributes)
         for child in element.all("default"):
             self._collect(child, name)
 
@@ -102,7 +103,7 @@ class Defaults:
         name = element.get("class") or childclass or MAIN
         self.check(element, name)
         merged = dict(self.classes[name].get(tag or element.tag, {}))
-        _override(merged, element.attributes)
+        override(merged, element.attributes)
         return replace(element, attributes=merged)
 
     def check(self, element: Element, name: str) -> str:
@@ -113,9 +114,18 @@ class Defaults:
         return name
 
 
-def _override(given: dict[str, str], own: dict[str, str]) -> None:
+# lists of which an element may give the first numbers, and the class the rest
+FILLED_UP = ("size", "stiffness", "damping", "fluidcoef", "gear", "gainprm", "biasprm", "dynprm")
+
+
+def override(given: dict[str, str], own: Mapping[str, str]) -> None:
     """Own attributes replace given ones; one way to write an orientation replaces every other."""
     if any(k in own for k in ORIENTATIONS):
         for k in ORIENTATIONS:
             given.pop(k, None)
-    given.update({k: v for k, v in own.items() if k != "class"})
+    for key, value in own.items():
+        if key in FILLED_UP and key in given:
+            words = value.split()
+            value = " ".join([*words, *given[key].split()[len(words) :]])
+        if key != "class":
+            given[key] = value

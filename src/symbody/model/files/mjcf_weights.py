@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,8 +13,31 @@ from symbody.model.files.mjcf_tree import BodyRecord, JointRecord
 SMALLEST = 1e-15
 
 
-def joint_inertias(bodies: list[BodyRecord], masses: Mapping[BodyRecord, MassProperties]) -> dict[JointRecord, float]:
-    """Joint -> 1 / mean of its diagonal entries of M^-1 (of a free joint: over all six), as MuJoCo's dof_invweight0."""
+@dataclass(frozen=True, eq=False)
+class Felt:
+    """Inertia that is felt at the reference configuration: owners of the velocities in turn, and M^-1 (n, n)."""
+
+    owners: list[JointRecord]
+    inverse: np.ndarray
+
+    def by(self, joint: JointRecord) -> float:
+        """1 / mean of the joint's diagonal entries (of a free joint: over all six), as MuJoCo's dof_invweight0."""
+        own = [k for k, owner in enumerate(self.owners) if owner is joint]
+        return 1 / max(SMALLEST, float(np.mean(np.diag(self.inverse)[own])))
+
+    def by_sum(self, coefficients: Mapping[str, float]) -> float:
+        """1 / (c M^-1 c) of a sum of coordinates."""
+        row = np.array([coefficients.get(owner.name, 0.0) for owner in self.owners])
+        return 1 / max(SMALLEST, float(row @ self.inverse @ row))
+
+
+def felt_inertia(
+    bodies: list[BodyRecord],
+    masses: Mapping[BodyRecord, MassProperties],
+    armature_of: Callable[[JointRecord], float],
+    sums: Sequence[tuple[Mapping[str, float], float]],
+) -> Felt:
+    """sums: of fixed tendons, coefficients by joint and the inertia on their rate."""
     columns: list[np.ndarray] = []  # (6,) each: angular, then linear at the world's origin
     owners: list[JointRecord] = []
     above: dict[BodyRecord, list[int]] = {bodies[0]: []}
@@ -26,11 +50,11 @@ def joint_inertias(bodies: list[BodyRecord], masses: Mapping[BodyRecord, MassPro
                 above[body].append(len(columns))
                 columns.append(twist)
                 owners.append(joint)
-                armature.append(joint.element.number("armature", 0.0))
-    n = len(columns)
-    if not n:
-        return {}
+                armature.append(0.0 if joint.element.tag == "freejoint" else armature_of(joint))
     matrix = np.diag(np.array(armature))
+    for coefficients, size in sums:
+        row = np.array([coefficients.get(owner.name, 0.0) for owner in owners])
+        matrix += size * np.outer(row, row)
     for body in bodies[1:]:
         places, given = above[body], masses[body]
         if not places or not given.mass:
@@ -45,15 +69,10 @@ def joint_inertias(bodies: list[BodyRecord], masses: Mapping[BodyRecord, MassPro
     if not sizes.min() > 0 or np.linalg.cond(matrix / np.sqrt(np.outer(sizes, sizes))) > 1e14:
         still = owners[int(np.argmin(sizes))]
         raise still.element.error(
-            f"springdamper asks for the inertia that joints feel, but joint {still.name!r} moves none; expected an "
-            "inertia, or stiffness and damping."
+            f"springdamper or dampratio ask for the inertia that joints feel, but joint {still.name!r} moves none; "
+            "expected an inertia, or stiffness and damping."
         )
-    inverse = np.diag(np.linalg.inv(matrix))
-    out: dict[JointRecord, float] = {}
-    for joint in dict.fromkeys(owners):
-        mean = float(np.mean([inverse[k] for k, owner in enumerate(owners) if owner is joint]))
-        out[joint] = 1 / max(SMALLEST, mean)
-    return out
+    return Felt(owners, np.linalg.inv(matrix))
 
 
 def spring_damper(inertia: float, time: float, ratio: float) -> tuple[float, float]:

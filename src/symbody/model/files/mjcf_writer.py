@@ -263,7 +263,10 @@ class _Writer(XmlWriter):
         }
         length = numbers.get("length", 0.0)
         spring = f'springlength="{vector((length, length + numbers.get("slack", 0.0)))}"'
-        laws = "".join(f' {k}="{numbers[k]!r}"' for k in ("stiffness", "damping") if numbers.get(k))
+        curves = {law: [numbers.get(f"{law}{k}", 0.0) for k in ("", 2, 3)] for law in ("stiffness", "damping")}
+        laws = "".join(
+            f' {law}="{vector(terms if any(terms[1:]) else terms[:1])}"' for law, terms in curves.items() if any(terms)
+        )
         tag, inner = "fixed", []
         if plain.get("joints") is not None:
             coefficients = self.array(plain["coefficients"], f"force {force.name!r}")

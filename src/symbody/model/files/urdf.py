@@ -335,7 +335,8 @@ class _Reader:
             at = mimic.name("joint")
             if at not in self.joints:
                 raise mimic.error(
-                    f"joint {list(path)[-1]!r} mimics {at!r}, which is no joint. {nearest(at, self.joints)}"
+                    f"joint {list(path)[-1]!r} mimics {at!r}, which is no joint. {nearest(at, self.joints)} Or read it "
+                    "with ignore=('mimic',): then it has a coordinate of its own."
                 )
             if at in path:
                 raise mimic.error(f"joints {', '.join(path)} mimic each other in a circle; expected one that leads.")

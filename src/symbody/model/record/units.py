@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from symbody.errors import ModelError, NameLookupError, SymbodyError, nearest
@@ -86,6 +87,7 @@ class Unit:
     powers: Powers
 
 
+@lru_cache(maxsize=512)  # a file asks for a few of them, once for every number
 def read_unit(text: str) -> Unit:
     """The Unit of "rad/s", "N m", "kg m^2", "km/h"; an unknown word is an error."""
     text = text.strip().replace("°", "deg").replace("µ", "u").replace("**", "^")
@@ -242,6 +244,7 @@ def _is_unit(text: str) -> bool:
     return True
 
 
+@lru_cache(maxsize=512)
 def plain_dimension(powers: Powers) -> Dimension:
     """Without radians."""
     return tuple(Fraction(p) for k, p in enumerate(powers) if k != 3)
