@@ -153,8 +153,7 @@ def test_a_mechanism_moves_as_it_does_here(model, q0, version, tmp_path):
     from symbody.cli.motion import motion_source
 
     mech = sb.load(model)
-    start = {"q": [q0.get(name, 0.0) for name in ("joint1", "joint2")] if model == "pendulum2" else [0.5, 0.0, 0.0]}
-    source = motion_source(mech, None, ["energy"], "auto", start)
+    source = motion_source(mech, None, ["energy"], "auto", {"q": q0})
     path = written(tmp_path, source.system, version, labels=source.labels, units=source.units, start=source.start)
     assert problems(path) == []
     here = sb.simulate(mech, 0.3, q0=q0, rtol=1e-11, atol=1e-13, samples=[0, 0.3])
@@ -162,6 +161,17 @@ def test_a_mechanism_moves_as_it_does_here(model, q0, version, tmp_path):
         found = fmpy.simulate_fmu(path, fmi_type=kind, stop_time=0.3, output_interval=0.03, relative_tolerance=1e-10)
         last = found["q"][-1] if version == 3 else [found[n][-1] for n in found.dtype.names if n.startswith("q.")]
         np.testing.assert_allclose(last, here.q[-1], atol=bound)
+
+
+@pytest.mark.parametrize("q0", [None, {"crank": 1.0}])
+def test_closed_loops_start_where_a_run_starts(q0):
+    from symbody.cli.motion import motion_source
+
+    mech = sb.load("slider_crank")
+    source = motion_source(mech, None, None, "auto", {"q": q0, "qd": {"crank": 2.0}})
+    here = sb.simulate(mech, 0.01, q0=q0, qd0={"crank": 2.0}, samples=[0.0])
+    np.testing.assert_allclose(source.start["q"], here.q[0], atol=1e-12)
+    np.testing.assert_allclose(source.start["qd"], here.qd[0], atol=1e-12)
 
 
 def test_the_same_system_gives_the_same_archive():
