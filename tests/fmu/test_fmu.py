@@ -163,6 +163,34 @@ def test_a_mechanism_moves_as_it_does_here(model, q0, version, tmp_path):
         np.testing.assert_allclose(last, here.q[-1], atol=bound)
 
 
+@pytest.mark.parametrize(
+    ("method", "bound"), [("dopri5", 1e-7), pytest.param("rk4", 1e-9, marks=pytest.mark.slow), ("euler", 2e-2)]
+)
+def test_a_guard_of_either_direction_fires_once_a_bounce(method, bound, tmp_path):
+    """Leaving the floor is no second crossing, and a roof above is met in the same step."""
+    h, v = sb.symbol("h", "state"), sb.symbol("v", "state")
+    ball = sb.System(
+        "hall", inputs={"h": h, "v": v}, outputs={"dh": v, "dv": -9.81 + 0 * v}, states={"h": "dh", "v": "dv"},
+        guards={"floor": h, "roof": 1.2 - h}, resets={"floor.v": -0.8 * v, "roof.v": -0.8 * v},
+    )  # fmt: skip
+    path = written(tmp_path, ball, 2, start={"h": 1.0, "v": 3.0}, method=method, step=1e-3)
+    found = fmpy.simulate_fmu(path, fmi_type="CoSimulation", stop_time=1.6, output_interval=0.2)
+    t, at, speed = 0.0, 1.0, 3.0  # by hand, from impact to impact
+    heights = []
+    for end in np.arange(0.0, 1.61, 0.2):
+        while True:
+            rise = speed**2 - 2 * 9.81 * (1.2 - at)
+            above = speed > 0 and rise > 0
+            hit = (speed - np.sqrt(rise) if above else speed + np.sqrt(speed**2 + 2 * 9.81 * at)) / 9.81
+            if t + hit > end:
+                break
+            at = 1.2 if above else 0.0
+            t, speed = t + hit, -0.8 * (speed - 9.81 * hit)
+        rest = end - t
+        heights.append(at + speed * rest - 9.81 / 2 * rest**2)
+    np.testing.assert_allclose(found["h"], heights, atol=bound)
+
+
 @pytest.mark.parametrize("q0", [None, {"crank": 1.0}])
 def test_closed_loops_start_where_a_run_starts(q0):
     from symbody.cli.motion import motion_source
