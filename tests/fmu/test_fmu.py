@@ -153,8 +153,7 @@ def test_a_mechanism_moves_as_it_does_here(model, q0, version, tmp_path):
     from symbody.cli.motion import motion_source
 
     mech = sb.load(model)
-    start = {"q": [q0.get(name, 0.0) for name in ("joint1", "joint2")] if model == "pendulum2" else [0.5, 0.0, 0.0]}
-    source = motion_source(mech, None, ["energy"], "auto", start)
+    source = motion_source(mech, None, ["energy"], "auto", {"q": q0})
     path = written(tmp_path, source.system, version, labels=source.labels, units=source.units, start=source.start)
     assert problems(path) == []
     here = sb.simulate(mech, 0.3, q0=q0, rtol=1e-11, atol=1e-13, samples=[0, 0.3])
@@ -162,6 +161,45 @@ def test_a_mechanism_moves_as_it_does_here(model, q0, version, tmp_path):
         found = fmpy.simulate_fmu(path, fmi_type=kind, stop_time=0.3, output_interval=0.03, relative_tolerance=1e-10)
         last = found["q"][-1] if version == 3 else [found[n][-1] for n in found.dtype.names if n.startswith("q.")]
         np.testing.assert_allclose(last, here.q[-1], atol=bound)
+
+
+@pytest.mark.parametrize(
+    ("method", "bound"), [("dopri5", 1e-7), pytest.param("rk4", 1e-9, marks=pytest.mark.slow), ("euler", 2e-2)]
+)
+def test_a_guard_of_either_direction_fires_once_a_bounce(method, bound, tmp_path):
+    """Leaving the floor is no second crossing, and a roof above is met in the same step."""
+    h, v = sb.symbol("h", "state"), sb.symbol("v", "state")
+    ball = sb.System(
+        "hall", inputs={"h": h, "v": v}, outputs={"dh": v, "dv": -9.81 + 0 * v}, states={"h": "dh", "v": "dv"},
+        guards={"floor": h, "roof": 1.2 - h}, resets={"floor.v": -0.8 * v, "roof.v": -0.8 * v},
+    )  # fmt: skip
+    path = written(tmp_path, ball, 2, start={"h": 1.0, "v": 3.0}, method=method, step=1e-3)
+    found = fmpy.simulate_fmu(path, fmi_type="CoSimulation", stop_time=1.6, output_interval=0.2)
+    t, at, speed = 0.0, 1.0, 3.0  # by hand, from impact to impact
+    heights = []
+    for end in np.arange(0.0, 1.61, 0.2):
+        while True:
+            rise = speed**2 - 2 * 9.81 * (1.2 - at)
+            above = speed > 0 and rise > 0
+            hit = (speed - np.sqrt(rise) if above else speed + np.sqrt(speed**2 + 2 * 9.81 * at)) / 9.81
+            if t + hit > end:
+                break
+            at = 1.2 if above else 0.0
+            t, speed = t + hit, -0.8 * (speed - 9.81 * hit)
+        rest = end - t
+        heights.append(at + speed * rest - 9.81 / 2 * rest**2)
+    np.testing.assert_allclose(found["h"], heights, atol=bound)
+
+
+@pytest.mark.parametrize("q0", [None, {"crank": 1.0}])
+def test_closed_loops_start_where_a_run_starts(q0):
+    from symbody.cli.motion import motion_source
+
+    mech = sb.load("slider_crank")
+    source = motion_source(mech, None, None, "auto", {"q": q0, "qd": {"crank": 2.0}})
+    here = sb.simulate(mech, 0.01, q0=q0, qd0={"crank": 2.0}, samples=[0.0])
+    np.testing.assert_allclose(source.start["q"], here.q[0], atol=1e-12)
+    np.testing.assert_allclose(source.start["qd"], here.qd[0], atol=1e-12)
 
 
 def test_the_same_system_gives_the_same_archive():
@@ -174,6 +212,9 @@ def test_what_cannot_be_exported_is_said_before_any_work():
         build_fmu(sb.System("still", inputs={"x": x}, outputs={"z": x}), 2)
     with pytest.raises(DefinitionError, match="euler, rk4, dopri5"):
         build_fmu(dahlquist(), 2, method="heun")
+    sampled = sb.System("held", inputs={"x": x}, outputs={"dx": -x}, states={"x": "dx"}, clocks={"period": 0.1})
+    with pytest.raises(DefinitionError, match="'held' is sampled .* a timer"):
+        build_fmu(sampled, 2)
     outer = sb.External("far_away", 1, 1, function=lambda a: a)
     called = sb.extern(outer, y)
     rate = called[0] if isinstance(called, (list, tuple, np.ndarray)) else called

@@ -9,7 +9,7 @@ import pytest
 
 from symbody.errors import DataError, FormatError, NameLookupError
 from symbody.identify import Series, check_signals, differentiated, joined, prepare, read_series, without_outliers
-from symbody.identify.signals import decimated, low_pass
+from symbody.identify.signals import decimated, default_cutoff, low_pass
 
 
 def sines(samples=1001, period=0.01):
@@ -144,6 +144,24 @@ def test_names_that_files_do_not_have_are_refused_with_the_nearest(tmp_path):
     path.write_text("time,position\n0,1\n1\n2,3\n")
     with pytest.raises(DataError, match="row 3 has 1 entries"):
         read_series(path)
+
+
+def test_times_in_milliseconds_and_far_outliers_are_said():
+    t = np.arange(0, 10, 0.005)
+    q = np.sin(2 * t)[:, None]
+    tau = 3 * np.cos(2 * t)[:, None]
+    assert not any("apart" in n or "outliers" in n for n in prepare(Series(t, {"q": q, "tau": tau}, ("j",))).notes)
+    assert any("5 s apart: is t in other units" in n for n in prepare(Series(1000 * t, {"q": q}, ("j",))).notes)
+    tau[50::100] += 50.0
+    notes = prepare(Series(t, {"q": q, "tau": tau}, ("j",))).notes
+    assert any("tau of 'j': 20 outliers, up to " in n for n in notes)
+
+
+def test_a_short_stretch_does_not_decide_the_cutoff():
+    t = np.arange(0, 10, 0.005)
+    q = np.sin(2 * np.pi * t)[:, None]
+    broken = Series(t, {"q": q}, ("j",), breaks=(50,))
+    assert default_cutoff(broken.window(0.25, 10)) == default_cutoff(broken)
 
 
 # -- files that say more than they hold, or point elsewhere

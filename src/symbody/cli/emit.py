@@ -158,22 +158,13 @@ def emit(
         print(p)
 
 
-def _start(mechanism: Mechanism, q0: Sequence[str] | None, qd0: Sequence[str] | None) -> dict[str, Any]:
-    """Initial coordinates and velocities; what is not named is at rest."""
+def _start(
+    mechanism: Mechanism, q0: Sequence[str] | None, qd0: Sequence[str] | None
+) -> dict[str, Mapping[str, float] | None]:
+    """Initial coordinates and velocities by the names of their joints."""
     from symbody.cli.assignments import state_values
-    from symbody.flow.labels import labels_of
-    from symbody.model.record.coordinates import neutral
 
-    found: dict[str, Any] = {}
-    labels = labels_of(mechanism)
-    for name, given in (("q", q0), ("qd", qd0)):
-        values = state_values(mechanism, f"{name}0", name, given)
-        if values:
-            vector = neutral(mechanism).copy() if name == "q" else [0.0] * mechanism.nv
-            for label, value in values.items():
-                vector[labels[name].index(label)] = value
-            found[name] = vector
-    return found
+    return {name: state_values(mechanism, f"{name}0", name, given) for name, given in (("q", q0), ("qd", qd0))}
 
 
 def _motion_files(

@@ -12,6 +12,7 @@ from symbody.errors import ModelError
 if TYPE_CHECKING:
     from symbody.codegen.target_row import Source
     from symbody.expr.node import Node
+    from symbody.flow.flow import Flow
     from symbody.model.record.mechanism import Mechanism
 
 
@@ -22,7 +23,10 @@ def motion_source(
     partition: Any,
     start: Mapping[str, Any],
 ) -> Source:
-    """States q, qd and those of force elements, inputs as in `sb.simulate`, and the chosen outputs."""
+    """States q, qd and those of force elements, inputs as in `sb.simulate`, and the chosen outputs.
+
+    start: name of a state -> its values as `sb.simulate` takes them, by joint or all; loops are closed near them.
+    """
     from symbody.codegen.fmu.motion import PROJECTION
     from symbody.codegen.target_row import Source
     from symbody.expr.walk import substitute
@@ -69,4 +73,18 @@ def motion_source(
         modes=modes,
         origins=origins,
     )
-    return Source(system, None, flow.labels, flow.units, {**flow.start, **start})
+    return Source(system, None, flow.labels, flow.units, {**flow.start, **_first_state(mech, flow, start)})
+
+
+def _first_state(mech: Mechanism, flow: Flow, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """States as a run starts with them: given ones, the others at rest, loops closed by changing as little as can be."""
+    from symbody.flow.closed_start import closed_start
+    from symbody.flow.initial_state import initial_values
+    from symbody.verbs.assemble import has_loops
+
+    given = {n: v for n, v in given.items() if v is not None}
+    found, _ = initial_values(flow, given)
+    if has_loops(mech):
+        x = closed_start(mech, flow, {}, given, flow.layout.vector(found, None), 0.0)
+        found = {n: x[flow.slices[n]].reshape(a.shape) for n, a in found.items()}
+    return found

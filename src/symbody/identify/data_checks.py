@@ -11,6 +11,7 @@ from symbody.identify.series import Series
 from symbody.model.record.mechanism import Joint, Mechanism
 
 GAP = 5.0  # periods between two samples that make a gap
+FAST, SLOW = 1e-5, 0.5  # s between samples of a robot's motion, beyond which the unit of time is suspicious
 LOST = 0.5  # share of samples without numbers above which a record is refused
 FLAT = 1e-9  # range of a signal, relative to the largest of its kind, below which it is constant
 FACTORS = {
@@ -60,6 +61,8 @@ def check_signals(series: Series) -> Series:
         longest = float(np.max(np.diff(series.t)))
         notes.append(f"time jumps at {len(fresh)} places, by up to {longest:g} s: the record is broken there")
         series = series.replace(breaks=tuple(sorted({*series.breaks, *fresh})))
+    if len(series) > 1 and not FAST < series.period < SLOW:
+        notes.append(f"samples are {series.period:g} s apart: is t in other units (ms: divide by 1000)?")
     notes += _constant(series)
     notes += _rates(series)
     return series.replace(notes=(*series.notes, *notes))

@@ -56,11 +56,12 @@ def determined(
                 told.append(f"{names[d]} cannot be told from {', '.join(names[k] for k in list(weights)[:4])}")
         shown = "; ".join(told[:6]) + (f"; and {len(told) - 6} more" if len(told) > 6 else "")
         if rank == "refuse":
+            owners = {names[k].rpartition(".")[0] for k in gone}
+            moved = ", ".join([r for r in rows if r in owners] or rows)
             raise DataError(
-                f"{what} does not determine {len(gone)} of {y.shape[1]} parameters: {shown}. Move the joints "
-                f"({', '.join(rows)}) further, faster and independently of each other (excitation finds such a "
-                f"motion), "
-                "leave these columns out of the model, or take rank='reduce' for the combinations that are determined."
+                f"{what} does not determine {len(gone)} of {y.shape[1]} parameters: {shown}. Move the joints ({moved}) "
+                "further, faster and independently of each other (excitation finds such a motion), leave these columns "
+                "out of the model, or take rank='reduce' for the combinations that are determined."
             )
         notes.append(f"{what} does not determine {len(gone)} parameters, which were held at zero: {shown}")
         kept = [k for k in range(y.shape[1]) if k not in gone]

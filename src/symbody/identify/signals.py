@@ -27,6 +27,7 @@ RATIO = 10.0
 HIGHEST = 0.4  # cutoff / sampling frequency
 LEAST = 200  # samples that decimation leaves
 OUTLIER = 8.0  # standard deviations (by the median) of a sample from the median of its neighbours
+FAR = 0.5  # of a signal's range: outliers beyond are said, though nobody asked
 
 
 def motion_bandwidth(series: Series) -> float:
@@ -35,7 +36,9 @@ def motion_bandwidth(series: Series) -> float:
 
     found = 0.0
     rate = 1 / series.period
-    for piece in series.pieces:
+    longest = max(p.stop - p.start for p in series.pieces)
+    # of a short stretch the spectrum is that of its ends
+    for piece in (p for p in series.pieces if 2 * (p.stop - p.start) >= longest):
         for q in series["q"][piece].T:
             if len(q) < 16 or np.ptp(q) == 0:
                 continue
@@ -128,6 +131,7 @@ def prepare(
     edge      s, cut off at both ends of each stretch
     """
     series = check_signals(series)
+    series = series.replace(notes=(*series.notes, *_outlier_notes(series)))
     if period is not None or not series.is_even:
         series = series.resampled(period)
     at = default_cutoff(series) if cutoff is None else real_argument("cutoff", cutoff, "a frequency in Hz", above=0.0)
@@ -169,28 +173,45 @@ def decimated(values: np.ndarray, factor: int, pieces: list[slice]) -> tuple[np.
 
 def without_outliers(series: Series, names: tuple[str, ...] = ("q", "tau"), width: int = 11) -> Series:
     """Single samples far from the median of their neighbours are replaced by it, and counted in the notes (Hampel)."""
-    from scipy.ndimage import maximum_filter, median_filter, minimum_filter
-
     new: dict[str, Any] = {}
     notes = []
-    for n in names:
-        if n not in series:
-            continue
-        values = np.array(series[n])
-        for piece in series.pieces:
-            smooth = median_filter(values[piece], size=(width, 1), mode="nearest")
-            off = np.abs(values[piece] - smooth)
-            # noise shows in second differences, which a smooth signal does not have
-            spread = 1.4826 * np.median(np.abs(np.diff(values[piece], 2, axis=0)), axis=0) / np.sqrt(6)
-            change = maximum_filter(smooth, (width, 1)) - minimum_filter(smooth, (width, 1))
-            bad = off > OUTLIER * spread + change + 1e-9 * np.ptp(smooth, axis=0)
-            values[piece] = np.where(bad, smooth, values[piece])
-            for k in np.flatnonzero(bad.any(axis=0)):
-                label = label_of(series, int(k))
-                notes.append(f"{n} of {label}: {int(bad[:, k].sum())} outliers were replaced by the median around them")
-        new[n] = values
+    for n in (n for n in names if n in series):
+        smooth, bad = _outliers(series, n, width)
+        new[n] = np.where(bad, smooth, series[n])
+        for k in np.flatnonzero(bad.any(axis=0)).tolist():
+            told = f"{int(bad[:, k].sum())} outliers were replaced by the median around them"
+            notes.append(f"{n} of {label_of(series, k)}: {told}")
     out = series.with_values(**new)
     return out.replace(notes=(*series.notes, *notes))
+
+
+def _outliers(series: Series, name: str, width: int = 11) -> tuple[np.ndarray, np.ndarray]:
+    """((N, n) medians of the neighbours, (N, n) which samples are far from them)."""
+    from scipy.ndimage import maximum_filter, median_filter, minimum_filter
+
+    values = np.asarray(series[name])
+    medians, bad = np.array(values), np.zeros(values.shape, dtype=bool)
+    for piece in series.pieces:
+        smooth = medians[piece] = median_filter(values[piece], size=(width, 1), mode="nearest")
+        # noise shows in second differences, which a smooth signal does not have
+        spread = 1.4826 * np.median(np.abs(np.diff(values[piece], 2, axis=0)), axis=0) / np.sqrt(6)
+        change = maximum_filter(smooth, (width, 1)) - minimum_filter(smooth, (width, 1))
+        bad[piece] = np.abs(values[piece] - smooth) > OUTLIER * spread + change + 1e-9 * np.ptp(smooth, axis=0)
+    return medians, bad
+
+
+def _outlier_notes(series: Series) -> list[str]:
+    """What `without_outliers` would replace, by the largest distance in ranges of the signal."""
+    out = []
+    for n in (n for n in ("q", "tau") if n in series and len(series) > 11):
+        smooth, bad = _outliers(series, n)
+        off = np.where(bad, np.abs(series[n] - smooth), 0.0)
+        for k in np.flatnonzero(off.max(axis=0) > FAR * np.ptp(smooth, axis=0)).tolist():
+            out.append(
+                f"{n} of {label_of(series, k)}: {int(bad[:, k].sum())} outliers, up to {off[:, k].max():.3g} away from "
+                f"their neighbours; without_outliers(series) replaces them, Huber gives them less weight"
+            )
+    return out
 
 
 def _check_even(series: Series) -> None:

@@ -7,6 +7,7 @@ typedef struct {
     double v[NV];
     motion_derived derived;
     double guard[NG + 1]; /* at the last accepted point */
+    int leaving[NG + 1];  /* side of zero from which a guard comes back after its event was seen late; 0: none */
     int fresh;            /* rates and outputs belong to v */
     int bad;              /* a solve block failed */
     double step;          /* the next step of a method that chooses it */
@@ -39,6 +40,7 @@ static int motion_retune(motion *m)
 static int motion_begin(motion *m)
 {
     memcpy(m->v, motion_start, sizeof m->v);
+    memset(m->leaving, 0, sizeof m->leaving);
     m->step = 0.0;
     m->bad = 0;
     return motion_retune(m);
@@ -48,7 +50,12 @@ static int motion_begin(motion *m)
 static int motion_watch(motion *m)
 {
 #if HAS_GUARDS
-    return motion_guards(m->v, &m->derived, m->guard);
+    if (motion_guards(m->v, &m->derived, m->guard))
+        return 1;
+    for (int k = 0; k < NG; ++k)
+        if (m->leaving[k] * m->guard[k] <= 0.0)
+            m->leaving[k] = 0;
+    return 0;
 #else
     (void)m;
     return 0;
@@ -67,7 +74,7 @@ static int motion_crossed(const motion *m, int *fired, double near)
         const double margin = near * (1.0 + fabs(m->guard[k]));
         const int down = m->guard[k] > 0.0 && now[k] <= margin;
         const int up = m->guard[k] < 0.0 && now[k] >= -margin;
-        fired[k] = (down && motion_direction[k] <= 0) || (up && motion_direction[k] >= 0);
+        fired[k] = !m->leaving[k] && ((down && motion_direction[k] <= 0) || (up && motion_direction[k] >= 0));
         any |= fired[k];
     }
 #else
@@ -89,6 +96,37 @@ static int motion_react(motion *m, const int *fired)
     (void)fired;
     return 0;
 #endif
+}
+
+/* After an event its guard lies on zero but for rounding; it counts on the side that the motion leaves it to, so that
+   leaving is no crossing, and coming back is one, also within the next step. Where the event was seen late the guard lies
+   beyond zero; if it comes back from there, that is no crossing. before: the guards before the event */
+static int motion_leave(motion *m, const int *fired, const double *before, double step)
+{
+#if HAS_GUARDS
+    double now[NG];
+    if (motion_refresh(m))
+        return 1;
+    motion ahead = *m;
+    for (int i = 0; i < NX; ++i)
+        ahead.v[AT_X + i] += 1e-6 * step * m->v[AT_DX + i];
+    ahead.v[0] += 1e-6 * step;
+    if (motion_guards(ahead.v, &ahead.derived, now))
+        return 1;
+    for (int k = 0; k < NG; ++k) {
+        const double at = m->guard[k], way = now[k] - at;
+        if (fired[k] && fabs(at) <= 1e-9 * (1.0 + fabs(before[k])))
+            m->guard[k] = way > 0.0 ? 1e-300 : way < 0.0 ? -1e-300 : 0.0;
+        else if (fired[k] && ((at > 0.0 && before[k] < 0.0 && way < 0.0) || (at < 0.0 && before[k] > 0.0 && way > 0.0)))
+            m->leaving[k] = at > 0.0 ? 1 : -1;
+    }
+#else
+    (void)m;
+    (void)fired;
+    (void)before;
+    (void)step;
+#endif
+    return 0;
 }
 
 static int motion_correct(motion *m)
@@ -234,6 +272,8 @@ static int motion_run(motion *m, double end, int method, double step, double rto
             return 1;
         if (any) {
             if (motion_react(m, fired))
+                return 1;
+            if (motion_leave(m, fired, before.guard, step))
                 return 1;
         } else if (motion_watch(m)) {
             return 1;
