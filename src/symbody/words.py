@@ -110,6 +110,44 @@ MOTION = {
     **dict.fromkeys(("success", "status", "message"), "motion.outcome"),
 }
 
+_SEEN = "symbody animate MODEL, or report MODEL"
+_PYTHON = "a program of Python, see docs/kinematics.md; symbody emit MODEL writes its source"
+
+# symbody <word>
+COMMANDS = {
+    **dict.fromkeys(("show", "draw", "view", "visualize", "viewer", "render", "picture"), _SEEN),
+    **dict.fromkeys(("run", "sim", "integrate", "step"), "symbody simulate MODEL --duration SECONDS"),
+    "plot": "symbody simulate MODEL --duration SECONDS --plot FILE",
+    **dict.fromkeys(("load", "open", "print", "tree", "inspect", "check_urdf"), "symbody info MODEL"),
+    **dict.fromkeys(("check", "validate", "test"), "symbody verify MODEL"),
+    **dict.fromkeys(("export", "codegen", "generate", "compile", "build"), "symbody emit MODEL, or convert MODEL FILE"),
+    **dict.fromkeys(("inverse", "forward", "dynamics", "rnea", "aba", "crba"), "symbody emit MODEL --quantity inverse"),
+    **dict.fromkeys(("fk", "ik", "kinematics", "jacobian"), _PYTHON),
+    **dict.fromkeys(("bode", "frequency_response", "frf"), "symbody frequency MODEL --bode FILE"),
+    **dict.fromkeys(("eig", "eigenvalues", "modal"), "symbody modes MODEL"),
+    **dict.fromkeys(("linearise", "linear", "lin"), "symbody linearize MODEL"),
+    **dict.fromkeys(("trim", "static", "statics", "steady"), "symbody equilibrium MODEL"),
+    **dict.fromkeys(("init", "create", "start"), "symbody new NAME"),
+    **dict.fromkeys(("list", "models", "ls", "demo"), "symbody examples"),
+    **dict.fromkeys(("latex", "symbolic", "eom"), "symbody equations MODEL"),
+    "help": "symbody --help", "version": "symbody --version",
+}  # fmt: skip
+
+# --<word> of a command that has the option named first
+OPTIONS = {
+    **dict.fromkeys(("--dt", "--timestep", "--time-step", "--step-size"), "--step"),
+    **dict.fromkeys(("--time", "--tf", "--stop-time", "--until", "--end", "--seconds"), "--duration"),
+    **dict.fromkeys(("--tau", "--torque", "--control", "--effort", "--u", "--force"), "--input"),
+    **dict.fromkeys(("--x0", "--state", "--initial", "--qpos", "--position"), "--q0"),
+    **dict.fromkeys(("--v0", "--qvel", "--velocity", "--dq0"), "--qd0"),
+    **dict.fromkeys(("--param", "--params", "--set", "--mass"), "--parameter"),
+    **dict.fromkeys(("--solver", "--integrator"), "--method"),
+    **dict.fromkeys(("--to", "--record", "--measure"), "--output"),
+    **dict.fromkeys(("--lang", "--language", "--backend"), "--target"),
+    **dict.fromkeys(("--latex", "--tex"), "--form latex"), "--sympy": "--form sympy", "--format": "--form",
+    **dict.fromkeys(("--save", "--write", "--csv", "--html", "--pdf", "-o"), "--out FILE"),
+}  # fmt: skip
+
 
 def nearest_word(name: str, known: Iterable[str], words: Mapping[str, str]) -> str:
     """A closing sentence for an unknown name: what a word of another program is here, else the nearest known names."""
