@@ -8,8 +8,9 @@ import pytest
 
 import symbody as sb
 from symbody import words
-from symbody.errors import NameLookupError
+from symbody.errors import NameLookupError, SymbodyError
 from symbody.integrate.methods import METHODS
+from symbody.model.record.joints import KINDS
 from symbody.run.settings import OPTIONS
 from symbody.run.simulate import NAMED
 from symbody.trajectory.trajectory import Trajectory
@@ -33,6 +34,16 @@ def test_what_the_tables_name_exists():
     for text in words.ARGUMENTS.values():
         assert set(re.findall(r"(\w+)=", text)) <= {*NAMED, *OPTIONS}
     assert {text.strip("'") for text in words.METHODS.values()} <= set(METHODS)
+
+
+def test_joints_are_named_as_elsewhere():
+    assert {text.strip("'") for text in words.KINDS.values()} <= set(KINDS)
+    assert not set(words.KINDS) & set(KINDS)
+    builder = sb.Mechanism.builder("a").body("rod", mass=1)
+    with pytest.raises(SymbodyError, match=r"kind 'hinge'.*Here it is 'revolute'"):
+        builder.joint("pin", "hinge", "world", "rod")
+    with pytest.raises(SymbodyError, match=r"parent 'ground'.*Here it is 'world'"):
+        builder.joint("pin", "revolute", "ground", "rod").done()
 
 
 def test_no_word_hides_a_name():

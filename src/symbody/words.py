@@ -110,6 +110,18 @@ MOTION = {
     **dict.fromkeys(("success", "status", "message"), "motion.outcome"),
 }
 
+# what joints hang on, and what they are, in model files and builders
+PARENTS = dict.fromkeys(("ground", "base", "inertial", "fixed", "frame", "origin", "worldbody"), "'world'")
+KINDS = {
+    **dict.fromkeys(("hinge", "pin", "rotational", "rotary", "continuous", "turn", "r", "rz"), "'revolute'"),
+    **dict.fromkeys(("slide", "slider", "linear", "translational", "sliding", "p", "tz"), "'prismatic'"),
+    **dict.fromkeys(("weld", "rigid", "lock", "welded"), "'fixed'"),
+    **dict.fromkeys(("screw", "helix"), "'helical'"),
+    **dict.fromkeys(("6dof", "freeflyer", "free_flyer", "freeflying"), "'free'"),
+    **dict.fromkeys(("cardan", "hooke", "u"), "'universal'"),
+    **dict.fromkeys(("s", "ball_joint", "sphere"), "'ball'"),
+}
+
 _SEEN = "symbody animate MODEL, or report MODEL"
 _PYTHON = "a program of Python, see docs/kinematics.md; symbody emit MODEL writes its source"
 
