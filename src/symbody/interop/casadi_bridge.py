@@ -69,7 +69,7 @@ def _shape(array: np.ndarray) -> tuple[int, int]:
 
 def _places(array: np.ndarray) -> Iterable[tuple[int, int]]:
     """Row and column of each element, in C order."""
-    return np.ndindex(*_shape(array))  # type: ignore[return-value]
+    return np.ndindex(*_shape(array))
 
 
 def _plain_names(names: Sequence[str]) -> list[str]:
