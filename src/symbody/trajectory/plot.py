@@ -232,8 +232,8 @@ def _name_still(figure: Any, still: Sequence[str], width: float) -> None:
 
 
 def _choose_limits(axes: Any, diverged: bool) -> None:
-    """What only rounding and tolerances move, such as an energy that is kept, is shown flat, not as noise that fills the
-    panel; what explodes, before it does."""
+    """What only rounding and tolerances move, such as an energy that is kept, is shown flat, not as noise that fills
+    the panel; what explodes, before it does."""
     lines = [np.asarray(line.get_ydata(), dtype=float) for line in axes.get_lines()]
     finite = np.concatenate([y[np.isfinite(y)] for y in lines]) if lines else np.zeros(0)
     if not len(finite):
