@@ -5,9 +5,14 @@ Status 2: the line is wrong, whatever the model. Status 1: the model, a file or 
 
 from __future__ import annotations
 
+import re
 import shlex
 
 import pytest
+import typer
+
+from symbody import words
+from symbody.cli.app import COMMANDS, app
 
 WRONG = r"""
 2 simulat pendulum2
@@ -127,6 +132,15 @@ WRONG = r"""
 1 animate pendulum2 --motion none.npz
 2 animate pendulum2 --q0 elbow=1
 2 simulate pendulum2 --limit -t 1
+2 show pendulum2
+2 help
+2 fk pendulum2
+2 pendulum2
+2 simulate pendulum2 --dt 1ms -t 1
+2 simulate pendulum2 --tau joint1=1 -t 1
+2 frequency pendulum2 --to q
+2 equations pendulum2 --latex
+2 identify pendulum2
 """
 ROWS = [(int(line[0]), line[2:]) for line in WRONG.strip().splitlines()]
 RUNS = ("--max-steps 3",)  # ends early: what was computed is told before
@@ -147,3 +161,21 @@ def test_a_wrong_line_gives_one_sentence(call, here, status, line):
     assert len(result.stderr) < 700
     assert not result.stdout or line.endswith(RUNS)
     assert "Traceback" not in result.stderr + result.stdout
+
+
+def test_commands_and_options_of_other_programs_are_answered_with_those_here(call):
+    assert "Here it is symbody animate MODEL" in call("show", "pendulum2").stderr
+    assert "No such option --dt. Here it is --step." in call("simulate", "pendulum2", "--dt", "1ms").stderr
+    assert "No such option --tau. Did you mean" not in call("simulate", "pendulum2", "--tau", "joint1=1").stderr
+    assert "Here it is" not in call("info", "pendulum2", "--dt", "1").stderr  # it has no --step
+
+
+def test_words_of_the_command_line_name_what_exists():
+    for text in words.COMMANDS.values():
+        found = re.match(r"symbody (--\w+|\w+)", text)
+        if found and not found[1].startswith("--"):
+            assert found[1] in COMMANDS, text
+    assert not set(words.COMMANDS) & set(COMMANDS)
+    group = typer.main.get_command(app)
+    known = {o for c in group.commands.values() for p in c.params for o in p.opts}
+    assert {text.split()[0] for text in words.OPTIONS.values()} <= known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from symbody import words
 from symbody.cli import (
     animate,
     bondgraph,
@@ -33,6 +35,7 @@ from symbody.cli import (
 )
 from symbody.cli.common import fail, sentences
 from symbody.errors import DefinitionError, add_row, remove_row
+from symbody.words import nearest_word
 
 # what typer's parser raises, whichever package holds it
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
@@ -58,10 +61,23 @@ def refuse(error: Any) -> NoReturn:
     """The sentence of the parser, and where help is."""
     if type(error).__name__ == "NoArgsIsHelpError":
         raise error
-    said = " ".join(error.format_message().split()).rstrip(".")
-    stop = "" if said.endswith(("?", ")")) else "."
+    said = _with_words(error) or " ".join(error.format_message().split()).rstrip(".")
+    stop = "" if said.endswith(("?", ".")) else "."
     name = error.ctx.command_path if error.ctx is not None else "symbody"
     fail(f"{said}{stop} See {name} --help.", 2)
+
+
+def _with_words(error: Any) -> str | None:
+    """The sentence on a command or an option that other programs call so, or that is misspelt."""
+    command = re.match(r"No such command '([\w-]+)'", error.format_message())
+    if command:
+        return f"No such command {command[1]!r}. {nearest_word(command[1], COMMANDS, words.COMMANDS)}"
+    option = getattr(error, "option_name", None)
+    if option is None or error.ctx is None or type(error).__name__ != "NoSuchOption":
+        return None
+    known = [o for p in error.ctx.command.params for o in p.opts if o.startswith("--")]
+    here = {word: text for word, text in words.OPTIONS.items() if text.split()[0] in known}
+    return f"No such option {option}. {nearest_word(option, known, here)}"
 
 
 app = typer.Typer(

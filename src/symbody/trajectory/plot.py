@@ -30,6 +30,7 @@ MANY_MEMBERS = 20  # of more motions than this, their median and the band of the
 MANY_EVENTS = 12  # more than this are marked by ticks alone
 EVENT_ROWS = 3
 STILL = 8  # names of what is zero throughout
+FLAT = 1e-6  # of its middle: a spread that no eye could read from the ticks
 LARGEST = 1e100  # beyond this nothing can be drawn
 
 
@@ -231,13 +232,14 @@ def _name_still(figure: Any, still: Sequence[str], width: float) -> None:
 
 
 def _choose_limits(axes: Any, diverged: bool) -> None:
-    """What only rounding moves is shown flat, not as noise that fills the panel; what explodes, before it does."""
+    """What only rounding and tolerances move, such as an energy that is kept, is shown flat, not as noise that fills
+    the panel; what explodes, before it does."""
     lines = [np.asarray(line.get_ydata(), dtype=float) for line in axes.get_lines()]
     finite = np.concatenate([y[np.isfinite(y)] for y in lines]) if lines else np.zeros(0)
     if not len(finite):
         return
     middle, spread = float(np.median(finite)), float(np.ptp(finite))
-    if spread <= max(1e-9 * abs(middle), 1e-12):
+    if spread <= max(FLAT * abs(middle), 1e-12):
         half = 0.5 * abs(middle) or 1.0
         axes.set_ylim(middle - half, middle + half)
     usual = 3 * float(np.percentile(np.abs(finite), 75))

@@ -6,11 +6,13 @@ import math
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, nearest
+from symbody import words
+from symbody.errors import ModelError
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.library.force_elements import FORCE_ELEMENTS
@@ -39,6 +41,7 @@ from symbody.model.record.numbers import AUTO, frozen_array, number_of, sequence
 from symbody.model.record.origin import fault, place, shown
 from symbody.model.record.units import ANY, declared_unit, quantities
 from symbody.model.record.validate import MODES, check_finite, validate
+from symbody.words import nearest_word
 
 ARGUMENTS = ("q", "qd", "qdd", "tau", "qdd_driven", "workspace")  # of the equations
 RESERVED = ("t", "pi", "deg", "inf", "nan", AUTO, "True", "False", "and", "or", "not", *ARGUMENTS)
@@ -238,7 +241,7 @@ class Builder:
             unit = units.get(what, "")
             return None if x is None else self.number(x, auto, at(what), f"{what} of {owner}", unit=unit)
 
-        _one_of(kind, KINDS, "kind", owner, at("kind"))
+        _one_of(kind, KINDS, "kind", owner, at("kind"), words.KINDS)
         _one_of(mode, MODES, "mode", owner, at("mode"))
         for what, body in (("parent", parent), ("child", child)):
             if not isinstance(body, str):
@@ -499,8 +502,10 @@ def _field_unit(kind: Any, key: str, given: Mapping[str, Any], points: Sequence[
     return ANY if not unit or ("{" in unit and len(points) != 2) else unit.format(x="m", F="N")
 
 
-def _one_of(value: Any, known: Any, what: str, owner: str, origin: str) -> None:
+def _one_of(
+    value: Any, known: Any, what: str, owner: str, origin: str, elsewhere: Mapping[str, str] = MappingProxyType({})
+) -> None:
     if not isinstance(value, str) or value not in known:
-        hint = nearest(str(value), known)
-        hint = hint if hint.startswith("Did") and len(known) > 4 else ""  # all names stand before it
+        hint = nearest_word(str(value), known, elsewhere)
+        hint = hint if hint.startswith(("Did", "Here")) and len(known) > 4 else ""  # all names stand before it
         raise fault(origin, f"{owner} has {what} {shown(value)}; expected one of {', '.join(known)}. {hint}".rstrip())

@@ -99,7 +99,8 @@ class _Reader:
         """Sections of a file and, before them, of the files that it includes; values of the including file win."""
         data = read_yaml(text, file)
         if not isinstance(data, Map):
-            raise fault(file, f"the file holds {shown(data)}; expected a mapping with bodies and joints.")
+            held = "is empty" if data is None else f"holds {shown(data)}"
+            raise fault(file, f"the file {held}; expected a mapping with bodies and joints.")
         check_keys(data, "file", "the file", Origin(f"{file}:1", _places(data, file)))
         if data.get("symbody", VERSION) != VERSION:
             at = f"{file}:{data.lines['symbody']}"

@@ -39,6 +39,7 @@ from symbody.model.record.motion_check import check_motion
 from symbody.model.record.motions import MOTIONS
 from symbody.model.record.numbers import numbers_of, value_of
 from symbody.model.record.origin import fault, place, shown
+from symbody.words import PARENTS, nearest_word
 
 CUT_KINDS = {  # and how many equations they are
     "ball": 3, "rod": 1, "solid": 6, "rows": "the chosen",
@@ -182,7 +183,7 @@ def _tree(mechanism: Mechanism) -> None:
     for joint in mechanism.joints:
         owner = f"joint {joint.name!r}"
         if joint.parent not in bodies and joint.parent != WORLD:
-            hint = nearest(joint.parent, [WORLD, *(b.name for b in mechanism.bodies)])
+            hint = nearest_word(joint.parent, [WORLD, *(b.name for b in mechanism.bodies)], PARENTS)
             raise fault(place(joint.origin, "parent"), f"{owner} has parent {joint.parent!r}, which is no body. {hint}")
         if joint.child not in bodies:
             hint = nearest(joint.child, [b.name for b in mechanism.bodies])
