@@ -80,11 +80,12 @@ def _first_state(mech: Mechanism, flow: Flow, given: Mapping[str, Any]) -> dict[
     """States as a run starts with them: given ones, the others at rest, loops closed by changing as little as can be."""
     from symbody.flow.closed_start import closed_start
     from symbody.flow.initial_state import initial_values
+    from symbody.hybrid.asks import answered
     from symbody.verbs.assemble import has_loops
 
     given = {n: v for n, v in given.items() if v is not None}
     found, _ = initial_values(flow, given)
     if has_loops(mech):
-        x = closed_start(mech, flow, {}, given, flow.layout.vector(found, None), 0.0)
+        x = answered(closed_start(mech, flow, {}, given, flow.layout.vector(found, None), 0.0))
         found = {n: x[flow.slices[n]].reshape(a.shape) for n, a in found.items()}
     return found
