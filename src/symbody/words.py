@@ -67,7 +67,7 @@ VERBS = {
 
 # sb.simulate(<word>=...)
 ARGUMENTS = {
-    **dict.fromkeys(("dt", "timestep", "step_size", "h", "max_step"), "step="),
+    **dict.fromkeys(("dt", "timestep", "step_size", "h"), "step="),
     **dict.fromkeys(
         ("tf", "t_end", "tend", "t_final", "stop_time", "stoptime", "t_span", "tspan", "time"),
         "duration, the second argument",
