@@ -45,17 +45,27 @@ class Found:
     def answers(asks: Sequence[Found]) -> list[Any]:
         if len(asks) == 1:  # numbers of one run take the short way to a Kernel, which has the same bits
             return [asks[0].answer()]
+        parameters = stacked([a.loops.parameters for a in asks])
+        if all(ask.x.ndim == 1 for ask in asks):
+            t, x, u = (np.array([getattr(ask, n) for ask in asks]) for n in ("t", "x", "u"))
+            return list(zip(*_found(asks[0].loops.flow, parameters, t, x, u), strict=True))
         counts = [1 if ask.x.ndim == 1 else len(ask.x) for ask in asks]
         x = np.concatenate([ask.x if ask.x.ndim == 2 else ask.x[None] for ask in asks])
         t = np.concatenate([np.broadcast_to(ask.t, (n,)) for ask, n in zip(asks, counts, strict=True)])
         u = np.repeat([ask.u for ask in asks], counts, axis=0)
-        parameters = {n: np.repeat(v, counts, axis=0) for n, v in stacked([a.loops.parameters for a in asks]).items()}
-        named = FlowKernels(asks[0].loops.flow, parameters).call("watch", t, x, u)
-        found = finite_found(*(np.broadcast_to(named[n], (len(x), np.shape(named[n])[-1])) for n in ("measure", "gap")))
+        found = _found(
+            asks[0].loops.flow, {n: np.repeat(v, counts, axis=0) for n, v in parameters.items()}, t, x, u
+        )  # fmt: skip
         return [
             tuple(part if ask.x.ndim == 2 else part[0] for part in parts)
             for ask, *parts in zip(asks, *(_split(a, counts) for a in found), strict=True)
         ]
+
+
+def _found(flow: Flow, parameters: Mapping[str, Any], t: Any, x: np.ndarray, u: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Measures (n, k) and gaps (n, m) at states x (n, nx)."""
+    named = FlowKernels(flow, parameters).call("watch", t, x, u)
+    return finite_found(*(np.broadcast_to(named[n], (len(x), np.shape(named[n])[-1])) for n in ("measure", "gap")))
 
 
 @dataclass(frozen=True, eq=False)
