@@ -450,6 +450,9 @@ BAD = {
     "friction of a free body": (body(f'<joint type="free" frictionloss="1"/>{INERTIAL}'), 5, "Set frictionloss='0'"),
     "unknown element": (body("<jiont/>"), 5, "<jiont> in body 'a' is not known"),
     "global coordinates": (world("", '<compiler coordinate="global"/>'), 2, "expected 'local'"),
+    "total mass with fused bodies": (
+        world(f"<body>\n{INERTIAL}</body>", '<compiler settotalmass="1" fusestatic="true"/>'), 4, "fusestatic='false'"
+    ),
     "odd angle unit": (world("", '<compiler angle="grad"/>'), 2, "expected one of degree, radian"),
     "odd eulerseq": (world("", '<compiler eulerseq="xyw"/>'), 2, "eulerseq is 'xyw'"),
     "joint in the world": (world("<joint/>"), 4, "a joint in the worldbody"),

@@ -255,6 +255,13 @@ def test_a_mesh_that_is_missing_or_damaged_is_refused_with_the_way_out(tmp_path)
     assert sb.load(path).nv == 4  # no mass is asked of it
 
 
+def test_a_flat_mesh_has_no_mass_to_give(tmp_path):
+    path = tmp_path / "model.xml"
+    path.write_text(meshed('<mesh name="m" vertex="0 0 0 1 0 0 0 1 0 1 1 0"/>'))
+    with pytest.raises(ModelError, match=r"model\.xml:1: mesh 'm' encloses the volume 0"):
+        sb.load(path)
+
+
 def test_files_outside_the_folder_are_read_where_the_user_names_it(tmp_path, monkeypatch):
     (tmp_path / "robot").mkdir()
     (tmp_path / "shared").mkdir()

@@ -58,10 +58,13 @@ def _tensor(weights: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) ->
 
 
 def hull(mesh: Mesh) -> Mesh:
-    """The convex hull, its faces outward."""
-    from scipy.spatial import ConvexHull
+    """The convex hull, its faces outward; none where the points lie in a plane."""
+    from scipy.spatial import ConvexHull, QhullError
 
-    found = ConvexHull(mesh.vertices)
+    try:
+        found = ConvexHull(mesh.vertices)
+    except QhullError:
+        return Mesh(mesh.vertices, np.zeros((0, 3), dtype=int))
     faces = found.simplices.copy()
     a, b, c = (mesh.vertices[faces[:, k]] for k in range(3))
     inward = np.sum(np.cross(b - a, c - a) * found.equations[:, :3], axis=1) < 0

@@ -177,6 +177,13 @@ class _Reader:
         out = {body: self._bounded(self.tree.mass_of(body)) for body in self.tree.bodies[1:]}
         wanted = self.settings.number("settotalmass", -1.0)
         total = sum(p.mass for p in out.values())
+        if wanted > 0 and self.settings.get("fusestatic") == "true":
+            for body, given in out.items():
+                if given.mass and not body.joints and not any(b.joints for b in carriers(body)):
+                    raise body.element.error(
+                        f"body {body.name!r} stands still, and MuJoCo may fuse it with the world before settotalmass "
+                        "scales masses; expected fusestatic='false' in <compiler>, or no settotalmass."
+                    )
         if wanted > 0 and total > 0:
             out = {
                 b: MassProperties(p.mass * wanted / total, p.com, p.tensor * (wanted / total), p.axes)

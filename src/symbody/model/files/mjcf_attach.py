@@ -21,7 +21,7 @@ from symbody.model.files.mjcf_names import REFERRING, names_in, pointed, referen
 from symbody.model.files.mjcf_replicate import expand_replicates
 from symbody.model.files.mjcf_tree import WRITTEN_OUT, Compiler, compiler_of
 from symbody.model.files.urdf_shapes import allowed
-from symbody.model.files.xml_file import Element, read_xml
+from symbody.model.files.xml_file import MAX_ELEMENTS, Element, read_xml
 from symbody.model.record.pose import from_axis_angle, from_euler
 from symbody.regular_file import is_file
 from symbody.spatial.quaternion import quaternion_from_matrix
@@ -67,6 +67,7 @@ def expand_attachments(
     loaded: dict[str, _Model] = {}
     files = {m.get("name") or Path(m.get("file")).stem: m for part in top.all("asset") for m in part.all("model")}
     more: dict[str, list[Element]] = {}
+    size = sum(1 for _ in walk(top))
 
     def model_of(element: Element) -> _Model:
         name = element.get("model")
@@ -80,10 +81,14 @@ def expand_attachments(
         return loaded[name]
 
     def expanded(element: Element) -> Element:
+        nonlocal size
         children: list[Element] = []
         for child in element.children:
             if child.tag == "attach":
                 children.append(_attached(child, model_of(child), own, more, notes))
+                size += sum(1 for _ in walk(children[-1]))
+                if size > MAX_ELEMENTS:
+                    raise child.error(f"attached models have more than {MAX_ELEMENTS} elements; expected fewer.")
             else:
                 children.append(expanded(child))
         return replace(element, children=children)
