@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.codegen.kernel.threads import check_threads
 from symbody.errors import DefinitionError, Named, argument, real_argument, whole_argument, wrong_argument
 from symbody.flow.events import When
@@ -44,6 +45,7 @@ from symbody.verbs.limits import passed_limits
 CHECKPOINT_SECONDS = 5.0
 
 
+@declared
 def simulate(
     mech: Mechanism | Flow | System,
     duration: float,
@@ -253,6 +255,7 @@ def _rules(events: Iterable[When]) -> tuple[When, ...]:
     return rules
 
 
+@declared
 def resume(
     source: Trajectory | str | Path,
     duration: float | None = None,
