@@ -403,7 +403,7 @@ class OnGpu(Copies):
         self.march = DeviceMarch(equations, table, precision, ordinal)
         self.schedule = even_schedule(0.0, self.h, self.steps)
         self.kernel = compile_system(self.look, "cuda", precision=precision, device=ordinal)
-        new = {"dtype": self.dtype, "device": self.place}
+        new: dict[str, Any] = {"dtype": self.dtype, "device": self.place}
         self.x = torch.zeros((count, flow.nx), **new)
         self.u = torch.zeros((count, max(setting.signals.size, 1)), **new)
         self.t = torch.zeros(count, dtype=torch.float64, device=self.place)
