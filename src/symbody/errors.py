@@ -146,6 +146,14 @@ def real_argument(
     return value
 
 
+def array_argument(name: str, value: Any, expected: str, **words: Any) -> np.ndarray:
+    """An array of floats; its shape is left to the caller."""
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise wrong_argument(name, value, expected, **words) from None
+
+
 def whole_argument(name: str, value: Any, least: int, also: str = "", **words: Any) -> int:
     """A whole number from `least` on; `also` says what else is taken."""
     if not hasattr(value, "__index__") or isinstance(value, bool | np.bool_ | np.ndarray) or value < least:

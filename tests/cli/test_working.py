@@ -7,6 +7,7 @@ import io
 import pytest
 
 import symbody as sb
+from symbody.cli import working as module
 from symbody.cli.working import Working
 from symbody.errors import ModelError
 from symbody.telling import listening
@@ -41,6 +42,25 @@ def test_parts_are_counted_with_their_rate(line):
     clock.now = 4.0
     work.draw()
     assert stream.getvalue() == "\rsymbody verify: 12 parts (last: inverse dynamics), 3 a second, 4 s"
+
+
+def test_before_the_first_part_no_rate_is_told(line):
+    work, clock, stream = line
+    clock.now = 3.0
+    work.draw()
+    assert stream.getvalue() == "\rsymbody verify: at work, 3 s"
+
+
+def test_quiet_shows_nothing(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr("sys.stderr", Terminal())
+    monkeypatch.setattr(module, "AFTER", 0.0)
+    for quiet, seen in ((True, False), (False, True)):
+        with module.working("symbody simulate", quiet=quiet):
+            assert (module._current is not None) is seen
 
 
 def test_a_search_shows_its_candidates_instead(line):

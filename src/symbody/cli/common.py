@@ -8,7 +8,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
@@ -79,7 +79,7 @@ def sentences(command: Callable[P, T]) -> Callable[P, T]:
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            with nullcontext() if kwargs.get("quiet") else working(f"symbody {command.__name__}"):
+            with working(f"symbody {command.__name__}", quiet=bool(kwargs.get("quiet"))):
                 return command(*args, **kwargs)
         except SymbodyError as error:
             fail(in_options(error, command), 2 if is_usage(error, command) else 1)

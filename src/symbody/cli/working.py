@@ -62,6 +62,8 @@ class Working:
         passed = self.clock() - self.start
         if self._search:
             return f"{self.title}: {self._search}, {passed:.0f} s"
+        if not self._pieces:
+            return f"{self.title}: at work, {passed:.0f} s"
         last = f" (last: {self._kind})" if self._kind else ""
         return f"{self.title}: {self._pieces} parts{last}, {_rate(self._pieces, passed)}, {passed:.0f} s"
 
@@ -126,10 +128,10 @@ _current: Working | None = None
 
 
 @contextmanager
-def working(title: str) -> Iterator[None]:
-    """The line of a command; nothing where stderr is no terminal, or within another command."""
+def working(title: str, quiet: bool = False) -> Iterator[None]:
+    """The line of a command; nothing where stderr is no terminal, within another command, or with --quiet."""
     global _current
-    if _current is not None or sys.stderr is None or not sys.stderr.isatty():
+    if quiet or _current is not None or sys.stderr is None or not sys.stderr.isatty():
         yield
         return
     with Working(sys.stderr, title).shown() as line:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.codegen.kernel.threads import check_threads
 from symbody.derivatives.linearised import Asked, Linearised
 from symbody.derivatives.machine import Machine, machine_of, method_table
@@ -392,6 +393,7 @@ def _with_input(inputs: Any, v: Variable, part: np.ndarray) -> dict[str, Any]:
     return out
 
 
+@declared
 def differentiable(
     model: Any,
     duration: float,

@@ -11,6 +11,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from symbody.arguments import declared
 from symbody.errors import DefinitionError, ModelError, NameLookupError, add_row, nearest, record_argument, remove_row
 from symbody.model.files.loop_file import close_loops
 from symbody.model.record.mechanism import Mechanism
@@ -81,6 +82,7 @@ _SUFFIX = re.compile(r"\.[a-z0-9_]+")
 _NAME = re.compile(r"(patterns/)?[a-z0-9_]+")
 
 
+@declared
 def load(
     name_or_path: str | Path, loops: str | Path | None = None, tolerance: float | None = None, **options: Any
 ) -> Mechanism:
@@ -99,6 +101,7 @@ def load(
     return mechanism if tolerance is None else mechanism.close_gaps(tolerance)
 
 
+@declared
 def save(mechanism: Mechanism, path: str | Path) -> Path:
     """Write a Mechanism as a model file, by its suffix: .yaml, which keeps everything, .urdf, .xml (MJCF), .sdf."""
     write_file(mechanism, path)

@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from symbody.arguments import declared
 from symbody.atomic_file import write_whole
 from symbody.derived.derived import derived_of
 from symbody.errors import FormatError, ModelError, SymbodyError, record_argument
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from symbody.verbs.certify.certificate import Certificate
 
 
+@declared
 def write_report(
     mech: Mechanism,
     path: str | Path,

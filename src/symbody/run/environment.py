@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.errors import (
     DefinitionError,
     DeviceError,
@@ -44,6 +45,7 @@ from symbody.system.system import System
 Reset = Mapping[str, Any] | Callable[[np.random.Generator, int], Mapping[str, Any]]
 
 
+@declared
 def environment(
     model: Mechanism,
     reward: str,

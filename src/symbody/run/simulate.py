@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from symbody.arguments import declared
 from symbody.errors import DefinitionError, argument, wrong_argument
 from symbody.flow.events import When
 from symbody.flow.flow import Flow
@@ -42,6 +43,7 @@ from symbody.verbs.limits import passed_limits
 CHECKPOINT_SECONDS = 5.0
 
 
+@declared
 def simulate(
     mech: Mechanism | Flow | System,
     duration: float,
@@ -255,6 +257,7 @@ def _rules(events: Iterable[When]) -> tuple[When, ...]:
     return rules
 
 
+@declared
 def resume(
     source: Trajectory | str | Path,
     duration: float | None = None,

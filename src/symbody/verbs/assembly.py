@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.assembly.assembly import assemble_constraints
 from symbody.derived.derived import derived_of
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
 
 
+@declared
 def assemble(
     mechanism: Mechanism,
     q: Any = None,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.derived.derived import derived_of, options_key
 from symbody.errors import ModelError, wrong_argument
 from symbody.expr.arrays import Array
@@ -40,6 +41,7 @@ ROWS = {
 }
 
 
+@declared
 def center_of_mass(
     mech: Mechanism, order: int = 2, parameters: str = "setup", preset: str = "standard", loops: bool = True,
     partition: Any = "auto",
@@ -52,6 +54,7 @@ def center_of_mass(
     return _verb(mech, "center_of_mass", order, parameters, preset, loops, partition)
 
 
+@declared
 def centroidal_momentum(
     mech: Mechanism, order: int = 2, parameters: str = "setup", preset: str = "standard", loops: bool = True,
     partition: Any = "auto",

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.assembly.constraints import Constraints
 from symbody.codegen.kernel.cache import digest
 from symbody.derived.derived import derived_of, options_key
@@ -355,6 +356,7 @@ def independent_rows(problem: ClosedProblem) -> list[int]:
 # -- states
 
 
+@declared
 def closure(
     mech: Mechanism,
     partition: Chosen = "auto",

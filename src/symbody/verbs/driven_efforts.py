@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.derived.derived import derived_of, options_key
 from symbody.expr.arrays import Array, is_zero
 from symbody.expr.walk import quiet_collector
@@ -31,6 +32,7 @@ from symbody.verbs.closed_problem import closed_problem
 from symbody.verbs.problem import Problem, problem_of
 
 
+@declared
 def driven_efforts(
     mech: Mechanism,
     parameters: str = "setup",

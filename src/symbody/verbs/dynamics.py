@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from symbody.arguments import declared
 from symbody.derived.derived import derived_of, options_key
 from symbody.errors import ModelError, NameLookupError, nearest, word_argument
 from symbody.lower.optimize import optimize_system
@@ -21,6 +22,7 @@ USUAL = (("partition", "auto"), ("formulation", "auto"))  # options of closed lo
 SHORT_SEARCH = 1200  # trials of the preset "full" where a formalism is named
 
 
+@declared
 def inverse_dynamics(
     mech: Mechanism,
     formalism: str = "auto",
@@ -46,6 +48,7 @@ def inverse_dynamics(
     return _dynamics(mech, "inverse", formalism, parameters, wrenches, loops, options)
 
 
+@declared
 def semi_explicit(
     mech: Mechanism,
     formalism: str = "auto",
@@ -61,6 +64,7 @@ def semi_explicit(
     return _dynamics(mech, "semi_explicit", formalism, parameters, wrenches, loops, options)
 
 
+@declared
 def forward_dynamics(
     mech: Mechanism,
     formalism: str = "auto",

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.derived.derived import derived_of, options_key
 from symbody.formalisms import energy as formulas
 from symbody.formalisms.forces import wrenches
@@ -29,6 +30,7 @@ OUTPUTS: dict[str, tuple[Any, str, str]] = {
 SHARES = {"potential": "stored", "power": "given", "dissipated": "lost"}
 
 
+@declared
 def energy(
     mech: Mechanism, parameters: str = "setup", preset: str = "standard", loops: bool = True, partition: Any = "auto"
 ) -> System:

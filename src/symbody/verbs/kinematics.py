@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.derived.derived import derived_of, options_key
 from symbody.errors import ModelError, nearest, wrong_argument
 from symbody.formalisms.frames import Frame, frame
@@ -34,6 +35,7 @@ QUANTITIES = {
 }
 
 
+@declared
 def kinematics(
     mech: Mechanism,
     frames: str | Sequence[str] | None = None,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.derived.kernels import kernel_of
 from symbody.errors import DefinitionError, ModelError, NameLookupError, nearest, real_argument, record_argument
 from symbody.expr.functions import maximum, minimum
@@ -26,6 +27,7 @@ BRAKING = 50.0  # 1/s: a speed above its limit falls off in 20 ms
 RIGID = 1e12  # a side that has no stop, in rad or m
 
 
+@declared
 def with_limits(
     mech: Mechanism,
     joints: Sequence[str] | None = None,
@@ -99,6 +101,7 @@ def _moved_mass(mech: Mechanism) -> dict[str, float]:
 # -- efforts
 
 
+@declared
 def saturated(mech: Mechanism, inputs: Any) -> Any:
     """Inputs for `simulate` whose efforts keep within the effort limits of the joints: what is more is cut off.
 

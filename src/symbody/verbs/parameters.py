@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.derived.derived import derived_of
 from symbody.derived.partitions import Chosen
 from symbody.errors import ModelError, word_argument
@@ -35,6 +36,7 @@ MODELS = ("effort", "projected", "power", "energy", "base_wrench")
 SOURCE = "virtual power of the wrenches of unit parameters (Newton-Euler)"
 
 
+@declared
 def regressor(
     mech: Mechanism,
     parameters: str = "setup",
@@ -133,6 +135,7 @@ def parameter_values(mech: Mechanism, values: Mapping[str, float] | None = None)
     return np.array([float(x) for x in evaluate(nodes, at)])
 
 
+@declared
 def base_parameters(
     mech: Mechanism,
     candidates: Sequence[int] | None = None,

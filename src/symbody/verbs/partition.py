@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from symbody.arguments import declared
 from symbody.assembly.assembly import assemble_constraints
 from symbody.assembly.conditioning import holding
 from symbody.derived.derived import derived_of
@@ -17,6 +18,7 @@ from symbody.model.record.parameter_values import given_numbers
 from symbody.verbs.assemble import has_loops
 
 
+@declared
 def partition(
     mech: Mechanism,
     choice: Chosen = "auto",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.derived.derived import derived_of, options_key
 from symbody.derived.loaded import pushed
 from symbody.expr.call import as_nodes
@@ -27,6 +28,7 @@ from symbody.verbs.closed_problem import closed_problem
 from symbody.verbs.problem import problem_of
 
 
+@declared
 def reactions(
     mech: Mechanism,
     joints: Sequence[str] | None = None,

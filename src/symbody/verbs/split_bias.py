@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.derived.derived import derived_of, options_key
 from symbody.errors import ModelError
 from symbody.expr.arrays import Array, is_zero, zeros
@@ -30,6 +31,7 @@ from symbody.verbs.closed_problem import ClosedProblem
 SOURCE = "composite bodies (Echeandia and Wensing 2021)"
 
 
+@declared
 def coriolis(
     mech: Mechanism, parameters: str = "setup", preset: str = "standard", loops: bool = True, partition: Any = "auto"
 ) -> System:
@@ -54,6 +56,7 @@ def coriolis(
     return _verb(mech, "coriolis", "C", of_tree, reduced, text, parameters, preset, loops, partition)
 
 
+@declared
 def gravity(
     mech: Mechanism, parameters: str = "setup", preset: str = "standard", loops: bool = True, partition: Any = "auto"
 ) -> System:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -20,6 +20,7 @@ from symbody.analyse.linear.operating_point import (
 )
 from symbody.analyse.linear.reduction import LinearClosure, constrained, is_well_placed, without_driven
 from symbody.analyse.linear.state_space import indices
+from symbody.arguments import declared
 from symbody.assembly.assembly import assemble_keeping
 from symbody.assembly.constraints import Constraints
 from symbody.derived.derived import derived_of
@@ -55,19 +56,20 @@ def linearize(
     vary: Sequence[str] = (), driven: str = "held", loops: Any = "closed", independent: Sequence[str] | None = None,
     symbolic: Literal[True],
 ) -> System: ...  # fmt: skip
+@declared
 def linearize(
     mech: Mechanism,
     q0: Any = None,
     qd0: Any = None,
     qdd0: Any = None,
     inputs: Mapping[str, Any] | None = None,
-    outputs: Any = None,
+    outputs: str | Iterable[Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
     *,
     states: Mapping[str, Any] | None = None,
     vary: Sequence[str] = (),
     driven: str = "held",
-    loops: Any = "closed",
+    loops: str | Iterable[str] = "closed",
     independent: Sequence[str] | None = None,
     symbolic: bool = False,
 ) -> Linear | System:

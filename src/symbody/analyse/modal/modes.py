@@ -9,6 +9,7 @@ import numpy as np
 
 from symbody.analyse.linear.linear import Linear
 from symbody.analyse.modal.rigid_modes import resting_states, rigid_basis
+from symbody.arguments import declared
 from symbody.display import html_notes, html_table
 from symbody.errors import ModelError, word_argument
 
@@ -101,6 +102,7 @@ class Modes:
         return html_table(["mode", "f (Hz)", "damping", "", "motion"], rows, heading) + html_notes(self.notes)
 
 
+@declared
 def modes(model: Any, kind: str = "auto", normalise: str = "largest", **point: Any) -> Modes:
     """Modes of a Linear, or of a Mechanism about an operating point (q0=, inputs=, ... as `linearize` takes them).
 

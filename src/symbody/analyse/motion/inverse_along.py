@@ -9,6 +9,7 @@ import numpy as np
 
 from symbody.analyse.motion.closed_samples import branch_at, closed_samples
 from symbody.analyse.motion.sampled_motion import SampledMotion, sampled_motion
+from symbody.arguments import declared
 from symbody.derived.kernels import kernel_of
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.graph import Graph
@@ -27,6 +28,7 @@ from symbody.verbs.dynamics import inverse_dynamics
 FORMALISM = "base"  # small, and made without a search
 
 
+@declared
 def inverse_along(
     mech: Mechanism,
     motion: Any,

@@ -7,7 +7,7 @@ Redundancy: afterwards q moves in the null space to the place nearest to q0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from symbody.analyse.motion.ik_problem import Pose, Reaching, check_targets, read_targets
 from symbody.analyse.motion.point_to_point import as_trajectory
 from symbody.analyse.motion.sampled_motion import sampled_motion
+from symbody.arguments import declared
 from symbody.errors import DefinitionError, record_argument
 from symbody.model.record.coordinates import coordinate_labels, retract
 from symbody.model.record.least_squares import Directions, Point, Problem, Rules, least_squares
@@ -66,6 +67,7 @@ class InverseKinematics:
         return f"Inverse kinematics of {self.model}: {self.sentence}"
 
 
+@declared
 def inverse_kinematics(
     mech: Mechanism,
     targets: Mapping[str, Any],
@@ -73,7 +75,7 @@ def inverse_kinematics(
     *,
     weights: Mapping[str, Any] | None = None,
     limits: bool = True,
-    fixed: Any = (),
+    fixed: str | Iterable[str] = (),
     nearest: bool = True,
     starts: int = 30,
     seed: int = 0,
@@ -110,7 +112,7 @@ def inverse_kinematics_along(
     *,
     weights: Mapping[str, Any] | None = None,
     limits: bool = True,
-    fixed: Any = (),
+    fixed: str | Iterable[str] = (),
     starts: int = 30,
     seed: int = 0,
     tolerance: float = 1e-9,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError, ModelError, ShapeError
+from symbody.errors import DefinitionError, ModelError, ShapeError, array_argument
 from symbody.model.record.coordinates import parts
 from symbody.model.record.mechanism import Mechanism
 from symbody.trajectory.trajectory import Trajectory
@@ -40,7 +40,7 @@ def sampled_motion(mech: Mechanism, motion: Any, q: Any = None, qd: Any = None, 
         motion, q, qd, qdd = (*motion, None, None, None)[:4]
     if q is None:
         raise DefinitionError("no q was given; expected a Trajectory, or t with q of shape (n, nq).")
-    t = np.asarray(motion, dtype=float)
+    t = array_argument("motion", motion, "a Trajectory, or times (n,) in seconds")
     if t.ndim != 1 or not len(t) or not np.isfinite(t).all() or (np.diff(t) <= 0).any():
         raise DefinitionError(f"times of shape {t.shape}; expected (n,) finite, ascending seconds.")
     coordinates = _checked("q", q, (len(t), mech.nq))
@@ -59,7 +59,7 @@ def sampled_motion(mech: Mechanism, motion: Any, q: Any = None, qd: Any = None, 
 
 
 def _checked(name: str, given: Any, shape: tuple[int, int]) -> np.ndarray:
-    array = np.asarray(given, dtype=float)
+    array = array_argument(name, given, f"numbers of shape {shape}")
     if array.ndim == 1 and shape[1] == 1:
         array = array[:, None]
     if array.shape != shape:

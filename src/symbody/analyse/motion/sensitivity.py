@@ -8,8 +8,9 @@ from typing import Any, overload
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.derivatives.record import RunDerivatives, derivatives
-from symbody.errors import ModelError, NameLookupError, nearest
+from symbody.errors import ModelError, NameLookupError, nearest, record_argument
 from symbody.expr.derivative import Tangent, tangents
 from symbody.expr.node import Node
 from symbody.flow.flow import Flow
@@ -246,7 +247,7 @@ def sensitivity(
 
 @overload
 def sensitivity(
-    mech: Mechanism | System,
+    mech: Any,
     duration: float,
     parameters: Sequence[str],
     *,
@@ -259,6 +260,7 @@ def sensitivity(
 ) -> RunDerivatives: ...
 
 
+@declared
 def sensitivity(
     mech: Any,
     duration: float,
@@ -293,6 +295,7 @@ def sensitivity(
         return derivatives(mech, duration, parameters, wanted or (), integrals, mode, at, parameters=values, **options)
     if integrals is not None or at != "end":
         raise ModelError("integrals and instants are differentiated with a mode; give mode='auto'.")
+    record_argument("sensitivity", mech, Mechanism, "a Mechanism, as sb.load(name_or_path) gives")
     return _simulated(mech, duration, parameters, outputs, values, options)
 
 

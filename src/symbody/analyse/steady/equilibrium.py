@@ -20,6 +20,7 @@ from symbody.analyse.steady.steady_solver import (
     starting_points,
     with_multipliers,
 )
+from symbody.arguments import declared
 from symbody.derived.derived import derived_of
 from symbody.errors import ModelError
 from symbody.expr.evaluate import evaluate
@@ -84,6 +85,7 @@ class Equilibrium:
         return f"Equilibrium of {self.model}: {self.sentence}"
 
 
+@declared
 def equilibrium(
     mech: Mechanism,
     q0: Any = None,
@@ -94,7 +96,7 @@ def equilibrium(
     fixed: Iterable[str] = (),
     states: Mapping[str, Any] | None = None,
     stable: bool = False,
-    loops: Any = "closed",
+    loops: str | Iterable[str] = "closed",
     starts: int = 12,
     seed: int = 0,
     tolerance: float = 1e-10,

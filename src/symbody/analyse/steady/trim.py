@@ -20,6 +20,7 @@ from symbody.analyse.steady.steady_solver import (
     starting_points,
     with_multipliers,
 )
+from symbody.arguments import declared
 from symbody.errors import DefinitionError, ModelError, ShapeError
 from symbody.model.record.coordinates import coordinates_by_velocity
 from symbody.model.record.keyframes import named_state
@@ -76,6 +77,7 @@ class Trim:
         return f"Trim of {self.model}: {self.sentence}\n{values}"
 
 
+@declared
 def trim(
     mech: Mechanism,
     unknowns: Iterable[str] | Mapping[str, float],
@@ -87,7 +89,7 @@ def trim(
     parameters: Mapping[str, Any] | None = None,
     *,
     states: Mapping[str, Any] | None = None,
-    loops: Any = "closed",
+    loops: str | Iterable[str] = "closed",
     starts: int = 8,
     seed: int = 0,
     tolerance: float = 1e-10,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from symbody.arguments import declared
 from symbody.assembly.constraints import Constraints
 from symbody.errors import ModelError, SolveError
 from symbody.expr.node import Node
@@ -46,6 +47,7 @@ class Cutting:
     explanation: str
 
 
+@declared
 def recut(
     mechanism: Mechanism,
     cuttable: Collection[str] | None = None,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symbody.derived.kernels import kernel_of
-from symbody.errors import ShapeError
+from symbody.errors import ShapeError, array_argument
 from symbody.library.force_elements import FORCE_ELEMENTS
 from symbody.model.record.mechanism import Mechanism
 from symbody.reference.bodies import Model, coordinates
@@ -107,7 +107,7 @@ def given_positions(model: Model, at: Any) -> np.ndarray:
     """(k, nq) positions of the user, quaternions of unit length; none where nothing is given."""
     if at is None:
         return np.zeros((0, model.nq))
-    q = np.atleast_2d(np.asarray(at, dtype=float))
+    q = np.atleast_2d(array_argument("at", at, "positions (nq,) or (k, nq)"))
     if q.ndim != 2 or q.shape[-1] != model.nq or not np.all(np.isfinite(q)):
         raise ShapeError(
             f"at has shape {np.shape(at)}; expected finite positions (nq,) or (k, nq) with nq = {model.nq}."

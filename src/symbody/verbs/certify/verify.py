@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.errors import ModelError, SymbodyError, record_argument, whole_argument
 from symbody.loops.partition.partition import Partition
 from symbody.model.record.mechanism import Mechanism
@@ -29,6 +30,7 @@ from symbody.verbs.verify_untranscribed import among_themselves, untranscribed
 LAGRANGE_LIMIT = 6  # velocities; the oracle differentiates energies, which grows quickly
 
 
+@declared
 def verify(
     mechanism: Mechanism,
     states: int = 20,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.assembly.constraints import Constraints
 from symbody.derived.derived import derived_of
 from symbody.errors import ModelError
@@ -161,6 +162,7 @@ class Equations:
         return out
 
 
+@declared
 def equations(mech: Mechanism, loops: bool = True, longest: int = LONGEST) -> Equations:
     """M, C, g (and d, h, J) as a textbook prints them: collected, with sums of angles and named groups of parameters.
 

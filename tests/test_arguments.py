@@ -1,0 +1,72 @@
+"""Wrong arguments of every verb: a sentence of symbody, never an error from far inside."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import symbody as sb
+from symbody.arguments import declared
+from symbody.errors import DefinitionError, SymbodyError
+from symbody.model.record.mechanism import Mechanism
+
+WRONG = [None, 3.5, "nothing", [None], {"nothing": None}, object(), np.zeros((2, 2, 2)), print]
+# where anything may be given: not looked at by the signature, and told by the verb itself
+LEFT_OUT = {"title", "progress"}
+VERBS = sorted(name for name in sb.__all__ if getattr(getattr(sb, name), "__wrapped__", None) is not None)
+
+
+def test_every_verb_is_among_them():
+    assert {"simulate", "linearize", "inverse_dynamics", "kinematics", "load", "save", "write_report"} <= set(VERBS)
+    assert len(VERBS) > 30
+
+
+@pytest.fixture(scope="module")
+def given():
+    arm = sb.load("pendulum2")
+    motion = sb.simulate(arm, 0.01)
+    return {"mech": arm, "mechanism": arm, "duration": 0.01, "targets": {"rod2": [0, 0, -1]}, "source": motion,
+            "trajectory": motion, "path": "out.html", "states": 1}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_wrong_argument_is_a_sentence(verb, given, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    function = getattr(sb, verb)
+    signature = inspect.signature(function).parameters.values()
+    parameters = [p for p in signature if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    needed = {p.name: given.get(p.name, {}) for p in parameters if p.default is p.empty}
+    few = {"states": 1} if verb == "verify" else {"equations": None} if verb == "write_report" else {}
+    for p in parameters:
+        # what is written to a file, certified or drawn takes long, and is the same for the rest
+        if p.name in LEFT_OUT or (verb in ("verify", "write_report") and p.default is not p.empty):
+            continue
+        for value in WRONG:
+            try:
+                function(**{**needed, **few, p.name: value})
+            except SymbodyError:
+                continue
+            except Exception as error:
+                raise AssertionError(f"{verb}({p.name}={value!r})") from error
+
+
+def test_an_error_of_another_is_left_as_it_is():
+    @declared
+    def verb(mech: Mechanism, names: Sequence[str] = (), count: int = 1) -> None:
+        raise ValueError("from inside")
+
+    arm = sb.load("pendulum2")
+    with pytest.raises(ValueError, match="from inside"):
+        verb(arm, ["a"], 2)
+    with pytest.raises(DefinitionError, match=r"verb: names=\[1\]; expected a list of names\.") as told:
+        verb(arm, [1])
+    assert isinstance(told.value.__cause__, ValueError)
+    with pytest.raises(DefinitionError, match=r"count=1\.5; expected a whole number"):
+        verb(arm, count=1.5)
+    with pytest.raises(DefinitionError, match="expected a Mechanism"):
+        verb("arm")
+    with pytest.raises(TypeError, match="missing"):
+        verb()
