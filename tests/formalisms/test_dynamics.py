@@ -401,3 +401,15 @@ def test_the_smallest_program_takes_wrenches_and_runtime_parameters(parameters):
     given = {"q": q, "qd": qd, "qdd": qdd, f"w_{body}": wrench}
     given |= {n: s.data.default for n, s in mech.parameters.items() if n in system.inputs}
     agree(system.compile("python")(**given), mass @ qdd + bias)
+
+
+@pytest.mark.parametrize("further", ["", "arm"])
+def test_order_n_names_a_joint_whose_inertia_another_shares(further):
+    """Two hinges on one axis with nothing between them: only the sum of their angles moves something."""
+    b = sb.Mechanism.builder("coaxial")
+    if further:
+        b.body("arm", 1.0, (0, 0.1, 0), (0.1, 0.2, 0.3)).joint("first", "revolute", "world", "arm", axis="x")
+    b.body("ring").joint("outer", "revolute", further or "world", "ring", (0, 0, 0.1), axis="z")
+    b.body("rod", 1.0, (0.1, 0, 0), (0.1, 0.2, 0.3)).joint("inner", "revolute", "ring", "rod", axis="z")
+    with pytest.raises(ModelError, match="joint 'outer' moves nothing that has mass or inertia which the joints"):
+        forward_dynamics(b.done(), "order_n")

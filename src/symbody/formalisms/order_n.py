@@ -20,6 +20,7 @@ from symbody.formalisms.articulated import (
     add,
     carried,
     eliminate,
+    joint_row,
     pivot_acceleration,
     release,
     rigid,
@@ -136,8 +137,6 @@ def order_n(tree: Tree, variant: str = "local", frames: str = "sequential", give
         else:
             _check_inertia(link, x)
             x, pivots[link.index] = eliminate(link, x, _link_effort(link, efforts), *products[link.index], last)
-            if pivots[link.index].solved is None and is_zero(pivots[link.index].own):
-                raise _undetermined(link.joint, " which the joints that it carries do not move alike")
         if last:
             return x, False
         if not pose.stem:
@@ -228,6 +227,8 @@ def _check_inertia(link: Link, x: Articulated) -> None:
     empty = all(is_zero(e) for block in (x.j, x.b, x.m) for row in block for e in row)
     if empty and is_zero(link.reflected):
         raise _undetermined(link.joint)
+    if link.motion.axial and is_zero(joint_row(link, x).own):
+        raise _undetermined(link.joint, " which the joints that it carries do not move alike")
 
 
 def _link_effort(link: Link, efforts: list[Any]) -> Any:

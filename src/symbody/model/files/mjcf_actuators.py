@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import nearest
+from symbody.errors import ModelError, nearest
 from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues
 from symbody.model.files.mjcf_defaults import Defaults, override
@@ -136,11 +136,15 @@ class Actuators:
         """With damping in units of 2 sqrt(kp m), where m = 1 / (J M^-1 J') at the file's configuration."""
         joint, tendon = element.get("joint") or element.get("jointinparent"), lines.tendons.get(element.get("tendon"))
         if joint in self.joints and self.joints[joint].axial:
-            mass = self.felt().by_sum({joint: gear})
+            shares = {joint: gear}
         elif tendon is not None and tendon.fixed:
-            mass = self.felt().by_sum({j: gear * c for j, c in tendon.joints.items()})
+            shares = {j: gear * c for j, c in tendon.joints.items()}
         else:
             raise NotALaw("its damping ratio asks for the inertia along a line through sites")
+        try:
+            mass = self.felt().by_sum(shares)
+        except ModelError:
+            raise NotALaw("its damping ratio asks for an inertia that is not determined") from None
         damping = 2 * element.number("dampratio") * float(np.sqrt(law.gain * mass))
         return Law(law.gain, (*law.bias[:2], -damping), law.time)
 
