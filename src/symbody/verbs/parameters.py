@@ -11,7 +11,7 @@ import numpy as np
 from symbody.arguments import declared
 from symbody.derived.derived import derived_of
 from symbody.derived.partitions import Chosen
-from symbody.errors import ModelError, word_argument
+from symbody.errors import ModelError, real_argument, word_argument
 from symbody.expr.arrays import matmul
 from symbody.expr.call import as_nodes
 from symbody.expr.evaluate import evaluate
@@ -152,11 +152,11 @@ def base_parameters(
     candidates  indices of the parameters to consider; the others are taken as known. None: all of `parameter_names`
     tolerance   what counts as zero among numbers, such as direction cosines in a file
     loops       whether closed loops are closed: the efforts are those on the independent velocities then, on which
-    fewer
-                parameters act. What loops add is found by numbers at closed states, and said in `notes`; coefficients
+                fewer parameters act. What loops add is found by numbers at closed states, and said in `notes`; coefficients
                 that are products of powers of lengths are recognised as such
     partition   of closed loops
     """
+    real_argument("tolerance", tolerance, "a small number above 0", above=0.0)
     chosen = None if candidates is None else _checked(candidates, len(column_list(mech)), mech)
     tree = derived_of(mech).tree()
     if not (loops and has_loops(mech)):

@@ -21,7 +21,7 @@ from symbody.analyse.steady.steady_solver import (
     with_multipliers,
 )
 from symbody.arguments import declared
-from symbody.errors import DefinitionError, ModelError, ShapeError
+from symbody.errors import DefinitionError, ModelError, ShapeError, array_argument
 from symbody.model.record.coordinates import coordinates_by_velocity
 from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
@@ -161,7 +161,8 @@ def _placed(balance: Balance, state: State, found: Sequence[int], guess: Any, na
         [state.q if balance.mech.nq == balance.mech.nv else np.zeros(balance.mech.nv)]
         + [getattr(state, n) for n in balance.columns if n != "q"]
     )
-    step[list(found)] = np.asarray(guess, dtype=float) - now[list(found)]
+    first = array_argument(name, guess, "a number, or an array of them, to begin with")
+    step[list(found)] = first - now[list(found)]
     return balance.moved(state, step)
 
 
