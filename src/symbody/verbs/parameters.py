@@ -152,8 +152,8 @@ def base_parameters(
     candidates  indices of the parameters to consider; the others are taken as known. None: all of `parameter_names`
     tolerance   what counts as zero among numbers, such as direction cosines in a file
     loops       whether closed loops are closed: the efforts are those on the independent velocities then, on which
-                fewer parameters act. What loops add is found by numbers at closed states, and said in `notes`; coefficients
-                that are products of powers of lengths are recognised as such
+                fewer parameters act. What loops add is found by numbers at closed states, and said in `notes`;
+                coefficients that are products of powers of lengths are recognised as such
     partition   of closed loops
     """
     real_argument("tolerance", tolerance, "a small number above 0", above=0.0)
