@@ -46,10 +46,10 @@ def run(options: Options) -> Section:
     for name in list(ROBOTS)[: 1 if options.quick else None]:
         section.rows.append(_row(name, folder / ROBOTS[name], options))
     section.notes = [
-        "symbody s: the stacked regressor of the base parameters, in a new array, each entry judged to be a number; all "
-        "columns: ten for each moving body, as Pinocchio and figaroh give them; their time does not hold the choice of "
-        f"base columns. Entries are compared first. symbody computes on all cores ({os.cpu_count()} here) as it does by "
-        "default; of CPU: processor time of all of them against the loop's",
+        "symbody s: the stacked regressor of the base parameters, in a new array, each entry judged to be a number; all"
+        " columns: ten for each moving body, as Pinocchio and figaroh give them; their time does not hold the choice of"
+        f" base columns. Entries are compared first. symbody computes on all cores ({os.cpu_count()} here) as it does"
+        " by default; of CPU: processor time of all of them against the loop's",
         "a new array costs what the system takes to hand out empty memory: of symbody's CPU time about a half",
         "base parameters: symbolic groups, verified by QR and modulo a prime; parameters of bodies alone",
     ]

@@ -213,7 +213,7 @@ def test_what_cannot_be_exported_is_said_before_any_work():
     with pytest.raises(DefinitionError, match="euler, rk4, dopri5"):
         build_fmu(dahlquist(), 2, method="heun")
     sampled = sb.System("held", inputs={"x": x}, outputs={"dx": -x}, states={"x": "dx"}, clocks={"period": 0.1})
-    with pytest.raises(DefinitionError, match="'held' is sampled .* a timer"):
+    with pytest.raises(DefinitionError, match=r"'held' is sampled .* a timer"):
         build_fmu(sampled, 2)
     outer = sb.External("far_away", 1, 1, function=lambda a: a)
     called = sb.extern(outer, y)

@@ -197,9 +197,9 @@ def test_right_angles_of_a_few_digits_leave_groups_that_hold(seed, tmp_path):
         axis = ("1 0 0", "0 1 0", "0 0 -1")[rng.integers(3)]
         kind = "fixed" if k == 4 else "revolute"
         joints += (
-            f'<joint name="j{k}" type="{kind}"><parent link="b{k}"/><child link="b{k + 1}"/><axis xyz="{axis}"/><origin '
-            f'xyz="{" ".join(place)}" rpy="{" ".join(angles)}"/><limit lower="-2" upper="2" effort="1" velocity="1"/>'
-            "</joint>"
+            f'<joint name="j{k}" type="{kind}"><parent link="b{k}"/><child link="b{k + 1}"/><axis xyz="{axis}"/>'
+            f'<origin xyz="{" ".join(place)}" rpy="{" ".join(angles)}"/>'
+            '<limit lower="-2" upper="2" effort="1" velocity="1"/></joint>'
         )
     (tmp_path / "rounded.urdf").write_text(f'<robot name="rounded">{links}{joints}</robot>')
     mech = sb.load(tmp_path / "rounded.urdf")
@@ -218,7 +218,7 @@ def test_right_angles_of_a_few_digits_leave_groups_that_hold(seed, tmp_path):
 def test_groups_that_do_not_hold_are_refused():
     mech = sb.load("puma560")
     wrong = np.random.default_rng(0)
-    with pytest.raises(ModelError, match="puma560 do not hold at random states, worst for '.*' .* nearly special"):
+    with pytest.raises(ModelError, match=r"puma560 do not hold at random states, worst for '.*' .* nearly special"):
         find_base_parameters(
             derived_of(mech).tree(), sampled=lambda n: wrong.normal(size=(2 * n + 80, len(parameter_names(mech))))
         )

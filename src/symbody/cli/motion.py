@@ -77,7 +77,7 @@ def motion_source(
 
 
 def _first_state(mech: Mechanism, flow: Flow, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """States as a run starts with them: given ones, the others at rest, loops closed by changing as little as can be."""
+    """States as a run starts with them: given ones, the others at rest, loops closed by the least change."""
     from symbody.flow.closed_start import closed_start
     from symbody.flow.initial_state import initial_values
     from symbody.hybrid.asks import answered

@@ -98,9 +98,7 @@ class Echelon:
     Entries from the column `hidden` on, where a row has some, are its pivot before any other.
     """
 
-    def __init__(
-        self, rows: Iterable[Mapping[int, Term]] = (), last: bool = False, hidden: int | None = None
-    ) -> None:
+    def __init__(self, rows: Iterable[Mapping[int, Term]] = (), last: bool = False, hidden: int | None = None) -> None:
         self.rows: dict[int, Row] = {}  # by pivot
         self._users: dict[int, set[int]] = {}  # column that is no pivot -> pivots of the rows that have it
         self._first: Callable[[Iterable[int]], int] = max if last else min

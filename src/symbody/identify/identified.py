@@ -43,9 +43,9 @@ def identified_mechanism(estimate: Estimate, allow_unphysical: bool = False) -> 
     bad = inconsistent_bodies(model, pi)
     if bad and not allow_unphysical:
         raise DataError(
-            f"{', '.join(bad)} got parameters that no rigid body has. Fit with PhysicallyConsistent (--method consistent "
-            "on the command line), which finds the nearest ones that exist, or take allow_unphysical=True for the "
-            "efforts alone."
+            f"{', '.join(bad)} got parameters that no rigid body has. Fit with PhysicallyConsistent (--method "
+            "consistent on the command line), which finds the nearest ones that exist, or take allow_unphysical=True "
+            "for the efforts alone."
         )
     number = mech.graph.number
     bodies = []

@@ -87,8 +87,8 @@ def motion_of(
     if system.clocks:
         raise DefinitionError(
             f"System {system.name!r} is sampled (clocks={system.clocks!r}); FMUs and programs that integrate have "
-            "continuous states and events at guards. Give it a timer, a state with the rate 1 that a guard resets, or emit "
-            "its functions and call them at its instants."
+            "continuous states and events at guards. Give it a timer, a state with the rate 1 that a guard resets, or "
+            "emit its functions and call them at its instants."
         )
     made = _Making(system, dict(labels or {}), dict(units or {}), dict(start or {}))
     return made.motion(derivatives)
