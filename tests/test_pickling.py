@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
+from symbody.codegen.kernel.passport import Kernel
 from symbody.system.save import fingerprint
 
 MODELS = ["puma560", "ur5", "four_bar", "whipple_bicycle", "motorcycle"]
@@ -85,3 +86,27 @@ def test_kernels_travel_by_their_system_and_options(target: str) -> None:
         for there in (pickle.loads(pickle.dumps(here)), copy.deepcopy(here)):
             assert there(0.3) == here(0.3)
     assert kernel.bind({"p": 0.7})(0.3) != kernel(0.3)
+
+
+@pytest.mark.parametrize("target", ["native", "python", "c"])
+def test_function_groups_travel_whole_and_one_by_one(target: str) -> None:
+    mech = sb.load("pendulum2")
+    q, qd = sb.symbols("q1 q2", role="coordinate"), sb.symbols("qd1 qd2", role="velocity")
+    qdd = sb.symbols("qdd1 qdd2", role="acceleration")
+    bias = sb.inverse_dynamics(mech).apply(q=q, qd=qd, qdd=[0.0, 0.0])
+    tau = sb.inverse_dynamics(mech).apply(q=q, qd=qd, qdd=qdd)
+    system = sb.System("arm", inputs={"q": q, "qd": qd, "qdd": qdd}, outputs={"c": bias, "tau": tau})
+    kernels = system.compile(target, groups={"bias": ["c"], "efforts": ["tau"]}).bind({"m1": 0.7})
+    state = {"q": [0.3, 0.1], "qd": [1.0, -2.0], "qdd": [0.5, 0.2]}
+
+    def efforts(step: Kernel, function: Kernel) -> np.ndarray:
+        known = {**state, "workspace": step(**{p.name: state[p.name] for p in step.inputs})}
+        return np.asarray(function(**{p.name: known[p.name] for p in function.inputs}))
+
+    assert kernels.step.inputs
+    expected = efforts(kernels.step, kernels["efforts"])
+    np.testing.assert_allclose(expected, system.compile().bind({"m1": 0.7})(**state).tau, rtol=1e-14)
+    for back in (pickle.loads(pickle.dumps(kernels)), copy.deepcopy(kernels)):
+        assert np.array_equal(efforts(back.step, back["efforts"]), expected)
+    parts = [pickle.loads(pickle.dumps(k)) for k in (kernels.step, kernels["efforts"])]
+    assert np.array_equal(efforts(*parts), expected)

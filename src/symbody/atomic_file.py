@@ -23,8 +23,11 @@ SUFFIX = ".symbody.part"  # a name of our own: what others leave in a folder is 
 TRIES = 5  # a part may be taken for an abandoned one between its making and its lock
 
 
-def write_whole(path: str | Path, parts: bytes | memoryview | Iterable[bytes]) -> Path:
-    """Write a file, replacing an older one only when the new one is complete and on the disk."""
+def write_whole(path: str | Path, parts: bytes | memoryview | Iterable[bytes], mode: int | None = None) -> Path:
+    """Write a file, replacing an older one only when the new one is complete and on the disk.
+
+    mode   permissions; None: those of the file that is replaced, else those that a new file gets
+    """
     path = Path(path)
     folder = path.parent
     try:
@@ -45,7 +48,7 @@ def write_whole(path: str | Path, parts: bytes | memoryview | Iterable[bytes]) -
                 file.write(part)
             file.flush()
             os.fsync(file.fileno())
-            os.chmod(temporary, _mode(path))
+            os.chmod(temporary, _mode(path) if mode is None else mode)
             if fcntl is not None:  # renamed while the lock is held, so that nobody takes it for an abandoned one
                 os.replace(temporary, path)
         if fcntl is None:

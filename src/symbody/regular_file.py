@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 
 class TooLarge(OSError):
@@ -33,8 +34,8 @@ def inside(folder: Path, relative: str) -> Path | None:
     return target if target.is_relative_to(root) else None
 
 
-def read_regular(path: Path, limit: int) -> bytes:
-    """The bytes of a regular file. A pipe or a device is refused without waiting for it, a larger file unread.
+def open_regular(path: Path) -> BinaryIO:
+    """A regular file, open to be read. A pipe or a device is refused without waiting for it.
 
     The file is looked at after it is opened, so that what was checked is what is read.
     """
@@ -42,12 +43,18 @@ def read_regular(path: Path, limit: int) -> bytes:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except ValueError as error:  # a NUL in the name
         raise OSError(str(error)) from None
-    with open(handle, "rb") as file:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError("it is no regular file, but a folder, a pipe or a device")
-        if status.st_size > limit:
-            raise TooLarge(status.st_size, limit)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError("it is no regular file, but a folder, a pipe or a device")
+    return os.fdopen(handle, "rb")
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """The bytes of a regular file; a larger one is refused unread."""
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > limit:
+            raise TooLarge(size, limit)
         data = file.read(limit + 1)
     if len(data) > limit:  # it grew meanwhile
         raise TooLarge(len(data), limit)

@@ -130,10 +130,10 @@ def test_a_forged_header_means_compile_anew(folder: Path) -> None:
     for text in (b"[]", b"{}", b'{"header": 3, "sizes": []}', b'{"header": {}, "sizes": [1e9]}', b"[" * 2000, b"\xff"):
         rest = struct.pack("<Q", len(text)) + text
         cache.store("one", {}, [])
-        (folder / "one.obj").write_bytes(cache.MAGIC + cache._mac("one", rest) + rest)
+        (folder / "one.obj").write_bytes(cache.MAGIC + cache.code_of("one", rest) + rest)
         assert cache.load("one") is None
     rest = struct.pack("<Q", 2**63) + b"{}"
-    (folder / "one.obj").write_bytes(cache.MAGIC + cache._mac("one", rest) + rest)
+    (folder / "one.obj").write_bytes(cache.MAGIC + cache.code_of("one", rest) + rest)
     assert cache.load("one") is None
 
 

@@ -235,17 +235,21 @@ def together(folder: Path, config: Path, seconds: float) -> Counter[str]:
 # -- what it costs
 
 
-def cost(folder: Path, size: int = 20_000, rounds: int = 2000) -> tuple[float, float]:
-    """s of a hit, and of reading such a file and its header without any check: medians."""
+def cost(folder: Path, size: int = 20_000, rounds: int = 2000) -> tuple[float, float, float]:
+    """s of a hit, of reading such a file and its header with a plain SHA-256, and without any check: medians."""
     cache.store(name_of(99), *content(99, size))
     path = folder / f"{name_of(99)}{cache.SUFFIX}"
 
-    def plain() -> None:
+    def plain(summed: bool = False) -> None:
         data = path.read_bytes()
+        if summed:
+            hashlib.sha256(memoryview(data)[START:]).digest()
         (length,) = struct.unpack_from("<Q", data, START)
         json.loads(data[START + 8 : START + 8 + length])
 
-    return _median(lambda: cache.load(name_of(99)), rounds), _median(plain, rounds)
+    acts: tuple[Callable[[], object], ...] = (lambda: cache.load(name_of(99)), lambda: plain(True), plain)
+    hit, summed, alone = (_median(act, rounds) for act in acts)
+    return hit, summed, alone
 
 
 def _median(act: Callable[[], object], rounds: int) -> float:
@@ -262,20 +266,23 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=20.0, help="of processes together")
+    parser.add_argument("--cost", action="store_true", help="the times alone")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder, config = Path(place, "cache"), Path(place, "config")
         os.environ.update(SYMBODY_CACHE=str(folder), SYMBODY_CONFIG=str(config))
         forget()
-        for attack in (
+        attacks: tuple[Callable[[], Counter[str]], ...] = (
             lambda: corrupt(given.count, folder, given.seed),
             lambda: things(folder),
             lambda: together(folder, config, given.seconds),
-        ):
+        )
+        for attack in () if given.cost else attacks:
             found = attack()
             print(f"{sum(found.values())}: " + ", ".join(f"{n} {what}" for what, n in found.items()), flush=True)
-        hit, plain = cost(folder)
-        print(f"a hit takes {hit * 1e6:.1f} us, reading the file alone {plain * 1e6:.1f} us")
+        for size in (2_000, 20_000, 100_000):
+            times = " us, ".join(f"{1e6 * s:.1f}" for s in cost(folder, size))
+            print(f"{size} bytes: a hit, reading with a plain SHA-256, reading alone: {times} us")
     return 0
 
 

@@ -27,9 +27,11 @@ from typing import Any
 import numpy as np
 
 import symbody as sb
+from symbody.bondgraph.files import FOLDER as GRAPHS
 from symbody.codegen.kernel import cache, secret
+from symbody.drawing.svg import Picture
 from symbody.errors import FormatError
-from symbody.model.files import urdf_writer, yaml_writer
+from symbody.model.files import mbs_writer, mjcf_writer, sdf_writer, urdf_writer, yaml_writer
 
 WATCHED = ("atomic_file.py", "cache.py", "secret.py")  # where a kill may fall on a line
 
@@ -104,6 +106,44 @@ def _report(path: Path) -> int:
     return next(v for v in (0, 1) if f"chain{v}" in text)
 
 
+@functools.cache
+def graph(version: int) -> sb.BondGraph:
+    return sb.BondGraph.load(GRAPHS / f"{('rlc', 'gear_train')[version]}.bond.yaml")
+
+
+def _graph(path: Path) -> int:
+    name = sb.BondGraph.load(path).name
+    return next(v for v in (0, 1) if graph(v).name == name)
+
+
+def _picture(version: int) -> Picture:
+    return Picture(f"<svg><g>{'<path/>' * 9000 * version}</g><title>{version}</title></svg>", 1, 1)
+
+
+def _drawn(path: Path) -> int:
+    text = path.read_text(encoding="utf-8")
+    version = int(text.endswith("<title>1</title></svg>"))
+    assert text == _picture(version).svg
+    return version
+
+
+def _stream(path: Path, version: int) -> None:
+    start = np.linspace(0.1, 0.3, (8, 80)[version])[:, None] * [1.0, 2.0]
+    sb.simulate(sb.load("pendulum2"), 0.1, 0.01, q0=start, stream=sb.Stream(path, 4))
+
+
+@functools.cache
+def _streamed(version: int) -> np.ndarray:
+    with tempfile.TemporaryDirectory() as folder:
+        _stream(Path(folder, "run.parquet"), version)
+        return np.asarray(sb.Trajectory.load(Path(folder, "run.parquet")).q)
+
+
+def _members(path: Path) -> int:
+    found: sb.Trajectory = sb.Trajectory.load(path)
+    return next(v for v in (0, 1) if np.array_equal(found.q, _streamed(v)))
+
+
 def _in_folder(path: Path) -> contextlib.AbstractContextManager[None]:
     """Cache and secret in the folder of the path, and nothing remembered of other folders."""
     return _environment(SYMBODY_CACHE=str(path.parent), SYMBODY_CONFIG=str(path.parent.parent / "config"))
@@ -165,6 +205,12 @@ WRITERS: dict[str, Writer] = {
     "parquet": Writer("run.parquet", _whole(motion, sb.Trajectory.save), _began),
     "h5": Writer("run.h5", _whole(motion, sb.Trajectory.save), _began),
     "checkpoint": Writer("checkpoint.npz", _checkpoint, _resumed),
+    "mjcf": Writer("model.xml", _whole(mechanism, mjcf_writer.write), _named),
+    "sdf": Writer("model.sdf", _whole(mechanism, sdf_writer.write), _named),
+    "mbs": Writer("model.mbs", _whole(mechanism, mbs_writer.write), _named),
+    "bondgraph": Writer("graph.bond.yaml", _whole(graph, sb.BondGraph.save), _graph),
+    "picture": Writer("picture.svg", _whole(_picture, Picture.save), _drawn),
+    "stream": Writer("run.parquet", _stream, _members),
     "report": Writer("report.html", _whole(mechanism, sb.write_report), _report),
     "cache": Writer("0123abcd.obj", _store, _load),
     "secret": Writer(secret.NAME, _make_secret, _secret),

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import io
 import json
 import random
-import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,18 +16,29 @@ import numpy as np
 
 import symbody as sb
 from fuzz.mutators import damaged_bytes, damaged_text, damaged_value
-from fuzz.samples import EXPRESSIONS, LOOPS, MBS, MJCF, URDF
+from fuzz.run_files import (
+    RUNS,
+    checkpoint_bytes,
+    damaged_checkpoint,
+    damaged_measurement,
+    damaged_stream,
+    damaged_trajectory,
+    measured_bytes,
+    stream_bytes,
+    trajectory_bytes,
+)
+from fuzz.samples import EXPRESSIONS, LOOPS, MBS, MJCF, URDF, USD, XACRO
 from symbody.bondgraph.files import FOLDER as GRAPHS
+from symbody.cli.assignments import read_table
 from symbody.identify.data_files import read_series
 from symbody.model.files import mjcf_writer, sdf_writer, urdf_writer, yaml_writer
 from symbody.model.files.loop_file import close_loops
 from symbody.model.files.mesh_file import read_mesh
 from symbody.model.load import FOLDER
-from symbody.run import checkpoint
 from symbody.system import save
-from symbody.trajectory.array_file import npz_bytes, read_arrays
 
 OPEN = ("pendulum2", "puma560", "ur5", "stanford_arm")  # trees, which every format can hold
+FILES = [s for s, package in ((".parquet", "pyarrow"), (".h5", "h5py")) if find_spec(package) is not None]
 MODELS = ("pendulum2", "four_bar", "puma560", "whipple_bicycle", "slider_crank")
 
 
@@ -161,81 +170,14 @@ def _system(rng: random.Random) -> bytes:
     return json.dumps(data).encode()
 
 
-# -- checkpoints: the same
-
-
-@functools.cache
-def _checkpoint_file() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "run.npz")
-        sb.simulate(sb.load("pendulum2"), 0.05, 0.01, q0=[0.3, 0.1], checkpoint=path)
-        return path.read_bytes()
-
-
-@functools.cache
-def _checkpoint() -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "run.npz")
-        path.write_bytes(_checkpoint_file())
-        arrays = read_arrays(path, 1 << 30)
-    return json.loads(bytes(arrays.pop("meta")).decode()), arrays
-
-
-def _run(rng: random.Random) -> bytes:
-    if rng.random() < 0.3:
-        return damaged_bytes(_checkpoint_file(), rng)
-    meta, arrays = _checkpoint()
-    arrays = dict(arrays)
-    if rng.random() < 0.7:
-        meta = damaged_value(meta, rng)
-    else:
-        name = rng.choice(sorted(arrays))
-        shapes = ((), (0,), (1,), (3,), (2, 2), (6, 4), (1, 0))
-        arrays[name] = rng.choice((np.zeros, np.ones))(rng.choice(shapes)) * rng.choice((1.0, -1.0, np.nan, 1e308))
-    if isinstance(meta, dict):
-        meta.pop("checksum", None)
-        meta["checksum"] = checkpoint._checksum(meta, arrays)
-    return npz_bytes({**arrays, "meta": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)})
-
-
-# -- trajectories
-
-
-@functools.cache
-def _trajectory(suffix: str) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, f"run{suffix}")
-        sb.simulate(sb.load("pendulum2"), 0.05, 0.01, q0=[0.3, 0.1]).save(path)
-        return path.read_bytes()
-
-
-def _binary(suffix: str) -> Callable[[random.Random], bytes]:
-    return lambda rng: damaged_bytes(_trajectory(suffix), rng)
+# -- trajectories as text
 
 
 def _csv(rng: random.Random) -> bytes:
+    good = trajectory_bytes(".csv", rng.choice((0, 3)))
     if rng.random() < 0.5:
-        return damaged_bytes(_trajectory(".csv"), rng)
-    return damaged_text(_trajectory(".csv").decode(), rng).encode("utf-8", errors="surrogatepass")
-
-
-@functools.cache
-def _arrays() -> dict[str, np.ndarray]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "run.npz")
-        path.write_bytes(_trajectory(".npz"))
-        return read_arrays(path, 1 << 30)
-
-
-def _npz(rng: random.Random) -> bytes:
-    if rng.random() < 0.5:
-        return damaged_bytes(_trajectory(".npz"), rng)
-    arrays = dict(_arrays())
-    record = damaged_value(json.loads(arrays["description"].tobytes()), rng)
-    arrays["description"] = np.frombuffer(json.dumps(record).encode(), dtype=np.uint8)
-    memory = io.BytesIO()
-    np.savez_compressed(memory, **arrays)  # type: ignore[arg-type]  # names as options
-    return memory.getvalue()
+        return damaged_bytes(good, rng)
+    return damaged_text(good.decode(), rng).encode("utf-8", errors="surrogatepass")
 
 
 def quietly(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
@@ -259,15 +201,24 @@ KINDS: dict[str, Kind] = {
     "obj": Kind(".obj", _damaged_mesh(".obj"), lambda path: read_mesh(path, "")),
     "series": Kind(".csv", lambda rng: text(_records())(rng), quietly(read_series)),
     "mbs": Kind(".mbs", text(MBS), sb.load),
+    "table": Kind(".csv", lambda rng: text(_records())(rng), lambda path: read_table(path, "tau", 1)),
     "system": Kind(".json", _system, quietly(sb.System.load)),
-    "checkpoint": Kind(".npz", _run, quietly(lambda path: sb.resume(path, 0.02))),
     "csv": Kind(".csv", _csv, quietly(sb.Trajectory.load)),
-    "npz": Kind(".npz", _npz, quietly(sb.Trajectory.load)),
     **{
-        name: Kind(f".{name}", _binary(f".{name}"), quietly(sb.Trajectory.load))
-        for name, package in (("parquet", "pyarrow"), ("h5", "h5py"))
-        if find_spec(package) is not None
+        name: Kind(".npz", functools.partial(damaged_checkpoint, name), quietly(lambda path: sb.resume(path, 0.02)))
+        for name in RUNS
     },
+    **{
+        suffix[1:]: Kind(suffix, functools.partial(damaged_trajectory, suffix), quietly(sb.Trajectory.load))
+        for suffix in (".npz", *FILES)
+    },
+    **{
+        f"measured_{suffix[1:]}": Kind(suffix, functools.partial(damaged_measurement, suffix), quietly(read_series))
+        for suffix in (".npz", ".mat", *FILES)
+    },
+    **({"stream": Kind(".parquet", damaged_stream, quietly(sb.Trajectory.load))} if ".parquet" in FILES else {}),
+    **({"usd": Kind(".usda", text(USD), sb.load)} if find_spec("pxr") is not None else {}),
+    **({"xacro": Kind(".xacro", text(XACRO), sb.load)} if find_spec("xacro") is not None else {}),
 }
 GOOD: dict[str, Callable[[], str | bytes]] = {
     "expression": lambda: EXPRESSIONS[0],
@@ -282,6 +233,11 @@ GOOD: dict[str, Callable[[], str | bytes]] = {
     "series": _records,
     "mbs": lambda: MBS,
     "system": lambda: json.dumps(_record()),
-    "checkpoint": lambda: _checkpoint_file(),
-    **{name: functools.partial(_trajectory, f".{name}") for name in ("csv", "npz", "parquet", "h5") if name in KINDS},
+    **{name: functools.partial(checkpoint_bytes, name) for name in RUNS},
+    **{suffix[1:]: functools.partial(trajectory_bytes, suffix) for suffix in (".csv", ".npz", *FILES)},
+    **{f"measured_{suffix[1:]}": functools.partial(measured_bytes, suffix) for suffix in (".npz", ".mat", *FILES)},
+    "table": _records,
+    "stream": stream_bytes,
+    "usd": lambda: USD,
+    "xacro": lambda: XACRO,
 }  # what is damaged, as it is before

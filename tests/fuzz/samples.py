@@ -57,3 +57,61 @@ name_mot:
   - hip
 base: floating
 """
+USD = """#usda 1.0
+(
+    defaultPrim = "arm"
+    metersPerUnit = 0.1
+    kilogramsPerUnit = 2
+    upAxis = "Y"
+)
+def Xform "arm"
+{
+    def Xform "upper" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
+    {
+        double3 xformOp:translate = (1, 2, 3)
+        quatd xformOp:orient = (0.9, 0.1, 0.3, 0.2)
+        double3 xformOp:scale = (2, 2, 2)
+        uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:orient", "xformOp:scale"]
+        float physics:mass = 1.5
+        point3f physics:centerOfMass = (0.5, 1, 0)
+        float3 physics:diagonalInertia = (3, 4, 5)
+        quatf physics:principalAxes = (0.8, 0.6, 0, 0)
+    }
+    def Xform "fore" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
+    {
+        float physics:mass = 1
+        point3f physics:centerOfMass = (0, 3, 1)
+        float3 physics:diagonalInertia = (1, 1, 2)
+    }
+    def PhysicsRevoluteJoint "elbow" (prepend apiSchemas = ["PhysicsDriveAPI:angular"])
+    {
+        uniform token physics:axis = "Z"
+        rel physics:body0 = </arm/upper>
+        rel physics:body1 = </arm/fore>
+        point3f physics:localPos0 = (0.5, 2, 0)
+        quatf physics:localRot0 = (0.5, 0.5, -0.5, 0.5)
+        point3f physics:localPos1 = (0, -3, 1)
+        quatf physics:localRot1 = (0.8, 0, 0.6, 0)
+        float physics:lowerLimit = -90
+        float physics:upperLimit = 45
+        float drive:angular:physics:stiffness = 2
+        float drive:angular:physics:damping = 0.5
+        float drive:angular:physics:targetPosition = 30
+    }
+    def PhysicsPrismaticJoint "rail"
+    {
+        uniform token physics:axis = "X"
+        rel physics:body1 = </arm/upper>
+        point3f physics:localPos0 = (4, 5, 6)
+        point3f physics:localPos1 = (0, 0.5, 0)
+    }
+}
+"""
+XACRO = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:property name="a" value="${2*sqrt(4) + 1}"/>
+<xacro:macro name="part" params="name mass:=1"><link name="${name}"><inertial><mass value="${mass*a}"/>
+<inertia ixx="1" iyy="1" izz="1"/></inertial></link></xacro:macro><link name="base"/><xacro:part name="l" mass="2"/>
+<xacro:if value="${a}"><xacro:part name="k"/></xacro:if>
+<joint name="j" type="continuous"><parent link="base"/><child link="l"/><axis xyz="0 0 1"/></joint>
+<joint name="i" type="continuous"><parent link="l"/><child link="k"/><axis xyz="0 0 ${min(a, 1)}"/></joint></robot>
+"""

@@ -16,7 +16,7 @@ kills = pytest.importorskip("fuzz.kills", reason="needs a system with fork") if 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs kills, links and modes of POSIX")
 
 if kills is not None:
-    from fuzz import cache_attack, large
+    from fuzz import cache_attack, flips, large
 
     @pytest.fixture
     def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -28,7 +28,7 @@ if kills is not None:
     @pytest.mark.slow
     @pytest.mark.parametrize("name", kills.WRITERS)
     def test_a_kill_leaves_the_old_or_the_new_version_whole(name: str, tmp_path: Path) -> None:
-        needed = {"parquet": "pyarrow", "h5": "h5py", "report": "meshcat"}
+        needed = {"parquet": "pyarrow", "stream": "pyarrow", "h5": "h5py", "report": "meshcat"}
         if name in needed:
             pytest.importorskip(needed[name])
         assert kills.kill_many(name, 10, tmp_path, random.Random(name))["within"]
@@ -47,6 +47,11 @@ if kills is not None:
                     assert found["refused"] or name in ("cache", "secret")
         except PermissionError as error:
             pytest.skip(f"no disk can be mounted here: {error}")
+
+    @pytest.mark.parametrize("name", flips.formats())
+    def test_a_flipped_bit_is_refused_or_changes_nothing(name: str, tmp_path: Path) -> None:
+        found = flips.flip(name, flips.chosen(name, 60, 7), tmp_path)
+        assert found["refused"] > 10
 
     def test_no_corrupted_entry_of_the_cache_is_loaded(folder: Path) -> None:
         tried = cache_attack.corrupt(1600, folder)

@@ -17,8 +17,11 @@ from symbody.errors import SymbodyError
 @pytest.mark.parametrize("path", sorted(FOUND.glob("*")) if FOUND.is_dir() else [], ids=lambda p: p.name)
 def test_inputs_that_did_harm_are_read_or_refused(path: Path) -> None:
     """Any exception but a SymbodyError fails the test."""
+    kind = path.name.rpartition("-")[0]
+    if kind not in KINDS:
+        pytest.skip(f"what reads {kind} is not installed")
     with contextlib.suppress(SymbodyError):
-        KINDS[path.name.split("-")[0]].read(path)
+        KINDS[kind].read(path)
 
 
 @pytest.mark.parametrize("name", KINDS)

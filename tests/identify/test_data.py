@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -141,4 +143,44 @@ def test_names_that_files_do_not_have_are_refused_with_the_nearest(tmp_path):
         read_series(tmp_path / "r.xls")
     path.write_text("time,position\n0,1\n1\n2,3\n")
     with pytest.raises(DataError, match="row 3 has 1 entries"):
+        read_series(path)
+
+
+# -- files that say more than they hold, or point elsewhere
+
+
+def test_data_that_lie_in_another_file_are_not_read(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    secret = tmp_path / "secret.bin"
+    secret.write_bytes(np.arange(20.0).tobytes())
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["q"] = np.ones(20)
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        file["t"] = 0.1 * np.arange(20)
+        file.create_dataset("tau", (20,), float, external=[(str(secret), 0, h5py.h5f.UNLIMITED)])
+        layout = h5py.VirtualLayout((20,), float)
+        layout[:] = h5py.VirtualSource(str(tmp_path / "other.h5"), "q", (20,))
+        file.create_virtual_dataset("q", layout)
+        file["qd"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "/q")
+        file["own"] = np.ones(20)
+    assert set(read_series(tmp_path / "run.h5").values) == {"own"}
+
+
+def test_a_small_file_that_would_unfold_to_a_large_one_is_refused(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        file.create_dataset("t", (2**40,), float, chunks=(1024,))
+    assert (tmp_path / "run.h5").stat().st_size < 10_000
+    with pytest.raises(FormatError, match="says that it holds 1099511627776 numbers"):
+        read_series(tmp_path / "run.h5")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes of POSIX")
+@pytest.mark.parametrize("suffix", [".csv", ".npz", ".mat", ".parquet", ".h5"])
+def test_pipes_and_missing_files_are_refused_without_waiting(tmp_path, suffix):
+    path = tmp_path / f"run{suffix}"
+    with pytest.raises(FormatError, match="cannot be read: No such file"):
+        read_series(path)
+    os.mkfifo(path)
+    with pytest.raises(FormatError, match="no regular file"):
         read_series(path)

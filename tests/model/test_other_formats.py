@@ -206,6 +206,7 @@ XACRO = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 PROGRAMS = (
     "${__import__('os').system('true')}", "${().__class__}", "$(env HOME)", "$(eval 1)", "${open('x')}", "${'a'*9}",
     "${[1][0]}", "$${a}", "$", "${2**9999}", "${load_yaml('x')}", "${lambda: 1}", "{${a}", "${xacro.load_yaml(a)}",
+    "${(load_yaml)(a)}", "${((load_yaml))(a)}",
 )  # fmt: skip
 
 
@@ -233,6 +234,24 @@ def test_files_from_outside_are_not_included(tmp_path):
     path.write_text(XACRO.format(value="1").replace("<link", '<xacro:include filename="/etc/passwd"/><link'))
     with pytest.raises(ModelError, match="from outside"):
         sb.load(path)
+
+
+def test_elements_whose_names_are_made_cannot_include_files(tmp_path):
+    pytest.importorskip("xacro")
+    path = tmp_path / "r.xacro"
+    made = '<xacro:element xacro:name="xacro:include" filename="other.xacro"/><link'
+    path.write_text(XACRO.format(value="1").replace("<link", made))
+    with pytest.raises(ModelError, match="makes names when it runs"):
+        sb.load(path)
+
+
+def test_expressions_in_comments_are_not_run(tmp_path):
+    """xacro runs them where a comment asks for it."""
+    pytest.importorskip("xacro")
+    path = tmp_path / "r.xacro"
+    asked = "<!-- xacro:eval-comments:on --><!-- ${xacro.fatal(1)} --><link"
+    path.write_text(XACRO.format(value="2").replace("<link", asked))
+    assert sb.load(path, root="free").body("l").mass.data.default == 2.0
 
 
 # -- ROBOTRAN

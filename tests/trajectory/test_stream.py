@@ -87,3 +87,49 @@ def test_wrong_streams_are_refused(stream, error, words):
 def test_one_state_is_not_streamed():
     with pytest.raises(DefinitionError, match="for batches"):
         sb.simulate(oscillator(), 0.5, 0.1, stream=lambda k, part: None)
+
+
+def streamed(**more):
+    bounce = sb.When("bounce", "q.z", direction=-1, reset={"qd.z": "-0.8*qd.z"})
+    deep = sb.When("soon", "t - 0.8 + 0.2*q.z", stop=True)
+    return sb.simulate(ball(), 1.0, 0.01, q0=START, events=[bounce, deep], samples=6, **more)
+
+
+def test_a_streamed_file_is_loaded_as_the_batch_it_was(tmp_path):
+    pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "balls.parquet"
+    whole = streamed()
+    streamed(stream=sb.Stream(path, 7))
+    again = sb.Trajectory.load(path)
+    assert list(again.outcomes) == list(whole.outcomes)
+    assert (again.outcome, again.model, again.method) == (whole.outcome, whole.model, whole.method)
+    assert (again.labels, {"t": "s", **again.units}) == (whole.labels, whole.units)
+    assert again.statistics["steps"] == whole.statistics["steps"]
+    assert np.array_equal(again.t, whole.t)
+    for name, values in whole.values.items():
+        assert np.array_equal(again[name], values, equal_nan=True)
+    assert f"{len(whole.events)} events" in again.notes[0]
+    again.save(tmp_path / "again.parquet")
+    assert np.array_equal(sb.Trajectory.load(tmp_path / "again.parquet").q, whole.q, equal_nan=True)
+
+
+def test_no_flipped_bit_of_a_streamed_file_gives_other_numbers(tmp_path):
+    pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "balls.parquet"
+    streamed(stream=sb.Stream(path, 7))
+    data, good = path.read_bytes(), sb.Trajectory.load(path)
+    rng = np.random.default_rng(3)
+    refused = 0
+    for bit in rng.choice(8 * len(data), 300, replace=False):
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        try:
+            found = sb.Trajectory.load(path)
+        except FormatError:
+            refused += 1
+            continue
+        assert found.labels == good.labels
+        assert list(found.outcomes) == list(good.outcomes)
+        assert all(np.array_equal(found[n], a, equal_nan=True) for n, a in good.values.items())
+    assert refused > 150

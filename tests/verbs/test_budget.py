@@ -142,13 +142,52 @@ def test_the_smallest_of_several_searches_stays(folder):
     assert stored(key, "model", "inverse").choice == {}
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1}', '{"format": 99, "key": "model/inverse/1"}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "[" * 10**5, '{"code": 1}', '{"code": "", "key": "model/inverse/1"}'])
 def test_a_damaged_file_is_no_stored_search(folder, text):
     keep("model/inverse/1", Found({}, 90, 50))
     (path,) = (folder / "choices").iterdir()
     path.write_text(text)
     with pytest.raises(ModelError, match="budget='long'"):
         stored("model/inverse/1", "model", "inverse")
+
+
+def test_no_flipped_bit_of_a_stored_search_is_used(folder):
+    keep("model/inverse/1", Found({"grouping": "base", "unit": "l1"}, 90, 50))
+    (path,) = (folder / "choices").iterdir()
+    good = path.read_bytes()
+    for at in range(8 * len(good)):
+        data = bytearray(good)
+        data[at // 8] ^= 1 << at % 8
+        path.write_bytes(data)
+        try:
+            found = stored("model/inverse/1", "model", "inverse")
+        except ModelError:
+            continue
+        assert found == Found({"grouping": "base", "unit": "l1"}, 90, 50)  # blanks between the words
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs links and pipes of POSIX")
+@pytest.mark.parametrize("kind", ["pipe", "link", "renamed", "writable"])
+def test_a_stored_search_must_be_a_file_of_the_users_own(folder, kind):
+    for key in ("model/inverse/1", "model/inverse/2"):
+        keep(key, Found({}, 90, 50))
+    path, other = (folder / "choices" / p for p in sorted(os.listdir(folder / "choices")))
+    assert stored("model/inverse/1", "model", "inverse").total == 90
+    if kind == "writable":
+        path.chmod(0o666)
+        other.chmod(0o622)
+    elif kind == "renamed":
+        third = path.rename(folder / "third")
+        other.rename(path)
+        third.rename(other)
+    else:
+        moved = path.rename(folder / "elsewhere")
+        other.unlink()
+        for place in (path, other):
+            os.mkfifo(place) if kind == "pipe" else place.symlink_to(moved)
+    for key in ("model/inverse/1", "model/inverse/2"):
+        with pytest.raises(ModelError, match="budget='long'"):
+            stored(key, "model", "inverse")
 
 
 def test_a_stored_choice_that_would_divide_by_something_small_is_refused(folder):

@@ -11,6 +11,7 @@ import json
 from functools import cache
 from typing import Any
 
+from symbody.atomic_file import write_whole
 from symbody.errors import ModelError
 from symbody.model.load import FOLDER, bundled_names, load
 from symbody.model.record.mechanism import Mechanism
@@ -75,7 +76,7 @@ def write() -> None:
     """Write the file from the models."""
     rows = {name: {"digest": _digest(name), **computed_facts(name)} for name in bundled_names()}
     lines = [f"{json.dumps(name)}: {json.dumps(row, ensure_ascii=False)}" for name, row in rows.items()]
-    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    write_whole(FILE, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
 
 
 if __name__ == "__main__":

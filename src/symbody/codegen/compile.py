@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from symbody.codegen.kernel.grouped import GroupedKernel
 from symbody.codegen.kernel.passport import Kernel
-from symbody.codegen.kernel.recipe import Recipe, Remade
+from symbody.codegen.kernel.recipe import STEP, Recipe, Remade
 from symbody.codegen.target_row import Source
 from symbody.codegen.targets import TARGETS, target_to_build, target_to_emit
 from symbody.errors import CompileError
@@ -58,6 +59,9 @@ def _remembered(kernel: K, recipe: Recipe) -> K:
     """The Kernel, with what it was made of where it can be made again by that."""
     if isinstance(kernel, Remade):
         kernel.recipe = recipe
+    if isinstance(kernel, GroupedKernel):
+        for name, part in ((STEP, kernel.step), *kernel.functions.items()):
+            _remembered(part, replace(recipe, function=name))
     return kernel
 
 

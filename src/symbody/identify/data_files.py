@@ -1,14 +1,14 @@
 """Measured records from files: CSV, Parquet, NPZ, MAT and HDF5 by suffix. Files are data: nothing in them is executed.
 
-Tables have one column for each component: `q.shoulder`, `q_1`, `q1` or `q[0]` belong to the signal q. Array files
-have one
-array (N, n) or (n, N) for each signal. Other names are given by `signals`.
+Tables have one column for each component: `q.shoulder`, `q_1`, `q1` or `q[0]` belong to the signal q. Array files have
+one array (N, n) or (n, N) for each signal. Other names are given by `signals`.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ from symbody.errors import DataError, FormatError, SymbodyError, nearest, word_a
 from symbody.identify.series import Series
 from symbody.regular_file import read_regular
 from symbody.trajectory.array_file import read_arrays
-from symbody.trajectory.optional_packages import extra
+from symbody.trajectory.optional_packages import extra, is_number
 
 LARGEST = 2**31  # bytes of a record
 # unit -> (SI unit, factor)
@@ -32,6 +32,7 @@ UNITS = {
 }  # fmt: skip
 SI = ("rad", "rad/s", "rad/s^2", "m", "m/s", "m/s^2", "s", "N", "N m", "A", "V", "")
 TIMES = ("t", "time", "Time", "timestamp", "times", "T")
+_MAT_NUMBERS = {"double", "single", "logical", *(f"{u}int{k}" for u in ("", "u") for k in (8, 16, 32, 64))}
 _PART = re.compile(r"^(?P<stem>.+?)(?:[._]?(?P<number>\d+)|\[(?P<index>\d+)\]|\.(?P<label>.+))$")
 
 
@@ -92,8 +93,10 @@ def _arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
         raise FormatError(f"{path} ends with {suffix!r}; expected one of {', '.join(readers)}.")
     try:
         return readers[suffix](path)
-    except (SymbodyError, OSError):
+    except SymbodyError:
         raise
+    except OSError as error:
+        raise FormatError(f"{path} cannot be read: {error.strerror or error}.") from None
     except Exception as error:  # readers of others fail in many ways over damaged bytes
         raise FormatError(f"{path} is no {suffix} file, or a damaged one: {error or type(error).__name__}.") from None
 
@@ -141,17 +144,24 @@ def _npz(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
 
 
 def _mat(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
-    from scipy.io import loadmat
+    from scipy.io import loadmat, whosmat
 
     data = read_regular(path, LARGEST)
     if data[:8] == b"\x89HDF\r\n\x1a\n" or b"MATLAB 7.3" in data[:128]:
         return _hdf5(path)
-    return _numeric({n: v for n, v in loadmat(io.BytesIO(data)).items() if not n.startswith("__")}), {}
+    shapes = {n: shape for n, shape, kind in whosmat(io.BytesIO(data)) if kind in _MAT_NUMBERS}
+    _bound(path, sum(math.prod(shape) for shape in shapes.values()))
+    return _numeric(
+        {n: v for n, v in loadmat(io.BytesIO(data), variable_names=list(shapes)).items() if n in shapes}
+    ), {}
 
 
 def _parquet(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
     parquet = extra("pyarrow.parquet")
-    table = parquet.read_table(io.BytesIO(read_regular(path, LARGEST)))
+    with parquet.ParquetFile(io.BytesIO(read_regular(path, LARGEST))) as file:
+        names = [f.name for f in file.schema_arrow if is_number(f.type)]
+        _bound(path, file.metadata.num_rows * len(names))
+        table = file.read(columns=names)
     columns = {n: np.asarray(table.column(n).to_numpy(zero_copy_only=False)) for n in table.column_names}
     numeric = {n: a for n, a in columns.items() if a.dtype.kind in "fiub"}
     return _grouped(list(numeric), np.column_stack([a.astype(float) for a in numeric.values()]))
@@ -161,13 +171,25 @@ def _hdf5(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
     h5py = extra("h5py")
     found: dict[str, np.ndarray] = {}
     with h5py.File(io.BytesIO(read_regular(path, LARGEST)), "r") as file:
+        count = 0
 
         def visit(name: str, item: Any) -> None:
-            if isinstance(item, h5py.Dataset) and item.dtype.kind in "fiu":
-                found[name.rpartition("/")[2]] = np.asarray(item)
+            nonlocal count
+            # data that lie in other files are not followed
+            if not isinstance(item, h5py.Dataset) or item.external or item.is_virtual or item.dtype.kind not in "fiu":
+                return
+            count += item.size or 0
+            _bound(path, count)
+            found[name.rpartition("/")[2]] = np.asarray(item)
 
         file.visititems(visit)
     return _numeric(found), {}
+
+
+def _bound(path: Path, count: int) -> None:
+    """Numbers are counted before memory is asked for: a small file may unfold to a large one."""
+    if 8 * count > LARGEST:
+        raise FormatError(f"{path} says that it holds {count} numbers; expected at most {LARGEST // 8}.")
 
 
 def _numeric(arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:

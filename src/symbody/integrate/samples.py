@@ -63,6 +63,8 @@ def read_samples(samples: Any, start: float, duration: float, step: float | None
         if samples < 2:
             raise wrong_argument("samples", samples, "at least 2: the beginning and the end")
         return SampleTimes(spacing=duration / (int(samples) - 1))
+    if isinstance(samples, np.ndarray) and samples.size > MOST:
+        raise DefinitionError(f"samples has {samples.size} instants; expected at most {MOST:g}.")
     try:
         times = np.array(samples, dtype=float)
     except (TypeError, ValueError):

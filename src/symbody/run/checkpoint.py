@@ -31,6 +31,14 @@ from symbody.hybrid.plan import Settings
 from symbody.hybrid.state import RunState, Segment
 from symbody.integrate.samples import MOST, SampleTimes
 from symbody.run.assemble import assembled
+from symbody.run.checkpoint_values import (
+    check_happened,
+    check_lines,
+    check_loops,
+    check_members,
+    check_rules,
+    check_segments,
+)
 from symbody.run.loop import Reached
 from symbody.run.recording import Ended
 from symbody.system.save import from_record, record
@@ -302,31 +310,39 @@ def _run(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: M
     lines = tuple(_line_again(data, i, arrays, functions, where) for i, data in enumerate(meta["lines"]))
     connected = Connected(flow, lines, np.array(arrays["defaults"]), inside)
     _check_shapes(flow, connected, arrays)
+    batch = arrays["x_now"].shape[:-1]
+    check_lines(lines, len(arrays["defaults"]), batch)
     sampling = SampleTimes(meta["spacing"], arrays.get("instants"))
     parameters = {n: a if a.ndim else float(a) for n, a in _part(arrays, "parameter").items()}
+    check_members(meta["outcomes"], batch, parameters)
     settings = Settings(**meta["settings"], sampling=sampling, parameters=parameters)
     x = np.array(arrays["x_now"])
     signals = InputSignals(connected, settings.start, settings.step, settings.period, len(x) if x.ndim == 2 else None)
+    happened = [Event(float(t), name, text, *member) for t, name, text, *member in meta["happened"]]
+    check_happened(happened, batch)
     events = None
     if meta["events"] is not None:
         own = {rule.name: rule for rule in element_events(flow)}
         made = tuple(own[r["element"]] if "element" in r else When(**r) for r in meta["events"])
+        check_rules(flow, made)
         events = Prepared(flow, made, tuple(meta["switches"]))
     loops = levels = None
     if "loops.bounds" in arrays and x.ndim == 2:
         raise FormatError(f"{where} is of a batch with closed loops, whose members go apart by now; simulate it again.")
     if "loops.bounds" in arrays:
+        check_loops(flow, arrays)
         loops = LoopGuards(flow, parameters, np.array(arrays["loops.bounds"]))
         levels = Levels(np.array(arrays["loops.down"]), np.array(arrays["loops.up"]))
     plan = assembled(connected, events, settings, signals, loops)
     outcomes = meta["outcomes"]
     segments = [_segment_again(s, i, flow, arrays, externals, where) for i, s in enumerate(meta["segments"])]
+    size = sum(flow.rates.inputs[n].size for n in flow.states)
+    check_segments([s["start"] for s in meta["segments"]], [s.rates for s in segments], len(arrays["t"]), size)
     state = RunState(
         float(meta["t"]), x, float(meta["end"]), _held(arrays, signals), _part(arrays, "memory"), levels,
         _marks(meta["marks"], events), dict(meta["statistics"]), Log([(arrays["t"], arrays["x"])]), len(arrays["t"]),
         Log([(np.array(arrays["log_t"], dtype=float), np.array(arrays["log_u"]))]),
-        Log(Event(float(t), name, text, *member) for t, name, text, *member in meta["happened"]), Log(meta["notes"]),
-        Log(segments),
+        Log(happened), Log(meta["notes"]), Log(segments),
         None if outcomes is None else np.array([Outcome[o] for o in outcomes], dtype=object),
     )  # fmt: skip
     anchor = Reached(plan, state)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError
+from symbody.errors import ModelError, ShapeError
 
 
 def real_number(name: str, value: Any) -> np.ndarray:
@@ -20,7 +20,13 @@ def real_number(name: str, value: Any) -> np.ndarray:
 def check_number(name: str, array: np.ndarray, nonzero: bool) -> None:
     """Refuse what is not finite, and 0 where the parameter is declared nonzero."""
     exact = array.dtype == object  # integers and fractions, which are finite
-    if not exact and not np.isfinite(array).all():
+    try:
+        finite = exact or bool(np.isfinite(array).all())
+    except MemoryError:
+        raise ShapeError(
+            f"parameter {name!r} has shape {array.shape}, which does not fit into memory; run it in parts."
+        ) from None
+    if not finite:
         wrong = array[~np.isfinite(array)].flat[0]
         raise ModelError(
             f"parameter {name!r} is {wrong:g}; expected a finite number. Give another one, or none for its default."

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from symbody.errors import FormatError
+from symbody.regular_file import open_regular
 
 KINDS = "fiub"  # real numbers, integers, truth values
 MAX_NAMES = 100_000
@@ -22,7 +23,7 @@ MAX_NAMES = 100_000
 
 def read_arrays(path: Path, max_bytes: int) -> dict[str, np.ndarray]:
     """name -> array of an npz file whose arrays together hold at most `max_bytes`. ValueError where it is damaged."""
-    with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
+    with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
         entries = archive.infolist()
         if len(entries) > MAX_NAMES or sum(e.file_size for e in entries) > max_bytes:
             raise FormatError(f"{path} would unfold to more than {max_bytes} bytes.")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,8 +20,10 @@ from symbody.atomic_file import write_whole
 from symbody.errors import FormatError, SymbodyError
 from symbody.trajectory.array_file import npz_bytes, read_arrays
 from symbody.trajectory.columns import MEMBER, TIME, batch_shape, column_values, columns
-from symbody.trajectory.optional_packages import extra
+from symbody.trajectory.optional_packages import extra, is_number
 from symbody.trajectory.record import MAX_VALUES, Record, record_text
+from symbody.trajectory.stream_file import KEY as STREAM
+from symbody.trajectory.stream_file import OUTCOME, read_stream
 from symbody.trajectory.trajectory import Trajectory
 
 MAX_BYTES = 8 * MAX_VALUES
@@ -133,17 +136,30 @@ def _parquet_bytes(traj: Trajectory) -> Any:
 def _read_parquet(path: Path) -> Trajectory:
     parquet = extra("pyarrow.parquet")
     with parquet.ParquetFile(path) as file:
-        text = (file.schema_arrow.metadata or {}).get(KEY)
+        metadata = file.metadata.metadata or {}
+        text, streamed = metadata.get(KEY), metadata.get(STREAM)
+        _check_types(file, path, () if streamed is None else (OUTCOME,))
+        if streamed is not None:
+            return read_stream(file, streamed, str(path))
         if text is None:
             raise FormatError(f"{path} is not a saved Trajectory: its metadata has no entry {KEY.decode()!r}.")
         record = Record(text, str(path))
-        if file.metadata.num_rows != record.rows:
-            raise FormatError(f"{path} is damaged: {file.metadata.num_rows} rows, said are {record.rows}.")
+        start = 1 if record.batch else 0
+        width = start + 1 + sum(math.prod(s) for s in record.shapes.values())
+        if (file.metadata.num_rows, file.metadata.num_columns) != (record.rows, width):
+            raise FormatError(
+                f"{path} is damaged: {file.metadata.num_rows} rows of {file.metadata.num_columns}, said are "
+                f"{record.rows} of {width}."
+            )
         parts = [c.to_numpy() for c in file.read().columns]
-    start = 1 if record.batch else 0
-    if len(parts) <= start:
-        raise FormatError(f"{path} is damaged: it has no column of times.")
     return record.from_columns(parts[start], parts[start + 1 :])
+
+
+def _check_types(file: Any, path: Path, texts: Collection[str]) -> None:
+    """Numbers alone, so that rows and columns bound the memory; texts and lists may unfold to anything."""
+    for field in file.schema_arrow:
+        if not is_number(field.type) and field.name not in texts:
+            raise FormatError(f"{path} is damaged: its column {field.name!r} is of type {field.type}.")
 
 
 # -- HDF5: arrays in their own shapes, units as attributes

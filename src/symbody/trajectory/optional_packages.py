@@ -17,3 +17,9 @@ def extra(module: str, group: str = "files") -> Any:
         raise SymbodyError(
             f'{package} is needed here and is not installed. Run: pip install "symbody[{group}]"'
         ) from error
+
+
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type is that of numbers or truth values: rows and columns bound what they take."""
+    types = extra("pyarrow").types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))

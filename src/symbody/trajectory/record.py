@@ -32,15 +32,15 @@ def record_text(traj: Trajectory) -> str:
         "instants": len(traj.t),
         "batch": list(batch_shape(traj)),
         "outcomes": None if traj.outcomes is None else [_outcome_code(x) for x in np.ravel(traj.outcomes)],
-        "quantities": [_quantity(traj, name) for name in traj.values],
-        "statistics": {k: _plain(v) for k, v in traj.statistics.items()},
-        "events": [[_plain(e.t), e.name, e.text, *([] if e.member is None else [int(e.member)])] for e in traj.events],
+        "quantities": [quantity(traj, name) for name in traj.values],
+        "statistics": {k: plain(v) for k, v in traj.statistics.items()},
+        "events": [[plain(e.t), e.name, e.text, *([] if e.member is None else [int(e.member)])] for e in traj.events],
         "notes": list(traj.notes),
     }
-    return _canonical({"checksum": _checksum_of(_canonical(record), traj), **record})
+    return canonical({"checksum": _checksum_of(canonical(record), traj), **record})
 
 
-def _canonical(record: Mapping[str, Any]) -> str:
+def canonical(record: Mapping[str, Any]) -> str:
     """The one text of a record: entries in the order of writing, no spaces."""
     return json.dumps(record, allow_nan=False, separators=(",", ":"))
 
@@ -50,7 +50,7 @@ def _checksum_of(text: str, traj: Trajectory) -> str:
     return checksum(text, (("t", np.asarray(traj.t, dtype=float)), *traj.values.items()))
 
 
-def _quantity(traj: Trajectory, name: str) -> dict[str, Any]:
+def quantity(traj: Trajectory, name: str) -> dict[str, Any]:
     values = np.asarray(traj.values[name])
     if values.dtype.kind not in KINDS:
         raise FormatError(f"{name} holds values of type {values.dtype}; expected real numbers to save.")
@@ -68,7 +68,7 @@ def _outcome_code(value: Any) -> str | int:
     return value.name if isinstance(value, Outcome) else int(value)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A number for JSON, which has no infinities: those are written as text."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
@@ -97,7 +97,7 @@ class Record:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise FormatError(f"{where} is not a saved Trajectory: it does not say format {FORMAT!r}.")
         self.where = where
-        self.checksum = data.pop("checksum", None)
+        self.checksum: Any = data.pop("checksum", None)
         version = data.get("version")
         if version == 1 and self.checksum is None:
             warnings.warn(
@@ -106,11 +106,22 @@ class Record:
             )
         elif version != VERSION or not isinstance(self.checksum, str):
             raise FormatError(f"{where} has format version {version!r}; this symbody reads {VERSION}.")
+        self._take(data)
+
+    @classmethod
+    def checked(cls, data: Mapping[str, Any], where: str) -> Record:
+        """A record whose numbers have a checksum elsewhere."""
+        self = cls.__new__(cls)
+        self.where, self.checksum = where, None
+        self._take(data)
+        return self
+
+    def _take(self, data: Mapping[str, Any]) -> None:
         try:
-            self.text = _canonical(data)
+            self.text = canonical(data)
             self._read(data)
         except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise FormatError(f"{where} is damaged: {type(error).__name__}: {error}.") from None
+            raise FormatError(f"{self.where} is damaged: {type(error).__name__}: {error}.") from None
 
     def _read(self, data: Mapping[str, Any]) -> None:
         self.instants = _size(data["instants"])

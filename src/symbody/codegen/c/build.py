@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import os
@@ -10,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, overload
 
@@ -80,20 +81,40 @@ def find_compiler() -> str:
 
 def _load(files: Mapping[str, str], compiler: str, flags: Sequence[str]) -> ctypes.CDLL:
     """Compiles all sources into one library; the folder goes away, the loaded library stays."""
-    with tempfile.TemporaryDirectory(prefix="symbody_c_") as folder:
-        for name, text in files.items():
-            Path(folder, name).write_text(text)
+    with source_folder(files, "symbody_c_") as folder:
         library = Path(folder, "library.dll" if sys.platform == "win32" else "library.so")
         sources = sorted(name for name in files if name.endswith(".c"))
         position = [] if sys.platform == "win32" else ["-fPIC"]
-        command = [*compiler.split(), *flags, *position, "-shared", "-o", str(library), *sources, "-lm"]
-        try:
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        except OSError as error:
-            raise CompileError(f"The C compiler '{compiler}' cannot be run: {error}.") from None
-        if done.returncode:
-            raise CompileError(f"The C compiler '{compiler}' failed with:\n{done.stderr.strip()[:4000]}")
+        run_compiler(compiler, [*flags, *position, "-shared", "-o", str(library), *sources, "-lm"], folder)
         return ctypes.CDLL(str(library))
+
+
+@contextlib.contextmanager
+def source_folder(files: Mapping[str, str], prefix: str) -> Iterator[str]:
+    """A folder of its own with source files, which goes away; CompileError where the disk has no room for it."""
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=prefix))
+            for name, text in files.items():
+                Path(folder, name).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise CompileError(
+                f"The folder for temporary files, {tempfile.gettempdir()}, cannot be written: "
+                f"{error.strerror or error}. Make room there, or name another in TMPDIR."
+            ) from None
+        yield folder
+
+
+def run_compiler(compiler: str, arguments: Sequence[str], folder: str) -> None:
+    """Run a C compiler in a folder; CompileError with what it said where it fails."""
+    try:
+        done = subprocess.run(
+            [*compiler.split(), *arguments], cwd=folder, capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError as error:
+        raise CompileError(f"The C compiler '{compiler}' cannot be run: {error}.") from None
+    if done.returncode:
+        raise CompileError(f"The C compiler '{compiler}' failed with:\n{done.stderr.strip()[:4000]}")
 
 
 def _prototypes(header: str) -> dict[str, list[tuple[str, str]]]:

@@ -9,13 +9,12 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from symbody.codegen.c.build import find_compiler
+from symbody.codegen.c.build import find_compiler, run_compiler, source_folder
 from symbody.codegen.fmu.description import Stepping, fmi2_description, fmi3_description, scalars
 from symbody.codegen.fmu.motion import HERE, METHODS, Motion, core_text, motion_of
 from symbody.errors import CompileError, DefinitionError
@@ -106,15 +105,11 @@ def fmu_sources(motion: Motion, version: int, token: str, stepping: Stepping) ->
 
 def _compile(sources: Mapping[str, str], name: str, ending: str) -> bytes:
     compiler = find_compiler()
-    with tempfile.TemporaryDirectory(prefix="symbody_fmu_") as folder:
-        for file, text in sources.items():
-            Path(folder, file).write_text(text)
+    with source_folder(sources, "symbody_fmu_") as folder:
         library = Path(folder, name + ending)
         position = [] if sys.platform == "win32" else ["-fPIC", "-fvisibility=hidden"]
-        command = [*compiler.split(), "-std=c99", "-O2", "-ffp-contract=off", *position, "-shared", "-o", str(library)]
-        done = subprocess.run([*command, "all.c", "-lm"], cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise CompileError(f"The C compiler '{compiler}' failed with:\n{done.stderr.strip()[:4000]}")
+        options = ["-std=c99", "-O2", "-ffp-contract=off", *position, "-shared", "-o", str(library)]
+        run_compiler(compiler, [*options, "all.c", "-lm"], folder)
         strip = shutil.which("strip")
         if strip and sys.platform == "linux":
             subprocess.run([strip, "--strip-unneeded", str(library)], check=False, capture_output=True)

@@ -64,3 +64,11 @@ def usable_output(out: np.ndarray, shape: tuple[int, ...], name: str, given: Seq
     if not out.flags.writeable:
         raise ShapeError(f"out for '{name}' is read-only; give an array that can be written.")
     return out.flags.c_contiguous and out.flags.aligned and not any(np.may_share_memory(out, a) for a in given)
+
+
+def too_many_states(loop: tuple[int, ...]) -> ShapeError:
+    """The error of a batch that is too large."""
+    return ShapeError(
+        f"A batch of shape {loop} has {math.prod(loop)} states; their results do not fit into memory. "
+        "Call it with parts of them."
+    )

@@ -20,7 +20,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from symbody.atomic_file import open_part, remove_abandoned
 from symbody.codegen.kernel.secret import Unsafe, check_folder, user_secret
@@ -103,19 +103,28 @@ def load(name: str) -> tuple[dict[str, Any], list[bytes]] | None:
     folder = directory()
     if folder is None:
         return None
+    path = folder / (name + SUFFIX)
     try:
-        handle = os.open(folder / (name + SUFFIX), _READ)
-        with open(handle, "rb") as file:
-            status = os.fstat(handle)
-            if not _is_own(status) or status.st_size > LIMIT:
-                return None
-            data = file.read()
-            entry = _unpack(name, data)
+        with open_own(path) as file:
+            entry = _unpack(name, file.read())
             if entry is not None:
-                _touch(folder, name, handle)
+                _touch(path, file.fileno())
         return entry
     except OSError:
         return None
+
+
+def open_own(path: Path) -> BinaryIO:
+    """A file of the folder, open to be read. A link is not followed, and a pipe not waited for.
+
+    OSError unless it is a regular file of this user that nobody else can write, and not too large.
+    """
+    handle = os.open(path, _READ)
+    status = os.fstat(handle)
+    if not _is_own(status) or status.st_size > LIMIT:
+        os.close(handle)
+        raise OSError(f"{path} is no file of this user's own")
+    return os.fdopen(handle, "rb")
 
 
 def _is_own(status: os.stat_result) -> bool:
@@ -125,12 +134,13 @@ def _is_own(status: os.stat_result) -> bool:
     return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
 
 
-def _touch(folder: Path, name: str, handle: int) -> None:
+def _touch(path: Path, handle: int) -> None:
     """Note the use of an entry: the oldest by use go first."""
-    os.utime(handle if os.utime in os.supports_fd else folder / (name + SUFFIX))
+    os.utime(handle if os.utime in os.supports_fd else path)
 
 
-def _mac(name: str, rest: bytes | memoryview) -> bytes:
+def code_of(name: str, rest: bytes | memoryview) -> bytes:
+    """The HMAC-SHA-256 of a name and what is kept under it, by the secret of this user."""
     mac = hmac.new(user_secret(), digestmod="sha256")
     mac.update(MAGIC + struct.pack("<Q", len(name)) + name.encode())
     mac.update(rest)
@@ -141,7 +151,7 @@ def _unpack(name: str, data: bytes) -> tuple[dict[str, Any], list[bytes]] | None
     start = len(MAGIC) + MAC
     if len(data) < start + 8 or not data.startswith(MAGIC):
         return None
-    if not hmac.compare_digest(_mac(name, memoryview(data)[start:]), data[len(MAGIC) : start]):
+    if not hmac.compare_digest(code_of(name, memoryview(data)[start:]), data[len(MAGIC) : start]):
         return None
     # what follows was written by `store`; an older symbody may still have written it in another form
     try:
@@ -172,7 +182,7 @@ def store(name: str, header: dict[str, Any], objects: Sequence[bytes]) -> None:
         try:
             # no fsync: an entry that a crash leaves half-written does not match and is compiled anew
             with os.fdopen(handle, "wb") as file:
-                file.write(MAGIC + _mac(name, rest))
+                file.write(MAGIC + code_of(name, rest))
                 file.write(rest)
             os.replace(temporary, folder / (name + SUFFIX))
         except BaseException:

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from symbody.codegen.kernel.passport import Kernel
+from symbody.codegen.kernel.recipe import Remade
 from symbody.errors import NameLookupError, nearest
 from symbody.lower.fuse import fuse_multiply_add
 from symbody.lower.groups import group
 from symbody.lower.program import Program
 
 
-@dataclass(frozen=True)
-class GroupedKernel:
+@dataclass(eq=False)
+class GroupedKernel(Remade):
     """`workspace = kernels.step(q, qd)`, then `kernels["tau"](q, qd, qdd, workspace)`: the caller decides when to step.
 
     Every function takes the inputs that it reads, in the order of the System, and the workspace last. The bits are
@@ -31,7 +32,9 @@ class GroupedKernel:
 
     def bind(self, parameters: Any) -> GroupedKernel:
         """All functions with these parameters, `setup` done."""
-        return GroupedKernel(self.step.bind(parameters), {n: k.bind(parameters) for n, k in self.functions.items()})
+        bound = GroupedKernel(self.step.bind(parameters), {n: k.bind(parameters) for n, k in self.functions.items()})
+        bound.recipe = None if self.recipe is None else self.recipe.with_bound(parameters)
+        return bound
 
     def __repr__(self) -> str:
         return "\n".join(["step: " + repr(self.step), *(f"{n}: {k!r}" for n, k in self.functions.items())])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from symbody.codegen.kernel.arguments import FLOAT, aligned, real_array, state_rows, usable_output
+from symbody.codegen.kernel.arguments import FLOAT, aligned, real_array, state_rows, too_many_states, usable_output
 from symbody.codegen.kernel.externals import ExternalTable, raise_pending
 from symbody.codegen.kernel.passport import results_by_name
 from symbody.codegen.kernel.recipe import Remade
@@ -394,10 +394,7 @@ class NativeKernel(Remade):
         try:
             return [np.empty(loop + o.shape) for o in self.signature.outputs]
         except (MemoryError, ValueError):
-            raise ShapeError(
-                f"A batch of shape {loop} has {math.prod(loop)} states; their results do not fit into memory. "
-                "Call it with parts of them."
-            ) from None
+            raise too_many_states(loop) from None
 
     def _targets(self, out: Any, loop: tuple[int, ...]) -> list[Any]:
         """`out=` as one array or None for each output."""

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from symbody.codegen.kernel.arguments import too_many_states
 from symbody.codegen.kernel.passport import results_by_name
 from symbody.codegen.kernel.recipe import Remade
 from symbody.codegen.kernel.signature import results_type
@@ -83,7 +84,12 @@ class ProgramKernel(Remade, ABC):
             given = self._gathered(parameters)
         loop = loop_shape([*self.inputs, *self.parameters], [*arrays, *given])
         targets = out_arrays(self.outputs, out, loop)
-        results, outcome = self._compute(arrays, given, loop)
+        try:
+            for port in self.outputs:
+                np.empty(loop + port.shape)  # asked for before anything is computed
+            results, outcome = self._compute(arrays, given, loop)
+        except MemoryError:
+            raise too_many_states(loop) from None
         for k, target in enumerate(targets):
             if target is not None:
                 np.copyto(target, results[k], casting="same_kind")

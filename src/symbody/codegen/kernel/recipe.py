@@ -13,16 +13,19 @@ from typing import Any
 from symbody.later import later
 from symbody.system.system import System
 
+STEP = ""  # no function of a group has an empty name
+
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """bound: the parameters of each `bind`, in order."""
+    """bound: the parameters of each `bind`, in order; function: one of groups, STEP for the one that goes first."""
 
     system: System
     target: str
     groups: Mapping[str, Sequence[str]] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     bound: tuple[Any, ...] = ()
+    function: str | None = None
 
     def with_bound(self, parameters: Any) -> Recipe:
         return replace(self, bound=(*self.bound, parameters))
@@ -31,6 +34,8 @@ class Recipe:
         kernel = later("codegen.compile", "compile_system")(
             self.system, self.target, groups=self.groups, **self.options
         )
+        if self.function is not None:
+            kernel = kernel.step if self.function == STEP else kernel[self.function]
         for parameters in self.bound:
             kernel = kernel.bind(parameters)
         return kernel

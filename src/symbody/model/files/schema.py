@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from symbody.atomic_file import write_whole
 from symbody.library.force_elements import FORCE_ELEMENTS
 from symbody.model.build.piece_forms import CUT_ROWS
 from symbody.model.build.rotation_forms import AXES
@@ -206,4 +207,4 @@ def schema_text() -> str:
 
 
 if __name__ == "__main__":
-    SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")
+    write_whole(SCHEMA_FILE, schema_text().encode())

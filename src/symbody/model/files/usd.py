@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 from symbody.errors import ModelError
 from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues, turned
+from symbody.model.files.xml_file import LARGEST as LARGEST_NUMBER
 from symbody.model.record.mechanism import WORLD, Limits, Mechanism
 from symbody.model.record.pose import IDENTITY, Pose, from_quaternion
 
@@ -40,21 +42,20 @@ def read(path: str | Path, symbolic: bool = True) -> Mechanism:
         raise ModelError(f"{path.name}: the file has {path.stat().st_size} bytes; expected {LARGEST} at most.")
     try:
         layer = Sdf.Layer.OpenAsAnonymous(str(path))
-    except Tf.ErrorException as error:
+        if layer is None:
+            raise ModelError(f"{path.name}: this is no USD file that can be read; expected .usda or .usdc.")
+        others = sorted(layer.GetCompositionAssetDependencies())
+        if others:
+            raise ModelError(
+                f"{path.name}: the stage is made of other files ({', '.join(others[:3])}), which are not opened; "
+                f"expected one file. Make it: usdcat --flatten {path.name} -o flat_{path.stem}.usda"
+            )
+        return _Reader(Usd.Stage.Open(layer), path, symbolic).read()
+    except Tf.ErrorException as error:  # any question to a stage may raise it
         said = " ".join(str(error).split())[-160:]
         raise ModelError(
             f"{path.name}: this is no USD file that can be read ({said}); expected .usda, .usdc."
         ) from None
-    if layer is None:
-        raise ModelError(f"{path.name}: this is no USD file that can be read; expected .usda or .usdc.")
-    others = sorted(layer.GetCompositionAssetDependencies())
-    if others:
-        raise ModelError(
-            f"{path.name}: the stage is made of other files ({', '.join(others[:3])}), which are not opened; expected "
-            f"one file. Make it: usdcat --flatten {path.name} -o flat_{path.stem}.usda"
-        )
-    stage = Usd.Stage.Open(layer)
-    return _Reader(stage, path, symbolic).read()
 
 
 @dataclass(eq=False)
@@ -75,6 +76,9 @@ class _Reader:
         self.stage, self.file, self.physics, self.geometry = stage, path.name, UsdPhysics, UsdGeom
         self.metre = float(UsdGeom.GetStageMetersPerUnit(stage))
         self.kilogram = float(UsdPhysics.GetStageKilogramsPerUnit(stage))
+        for word, unit in (("metersPerUnit", self.metre), ("kilogramsPerUnit", self.kilogram)):
+            if not 0 < unit < LARGEST_NUMBER:
+                raise ModelError(f"{self.file}: the stage has {word} = {unit:g}; expected a positive number.")
         root = stage.GetDefaultPrim()
         self.builder = Builder(root.GetName() if root else path.stem, self._gravity(), source=path.name)
         self.values = FileValues(self.builder, symbolic)
@@ -99,12 +103,45 @@ class _Reader:
         direction, size = -up, 9.81
         if scenes:
             scene = self.physics.Scene(scenes[0])
-            given = np.array(scene.GetGravityDirectionAttr().Get() or (0, 0, 0), dtype=float)
+            given = self._numbers(scene.GetGravityDirectionAttr(), (0, 0, 0))
             direction = given / np.linalg.norm(given) if np.linalg.norm(given) > 0 else -up
-            magnitude = scene.GetGravityMagnitudeAttr().Get()
-            if magnitude is not None and math.isfinite(magnitude) and magnitude >= 0:
+            (magnitude,) = self._numbers(scene.GetGravityMagnitudeAttr(), (-math.inf,), infinite=True)
+            if math.isfinite(magnitude) and magnitude >= 0:
                 size = float(magnitude) * self.metre
         return [float(x) + 0.0 for x in direction * size]
+
+    # -- values of attributes: a file may give them any type
+
+    def _numbers(self, attribute: Any, default: Sequence[float], infinite: bool = False) -> np.ndarray:
+        """As many numbers as the default has; infinite: whether they may be, for "not given"."""
+        value = attribute.Get() if attribute else None
+        if value is None:
+            return np.array(default, dtype=float)
+        try:
+            found = np.array(value, dtype=float).reshape(-1)
+        except (TypeError, ValueError):
+            found = np.zeros(0)
+        size = np.abs(found)
+        if len(found) != len(default) or not ((size < LARGEST_NUMBER) | (infinite & np.isinf(found))).all():
+            said, count = " ".join(str(value).split())[:60], len(default)
+            raise self._fault(
+                attribute.GetPrim(),
+                f"{attribute.GetName()} is {said!r}; expected {count} {'number' if count == 1 else 'numbers'} below "
+                f"{LARGEST_NUMBER:g}.",
+            )
+        return found
+
+    def _quaternion(self, attribute: Any) -> np.ndarray | None:
+        """w, x, y, z; None where there is none."""
+        value = attribute.Get() if attribute else None
+        if value is None:
+            return None
+        if not hasattr(value, "GetReal"):
+            raise self._fault(attribute.GetPrim(), f"{attribute.GetName()} is {value!r}; expected a quaternion.")
+        found = np.array([value.GetReal(), *value.GetImaginary()], dtype=float)
+        if not (np.abs(found) < LARGEST_NUMBER).all():
+            raise self._fault(attribute.GetPrim(), f"{attribute.GetName()} is {found.tolist()}; expected numbers.")
+        return found
 
     def read(self) -> Mechanism:
         cuts = self._carry()
@@ -153,9 +190,7 @@ class _Reader:
             targets = side.GetTargets()
             ends.append(self._owner(prim, str(targets[0])) if targets else "")
         poses = [
-            self._local(
-                prim, end, getattr(joint, f"GetLocalPos{k}Attr")().Get(), getattr(joint, f"GetLocalRot{k}Attr")().Get()
-            )
+            self._local(prim, end, getattr(joint, f"GetLocalPos{k}Attr")(), getattr(joint, f"GetLocalRot{k}Attr")())
             for k, end in enumerate(ends)
         ]
         if ends[0] == ends[1]:
@@ -185,17 +220,19 @@ class _Reader:
     def _local(self, prim: Any, body: str, position: Any, quaternion: Any) -> Pose:
         """A joint's frame in the frame of its body (without scale), m."""
         scale = np.ones(3) if not body else self._world(self.bodies[body])[1]
-        p = np.array(position or (0, 0, 0), dtype=float) * scale * self.metre
-        q = [1.0, 0.0, 0.0, 0.0]
-        if quaternion is not None:
-            q = [float(quaternion.GetReal()), *(float(x) for x in quaternion.GetImaginary())]
-        if math.hypot(*q) < 1e-10:
+        p = self._numbers(position, (0, 0, 0)) * scale * self.metre
+        q = self._quaternion(quaternion)
+        if q is None:
+            return Pose(np.eye(3), p)
+        if np.linalg.norm(q) < 1e-10:
             raise self._fault(prim, "a frame of the joint has the quaternion 0; expected one of length 1.")
         return Pose(from_quaternion(q), p)
 
     def _world(self, prim: Any) -> tuple[Pose, np.ndarray]:
         """(pose in the world, m; scale of the body's axes)"""
         matrix = np.array(self.cache.GetLocalToWorldTransform(prim), dtype=float).T  # USD has row vectors
+        if not (np.abs(matrix) < LARGEST_NUMBER).all():
+            raise self._fault(prim, f"the body's transform has numbers that are not below {LARGEST_NUMBER:g}.")
         scale = np.linalg.norm(matrix[:3, :3], axis=0)
         if scale.min() <= 0:
             raise self._fault(prim, "the body has the scale 0; expected another.")
@@ -263,8 +300,11 @@ class _Reader:
         """Limits; drives as springs and dampers towards their targets."""
         prim, origin, turn = joint.prim, self._origin(joint.prim), joint.kind == "revolute"
         unit = math.pi / 180 if turn else self.metre
-        bounds = [prim.GetAttribute(f"physics:{k}Limit").Get() for k in ("lower", "upper")]
-        low, high = (None if b is None or not math.isfinite(b) else float(b) * unit for b in bounds)
+        bounds = (
+            self._numbers(prim.GetAttribute(f"physics:{k}Limit"), (math.inf,), infinite=True)[0]
+            for k in ("lower", "upper")
+        )
+        low, high = (float(b) * unit if math.isfinite(b) else None for b in bounds)
         out: dict[str, Any] = {
             "limits": Limits(low, high) if low is not None and high is not None and low < high else None
         }
@@ -274,7 +314,7 @@ class _Reader:
             # a force of the stage is kg unit / s^2; of an angular drive the stiffness is given by degree
             force = self.kilogram * (self.metre**2 / unit if turn else self.metre / unit)
             stiffness, damping, target = (
-                float(a.Get() or 0.0)
+                float(self._numbers(a, (0,))[0])
                 for a in (drive.GetStiffnessAttr(), drive.GetDampingAttr(), drive.GetTargetPositionAttr())
             )
             if drive.GetTypeAttr().Get() == "acceleration" and (stiffness or damping):
@@ -317,19 +357,17 @@ class _Reader:
                 "diagonalInertia. Write them into the file."
             )  # fmt: skip
         api = self.physics.MassAPI(prim)
-        mass = float(api.GetMassAttr().Get() or 0.0) * self.kilogram
-        moments = np.array(api.GetDiagonalInertiaAttr().Get() or (0, 0, 0), dtype=float)
+        mass = float(self._numbers(api.GetMassAttr(), (0,))[0]) * self.kilogram
+        moments = self._numbers(api.GetDiagonalInertiaAttr(), (0, 0, 0))
         if mass <= 0 or not moments.any():
             raise self._fault(
                 prim, f"the body has mass {mass:g} and diagonalInertia {moments.tolist()}, the rest would come from "
                 "shapes; expected both. Write them into the file."
             )  # fmt: skip
-        com = np.array(api.GetCenterOfMassAttr().Get() or (0, 0, 0), dtype=float)
+        com = self._numbers(api.GetCenterOfMassAttr(), (0, 0, 0), infinite=True)
         com = np.where(np.isfinite(com), com, 0.0) * scale * self.metre  # not given: minus infinity
-        axes = api.GetPrincipalAxesAttr().Get()
-        turn = np.eye(3)
-        if axes is not None and math.hypot(axes.GetReal(), *axes.GetImaginary()) > 1e-10:
-            turn = from_quaternion([float(axes.GetReal()), *(float(x) for x in axes.GetImaginary())])
+        axes = self._quaternion(api.GetPrincipalAxesAttr())
+        turn = np.eye(3) if axes is None or np.linalg.norm(axes) <= 1e-10 else from_quaternion(axes)
         tensor = turned(np.diag(moments) * self.kilogram * self.metre**2, turn)
         return mass, com, tensor
 

@@ -3,6 +3,9 @@
 A xacro file is a program: properties are Python expressions, and $(...) reads the environment and looks for packages.
 Files from others are data here, never code, so only macros without such expressions are expanded: names, numbers and
 arithmetic of them. Anything else is refused with its line and the command that expands it.
+
+xacro itself sees what was checked and nothing else: the elements as they were read, written anew. It would also run
+expressions in comments, and include files by elements whose names are made when it runs.
 """
 
 from __future__ import annotations
@@ -11,8 +14,10 @@ import importlib.util
 import re
 import subprocess
 import sys
-from collections.abc import Collection, Sequence
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
 
 from symbody.errors import ModelError
 from symbody.model.files.urdf import read_tree
@@ -22,7 +27,8 @@ from symbody.model.record.mechanism import Mechanism
 # what may stand in ${...}: names, numbers, arithmetic, and these functions; no attribute, index, string or call besides
 _TOKENS = re.compile(r"\s*(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|[A-Za-z_]\w*|\*\*|[-+*/(),])")
 FUNCTIONS = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sqrt", "radians", "degrees", "abs", "min", "max")
-OUTSIDE = ("include", "arg")
+OUTSIDE = ("include", "arg")  # what reads from outside the file
+MADE = ("element", "attribute")  # what has a name that is made when it runs
 SECONDS = 30
 
 
@@ -42,7 +48,7 @@ def read(
             f"{expand_xacro(path)}"
         )
     _refuse_programs(top, path)
-    mechanism = read_tree(parse_xml(_expanded(path), path.name), path, root, symbolic, ignore, packages)
+    mechanism = read_tree(parse_xml(_expanded(top, path), path.name), path, root, symbolic, ignore, packages)
     note = f"{path.name}: xacro macros were expanded; lines in other notes are those of the expanded text"
     return mechanism.replace(notes=(*mechanism.notes, note))
 
@@ -60,21 +66,32 @@ sys.stdout.buffer.write(text.encode()[:{MAX_BYTES}])
 """
 
 
-def _expanded(path: Path) -> bytes:
+def _expanded(top: Element, path: Path) -> bytes:
     """The plain URDF, made by a process of its own that has little time and memory: macros may call each other."""
     try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-c", _PROGRAM, str(path.resolve())],
-            capture_output=True,
-            timeout=SECONDS,
-            check=False,
-        )
+        with tempfile.TemporaryDirectory(prefix="symbody_xacro_") as folder:
+            checked = Path(folder, path.name)
+            checked.write_bytes("".join(_written(top)).encode())
+            done = subprocess.run(
+                [sys.executable, "-I", "-c", _PROGRAM, str(checked)], capture_output=True, timeout=SECONDS, check=False
+            )
     except subprocess.TimeoutExpired:
         raise ModelError(f"{path.name}: xacro needs more than {SECONDS} s. {expand_xacro(path)}") from None
+    except OSError as error:
+        raise ModelError(f"{path.name}: xacro cannot be run ({error}). {expand_xacro(path)}") from None
     if done.returncode:
         said = " ".join(done.stderr.decode(errors="replace").split())[-200:]
         raise ModelError(f"{path.name}: xacro cannot expand it ({said}). {expand_xacro(path)}")
     return done.stdout
+
+
+def _written(element: Element) -> Iterator[str]:
+    """The text of an element and all in it; its own text stands before its children."""
+    attributes = "".join(f" {name}={quoteattr(value)}" for name, value in element.attributes.items())
+    yield f"<{element.tag}{attributes}>{escape(element.text)}"
+    for child in element.children:
+        yield from _written(child)
+    yield f"</{element.tag}>"
 
 
 def _refuse_programs(top: Element, path: Path) -> None:
@@ -86,6 +103,8 @@ def _refuse_programs(top: Element, path: Path) -> None:
         word = element.tag.removeprefix("xacro:")
         if element.tag.startswith("xacro:") and word in OUTSIDE:
             raise element.error(f"<{element.tag}> reads from outside the file, which is not done. {expand_xacro(path)}")
+        if element.tag.startswith("xacro:") and word in MADE:
+            raise element.error(f"<{element.tag}> makes names when it runs, which is not done. {expand_xacro(path)}")
         for text in (*element.attributes.values(), element.text):
             if "$" in re.sub(r"\$\{[^{}$]*\}", "", text):  # $(...), and pieces that would make another expression
                 raise element.error(f"{text.strip()[:60]!r} asks the system, which is not done. {expand_xacro(path)}")
@@ -106,8 +125,9 @@ def _check(inner: str, element: Element, path: Path) -> None:
         tokens.append(found[1])
         at = found.end()
     for word, after in zip(tokens, [*tokens[1:], ""]):
-        called = after == "(" and (word[0].isalpha() or word[0] == "_")
-        if (called and word not in FUNCTIONS) or word.startswith("__") or word in ("lambda", "import", "exec", "eval"):
+        # a function can also be called through brackets: (name)(...)
+        called = after == "(" and (word[0].isalnum() or word[0] in "_.)") and word not in FUNCTIONS
+        if called or word.startswith("__") or word in ("lambda", "import", "exec", "eval"):
             raise element.error(
                 f"the expression ${{{inner[:60]}}} calls {word!r}, and is not run. {expand_xacro(path)}"
             )

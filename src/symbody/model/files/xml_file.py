@@ -154,6 +154,7 @@ def parse_xml(data: bytes, file: str) -> Element:
     parser.buffer_text = True
     top: list[Element] = []
     stack: list[Element] = []
+    texts: list[list[str]] = []  # of the elements on the stack: joined once, since a file may have very many pieces
     count = 0
 
     def start(tag: str, attributes: dict[str, str]) -> None:
@@ -166,12 +167,13 @@ def parse_xml(data: bytes, file: str) -> Element:
             raise element.error(f"the file has more than {MAX_ELEMENTS} elements; expected a smaller one.")
         (stack[-1].children if stack else top).append(element)
         stack.append(element)
+        texts.append([])
 
     def end(tag: str) -> None:
-        stack.pop()
+        stack.pop().text = "".join(texts.pop())
 
     def characters(text: str) -> None:
-        stack[-1].text += text
+        texts[-1].append(text)
 
     def doctype(name: str, *rest: object) -> None:
         raise ModelError(

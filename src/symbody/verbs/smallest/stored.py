@@ -1,11 +1,15 @@
 """What long searches have found, kept on disk: a small JSON file for each model and quantity, read only on request.
 
-The default search never looks here: its choice depends on the model and the version of symbody alone.
+The default search never looks here: its choice depends on the model and the version of symbody alone. A file carries
+an HMAC of its name and content under the secret of the user, as entries of object code do: one that is damaged, renamed
+or foreign is none.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +18,7 @@ from symbody.atomic_file import write_whole
 from symbody.codegen.kernel import cache
 from symbody.errors import FormatError, ModelError
 
-FORMAT = 1  # of the files
+FORMAT = 2  # of the files; 1 had no HMAC
 STORED = "smallest of the programs that a stored search has tried"
 
 
@@ -48,10 +52,10 @@ def keep(key: str, found: Found) -> None:
     known = _read(path, key)
     if known is not None and known.total <= found.total:
         return
-    row = {"format": FORMAT, "key": key, "total": found.total, "candidates": found.candidates, "choice": found.choice}
+    row = {"key": key, "total": found.total, "candidates": found.candidates, "choice": found.choice}
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        write_whole(path, json.dumps(row, indent=1).encode())
+        write_whole(path, json.dumps({"code": _code(path, row), **row}, indent=1).encode(), 0o600)
     except (OSError, FormatError):
         return
 
@@ -61,12 +65,19 @@ def _path(key: str) -> Path | None:
     return None if folder is None else folder / "choices" / f"{cache.digest(('choice', FORMAT, key))[:32]}.json"
 
 
+def _code(path: Path, row: Mapping[str, Any]) -> str:
+    return cache.code_of(path.name, json.dumps(row, sort_keys=True).encode()).hex()
+
+
 def _read(path: Path | None, key: str) -> Found | None:
     """The entry, None if there is none or it is not one of ours."""
+    if path is None:
+        return None
     try:
-        row = json.loads(path.read_text(encoding="utf-8")) if path is not None else {}
-        if row.get("format") != FORMAT or row.get("key") != key:
+        with cache.open_own(path) as file:
+            row = json.loads(file.read())
+        if not hmac.compare_digest(str(row.pop("code")).encode(), _code(path, row).encode()) or row["key"] != key:
             return None
         return Found(dict(row["choice"]), int(row["total"]), int(row["candidates"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
