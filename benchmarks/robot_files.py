@@ -209,10 +209,11 @@ class MujocoPeer:
         qpos, turn, rate = np.zeros(model.nq), np.zeros((model.nv, mech.nv)), np.zeros((model.nv, mech.nv))
         slots = {slot.owner: slot for slot in mech.slots}
         names = [j.name for j in mech.joints if j.kind != "fixed"]
-        if len(names) != model.njnt:
-            raise ValueError(f"symbody has {len(names)} moving joints, MuJoCo {model.njnt}")
         joints = {j.name: j for j in mech.joints}
-        for k, name in enumerate(names):
+        more = names[model.njnt :]  # chains that stand for inertia of tendons: they follow, and come last
+        if len(names) < model.njnt or any(joints[n].mimic is None and joints[n].mode != "locked" for n in more):
+            raise ValueError(f"symbody has {len(names)} moving joints, MuJoCo {model.njnt}")
+        for k, name in enumerate(names[: model.njnt]):
             joint, at, by = joints[name], int(model.jnt_qposadr[k]), int(model.jnt_dofadr[k])
             if joint.mode == "locked":
                 qpos[at] = number_of(joint.values[0]) if joint.values else 0.0
@@ -263,21 +264,21 @@ class PinocchioPeer:
     def at(self, mech: Mechanism, s: State) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """M, bias and magnitudes of its terms in symbody's velocities."""
         pin, model, data = self.pin, self.model, self.data
-        q, turn = self._configuration(mech, s)
+        q, turn, rate = self._configuration(mech, s)
         v, none = turn @ s.qd, np.zeros(model.nv)
         rest = pin.rnea(model, data, q, none, none).copy()
         full = np.array([pin.rnea(model, data, q, none, unit) for unit in np.eye(model.nv)])
         mass = (full - rest).T
-        bias = pin.rnea(model, data, q, v, none)
+        bias = pin.rnea(model, data, q, v, none) + mass @ (rate @ s.qd)
         laws = _joint_laws(mech, s)
         terms = np.abs(turn).T @ (np.abs(bias) + np.sqrt(np.abs(np.diag(mass)))) + np.abs(laws)
         return turn.T @ mass @ turn, turn.T @ bias + laws, terms
 
-    def _configuration(self, mech: Mechanism, s: State) -> tuple[np.ndarray, np.ndarray]:
-        """Pinocchio's q, and T with its velocities = T qd."""
+    def _configuration(self, mech: Mechanism, s: State) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Pinocchio's q; T and dT/dt with its velocities = T qd."""
         model = self.model
         slots, joints = {slot.owner: slot for slot in mech.slots}, {j.name: j for j in mech.joints}
-        q, turn = self.pin.neutral(model), np.zeros((model.nv, mech.nv))
+        q, turn, rate = self.pin.neutral(model), np.zeros((model.nv, mech.nv)), np.zeros((model.nv, mech.nv))
         for name, joint in list(zip(model.names, model.joints))[1:]:
             leader, ratio, offset = _leader(joints[name])
             slot = slots[leader]
@@ -288,12 +289,15 @@ class PinocchioPeer:
                 q[at] = np.r_[own[:3], own[4:], own[3]]
                 turn[by, slot.v] = np.eye(6)[[3, 4, 5, 0, 1, 2]]
             elif joint.nq == 4:  # planar; its velocity is in the child's axes, ours in those of the plane
-                q[at] = own[0], own[1], np.cos(own[2]), np.sin(own[2])
+                c, sine, w = np.cos(own[2]), np.sin(own[2]), s.qd[slot.v][2]
+                q[at] = own[0], own[1], c, sine
+                turn[by, slot.v] = [[c, sine, 0], [-sine, c, 0], [0, 0, 1]]
+                rate[by, slot.v] = w * np.array([[-sine, c, 0], [-c, -sine, 0], [0, 0, 0]])
             elif joint.nq == 2:
                 q[at] = np.cos(own[0]), np.sin(own[0])
             else:
                 q[at] = own
-        return q, turn
+        return q, turn, rate
 
 
 def _leader(joint: Joint) -> tuple[str, float, float]:

@@ -27,6 +27,8 @@ MEASURED = [(kind, where) for kind, where in CASES if where in ("joint", "link",
 LAWS = [(kind, where) for kind, where in MEASURED if callable(FORCE_ELEMENTS[kind].law)]
 # slips of tyres: relaxed forces lag behind the sliding, and may push along it for a while
 NOT_PASSIVE = ("tyre",)
+# they store what their force gives, at rest
+CONSERVATIVE = ("spring_damper", "contact", "maxwell", "tendon", "bushing")
 
 
 @cache
@@ -41,6 +43,7 @@ def machine(kind: str, where: str) -> Mechanism:
     b.body("ground", frames={"pin": [0.4, 1.5, -0.3]}).joint("fix", "fixed", "world", "ground")
     values = dict(FORCE_ELEMENTS[kind].example)
     points = {"joint": [], "link": ["wheel.rim", "ground.pin"], "point": ["wheel.rim"], "wheel": ["wheel"]}
+    points["frames"] = ["wheel.rim", "fork"]
     points = {**points, "path": ["wheel.rim", "car", "lift", "ground.pin"], "joints": []}[where]
     if where == "joint":
         values["joint"] = "spin"
@@ -119,7 +122,7 @@ def test_what_is_lost_is_not_negative(kind, where):
     assert np.all(np.broadcast_to(here.lost, STATES)[reached] >= -1e-9)
 
 
-@pytest.mark.parametrize(("kind", "where"), [c for c in CASES if c[0] in ("spring_damper", "contact", "maxwell")])
+@pytest.mark.parametrize(("kind", "where"), [c for c in CASES if c[0] in CONSERVATIVE])
 def test_at_rest_the_force_is_the_gradient_of_the_stored_energy(kind, where):
     mech = machine(kind, where)
     at = point(mech)

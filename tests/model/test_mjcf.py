@@ -432,7 +432,7 @@ BAD = {
     "not XML": ("<mujoco", 1, "not well-formed XML"),
     "URDF": ("<robot/>", 1, "This is URDF"),
     "unknown section": ("<mujoco>\n<worldbdy/></mujoco>", 2, "no section of MJCF. Did you mean 'worldbody'"),
-    "deformable": ("<mujoco>\n<deformable/></mujoco>", 2, "<deformable> is not supported"),
+    "deformable": ("<mujoco>\n<deformable>\n<flex/></deformable></mujoco>", 3, "<flex> is not supported"),
     "composite": (body("<composite/>"), 5, "<composite> is not supported"),
     "replicate": (world("<replicate/>"), 4, "<replicate> has no attribute 'count'"),
     "copies of none": (world('<replicate count="0"/>'), 4, "has count 0; expected 1, 2, 3, ..."),
@@ -442,7 +442,7 @@ BAD = {
             "</mujoco>", '<equality>\n<joint joint1="j" joint2="k"/></equality></mujoco>'),
         7, "joins joint 'j', of which there are copies, with 'k' outside of <replicate>; MuJoCo drops it",
     ),
-    "attach": (world("<attach/>"), 4, "<attach> is not supported; expected the bodies written out, as MuJoCo does"),
+    "attach": (world('<attach prefix="a"/>'), 4, "<attach> without a model names no body and no frame"),
     "armature between moving bodies": (
         body(f'<joint/>{INERTIAL}<body name="b"><joint type="ball" armature="1"/>{INERTIAL}</body>'), 5,
         "ball joint 'b_joint' has armature 1 on a body that moves",
@@ -457,8 +457,12 @@ BAD = {
     "zero axis": (body('<joint axis="0 0 0"/>'), 5, "axis 0 0 0"),
     "free joint below": (body('<body name="b"><freejoint/></body>'), 5, "alone, on a body of the worldbody"),
     "free and another": (body("<freejoint/><joint/>"), 4, "expected it alone"),
-    "aligned free joint": (body('<freejoint align="true"/>'), 5, "align='true'"),
-    "spring on a ball": (body('<joint type="ball" stiffness="1"/>'), 5, "ball joint 'a_joint' has stiffness 1"),
+    "alignment": (body('<freejoint align="yes"/>'), 5, "align='yes'; expected one of true, false, auto"),
+    "curved spring on a ball": (
+        body('<joint type="ball" stiffness="1 2"/>'), 5, "ball joint 'a_joint' has stiffness or damping of second"
+    ),
+    "spring that yields": (body('<joint stiffness="1" springyield="2"/>'), 5, "has springyield"),
+    "model to attach": (world('<attach model="m" prefix="a"/>'), 4, "names the model 'm', which is not in <asset>"),
     "springdamper": (body('<joint springdamper="1 1"/>'), 5, "moves none; expected an inertia"),
     "negative damping": (body('<joint damping="-1"/>'), 5, "damping -1; expected zero or more"),
     "range upside down": (body('<joint range="2 1"/>'), 5, "expected lower < upper"),

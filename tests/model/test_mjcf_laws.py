@@ -130,6 +130,52 @@ MODELS = {
         """<tendon><fixed name="f" stiffness="3"><joint joint="j" coef="2"/><joint joint="pj" coef="1"/></fixed>
         <spatial stiffness="5"><site site="s"/><site site="r"/></spatial></tendon>""",
     ),
+    "springs of ball and free joints": model(
+        f'''<body pos="1 2 3" euler="30 20 10"><joint type="free" stiffness="4"/>{INERTIAL}
+        <body pos=".3 0 0" euler="10 20 30"><joint type="ball" stiffness="7" pos=".1 .2 .3" damping=".1"/>{INERTIAL}
+        <body pos=".3 0 0"><joint axis="1 2 3"/><joint type="ball" stiffness="2" pos=".1 0 .2"/>{INERTIAL}</body></body>
+        </body><body pos="0 1 0"><joint type="ball" stiffness="3" pos="0 .1 0"/>{INERTIAL}</body>'''
+    ),
+    "springs and dampers that are polynomials": model(
+        ARM.replace('name="x"', 'name="x" stiffness="3 2 1" damping=".3 .2 .1"').replace(
+            'name="z"', 'name="z" stiffness="0 2"'),
+        '''<tendon><spatial stiffness="40 3 2" damping="3 2 1"><site site="s"/><site site="end"/></spatial>
+        <fixed stiffness="4 3" springlength=".1 .2"><joint joint="x" coef="1"/></fixed></tendon>''',
+    ),
+    "inertia and damping of actuators": model(
+        ARM.replace('name="y"', 'name="y" springdamper="0.2 0.7"'),
+        '''<tendon><fixed name="sum"><joint joint="x" coef=".5"/><joint joint="z" coef="2"/></fixed></tendon>
+        <actuator><motor joint="x" gear="3" armature=".2" damping=".3 .2 .1"/><position joint="x" armature=".1"/>
+        <general tendon="sum" armature=".4" damping=".2"/></actuator>''',
+    ),
+    "inertia of a fixed tendon": model(
+        ARM, '''<tendon><fixed armature=".7"><joint joint="x" coef=".5"/><joint joint="z" coef="-2"/></fixed></tendon>
+        <equality><joint joint1="y" joint2="z" polycoef="0 .3 0 0 0"/></equality>''',
+    ),
+    "ellipsoids in a fluid": model(
+        '''<body><freejoint/><geom type="ellipsoid" size=".1 .2 .3" pos=".1 .2 .3" euler="10 20 30"
+        fluidshape="ellipsoid"/><geom size=".1" pos="1 0 0"/><body pos="1 0 0"><joint axis="0 1 0"/>
+        <geom type="capsule" size=".1 .2" fluidshape="ellipsoid" fluidcoef=".3 .2 .1 .4 .5"/>
+        <geom type="cylinder" size=".1 .2" pos="0 .3 0" fluidshape="ellipsoid"/><body pos="0 0 1"><joint/>
+        <geom type="box" size=".1 .2 .1" fluidshape="ellipsoid"/><geom type="mesh" mesh="m" fluidshape="ellipsoid"/>
+        <geom type="box" mesh="m" fluidshape="ellipsoid"/></body></body></body>''',
+        before=f'<option density="900" viscosity="2" wind=".3 -1 .2"/><asset>{inline()}</asset>',
+    ),
+    "free bodies aligned with their inertia": model(
+        f'''<body pos="1 0 0"><freejoint/>{INERTIAL.replace("0.3 0.4 0.5", "0.3 0.4 0.5")}<site name="p" pos="0 0 1"/>
+        </body><body><freejoint align="false"/>{INERTIAL}</body><body><freejoint/>{INERTIAL}<body><joint/>{INERTIAL}</body>
+        </body><body><joint type="free"/><geom type="box" size=".1 .2 .3" pos=".3 .2 .1" euler="10 20 30"/>
+        <geom size=".2"/></body><site name="w" pos="0 0 2"/>''',
+        '<tendon><spatial stiffness="9"><site site="w"/><site site="p"/></spatial></tendon>',
+        '<compiler alignfree="true"/>',
+    ),
+    "neither springs nor dampers": model(
+        ARM.replace('<body name="b"', '<body name="b" gravcomp="0.7"'),
+        before='<option density="100"><flag spring="disable" damper="disable"/></option>',
+    ),
+    "a tendon on one body": model(
+        ARM, '<tendon><spatial stiffness="3"><site site="ground"/><site site="wall"/></spatial></tendon>'
+    ),
     "a body that data move": model(f'<body mocap="true" pos="0 0 1">{INERTIAL}<geom size=".1"/></body>{ARM}'),
 }  # fmt: skip
 

@@ -104,6 +104,7 @@ _PLACES: dict[str, Callable[[Element, Callable[[Any], Any]], None]] = {
     "link": _on_link,
     "point": _at_point,
     "wheel": _at_point,
+    "frames": _at_point,
     "path": _on_path,
     "joints": _on_joints,
 }

@@ -61,9 +61,9 @@ def check_order_n(tree: Tree) -> None:
             raise _undetermined(link.joint)
 
 
-def _undetermined(joint: str) -> ModelError:
+def _undetermined(joint: str, more: str = "") -> ModelError:
     return ModelError(
-        f"order_n: joint {joint!r} moves nothing that has mass or inertia: its acceleration is not determined. "
+        f"order_n: joint {joint!r} moves nothing that has mass or inertia{more}: its acceleration is not determined. "
         "Give its body an inertia, or the joint a rotor."
     )
 
@@ -136,6 +136,8 @@ def order_n(tree: Tree, variant: str = "local", frames: str = "sequential", give
         else:
             _check_inertia(link, x)
             x, pivots[link.index] = eliminate(link, x, _link_effort(link, efforts), *products[link.index], last)
+            if pivots[link.index].solved is None and is_zero(pivots[link.index].own):
+                raise _undetermined(link.joint, " which the joints that it carries do not move alike")
         if last:
             return x, False
         if not pose.stem:

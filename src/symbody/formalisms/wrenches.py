@@ -278,9 +278,9 @@ class Element:
 
 
 def elements(tree: Tree, forces: Sequence[Force], into: Wrenches) -> list[Element]:
-    """The Elements of Force records; those at points and wheels get world motions, found in one pass for all."""
+    """The Elements of Force records; those at points, wheels and frames get world motions, found in one pass for all."""
     made = [Element(f, into, tuple(frame_of(tree, p) for p in f.points)) for f in forces]
-    movers = [e for e in made if e.where in ("point", "wheel")]
+    movers = [e for e in made if e.where in ("point", "wheel", "frames")]
     found = iter(world_motions(tree, [f for e in movers for f in e.frames], order=1))
     for e in movers:
         e.motions = tuple(next(found) for _ in e.frames)

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from symbody.errors import DefinitionError
 
-PLACES = ("joint", "link", "point", "wheel", "path", "joints")
+PLACES = ("joint", "link", "point", "wheel", "frames", "path", "joints")
 FORMS = {
     "number": "a number or an expression",
     "vector": "a list of 3 numbers",
@@ -177,7 +177,8 @@ Law = Callable[[Any], Effect | None]
 class ForceElement:
     """A kind of force element.
 
-    where     of joint, link, point, wheel, path (a line through several points), joints (a sum of their coordinates).
+    where     of joint, link, point, wheel, frames (two, the first against the second), path (a line through several
+              points), joints (a sum of their coordinates).
               With several, what the element is given decides: the value `joint` or `joints`, two points, or one point
     law       function of a Place. A text "module:function" names one that acts on an Element of `formalisms` by itself
     fields    values by name; variants: word field -> word -> further fields; open: word fields that may hold a record
@@ -223,7 +224,7 @@ class ForceElement:
         """How many points an element may have; none: any number."""
         if self.where == ("joint",) or "path" in self.where:
             return ()
-        counts = {"joint": (0, 1), "link": (2,), "point": (1,), "wheel": (1,)}
+        counts = {"joint": (0, 1), "link": (2,), "frames": (2,), "point": (1,), "wheel": (1,)}
         return tuple(sorted({n for w in self.where for n in counts[w]}))
 
     def place_of(self, points: Sequence[Any], values: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from symbody.library import friction, springs
 from symbody.library.actuators import first_order, soft_limit
 from symbody.library.force_element import Account, Effect, Field, ForceElement, Place, State, numbers
-from symbody.library.scalar import maximum, minimum
+from symbody.library.scalar import absolute, maximum, minimum
 
 MOTOR = {"gain": Field(default=1), "time_constant": Field(unit="s"), "limit": Field(unit="{F}")}
 LAG = {"": State("effort behind the lag", "N", when="time_constant")}
@@ -55,7 +55,9 @@ def actuator(place: Place) -> Effect:
 def tendon(place: Place) -> Effect:
     """A force on the length Z of a line through points, or on a sum of coordinates.
 
-    spring: stiffness, damping; free from `length` to `length + slack`. actuator: an input u_<name>, as of an actuator.
+    spring: stiffness, damping; free from `length` to `length + slack`. With the stretch x and its rate v the force is
+    -(stiffness x + stiffness2 x^2 + stiffness3 x^3) - (damping + damping2 abs(v) + damping3 v^2) v. actuator: an input
+    u_<name>, as of an actuator.
     """
     if place.option("law") == "actuator":
         return actuator(place)
@@ -63,11 +65,18 @@ def tendon(place: Place) -> Effect:
     stretch = place.x - low
     if place.given("slack"):
         stretch = maximum(place.x - (low + place.value("slack")), 0) + minimum(stretch, 0)
-    loss = place.value("damping") * place.v
-    return Effect(
-        -stiffness * stretch - loss,
-        account=lambda: Account(stored=stiffness * stretch**2 / 2, lost=loss * place.v),
-    )
+    pull, stored = stiffness * stretch, stiffness * stretch**2 / 2
+    for degree in (2, 3):
+        if place.given(f"stiffness{degree}"):
+            more = place.value(f"stiffness{degree}")
+            pull, stored = pull + more * stretch**degree, stored + more * stretch ** (degree + 1) / (degree + 1)
+    gain = place.value("damping")
+    if place.given("damping2"):
+        gain = gain + place.value("damping2") * absolute(place.v)
+    if place.given("damping3"):
+        gain = gain + place.value("damping3") * place.v**2
+    loss = gain * place.v
+    return Effect(-pull - loss, account=lambda: Account(stored=stored, lost=loss * place.v))
 
 
 def link_input(place: Place) -> Effect:
@@ -166,9 +175,19 @@ ROWS = (
         ("path", "joints"),
         tendon,
         {"joints": Field("joints"), "coefficients": Field("numbers"), "divisors": Field("numbers")},
-        {"law": {"spring": numbers(stiffness=0, damping=0, length=0, slack=0), "actuator": MOTOR}},
+        {
+            "law": {
+                "spring": numbers(
+                    "", "stiffness2 stiffness3 damping2 damping3", stiffness=0, damping=0, length=0, slack=0
+                ),
+                "actuator": MOTOR,
+            }
+        },
         states=LAG,
         drawing="",
-        example={"stiffness": 300.0, "damping": 4.0, "length": 0.7, "slack": 0.1},
+        example={
+            "stiffness": 300.0, "damping": 4.0, "length": 0.7, "slack": 0.1, "stiffness2": 9.0, "stiffness3": 7.0,
+            "damping2": 3.0, "damping3": 2.0,
+        },
     ),
 )  # fmt: skip

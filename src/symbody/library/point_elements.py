@@ -1,4 +1,4 @@
-"""Force elements at a point or a wheel. Their laws are made of vectors, and stand in `formalisms` with the geometry."""
+"""Force elements at a point, a wheel or between two frames. Their laws are made of vectors, and stand in `formalisms` with the geometry."""
 
 from __future__ import annotations
 
@@ -17,6 +17,15 @@ _DRAG = {
     "quadratic": Field("vector", unit="N s^2/m^2"),
     "angular": Field("vector", unit="N m s/rad"),
     "angular_quadratic": Field("vector", unit="N m s^2/rad^2"),
+    "wind": Field("vector", unit="m/s"),
+}
+_ELLIPSOID = {
+    "semiaxes": Field("vector", needed=True, unit="m"),
+    "density": Field(default=0, unit="kg/m^3", bound="not negative"),
+    "viscosity": Field(default=0, unit="Pa s", bound="not negative"),
+    **numbers(blunt=0.5, slender=0.25, angular=1.5, kutta=1, magnus=1),
+    "added_mass": Field("vector", unit="kg"),
+    "added_inertia": Field("vector", unit="kg m^2"),
     "wind": Field("vector", unit="m/s"),
 }
 SLOWEST = 0.1  # m/s: below it slips fade, as the quotient of two small speeds means nothing
@@ -61,6 +70,29 @@ ROWS = (
             "angular": [0.03, 0.02, 0.01],
             "angular_quadratic": [0.1, 0.2, 0.3],
         },
+    ),
+    ForceElement(
+        "ellipsoid_drag",
+        "a fluid around an ellipsoid: drag, lift and added mass",
+        ("point",),
+        "symbody.formalisms.ellipsoid_drag:ellipsoid_drag",
+        _ELLIPSOID,
+        example={
+            "semiaxes": [0.1, 0.2, 0.4],
+            "density": 3.0,
+            "viscosity": 0.2,
+            "added_mass": [0.3, 0.2, 0.1],
+            "added_inertia": [0.03, 0.02, 0.01],
+        },
+    ),
+    ForceElement(
+        "bushing",
+        "springs that hold a frame at the pose of another",
+        ("frames",),
+        "symbody.formalisms.bushings:bushing",
+        {"linear": Field(unit="N/m"), "angular": Field(unit="N m/rad")},
+        drawing="spring",
+        example={"linear": 30.0, "angular": 4.0},
     ),
     ForceElement(
         "contact",

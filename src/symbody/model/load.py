@@ -43,7 +43,7 @@ _ROWS = (
     ),
     Format("urdf", "URDF (ROS)", (".urdf",), "symbody.model.files.urdf", "symbody.model.files.urdf_writer"),
     Format("mjcf", "MJCF (MuJoCo)", (".xml", ".mjcf"), "symbody.model.files.mjcf", "symbody.model.files.mjcf_writer"),
-    Format("sdf", "SDF (Gazebo, Drake)", (".sdf",), "symbody.model.files.sdf", "symbody.model.files.sdf_writer"),
+    Format("sdf", "SDF (Gazebo, Drake)", (".sdf", ".world"), "symbody.model.files.sdf", "symbody.model.files.sdf_writer"),
     Format("mbs", "ROBOTRAN", (".mbs",), "symbody.model.files.mbs", "symbody.model.files.mbs_writer"),
     Format("usd", "USD Physics (needs usd-core)", (".usda", ".usd", ".usdc"), "symbody.model.files.usd"),
     Format("xacro", "xacro macros of URDF (needs xacro)", (".xacro",), "symbody.model.files.xacro_file"),

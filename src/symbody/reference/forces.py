@@ -162,6 +162,60 @@ def drag(element: Element) -> None:
     element.push(0, world[0], world[1])
 
 
+def ellipsoid_drag(element: Element) -> None:
+    """MuJoCo's fluid model of an ellipsoid, in its axes: momentum of the fluid, lift, drag."""
+    pose, n = element.points[0], element.motion.count
+    turn, nothing = pose.rotation.x, np.zeros((element.motion.count, 3))
+
+    def vector(key: str) -> Array:
+        return element.vector(key) if element.has(key) else nothing
+
+    def size(x: Array) -> Array:
+        return np.sqrt(np.sum(x * x, axis=-1))[:, None]
+
+    v = np.einsum("nji,nj->ni", turn, pose.position.x1 - vector("wind"))
+    w = np.einsum("nji,nj->ni", turn, pose.omega)
+    s = element.vector("semiaxes")[0]
+    rho, nu = element.number("density", 0.0), element.number("viscosity", 0.0)
+    blunt, slender = element.number("blunt", 0.5), element.number("slender", 0.25)
+    angular, kutta, magnus = (element.number(k, x) for k, x in (("angular", 1.5), ("kutta", 1.0), ("magnus", 1.0)))
+    p, spin = vector("added_mass") * v, vector("added_inertia") * w
+    volume, mean, ordered = 4 / 3 * np.pi * s.prod(), s.sum() / 3, np.sort(s)
+    normal = (s.prod() / s) ** 2 * v
+    over, under = np.sum(normal**2, axis=-1)[:, None], np.sum(normal * v, axis=-1)[:, None]
+    area = np.pi * np.sqrt(over / np.maximum(under, 1e-15))
+    slope = under / np.maximum(size(v) * over, 1e-15)
+    force = np.cross(p, w) + magnus * rho * volume * np.cross(w, v)
+    force += kutta * rho * slope * area * np.cross(np.cross(normal, v), v)
+    drag_area = blunt * area + slender * (np.pi * ordered[2] * ordered[1] - area)
+    force -= (6 * np.pi * nu * mean + rho * size(v) * drag_area) * v
+    own = np.array([s[i] * max(s[i - 1], s[i - 2]) ** 4 for i in range(3)]) * 8 / 15 * np.pi
+    largest = 8 / 15 * np.pi * ordered[1] * ordered[2] ** 4
+    moment = np.cross(p, v) + np.cross(spin, w)
+    moment -= (8 * np.pi * nu * mean**3 + rho * size((angular * own + slender * (largest - own)) * w)) * w
+    assert force.shape == (n, 3)
+    element.push(0, np.einsum("nij,nj->ni", turn, force), np.einsum("nij,nj->ni", turn, moment))
+
+
+def bushing(element: Element) -> None:
+    """Towards the pose of the second frame, by the distance and the rotation vector."""
+    one, two = element.points
+    none = np.zeros((element.motion.count, 3))
+    k, stiff = element.number("linear", 0.0), element.number("angular", 0.0)
+    d, rate = one.position.x - two.position.x, one.position.x1 - two.position.x1
+    turn = one.rotation.x @ np.swapaxes(two.rotation.x, -1, -2)  # in world axes
+    half = np.sqrt(1 + np.trace(turn, axis1=-2, axis2=-1))[:, None] / 2
+    axis = np.stack([turn[:, i, j] - turn[:, j, i] for i, j in ((2, 1), (0, 2), (1, 0))], axis=-1) / (4 * half)
+    sine = np.sqrt(np.sum(axis**2, axis=-1))[:, None]
+    small = np.abs(sine) < 1e-8
+    v = np.where(small, 2.0, 2 * np.arctan(sine / half) / np.where(small, 1.0, sine)) * axis
+    energy = (k * np.sum(d * d, axis=-1) + stiff * np.sum(v * v, axis=-1)) / 2
+    element.show("E", energy)
+    element.store(Jet(energy, k * np.sum(d * rate, axis=-1) + stiff * np.sum(v * (one.omega - two.omega), axis=-1)))
+    element.push(0, -k * d, none - stiff * v)
+    element.push(1, k * d, none + stiff * v)
+
+
 # -- tendons
 
 
@@ -180,8 +234,12 @@ def tendon(element: Element) -> None:
         k, d = element.number("stiffness", 0.0), element.number("damping", 0.0)
         above, below = length.x > high, length.x < low
         excess = np.where(above, length.x - high, np.where(below, length.x - low, 0.0))
-        element.store(Jet(k * excess**2 / 2, k * excess * length.x1))
-        force = -k * excess - d * length.x1
+        rate, speed = length.x1, np.abs(length.x1)
+        k2, k3 = element.number("stiffness2", 0.0), element.number("stiffness3", 0.0)
+        d2, d3 = element.number("damping2", 0.0), element.number("damping3", 0.0)
+        pull = k * excess + k2 * excess**2 + k3 * excess**3
+        element.store(Jet(k * excess**2 / 2 + k2 * excess**3 / 3 + k3 * excess**4 / 4, pull * rate))
+        force = -pull - d * rate - d2 * rate * speed - d3 * rate**3
     element.show("F", np.broadcast_to(force, (n,)))
     for act in acts:
         act(force)
@@ -420,6 +478,8 @@ KINDS: dict[str, Callable[[Element], Any]] = {
     "point_force": lambda e: given(e, ("force",)),
     "wrench": given,
     "drag": drag,
+    "ellipsoid_drag": ellipsoid_drag,
+    "bushing": bushing,
     "tendon": tendon,
     "contact": contact,
     "tyre": tyre,

@@ -17,6 +17,9 @@ from symbody.errors import ModelError, nearest, wrong_argument
 from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues
 from symbody.model.files.mjcf_actuators import Actuators
+from symbody.model.files.mjcf_align import align_free_bodies
+from symbody.model.files.mjcf_attach import expand_attachments
+from symbody.model.files.mjcf_attributes import unknown_attributes
 from symbody.model.files.mjcf_defaults import Defaults, expand_includes, section
 from symbody.model.files.mjcf_equality import read_equality
 from symbody.model.files.mjcf_forces import BodyForces, carriers
@@ -24,8 +27,9 @@ from symbody.model.files.mjcf_geoms import MassProperties
 from symbody.model.files.mjcf_keyframes import read_keyframes
 from symbody.model.files.mjcf_meshes import MeshAssets
 from symbody.model.files.mjcf_replicate import expand_replicates
-from symbody.model.files.mjcf_tendons import TendonForces, read_tendons
-from symbody.model.files.mjcf_tree import BodyRecord, Compiler, GeomRecord, JointRecord, TreeReader
+from symbody.model.files.mjcf_springs import JointSprings, curve
+from symbody.model.files.mjcf_tendons import Tendon, TendonForces, read_tendons
+from symbody.model.files.mjcf_tree import BodyRecord, GeomRecord, JointRecord, TreeReader, compiler_of
 from symbody.model.files.mjcf_weights import joint_inertias, spring_damper
 from symbody.model.files.urdf_shapes import Meshes, placement_of, trusted_folders
 from symbody.model.files.xml_file import Element, read_xml
@@ -36,16 +40,13 @@ SECTIONS = {  # what is done with each
     "compiler": "read", "option": "read", "default": "read", "asset": "read", "worldbody": "read", "equality": "read",
     "size": "unneeded", "visual": "unneeded", "statistic": "unneeded", "custom": "unneeded",
     "contact": "noted", "tendon": "read", "actuator": "read", "sensor": "noted", "keyframe": "read",
-    "deformable": "refused", "extension": "refused",
+    "deformable": "noted", "extension": "noted",
 }  # fmt: skip
-_REMOVE = {
-    "deformable": "Flexible parts have no place in a Mechanism: remove the section.",
-    "extension": "What plugins do is not known here: remove the section and the elements that use it.",
-}
 PARTS = ("body", "geom", "joint", "site", "texture", "material", "mesh")  # of sections: in files to be included
 KINDS = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "free"}
 MOVING_LAWS = ("stiffness", "damping", "armature", "frictionloss")
-NOT_ON = {"ball": ("stiffness",), "free": ("stiffness", "frictionloss")}
+ROUNDING = 1e-12  # of moments of inertia that are found from a tensor: a plate's are no reason to balance
+NOT_ON = {"free": ("frictionloss",)}
 
 
 def read(
@@ -67,16 +68,22 @@ def read(
         hint = " This is a part: load the file that includes it." if top.tag == "mujocoinclude" else hint
         raise top.error(f"the file's root is <{top.tag}>; expected <mujoco>.{hint}")
     top = expand_includes(top, path, trusted_folders(packages))
+    unknown = unknown_attributes(top)
+    top, notes = expand_attachments(top, path, trusted_folders(packages))
     top = expand_replicates(top, compiler_of(section(top, "compiler")))
     for child in top.children:
         if child.tag not in SECTIONS:
             part = " It seems to be a part: load the file that includes it." if child.tag in PARTS else ""
             raise child.error(f"<{child.tag}> is no section of MJCF.{part or ' ' + nearest(child.tag, SECTIONS)}")
-        if SECTIONS[child.tag] == "refused":
-            raise child.error(
-                f"<{child.tag}> is not supported; expected rigid bodies and plain MJCF. {_REMOVE[child.tag]}"
+        flexible = child.first("flex") if child.tag == "deformable" else None
+        if flexible is not None:
+            raise flexible.error(
+                "<flex> is not supported; expected rigid bodies. Flexible parts have no place in a Mechanism: remove it."
             )
-    return _Reader(top, path, symbolic, packages, actuators).read()
+    reader = _Reader(top, path, symbolic, packages, actuators)
+    for sentence in (*unknown, *notes):
+        reader.builder.note(sentence)
+    return reader.read()
 
 
 class _Reader:
@@ -102,32 +109,39 @@ class _Reader:
         meshes.fits_around = self.settings.get("fitaabb") == "true"
         self.tree = TreeReader(defaults, compiler_of(self.settings), meshes, self.builder.note)
         self.tree.read(section(top, "worldbody"))
+        self.masses = self._masses()
+        align_free_bodies(self.tree, self.masses, self.settings.get("alignfree") == "true")
         self.colours = {m.get("name"): tuple(m.numbers("rgba", 4)) for m in asset.all("material")}
         self.passive = {law: self._acts(law) for law in ("spring", "damper")}
-        acts = self.flags.get("passive") != "disable"
-        self.forces = BodyForces(option, gravity, acts, self.builder)
+        # without springs and dampers MuJoCo leaves out all passive forces, weight compensation and fluid too
+        acts = self.passive["spring"] or self.passive["damper"]
+        self.forces = BodyForces(option, gravity, acts, self.builder, meshes)
         self.tendons = read_tendons(section(top, "tendon"), self.tree)
         self.actuators = Actuators(section(top, "actuator"), self.tree, self.builder, self.values, actuators)
         self.weights: dict[JointRecord, float] = {}
+        self.springs = JointSprings(self.tree, self.builder, self.values, self.passive)
 
     def _acts(self, law: str) -> bool:
         """Whether the flags of <option> leave a law of joints and tendons on."""
         return "disable" not in (self.flags.get("passive"), self.flags.get(law))
 
     def read(self) -> Mechanism:
-        masses = self._masses()
+        masses = self.masses
         if any(_timed(j) for b in self.tree.bodies for j in b.joints):
-            self.weights = joint_inertias(self.tree.bodies, masses)
+            sums = [(t.joints, self._tendon_armature(t)) for t in self.tendons.values() if t.fixed]
+            self.weights = joint_inertias(self.tree.bodies, masses, self._joint_armature, sums)
         equalities = read_equality(section(self.top, "equality"), self.tree, self.builder)
         for cut in equalities.cuts:
             for body, frame, pose in cut.ends:
                 if body.parent is not None:
                     body.frames[frame] = pose
+        self.springs.prepare()
         for body in self.tree.bodies[1:]:
             self.forces.find(body, masses[body])
             self._body(body, masses[body])
             self._joints(body, equalities.details)
         self.forces.write()
+        self.springs.write()
         for cut in equalities.cuts:
             ends = [
                 (body.name, frame) if body.parent is not None else self.values.ground(frame, pose, cut.origin)
@@ -136,14 +150,22 @@ class _Reader:
             self.builder.cut(cut.name, cut.kind, ends[0], ends[1], origin=cut.origin)
         for law in equalities.laws:
             self.builder.coupling(law.name, equalities.expression(law), origin=law.origin)
-        lines = TendonForces(self.tendons, self.tree, self.builder, self.values)
-        lines.write(self.passive["spring"], self.passive["damper"], self.flags.get("frictionloss") != "disable")
+        lines = TendonForces(self.tendons, self.tree, self.builder, self.values, equalities.details)
+        friction = self.flags.get("frictionloss") != "disable"
+        lines.write(self.passive["spring"], self.passive["damper"], friction, self.actuators)
         for name, element in equalities.tendons:
             lines.equality(name, element, equalities.tendon_length)
         self.actuators.write(lines)
         read_keyframes(section(self.top, "keyframe"), self.tree, equalities.details, self.builder)
         self._notes()
         return self.values.done()
+
+    def _joint_armature(self, joint: JointRecord) -> float:
+        """Of the joint itself, and what actuators add."""
+        return joint.element.number("armature", 0.0) + self.actuators.on("joint", joint.name).armature
+
+    def _tendon_armature(self, tendon: Tendon) -> float:
+        return tendon.element.number("armature", 0.0) + self.actuators.on("tendon", tendon.name).armature
 
     # -- masses
 
@@ -168,7 +190,7 @@ class _Reader:
             if least > moments[0]:
                 moments = np.maximum(moments, least)
                 tensor = (axes * moments) @ axes.T
-            if balance and moments[2] > moments[0] + moments[1]:
+            if balance and moments[2] > (moments[0] + moments[1]) * (1 + ROUNDING):
                 tensor = np.eye(3) * moments.mean()
         return MassProperties(max(given.mass, least_mass), given.com, (tensor + tensor.T) / 2, given.axes)
 
@@ -221,7 +243,8 @@ class _Reader:
             last = k == len(body.joints) - 1
             child = body.name if last else self.tree.new_name(f"{body.name}_{k + 1}")
             if not last:
-                self.builder.body(child, origin=joint.element.origin)
+                frames = self.springs.frames_before(body, k + 1)
+                self.builder.body(child, frames=frames, origin=joint.element.origin)
             if joint.kind == "free":
                 here = IDENTITY  # its coordinates are the pose in the world, whatever the body's pose is
                 self.builder.note(
@@ -234,6 +257,7 @@ class _Reader:
                 joint.name, KINDS[joint.kind], parent, child, here, joint.anchor, joint.element.origin,
                 axis=tuple(joint.axis), **details,
             )  # fmt: skip
+            self.springs.hold(body, joint, parent, child)
             parent, here = child, Pose(np.eye(3), -joint.anchor)
         for joint in body.joints:
             if not joint.axial and joint.element.tag != "freejoint" and joint.element.number("armature", 0.0):
@@ -290,7 +314,9 @@ class _Reader:
         e, name = joint.element, joint.name
         if e.tag == "freejoint":
             return {}
-        given = {law: e.number(law, 0.0) for law in MOVING_LAWS}
+        curves = {law: curve(e, law) for law in ("stiffness", "damping")}
+        reflected = self.actuators.on("joint", name)
+        given = {law: curves[law][0] if law in curves else e.number(law, 0.0) for law in MOVING_LAWS}
         for law, value in given.items():
             if value < 0:
                 raise e.error(f"joint {name!r} has {law} {value:g}; expected zero or more.")
@@ -307,9 +333,17 @@ class _Reader:
                 f"{e.origin}: springdamper of joint {name!r} was made the stiffness {given['stiffness']:.6g} and the "
                 f"damping {given['damping']:.6g}, for the inertia that it feels in the file's configuration"
             )
+        if e.number("springyield", 0.0) > 0 and given["stiffness"]:
+            raise e.error(
+                f"joint {name!r} has springyield, by which its spring is bent for good; expected elastic springs. Set "
+                "springyield='0'."
+            )
+        given["armature"] += reflected.armature
+        given["damping"] += reflected.damping[0]
+        self.springs.bend(joint, curves["stiffness"], [x + y for x, y in zip(curves["damping"], reflected.damping)])
         turn = joint.kind in ("hinge", "ball")
         out: dict[str, Any] = {}
-        if given["stiffness"] and self.passive["spring"]:
+        if given["stiffness"] and self.passive["spring"] and joint.axial:
             out["stiffness"] = self.values.scalar(
                 given["stiffness"], f"stiffness_{name}", "N m/rad" if turn else "N/m", e.origin
             )
@@ -378,27 +412,3 @@ def _timed(joint: JointRecord) -> bool:
 
 def _text(values: np.ndarray) -> str:
     return "(" + ", ".join(f"{v:g}" for v in values) + ")"
-
-
-def compiler_of(settings: Element) -> Compiler:
-    """Checks <compiler>; what would change the equations and is not supported is refused by name."""
-    if settings.choice("coordinate", ("local", "global"), "local") == "global":
-        raise settings.error(
-            "coordinate='global' is not supported; expected 'local'. MuJoCo 2.3.3 can convert the file."
-        )
-    if settings.get("alignfree") == "true":
-        raise settings.error(
-            "alignfree='true' is not supported, as it moves frames of bodies; expected 'false'. Remove it: q of a free "
-            "body is its pose as the file has it."
-        )
-    sequence = settings.get("eulerseq") or "xyz"
-    if len(sequence) != 3 or any(c not in "xyzXYZ" for c in sequence):
-        raise settings.error(f"eulerseq is {sequence!r}; expected three of the letters x, y, z, X, Y, Z.")
-    low, high = settings.numbers("inertiagrouprange", 2, (0, 5))
-    return Compiler(
-        settings.choice("angle", ("degree", "radian"), "degree") == "degree",
-        sequence,
-        settings.choice("autolimits", ("true", "false"), "true") == "true",
-        settings.choice("inertiafromgeom", ("true", "false", "auto"), "auto"),
-        (low, high),
-    )

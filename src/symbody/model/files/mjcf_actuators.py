@@ -12,11 +12,15 @@ from typing import Any
 from symbody.errors import nearest
 from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues
+from symbody.model.files.mjcf_defaults import Defaults
 from symbody.model.files.mjcf_tendons import TendonForces
 from symbody.model.files.mjcf_tree import TreeReader
 from symbody.model.files.xml_file import Element
 
-SHORTCUTS = ("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion")
+SHORTCUTS = (
+    "general", "motor", "position", "velocity", "intvelocity", "orientation", "pid", "damper", "cylinder", "muscle",
+    "adhesion", "dcmotor",
+)  # fmt: skip
 OF_GAIN = ("kp", "kv", "gainprm", "biasprm", "gaintype", "biastype", "dyntype", "dynprm", "timeconst", "dampratio")
 
 
@@ -33,12 +37,45 @@ class Law:
     time: float = 0.0
 
 
+@dataclass
+class Reflected:
+    """What actuators add to a joint or tendon, whether or not they are driven: gear^2 times armature and damping."""
+
+    armature: float = 0.0
+    damping: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
 class Actuators:
     """The actuators of a file; `how` is "efforts" (they are only listed) or "laws"."""
 
     def __init__(self, section: Element, tree: TreeReader, builder: Builder, values: FileValues, how: str) -> None:
         self.section, self.tree, self.builder, self.values, self.how = section, tree, builder, values, how
         self.joints = {j.name: j for b in tree.bodies for j in b.joints}
+        self.reflected: dict[tuple[str, str], Reflected] = {}  # by ("joint" or "tendon", name)
+        for written in section.children:
+            if written.tag in SHORTCUTS or written.tag == "plugin":
+                self._reflect(actuator_with_defaults(self.tree.defaults, written))
+
+    def _reflect(self, element: Element) -> None:
+        armature = element.number("armature", 0.0)
+        damping = [*element.numbers("damping", range(1, 4), (0.0,)), 0.0, 0.0][:3]
+        if not armature and not any(damping):
+            return
+        joint = element.get("joint") or element.get("jointinparent")
+        at = ("joint", joint) if joint else ("tendon", element.get("tendon"))
+        if not at[1]:
+            raise element.error(
+                f"<{element.tag}> has armature or damping and acts on no joint and no tendon; expected one of them."
+            )
+        square = element.numbers("gear", range(1, 7), (1.0,))[0] ** 2
+        sum_ = self.reflected.setdefault(at, Reflected())
+        sum_.armature += square * armature
+        a, b, c = (x + square * y for x, y in zip(sum_.damping, damping))
+        sum_.damping = a, b, c
+
+    def on(self, what: str, name: str) -> Reflected:
+        """Armature and damping that actuators add to a joint or tendon."""
+        return self.reflected.get((what, name), Reflected())
 
     def write(self, lines: TendonForces) -> None:
         """Into the Builder, when joints and tendons are there."""
@@ -56,7 +93,7 @@ class Actuators:
             if name in taken:
                 raise written.error(f"a second actuator {name!r}; expected unique names.")
             taken.add(name)
-            element = self._with_defaults(written)
+            element = actuator_with_defaults(self.tree.defaults, written)
             try:
                 self._add(element, name, lines)
             except NotALaw as reason:
@@ -69,14 +106,6 @@ class Actuators:
             self.builder.note(f"{self.section.origin}: <actuator> was left out ({why}): {listed}")
         if ranges:
             self.builder.note(f"{self.section.origin}: ranges of {len(ranges)} actuators were left out")
-
-    def _with_defaults(self, written: Element) -> Element:
-        """All kinds of actuators share one default; laws that another kind gives do not reach this one."""
-        merged: dict[str, str] = {}
-        for tag in SHORTCUTS:
-            given = self.tree.defaults.apply(Element(tag, {}, written.file, written.line), written.get("class"), tag)
-            merged |= {k: v for k, v in given.attributes.items() if tag in (written.tag, "general") or k not in OF_GAIN}
-        return Element(written.tag, {**merged, **written.attributes}, written.file, written.line)
 
     def _add(self, element: Element, name: str, lines: TendonForces) -> None:
         law = _law(element)
@@ -116,9 +145,20 @@ class Actuators:
                 )
             if lines.tendons[name].problem:
                 raise NotALaw(f"its tendon has no force element: {lines.tendons[name].problem}")
+            if lines.moves_nothing(lines.tendons[name]):
+                raise NotALaw("the length of its tendon never changes")
             lines.force(lines.tendons[name], title, values, element.origin)
         else:
             raise NotALaw("it acts on no joint and no tendon")
+
+
+def actuator_with_defaults(defaults: Defaults, written: Element) -> Element:
+    """All kinds of actuators share one default; laws that another kind gives do not reach this one."""
+    merged: dict[str, str] = {}
+    for tag in SHORTCUTS:
+        given = defaults.apply(Element(tag, {}, written.file, written.line), written.get("class"), tag)
+        merged |= {k: v for k, v in given.attributes.items() if tag in (written.tag, "general") or k not in OF_GAIN}
+    return Element(written.tag, {**merged, **written.attributes}, written.file, written.line)
 
 
 def _law(e: Element) -> Law:

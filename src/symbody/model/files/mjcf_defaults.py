@@ -12,6 +12,7 @@ from symbody.model.files.xml_file import MAX_DEPTH, Element, read_xml
 from symbody.regular_file import is_file
 
 MAIN = "main"
+NO_CLASS = "(none)"  # of elements whose attributes are all written out
 ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 MAX_INCLUDES = 200
 
@@ -75,7 +76,7 @@ class Defaults:
     """Default attributes by class and tag; a nested class starts from the one around it."""
 
     def __init__(self, top: Element) -> None:
-        self.classes: dict[str, dict[str, dict[str, str]]] = {MAIN: {}}
+        self.classes: dict[str, dict[str, dict[str, str]]] = {MAIN: {}, NO_CLASS: {}}
         for element in top.all("default"):
             self._collect(element, MAIN, outermost=True)
 

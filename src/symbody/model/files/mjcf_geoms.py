@@ -99,6 +99,20 @@ def mass_properties(geom: Element, size: np.ndarray, pose: Pose, meshes: MeshAss
     return MassProperties(mass, pose.position, turned(np.diag(mass * moments), pose.rotation), pose.rotation)
 
 
+def semiaxes(geom: Element, size: np.ndarray, pose: Pose, meshes: MeshAssets) -> tuple[np.ndarray, Pose]:
+    """Of the ellipsoid that a fluid sees in place of a geom: (3,) m, and its pose."""
+    kind = type_of(geom)
+    if kind in WITHOUT_FORMULA:
+        half, at = meshes.half_sizes(geom)
+        return half, pose @ at
+    if geom.get("mesh"):
+        size, at = meshes.fit(geom, kind)
+        pose = pose @ at
+    r = float(size[0])
+    by_kind = {"sphere": [r] * 3, "capsule": [r, r, r + float(size[-1])], "cylinder": [r, r, float(size[-1])]}
+    return np.array(by_kind.get(kind, size), dtype=float), pose
+
+
 def _shell(geom: Element, kind: str, size: np.ndarray) -> tuple[float, np.ndarray]:
     """Area, m^2, and principal moments per mass, m^2, of a thin homogeneous shell with its long axis on z."""
     if kind == "sphere":

@@ -99,6 +99,13 @@ class MeshAssets:
                 size = half
         return Fitted(size * geom.number("fitscale", 1.0), Pose(axes, place))
 
+    def half_sizes(self, geom: Element) -> Fitted:
+        """How far a mesh reaches from its centre of mass along each of its principal axes."""
+        found = self.content(geom)
+        _, axes = principal_axes(found.tensor, MESH_AXES)
+        points = (self._triangles(self.element(geom)).vertices - found.com) @ axes
+        return Fitted(np.abs(points).max(axis=0), Pose(axes, found.com))
+
     fits_around = False
 
     def _triangles(self, asset: Element) -> Mesh:

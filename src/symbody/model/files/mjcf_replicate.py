@@ -6,25 +6,14 @@ offsets before it, turned as the copies were, with i times the angles `euler`, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from symbody.model.files.mjcf_names import REFERRING, Named, names_in, pointed, references, renamed, renamed_top, walk
 from symbody.model.files.mjcf_tree import Compiler
 from symbody.model.files.xml_file import MAX_ELEMENTS, Element
 from symbody.model.record.pose import from_euler
-
-Named = tuple[str, str]  # what it is, and its name
-KINDS = {"freejoint": "joint", "fixed": "tendon", "spatial": "tendon"}
-REFERENCES = {
-    "joint": "joint", "joint1": "joint", "joint2": "joint", "jointinparent": "joint",
-    "site": "site", "site1": "site", "site2": "site", "sidesite": "site", "refsite": "site",
-    "cranksite": "site", "slidersite": "site",
-    "body": "body", "body1": "body", "body2": "body", "geom": "geom", "tendon": "tendon", "tendon1": "tendon",
-    "tendon2": "tendon",
-}  # fmt: skip
-REFERRING = ("tendon", "equality", "actuator")  # sections, in an order in which names come before their users
 
 
 @dataclass(frozen=True)
@@ -37,15 +26,15 @@ class _Step:
 
 def expand_replicates(top: Element, compiler: Compiler) -> Element:
     """The tree with every <replicate> of the worldbody replaced by its copies."""
-    if not any(e.tag == "replicate" for part in top.all("worldbody") for e in _walk(part)):
+    if not any(e.tag == "replicate" for part in top.all("worldbody") for e in walk(part)):
         return top
     steps: list[_Step] = []
-    size = sum(1 for _ in _walk(top))
+    size = sum(1 for _ in walk(top))
     parts = []
     for part in top.children:
         if part.tag == "worldbody":
             part = _expanded(part, compiler, steps)
-            size += sum(1 for _ in _walk(part))
+            size += sum(1 for _ in walk(part))
             if size > MAX_ELEMENTS:
                 raise part.error(f"its copies have more than {MAX_ELEMENTS} elements; expected fewer.")
         parts.append(part)
@@ -53,13 +42,6 @@ def expand_replicates(top: Element, compiler: Compiler) -> Element:
         for tag in REFERRING:
             parts = [_referring(part, step) if part.tag == tag else part for part in parts]
     return replace(top, children=parts)
-
-
-def _walk(element: Element) -> Iterator[Element]:
-    stack = [element]
-    while stack:
-        yield (here := stack.pop())
-        stack.extend(here.children)
 
 
 def _expanded(element: Element, compiler: Compiler, steps: list[_Step]) -> Element:
@@ -75,13 +57,12 @@ def _copies(element: Element, compiler: Compiler, steps: list[_Step]) -> list[El
     count = element.number("count")
     if count != int(count) or count < 1:
         raise element.error(f"<replicate> has count {count:g}; expected 1, 2, 3, ...")
-    inside = list(_walk(element))[1:]
+    inside = list(walk(element))[1:]
     if count * len(inside) > MAX_ELEMENTS:
         raise element.error(f"<replicate> makes more than {MAX_ELEMENTS} elements; expected fewer.")
     digits, separator = len(str(int(count) - 1)), element.attributes.get("sep", "")
     suffixes = [f"{separator}{i:0{digits}}" for i in range(int(count))]
-    names = {(KINDS.get(e.tag, e.tag), e.get("name")) for e in inside if e.get("name")}
-    steps.append(_Step(names, suffixes))
+    steps.append(_Step(names_in(inside), suffixes))
     angles = np.array(element.numbers("euler", 3, (0, 0, 0)))
     offset, at = np.array(element.numbers("offset", 3, (0, 0, 0))), np.zeros(3)
     out = []
@@ -89,7 +70,7 @@ def _copies(element: Element, compiler: Compiler, steps: list[_Step]) -> list[El
         given = {"pos": _text(at), "euler": _text(i * angles)}
         if element.get("childclass"):
             given["childclass"] = element.get("childclass")
-        copies = [_renamed(child, suffix) for child in element.children]
+        copies = [renamed(child, suffix=suffix) for child in element.children]
         out.append(Element("frame", given, element.file, element.line, children=copies))
         turned = from_euler([compiler.angle(float(a)) for a in i * angles], compiler.sequence)
         at = at + turned @ offset
@@ -100,21 +81,13 @@ def _text(values: np.ndarray) -> str:
     return " ".join(repr(float(v)) for v in values)
 
 
-def _renamed(element: Element, suffix: str) -> Element:
-    """A copy with other names."""
-    given = dict(element.attributes)
-    if element.get("name"):
-        given["name"] = element.get("name") + suffix
-    return replace(element, attributes=given, children=[_renamed(child, suffix) for child in element.children])
-
-
 # -- what names the copies
 
 
 def _referring(section: Element, step: _Step) -> Element:
     children: list[Element] = []
     for child in section.children:
-        named = [n for e in _walk(child) for n in _references(e)]
+        named = [n for e in walk(child) for n in references(e)]
         inside = [n for n in named if n in step.names]
         if not inside:
             children.append(child)
@@ -128,26 +101,5 @@ def _referring(section: Element, step: _Step) -> Element:
             )
         if child.get("name") and section.tag == "tendon":
             step.names.add(("tendon", child.get("name")))
-        children += [_pointed(_renamed_top(child, s), step.names, s) for s in step.suffixes]
+        children += [pointed(renamed_top(child, suffix=s), step.names, suffix=s) for s in step.suffixes]
     return replace(section, children=children)
-
-
-def _references(element: Element) -> list[Named]:
-    return [(kind, element.get(key)) for key, kind in REFERENCES.items() if element.get(key)]
-
-
-def _renamed_top(element: Element, suffix: str) -> Element:
-    if not element.get("name"):
-        return element
-    return replace(element, attributes={**element.attributes, "name": element.get("name") + suffix})
-
-
-def _pointed(element: Element, names: set[Named], suffix: str) -> Element:
-    """A copy whose references lead to a copy of what they named."""
-    moved = {
-        key: element.get(key) + suffix
-        for key, kind in REFERENCES.items()
-        if element.get(key) and (kind, element.get(key)) in names
-    }
-    children = [_pointed(child, names, suffix) for child in element.children]
-    return replace(element, attributes={**element.attributes, **moved}, children=children)

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from symbody.errors import nearest
 from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues
+from symbody.model.files.mjcf_springs import curve
 from symbody.model.files.mjcf_tree import BodyRecord, TreeReader, frame_name
 from symbody.model.files.xml_file import Element
+from symbody.model.record.mechanism import WORLD
 from symbody.model.record.pose import Pose
 
 Point = tuple[str, str]
+
+
+class Added(Protocol):
+    """What actuators add to a tendon, see `mjcf_actuators.Reflected`."""
+
+    armature: float
+    damping: tuple[float, float, float]
+
+
+class Actuated(Protocol):
+    """The actuators of the file."""
+
+    def on(self, what: str, name: str) -> Added: ...
 
 
 @dataclass(eq=False)
@@ -89,49 +104,114 @@ def read_tendons(section: Element, tree: TreeReader) -> dict[str, Tendon]:
 class TendonForces:
     """Springs and dampers of tendons as force elements."""
 
-    def __init__(self, tendons: dict[str, Tendon], tree: TreeReader, builder: Builder, values: FileValues) -> None:
-        self.tendons, self.tree, self.builder, self.values = tendons, tree, builder, values
+    def __init__(
+        self,
+        tendons: dict[str, Tendon],
+        tree: TreeReader,
+        builder: Builder,
+        values: FileValues,
+        held: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        """held: what equalities say of joints that follow others or are locked."""
+        self.tendons, self.tree, self.builder, self.values, self.held = tendons, tree, builder, values, held
         self.springs = tree.poses(tree.spring_references())
 
-    def write(self, springs: bool, dampers: bool, friction: bool) -> None:
+    def write(self, springs: bool, dampers: bool, friction: bool, actuators: Actuated) -> None:
         """Into the Builder; with `springs` or `dampers` False the file's flags switch them off."""
         quiet: list[str] = []
+        still: list[str] = []
         for tendon in self.tendons.values():
-            e = tendon.element
-            stiffness = e.number("stiffness", 0.0) if springs else 0.0
-            damping = e.number("damping", 0.0) if dampers else 0.0
-            for what, value in (("stiffness", stiffness), ("damping", damping)):
+            e, added = tendon.element, actuators.on("tendon", tendon.name)
+            spring = curve(e, "stiffness") if springs else [0.0] * 3
+            damper = [x + y for x, y in zip(curve(e, "damping"), added.damping)] if dampers else [0.0] * 3
+            for what, value in (("stiffness", spring[0]), ("damping", damper[0])):
                 if value < 0:
                     raise e.error(f"tendon {tendon.name!r} has {what} {value:g}; expected zero or more.")
+            if any(spring) and e.number("springyield", 0.0) > 0:
+                raise e.error(
+                    f"tendon {tendon.name!r} has springyield, by which its spring is stretched for good; expected "
+                    "elastic springs. Set springyield='0'."
+                )
+            if self.moves_nothing(tendon):
+                still.append(_named(tendon))
+                continue
             if friction and e.number("frictionloss", 0.0):
                 raise e.error(
                     f"tendon {tendon.name!r} has frictionloss, which is not supported; expected it on joints."
                 )
-            if e.number("armature", 0.0):
-                raise e.error(f"tendon {tendon.name!r} has armature, which is not supported; expected it on joints.")
-            if stiffness or damping:
-                self._spring(tendon, stiffness, damping)
-            else:
+            armature = e.number("armature", 0.0) + added.armature
+            if armature:
+                self._armature(tendon, armature)
+            if any(spring) or any(damper):
+                self._spring(tendon, spring, damper)
+            elif not armature:
                 quiet.append(_named(tendon))
         limited = [_named(t) for t in self.tendons.values() if t.element.get("range")]
         if limited:
             self.builder.note(f"{self._file}: ranges of tendons were left out: {_listed(limited)}")
         if quiet:
             self.builder.note(f"{self._file}: tendons without spring and damper act on nothing: {_listed(quiet)}")
+        if still:
+            self.builder.note(f"{self._file}: tendons whose length never changes act on nothing: {_listed(still)}")
+
+    def moves_nothing(self, tendon: Tendon) -> bool:
+        """Whether every stretch of a line lies on one rigid body."""
+        carriers = [_rigid(body) for body, _, _ in tendon.sites]
+        return not tendon.fixed and all(a is b or not d for a, b, d in zip(carriers, carriers[1:], tendon.divisors))
+
+    def _armature(self, tendon: Tendon, size: float) -> None:
+        """Inertia on the rate of a sum of coordinates: a massless chain on the world whose joints follow them in turn
+        about one axis ends in a body with that moment of inertia."""
+        e = tendon.element
+        if not tendon.fixed:
+            raise e.error(
+                f"tendon {tendon.name!r} through sites has armature, which is not supported; expected it on joints or "
+                "fixed tendons. Set armature='0'."
+            )
+        bodies = [b for b in self.tree.bodies for j in b.joints if tendon.joints.get(j.name)]
+        if not all(_carries(a, b) for a, b in zip(bodies, bodies[1:])):
+            raise e.error(
+                f"tendon {tendon.name!r} has armature and acts on joints of several branches, of which MuJoCo keeps a "
+                "part; expected joints of one chain. Give them armature of their own."
+            )
+        parent, shares = WORLD, [(j, c) for j, c in tendon.joints.items() if c]
+        for k, (joint, coefficient) in enumerate(shares):
+            last = k == len(shares) - 1
+            name = self.tree.new_name(f"{tendon.name}_armature{'' if last else k + 1}")
+            inertia = self.values.scalar(size, f"armature_{tendon.name}", "kg m^2", e.origin) if last else 0
+            self.builder.body(name, inertia=[0, 0, inertia], origin=e.origin)
+            follows = self._followed(joint, coefficient)
+            self.builder.joint(f"{name}_joint", "revolute", parent, name, axis="z", origin=e.origin, **follows)
+            parent = name
+        self.builder.note(
+            f"{e.origin}: armature {size:g} of tendon {tendon.name!r} was made the body {parent!r}, which turns as the "
+            "tendon's length changes"
+        )
+
+    def _followed(self, joint: str, coefficient: float) -> dict[str, Any]:
+        """A joint that turns by the coefficient times another: a follower has its leader's coordinate, a locked one
+        none."""
+        held = self.held.get(joint, {})
+        if "value" in held:
+            return {"mode": "locked", "value": 0.0}
+        leader, ratio, offset = held.get("mimic", (joint, 1.0, 0.0))
+        return {"mimic": (leader, coefficient * ratio, coefficient * offset)}
 
     @property
     def _file(self) -> str:
         return next(iter(self.tendons.values())).element.file
 
-    def _spring(self, tendon: Tendon, stiffness: float, damping: float) -> None:
+    def _spring(self, tendon: Tendon, spring: list[float], damper: list[float]) -> None:
         e = tendon.element
         low, high = self.free_lengths(tendon)
-        numbers = {"stiffness": stiffness, "damping": damping, "length": low, "slack": high - low}
+        numbers = {"stiffness": spring[0], "damping": damper[0], "length": low, "slack": high - low}
         named = {
             k: self.values.scalar(v, f"{k}_{tendon.name}", unit, e.origin)
             for (k, v), unit in zip(numbers.items(), ("N/m", "N s/m", "m", "m"))
             if v
         }
+        curved = {"stiffness2": spring[1], "stiffness3": spring[2], "damping2": damper[1], "damping3": damper[2]}
+        named |= {k: self.values.scalar(v, f"{k}_{tendon.name}", "", e.origin) for k, v in curved.items() if v}
         self.force(tendon, tendon.name, named, e.origin)
 
     def free_lengths(self, tendon: Tendon) -> tuple[float, float]:
@@ -195,6 +275,21 @@ class TendonForces:
         """The length in the file's configuration."""
         at = {j.name: self.tree.coordinate(j, "ref") for b in self.tree.bodies for j in b.joints if j.axial}
         return tendon.length(at, {b: b.world for b in self.tree.bodies})
+
+
+def _rigid(body: BodyRecord) -> BodyRecord:
+    """The body that moves a body: itself, or one that it is fixed to; the world's record where nothing does."""
+    while body.parent is not None and not body.joints:
+        body = body.parent
+    return body
+
+
+def _carries(body: BodyRecord, other: BodyRecord) -> bool:
+    """Whether a body is another, or carries it."""
+    at: BodyRecord | None = other
+    while at is not None and at is not body:
+        at = at.parent
+    return at is body
 
 
 def _named(tendon: Tendon) -> str:

@@ -20,9 +20,8 @@ WRITTEN_OUT = (
     "the bodies written out, as MuJoCo does: mujoco.mj_saveLastXML('out.xml', mujoco.MjModel.from_xml_path('in.xml'))"
 )
 REFUSED = {
-    "composite": WRITTEN_OUT,
+    "composite": "plain bodies: MuJoCo 4 has it no more. With MuJoCo 3, " + WRITTEN_OUT,
     "flexcomp": "rigid bodies: what bends has no place in a Mechanism. Remove it",
-    "attach": WRITTEN_OUT,
     "plugin": "elements of plain MJCF: what a plugin does is not known here. Remove it",
 }
 UNSEEN = ("camera", "light")
@@ -39,6 +38,25 @@ class Compiler(NamedTuple):
 
     def angle(self, value: float) -> float:
         return float(np.deg2rad(value)) if self.degrees else value
+
+
+def compiler_of(settings: Element) -> Compiler:
+    """Checks <compiler>; what would change the equations and is not supported is refused by name."""
+    if settings.choice("coordinate", ("local", "global"), "local") == "global":
+        raise settings.error(
+            "coordinate='global' is not supported; expected 'local'. MuJoCo 2.3.3 can convert the file."
+        )
+    sequence = settings.get("eulerseq") or "xyz"
+    if len(sequence) != 3 or any(c not in "xyzXYZ" for c in sequence):
+        raise settings.error(f"eulerseq is {sequence!r}; expected three of the letters x, y, z, X, Y, Z.")
+    low, high = settings.numbers("inertiagrouprange", 2, (0, 5))
+    return Compiler(
+        settings.choice("angle", ("degree", "radian"), "degree") == "degree",
+        sequence,
+        settings.choice("autolimits", ("true", "false"), "true") == "true",
+        settings.choice("inertiafromgeom", ("true", "false", "auto"), "auto"),
+        (low, high),
+    )
 
 
 @dataclass(eq=False)
@@ -187,11 +205,6 @@ class TreeReader:
         if body.parent is None:
             raise element.error("a joint in the worldbody; expected joints in bodies.")
         if element.tag == "freejoint":
-            if element.get("align", "auto") == "true":
-                raise element.error(
-                    "<freejoint align='true'> is not supported, as it moves the frame of the body; expected 'false' or "
-                    "'auto'. Remove it: q is the pose of the body as the file has it."
-                )
             kind = "free"
         else:
             element = self.defaults.apply(element, childclass)

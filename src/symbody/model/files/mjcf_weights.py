@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -12,8 +12,16 @@ from symbody.model.files.mjcf_tree import BodyRecord, JointRecord
 SMALLEST = 1e-15
 
 
-def joint_inertias(bodies: list[BodyRecord], masses: Mapping[BodyRecord, MassProperties]) -> dict[JointRecord, float]:
-    """Joint -> 1 / mean of its diagonal entries of M^-1 (of a free joint: over all six), as MuJoCo's dof_invweight0."""
+def joint_inertias(
+    bodies: list[BodyRecord],
+    masses: Mapping[BodyRecord, MassProperties],
+    armature_of: Callable[[JointRecord], float],
+    sums: Sequence[tuple[Mapping[str, float], float]],
+) -> dict[JointRecord, float]:
+    """Joint -> 1 / mean of its diagonal entries of M^-1 (of a free joint: over all six), as MuJoCo's dof_invweight0.
+
+    sums: of fixed tendons, coefficients by joint and the inertia on their rate
+    """
     columns: list[np.ndarray] = []  # (6,) each: angular, then linear at the world's origin
     owners: list[JointRecord] = []
     above: dict[BodyRecord, list[int]] = {bodies[0]: []}
@@ -26,11 +34,14 @@ def joint_inertias(bodies: list[BodyRecord], masses: Mapping[BodyRecord, MassPro
                 above[body].append(len(columns))
                 columns.append(twist)
                 owners.append(joint)
-                armature.append(joint.element.number("armature", 0.0))
+                armature.append(0.0 if joint.element.tag == "freejoint" else armature_of(joint))
     n = len(columns)
     if not n:
         return {}
     matrix = np.diag(np.array(armature))
+    for coefficients, size in sums:
+        row = np.array([coefficients.get(owner.name, 0.0) for owner in owners])
+        matrix += size * np.outer(row, row)
     for body in bodies[1:]:
         places, given = above[body], masses[body]
         if not places or not given.mass:

@@ -1,0 +1,62 @@
+"""Names of MJCF elements and references to them, in copies of a subtree whose names get a prefix or a suffix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from symbody.model.files.xml_file import Element
+
+Named = tuple[str, str]  # what it is, and its name
+KINDS = {"freejoint": "joint", "fixed": "tendon", "spatial": "tendon"}
+REFERENCES = {
+    "joint": "joint", "joint1": "joint", "joint2": "joint", "jointinparent": "joint",
+    "site": "site", "site1": "site", "site2": "site", "sidesite": "site", "refsite": "site",
+    "cranksite": "site", "slidersite": "site",
+    "body": "body", "body1": "body", "body2": "body", "geom": "geom", "tendon": "tendon", "tendon1": "tendon",
+    "tendon2": "tendon",
+}  # fmt: skip
+REFERRING = ("tendon", "equality", "actuator")  # sections, in an order in which names come before their users
+
+
+def walk(element: Element) -> Iterator[Element]:
+    """The element and all that it holds."""
+    stack = [element]
+    while stack:
+        yield (here := stack.pop())
+        stack.extend(here.children)
+
+
+def names_in(elements: Iterator[Element] | list[Element]) -> set[Named]:
+    """What is named."""
+    return {(KINDS.get(e.tag, e.tag), e.get("name")) for e in elements if e.get("name")}
+
+
+def references(element: Element) -> list[Named]:
+    """What an element names."""
+    return [(kind, element.get(key)) for key, kind in REFERENCES.items() if element.get(key)]
+
+
+def renamed(element: Element, prefix: str = "", suffix: str = "") -> Element:
+    """A copy with other names, all through."""
+    top = renamed_top(element, prefix, suffix)
+    return replace(top, children=[renamed(child, prefix, suffix) for child in element.children])
+
+
+def renamed_top(element: Element, prefix: str = "", suffix: str = "") -> Element:
+    """A copy with another name of its own."""
+    given = dict(element.attributes)
+    if element.get("name"):
+        given["name"] = prefix + element.get("name") + suffix
+    return replace(element, attributes=given)
+
+
+def pointed(element: Element, names: set[Named], prefix: str = "", suffix: str = "") -> Element:
+    """A copy whose references to `names` lead to copies of these."""
+    moved = {
+        key: prefix + element.get(key) + suffix
+        for key, kind in REFERENCES.items()
+        if element.get(key) and (kind, element.get(key)) in names
+    }
+    children = [pointed(child, names, prefix, suffix) for child in element.children]
+    return replace(element, attributes={**element.attributes, **moved}, children=children)
