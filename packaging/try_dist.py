@@ -5,12 +5,12 @@ python packaging/try_dist.py [--quick]: --quick tries the wheel on this Python a
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import venv
 import zipfile
 from pathlib import Path
 
@@ -48,24 +48,46 @@ def readme_code() -> str:
 
 
 def pythons() -> list[str]:
-    """Interpreters that are here, one a version."""
-    found = [shutil.which(f"python{version}") for version in PYTHONS]
-    return [p for p in found if p] or [sys.executable]
+    """Interpreters that are here and run, one a version: on the path, or among those that pyenv has installed.
+
+    A name on the path may be a shim of pyenv that runs nothing until its version is chosen.
+    """
+    folders = [Path(folder) for folder in os.get_exec_path()]
+    installed = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = []
+    for version in PYTHONS:
+        places = [*folders, *(folder / "bin" for folder in sorted(installed.glob(f"{version}.*")))]
+        named = [shutil.which(f"python{version}", path=str(place)) for place in places]
+        found += [p for p in named if p and makes_environments(p)][:1]
+    return found or [sys.executable]
+
+
+def makes_environments(python: str) -> bool:
+    """Whether an interpreter runs and has what `python -m venv` needs."""
+    return not subprocess.run([python, "-c", "import venv, ensurepip"], capture_output=True).returncode
 
 
 def try_package(python: str, package: Path) -> None:
     """In an environment with nothing else, in an empty folder: install, run the README and the command."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        if python == sys.executable:
-            venv.create(place / "env", with_pip=True)
-        else:
-            subprocess.run([python, "-m", "venv", str(place / "env")], check=True)
+        # neither modules nor caches of this place are seen from there
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "SYMBODY"))}
+        clean["XDG_CACHE_HOME"] = str(place / "cache")
+        subprocess.run([python, "-m", "venv", str(place / "env")], check=True, env=clean)
         own = place / "env" / ("Scripts" if sys.platform == "win32" else "bin")
-        subprocess.run([own / "python", "-m", "pip", "install", "--quiet", f"{package}[report]"], check=True)
+
+        def run(*words: str) -> str:
+            command = [str(own / words[0]), *words[1:]]
+            return subprocess.run(command, cwd=place, env=clean, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+        run("python", "-m", "pip", "install", "--quiet", f"{package}[report]")
+        where = run("python", "-c", "import symbody; print(symbody.__file__)").strip()
+        assert Path(where).is_relative_to(place), f"symbody was found at {where}, not in its environment"
         (place / "readme.py").write_text(readme_code(), encoding="utf-8")
-        for words in (["python", "readme.py"], ["symbody", "info", "four_bar"], ["symbody", "equations", "pendulum2"]):
-            subprocess.run([own / words[0], *words[1:]], cwd=place, check=True, stdout=subprocess.DEVNULL)
+        run("python", "readme.py")
+        run("symbody", "info", "four_bar")
+        run("symbody", "equations", "pendulum2")
 
 
 def main() -> None:
@@ -77,7 +99,8 @@ def main() -> None:
     for python in [sys.executable] if quick else pythons():
         for package in [wheel] if quick else packages:
             try_package(python, package)
-            print(f"{Path(python).name}: {package.name} installs, and the README runs")
+            version = subprocess.run([python, "--version"], capture_output=True, text=True).stdout.strip()
+            print(f"{version}: {package.name} installs, and the README runs", flush=True)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ PACKAGE = ROOT / "src" / "symbody"
 # A folder imports from lines above its own, never from below, and not from neighbours on the same line.
 LAYERS = (
     ("errors", "telling"),
-    ("atomic_file", "regular_file", "later", "memory", "display"),
+    ("atomic_file", "regular_file", "later", "memory", "display", "words"),
     ("expr",),
     ("rewrite", "spatial", "system", "library"),
     ("model",),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from symbody.errors import SymbodyError, nearest
+from symbody.errors import SymbodyError
 from symbody.expr import arrays as arrays
 from symbody.expr.evaluate import evaluate
 from symbody.expr.external import External
@@ -48,6 +48,7 @@ from symbody.expr.implicit import solve
 from symbody.expr.node import Node
 from symbody.expr.walk import substitute
 from symbody.system.system import System
+from symbody.words import VERBS, nearest_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -158,7 +159,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_LATER[name]), name)
     if name in _LATER_MODULES:
         return import_module(_LATER_MODULES[name])
-    raise AttributeError(f"module 'symbody' has no attribute {name!r}. {nearest(name, __dir__())}")
+    raise AttributeError(f"module 'symbody' has no attribute {name!r}. {nearest_word(name, __dir__(), VERBS)}")
 
 
 def __dir__() -> list[str]:

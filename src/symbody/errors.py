@@ -102,7 +102,8 @@ SHOWN = 12  # names listed where none is close
 def nearest(name: str, known: Iterable[str]) -> str:
     """A closing sentence for an unknown name: the nearest known ones, or the first of all."""
     known = list(known)
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    close = [k for k in known if k.lower() == name.lower()]  # only capitals are wrong
+    close = close or difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         return "Did you mean " + " or ".join(repr(c) for c in close) + "?"
     if known and len(known) <= SHOWN + 3:

@@ -152,3 +152,14 @@ def test_depth_is_harmless_to_derivatives():
         e = sb.sin(e) * y + x
     assert np.isfinite(float(evaluate(jacobian([e], [x])[0, 0], {"x": 0.3, "y": 0.2})))
     assert np.isfinite(float(evaluate(gradient(e, [x])[0], {"x": 0.3, "y": 0.2})))
+
+
+def test_expressions_have_derivatives_and_take_values_as_in_sympy():
+    x, y = sb.symbols("x y")
+    assert (x**2 * sb.sin(y)).diff(x) is 2 * x * sb.sin(y)
+    assert (x**2 * sb.sin(y)).diff(x, y) is 2 * x * sb.cos(y)
+    assert (x**2 / y).subs({x: y, y: x}) is y**2 / x
+    assert (x * y).subs(x, 3) is 3 * y
+    for wrong in (lambda: x.diff("x"), lambda: x.diff(x * y), lambda: x.subs("x", 1), lambda: x.subs(x)):
+        with pytest.raises(ExpressionError, match="expected"):
+            wrong()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.errors import DefinitionError, NameLookupError
+from symbody.errors import DefinitionError, NameLookupError, ShapeError
 
 YAML = """
 name: two_link
@@ -72,6 +72,30 @@ def test_values_of_the_controller_are_reached_by_its_name(tmp_path):
     assert end == pytest.approx(GOAL, abs=1e-6)
     with pytest.raises(NameLookupError, match=r"no parameter 'hold.m2'.*'hold.m1'"):
         sb.simulate(plant, 1.0, inputs=nominal, parameters={"hold.m2": 4.0})
+
+
+def test_a_value_given_for_the_controller_parts_what_was_shared():
+    """Also of the very same Mechanism: a plant whose controller knows another mass."""
+    robot = in_code()
+    for name in ("hold.m1", "controller.m1"):
+        end, motion = rest(robot, inputs=controller(robot), parameters={name: 2.0})
+        assert end == pytest.approx(GOAL + (3 - 2) * 9.81 * 0.2 * np.cos(end) / 50, abs=1e-6)
+        assert any("hold.m1" in note for note in motion.notes)
+    end, _ = rest(robot, inputs=controller(robot))  # the next run shares again
+    assert end == pytest.approx(GOAL, abs=1e-6)
+    with pytest.raises(NameLookupError, match=r"no parameter 'controller.m2'"):
+        sb.simulate(robot, 1.0, inputs=controller(robot), parameters={"controller.m2": 4.0})
+
+
+def test_a_sampled_controller_takes_values_of_its_own(tmp_path):
+    plant, nominal = in_code(m1=4.0), controller(in_file(tmp_path)).replace(clocks={"period": 1e-3})
+    sagged, _ = rest(plant, inputs=nominal)
+    assert sagged > GOAL + 0.01
+    for name in ("hold.m1", "controller.m1"):
+        end, _ = rest(plant, inputs=nominal, parameters={name: 4.0})
+        assert end == pytest.approx(GOAL, abs=1e-6)
+    with pytest.raises(ShapeError, match=r"'hold.m1' of a sampled controller has shape \(2,\)"):
+        sb.simulate(plant, 1.0, inputs=nominal, parameters={"hold.m1": [3.0, 4.0]})
 
 
 def test_parameters_of_another_unit_are_not_shared(tmp_path):

@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+import symbody as sb
 from random_nodes import ARITY, random_nodes
 from symbody.errors import ExpressionError, ShapeError
 from symbody.expr.call import call
@@ -108,3 +109,28 @@ def test_what_casadi_lacks_is_refused_by_name():
         from_casadi(casadi.MX.sym("x"))
     with pytest.raises(ShapeError, match="1 inputs; 2 arrays"):
         from_casadi(casadi_function("f", [x], [x]), [[x], [x]])
+
+
+def test_a_system_is_a_function_with_its_names_and_defaults():
+    """CasADi's own virtual machine against the compiled program; M is symmetric only if rows and columns are right."""
+    arm = sb.load("pendulum2")
+    program = sb.semi_explicit(arm)
+    f = to_casadi(program)
+    assert (f.name_in(), f.name_out()) == (["q", "qd", *program.parameters], ["M", "c"])
+    q, qd = [0.3, -0.8], [1.1, 0.4]
+    made, expected = f(q=q, qd=qd, m2=1.7), program.compile()(q, qd, parameters={"m2": 1.7})
+    assert np.allclose(np.array(made["M"]), expected.M, rtol=1e-14)
+    assert np.allclose(np.array(made["c"]).ravel(), expected.c, rtol=1e-13)
+    seen = sb.kinematics(sb.load("ur5"), "wrist_3", order=2)
+    q = np.linspace(-1, 1, 6)
+    jacobian = np.array(to_casadi(seen)(q=q, qd=q)["Jd_wrist_3"])
+    assert np.allclose(jacobian, seen.compile()(q, q, 0 * q)["Jd_wrist_3"], atol=1e-13)
+
+
+def test_names_of_a_function_are_those_that_casadi_takes():
+    a, b, c = symbols("a b c")
+    system = sb.System("_odd__name", inputs={"a.b": a, "a_b": b}, parameters={"_k__": c}, outputs={"y.x": a * b + c})
+    f = to_casadi(system)
+    assert (f.name(), f.name_in(), f.name_out()) == ("odd_name", ["a_b", "a_b_2", "k"], ["y_x"])
+    assert math.isnan(float(f(a_b=1)["y_x"]))  # k has no default
+    assert float(f(a_b=2, a_b_2=3, k=1)["y_x"]) == 7

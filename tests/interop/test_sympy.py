@@ -10,7 +10,7 @@ from random_nodes import random_nodes
 from symbody.errors import ExpressionError, SymbodyError
 from symbody.expr.evaluate import evaluate
 from symbody.expr.external import External
-from symbody.expr.functions import alias, extern, select, sin, sqrt, table
+from symbody.expr.functions import alias, cos, extern, select, sin, sqrt, table
 from symbody.expr.graph import Graph, symbols
 from symbody.expr.walk import free_symbols
 from symbody.interop import peers
@@ -123,3 +123,9 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(peers, "import_module", missing)
     with pytest.raises(SymbodyError, match=r"SymPy is needed.*pip install symbody\[peers\]"):
         to_sympy(symbols("x"))
+
+
+def test_sympy_takes_expressions_as_they_are():
+    x = symbols("x")
+    assert sympy.simplify(sin(x) ** 2 + cos(x) ** 2) == 1
+    assert sympy.Symbol("a") * x == sympy.Symbol("a") * sympy.Symbol("x") == x * sympy.Symbol("a")

@@ -52,6 +52,25 @@ def test_a_rational_rotation_is_orthonormal_and_keeps_zeros_and_ones(seed):
     assert np.all((abs(exact) == 1) == (abs(given) == 1))
 
 
+@pytest.mark.parametrize("angle", [1.5707963, 1.57079632, 1.570796326, 3.1415926, -1.5707963, 1e-9, 3e-7])
+def test_a_quarter_turn_with_few_digits_has_a_rational_twin(angle):
+    """As files write it: floats round the sine to 1 while the cosine stays, which no rotation has exactly."""
+    for given in (about(1, angle), about(0, angle) @ about(2, 1.57079632), about(2, angle) @ about(0, 0.3)):
+        exact = np.array(exact_rotation(snapped(given)), dtype=object)
+        assert np.all(exact @ exact.T == np.eye(3, dtype=int))
+        assert np.abs(exact.astype(float) - given).max() < 1e-12
+
+
+def test_an_arm_with_such_turns_is_certified():
+    b = sb.Mechanism.builder("few_digits")
+    b.body("a", 1.3, (0.1, 0.02, -0.03), (0.011, 0.02, 0.025))
+    b.body("b", 0.7, (0.13, 0.0, 0.1), (0.011, 0.02, 0.025))
+    b.joint("j1", "revolute", "world", "a", rotation={"rpy": (-1.5707963, 0, 1.57079632)})
+    b.joint("j2", "revolute", "a", "b", position=(0.1, 0, 0.3), rotation={"rpy": (0, 1.570796326, 0)}, axis="y")
+    certificate = sb.verify(b.done(), states=2)
+    assert certificate.passed, certificate
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_rational_axis_has_unit_length_and_a_rational_frame(seed):
     rng = np.random.default_rng(seed)

@@ -5,9 +5,10 @@ They need the constructors, and the constructors need Node: so they are attached
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from symbody.errors import ExpressionError
 from symbody.expr.arithmetic import add, divide, mul, raise_to
 from symbody.expr.call import call
 from symbody.expr.coefficients import coerce, negate, scale
@@ -123,6 +124,28 @@ def _repr_latex(self: Node) -> str:
     return f"${to_latex(self)}$"
 
 
+def _diff(self: Node, *variables: Node) -> Node:
+    """The derivative by a symbol, then by the next one if more are given: f.diff(x, x) is the second by x."""
+    from symbody.expr.derivative import gradient
+
+    for x in variables:
+        if x.__class__ is not Node:
+            raise ExpressionError(f"diff was given {x!r}; expected symbols.")
+        (self,) = gradient(self, [x])
+    return self
+
+
+def _subs(self: Node, replacement: Any, value: Any = None) -> Node:
+    """Nodes replaced by nodes or numbers, all at once: f.subs({x: 1.0, y: x}), or f.subs(x, 1.0) for one."""
+    from symbody.expr.walk import substitute
+
+    table = replacement if isinstance(replacement, Mapping) else {replacement: value}
+    for old, new in table.items():
+        if old.__class__ is not Node or new is None:
+            raise ExpressionError(f"subs was given {old!r}: {new!r}; expected a symbol and what replaces it.")
+    return substitute([self], table)[0]
+
+
 for _name, _operator in {
     "__add__": _add,
     "__radd__": _add,
@@ -151,5 +174,7 @@ for _name, _operator in {
     "arctan2": _of_two("atan2"),
     "__repr__": _repr,
     "_repr_latex_": _repr_latex,
+    "diff": _diff,
+    "subs": _subs,
 }.items():
     setattr(Node, _name, _operator)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -57,10 +57,13 @@ class Connected:
     notes: tuple[str, ...] = ()  # on parameters of controllers
 
 
-def connect(flow: Flow, assignments: Sequence[Assignment], continuous: bool = False) -> Connected:
+def connect(
+    flow: Flow, assignments: Sequence[Assignment], continuous: bool = False, asked: Collection[str] = ()
+) -> Connected:
     """The Flow with its inputs given. What nothing is given for is zero (or what `flow.start` says).
 
     continuous  whether Python functions are called inside the equations, at every evaluation, instead of from outside
+    asked       parameters that values are given for: <controller>.<parameter> among them is the controller's own
     """
     for a in assignments:
         if isinstance(a.source, Control) and a.source.system.clocks and a.source.system.guards:
@@ -68,9 +71,13 @@ def connect(flow: Flow, assignments: Sequence[Assignment], continuous: bool = Fa
                 f"controller {a.source.system.name!r} has a clock and guards; expected one of them: events of sampled "
                 "controllers are not followed."
             )
-    key = (continuous, *(_key(a, continuous) for a in assignments))
+    systems = [a.source.system for a in assignments if isinstance(a.source, Control)]
+    own = frozenset(n for n in asked if any(n.startswith(f"{s.name}.") for s in systems))
+    key = (continuous, own, *(_key(a, continuous) for a in assignments))
     # what was connected in the same way is connected once: the numbers stay outside
-    found = memory_of(flow).get("connected", key, lambda: _Connecting(flow, assignments, continuous).done(), MOST_KEPT)
+    found = memory_of(flow).get(
+        "connected", key, lambda: _Connecting(flow, assignments, continuous, own).done(), MOST_KEPT
+    )
     outside = [a for a in assignments if stays_outside(a.source, continuous)]
     if not outside:
         return found
@@ -104,8 +111,8 @@ def is_sampled(source: Source) -> bool:
 
 
 class _Connecting:
-    def __init__(self, flow: Flow, assignments: Sequence[Assignment], continuous: bool) -> None:
-        self.flow, self.continuous = flow, continuous
+    def __init__(self, flow: Flow, assignments: Sequence[Assignment], continuous: bool, own: Collection[str]) -> None:
+        self.flow, self.continuous, self.own = flow, continuous, own
         self.assignments = list(assignments)
         self.graph = Graph(flow.name)
         rates = flow.rates
@@ -206,7 +213,7 @@ class _Connecting:
                 given[n] = self.extra_states[renamed[n]] = _renamed(symbols, renamed[n], n, self.graph)
             else:
                 given[n] = self._readable(n, symbols.shape, system, own)
-        parameters, new, notes = own_parameters(system, self.parameters, self.graph)
+        parameters, new, notes = own_parameters(system, self.parameters, self.graph, self.own)
         given |= parameters
         self.parameters |= new
         self.notes += notes

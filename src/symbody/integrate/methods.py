@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError, Named, NameLookupError, add_row, nearest, remove_row
+from symbody.errors import DefinitionError, Named, NameLookupError, add_row, remove_row
 from symbody.flow.events import Prepared
 from symbody.flow.field import Field
 from symbody.flow.flow import Flow
@@ -24,6 +24,8 @@ from symbody.integrate.stepper import Stepper
 from symbody.march import methods as native_tables
 from symbody.march.methods import RungeKutta, Splitting, check_table
 from symbody.memory import memory_of
+from symbody.words import METHODS as ELSEWHERE
+from symbody.words import nearest_word
 
 MOST_EVENTS = 100_000  # that act in a run
 LOOSE = 1e-6  # relative tolerance from which order 5 is cheaper than order 8
@@ -204,7 +206,8 @@ def choose_method(method: str, step: float | None, rtol: float) -> str:
     if method == "auto":
         return "rk4" if step is not None else "dopri5" if rtol >= LOOSE else "dopri8"
     if method not in METHODS:
-        raise NameLookupError(f"there is no method {method!r}. {nearest(str(method), ['auto', *METHODS])}")
+        hint = nearest_word(str(method), ["auto", *METHODS], ELSEWHERE)
+        raise NameLookupError(f"there is no method {method!r}. {hint}")
     steps = METHODS[method].steps
     if step is None and steps == "fixed":
         raise DefinitionError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,18 +17,73 @@ from symbody.expr.node import ADD, ALIAS, AT, CONST, EXTERN, MUL, POW, RESULT, S
 from symbody.expr.parse import symbol_named
 from symbody.expr.walk import topological
 from symbody.interop.peers import peer
+from symbody.system.system import System
 
 
 def to_casadi(nodes: Any, symbols: Mapping[Node, Any] | None = None) -> Any:
-    """A Node as a scalar SX, an array of Nodes as a list of SX.
+    """A Node as a scalar SX, an array of Nodes as a list of SX, a System as a casadi.Function.
 
     symbols: Node -> SX; the others become `SX.sym(name)`. Named stages are opened.
+
+    The Function has inputs, then parameters, and outputs under their names (other characters than letters and digits
+    become _). Called by name, `f(q=..., qd=...)["qdd"]`, a parameter that is left out has its default, nan if it has
+    none; called in order, all are given. What is left out of the inputs is 0, as CasADi has it.
     """
     casadi = peer("casadi")
+    if isinstance(nodes, System):
+        return _system_function(nodes, symbols or {}, casadi)
     single = not isinstance(nodes, (np.ndarray, list, tuple))
     flat = [nodes] if single else list(np.asarray(nodes, dtype=object).flat)
     made = _to_casadi(as_nodes(flat), symbols or {}, casadi)
     return made[0] if single else made
+
+
+def _system_function(system: System, symbols: Mapping[Node, Any], casadi: Any) -> Any:
+    arrays = {**system.inputs, **system.parameters}
+    names = _plain_names([*arrays, *system.outputs])
+    made: dict[Node, Any] = dict(symbols)
+    given, defaults = [], []
+    for name, array in arrays.items():
+        x = casadi.SX.sym(name, *_shape(array))
+        made |= {s: x[i] for s, i in zip(array.flat, _places(array))}
+        given.append(x)
+        known = set(system.default(name) or (math.nan,)) if name in system.parameters else {0.0}
+        defaults.append(known.pop() if len(known) == 1 else math.nan)  # CasADi keeps one number for an array
+    nodes = [node for array in system.outputs.values() for node in array.flat]
+    values = iter(_to_casadi(as_nodes(nodes), made, casadi))  # all at once: what they share is made once
+    found = []
+    for array in system.outputs.values():
+        out = casadi.SX(*_shape(array))
+        for i in _places(array):
+            out[i] = next(values)
+        found.append(out)
+    options = {"default_in": defaults}
+    plain = _plain_names([system.name])[0]
+    return casadi.Function(plain, given, found, names[: len(given)], names[len(given) :], options)
+
+
+def _shape(array: np.ndarray) -> tuple[int, int]:
+    """Rows and columns of what has at most two dimensions; more are put side by side, the first ones as rows."""
+    return (array.shape[0] if array.ndim else 1), math.prod(array.shape[1:])
+
+
+def _places(array: np.ndarray) -> Iterable[tuple[int, int]]:
+    """Row and column of each element, in C order."""
+    return np.ndindex(*_shape(array))  # type: ignore[return-value]
+
+
+def _plain_names(names: Sequence[str]) -> list[str]:
+    """Names that CasADi takes: letters and digits with single _ between; numbered where two are the same."""
+    out: list[str] = []
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "x"
+        plain = f"x{plain}" if plain[0].isdigit() else plain
+        number = 2
+        full = plain
+        while full in out:
+            full, number = f"{plain}_{number}", number + 1
+        out.append(full)
+    return out
 
 
 def casadi_function(name: str, nodes: Iterable[Any], symbols: Sequence[Node]) -> Any:

@@ -17,16 +17,21 @@ from symbody.expr.node import ADD, ALIAS, AT, CONST, EXTERN, MUL, POW, RESULT, S
 from symbody.expr.parse import symbol_named
 from symbody.expr.walk import topological
 from symbody.interop.peers import peer
+from symbody.system.system import System
 
 
 def to_sympy(value: Any, symbols: Mapping[Node, Any] | None = None) -> Any:
-    """A Node as a SymPy expression, an array of Nodes as a SymPy Matrix.
+    """A Node as a SymPy expression, an array of them as a Matrix or Array, a System as its outputs by name.
 
     symbols: Node -> SymPy expression; the others become `sympy.Symbol(name)`. Named stages are opened.
     """
     sympy = peer("sympy")
+    if isinstance(value, System):
+        return {name: to_sympy(a if a.ndim else a.item(), symbols) for name, a in value.outputs.items()}
     if isinstance(value, (np.ndarray, list, tuple)):
         array = np.asarray(value, dtype=object)
+        if array.ndim > 2:
+            return sympy.Array(_to_sympy(as_nodes(list(array.flat)), symbols or {}, sympy), array.shape)
         rows = array.reshape(-1, 1) if array.ndim == 1 else array
         flat = _to_sympy(as_nodes(list(rows.flat)), symbols or {}, sympy)
         return sympy.Matrix(*rows.shape, flat)

@@ -24,6 +24,7 @@ from symbody.model.record.mechanism import Body, Joint, Mechanism, Placement
 from symbody.proof.field import decimal
 
 FINEST = 1 << 30  # largest denominator of the tangent of half an angle
+SMALL = 1e-4  # tangents below it have larger denominators
 SAME = 1e-12  # entries of a rotation and of its exact twin
 
 Matrix = list[list[Any]]
@@ -129,7 +130,9 @@ class _Carrier:
 def rational_turn(angle: float) -> tuple[Any, Any]:
     """Rational (cosine, sine) next to those of an angle; exact for right angles."""
     quarters = round(angle / (math.pi / 2))
-    t = Fraction(math.tan((angle - quarters * (math.pi / 2)) / 2)).limit_denominator(FINEST)
+    tangent = Fraction(math.tan((angle - quarters * (math.pi / 2)) / 2))
+    finest = FINEST if abs(tangent) > SMALL or not tangent else round(FINEST / abs(tangent))  # it must not vanish
+    t = tangent.limit_denominator(finest)
     c, s = (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)
     for _ in range(quarters % 4):
         c, s = -s, c
@@ -137,16 +140,24 @@ def rational_turn(angle: float) -> tuple[Any, Any]:
 
 
 def exact_rotation(matrix: np.ndarray) -> Matrix:
-    """A rational rotation next to a rotation of floats, with its zeros and ones, from as few turns as possible."""
-    best: tuple[int, Matrix] | None = None
+    """A rational rotation next to a rotation of floats, with its zeros and ones, from as few turns as possible.
+
+    Where zeros and ones of floats are so by rounding, such as the sine of 1.5707963 beside its cosine of 2.7e-8, no
+    rotation has them all: then with most of them.
+    """
+    best: tuple[tuple[int, int], Matrix] | None = None
     for sequence in product(range(3), repeat=3):
         if sequence[0] == sequence[1] or sequence[1] == sequence[2]:
             continue
         turns = [(axis, *rational_turn(angle)) for axis, angle in zip(sequence, euler_angles(matrix, sequence))]
         made = _product(turns)
-        whole = sum(c not in (0, 1, -1) for _, c, _ in turns)
-        if _same(made, matrix) and (best is None or whole < best[0]):
-            best = whole, made
+        pairs = list(zip(_flat(made), matrix.flat))
+        if any(abs(float(x) - y) >= SAME for x, y in pairs):
+            continue
+        lost = sum(y in (0, 1, -1) and x != y for x, y in pairs)
+        cost = (lost, sum(c not in (0, 1, -1) for _, c, _ in turns))
+        if best is None or cost < best[0]:
+            best = cost, made
     if best is None:  # not orthonormal enough to have angles: as it is written
         return [[decimal(float(x)) for x in row] for row in matrix]
     return best[1]
@@ -190,12 +201,6 @@ def _product(turns: list[Turn]) -> Matrix:
         right = _turn(*turn)
         out = [[sum(out[i][m] * right[m][j] for m in range(3)) for j in range(3)] for i in range(3)]
     return out
-
-
-def _same(made: Matrix, matrix: np.ndarray) -> bool:
-    """Whether an exact rotation has the entries of one of floats, zeros and ones where those are."""
-    pairs = zip(_flat(made), matrix.flat)
-    return all(abs(float(x) - y) < SAME and (y not in (0, 1, -1) or x == y) for x, y in pairs)
 
 
 def _flat(matrix: Matrix) -> Iterator[Any]:

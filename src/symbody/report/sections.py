@@ -189,7 +189,7 @@ def counts_section(mechanism: Mechanism, formalisms: Sequence[str]) -> Section:
                 continue
             rows.append((quantity, formalism, c.mul, c.add, c.div, c.total, c.trig, c.other, c.setup, c.checks))
     head = ("quantity", "formalism", "mul", "add", "div", "total", "trig", "other", "setup", "checks")
-    html = table(head, rows, range(2, 10), COUNTED)
+    html = sentences([COUNTED]) + table(head, rows, range(2, 10))
     return Section("counts", "Operation counts", html + sentences(refused))
 
 

@@ -65,7 +65,7 @@ def written(model: Model, settings: Settings, given: Mapping[str, Any], partitio
     rules = [*own, *model.rules]
     flow, inputs, values = _switched(flow, [*_element_rules(flow), *rules], model.inputs, given)
     assignments = tuple(read_inputs(flow, inputs))
-    connected = connect(flow, assignments, continuous=_continuous(settings, assignments))
+    connected = connect(flow, assignments, _continuous(settings, assignments), settings.parameters)
     rules = [*_element_rules(connected.flow), *rules]
     if not rules:
         return Written(connected, None, assignments, values)

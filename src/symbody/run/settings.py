@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from symbody.errors import DefinitionError, NameLookupError, nearest, wrong_argument
+from symbody.errors import DefinitionError, NameLookupError, wrong_argument
 from symbody.flow.augmented import Augmented, Reduced
 from symbody.flow.dry_friction import SLOW
+from symbody.words import ARGUMENTS, nearest_word
 
 RTOL = 1e-8
 
@@ -72,7 +73,7 @@ def read_options(
     for name, value in options.items():
         if name not in OPTIONS:
             known = [*named, *(n for n, (_, record) in OPTIONS.items() if not record)]
-            raise NameLookupError(f"simulate takes no {name!r}. {nearest(name, known)}")
+            raise NameLookupError(f"simulate takes no {name!r}. {nearest_word(name, known, ARGUMENTS)}")
         record = OPTIONS[name][1]
         if record and records[record] is not None:
             raise DefinitionError(f"{record}= and {name}= say the same; give {record}= alone.")

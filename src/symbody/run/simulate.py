@@ -17,6 +17,7 @@ from symbody.errors import DefinitionError, Named, argument, real_argument, whol
 from symbody.flow.events import When
 from symbody.flow.flow import Flow
 from symbody.flow.formulation import formulated
+from symbody.flow.own_parameters import of_controllers
 from symbody.hybrid.hooks import OWN
 from symbody.hybrid.plan import Plan, Settings
 from symbody.hybrid.state import RunState
@@ -134,9 +135,10 @@ def asked(
     device = read_device(o["device"], o["precision"], o["reduce"])
     if device is not None and method == "auto" and step is None:
         method = "dopri5"
+    inputs, values = of_controllers(inputs, parameters or {})
     settings = Settings(
         choose_method(method, step, rtol), float(t0), step, rtol, rtol if atol is None else atol, o["max_steps"],
-        read_samples(o["samples"], t0, duration, step), o["period"], o["threads"], dict(parameters or {}),
+        read_samples(o["samples"], t0, duration, step), o["period"], o["threads"], values,
         automatic=method == "auto" and step is None, slow=o["slow"], device=device, precision=o["precision"],
     )  # fmt: skip
     given = {"q": named_state(mech, q0, "q"), "qd": named_state(mech, qd0, "qd"), **(states0 or {})}

@@ -15,6 +15,7 @@ from symbody.errors import DefinitionError, NameLookupError, nearest
 from symbody.later import later
 from symbody.system.names import components, stems
 from symbody.trajectory.outcome import Outcome
+from symbody.words import MOTION, nearest_word
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,7 +89,8 @@ class Trajectory:
         values: Any = self.__dict__.get("values", {})
         if name in values:
             return np.asarray(values[name])
-        raise AttributeError(f"the trajectory has no {name!r}. {nearest(name, values)}")
+        known = [*values, *(n for n in dir(type(self)) if not n.startswith("_")), "t"]
+        raise AttributeError(f"the trajectory has no {name!r}. {nearest_word(name, known, MOTION)}")
 
     def __len__(self) -> int:
         return len(self.t)

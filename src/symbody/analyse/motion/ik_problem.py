@@ -11,7 +11,7 @@ import numpy as np
 from symbody.analyse.linear.operating_point import coordinates, driven_motion
 from symbody.derived.derived import derived_of
 from symbody.derived.kernels import quick_kernel
-from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest
+from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest, wrong_argument
 from symbody.expr.walk import free_symbols
 from symbody.model.record.coordinates import increment, retract
 from symbody.model.record.joint_limits import joint_limits
@@ -29,6 +29,12 @@ class Pose(NamedTuple):
 
     p: np.ndarray | None
     R: np.ndarray | None
+
+
+def check_targets(targets: Any) -> None:
+    """A mapping, not the name of one frame."""
+    if not isinstance(targets, Mapping):
+        raise wrong_argument("targets", targets, 'frame -> position or pose, such as {"tool": [0.4, 0.1, 0.3]}')
 
 
 def read_targets(targets: Mapping[str, Any], model: str) -> dict[str, Pose]:

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from symbody.analyse.motion.ik_problem import Pose, Reaching, read_targets
+from symbody.analyse.motion.ik_problem import Pose, Reaching, check_targets, read_targets
 from symbody.analyse.motion.point_to_point import as_trajectory
 from symbody.analyse.motion.sampled_motion import sampled_motion
-from symbody.errors import DefinitionError
+from symbody.errors import DefinitionError, record_argument
 from symbody.model.record.coordinates import coordinate_labels, retract
 from symbody.model.record.least_squares import Directions, Point, Problem, Rules, least_squares
 from symbody.model.record.mechanism import Mechanism
@@ -95,6 +95,8 @@ def inverse_kinematics(
 
     Closed loops are closed along with it. The outcome is a value: look at `.ok` and `.sentence`.
     """
+    record_argument("inverse_kinematics", mech, Mechanism, "a Mechanism, as sb.load(name_or_path) gives")
+    check_targets(targets)
     problem = Reaching(mech, list(targets), parameters, limits, fixed, t)
     poses = read_targets(targets, mech.name)
     return solve(problem, poses, problem.start(q0), weights, nearest, starts, seed, tolerance)
@@ -120,6 +122,7 @@ def inverse_kinematics_along(
     distance, in m, or the angle of targets without position; instants that are not reached are in its notes.
     """
     instants = np.asarray(times, dtype=float)
+    check_targets(targets)
     arrays = {name: np.asarray(value, dtype=float) for name, value in targets.items()}
     for name, array in arrays.items():
         if array.ndim < 2 or len(array) != len(instants):

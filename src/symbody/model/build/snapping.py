@@ -2,7 +2,7 @@
 
 An entry near 1 is no sign that a quarter turn is meant: cos(3.7e-6) is 1 - 7e-12, and its sine is far from zero. So
 zeros decide. Those below the bound are reached by a turn that moves no entry by more than twice the bound; an entry is
-1 where its row and its column hold nothing else.
+1 where its row and its column hold nothing else, or where rounding makes it 1.
 """
 
 from __future__ import annotations

@@ -1,0 +1,62 @@
+"""Words of other programs: each table says what they are called here, and says so where they are met."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import symbody as sb
+from symbody import words
+from symbody.errors import NameLookupError
+from symbody.integrate.methods import METHODS
+from symbody.run.settings import OPTIONS
+from symbody.run.simulate import NAMED
+from symbody.trajectory.trajectory import Trajectory
+
+
+def test_what_the_tables_name_exists():
+    for text in words.VERBS.values():
+        for name in re.findall(r"\bsb\.(\w+)", text):
+            assert hasattr(sb, name), text
+        for name in re.findall(r"\bsystem\.(\w+)", text):
+            assert hasattr(sb.System, name), text
+        for name in re.findall(r"\bexpression\.(\w+)", text):
+            assert hasattr(sb.Node, name), text
+        for name in re.findall(r"\bmotion\.(\w+)", text):
+            assert hasattr(Trajectory, name), text
+        control = re.search(r"(\w+)\(.*\) of symbody\.analyse\.control", text)
+        if control:
+            from symbody.analyse import control as module
+
+            assert callable(getattr(module, control[1]))
+    for text in words.ARGUMENTS.values():
+        assert set(re.findall(r"(\w+)=", text)) <= {*NAMED, *OPTIONS}
+    assert {text.strip("'") for text in words.METHODS.values()} <= set(METHODS)
+
+
+def test_no_word_hides_a_name():
+    assert not set(words.VERBS) & set(sb.__all__)
+    assert not set(words.ARGUMENTS) & {*NAMED, *OPTIONS}
+    assert not set(words.METHODS) & set(METHODS)
+
+
+def test_what_motions_are_asked_for_exists():
+    motion = sb.simulate(sb.load("pendulum2"), 0.1)
+    for text in words.MOTION.values():
+        for name in re.findall(r"motion\.(\w+)", text):
+            assert hasattr(motion, name), text
+    with pytest.raises(AttributeError, match=r"has no 'qpos'. Here it is motion.q\."):
+        motion.qpos
+
+
+def test_words_are_met_where_they_stand():
+    arm = sb.load("pendulum2")
+    with pytest.raises(AttributeError, match=r"Here it is sb.inverse_dynamics\(mech\)\."):
+        sb.rnea
+    with pytest.raises(NameLookupError, match=r"takes no 'dt'. Here it is step=."):
+        sb.simulate(arm, 1.0, dt=0.01)
+    with pytest.raises(NameLookupError, match=r"'RK45'. Here it is 'dopri5'"):
+        sb.simulate(arm, 1.0, method="RK45")
+    with pytest.raises(NameLookupError, match=r"'BDF'. Did you mean 'bdf'\?"):
+        sb.simulate(arm, 1.0, method="BDF")
