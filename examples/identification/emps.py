@@ -4,8 +4,7 @@
     python examples/identification/emps.py [FOLDER FOR THE PICTURE [FOLDER OF THE DATA]]
 
 Mass, viscous and dry friction and offset by least squares on the estimation record, checked on the record with pulses
-that
-the fit has not seen; then with dry friction that falls off with speed (Stribeck).
+that the fit has not seen; then with dry friction that falls off with speed (Stribeck).
 """
 
 from __future__ import annotations
@@ -54,7 +53,8 @@ def main(out: str | None = None, data: str | None = None) -> tuple[Estimate, flo
     for name, value in PUBLISHED.items():
         print(f"{name:<14} {fit.estimate_[name]:9.4f}  published {value:9.4f}")
     if out is not None:
-        picture(fit.estimate_, fit.equations(pulses), Path(out) / "emps.png", "EMPS: pulses, not seen by the fit")
+        title = "EMPS: pulses, not seen by the fit"
+        picture(fit.estimate_, fit.equations(pulses), Path(out) / "emps.png", title, "N")
     return fit.estimate_, error, other.estimate_, second
 
 

@@ -21,7 +21,7 @@ def data_folder(name: str, given: str | None = None) -> Path:
     return folder
 
 
-def picture(estimate: Estimate, equations: Equations, path: Path, title: str) -> None:
+def picture(estimate: Estimate, equations: Equations, path: Path, title: str, unit: str = "N m") -> None:
     """Measured and predicted efforts of a record, one panel a joint."""
     from matplotlib.figure import Figure
 
@@ -38,4 +38,5 @@ def picture(estimate: Estimate, equations: Equations, path: Path, title: str) ->
     axes[0].legend(fontsize=7, ncols=3, loc="upper right")
     axes[0].set_title(title, fontsize=10)
     axes[-1].set_xlabel("time, s", fontsize=8)
+    figure.supylabel(f"effort, {unit}", fontsize=8)
     figure.savefig(path, dpi=110)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.errors import DefinitionError
+from symbody.errors import DataError, DefinitionError
+from symbody.identify import inverse_model
 from symbody.identify.linear_systems import independent_columns, linear_regressor
 from symbody.verbs.parameters import base_parameters, parameter_names, parameter_values, regressor
 
@@ -166,3 +167,13 @@ def test_squares_of_sine_and_cosine_are_one_column_and_a_constant_is_another():
     with sb.Graph():
         constant = linear_regressor(system_of(f=["a*x + b*(x + 1) + c*0*v"]), "f", ["a", "b"])
         assert independent_columns(constant)[0] == [0, 1]
+
+
+def test_samples_without_a_regressor_are_counted_and_large_ones_are_kept():
+    model = inverse_model(sb.load("puma560"), ())
+    q, qd, qdd = np.random.default_rng(0).uniform(-1, 1, (3, 50, 6))
+    qdd[7] = 1e200  # finite, though its square is not
+    assert np.isfinite(model.regressor(q, qd, qdd)).all()
+    q[[3, 9], 2] = np.nan
+    with pytest.raises(DataError, match="no value at 2 of 50 samples, first at 3"):
+        model.regressor(q, qd, qdd)

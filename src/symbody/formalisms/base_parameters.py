@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from symbody.errors import ModelError
 from symbody.expr.arithmetic import collect
 from symbody.expr.arrays import Array, is_zero, zeros
 from symbody.expr.coefficients import split
@@ -27,6 +28,8 @@ from symbody.formalisms.tree import Tree
 
 UNCLEAR = 1e-2  # condition times tolerance, from which a rank is said to be uncertain
 TOLERANCE = 1e-8  # direction cosines and lengths below it are zero; files are often rounded to nine digits
+
+WRONG = 1e3  # times the tolerance: groups that leave more than that of a column at random states are refused
 
 Found = list[tuple[int, dict[int, float]]]  # what `greedy_relations` gives
 # (columns kept, relations between them by numbers) -> (dependent, independent) -> expression of the coefficient
@@ -122,9 +125,17 @@ def find_base_parameters(
         size = np.linalg.norm(y, axis=0)
         size = np.maximum(size, tolerance * np.max(size, initial=1e-300))  # a column of rounding is zero
         error = (np.abs(y - y[:, kept] @ _numbers(matrix, {})) / size)[:, chosen]
+    residual = float(np.max(error, initial=0.0))
+    if not residual <= WRONG * tolerance:
+        worst = names[chosen[int(np.argmax(np.max(error, axis=0)))]]
+        raise ModelError(
+            f"the groups of base parameters of {mechanism.name} do not hold at random states, worst for '{worst}' "
+            f"({residual:.1e} of its column): directions or lengths are nearly special. Write them exactly (pi/2, not "
+            f"1.5708), or give another tolerance than {tolerance:g}."
+        )
     return BaseParameters(
         mechanism.name, tuple(kept), groups, matrix, names, tuple(chosen), tuple(c for c in kept if c in numeric),
-        float(np.max(error, initial=0.0)), condition, tolerance, notes,
+        residual, condition, tolerance, notes,
     )  # fmt: skip
 
 
@@ -142,7 +153,7 @@ def _add_numeric(
         named = {k: known.get((dependent, k)) for k in weights}
         terms = {k: number(rounded(w)) if (t := named[k]) is None else Term(t, w) for k, w in weights.items()}
         row: Row = {kept[dependent]: ONE, **{kept[k]: -term for k, term in terms.items()}}
-        relations.insert(row)
+        relations.insert(row, kept[dependent])
         numeric |= {kept[k] for k in weights if named[k] is None}
         if weights and all(t is not None for t in named.values()):
             notes.append(

@@ -79,11 +79,12 @@ class JointRelations:
         """All relations, each expressing its last column by columns before it; hidden columns are gone."""
         links = self.tree.links
         base = [self.first[k.body] if k.body else self.size + TEN * k.index for k in links]
-        space = Echelon(last=True)
+        space = Echelon(last=True, hidden=self.size)
         behind = self.size + TEN * len(links)
+        place = self._outward()
 
         def insert(row: Row) -> None:
-            space.insert({c if c in self.candidates else behind + c: entry for c, entry in row.items()})
+            space.insert({place[c] if c in self.candidates else behind + c: entry for c, entry in row.items()})
 
         motions: list[list[Twist]] = []
         felt: list[list[Row]] = []
@@ -109,7 +110,30 @@ class JointRelations:
             insert(row)
         for pivot in [p for p in space.rows if p >= self.size]:
             space.drop(pivot)
-        return space
+        return space.renamed({p: c for c, p in place.items()})
+
+    def _outward(self) -> dict[int, int]:
+        """Column -> its place, as the Mechanism has them except that a body comes after the one that carries it:
+        parameters are grouped inward. Files may list links in any order."""
+        order: dict[str, int] = {}
+        for body in self.tree.mechanism.bodies:
+            inward, name = [], body.name
+            while name and name not in order:
+                inward.append(name)
+                name = self._carrier(name)
+            for n in reversed(inward):
+                order[n] = len(order)
+        place = {self.first[n] + k: TEN * i + k for n, i in order.items() for k in range(TEN)}
+        return {**place, **{c: c for c in range(TEN * len(order), self.size)}}
+
+    def _carrier(self, body: str) -> str:
+        """The body that carries another, through a joint or fixed to it; "" for the world."""
+        links, index = self.tree.links, self.tree.places[body][0]
+        if index >= 0 and links[index].body == body:
+            index = links[index].parent
+        while index >= 0 and not links[index].body:
+            index = links[index].parent
+        return links[index].body if index >= 0 else ""
 
     def _named(self, link: Link, base: int, relation: Row) -> Row:
         """A relation over the Link's ten and its rotor, with their columns."""

@@ -16,6 +16,7 @@ from symbody.formalisms.tree import Tree
 
 EXACT = 1e-12  # a coefficient this close to a simple fraction is taken to be it
 LARGEST = 64  # denominator of a simple fraction
+NEW = (1e-3, 1e-5)  # share of a column that is new to those before it, asked for first, and then
 
 
 def random_regressor(
@@ -46,34 +47,46 @@ def random_state(tree: Tree, states: int, rng: np.random.Generator) -> dict[Node
 
 
 def greedy_relations(y: np.ndarray, tolerance: float) -> tuple[list[tuple[int, dict[int, float]]], float]:
-    """([(dependent column, weights of independent columns before it)], condition of the independent ones).
+    """([(dependent column, weights of independent columns)], condition of the independent ones).
 
-    Columns are taken from left to right, scaled to unit length: one is dependent if less than `tolerance` of it is new.
+    Columns are scaled to unit length; how many are independent is the number of singular values above `tolerance`
+    times the largest. Which ones: from left to right those of which a share of `NEW` at least is new, then, where that
+    are too few, those of which less is. A column that is new by 1e-6 only would make weights of 1e6.
     """
     size = np.linalg.norm(y, axis=0)
     unit = y / np.where(size > 0, size, 1.0)
-    kept = list(range(y.shape[1]))
-    found: list[tuple[int, dict[int, float]]] = []
     singular = np.linalg.svd(unit, compute_uv=False) if unit.size else np.ones(1)
-    if y.shape[1] and (len(singular) < y.shape[1] or singular[-1] <= tolerance * singular[0]):
-        kept = []
-        basis = np.zeros((y.shape[0], 0))
-        for k in range(y.shape[1]):
+    rank = int(np.sum(singular > tolerance * singular[0])) if unit.size else 0
+    if rank == y.shape[1]:
+        return [], float(singular[0] / singular[-1])
+    kept = _independent(unit, rank, tolerance)
+    found: list[tuple[int, dict[int, float]]] = []
+    for k in sorted(set(range(y.shape[1])) - set(kept)):
+        weights = np.linalg.lstsq(unit[:, kept], unit[:, k], rcond=None)[0] if kept else np.zeros(0)
+        # once more with those that matter alone: their rounding is smaller
+        used = [j for j, w in zip(kept, weights) if abs(w) > tolerance]
+        weights = np.linalg.lstsq(y[:, used], y[:, k], rcond=None)[0] if used else np.zeros(0)
+        found.append((k, {j: float(w) for j, w in zip(used, weights)}))
+    singular = np.linalg.svd(unit[:, kept], compute_uv=False) if kept else np.ones(1)
+    return found, float(singular[0] / singular[-1])
+
+
+def _independent(unit: np.ndarray, rank: int, tolerance: float) -> list[int]:
+    """At most `rank` columns that are independent, in their order."""
+    kept: list[int] = []
+    basis = np.zeros((unit.shape[0], 0))
+    for share in (*(x for x in NEW if x > tolerance), tolerance):
+        for k in sorted(set(range(unit.shape[1])) - set(kept)):
+            if len(kept) == rank:
+                return sorted(kept)
             rest = unit[:, k]
             for _ in range(2):  # twice is enough for orthogonality
                 rest = rest - basis @ (basis.T @ rest)
             length = float(np.linalg.norm(rest))
-            if length > tolerance:
+            if length > share:
                 kept.append(k)
                 basis = np.column_stack([basis, rest / length])
-                continue
-            weights = np.linalg.lstsq(unit[:, kept], unit[:, k], rcond=None)[0] if kept else np.zeros(0)
-            # once more with those that matter alone: their rounding is smaller
-            used = [j for j, w in zip(kept, weights) if abs(w) > tolerance]
-            weights = np.linalg.lstsq(y[:, used], y[:, k], rcond=None)[0] if used else np.zeros(0)
-            found.append((k, {j: float(w) for j, w in zip(used, weights)}))
-        singular = np.linalg.svd(unit[:, kept], compute_uv=False) if kept else np.ones(1)
-    return found, float(singular[0] / singular[-1])
+    return sorted(kept)
 
 
 def rounded(x: float) -> int | float | Fraction:

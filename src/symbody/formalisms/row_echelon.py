@@ -16,6 +16,7 @@ from symbody.expr.node import CONST, Node
 
 CANCELLED = 1e-9  # share of its terms below which a sum is zero
 ROUNDING = 1e-13  # share within which a float is the integer next to it
+SMALL = 1e-3  # share of a row's largest entry below which an entry is no pivot: dividing by it would magnify rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +92,19 @@ def combination(terms: Iterable[tuple[Term, Mapping[int, Term]]]) -> Row:
 class Echelon:
     """A space of rows in reduced echelon form: every pivot is 1 and the only entry of its column.
 
-    The pivot of a row is its first entry, or its last one with `last=True`; then a row (a relation between columns)
-    expresses its pivot by columns to the left of it.
+    The pivot of a row is its first entry that is not small beside the others, or the last one with `last=True`; then a
+    row (a relation between columns) expresses its pivot by columns to the left of it. Files often have right angles
+    rounded to six digits: cosines of 1e-6, which make pivots of 1e-12 where the next entry is 1.
+    Entries from the column `hidden` on, where a row has some, are its pivot before any other.
     """
 
-    def __init__(self, rows: Iterable[Mapping[int, Term]] = (), last: bool = False) -> None:
+    def __init__(
+        self, rows: Iterable[Mapping[int, Term]] = (), last: bool = False, hidden: int | None = None
+    ) -> None:
         self.rows: dict[int, Row] = {}  # by pivot
         self._users: dict[int, set[int]] = {}  # column that is no pivot -> pivots of the rows that have it
-        self._pick: Callable[[Iterable[int]], int] = max if last else min
+        self._first: Callable[[Iterable[int]], int] = max if last else min
+        self._hidden = hidden
         # plain numbers first: fewer divisions by symbols
         for row in sorted(rows, key=_symbols_in):
             self.insert(row)
@@ -116,12 +122,12 @@ class Echelon:
                     add_to(out, other, factor * entry)
         return out
 
-    def insert(self, row: Mapping[int, Term]) -> bool:
-        """Whether the row was new to the space."""
+    def insert(self, row: Mapping[int, Term], pivot: int | None = None) -> bool:
+        """Whether the row was new to the space; pivot: its column, None: the usual one."""
         rest = self.remainder(row)
         if not rest:
             return False
-        pivot = self._pick(rest)
+        pivot = self._pivot(rest) if pivot is None else pivot
         factor = rest.pop(pivot).inverse()
         new: Row = {column: factor * entry for column, entry in rest.items()}
         for user in self._users.pop(pivot, ()):
@@ -135,6 +141,21 @@ class Echelon:
         new[pivot] = ONE
         self.rows[pivot] = new
         return True
+
+    def _pivot(self, row: Row) -> int:
+        columns = list(row)
+        if self._hidden is not None:
+            columns = [c for c in row if c >= self._hidden] or columns
+        least = SMALL * max(abs(row[c].value) for c in columns)
+        return self._first(c for c in columns if abs(row[c].value) >= least)
+
+    def renamed(self, columns: Mapping[int, int]) -> Echelon:
+        """The same space with other numbers of its columns."""
+        out = Echelon()
+        out._first, out._hidden = self._first, self._hidden
+        out.rows = {columns[p]: {columns[c]: entry for c, entry in row.items()} for p, row in self.rows.items()}
+        out._users = {columns[c]: {columns[p] for p in users} for c, users in self._users.items() if c in columns}
+        return out
 
     def drop(self, pivot: int) -> None:
         """Forget a row."""

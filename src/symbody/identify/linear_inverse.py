@@ -31,7 +31,6 @@ from symbody.verbs.closed_regressor import closed_positions
 from symbody.verbs.parameters import base_parameters, parameter_values, regressor
 
 TOLERANCE = 1e-7  # of a column scaled to unit length: less of it than that is new at random states
-BATCH = 2**26  # entries of the regressor that are made at once, half a gigabyte
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +94,14 @@ class InverseModel:
         """Native, for one state or a batch."""
         return self.system.compile()
 
+    @cached_property
+    def _judged(self) -> Any:
+        """`kernel` with the sum of squares of each row: whether Y has a value is seen without reading it again, which
+        takes as long as computing it."""
+        y = self.system.outputs["Y"]
+        outputs = {**self.system.outputs, "squares": (y * y).sum(axis=1)}
+        return self.system.replace(outputs=outputs, origins={}).compile()
+
     def regressor(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
         """Y (N, rows, b) at samples (N, nq), (N, nv), (N, nv)."""
         return self._evaluated(q, qd, qdd)[0]
@@ -113,27 +120,17 @@ class InverseModel:
                 )
         for n, a in self.system.inputs.items():
             given.setdefault(n, np.zeros((count, *a.shape)))
-        ys, zeros, maps = [], [], []
-        step = max(BATCH // max(self.system.outputs["Y"].size, 1), 1)
-        for k in range(0, count, step):
-            part = {n: np.ascontiguousarray(given[n][k : k + step]) for n in self.system.inputs}
-            result = self.kernel(**part)
-            several = len(self.system.outputs) > 1
-            ys.append(np.asarray(result.Y if several else result))
-            if "tau0" in self.system.outputs:
-                zeros.append(np.asarray(result.tau0))
-            if "B" in self.system.outputs:
-                maps.append(np.asarray(result.B))
-        y = np.concatenate(ys) if len(ys) > 1 else ys[0]
-        # a sum is quicker than a look at every entry, and is no number where one of them is none
-        bad = np.zeros(0, dtype=bool) if np.isfinite(np.sum(y)) else ~np.isfinite(y).all(axis=(1, 2))
+        result = self._judged(**{n: np.ascontiguousarray(given[n]) for n in self.system.inputs})
+        y, bad = result.Y, ~np.isfinite(result.squares).all(axis=1)
+        if bad.any():  # no number, or too large to be squared
+            bad[bad] = ~np.isfinite(y[bad]).all(axis=(1, 2))
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
             raise DataError(
                 f"the regressor of {self.mech.name} has no value at {int(bad.sum())} of {count} samples, first at "
                 f"{first}: loops do not close there, or q is not finite. Give closed positions, or leave them out."
             )
-        return y, np.concatenate(zeros) if zeros else None, np.concatenate(maps) if maps else None
+        return y, getattr(result, "tau0", None), getattr(result, "B", None)
 
     def equations(self, series: Series, factor: int | None = None, least_speed: Any = 0.0) -> Equations:
         """The equations of a record with q, qd, qdd and tau: `prepare` makes them of raw ones.

@@ -117,8 +117,22 @@ done:
 
 
 def scatter_functions(width: int) -> str:
-    """`scatter(source, size, target, stride)`, the inverse of `gather`; `scatter_some` writes `count` lanes."""
+    """`scatter(source, size, target, stride)`, the inverse of `gather`; `scatter_some` writes `count` lanes.
+
+    As many elements as there are lanes are turned into rows at a time and stored as whole vectors: large results wait
+    for memory, and a cache line that is written at once waits once. The rest goes by pairs.
+    """
     kind = f"<{width} x double>"
+    loads = "\n".join(
+        f"  %m{i} = add i64 %m, {i}\n  %b{i}.at = getelementptr {kind}, ptr %source, i64 %m{i}\n"
+        f"  %b{i} = load {kind}, ptr %b{i}.at, align {_align(width)}"
+        for i in range(width)
+    )
+    turned, turning = _transposed([f"%b{i}" for i in range(width)], kind)
+    wide = "\n".join(
+        f"  %w{i} = getelementptr double, ptr %r{i}, i64 %m\n  store {kind} {x}, ptr %w{i}, align 8"
+        for i, x in enumerate(turned)
+    )
     rows = "\n".join(
         f"  %o{i} = mul i64 %stride, {i}\n  %r{i} = getelementptr double, ptr %target, i64 %o{i}" for i in range(width)
     )
@@ -146,9 +160,19 @@ straight:
   ret void
 rows:
 {rows}
-  br label %pairs
+  br label %blocks
+blocks:
+  %m = phi i64 [ 0, %rows ], [ %m.next, %block ]
+  %m.next = add i64 %m, {width}
+  %m.fits = icmp sle i64 %m.next, %size
+  br i1 %m.fits, label %block, label %pairs
+block:
+{loads}
+{turning}
+{wide}
+  br label %blocks
 pairs:
-  %j = phi i64 [ 0, %rows ], [ %j2, %pair ]
+  %j = phi i64 [ %m, %blocks ], [ %j2, %pair ]
   %more = icmp slt i64 %j, %last
   br i1 %more, label %pair, label %rest
 pair:
@@ -270,6 +294,24 @@ def _joined(w: Writer, pairs: list[str]) -> str:
         ]
         size *= 2
     return pairs[0]
+
+
+def _transposed(vectors: list[str], kind: str) -> tuple[list[str], str]:
+    """(names, lines) of the transpose of a square of lanes: blocks of 1, 2, 4 ... elements change places."""
+    width, lines = len(vectors), []
+    names, step = list(vectors), 1
+    while step < width:
+        for i in range(width):
+            if i & step:
+                continue
+            a, b = names[i], names[i + step]
+            low = ", ".join(f"i32 {j + width - step if j & step else j}" for j in range(width))
+            high = ", ".join(f"i32 {j + width if j & step else j + step}" for j in range(width))
+            for place, mask in ((i, low), (i + step, high)):
+                names[place] = f"%x{step}.{place}"
+                lines.append(f"  {names[place]} = shufflevector {kind} {a}, {kind} {b}, <{width} x i32> <{mask}>")
+        step *= 2
+    return names, "\n".join(lines)
 
 
 def _align(width: int) -> int:
