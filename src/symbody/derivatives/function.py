@@ -16,7 +16,8 @@ from symbody.codegen.kernel.threads import check_threads
 from symbody.derivatives.linearised import Asked, Linearised
 from symbody.derivatives.machine import Machine, machine_of, method_table
 from symbody.derivatives.observed import Quantity, read_quantities, recorded_nodes, with_integrals
-from symbody.derivatives.tape import taped
+from symbody.derivatives.starts import LoopStart
+from symbody.derivatives.stretches import taped
 from symbody.derivatives.variables import Variable, Variables, read_variables
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, real_argument, word_argument, wrong_argument
 from symbody.flow.flow import Flow
@@ -73,6 +74,7 @@ class RunFunction:
         self.options["outputs"] = self._outputs(of, options.get("outputs"))
         self.options["inputs"] = self._inputs([by] if isinstance(by, str) else list(by))
         self._base = plan, state = self._made(self.options)
+        self.loop_start: LoopStart | None = None
         if isinstance(model, Mechanism) and (model.cuts or model.couplings):
             self._base = plan, state = self._kept_start(plan, state)
         flow = plan.flow
@@ -128,17 +130,14 @@ class RunFunction:
         return {**(inputs or {}), **more}
 
     def _kept_start(self, plan: Plan, state: RunState) -> tuple[Plan, RunState]:
-        """The same run from the independent joints alone: whatever changes, these start so and the others follow."""
-        flow = plan.flow
-        for name in ("q", "qd"):
-            labels, at = flow.labels[name], flow.slices[name].start
-            self.options[f"{name}0"] = {labels[k]: float(state.x[at + k]) for k in independent(flow, name)}
+        """The same run with its independent joints as they are: whatever changes, these start so, the others follow."""
+        self.loop_start = LoopStart(self.model, plan.flow, state.x, plan.settings.start)
+        self.options |= self.loop_start.options(plan.settings.parameters)
         again, found = self._made(self.options)
         if not np.allclose(found.x, state.x, rtol=1e-7, atol=1e-7):
-            told = ", ".join(self.options["q0"])
             raise DefinitionError(
-                f"the start of {flow.name} is on another branch of its loops than that which its independent joints "
-                f"({told}) lead to alone. Give q0 of these joints, by name, on that branch."
+                f"the start of {plan.flow.name} cannot be had with its independent joints as they are. Give q0 of "
+                "another position."
             )
         return again, found
 
@@ -188,15 +187,13 @@ class RunFunction:
         return np.asarray(system.default(name), dtype=float).reshape(system.parameters[name].shape)
 
     def _with_starts(self, out: dict[str, Any], starts: Mapping[str, Mapping[int, float]]) -> dict[str, Any]:
-        if not starts:
-            return out
         plan, state = self._base
         flow = plan.flow
+        if self.loop_start is not None:
+            out |= self.loop_start.options(out["parameters"], starts)
         for name, values in starts.items():
             shape = flow.rates.inputs[name].shape
-            if isinstance(self.model, Mechanism) and (self.model.cuts or self.model.couplings) and name in ("q", "qd"):
-                labels, own = flow.labels[name], independent(flow, name)
-                out[f"{name}0"] = {**out[f"{name}0"], **{labels[k]: v for k, v in values.items() if k in own}}
+            if self.loop_start is not None and name in ("q", "qd"):
                 continue
             whole = np.array(state.x[flow.slices[name]])
             for k, value in values.items():
@@ -216,8 +213,9 @@ class RunFunction:
         table = method_table(plan.settings.method, getattr(plan.stepper, "method", None))
         parameters = dict(plan.settings.parameters)
 
-        def machines(flow: Flow) -> Machine:
-            return machine_of(flow, self.integrals, plan.settings.method, table)
+        def machines(flow: Flow, method: str = "") -> Machine:
+            own = method_table(method, None) if method else table
+            return machine_of(flow, self.integrals, method or plan.settings.method, own)
 
         def step(flow: Flow, t: float, h: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
             m = machines(flow)
@@ -311,15 +309,6 @@ class RunFunction:
         """The motion itself, as `simulate` gives it."""
         options = self.options if theta is None else self._given(self._theta(theta))
         return simulate(self.model, self.duration, **options)
-
-
-def independent(flow: Flow, name: str) -> list[int]:
-    """Components of a state that the projection leaves as they are."""
-    project = flow.project
-    if project is None or name not in project.outputs:
-        return list(range(flow.rates.inputs[name].size))
-    pairs = zip(project.inputs[name].flat, project.outputs[name].flat, strict=True)
-    return [k for k, (given, made) in enumerate(pairs) if given is made]
 
 
 def jacobian_by(run: Linearised, mode: str) -> np.ndarray:

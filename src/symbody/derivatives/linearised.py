@@ -16,9 +16,10 @@ from symbody.derivatives.jumps import JumpDerivative, check_touching, jump_deriv
 from symbody.derivatives.machine import Machine, called, chain_of, numbers_for
 from symbody.derivatives.observed import Quantity, Texts, observing
 from symbody.derivatives.odd_step import RETRACED, Numbers, StepDerivative, by_theta, step_derivative
+from symbody.derivatives.passage import BridgeDerivative, bridge_derivative, check_meeting
 from symbody.derivatives.pullbacks import Pullback, pulled
 from symbody.derivatives.supply import Supply
-from symbody.derivatives.tape import Jump, Piece, Steps, Tape
+from symbody.derivatives.tape import Bridge, Jump, Piece, Steps, Tape
 from symbody.derivatives.ticks import Controllers, Tick
 from symbody.derivatives.variables import Variables
 from symbody.derived.kernels import kernel_of
@@ -27,6 +28,7 @@ from symbody.flow.flow import Flow
 from symbody.march.variational import VariationalMarch
 from symbody.memory import memory_of
 
+FOLLOWED = 1e3  # times the tolerance of steps that are followed by another method, which they may be off
 ROOM = 64e6  # bytes of derivatives that one native call may record
 
 
@@ -59,7 +61,7 @@ class Linearised:
     def __init__(
         self,
         tape: Tape,
-        machines: Callable[[Flow], Machine],
+        machines: Callable[[Flow, str], Machine],
         variables: Variables,
         asked: Asked,
         parameters: Mapping[str, Any],
@@ -71,7 +73,7 @@ class Linearised:
         self.controllers = Controllers(tape.plan.signals)
         self.total = self.n + self.controllers.size  # directions: theta, then what controllers hold
         self._machines = machines
-        self._numbers: dict[int, Numbers] = {}
+        self._numbers: dict[tuple[int, str], Numbers] = {}
         self.places: dict[tuple[str, int], int] = {}
         for v, part in zip(variables.items, variables.slices().values(), strict=True):
             if v.kind == "parameter":
@@ -84,11 +86,12 @@ class Linearised:
         self.nodes = self._nodes()
         check_touching(tape, self.supply, self.parameters)
 
-    def numbers(self, flow: Flow) -> Numbers:
-        """Programs of a Flow of the run, at its parameters."""
-        if id(flow) not in self._numbers:
-            self._numbers[id(flow)] = Numbers(self._machines(flow), self.parameters, self.places, self.total)
-        return self._numbers[id(flow)]
+    def numbers(self, flow: Flow, method: str = "") -> Numbers:
+        """Programs of a Flow of the run, at its parameters. method: that of the run, or another."""
+        key = id(flow), method
+        if key not in self._numbers:
+            self._numbers[key] = Numbers(self._machines(flow, method), self.parameters, self.places, self.total)
+        return self._numbers[key]
 
     # -- places and values
 
@@ -149,6 +152,8 @@ class Linearised:
         if node.piece < 0:
             return self.tape.start, u
         piece = self.tape.pieces[node.piece]
+        if isinstance(piece, Bridge):
+            return piece.gap.x_end, u
         if isinstance(piece, Jump | Tick):
             return piece.after if isinstance(piece, Jump) else piece.x, u
         whole, rest = divmod(node.step, piece.every)
@@ -186,10 +191,12 @@ class Linearised:
         z = np.zeros(self.nz)
         if not self.nz:
             return z
-        for piece in self.tape.pieces:
+        for k, piece in enumerate(self.tape.pieces):
             if isinstance(piece, Steps):
                 start = np.concatenate([piece.x[0], z])
-                z = self.numbers(piece.flow).values(piece, start, self.supply)[self.nx :]
+                z = self.numbers(piece.flow, piece.method).values(piece, start, self.supply)[self.nx :]
+            elif isinstance(piece, Bridge):
+                z = z + self._bridge(k).x[self.nx :]
         return z
 
     @cached_property
@@ -279,6 +286,13 @@ class Linearised:
                     after = jump
                 else:
                     t_bar = t_bar if k and isinstance(self.tape.pieces[k - 1], Jump) else 0.0
+                continue
+            if isinstance(piece, Bridge):
+                for _, row in seeds.get(k, ()):
+                    lam = lam + row
+                bridge = self._bridge(k)
+                g += bridge.B.T @ lam
+                lam, t_bar = bridge.A.T @ lam, 0.0
                 continue
             if piece.odd:
                 for _, row in seeds.get(k, ()):
@@ -385,9 +399,10 @@ class Linearised:
         assert isinstance(piece, Steps)
 
         def make() -> StepDerivative:
-            found = step_derivative(self.numbers(piece.flow), self.supply, piece, self._widened(piece.x[0]))
+            numbers = self.numbers(piece.flow, piece.method)
+            found = step_derivative(numbers, self.supply, piece, self._widened(piece.x[0]))
             gap = np.abs(found.x[: self.nx] - piece.x[-1])
-            if not (gap <= RETRACED * (1 + np.abs(piece.x[-1]).max(initial=0.0))).all():
+            if not (gap <= max(RETRACED, FOLLOWED * piece.rtol) * (1 + np.abs(piece.x[-1]).max(initial=0.0))).all():
                 raise DefinitionError(
                     f"the step from t = {piece.t:g} s to {piece.t_end:g} s cannot be done again as the run took it, so "
                     "that it is not differentiated. Take a smaller step, or another method."
@@ -395,6 +410,15 @@ class Linearised:
             return found
 
         return memory_of(self).get("step", k, make, 10**9)
+
+    def _bridge(self, k: int) -> BridgeDerivative:
+        def make() -> BridgeDerivative:
+            piece = self.tape.pieces[k]
+            assert isinstance(piece, Bridge)
+            check_meeting(piece, self.places)
+            return bridge_derivative(self.numbers(piece.flow, "dopri8"), self.supply, piece, self.nz)
+
+        return memory_of(self).get("bridge", k, make, 10**9)
 
     def _jump(self, k: int) -> JumpDerivative:
         def make() -> JumpDerivative:
@@ -439,6 +463,9 @@ class Linearised:
                 jump = self._jump(k)
                 top = jump.A @ S[: self.nx] + jump.B + np.outer(jump.t, tau)
                 S = np.concatenate([top, S[self.nx :]])
+            elif isinstance(piece, Bridge):
+                bridge = self._bridge(k)
+                S, tau = bridge.A @ S + bridge.B, np.zeros(self.total)
             elif piece.odd:
                 step = self._step(k)
                 S = step.A @ S + step.B + np.outer(step.t - step.h, tau)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symbody.codegen.kernel.native_kernel import NativeKernel
+from symbody.derivatives.collocation import RADAU, Collocation
 from symbody.derivatives.observed import Texts, with_integrals
 from symbody.derivatives.pullbacks import Pullback, plain_rows, projection_pullback, pulled, rates_pullback
 from symbody.derived.kernels import kernel_of
@@ -26,19 +27,23 @@ from symbody.march.variational import VariationalMarch
 from symbody.memory import memory_of
 from symbody.system.system import System
 
+FOLLOWED = (RADAU.name, "radau", "bdf", "lsoda", "cvode", "ida")
 Names = tuple[tuple[str, int], ...]
+Table = RungeKutta | Collocation | None
 MOST_KEPT = 16
 
 
-def machine_of(flow: Flow, integrals: Texts, method: str, table: RungeKutta | None) -> Machine:
+def machine_of(flow: Flow, integrals: Texts, method: str, table: Table) -> Machine:
     """The Machine of a Flow, made once for each method. table: of an explicit method that has one."""
     return memory_of(flow).get(
         "derivatives", (integrals, method, table), lambda: Machine(flow, integrals, method, table), MOST_KEPT
     )
 
 
-def method_table(method: str, own: object) -> RungeKutta | None:
+def method_table(method: str, own: object) -> Table:
     """The table by which a method steps; None for a map. Methods that remember more than the state are refused.
+
+    Steps of implicit methods that choose them are followed by collocation.
 
     own: the table that the run's stepper has, of methods that authors added
     """
@@ -47,25 +52,27 @@ def method_table(method: str, own: object) -> RungeKutta | None:
         found = own
     if isinstance(found, RungeKutta):
         return found
+    if method in FOLLOWED:
+        return RADAU
     if method in DIAGONAL or (isinstance(found, Splitting) and not found.substeps):
         return None
     known = [n for n, m in METHODS.items() if isinstance(m, RungeKutta) or not m.substeps]
     raise DefinitionError(
         f"method {method!r} is not differentiated: it carries more than the state from step to step. Take one of "
-        f"{', '.join([*known, *DIAGONAL])}."
+        f"{', '.join([*known, *DIAGONAL, *FOLLOWED[1:]])}."
     )
 
 
 class Machine:
     """Steps of a Flow, their adjoints and their variations.
 
-    flow     with its integrals as further states; nx their number, own: without the integrals
-    table    of a Runge-Kutta method, or None: the step is a map
+    flow     with its integrals as further states; nx their number; plain, own: without the integrals
+    table    of a Runge-Kutta method, explicit or of collocation; None: the step is a map
     """
 
-    def __init__(self, flow: Flow, integrals: Texts, method: str, table: RungeKutta | None) -> None:
+    def __init__(self, flow: Flow, integrals: Texts, method: str, table: Table) -> None:
         self.flow = with_integrals(flow, integrals)
-        self.own, self.nx = flow.nx, self.flow.nx
+        self.plain, self.own, self.nx = flow, flow.nx, self.flow.nx
         self.table = table
         self.step: System | None = None
         self.node = 0.0
