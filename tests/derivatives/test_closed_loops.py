@@ -21,7 +21,11 @@ def bars(rocker="a") -> sb.Mechanism:
     make = sb.Mechanism.builder("parallelogram", gravity=GRAVITY)
     for name, value in BARS.items():
         make.parameter(name, value)
-    for name, length, mass, end in (("crank", "a", "m1", "a"), ("coupler", "b", "m2", "b"), ("rocker", "a", "m3", rocker)):
+    for name, length, mass, end in (
+        ("crank", "a", "m1", "a"),
+        ("coupler", "b", "m2", "b"),
+        ("rocker", "a", "m3", rocker),
+    ):
         inertia = [0, 0, f"{mass}*{length}^2/12"]
         make.body(name, mass=mass, com=[f"{length}/2", 0, 0], inertia=inertia, frames={"end": [end, 0, 0]})
     make.joint("crank", "revolute", "world", "crank")

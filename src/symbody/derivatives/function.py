@@ -20,8 +20,11 @@ from symbody.derivatives.starts import LoopStart
 from symbody.derivatives.stretches import taped
 from symbody.derivatives.variables import Variable, Variables, read_variables
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, real_argument, word_argument, wrong_argument
+from symbody.flow.augmented import Reduced
 from symbody.flow.flow import Flow
+from symbody.flow.of_mechanism import projection_written_out
 from symbody.flow.sources import Feedback, find_input, read_inputs
+from symbody.hybrid.impacts import switched_loops
 from symbody.hybrid.plan import Plan
 from symbody.hybrid.state import RunState
 from symbody.integrate.methods import METHODS
@@ -131,7 +134,10 @@ class RunFunction:
 
     def _kept_start(self, plan: Plan, state: RunState) -> tuple[Plan, RunState]:
         """The same run with its independent joints as they are: whatever changes, these start so, the others follow."""
-        self.loop_start = LoopStart(self.model, plan.flow, state.x, plan.settings.start)
+        flow = plan.flow
+        if flow.impact is not None:  # multipliers for all joints: which of them are independent, a partition tells
+            flow = self._made({**self.options, "closing": Reduced()})[0].flow
+        self.loop_start = LoopStart(self.model, flow, state.x, plan.settings.start)
         self.options |= self.loop_start.options(plan.settings.parameters)
         again, found = self._made(self.options)
         if not np.allclose(found.x, state.x, rtol=1e-7, atol=1e-7):
@@ -215,10 +221,12 @@ class RunFunction:
 
         def machines(flow: Flow, method: str = "") -> Machine:
             own = method_table(method, None) if method else table
+            if flow.impact is not None and flow.project is not None:
+                flow = projection_written_out(self.model, flow, tape.branches.get(id(flow)))
             return machine_of(flow, self.integrals, method or plan.settings.method, own)
 
         def step(flow: Flow, t: float, h: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
-            m = machines(flow)
+            m = machine_of(flow, self.integrals, plan.settings.method, table)
             wide = np.concatenate([x, np.zeros(m.nx - m.own)])
             signals = Signals([t], plan.signals.at(t, u)) if plan.signals.size else None
             if plan.signals.moving:
@@ -235,7 +243,9 @@ class RunFunction:
             instants = s.sampling.times(s.start, s.start + self.duration, s.step)
             instants = instants[instants <= tape.t_end + 1e-12]
         wanted = Asked(self.quantities, self.integrals, instants)
-        return Linearised(tape, machines, self.variables, wanted, parameters, [*self.variables.notes, *tape.notes])
+        notes = [*self.variables.notes, *tape.notes]
+        start = None if self.loop_start is None else self.loop_start.flow
+        return Linearised(tape, machines, self.variables, wanted, parameters, notes, start)
 
     def _theta(self, theta: Any) -> np.ndarray:
         array = np.asarray(theta, dtype=float)
@@ -340,10 +350,9 @@ def _check(plan: Plan) -> None:
             )
     if plan.connected.inside:
         raise DefinitionError(f"{name} calls Python functions in its equations, which have no derivative.")
-    if plan.flow.impact is not None:
+    if plan.flow.impact is not None and switched_loops(plan.flow):
         raise DefinitionError(
-            f"loops of {name} are held by multipliers and a projection of least change, which is not differentiated. "
-            "Take closing=sb.Reduced(...), or mech.with_loops(...) for loops that open and close."
+            f"loops of {name} open and close by impacts, which are not differentiated. Take mech.with_loops(...)."
         )
     method_table(s.method, getattr(plan.stepper, "method", None))
     assert s.method in METHODS

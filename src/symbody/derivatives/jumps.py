@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from symbody.derivatives.machine import Rows, called, chain_of, rows_of
-from symbody.derivatives.odd_step import RETRACED, by_theta
+from symbody.derivatives.machine import Rows, by_theta, called, chain_of, rows_of
+from symbody.derivatives.odd_step import RETRACED
 from symbody.derivatives.pullbacks import Pullback, pulled
 from symbody.derivatives.supply import Supply
 from symbody.derivatives.tape import Jump, Steps, Tape

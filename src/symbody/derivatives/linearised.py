@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from symbody.derivatives.jumps import JumpDerivative, check_touching, jump_derivative
-from symbody.derivatives.machine import Machine, called, chain_of, numbers_for
+from symbody.derivatives.machine import Machine, by_theta, called, chain_of, numbers_for
 from symbody.derivatives.observed import Quantity, Texts, observing
-from symbody.derivatives.odd_step import RETRACED, Numbers, StepDerivative, by_theta, step_derivative
+from symbody.derivatives.odd_step import RETRACED, Numbers, StepDerivative, step_derivative
 from symbody.derivatives.passage import BridgeDerivative, bridge_derivative, check_meeting
 from symbody.derivatives.pullbacks import Pullback, pulled
+from symbody.derivatives.starts import start_rows
 from symbody.derivatives.supply import Supply
 from symbody.derivatives.tape import Bridge, Jump, Piece, Steps, Tape
 from symbody.derivatives.ticks import Controllers, Tick
@@ -66,7 +67,10 @@ class Linearised:
         asked: Asked,
         parameters: Mapping[str, Any],
         notes: Sequence[str] = (),
+        start_flow: Flow | None = None,
     ) -> None:
+        """machines: of a Flow, and a method ("": that of the run). start_flow: whose projection made the start, where
+        it is not that of the run."""
         self.tape, self.variables, self.asked, self.parameters = tape, variables, asked, dict(parameters)
         self.notes = [*notes]
         self.n = variables.size
@@ -79,6 +83,7 @@ class Linearised:
             if v.kind == "parameter":
                 self.places |= {(v.owner, k): part.start + j for j, k in enumerate(v.places)}
         self.first = tape.pieces[0].flow if tape.pieces else tape.plan.flow
+        self.start_flow = self.first if start_flow is None else start_flow
         table = self.numbers(self.first).machine.table
         held = [c for columns in self.controllers.columns for c in columns]
         self.supply = Supply(tape.plan.signals, variables, table, held)
@@ -381,15 +386,13 @@ class Linearised:
                 for j, k in enumerate(v.places):
                     matrix[at + k, part.start + j] = 1.0
         direct = np.zeros((self.nx, self.total))
-        numbers = self.numbers(self.first)
         t = self.tape.plan.settings.start
         held = self.tape.pieces[0].u if self.tape.pieces else self.tape.u_end
         u = self.supply.at(t, held)
-        rows = numbers.projection(t, self._widened(self.tape.start), u)
+        rows = start_rows(self.start_flow, self.parameters, self.places, self.total, t, self.tape.start, u)
         if rows is not None:
-            part_x = rows.x[: self.nx, : self.nx]
-            matrix = part_x @ matrix
-            direct = rows.p[: self.nx] + rows.u[: self.nx] @ self.supply.by_theta(t, t)
+            matrix = rows.x @ matrix
+            direct = rows.p + rows.u @ self.supply.by_theta(t, t)
         return matrix, direct
 
     # -- single steps and jumps

@@ -196,6 +196,17 @@ def chain_of(pull: Pullback, parameters: Mapping[str, Any]) -> np.ndarray:
     return np.asarray(kernel(parameters=numbers_for(kernel, parameters))).reshape(nm, len(pull.names))
 
 
+def by_theta(
+    chain: np.ndarray, names: tuple[tuple[str, int], ...], places: Mapping[tuple[str, int], int], n: int
+) -> np.ndarray:
+    """(..., nm, n) from (..., nm, np): columns of the parameters that are differentiated by, in their places."""
+    out = np.zeros((*chain.shape[:-1], n))
+    for k, name in enumerate(names):
+        if name in places:
+            out[..., places[name]] += chain[..., k]
+    return out
+
+
 def rows_of(
     pull: Pullback, flow: Flow, parameters: Mapping[str, Any], chain: np.ndarray, t: float, x: np.ndarray,
     u: np.ndarray, size: int, h: float = 0.0,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symbody.derivatives.collocation import Collocation, differentiated, solved
-from symbody.derivatives.machine import Machine, Rows, chain_of, rows_of
+from symbody.derivatives.machine import Machine, Rows, by_theta, chain_of, rows_of
 from symbody.derivatives.supply import Supply
 from symbody.derivatives.tape import Steps
 from symbody.errors import DefinitionError
@@ -96,17 +96,6 @@ class Numbers:
         """Parameters that the Machine's programs have."""
         have = {p.name for k in self.machine.adjoint.ports.kernels.values() for p in k.parameters}
         return {n: v for n, v in self.parameters.items() if n in have} or None
-
-
-def by_theta(
-    chain: np.ndarray, names: tuple[tuple[str, int], ...], places: Mapping[tuple[str, int], int], n: int
-) -> np.ndarray:
-    """(..., nm, n) from (..., nm, np): columns of the parameters that are differentiated by, in their places."""
-    out = np.zeros((*chain.shape[:-1], n))
-    for k, name in enumerate(names):
-        if name in places:
-            out[..., places[name]] += chain[..., k]
-    return out
 
 
 def step_derivative(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray) -> StepDerivative:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derivatives.machine import Rows, by_theta, chain_of, rows_of
+from symbody.derivatives.pullbacks import projection_pullback
 from symbody.flow.closed_start import closed_start
 from symbody.flow.flow import Flow
 from symbody.model.record.mechanism import Mechanism
@@ -44,3 +46,15 @@ class LoopStart:
             given[name] = {labels[k]: float(x[at + k]) for k in self.own[name]}
         found = closed_start(self.mech, flow, parameters, given, x, self.t)
         return {f"{name}0": found[flow.slices[name]] for name in ("q", "qd")}
+
+
+def start_rows(
+    flow: Flow, parameters: Mapping[str, Any], places: Mapping[tuple[str, int], int], n: int, t: float, x: np.ndarray,
+    u: np.ndarray,
+) -> Rows | None:  # fmt: skip
+    """Derivatives of what a Flow makes of a start x (nx,): by x, and by theta; None where it stays as it is."""
+    pull = projection_pullback(flow)
+    if pull is None:
+        return None
+    chain = by_theta(chain_of(pull, parameters), pull.names, places, n)
+    return rows_of(pull, flow, parameters, chain, t, x, u, flow.nx)

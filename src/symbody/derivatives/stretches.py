@@ -21,6 +21,7 @@ from symbody.derivatives.tape import (
     Steps,
     Tape,
     Ticking,
+    branches,
     check_outcome,
     equal_steps,
     stopped,
@@ -95,7 +96,7 @@ def read_stretches(plan: Plan, state: RunState, memory: float) -> Tape:
     outcome = last.outcome or Outcome.FINISHED
     return Tape(
         last.plan, np.asarray(start), tuple(pieces), float(last.state.t), last.state.x, outcome, tuple(notes),
-        last.state.outcomes,
+        last.state.outcomes, branches(last.state),
     )  # fmt: skip
 
 
@@ -243,7 +244,17 @@ def _steps(one: _Stretch) -> list[Piece]:
     method = _method(one)
     flow, u, h, rtol = plan.flow, start.u, plan.settings.step, plan.settings.rtol
     single = [
-        Steps(flow, float(a), float(b - a), 1, x[k : k + 2], u, odd=bool(method), method=method, rtol=rtol if method else 0.0)
+        Steps(
+            flow,
+            float(a),
+            float(b - a),
+            1,
+            x[k : k + 2],
+            u,
+            odd=bool(method),
+            method=method,
+            rtol=rtol if method else 0.0,
+        )
         for k, (a, b) in enumerate(pairwise(t))
         if b > a
     ]

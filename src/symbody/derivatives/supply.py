@@ -30,7 +30,11 @@ class Supply:
     """Signals during pieces of a run, and their derivatives by theta."""
 
     def __init__(
-        self, signals: InputSignals, variables: Variables, table: RungeKutta | Collocation | None, held: Sequence[int] = ()
+        self,
+        signals: InputSignals,
+        variables: Variables,
+        table: RungeKutta | Collocation | None,
+        held: Sequence[int] = (),
     ) -> None:
         """held: columns that sampled controllers hold: their places come after those of theta."""
         self.signals, self.size = signals, variables.size + len(held)

@@ -8,8 +8,8 @@ are computed again when they are needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from symbody.hybrid.singular_passage import Gap
 from symbody.hybrid.state import RunState
 from symbody.integrate.samples import SampleTimes
 from symbody.integrate.step_grid import NEAR, step_index
+from symbody.loops.partition.partition import Partition
 from symbody.run.loop import Reached, advance
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
@@ -93,6 +94,9 @@ class Tape:
     outcome: Outcome
     notes: tuple[str, ...]
     members: np.ndarray | None = None
+    branches: Mapping[int, Partition] = field(
+        default_factory=dict
+    )  # id of a Flow with multipliers -> whose rows it keeps
 
     @property
     def u_end(self) -> np.ndarray:
@@ -131,8 +135,14 @@ def equal_steps(plan: Plan, state: RunState, memory: float, step: Step) -> Tape 
     outcome = last.outcome or Outcome.FINISHED
     return Tape(
         last.plan, np.asarray(first), tuple(pieces), float(last.state.t), last.state.x, outcome,
-        tuple(last.state.notes), last.state.outcomes,
+        tuple(last.state.notes), last.state.outcomes, branches(last.state),
     )  # fmt: skip
+
+
+def branches(state: RunState) -> dict[int, Partition]:
+    """Of the equations of a run with closed loops: whose redundant rows they leave out."""
+    mark = state.marks.get("loops")
+    return {} if mark is None else {id(way.connected.flow): way.partition for way in mark.ways}
 
 
 def stopped(pieces: list[Piece], last: Reached, step: Step | None = None) -> list[Piece]:
