@@ -135,6 +135,9 @@ class RunFunction:
     def _kept_start(self, plan: Plan, state: RunState) -> tuple[Plan, RunState]:
         """The same run with its independent joints as they are: whatever changes, these start so, the others follow."""
         flow = plan.flow
+        if switched_loops(flow):  # they start as near to what was given as loops that are closed allow
+            self.options |= {f"{name}0": np.array(state.x[flow.slices[name]]) for name in ("q", "qd")}
+            return self._made(self.options)
         if flow.impact is not None:  # multipliers for all joints: which of them are independent, a partition tells
             flow = self._made({**self.options, "closing": Reduced()})[0].flow
         self.loop_start = LoopStart(self.model, flow, state.x, plan.settings.start)
@@ -245,6 +248,8 @@ class RunFunction:
         wanted = Asked(self.quantities, self.integrals, instants)
         notes = [*self.variables.notes, *tape.notes]
         start = None if self.loop_start is None else self.loop_start.flow
+        if start is None and isinstance(self.model, Mechanism) and (self.model.cuts or self.model.couplings):
+            start = machines(tape.pieces[0].flow if tape.pieces else tape.plan.flow).plain
         return Linearised(tape, machines, self.variables, wanted, parameters, notes, start)
 
     def _theta(self, theta: Any) -> np.ndarray:
@@ -350,10 +355,6 @@ def _check(plan: Plan) -> None:
             )
     if plan.connected.inside:
         raise DefinitionError(f"{name} calls Python functions in its equations, which have no derivative.")
-    if plan.flow.impact is not None and switched_loops(plan.flow):
-        raise DefinitionError(
-            f"loops of {name} open and close by impacts, which are not differentiated. Take mech.with_loops(...)."
-        )
     method_table(s.method, getattr(plan.stepper, "method", None))
     assert s.method in METHODS
 

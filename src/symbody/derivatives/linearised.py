@@ -429,7 +429,10 @@ class Linearised:
             assert isinstance(piece, Jump)
             before = self.tape.pieces[k - 1] if k else None
             leads = isinstance(before, Steps)
-            return jump_derivative(self.tape.plan, piece, self.supply, self.parameters, self.places, self.total, leads)
+            closing = self._machines(piece.flow, "").plain
+            return jump_derivative(
+                self.tape.plan, piece, self.supply, self.parameters, self.places, self.total, leads, closing
+            )
 
         return memory_of(self).get("jump", k, make, 10**9)
 

@@ -209,11 +209,14 @@ def by_theta(
 
 def rows_of(
     pull: Pullback, flow: Flow, parameters: Mapping[str, Any], chain: np.ndarray, t: float, x: np.ndarray,
-    u: np.ndarray, size: int, h: float = 0.0,
+    u: np.ndarray, size: int, h: float = 0.0, more: Mapping[str, np.ndarray] | None = None,
 ) -> Rows:  # fmt: skip
-    """All rows of the derivative of a map with `size` values at one point; chain (nm, np) brings m to parameters."""
+    """All rows of the derivative of a map with `size` values at one point; chain (nm, np) brings m to parameters.
+
+    more: further inputs of the map
+    """
     kernel = kernel_of(pull.system)
-    named = {**flow.layout.named(t, x, u), "h": h}
+    named = {**flow.layout.named(t, x, u), "h": h, **(more or {})}
     given = [np.eye(size) if p.name == "w_" else named[p.name] for p in kernel.inputs]
     made, status = kernel.call_with_status(*given, parameters=numbers_for(kernel, parameters))
     parts = made._asdict() if len(kernel.outputs) > 1 else {kernel.outputs[0].name: made}

@@ -174,7 +174,7 @@ class _Reading:
             return
         now = one.reached.state
         if one.end == one.leg.t_end and not _same(one.leg.x_end, now.x):
-            self._jump(plan.flow, one.leg.t_end, one.leg.x_end, now.x, start.u, now)
+            self._jump(plan.flow, one.leg.t_end, one.leg.x_end, now.x, start.u if acts else now.held.values, now)
             self.moved = acts
 
     def _one_by_one(self, one: _Stretch, stepper: Lanes) -> None:
