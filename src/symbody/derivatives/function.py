@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from symbody.codegen.kernel.threads import check_threads
+from symbody.derivatives.carried import ALPHA, carries
 from symbody.derivatives.linearised import Asked, Linearised
 from symbody.derivatives.machine import Machine, machine_of, method_table
 from symbody.derivatives.observed import Quantity, read_quantities, recorded_nodes, with_integrals
@@ -138,9 +139,11 @@ class RunFunction:
         if switched_loops(flow):  # they start as near to what was given as loops that are closed allow
             self.options |= {f"{name}0": np.array(state.x[flow.slices[name]]) for name in ("q", "qd")}
             return self._made(self.options)
-        if flow.impact is not None:  # multipliers for all joints: which of them are independent, a partition tells
-            flow = self._made({**self.options, "closing": Reduced()})[0].flow
-        self.loop_start = LoopStart(self.model, flow, state.x, plan.settings.start)
+        way = state.marks["loops"].way if "loops" in state.marks else None
+        if way is None or way.whole:  # multipliers for all joints: which of them are independent, a partition tells
+            reduced, begun = self._made({**self.options, "closing": Reduced()})
+            flow, way = reduced.flow, begun.marks["loops"].way
+        self.loop_start = LoopStart(self.model, flow, way.partition, state.x, plan.settings.start)
         self.options |= self.loop_start.options(plan.settings.parameters)
         again, found = self._made(self.options)
         if not np.allclose(found.x, state.x, rtol=1e-7, atol=1e-7):
@@ -356,6 +359,12 @@ def _check(plan: Plan) -> None:
     if plan.connected.inside:
         raise DefinitionError(f"{name} calls Python functions in its equations, which have no derivative.")
     method_table(s.method, getattr(plan.stepper, "method", None))
+    if carries(s.method) and s.method != ALPHA and plan.signals.moving:
+        told = ", ".join(line.text for line in plan.signals.moving)
+        raise DefinitionError(
+            f"method {s.method!r} is differentiated with constant inputs and laws alone; {told} is given as a function "
+            "or a table of time. Take 'rk4'."
+        )
     assert s.method in METHODS
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derivatives.carried_run import CarriedStates
 from symbody.derivatives.jumps import JumpDerivative, check_touching, jump_derivative
 from symbody.derivatives.machine import Machine, by_theta, called, chain_of, numbers_for
 from symbody.derivatives.observed import Quantity, Texts, observing
@@ -88,6 +89,7 @@ class Linearised:
         held = [c for columns in self.controllers.columns for c in columns]
         self.supply = Supply(tape.plan.signals, variables, table, held)
         self.nx, self.nz = self.first.nx, len(asked.integrals)
+        self.carried = CarriedStates(tape, lambda piece: self.numbers(piece.flow, piece.method), self.supply, self.nz)
         self.nodes = self._nodes()
         check_touching(tape, self.supply, self.parameters)
 
@@ -197,7 +199,9 @@ class Linearised:
         if not self.nz:
             return z
         for k, piece in enumerate(self.tape.pieces):
-            if isinstance(piece, Steps):
+            if isinstance(piece, Steps) and self.carried.size(piece):
+                z = z + self.carried.of(k)[-1, self.nx : self.nx + self.nz]
+            elif isinstance(piece, Steps):
                 start = np.concatenate([piece.x[0], z])
                 z = self.numbers(piece.flow, piece.method).values(piece, start, self.supply)[self.nx :]
             elif isinstance(piece, Bridge):
@@ -270,6 +274,8 @@ class Linearised:
                 seeds.setdefault(node.piece, []).append((node.step, self._widened(row)))
         after: JumpDerivative | None = None
         t_bar = 0.0
+        own = self.nx + self.nz
+        later = np.zeros(0)  # adjoint of what a method carries into the piece after
         for k in reversed(range(len(self.tape.pieces))):
             piece = self.tape.pieces[k]
             g = g + inputs.get(k, 0.0)
@@ -299,9 +305,12 @@ class Linearised:
                 g += bridge.B.T @ lam
                 lam, t_bar = bridge.A.T @ lam, 0.0
                 continue
+            carried = self.carried.size(piece)
+            if carried:
+                lam = np.concatenate([lam, later if len(later) else np.zeros(carried)])
             if piece.odd:
                 for _, row in seeds.get(k, ()):
-                    lam = lam + row
+                    lam = lam + np.concatenate([row, np.zeros(carried)])
                 step = self._step(k)
                 if after is not None:
                     assert after.guard_x is not None
@@ -317,9 +326,14 @@ class Linearised:
                 g += step.B.T @ lam
                 t_bar = float((step.t - step.h) @ lam)
                 lam = step.A.T @ lam
-                continue
-            lam, g = self._steps_back(piece, lam, g, seeds.get(k, ()))
-            t_bar = 0.0
+            else:
+                lam, g = self._steps_back(k, piece, lam, g, seeds.get(k, ()))
+                t_bar = 0.0
+            lam, later = lam[:own], lam[own:]
+            begin = self.carried.begin(k, self.places, self.total) if carried else None
+            if begin is not None:
+                lam, g, t_bar = lam + begin.x.T @ later, g + later @ begin.p, t_bar + float(begin.t @ later)
+                later = np.zeros(0)
         for _, row in seeds.get(-1, ()):
             lam = lam + row
         return np.asarray((g + inputs.get(-1, 0.0) + self._start_back(lam))[: self.n])
@@ -339,7 +353,7 @@ class Linearised:
         return lam, g, remembered
 
     def _steps_back(
-        self, piece: Steps, lam: np.ndarray, g: np.ndarray, seeds: Sequence[tuple[int, np.ndarray]]
+        self, k: int, piece: Steps, lam: np.ndarray, g: np.ndarray, seeds: Sequence[tuple[int, np.ndarray]]
     ) -> tuple[np.ndarray, np.ndarray]:
         numbers = self.numbers(piece.flow)
         m = numbers.machine
@@ -348,13 +362,16 @@ class Linearised:
         for j in reversed(range(whole)):
             first = j * piece.every if piece.every > 1 else 0
             count = min(piece.every, piece.count - first) if piece.every > 1 else piece.count
-            states = self._widened(self._between(piece, j) if piece.every > 1 else piece.x)
+            if self.carried.size(piece):
+                states = self.carried.of(k)
+            else:
+                states = self._widened(self._between(piece, j) if piece.every > 1 else piece.x)
             part = Steps(piece.flow, piece.t + first * piece.h, piece.h, count, states, piece.u)
             rows = np.zeros_like(states) if any(first < s <= first + count for s, _ in seeds) else None
             for s, row in seeds:
                 if first < s <= first + count:
                     assert rows is not None
-                    rows[s - first] += row
+                    rows[s - first, : len(row)] += row
             signals = self.supply.during(part)
             inputs = bool(self.supply.entries)
             back = m.adjoint.fixed(
@@ -403,7 +420,8 @@ class Linearised:
 
         def make() -> StepDerivative:
             numbers = self.numbers(piece.flow, piece.method)
-            found = step_derivative(numbers, self.supply, piece, self._widened(piece.x[0]))
+            x = self.carried.of(k)[0] if self.carried.size(piece) else self._widened(piece.x[0])
+            found = step_derivative(numbers, self.supply, piece, x)
             gap = np.abs(found.x[: self.nx] - piece.x[-1])
             if not (gap <= max(RETRACED, FOLLOWED * piece.rtol) * (1 + np.abs(piece.x[-1]).max(initial=0.0))).all():
                 raise DefinitionError(
@@ -455,6 +473,8 @@ class Linearised:
         pieces = self.tape.pieces
         for k, piece in enumerate(pieces):
             held |= {number: H for number, _ in rows.get(k, ())}
+            if isinstance(piece, Steps):
+                S = self._with_carried(k, piece, S, tau)
             if isinstance(piece, Tick):
                 tick = c.derivative(piece)
                 own, memory = c.held[piece.controller], c.memories[piece.controller]
@@ -468,10 +488,10 @@ class Linearised:
             if isinstance(piece, Jump):
                 jump = self._jump(k)
                 top = jump.A @ S[: self.nx] + jump.B + np.outer(jump.t, tau)
-                S = np.concatenate([top, S[self.nx :]])
+                S = np.concatenate([top, S[self.nx : self.nx + self.nz]])
             elif isinstance(piece, Bridge):
                 bridge = self._bridge(k)
-                S, tau = bridge.A @ S + bridge.B, np.zeros(self.total)
+                S, tau = bridge.A @ S[: self.nx + self.nz] + bridge.B, np.zeros(self.total)
             elif piece.odd:
                 step = self._step(k)
                 S = step.A @ S + step.B + np.outer(step.t - step.h, tau)
@@ -485,7 +505,7 @@ class Linearised:
                         tau = -(jump.guard_x @ S[: self.nx] + jump.guard_theta) / rate
                         S = S + np.outer(step.h, tau)
             else:
-                S = self._steps_along(piece, S, rows.get(k, ()), found)
+                S = self._steps_along(k, piece, S, rows.get(k, ()), found)
                 tau = np.zeros(self.total)
                 for number, _ in rows.get(k, ()):
                     found[number] = self._settled(found[number], H)
@@ -496,7 +516,15 @@ class Linearised:
                 found[number] = S
         ends = bool(pieces) and isinstance(pieces[-1], Jump)
         y = self._push_observed(found, tau if ends else None, held)
-        return np.concatenate([y, S[self.nx :]])[:, : self.n]
+        return np.concatenate([y, S[self.nx : self.nx + self.nz]])[:, : self.n]
+
+    def _with_carried(self, k: int, piece: Steps, S: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        """S with rows for what a method carries in a piece; tau: derivative of the instant at which it begins."""
+        carried, size = self.carried.size(piece), self.nx + self.nz
+        begin = self.carried.begin(k, self.places, self.total) if carried else None
+        if begin is None:
+            return S if carried else S[:size]
+        return np.concatenate([S[:size], begin.x @ S[:size] + begin.p + np.outer(begin.t, tau)])
 
     def _settled(self, S: np.ndarray, H: np.ndarray) -> np.ndarray:
         """Derivatives (..., total) with those by what is held brought to theta."""
@@ -536,11 +564,11 @@ class Linearised:
         return out.reshape(-1, self.total)
 
     def _steps_along(
-        self, piece: Steps, S: np.ndarray, nodes: Sequence[tuple[int, _Node]], found: dict[int, np.ndarray]
+        self, k: int, piece: Steps, S: np.ndarray, nodes: Sequence[tuple[int, _Node]], found: dict[int, np.ndarray]
     ) -> np.ndarray:
         """S at the end of equal steps, and at nodes among them."""
         if not self.supply.only_constants:
-            return self._one_by_one(piece, S, nodes, found)
+            return self._one_by_one(k, piece, S, nodes, found)
         numbers = self.numbers(piece.flow)
         march, order, chain = self._directions(numbers, S)
         columns = np.zeros((S.shape[0], march.nm))
@@ -564,7 +592,7 @@ class Linearised:
             return out
 
         wanted = sorted({node.step for _, node in nodes} | {piece.count})
-        at, x = 0, self._widened(piece.x[0])
+        at, x = 0, self.carried.of(k)[0] if self.carried.size(piece) else self._widened(piece.x[0])
         m = numbers.machine
         results: dict[int, np.ndarray] = {}
         for stride, many in _strides(wanted, at, int(ROOM / (8 * columns.size * 2)) + 1):
@@ -600,7 +628,7 @@ class Linearised:
         return m.variational(chosen), order, None
 
     def _one_by_one(
-        self, piece: Steps, S: np.ndarray, nodes: Sequence[tuple[int, _Node]], found: dict[int, np.ndarray]
+        self, k: int, piece: Steps, S: np.ndarray, nodes: Sequence[tuple[int, _Node]], found: dict[int, np.ndarray]
     ) -> np.ndarray:
         """The same by single steps: for directions that act at times of their own, points of tables."""
         numbers = self.numbers(piece.flow)
@@ -610,7 +638,8 @@ class Linearised:
             for i in range(len(states) - 1):
                 number = j * piece.every + i
                 one = Steps(piece.flow, piece.t + number * piece.h, piece.h, 1, states[i : i + 2], piece.u, odd=True)
-                step = step_derivative(numbers, self.supply, one, self._widened(states[i]))
+                x = self.carried.of(k)[number] if self.carried.size(piece) else self._widened(states[i])
+                step = step_derivative(numbers, self.supply, one, x)
                 S = step.A @ S + step.B
                 if number + 1 in steps:
                     found[steps[number + 1]] = S

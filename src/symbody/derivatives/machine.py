@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symbody.codegen.kernel.native_kernel import NativeKernel
+from symbody.derivatives.carried import ALPHA, carries, carrying
 from symbody.derivatives.collocation import RADAU, Collocation
 from symbody.derivatives.observed import Texts, with_integrals
 from symbody.derivatives.pullbacks import Pullback, plain_rows, projection_pullback, pulled, rates_pullback
@@ -41,7 +42,7 @@ def machine_of(flow: Flow, integrals: Texts, method: str, table: Table) -> Machi
 
 
 def method_table(method: str, own: object) -> Table:
-    """The table by which a method steps; None for a map. Methods that remember more than the state are refused.
+    """The table by which a method steps; None for a map. Methods of others, whose steps are not known, are refused.
 
     Steps of implicit methods that choose them are followed by collocation.
 
@@ -54,12 +55,13 @@ def method_table(method: str, own: object) -> Table:
         return found
     if method in FOLLOWED:
         return RADAU
+    if carries(method):
+        return None
     if method in DIAGONAL or (isinstance(found, Splitting) and not found.substeps):
         return None
-    known = [n for n, m in METHODS.items() if isinstance(m, RungeKutta) or not m.substeps]
+    known = ", ".join([*METHODS, *DIAGONAL, ALPHA, *FOLLOWED[1:]])
     raise DefinitionError(
-        f"method {method!r} is not differentiated: it carries more than the state from step to step. Take one of "
-        f"{', '.join([*known, *DIAGONAL, *FOLLOWED[1:]])}."
+        f"method {method!r} is not differentiated: its steps are not known one by one. Take one of {known}."
     )
 
 
@@ -68,7 +70,11 @@ class Machine:
 
     flow     with its integrals as further states; nx their number; plain, own: without the integrals
     table    of a Runge-Kutta method, explicit or of collocation; None: the step is a map
+    before   the Flow without what a method carries from step to step; start: what it carries where a motion begins
     """
+
+    before: Flow
+    start: System | None
 
     def __init__(self, flow: Flow, integrals: Texts, method: str, table: Table) -> None:
         self.flow = with_integrals(flow, integrals)
@@ -76,7 +82,12 @@ class Machine:
         self.table = table
         self.step: System | None = None
         self.node = 0.0
-        if table is None:
+        self.before, self.start = self.flow, None
+        if carries(method):
+            made_of = carrying(self.flow, method)
+            self.flow, self.step, self.start, self.node = made_of.flow, made_of.step, made_of.start, made_of.node
+            self.nx = self.flow.nx
+        elif table is None:
             self.step = _kick_and_drift(self.flow) if method in METHODS else step_system(self.flow, method)
             self.node = max(self.step.clocks.values(), default=0.0)
         made = kernels(self.flow)

@@ -14,24 +14,22 @@ from symbody.derivatives.machine import Rows, by_theta, chain_of, rows_of
 from symbody.derivatives.pullbacks import projection_pullback
 from symbody.flow.closed_start import closed_start
 from symbody.flow.flow import Flow
+from symbody.loops.partition.partition import Partition
+from symbody.model.record.coordinates import part_of
 from symbody.model.record.mechanism import Mechanism
 
 
-def independent(flow: Flow, name: str) -> list[int]:
-    """Components of a state that the projection leaves as they are."""
-    project = flow.project
-    if project is None or name not in project.outputs:
-        return list(range(flow.rates.inputs[name].size))
-    pairs = zip(project.inputs[name].flat, project.outputs[name].flat, strict=True)
-    return [k for k, (given, made) in enumerate(pairs) if given is made]
-
-
 class LoopStart:
-    """Closed starts of a mechanism. flow: whose projection closes its loops; x (nx,): the first start."""
+    """Closed starts of a mechanism. flow: whose projection closes its loops by a partition; x (nx,): the first start."""
 
-    def __init__(self, mech: Mechanism, flow: Flow, x: np.ndarray, t: float) -> None:
+    def __init__(self, mech: Mechanism, flow: Flow, partition: Partition, x: np.ndarray, t: float) -> None:
         self.mech, self.flow, self.x, self.t = mech, flow, np.array(x), t
-        self.own = {name: independent(flow, name) for name in ("q", "qd")}
+        given = set(partition.independent) - set(flow.prescribed.get("qd", ()))
+        owners = part_of(mech)
+        moved = {k: set(owners[k].coordinates(k)) for k in owners}
+        lost = set().union(*(places for k, places in moved.items() if k not in given))
+        kept = set().union(*(moved[k] for k in given)) - lost  # a quaternion is kept where all that turns it is
+        self.own = {"q": sorted(kept), "qd": sorted(given)}
 
     def options(
         self, parameters: Mapping[str, Any], starts: Mapping[str, Mapping[int, float]] | None = None

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derivatives.carried import ALPHA, carries
 from symbody.derivatives.tape import (
     Bridge,
     Jump,
@@ -64,7 +65,7 @@ class _Stretch:
 
 def taped(plan: Plan, state: RunState, memory: float, step: OneStep) -> Tape:
     """Run to the end, and read off the pieces. memory: bytes that states may take; step: one by the same method."""
-    if plan.settings.step is not None:
+    if plan.settings.step is not None and not carries(plan.settings.method):
         found = equal_steps(plan, state, memory, step)
         if found is not None:
             return found
@@ -161,7 +162,7 @@ class _Reading:
             return
         plan, start = one.asked.plan, one.asked.start
         self._asked(plan.flow, start.t, start.x, start.u)
-        own = _steps(one)
+        own = _going_on(_steps(one), plan.settings.method, not start.memory)
         acts = bool(one.leg.events) and one.end == one.leg.t_end and one.passage is None
         if self.moved and own:
             own[:1] = _apart(own[0], first=True)
@@ -180,6 +181,11 @@ class _Reading:
     def _one_by_one(self, one: _Stretch, stepper: Lanes) -> None:
         """A stretch whose Stepper follows events and clocks itself: it is asked for single steps."""
         plan, now = one.asked.plan, one.asked.start
+        if carries(plan.settings.method):
+            raise DefinitionError(
+                f"method {plan.settings.method!r} is not differentiated together with events, sampled controllers or "
+                "held tables, since it carries rates from step to step. Take 'rk4', or 'generalized_alpha'."
+            )
         single = copy(stepper)
         single.chunk = 1
         while now.t < one.leg.t_end:
@@ -284,6 +290,13 @@ def _accepted(one: _Stretch) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(run.t), np.asarray(run.x)
 
 
+def _going_on(pieces: list[Piece], method: str, begins: bool) -> list[Piece]:
+    """Pieces of a stretch by a method that carries more than the state. begins: it has no memory before them."""
+    if method != ALPHA:  # splitting methods begin anew in each call of the march, and these are the pieces
+        return pieces
+    return [replace(p, fresh=begins and k == 0) if isinstance(p, Steps) else p for k, p in enumerate(pieces)]
+
+
 def _together(steps: list[Steps], start: float, h: float) -> list[Piece]:
     """Single steps of the grid start + k h, those that follow each other as one piece."""
     out: list[Steps] = []
@@ -308,9 +321,9 @@ def _apart(piece: Piece, first: bool) -> list[Piece]:
         return [replace(piece, odd=True)]
     if first:
         one = replace(piece, count=1, x=piece.x[:2], odd=True)
-        return [one, replace(piece, t=piece.t + piece.h, count=piece.count - 1, x=piece.x[1:])]
+        return [one, replace(piece, t=piece.t + piece.h, count=piece.count - 1, x=piece.x[1:], fresh=False)]
     t = piece.t + (piece.count - 1) * piece.h
-    one = replace(piece, t=t, count=1, x=piece.x[-2:], odd=True)
+    one = replace(piece, t=t, count=1, x=piece.x[-2:], odd=True, fresh=False)
     return [replace(piece, count=piece.count - 1, x=piece.x[:-1]), one]
 
 

@@ -35,6 +35,7 @@ class Steps:
 
     u: (..., nu) what is held during them. odd: one step whose instants may depend on events
     method: by which they were made, where it is not that of the run; rtol: relative tolerance that they had to meet
+    fresh: whether a method that carries more than the state begins anew
     """
 
     flow: Flow
@@ -47,6 +48,7 @@ class Steps:
     odd: bool = False
     method: str = ""
     rtol: float = 0.0
+    fresh: bool = True
 
     @property
     def t_end(self) -> float:
