@@ -13,14 +13,19 @@ from typing import Any
 import numpy as np
 
 from symbody.codegen.kernel.threads import check_threads
+from symbody.derivatives.carried import ALPHA, carries
 from symbody.derivatives.linearised import Asked, Linearised
 from symbody.derivatives.machine import Machine, machine_of, method_table
 from symbody.derivatives.observed import Quantity, read_quantities, recorded_nodes, with_integrals
-from symbody.derivatives.tape import taped
+from symbody.derivatives.starts import LoopStart
+from symbody.derivatives.stretches import taped
 from symbody.derivatives.variables import Variable, Variables, read_variables
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, real_argument, word_argument, wrong_argument
+from symbody.flow.augmented import Reduced
 from symbody.flow.flow import Flow
+from symbody.flow.of_mechanism import projection_written_out
 from symbody.flow.sources import Feedback, find_input, read_inputs
+from symbody.hybrid.impacts import switched_loops
 from symbody.hybrid.plan import Plan
 from symbody.hybrid.state import RunState
 from symbody.integrate.methods import METHODS
@@ -73,6 +78,7 @@ class RunFunction:
         self.options["outputs"] = self._outputs(of, options.get("outputs"))
         self.options["inputs"] = self._inputs([by] if isinstance(by, str) else list(by))
         self._base = plan, state = self._made(self.options)
+        self.loop_start: LoopStart | None = None
         if isinstance(model, Mechanism) and (model.cuts or model.couplings):
             self._base = plan, state = self._kept_start(plan, state)
         flow = plan.flow
@@ -128,17 +134,22 @@ class RunFunction:
         return {**(inputs or {}), **more}
 
     def _kept_start(self, plan: Plan, state: RunState) -> tuple[Plan, RunState]:
-        """The same run from the independent joints alone: whatever changes, these start so and the others follow."""
+        """The same run with its independent joints as they are: whatever changes, these start so, the others follow."""
         flow = plan.flow
-        for name in ("q", "qd"):
-            labels, at = flow.labels[name], flow.slices[name].start
-            self.options[f"{name}0"] = {labels[k]: float(state.x[at + k]) for k in independent(flow, name)}
+        if switched_loops(flow):  # they start as near to what was given as loops that are closed allow
+            self.options |= {f"{name}0": np.array(state.x[flow.slices[name]]) for name in ("q", "qd")}
+            return self._made(self.options)
+        way = state.marks["loops"].way if "loops" in state.marks else None
+        if way is None or way.whole:  # multipliers for all joints: which of them are independent, a partition tells
+            reduced, begun = self._made({**self.options, "closing": Reduced()})
+            flow, way = reduced.flow, begun.marks["loops"].way
+        self.loop_start = LoopStart(self.model, flow, way.partition, state.x, plan.settings.start)
+        self.options |= self.loop_start.options(plan.settings.parameters)
         again, found = self._made(self.options)
         if not np.allclose(found.x, state.x, rtol=1e-7, atol=1e-7):
-            told = ", ".join(self.options["q0"])
             raise DefinitionError(
-                f"the start of {flow.name} is on another branch of its loops than that which its independent joints "
-                f"({told}) lead to alone. Give q0 of these joints, by name, on that branch."
+                f"the start of {plan.flow.name} cannot be had with its independent joints as they are. Give q0 of "
+                "another position."
             )
         return again, found
 
@@ -188,15 +199,13 @@ class RunFunction:
         return np.asarray(system.default(name), dtype=float).reshape(system.parameters[name].shape)
 
     def _with_starts(self, out: dict[str, Any], starts: Mapping[str, Mapping[int, float]]) -> dict[str, Any]:
-        if not starts:
-            return out
         plan, state = self._base
         flow = plan.flow
+        if self.loop_start is not None:
+            out |= self.loop_start.options(out["parameters"], starts)
         for name, values in starts.items():
             shape = flow.rates.inputs[name].shape
-            if isinstance(self.model, Mechanism) and (self.model.cuts or self.model.couplings) and name in ("q", "qd"):
-                labels, own = flow.labels[name], independent(flow, name)
-                out[f"{name}0"] = {**out[f"{name}0"], **{labels[k]: v for k, v in values.items() if k in own}}
+            if self.loop_start is not None and name in ("q", "qd"):
                 continue
             whole = np.array(state.x[flow.slices[name]])
             for k, value in values.items():
@@ -216,11 +225,14 @@ class RunFunction:
         table = method_table(plan.settings.method, getattr(plan.stepper, "method", None))
         parameters = dict(plan.settings.parameters)
 
-        def machines(flow: Flow) -> Machine:
-            return machine_of(flow, self.integrals, plan.settings.method, table)
+        def machines(flow: Flow, method: str = "") -> Machine:
+            own = method_table(method, None) if method else table
+            if flow.impact is not None and flow.project is not None:
+                flow = projection_written_out(self.model, flow, tape.branches.get(id(flow)))
+            return machine_of(flow, self.integrals, method or plan.settings.method, own)
 
         def step(flow: Flow, t: float, h: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
-            m = machines(flow)
+            m = machine_of(flow, self.integrals, plan.settings.method, table)
             wide = np.concatenate([x, np.zeros(m.nx - m.own)])
             signals = Signals([t], plan.signals.at(t, u)) if plan.signals.size else None
             if plan.signals.moving:
@@ -237,7 +249,11 @@ class RunFunction:
             instants = s.sampling.times(s.start, s.start + self.duration, s.step)
             instants = instants[instants <= tape.t_end + 1e-12]
         wanted = Asked(self.quantities, self.integrals, instants)
-        return Linearised(tape, machines, self.variables, wanted, parameters, [*self.variables.notes, *tape.notes])
+        notes = [*self.variables.notes, *tape.notes]
+        start = None if self.loop_start is None else self.loop_start.flow
+        if start is None and isinstance(self.model, Mechanism) and (self.model.cuts or self.model.couplings):
+            start = machines(tape.pieces[0].flow if tape.pieces else tape.plan.flow).plain
+        return Linearised(tape, machines, self.variables, wanted, parameters, notes, start)
 
     def _theta(self, theta: Any) -> np.ndarray:
         array = np.asarray(theta, dtype=float)
@@ -313,15 +329,6 @@ class RunFunction:
         return simulate(self.model, self.duration, **options)
 
 
-def independent(flow: Flow, name: str) -> list[int]:
-    """Components of a state that the projection leaves as they are."""
-    project = flow.project
-    if project is None or name not in project.outputs:
-        return list(range(flow.rates.inputs[name].size))
-    pairs = zip(project.inputs[name].flat, project.outputs[name].flat, strict=True)
-    return [k for k, (given, made) in enumerate(pairs) if given is made]
-
-
 def jacobian_by(run: Linearised, mode: str) -> np.ndarray:
     """(ny, n) by directions that go along, or by weights that go back; "auto": by the fewer."""
     word_argument("mode", mode, ("forward", "adjoint", "auto"))
@@ -351,12 +358,13 @@ def _check(plan: Plan) -> None:
             )
     if plan.connected.inside:
         raise DefinitionError(f"{name} calls Python functions in its equations, which have no derivative.")
-    if plan.flow.impact is not None:
-        raise DefinitionError(
-            f"loops of {name} are held by multipliers and a projection of least change, which is not differentiated. "
-            "Take closing=sb.Reduced(...), or mech.with_loops(...) for loops that open and close."
-        )
     method_table(s.method, getattr(plan.stepper, "method", None))
+    if carries(s.method) and s.method != ALPHA and plan.signals.moving:
+        told = ", ".join(line.text for line in plan.signals.moving)
+        raise DefinitionError(
+            f"method {s.method!r} is differentiated with constant inputs and laws alone; {told} is given as a function "
+            "or a table of time. Take 'rk4'."
+        )
     assert s.method in METHODS
 
 

@@ -12,13 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from symbody.derivatives.carried_run import CarriedStates
 from symbody.derivatives.jumps import JumpDerivative, check_touching, jump_derivative
-from symbody.derivatives.machine import Machine, called, chain_of, numbers_for
+from symbody.derivatives.machine import Machine, by_theta, called, chain_of, numbers_for
 from symbody.derivatives.observed import Quantity, Texts, observing
-from symbody.derivatives.odd_step import RETRACED, Numbers, StepDerivative, by_theta, step_derivative
+from symbody.derivatives.odd_step import RETRACED, Numbers, StepDerivative, step_derivative
+from symbody.derivatives.passage import BridgeDerivative, bridge_derivative, check_meeting
 from symbody.derivatives.pullbacks import Pullback, pulled
+from symbody.derivatives.starts import start_rows
 from symbody.derivatives.supply import Supply
-from symbody.derivatives.tape import Jump, Piece, Steps, Tape
+from symbody.derivatives.tape import Bridge, Jump, Piece, Steps, Tape
 from symbody.derivatives.ticks import Controllers, Tick
 from symbody.derivatives.variables import Variables
 from symbody.derived.kernels import kernel_of
@@ -27,6 +30,7 @@ from symbody.flow.flow import Flow
 from symbody.march.variational import VariationalMarch
 from symbody.memory import memory_of
 
+FOLLOWED = 1e3  # times the tolerance of steps that are followed by another method, which they may be off
 ROOM = 64e6  # bytes of derivatives that one native call may record
 
 
@@ -59,36 +63,42 @@ class Linearised:
     def __init__(
         self,
         tape: Tape,
-        machines: Callable[[Flow], Machine],
+        machines: Callable[[Flow, str], Machine],
         variables: Variables,
         asked: Asked,
         parameters: Mapping[str, Any],
         notes: Sequence[str] = (),
+        start_flow: Flow | None = None,
     ) -> None:
+        """machines: of a Flow, and a method ("": that of the run). start_flow: whose projection made the start, where
+        it is not that of the run."""
         self.tape, self.variables, self.asked, self.parameters = tape, variables, asked, dict(parameters)
         self.notes = [*notes]
         self.n = variables.size
         self.controllers = Controllers(tape.plan.signals)
         self.total = self.n + self.controllers.size  # directions: theta, then what controllers hold
         self._machines = machines
-        self._numbers: dict[int, Numbers] = {}
+        self._numbers: dict[tuple[int, str], Numbers] = {}
         self.places: dict[tuple[str, int], int] = {}
         for v, part in zip(variables.items, variables.slices().values(), strict=True):
             if v.kind == "parameter":
                 self.places |= {(v.owner, k): part.start + j for j, k in enumerate(v.places)}
         self.first = tape.pieces[0].flow if tape.pieces else tape.plan.flow
+        self.start_flow = self.first if start_flow is None else start_flow
         table = self.numbers(self.first).machine.table
         held = [c for columns in self.controllers.columns for c in columns]
         self.supply = Supply(tape.plan.signals, variables, table, held)
         self.nx, self.nz = self.first.nx, len(asked.integrals)
+        self.carried = CarriedStates(tape, lambda piece: self.numbers(piece.flow, piece.method), self.supply, self.nz)
         self.nodes = self._nodes()
         check_touching(tape, self.supply, self.parameters)
 
-    def numbers(self, flow: Flow) -> Numbers:
-        """Programs of a Flow of the run, at its parameters."""
-        if id(flow) not in self._numbers:
-            self._numbers[id(flow)] = Numbers(self._machines(flow), self.parameters, self.places, self.total)
-        return self._numbers[id(flow)]
+    def numbers(self, flow: Flow, method: str = "") -> Numbers:
+        """Programs of a Flow of the run, at its parameters. method: that of the run, or another."""
+        key = id(flow), method
+        if key not in self._numbers:
+            self._numbers[key] = Numbers(self._machines(flow, method), self.parameters, self.places, self.total)
+        return self._numbers[key]
 
     # -- places and values
 
@@ -149,6 +159,8 @@ class Linearised:
         if node.piece < 0:
             return self.tape.start, u
         piece = self.tape.pieces[node.piece]
+        if isinstance(piece, Bridge):
+            return piece.gap.x_end, u
         if isinstance(piece, Jump | Tick):
             return piece.after if isinstance(piece, Jump) else piece.x, u
         whole, rest = divmod(node.step, piece.every)
@@ -186,10 +198,14 @@ class Linearised:
         z = np.zeros(self.nz)
         if not self.nz:
             return z
-        for piece in self.tape.pieces:
-            if isinstance(piece, Steps):
+        for k, piece in enumerate(self.tape.pieces):
+            if isinstance(piece, Steps) and self.carried.size(piece):
+                z = z + self.carried.of(k)[-1, self.nx : self.nx + self.nz]
+            elif isinstance(piece, Steps):
                 start = np.concatenate([piece.x[0], z])
-                z = self.numbers(piece.flow).values(piece, start, self.supply)[self.nx :]
+                z = self.numbers(piece.flow, piece.method).values(piece, start, self.supply)[self.nx :]
+            elif isinstance(piece, Bridge):
+                z = z + self._bridge(k).x[self.nx :]
         return z
 
     @cached_property
@@ -258,6 +274,8 @@ class Linearised:
                 seeds.setdefault(node.piece, []).append((node.step, self._widened(row)))
         after: JumpDerivative | None = None
         t_bar = 0.0
+        own = self.nx + self.nz
+        later = np.zeros(0)  # adjoint of what a method carries into the piece after
         for k in reversed(range(len(self.tape.pieces))):
             piece = self.tape.pieces[k]
             g = g + inputs.get(k, 0.0)
@@ -280,9 +298,19 @@ class Linearised:
                 else:
                     t_bar = t_bar if k and isinstance(self.tape.pieces[k - 1], Jump) else 0.0
                 continue
-            if piece.odd:
+            if isinstance(piece, Bridge):
                 for _, row in seeds.get(k, ()):
                     lam = lam + row
+                bridge = self._bridge(k)
+                g += bridge.B.T @ lam
+                lam, t_bar = bridge.A.T @ lam, 0.0
+                continue
+            carried = self.carried.size(piece)
+            if carried:
+                lam = np.concatenate([lam, later if len(later) else np.zeros(carried)])
+            if piece.odd:
+                for _, row in seeds.get(k, ()):
+                    lam = lam + np.concatenate([row, np.zeros(carried)])
                 step = self._step(k)
                 if after is not None:
                     assert after.guard_x is not None
@@ -298,9 +326,14 @@ class Linearised:
                 g += step.B.T @ lam
                 t_bar = float((step.t - step.h) @ lam)
                 lam = step.A.T @ lam
-                continue
-            lam, g = self._steps_back(piece, lam, g, seeds.get(k, ()))
-            t_bar = 0.0
+            else:
+                lam, g = self._steps_back(k, piece, lam, g, seeds.get(k, ()))
+                t_bar = 0.0
+            lam, later = lam[:own], lam[own:]
+            begin = self.carried.begin(k, self.places, self.total) if carried else None
+            if begin is not None:
+                lam, g, t_bar = lam + begin.x.T @ later, g + later @ begin.p, t_bar + float(begin.t @ later)
+                later = np.zeros(0)
         for _, row in seeds.get(-1, ()):
             lam = lam + row
         return np.asarray((g + inputs.get(-1, 0.0) + self._start_back(lam))[: self.n])
@@ -320,7 +353,7 @@ class Linearised:
         return lam, g, remembered
 
     def _steps_back(
-        self, piece: Steps, lam: np.ndarray, g: np.ndarray, seeds: Sequence[tuple[int, np.ndarray]]
+        self, k: int, piece: Steps, lam: np.ndarray, g: np.ndarray, seeds: Sequence[tuple[int, np.ndarray]]
     ) -> tuple[np.ndarray, np.ndarray]:
         numbers = self.numbers(piece.flow)
         m = numbers.machine
@@ -329,13 +362,16 @@ class Linearised:
         for j in reversed(range(whole)):
             first = j * piece.every if piece.every > 1 else 0
             count = min(piece.every, piece.count - first) if piece.every > 1 else piece.count
-            states = self._widened(self._between(piece, j) if piece.every > 1 else piece.x)
+            if self.carried.size(piece):
+                states = self.carried.of(k)
+            else:
+                states = self._widened(self._between(piece, j) if piece.every > 1 else piece.x)
             part = Steps(piece.flow, piece.t + first * piece.h, piece.h, count, states, piece.u)
             rows = np.zeros_like(states) if any(first < s <= first + count for s, _ in seeds) else None
             for s, row in seeds:
                 if first < s <= first + count:
                     assert rows is not None
-                    rows[s - first] += row
+                    rows[s - first, : len(row)] += row
             signals = self.supply.during(part)
             inputs = bool(self.supply.entries)
             back = m.adjoint.fixed(
@@ -367,15 +403,13 @@ class Linearised:
                 for j, k in enumerate(v.places):
                     matrix[at + k, part.start + j] = 1.0
         direct = np.zeros((self.nx, self.total))
-        numbers = self.numbers(self.first)
         t = self.tape.plan.settings.start
         held = self.tape.pieces[0].u if self.tape.pieces else self.tape.u_end
         u = self.supply.at(t, held)
-        rows = numbers.projection(t, self._widened(self.tape.start), u)
+        rows = start_rows(self.start_flow, self.parameters, self.places, self.total, t, self.tape.start, u)
         if rows is not None:
-            part_x = rows.x[: self.nx, : self.nx]
-            matrix = part_x @ matrix
-            direct = rows.p[: self.nx] + rows.u[: self.nx] @ self.supply.by_theta(t, t)
+            matrix = rows.x @ matrix
+            direct = rows.p + rows.u @ self.supply.by_theta(t, t)
         return matrix, direct
 
     # -- single steps and jumps
@@ -385,9 +419,11 @@ class Linearised:
         assert isinstance(piece, Steps)
 
         def make() -> StepDerivative:
-            found = step_derivative(self.numbers(piece.flow), self.supply, piece, self._widened(piece.x[0]))
+            numbers = self.numbers(piece.flow, piece.method)
+            x = self.carried.of(k)[0] if self.carried.size(piece) else self._widened(piece.x[0])
+            found = step_derivative(numbers, self.supply, piece, x)
             gap = np.abs(found.x[: self.nx] - piece.x[-1])
-            if not (gap <= RETRACED * (1 + np.abs(piece.x[-1]).max(initial=0.0))).all():
+            if not (gap <= max(RETRACED, FOLLOWED * piece.rtol) * (1 + np.abs(piece.x[-1]).max(initial=0.0))).all():
                 raise DefinitionError(
                     f"the step from t = {piece.t:g} s to {piece.t_end:g} s cannot be done again as the run took it, so "
                     "that it is not differentiated. Take a smaller step, or another method."
@@ -396,13 +432,25 @@ class Linearised:
 
         return memory_of(self).get("step", k, make, 10**9)
 
+    def _bridge(self, k: int) -> BridgeDerivative:
+        def make() -> BridgeDerivative:
+            piece = self.tape.pieces[k]
+            assert isinstance(piece, Bridge)
+            check_meeting(piece, self.places)
+            return bridge_derivative(self.numbers(piece.flow, "dopri8"), self.supply, piece, self.nz)
+
+        return memory_of(self).get("bridge", k, make, 10**9)
+
     def _jump(self, k: int) -> JumpDerivative:
         def make() -> JumpDerivative:
             piece = self.tape.pieces[k]
             assert isinstance(piece, Jump)
             before = self.tape.pieces[k - 1] if k else None
             leads = isinstance(before, Steps)
-            return jump_derivative(self.tape.plan, piece, self.supply, self.parameters, self.places, self.total, leads)
+            closing = self._machines(piece.flow, "").plain
+            return jump_derivative(
+                self.tape.plan, piece, self.supply, self.parameters, self.places, self.total, leads, closing
+            )
 
         return memory_of(self).get("jump", k, make, 10**9)
 
@@ -425,6 +473,8 @@ class Linearised:
         pieces = self.tape.pieces
         for k, piece in enumerate(pieces):
             held |= {number: H for number, _ in rows.get(k, ())}
+            if isinstance(piece, Steps):
+                S = self._with_carried(k, piece, S, tau)
             if isinstance(piece, Tick):
                 tick = c.derivative(piece)
                 own, memory = c.held[piece.controller], c.memories[piece.controller]
@@ -438,7 +488,10 @@ class Linearised:
             if isinstance(piece, Jump):
                 jump = self._jump(k)
                 top = jump.A @ S[: self.nx] + jump.B + np.outer(jump.t, tau)
-                S = np.concatenate([top, S[self.nx :]])
+                S = np.concatenate([top, S[self.nx : self.nx + self.nz]])
+            elif isinstance(piece, Bridge):
+                bridge = self._bridge(k)
+                S, tau = bridge.A @ S[: self.nx + self.nz] + bridge.B, np.zeros(self.total)
             elif piece.odd:
                 step = self._step(k)
                 S = step.A @ S + step.B + np.outer(step.t - step.h, tau)
@@ -452,7 +505,7 @@ class Linearised:
                         tau = -(jump.guard_x @ S[: self.nx] + jump.guard_theta) / rate
                         S = S + np.outer(step.h, tau)
             else:
-                S = self._steps_along(piece, S, rows.get(k, ()), found)
+                S = self._steps_along(k, piece, S, rows.get(k, ()), found)
                 tau = np.zeros(self.total)
                 for number, _ in rows.get(k, ()):
                     found[number] = self._settled(found[number], H)
@@ -463,7 +516,15 @@ class Linearised:
                 found[number] = S
         ends = bool(pieces) and isinstance(pieces[-1], Jump)
         y = self._push_observed(found, tau if ends else None, held)
-        return np.concatenate([y, S[self.nx :]])[:, : self.n]
+        return np.concatenate([y, S[self.nx : self.nx + self.nz]])[:, : self.n]
+
+    def _with_carried(self, k: int, piece: Steps, S: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        """S with rows for what a method carries in a piece; tau: derivative of the instant at which it begins."""
+        carried, size = self.carried.size(piece), self.nx + self.nz
+        begin = self.carried.begin(k, self.places, self.total) if carried else None
+        if begin is None:
+            return S if carried else S[:size]
+        return np.concatenate([S[:size], begin.x @ S[:size] + begin.p + np.outer(begin.t, tau)])
 
     def _settled(self, S: np.ndarray, H: np.ndarray) -> np.ndarray:
         """Derivatives (..., total) with those by what is held brought to theta."""
@@ -503,11 +564,11 @@ class Linearised:
         return out.reshape(-1, self.total)
 
     def _steps_along(
-        self, piece: Steps, S: np.ndarray, nodes: Sequence[tuple[int, _Node]], found: dict[int, np.ndarray]
+        self, k: int, piece: Steps, S: np.ndarray, nodes: Sequence[tuple[int, _Node]], found: dict[int, np.ndarray]
     ) -> np.ndarray:
         """S at the end of equal steps, and at nodes among them."""
         if not self.supply.only_constants:
-            return self._one_by_one(piece, S, nodes, found)
+            return self._one_by_one(k, piece, S, nodes, found)
         numbers = self.numbers(piece.flow)
         march, order, chain = self._directions(numbers, S)
         columns = np.zeros((S.shape[0], march.nm))
@@ -531,7 +592,7 @@ class Linearised:
             return out
 
         wanted = sorted({node.step for _, node in nodes} | {piece.count})
-        at, x = 0, self._widened(piece.x[0])
+        at, x = 0, self.carried.of(k)[0] if self.carried.size(piece) else self._widened(piece.x[0])
         m = numbers.machine
         results: dict[int, np.ndarray] = {}
         for stride, many in _strides(wanted, at, int(ROOM / (8 * columns.size * 2)) + 1):
@@ -567,7 +628,7 @@ class Linearised:
         return m.variational(chosen), order, None
 
     def _one_by_one(
-        self, piece: Steps, S: np.ndarray, nodes: Sequence[tuple[int, _Node]], found: dict[int, np.ndarray]
+        self, k: int, piece: Steps, S: np.ndarray, nodes: Sequence[tuple[int, _Node]], found: dict[int, np.ndarray]
     ) -> np.ndarray:
         """The same by single steps: for directions that act at times of their own, points of tables."""
         numbers = self.numbers(piece.flow)
@@ -577,7 +638,8 @@ class Linearised:
             for i in range(len(states) - 1):
                 number = j * piece.every + i
                 one = Steps(piece.flow, piece.t + number * piece.h, piece.h, 1, states[i : i + 2], piece.u, odd=True)
-                step = step_derivative(numbers, self.supply, one, self._widened(states[i]))
+                x = self.carried.of(k)[number] if self.carried.size(piece) else self._widened(states[i])
+                step = step_derivative(numbers, self.supply, one, x)
                 S = step.A @ S + step.B
                 if number + 1 in steps:
                     found[steps[number + 1]] = S

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from symbody.derivatives.machine import Machine, Rows, chain_of, rows_of
+from symbody.derivatives.collocation import Collocation, differentiated, solved
+from symbody.derivatives.machine import Machine, Rows, by_theta, chain_of, rows_of
 from symbody.derivatives.supply import Supply
 from symbody.derivatives.tape import Steps
 from symbody.errors import DefinitionError
+from symbody.flow.evaluate import FlowKernels
 from symbody.march.job import INSIDE
+from symbody.march.methods import RungeKutta
 
 RETRACED = 1e-7  # how far, beside the size of the state, a step that is done again may be off
 
@@ -69,6 +72,8 @@ class Numbers:
     def values(self, piece: Steps, x: np.ndarray, supply: Supply) -> np.ndarray:
         """(nx,) the state at the end of a piece, from x (nx,) with its integrals."""
         m = self.machine
+        if isinstance(m.table, Collocation):
+            return self._collocated(piece, x, supply)
         run = m.march.fixed(
             m.table, x, piece.t, piece.h, piece.count, piece.count, signals=supply.during(piece),
             parameters=self.known(),
@@ -77,34 +82,38 @@ class Numbers:
             raise DefinitionError(f"the steps from t = {piece.t:g} s on could not be done again.")
         return np.asarray(run.x_end)
 
+    def _collocated(self, piece: Steps, x: np.ndarray, supply: Supply) -> np.ndarray:
+        found = x + solved(self, supply, piece, x, _guess(piece, x)).Z[-1]
+        return self.projected(piece.t_end, found, supply.at(piece.t_end, piece.u))
+
+    def projected(self, t: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """(nx,) with its integrals, corrected as after a step."""
+        m = self.machine
+        found = FlowKernels(m.plain, self.parameters).project(np.asarray(t), x[: m.own], u)
+        return np.concatenate([found, x[m.own :]])
+
     def known(self) -> dict[str, Any] | None:
         """Parameters that the Machine's programs have."""
         have = {p.name for k in self.machine.adjoint.ports.kernels.values() for p in k.parameters}
         return {n: v for n, v in self.parameters.items() if n in have} or None
 
 
-def by_theta(
-    chain: np.ndarray, names: tuple[tuple[str, int], ...], places: Mapping[tuple[str, int], int], n: int
-) -> np.ndarray:
-    """(..., nm, n) from (..., nm, np): columns of the parameters that are differentiated by, in their places."""
-    out = np.zeros((*chain.shape[:-1], n))
-    for k, name in enumerate(names):
-        if name in places:
-            out[..., places[name]] += chain[..., k]
-    return out
-
-
 def step_derivative(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray) -> StepDerivative:
     """Of the one step of a piece from x (nx,), with its integrals."""
     m = numbers.machine
-    found = _map(numbers, supply, piece, x) if m.table is None else _runge_kutta(numbers, supply, piece, x)
+    if m.table is None:
+        found = _map(numbers, supply, piece, x)
+    elif isinstance(m.table, Collocation):
+        found = StepDerivative(*differentiated(numbers, supply, piece, x, _guess(piece, x)))
+    else:
+        found = _runge_kutta(numbers, supply, piece, x)
     end = piece.t + piece.h
     u = supply.at(end, piece.u)
     rows = numbers.projection(end, found.x, u)
     if rows is None:
         return found
     slope = rows.t + rows.u @ supply.slope(end, piece.t)
-    new = numbers.values(piece, x, supply)
+    new = numbers.projected(end, found.x, u)
     return StepDerivative(
         rows.x @ found.A,
         rows.x @ found.B + rows.p + rows.u @ supply.by_theta(end, piece.t),
@@ -114,10 +123,16 @@ def step_derivative(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarra
     )
 
 
+def _guess(piece: Steps, x: np.ndarray) -> np.ndarray:
+    """(nx,) the state after a step as it was recorded, with the integrals of x."""
+    end = piece.x[-1]
+    return np.concatenate([end, x[len(end) :]])
+
+
 def _runge_kutta(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray) -> StepDerivative:
     m = numbers.machine
     table = m.table
-    assert table is not None
+    assert isinstance(table, RungeKutta)
     nx, n, t, h = m.nx, numbers.n, piece.t, piece.h
     k: list[np.ndarray] = []
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
