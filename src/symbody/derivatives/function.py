@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from symbody.codegen.kernel.threads import check_threads
 from symbody.derivatives.linearised import Asked, Linearised
 from symbody.derivatives.machine import Machine, machine_of, method_table
 from symbody.derivatives.observed import Quantity, read_quantities, recorded_nodes, with_integrals
+from symbody.derivatives.second_order import HessianVector, differences, products, why_not_exact
 from symbody.derivatives.tape import taped
-from symbody.derivatives.variables import Variable, Variables, read_variables
+from symbody.derivatives.variables import Variable, Variables, read_variables, start_matrix
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, real_argument, word_argument, wrong_argument
 from symbody.flow.flow import Flow
 from symbody.flow.sources import Feedback, find_input, read_inputs
@@ -31,7 +33,6 @@ from symbody.run.equations import open_flow, written
 from symbody.run.simulate import asked, simulate
 from symbody.trajectory.trajectory import Trajectory
 
-HESSIAN_STEP = 2e-4
 MEMORY = 256e6  # bytes of states that are kept for the way back, unless another bound is given
 
 
@@ -237,7 +238,20 @@ class RunFunction:
             instants = s.sampling.times(s.start, s.start + self.duration, s.step)
             instants = instants[instants <= tape.t_end + 1e-12]
         wanted = Asked(self.quantities, self.integrals, instants)
-        return Linearised(tape, machines, self.variables, wanted, parameters, [*self.variables.notes, *tape.notes])
+        notes = [*self.variables.notes, *tape.notes]
+        return Linearised(
+            tape, machines, self.variables, wanted, parameters, notes, self._given_start(tape.start, theta)
+        )
+
+    def _given_start(self, start: np.ndarray, theta: Any) -> np.ndarray:
+        """(nx,) before its correction: quaternions may be given in any length. Loops take their guesses as they are."""
+        if theta is None or (isinstance(self.model, Mechanism) and (self.model.cuts or self.model.couplings)):
+            return start
+        flow, out = self._base[0].flow, np.array(start)
+        placed = start_matrix(self.variables, flow, self.variables.size)
+        own = placed.any(axis=1)
+        out[own] = (placed @ np.asarray(theta, dtype=float))[own]
+        return out
 
     def _theta(self, theta: Any) -> np.ndarray:
         array = np.asarray(theta, dtype=float)
@@ -254,13 +268,8 @@ class RunFunction:
     def gradient(self, theta: Any = None, weights: Any = None) -> tuple[float, np.ndarray]:
         """Value and gradient (n,) of w^T y; y must have one number where no weights are given."""
         run = self.linearise(theta)
-        y = run.y
-        if weights is None:
-            if y.size != 1:
-                raise ShapeError(f"y has {y.size} numbers; a gradient is that of one. Give weights, or a jacobian.")
-            weights = np.ones(1)
-        w = np.asarray(weights, dtype=float).reshape(y.shape)
-        return float(w @ y), run.vjp(w)
+        w = self._weights(run.y, weights)
+        return float(w @ run.y), run.vjp(w)
 
     def gradients(self, thetas: Any, weights: Any = None, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Values (b,) and gradients (b, n) at many theta (b, n): each the very numbers of `gradient`, over threads."""
@@ -275,28 +284,45 @@ class RunFunction:
             found = [first, *pool.map(lambda row: self.gradient(row, weights), rows[1:])]
         return np.array([value for value, _ in found]), np.array([gradient for _, gradient in found])
 
-    def hessian_vector(self, theta: Any, direction: Any, weights: Any = None) -> np.ndarray:
-        """(n,) second derivative of w^T y along a direction (n,): how its gradient changes.
+    def hessian_vector(self, theta: Any, direction: Any, weights: Any = None) -> HessianVector:
+        """Second derivative of w^T y along a direction (n,), or along several (k, n) at once: how its gradient changes.
 
-        By central differences of adjoint gradients with two lengths, extrapolated (error of order 4); where the two do
-        not agree to 1e-4, an event changes its place among the steps, and it is refused.
+        Exactly that of the steps as they were taken where the run is smooth; with events or sampled controllers by
+        extrapolated differences of adjoint gradients. The result says which.
         """
-        at, way = self._theta(theta), self._theta(direction)
-        length = float(np.abs(way).max(initial=0.0))
-        if length == 0.0:
-            return np.zeros_like(at)
-        size = HESSIAN_STEP * max(1.0, float(np.abs(at).max(initial=0.0))) / length
+        run = self.linearise(theta)
+        w = self._weights(run.y, weights)
+        way = np.asarray(direction, dtype=float)
+        n = self.variables.size
+        if way.ndim not in (1, 2) or way.shape[-1] != n:
+            raise ShapeError(f"the direction has shape {way.shape}; expected ({n},) or (k, {n}).")
+        if not np.isfinite(way).all():
+            raise wrong_argument("direction", direction, "finite numbers")
+        rows = np.atleast_2d(way)
+        reason = why_not_exact(run)
+        if reason is None:
+            found = products(run, rows, w, self.memory)
+            return replace(found, product=found.product.reshape(way.shape))
+        at, name = self.start if theta is None else self._theta(theta), self._base[0].flow.name
+        made = [differences(lambda s: self.gradient(s, w)[1], at, row, name) for row in rows]
+        note = f"by differences of gradients, to about 1e-6 of the largest component: {reason}."
+        return HessianVector(np.array(made).reshape(way.shape), run.vjp(w), False, note)
 
-        def change(e: float) -> np.ndarray:
-            return (self.gradient(at + e * way, weights)[1] - self.gradient(at - e * way, weights)[1]) / (2 * e)
+    def hessian(self, theta: Any = None, weights: Any = None) -> np.ndarray:
+        """(n, n) second derivatives of w^T y, symmetric; see `hessian_vector`."""
+        rows = self.hessian_vector(theta, np.eye(self.variables.size), weights).product
+        return (rows + rows.T) / 2
 
-        coarse, fine = change(size), change(size / 2)
-        if np.abs(fine - coarse).max() > 1e-4 * max(np.abs(fine).max(), 1e-12):
-            raise DefinitionError(
-                f"second derivatives of {self._base[0].flow.name} are not determined there: gradients on both sides do "
-                "not change smoothly. A law has a kink nearby, or numbers of very different size are varied together."
-            )
-        return (4 * fine - coarse) / 3
+    def _weights(self, y: np.ndarray, weights: Any) -> np.ndarray:
+        """(ny,)"""
+        if weights is None:
+            if y.size != 1:
+                raise ShapeError(f"y has {y.size} numbers; a gradient is that of one. Give weights, or a jacobian.")
+            return np.ones(1)
+        w = np.asarray(weights, dtype=float)
+        if w.size != y.size:
+            raise ShapeError(f"weights have shape {w.shape}; expected {y.shape}, one for each number of y.")
+        return w.reshape(y.shape)
 
     def objective(self, weights: Any = None) -> Any:
         """theta -> (value, gradient), for `scipy.optimize.minimize(..., jac=True)`."""

@@ -20,7 +20,7 @@ from symbody.derivatives.pullbacks import Pullback, pulled
 from symbody.derivatives.supply import Supply
 from symbody.derivatives.tape import Jump, Piece, Steps, Tape
 from symbody.derivatives.ticks import Controllers, Tick
-from symbody.derivatives.variables import Variables
+from symbody.derivatives.variables import Variables, start_matrix
 from symbody.derived.kernels import kernel_of
 from symbody.errors import DefinitionError
 from symbody.flow.flow import Flow
@@ -64,7 +64,10 @@ class Linearised:
         asked: Asked,
         parameters: Mapping[str, Any],
         notes: Sequence[str] = (),
+        given: np.ndarray | None = None,
     ) -> None:
+        """given: (nx,) the state at the start before it was corrected, where that is another one."""
+        self.given = tape.start if given is None else given
         self.tape, self.variables, self.asked, self.parameters = tape, variables, asked, dict(parameters)
         self.notes = [*notes]
         self.n = variables.size
@@ -360,18 +363,13 @@ class Linearised:
     @cached_property
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
         """(nx, n) derivatives of the first state by values that were given, and by parameters that correct it."""
-        matrix = np.zeros((self.nx, self.total))
-        for v, part in zip(self.variables.items, self.variables.slices().values(), strict=True):
-            if v.kind == "start":
-                at = self.first.slices[v.owner].start
-                for j, k in enumerate(v.places):
-                    matrix[at + k, part.start + j] = 1.0
+        matrix = start_matrix(self.variables, self.first, self.total)
         direct = np.zeros((self.nx, self.total))
         numbers = self.numbers(self.first)
         t = self.tape.plan.settings.start
         held = self.tape.pieces[0].u if self.tape.pieces else self.tape.u_end
         u = self.supply.at(t, held)
-        rows = numbers.projection(t, self._widened(self.tape.start), u)
+        rows = numbers.projection(t, self._widened(self.given), u)
         if rows is not None:
             part_x = rows.x[: self.nx, : self.nx]
             matrix = part_x @ matrix
