@@ -5,12 +5,17 @@ from symbody.later import door
 __all__, __getattr__, __dir__ = door(
     __name__,
     {
-        "bridges": "casadi_function jax_function torch_function",
+        "casadi_bridge": "casadi_function",
         "function": "differentiable RunFunction",
+        "jax_bridge": "jax_function",
         "linearised": "Linearised",
+        "many": "Many",
+        "objective": "Objective",
         "pullbacks": "Pullback pulled",
         "record": "RunDerivatives",
+        "second_order": "HessianVector",
         "tape": "Tape taped",
+        "torch_bridge": "torch_function",
         "variables": "Variable Variables",
     },
 )

@@ -5,19 +5,18 @@ theta holds what is differentiated by (`variables`), y the quantities that are a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from symbody.codegen.kernel.threads import check_threads
 from symbody.derivatives.linearised import Asked, Linearised
 from symbody.derivatives.machine import Machine, machine_of, method_table
+from symbody.derivatives.many import Many
+from symbody.derivatives.objective import Objective
 from symbody.derivatives.observed import Quantity, read_quantities, recorded_nodes, with_integrals
-from symbody.derivatives.second_order import HessianVector, differences, products, why_not_exact
+from symbody.derivatives.second_order import HessianVector, differences, exact_products, why_not_exact
 from symbody.derivatives.tape import taped
 from symbody.derivatives.variables import Variable, Variables, read_variables, start_matrix
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, real_argument, word_argument, wrong_argument
@@ -171,8 +170,8 @@ class RunFunction:
         parameters = dict(out["parameters"])
         starts: dict[str, dict[int, float]] = {}
         inputs = dict(out["inputs"]) if isinstance(out.get("inputs"), Mapping) else out.get("inputs")
-        for v in self.variables.items:
-            part = theta[self.variables.slices()[v.name]]
+        for v, place in zip(self.variables.items, self.variables.slices().values(), strict=True):
+            part = theta[place]
             if v.kind == "parameter":
                 if v.known:
                     parameters[v.owner] = _placed(parameters.get(v.owner), self._default(v.owner), v.places, part)
@@ -268,21 +267,28 @@ class RunFunction:
     def gradient(self, theta: Any = None, weights: Any = None) -> tuple[float, np.ndarray]:
         """Value and gradient (n,) of w^T y; y must have one number where no weights are given."""
         run = self.linearise(theta)
-        w = self._weights(run.y, weights)
+        w = self.weights_of(run.y, weights)
         return float(w @ run.y), run.vjp(w)
 
     def gradients(self, thetas: Any, weights: Any = None, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Values (b,) and gradients (b, n) at many theta (b, n): each the very numbers of `gradient`, over threads."""
+        """Values (b,) and gradients (b, n) at many theta (b, n): each the very numbers of `gradient`; see `many`."""
+        rows = self._thetas(thetas)
+        if not len(rows):
+            return np.zeros(0), np.zeros_like(rows)
+        runs = self.many(rows, threads)
+        return runs.gradients(self.weights_of(runs.first.y, weights))
+
+    def many(self, thetas: Any, threads: int | None = None) -> Many:
+        """The runs at many theta (b, n), b at least 1, side by side: their `y` (b, ny) and `vjp` of weights (b, ny)."""
+        return Many(self, self._thetas(thetas), threads)
+
+    def _thetas(self, thetas: Any) -> np.ndarray:
         rows = np.asarray(thetas, dtype=float)
         if rows.ndim != 2 or rows.shape[1] != self.variables.size:
             raise ShapeError(f"thetas have shape {rows.shape}; expected (b, {self.variables.size}).")
-        workers = (os.cpu_count() or 1) if threads is None else check_threads(threads)
-        if not len(rows):
-            return np.zeros(0), np.zeros_like(rows)
-        first = self.gradient(rows[0], weights)  # programs are made once, before threads need them
-        with ThreadPoolExecutor(workers) as pool:
-            found = [first, *pool.map(lambda row: self.gradient(row, weights), rows[1:])]
-        return np.array([value for value, _ in found]), np.array([gradient for _, gradient in found])
+        if not np.isfinite(rows).all():
+            raise wrong_argument("thetas", thetas, "finite numbers")
+        return rows
 
     def hessian_vector(self, theta: Any, direction: Any, weights: Any = None) -> HessianVector:
         """Second derivative of w^T y along a direction (n,), or along several (k, n) at once: how its gradient changes.
@@ -290,8 +296,11 @@ class RunFunction:
         Exactly that of the steps as they were taken where the run is smooth; with events or sampled controllers by
         extrapolated differences of adjoint gradients. The result says which.
         """
-        run = self.linearise(theta)
-        w = self._weights(run.y, weights)
+        return self.products(self.linearise(theta), theta, direction, weights)
+
+    def products(self, run: Linearised, theta: Any, direction: Any, weights: Any = None) -> HessianVector:
+        """`hessian_vector` of a run at theta that was linearised already."""
+        w = self.weights_of(run.y, weights)
         way = np.asarray(direction, dtype=float)
         n = self.variables.size
         if way.ndim not in (1, 2) or way.shape[-1] != n:
@@ -301,7 +310,7 @@ class RunFunction:
         rows = np.atleast_2d(way)
         reason = why_not_exact(run)
         if reason is None:
-            found = products(run, rows, w, self.memory)
+            found = exact_products(run, rows, w, self.memory)
             return replace(found, product=found.product.reshape(way.shape))
         at, name = self.start if theta is None else self._theta(theta), self._base[0].flow.name
         made = [differences(lambda s: self.gradient(s, w)[1], at, row, name) for row in rows]
@@ -313,8 +322,8 @@ class RunFunction:
         rows = self.hessian_vector(theta, np.eye(self.variables.size), weights).product
         return (rows + rows.T) / 2
 
-    def _weights(self, y: np.ndarray, weights: Any) -> np.ndarray:
-        """(ny,)"""
+    def weights_of(self, y: np.ndarray, weights: Any) -> np.ndarray:
+        """(ny,) of one number of y, or of w^T y."""
         if weights is None:
             if y.size != 1:
                 raise ShapeError(f"y has {y.size} numbers; a gradient is that of one. Give weights, or a jacobian.")
@@ -324,9 +333,9 @@ class RunFunction:
             raise ShapeError(f"weights have shape {w.shape}; expected {y.shape}, one for each number of y.")
         return w.reshape(y.shape)
 
-    def objective(self, weights: Any = None) -> Any:
-        """theta -> (value, gradient), for `scipy.optimize.minimize(..., jac=True)`."""
-        return lambda theta: self.gradient(theta, weights)
+    def objective(self, weights: Any = None) -> Objective:
+        """theta -> (w^T y, gradient), for `scipy.optimize.minimize(f, x0, jac=True, hessp=f.hessp)`."""
+        return Objective(self, weights)
 
     def jacobian(self, theta: Any = None, mode: str = "auto") -> np.ndarray:
         """(ny, n) dy/dtheta. mode: "forward", "adjoint", or whichever is cheaper."""

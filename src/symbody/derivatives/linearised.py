@@ -363,18 +363,10 @@ class Linearised:
     @cached_property
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
         """(nx, n) derivatives of the first state by values that were given, and by parameters that correct it."""
-        matrix = start_matrix(self.variables, self.first, self.total)
-        direct = np.zeros((self.nx, self.total))
-        numbers = self.numbers(self.first)
         t = self.tape.plan.settings.start
         held = self.tape.pieces[0].u if self.tape.pieces else self.tape.u_end
-        u = self.supply.at(t, held)
-        rows = numbers.projection(t, self._widened(self.given), u)
-        if rows is not None:
-            part_x = rows.x[: self.nx, : self.nx]
-            matrix = part_x @ matrix
-            direct = rows.p[: self.nx] + rows.u[: self.nx] @ self.supply.by_theta(t, t)
-        return matrix, direct
+        numbers, given = self.numbers(self.first), self._widened(self.given)
+        return start_derivative(self.variables, self.first, numbers, self.supply, t, given, held)
 
     # -- single steps and jumps
 
@@ -603,6 +595,23 @@ def _check_solved(failed: np.ndarray, piece: Steps) -> None:
             f"an implicit block of {piece.flow.name} does not converge between t = {piece.t:g} s and "
             f"{piece.t_end:g} s, so that there is no derivative. Take a smaller step."
         )
+
+
+def start_derivative(
+    variables: Variables, flow: Flow, numbers: Numbers, supply: Supply, t: float, given: np.ndarray, held: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(nx, total) derivatives of the first state by values that were given, and by parameters that correct it.
+
+    given: (nx + integrals,) before the correction; held: (nu,) signals that are held from t on
+    """
+    nx = flow.nx
+    matrix = start_matrix(variables, flow, numbers.n)
+    direct = np.zeros((nx, numbers.n))
+    rows = numbers.projection(t, given, supply.at(t, held))
+    if rows is not None:
+        matrix = rows.x[:nx, :nx] @ matrix
+        direct = rows.p[:nx] + rows.u[:nx] @ supply.by_theta(t, t)
+    return matrix, direct
 
 
 def observed_pullback(flow: Flow, quantities: tuple[Quantity, ...]) -> Pullback:

@@ -61,7 +61,7 @@ def why_not_exact(run: Linearised) -> str | None:
     return None
 
 
-def products(run: Linearised, directions: np.ndarray, weights: np.ndarray, room: float) -> HessianVector:
+def exact_products(run: Linearised, directions: np.ndarray, weights: np.ndarray, room: float) -> HessianVector:
     """H v of w^T y for directions (k, n), exactly. room: bytes that states may take on the way."""
     return _Second(run, directions, room).products(weights)
 
