@@ -18,7 +18,7 @@ from symbody.derivatives.observed import observing
 from symbody.derivatives.odd_step import by_theta
 from symbody.derivatives.pullbacks import Pullback, pulled
 from symbody.derivatives.tangent import ALONG, TangentMachine, tangent_machine, tangent_system
-from symbody.derivatives.tape import Steps
+from symbody.derivatives.tape import Steps, spacing
 from symbody.derivatives.variables import start_matrix
 from symbody.errors import DefinitionError
 from symbody.march.run import Signals
@@ -101,8 +101,9 @@ class _Second:
         self.machine: TangentMachine = tangent_machine(machine)
         self.size = machine.nx  # states and integrals; as many derivatives follow
         self.nx, self.nu = run.nx, run.supply.signals.size
-        # states, seeds, and what the march records
-        self.most = max(1, int(room / (3 * 8 * 2 * self.size * self.b)))
+        steps = sum(piece.count for piece in run.tape.pieces if isinstance(piece, Steps))
+        every = spacing(steps, 2 * self.size * self.b, room)
+        self.most = max(1, steps if every == 1 else every)  # steps that are taken at once
         self.places = dict(run.places) | {(ALONG + n, k): self.n + at for (n, k), at in run.places.items()}
         self.along = self._along()
 

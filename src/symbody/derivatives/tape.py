@@ -95,7 +95,7 @@ def taped(plan: Plan, state: RunState, memory: float, step: Step) -> Tape:
         return _accepted(plan, state)
     members = 1 if state.x.ndim == 1 else len(state.x)
     steps = (state.end - settings.start) / settings.step
-    every = max(1, math.ceil(steps * members * plan.flow.nx * 8 / memory))
+    every = spacing(steps, members * plan.flow.nx, memory)
     settings = replace(settings, sampling=SampleTimes(spacing=every * settings.step))
     plan = replace(plan, settings=settings)
     start = state.x
@@ -119,6 +119,16 @@ def taped(plan: Plan, state: RunState, memory: float, step: Step) -> Tape:
         last.plan, np.asarray(first), tuple(pieces), float(last.state.t), last.state.x, outcome,
         tuple(last.state.notes), last.state.outcomes,
     )  # fmt: skip
+
+
+def spacing(steps: float, numbers: int, memory: float) -> int:
+    """Every how many steps a state of so many numbers is kept, so that all of them take so many bytes.
+
+    States stand in memory up to three times: as they are recorded, gathered, and with their integrals. Where some are
+    computed again, stretches of sqrt(steps) need the least of it, and are long enough for native calls.
+    """
+    needed = 3 * 8 * steps * numbers
+    return 1 if needed <= memory else max(math.ceil(needed / memory), math.isqrt(math.ceil(steps)))
 
 
 def _accepted(plan: Plan, state: RunState) -> Tape:
