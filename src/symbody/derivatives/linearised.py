@@ -17,6 +17,7 @@ from symbody.derivatives.machine import Machine, called, chain_of, numbers_for
 from symbody.derivatives.observed import Quantity, Texts, observing
 from symbody.derivatives.odd_step import RETRACED, Numbers, StepDerivative, by_theta, step_derivative
 from symbody.derivatives.pullbacks import Pullback, pulled
+from symbody.derivatives.smoothness import notes_of
 from symbody.derivatives.supply import Supply
 from symbody.derivatives.tape import Jump, Piece, Steps, Tape
 from symbody.derivatives.ticks import Controllers, Tick
@@ -69,7 +70,7 @@ class Linearised:
         """given: (nx,) the state at the start before it was corrected, where that is another one."""
         self.given = tape.start if given is None else given
         self.tape, self.variables, self.asked, self.parameters = tape, variables, asked, dict(parameters)
-        self.notes = [*notes]
+        self._notes = [*notes]
         self.n = variables.size
         self.controllers = Controllers(tape.plan.signals)
         self.total = self.n + self.controllers.size  # directions: theta, then what controllers hold
@@ -86,6 +87,11 @@ class Linearised:
         self.nx, self.nz = self.first.nx, len(asked.integrals)
         self.nodes = self._nodes()
         check_touching(tape, self.supply, self.parameters)
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What is to be known of the derivatives; corners, jumps and chatter are looked for when they are read."""
+        return [*self._notes, *notes_of(self)]
 
     def numbers(self, flow: Flow) -> Numbers:
         """Programs of a Flow of the run, at its parameters."""
