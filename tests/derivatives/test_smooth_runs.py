@@ -143,14 +143,6 @@ def test_sensitivity_with_a_mode_is_labelled():
     np.testing.assert_allclose(found.value("q"), found.trajectory.q[-1], rtol=1e-13)
 
 
-def test_what_nothing_depends_on_is_zero_and_said():
-    found = sb.sensitivity(sb.load("puma560"), 0.01, ["d1", "m2"], mode="auto", step=1e-3, outputs=["q"])
-    assert not found.of("q", "d1").any()
-    assert any("'d1'" in note for note in found.notes)
-    ball = sb.sensitivity(sb.load("pendulum2"), 0.1, ["m2"], mode="auto", step=0.01, outputs={"time": "t"})
-    assert any("'time' does not depend on 'm2'" in note for note in ball.notes)
-
-
 def test_wrong_names_are_told_with_the_nearest():
     mech = sb.load("pendulum2")
     with pytest.raises(NameLookupError, match=r"m22.*Did you mean 'm2'"):

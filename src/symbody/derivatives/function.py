@@ -5,21 +5,22 @@ theta holds what is differentiated by (`variables`), y the quantities that are a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from symbody.codegen.kernel.threads import check_threads
 from symbody.derivatives.carried import ALPHA, carries
 from symbody.derivatives.linearised import Asked, Linearised
 from symbody.derivatives.machine import Machine, machine_of, method_table
+from symbody.derivatives.many import Many
+from symbody.derivatives.objective import Objective
 from symbody.derivatives.observed import Quantity, read_quantities, recorded_nodes, with_integrals
+from symbody.derivatives.second_order import HessianVector, differences, exact_products, why_not_exact
 from symbody.derivatives.starts import LoopStart
 from symbody.derivatives.stretches import taped
-from symbody.derivatives.variables import Variable, Variables, read_variables
+from symbody.derivatives.variables import Variable, Variables, read_variables, start_matrix
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, real_argument, word_argument, wrong_argument
 from symbody.flow.augmented import Reduced
 from symbody.flow.flow import Flow
@@ -36,7 +37,6 @@ from symbody.run.equations import open_flow, written
 from symbody.run.simulate import asked, simulate
 from symbody.trajectory.trajectory import Trajectory
 
-HESSIAN_STEP = 2e-4
 MEMORY = 256e6  # bytes of states that are kept for the way back, unless another bound is given
 
 
@@ -181,8 +181,8 @@ class RunFunction:
         parameters = dict(out["parameters"])
         starts: dict[str, dict[int, float]] = {}
         inputs = dict(out["inputs"]) if isinstance(out.get("inputs"), Mapping) else out.get("inputs")
-        for v in self.variables.items:
-            part = theta[self.variables.slices()[v.name]]
+        for v, place in zip(self.variables.items, self.variables.slices().values(), strict=True):
+            part = theta[place]
             if v.kind == "parameter":
                 if v.known:
                     parameters[v.owner] = _placed(parameters.get(v.owner), self._default(v.owner), v.places, part)
@@ -253,7 +253,18 @@ class RunFunction:
         start = None if self.loop_start is None else self.loop_start.flow
         if start is None and isinstance(self.model, Mechanism) and (self.model.cuts or self.model.couplings):
             start = machines(tape.pieces[0].flow if tape.pieces else tape.plan.flow).plain
-        return Linearised(tape, machines, self.variables, wanted, parameters, notes, start)
+        given = self._given_start(tape.start, theta)
+        return Linearised(tape, machines, self.variables, wanted, parameters, notes, start, given)
+
+    def _given_start(self, start: np.ndarray, theta: Any) -> np.ndarray:
+        """(nx,) before its correction: quaternions may be given in any length. Loops take their guesses as they are."""
+        if theta is None or (isinstance(self.model, Mechanism) and (self.model.cuts or self.model.couplings)):
+            return start
+        flow, out = self._base[0].flow, np.array(start)
+        placed = start_matrix(self.variables, flow, self.variables.size)
+        own = placed.any(axis=1)
+        out[own] = (placed @ np.asarray(theta, dtype=float))[own]
+        return out
 
     def _theta(self, theta: Any) -> np.ndarray:
         array = np.asarray(theta, dtype=float)
@@ -270,53 +281,75 @@ class RunFunction:
     def gradient(self, theta: Any = None, weights: Any = None) -> tuple[float, np.ndarray]:
         """Value and gradient (n,) of w^T y; y must have one number where no weights are given."""
         run = self.linearise(theta)
-        y = run.y
-        if weights is None:
-            if y.size != 1:
-                raise ShapeError(f"y has {y.size} numbers; a gradient is that of one. Give weights, or a jacobian.")
-            weights = np.ones(1)
-        w = np.asarray(weights, dtype=float).reshape(y.shape)
-        return float(w @ y), run.vjp(w)
+        w = self.weights_of(run.y, weights)
+        return float(w @ run.y), run.vjp(w)
 
     def gradients(self, thetas: Any, weights: Any = None, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Values (b,) and gradients (b, n) at many theta (b, n): each the very numbers of `gradient`, over threads."""
+        """Values (b,) and gradients (b, n) at many theta (b, n): each the very numbers of `gradient`; see `many`."""
+        rows = self._thetas(thetas)
+        if not len(rows):
+            return np.zeros(0), np.zeros_like(rows)
+        runs = self.many(rows, threads)
+        return runs.gradients(self.weights_of(runs.first.y, weights))
+
+    def many(self, thetas: Any, threads: int | None = None) -> Many:
+        """The runs at many theta (b, n), b at least 1, side by side: their `y` (b, ny) and `vjp` of weights (b, ny)."""
+        return Many(self, self._thetas(thetas), threads)
+
+    def _thetas(self, thetas: Any) -> np.ndarray:
         rows = np.asarray(thetas, dtype=float)
         if rows.ndim != 2 or rows.shape[1] != self.variables.size:
             raise ShapeError(f"thetas have shape {rows.shape}; expected (b, {self.variables.size}).")
-        workers = (os.cpu_count() or 1) if threads is None else check_threads(threads)
-        if not len(rows):
-            return np.zeros(0), np.zeros_like(rows)
-        first = self.gradient(rows[0], weights)  # programs are made once, before threads need them
-        with ThreadPoolExecutor(workers) as pool:
-            found = [first, *pool.map(lambda row: self.gradient(row, weights), rows[1:])]
-        return np.array([value for value, _ in found]), np.array([gradient for _, gradient in found])
+        if not np.isfinite(rows).all():
+            raise wrong_argument("thetas", thetas, "finite numbers")
+        return rows
 
-    def hessian_vector(self, theta: Any, direction: Any, weights: Any = None) -> np.ndarray:
-        """(n,) second derivative of w^T y along a direction (n,): how its gradient changes.
+    def hessian_vector(self, theta: Any, direction: Any, weights: Any = None) -> HessianVector:
+        """Second derivative of w^T y along a direction (n,), or along several (k, n) at once: how its gradient changes.
 
-        By central differences of adjoint gradients with two lengths, extrapolated (error of order 4); where the two do
-        not agree to 1e-4, an event changes its place among the steps, and it is refused.
+        Exactly that of the steps as they were taken where the run is smooth; with events or sampled controllers by
+        extrapolated differences of adjoint gradients. The result says which.
         """
-        at, way = self._theta(theta), self._theta(direction)
-        length = float(np.abs(way).max(initial=0.0))
-        if length == 0.0:
-            return np.zeros_like(at)
-        size = HESSIAN_STEP * max(1.0, float(np.abs(at).max(initial=0.0))) / length
+        return self.products(self.linearise(theta), theta, direction, weights)
 
-        def change(e: float) -> np.ndarray:
-            return (self.gradient(at + e * way, weights)[1] - self.gradient(at - e * way, weights)[1]) / (2 * e)
+    def products(self, run: Linearised, theta: Any, direction: Any, weights: Any = None) -> HessianVector:
+        """`hessian_vector` of a run at theta that was linearised already."""
+        w = self.weights_of(run.y, weights)
+        way = np.asarray(direction, dtype=float)
+        n = self.variables.size
+        if way.ndim not in (1, 2) or way.shape[-1] != n:
+            raise ShapeError(f"the direction has shape {way.shape}; expected ({n},) or (k, {n}).")
+        if not np.isfinite(way).all():
+            raise wrong_argument("direction", direction, "finite numbers")
+        rows = np.atleast_2d(way)
+        reason = why_not_exact(run)
+        if reason is None:
+            found = exact_products(run, rows, w, self.memory)
+            return replace(found, product=found.product.reshape(way.shape))
+        at, name = self.start if theta is None else self._theta(theta), self._base[0].flow.name
+        made = [differences(lambda s: self.gradient(s, w)[1], at, row, name) for row in rows]
+        note = f"by differences of gradients, to about 1e-6 of the largest component: {reason}."
+        return HessianVector(np.array(made).reshape(way.shape), run.vjp(w), False, note)
 
-        coarse, fine = change(size), change(size / 2)
-        if np.abs(fine - coarse).max() > 1e-4 * max(np.abs(fine).max(), 1e-12):
-            raise DefinitionError(
-                f"second derivatives of {self._base[0].flow.name} are not determined there: gradients on both sides do "
-                "not change smoothly. A law has a kink nearby, or numbers of very different size are varied together."
-            )
-        return (4 * fine - coarse) / 3
+    def hessian(self, theta: Any = None, weights: Any = None) -> np.ndarray:
+        """(n, n) second derivatives of w^T y, symmetric; see `hessian_vector`."""
+        rows = self.hessian_vector(theta, np.eye(self.variables.size), weights).product
+        return (rows + rows.T) / 2
 
-    def objective(self, weights: Any = None) -> Any:
-        """theta -> (value, gradient), for `scipy.optimize.minimize(..., jac=True)`."""
-        return lambda theta: self.gradient(theta, weights)
+    def weights_of(self, y: np.ndarray, weights: Any) -> np.ndarray:
+        """(ny,) of one number of y, or of w^T y."""
+        if weights is None:
+            if y.size != 1:
+                raise ShapeError(f"y has {y.size} numbers; a gradient is that of one. Give weights, or a jacobian.")
+            return np.ones(1)
+        w = np.asarray(weights, dtype=float)
+        if w.size != y.size:
+            raise ShapeError(f"weights have shape {w.shape}; expected {y.shape}, one for each number of y.")
+        return w.reshape(y.shape)
+
+    def objective(self, weights: Any = None) -> Objective:
+        """theta -> (w^T y, gradient), for `scipy.optimize.minimize(f, x0, jac=True, hessp=f.hessp)`."""
+        return Objective(self, weights)
 
     def jacobian(self, theta: Any = None, mode: str = "auto") -> np.ndarray:
         """(ny, n) dy/dtheta. mode: "forward", "adjoint", or whichever is cheaper."""

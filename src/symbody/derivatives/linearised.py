@@ -19,7 +19,8 @@ from symbody.derivatives.observed import Quantity, Texts, observing
 from symbody.derivatives.odd_step import RETRACED, Numbers, StepDerivative, step_derivative
 from symbody.derivatives.passage import BridgeDerivative, bridge_derivative, check_meeting
 from symbody.derivatives.pullbacks import Pullback, pulled
-from symbody.derivatives.starts import start_rows
+from symbody.derivatives.smoothness import notes_of
+from symbody.derivatives.starts import start_derivative
 from symbody.derivatives.supply import Supply
 from symbody.derivatives.tape import Bridge, Jump, Piece, Steps, Tape
 from symbody.derivatives.ticks import Controllers, Tick
@@ -69,11 +70,14 @@ class Linearised:
         parameters: Mapping[str, Any],
         notes: Sequence[str] = (),
         start_flow: Flow | None = None,
+        given: np.ndarray | None = None,
     ) -> None:
         """machines: of a Flow, and a method ("": that of the run). start_flow: whose projection made the start, where
-        it is not that of the run."""
+        it is not that of the run. given: (nx,) the state at the start before it was corrected, where that is another
+        one."""
+        self.given = tape.start if given is None else given
         self.tape, self.variables, self.asked, self.parameters = tape, variables, asked, dict(parameters)
-        self.notes = [*notes]
+        self._notes = [*notes]
         self.n = variables.size
         self.controllers = Controllers(tape.plan.signals)
         self.total = self.n + self.controllers.size  # directions: theta, then what controllers hold
@@ -92,6 +96,11 @@ class Linearised:
         self.carried = CarriedStates(tape, lambda piece: self.numbers(piece.flow, piece.method), self.supply, self.nz)
         self.nodes = self._nodes()
         check_touching(tape, self.supply, self.parameters)
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What is to be known of the derivatives; corners, jumps and chatter are looked for when they are read."""
+        return [*self._notes, *notes_of(self)]
 
     def numbers(self, flow: Flow, method: str = "") -> Numbers:
         """Programs of a Flow of the run, at its parameters. method: that of the run, or another."""
@@ -396,21 +405,12 @@ class Linearised:
     @cached_property
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
         """(nx, n) derivatives of the first state by values that were given, and by parameters that correct it."""
-        matrix = np.zeros((self.nx, self.total))
-        for v, part in zip(self.variables.items, self.variables.slices().values(), strict=True):
-            if v.kind == "start":
-                at = self.first.slices[v.owner].start
-                for j, k in enumerate(v.places):
-                    matrix[at + k, part.start + j] = 1.0
-        direct = np.zeros((self.nx, self.total))
         t = self.tape.plan.settings.start
         held = self.tape.pieces[0].u if self.tape.pieces else self.tape.u_end
-        u = self.supply.at(t, held)
-        rows = start_rows(self.start_flow, self.parameters, self.places, self.total, t, self.tape.start, u)
-        if rows is not None:
-            matrix = rows.x @ matrix
-            direct = rows.p + rows.u @ self.supply.by_theta(t, t)
-        return matrix, direct
+        return start_derivative(
+            self.variables, self.first, self.start_flow, self.parameters, self.places, self.total, self.supply, t,
+            self.given, held,
+        )  # fmt: skip
 
     # -- single steps and jumps
 

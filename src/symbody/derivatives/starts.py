@@ -12,6 +12,8 @@ import numpy as np
 
 from symbody.derivatives.machine import Rows, by_theta, chain_of, rows_of
 from symbody.derivatives.pullbacks import projection_pullback
+from symbody.derivatives.supply import Supply
+from symbody.derivatives.variables import Variables, start_matrix
 from symbody.flow.closed_start import closed_start
 from symbody.flow.flow import Flow
 from symbody.loops.partition.partition import Partition
@@ -56,3 +58,19 @@ def start_rows(
         return None
     chain = by_theta(chain_of(pull, parameters), pull.names, places, n)
     return rows_of(pull, flow, parameters, chain, t, x, u, flow.nx)
+
+
+def start_derivative(
+    variables: Variables, flow: Flow, start_flow: Flow, parameters: Mapping[str, Any],
+    places: Mapping[tuple[str, int], int], n: int, supply: Supply, t: float, given: np.ndarray, held: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """(nx, n) derivatives of the first state by values that were given, and by parameters that correct it.
+
+    start_flow: whose projection corrects it; given: (nx,) before that; held: (nu,) signals that are held from t on
+    """
+    matrix, direct = start_matrix(variables, flow, n), np.zeros((flow.nx, n))
+    rows = start_rows(start_flow, parameters, places, n, t, given[: flow.nx], supply.at(t, held))
+    if rows is not None:
+        matrix = rows.x @ matrix
+        direct = rows.p + rows.u @ supply.by_theta(t, t)
+    return matrix, direct

@@ -119,7 +119,7 @@ def equal_steps(plan: Plan, state: RunState, memory: float, step: Step) -> Tape 
     assert settings.step is not None
     members = 1 if state.x.ndim == 1 else len(state.x)
     steps = (state.end - settings.start) / settings.step
-    every = max(1, math.ceil(steps * members * plan.flow.nx * 8 / memory))
+    every = spacing(steps, members * plan.flow.nx, memory)
     settings = replace(settings, sampling=SampleTimes(spacing=every * settings.step))
     plan = replace(plan, settings=settings)
     start = state.x
@@ -145,6 +145,16 @@ def branches(state: RunState) -> dict[int, Partition]:
     """Of the equations of a run with closed loops: whose redundant rows they leave out."""
     mark = state.marks.get("loops")
     return {} if mark is None else {id(way.connected.flow): way.partition for way in mark.ways}
+
+
+def spacing(steps: float, numbers: int, memory: float) -> int:
+    """Every how many steps a state of so many numbers is kept, so that all of them take so many bytes.
+
+    States stand in memory up to three times: as they are recorded, gathered, and with their integrals. Where some are
+    computed again, stretches of sqrt(steps) need the least of it, and are long enough for native calls.
+    """
+    needed = 3 * 8 * steps * numbers
+    return 1 if needed <= memory else max(math.ceil(needed / memory), math.isqrt(math.ceil(steps)))
 
 
 def stopped(pieces: list[Piece], last: Reached, step: Step | None = None) -> list[Piece]:
