@@ -56,7 +56,9 @@ def carrying(flow: Flow, method: str) -> Carrying:
     if not flow.second:
         raise DefinitionError(f"{flow.name} has no positions and velocities; take another method.")
     if "h" in flow.rates.inputs or "h" in flow.rates.parameters:
-        raise DefinitionError(f"{flow.rates.name} has a state, input or parameter 'h', the name of the step: rename it.")
+        raise DefinitionError(
+            f"{flow.rates.name} has a state, input or parameter 'h', the name of the step: rename it."
+        )
     split = _Split(flow, table)
     if flow.project is not None:  # rates are made anew after it
         return Carrying(flow, split.step({n: split.rate(n) for n in split.kicked}), None, 1.0)
@@ -171,5 +173,3 @@ def _with_states(flow: Flow, shapes: Mapping[str, tuple[int, ...]]) -> Flow:
         passed = {n: _symbols(project, n, shape) for n, shape in shapes.items()}
         project = project.replace(inputs={**project.inputs, **passed})
     return flow.replace(rates=made, project=project)
-
-
