@@ -33,6 +33,7 @@ from symbody.memory import memory_of
 from symbody.trajectory.trajectory import Event
 
 GRAZING = 1e-8  # changes of a state, beside its size, that would undo a crossing which counts as grazing
+ROUNDING = 1e-12  # the same, of a guard that stands at zero
 CARRIED = "carried over zero"  # how the text of such an event begins
 RESTS = "it rests"
 
@@ -187,12 +188,16 @@ def _refuse_touching(
 ) -> None:
     side = np.sign(g)
     turns = (side[:-1] != 0) & (side[:-1] == side[1:]) & (side[:-1] * slope[:-1] < 0) & (side[1:] * slope[1:] > 0)
+    turns &= np.abs(g[:-1]) > ROUNDING * scale[:-1]  # a guard that has just acted begins at zero
     if direction:
         turns &= side[:-1] == -direction
-    s = np.linspace(0.0, 1.0, 65)[1:-1]
     for i in np.flatnonzero(turns):
+        # where the cubic of values and rates turns back
+        chord, first, last = g[i + 1] - g[i], h * slope[i], h * slope[i + 1]
+        found = np.roots([3 * (first + last - 2 * chord), 2 * (3 * chord - 2 * first - last), first])
+        s = found.real[(np.abs(found.imag) == 0) & (found.real > 0) & (found.real < 1)]
         near = side[i] * hermite(s, h, g[i], g[i + 1], slope[i], slope[i + 1])
-        if near.min() <= GRAZING * scale[i]:
+        if near.min(initial=np.inf) <= GRAZING * scale[i]:
             raise ModelError(
                 f"event {name!r} is grazing at t = {t[i] + s[near.argmin()] * h:.9g} s: its guard turns back at zero, "
                 "and crosses it in motions beside this one. There is no derivative there."

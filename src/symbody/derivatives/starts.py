@@ -1,4 +1,4 @@
-"""The start of a mechanism with closed loops as a function of theta: independent joints keep their values, others follow.
+"""The start of a mechanism with closed loops by theta: independent joints keep their values, others follow.
 
 They follow from where they stand at first, so that a start stays on its branch.
 """
@@ -22,7 +22,7 @@ from symbody.model.record.mechanism import Mechanism
 
 
 class LoopStart:
-    """Closed starts of a mechanism. flow: whose projection closes its loops by a partition; x (nx,): the first start."""
+    """Closed starts of a mechanism. flow: whose projection closes loops by a partition; x (nx,): the first start."""
 
     def __init__(self, mech: Mechanism, flow: Flow, partition: Partition, x: np.ndarray, t: float) -> None:
         self.mech, self.flow, self.x, self.t = mech, flow, np.array(x), t
