@@ -61,7 +61,7 @@ class Many:
     @cached_property
     def runs(self) -> list[Linearised]:
         """Each by itself."""
-        return [self.first, *_over(self.workers, self.f.linearise, self.thetas[1:])]
+        return [self.first, *_over(self.workers, self.f.linearise, list(self.thetas[1:]))]
 
     @cached_property
     def y(self) -> np.ndarray:

@@ -193,8 +193,8 @@ class _Across:
         given = numbers_for(kernel, run.parameters)
         made = kernel.call_with_status(*(named[p.name] for p in kernel.inputs), parameters=given)[0]
         rates = np.concatenate([np.ravel(a) for a in (made if len(kernel.outputs) > 1 else [made])])
-        many = [np.repeat(np.atleast_2d(a), flow.nx, axis=0) for a in (x, u)]
-        found = called(self.pull, flow, run.parameters, np.full(flow.nx, t), *many, np.eye(flow.nx))
+        xs, us = (np.repeat(np.atleast_2d(a), flow.nx, axis=0) for a in (x, u))
+        found = called(self.pull, flow, run.parameters, np.full(flow.nx, t), xs, us, np.eye(flow.nx))
         return rates, found["gx"]
 
     def _differ(self, a: np.ndarray, b: np.ndarray) -> bool:
@@ -274,9 +274,9 @@ def _chatter_notes(run: Linearised) -> list[str]:
         kept = piece.x[:-1][:: max(1, apart // piece.every)]
         t = piece.t + np.arange(len(kept)) * max(1, apart // piece.every) * piece.every * piece.h
         u = np.broadcast_to(run.supply.signals.at_times(t, piece.u), (len(t), run.supply.signals.size))
-        rows = [np.repeat(a, nx, axis=0) for a in (t, run._widened(kept), u)]
+        ts, xs, us = (np.repeat(a, nx, axis=0) for a in (t, run._widened(kept), u))
         w = np.tile(np.eye(flow.nx)[:nx], (len(t), 1))
-        f_x = called(pull, flow, run.parameters, *rows, w)["gx"].reshape(len(t), nx, flow.nx)[:, :, :nx]
+        f_x = called(pull, flow, run.parameters, ts, xs, us, w)["gx"].reshape(len(t), nx, flow.nx)[:, :, :nx]
         if not np.isfinite(f_x).all():
             continue
         z = piece.h * np.linalg.eigvals(f_x)
