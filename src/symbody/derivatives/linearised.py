@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from symbody.derivatives.carried_run import CarriedStates
-from symbody.derivatives.chatter import chatter_note
 from symbody.derivatives.jumps import JumpDerivative, check_touching, jump_derivative
 from symbody.derivatives.machine import Machine, by_theta, called, chain_of, numbers_for
 from symbody.derivatives.observed import Quantity, Texts, observing
@@ -109,14 +108,6 @@ class Linearised:
         if key not in self._numbers:
             self._numbers[key] = Numbers(self._machines(flow, method), self.parameters, self.places, self.total)
         return self._numbers[key]
-
-    @cached_property
-    def notes(self) -> list[str]:
-        """What is to be known of the derivatives."""
-        if self.tape.plan.settings.step is None:  # a tolerance keeps steps short enough
-            return self._notes
-        own = [(p, self.numbers(p.flow, p.method)) for p in self.tape.pieces if isinstance(p, Steps)]
-        return [*self._notes, *chatter_note(own, self.supply)]
 
     # -- places and values
 
