@@ -62,6 +62,16 @@ def test_a_sampled_controller_between_chosen_steps():
     close(both_modes(f), differences(f, f.start, 1e-5), 1e-8)
 
 
+def test_samples_between_chosen_steps_and_events():
+    """Quantities at samples are those of a shorter step that ends there: the recorded ones, to the tolerance."""
+    options = dict(q0={"z": 1.0}, events=[BOUNCE], tolerance=1e-11, sampling=8)
+    f = sb.differentiable(ball(), 0.7, ["q.z", "qd.z", "tau.z"], of=["q", "qd"], at="samples", **options)
+    close(both_modes(f), differences(f, f.start), 1e-7)
+    motion = f.trajectory()
+    wanted = motion.q[np.isin(motion.t, np.linspace(0, 0.7, 8))]
+    np.testing.assert_allclose(f(f.start).reshape(8, 2)[:, 0], wanted[:, 0], atol=1e-9)
+
+
 @pytest.mark.parametrize("method", ["auto", pytest.param("radau", marks=pytest.mark.slow)])
 def test_dry_friction_that_breaks_away_and_sticks(method):
     b = sb.Mechanism.builder("slider", gravity=[0, 0, 0])
@@ -138,7 +148,8 @@ def test_what_is_not_differentiated_says_so():
     f = sb.differentiable(ball(), 1.0, ["q.z"], of=["q"], q0={"z": 1.0}, events=[BOUNCE], method="verlet", step=0.01)
     with pytest.raises(DefinitionError, match=r"'verlet' .* events"):
         f(f.start)
-    sampled = sb.differentiable(sb.load("pendulum2"), 0.1, ["m2"], of=["q"], at="samples", sampling=5)
+    between = np.array([0.0, 0.033, 0.1])
+    sampled = sb.differentiable(sb.load("pendulum2"), 0.1, ["m2"], of=["q"], at="samples", sampling=between, step=0.01)
     with pytest.raises(DefinitionError, match="between two steps"):
         sampled(np.ones(1))
     little = sb.differentiable(sb.load("pendulum2"), 0.1, ["m2"], of=["q"], tolerance=1e-9, memory=100)

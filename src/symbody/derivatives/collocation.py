@@ -61,8 +61,8 @@ class Solved:
 
 def solved(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray, guess: np.ndarray) -> Solved:
     """The stages of the one step of a piece from x (nx,), with its integrals; guess (nx,): the state after it."""
-    table = numbers.machine.table
-    assert isinstance(table, Collocation)
+    table = numbers.machine.collocation
+    assert table is not None
     t, h, s, nx = piece.t, piece.h, len(table.c), len(x)
     a = np.array(table.a)
     times = [t + c * h for c in table.c]
@@ -94,8 +94,8 @@ def differentiated(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """(A (nx, nx), B (nx, n), by the begin (nx,), by the length (nx,), the new state (nx,)) of a step."""
     found = solved(numbers, supply, piece, x, guess)
-    table = numbers.machine.table
-    assert isinstance(table, Collocation)
+    table = numbers.machine.collocation
+    assert table is not None
     a, h, nx, n, s = np.array(table.a), piece.h, len(x), numbers.n, len(table.c)
     by_x, by_theta = np.zeros((s, nx, nx)), np.zeros((s, nx, n))
     by_t, by_h = np.zeros((s, nx)), a @ found.rates

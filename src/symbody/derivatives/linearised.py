@@ -6,13 +6,14 @@ theta -> y: y holds the quantities at the instants that were asked for, end to e
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from symbody.derivatives.carried_run import CarriedStates
+from symbody.derivatives.instants import Node, during, end_of, nodes_at
 from symbody.derivatives.jumps import JumpDerivative, check_touching, jump_derivative
 from symbody.derivatives.machine import Machine, by_theta, called, chain_of, numbers_for
 from symbody.derivatives.observed import Quantity, Texts, observing
@@ -47,15 +48,6 @@ class Asked:
     def width(self) -> int:
         """Numbers of all quantities at one instant."""
         return sum(int(np.prod(q.shape, dtype=int)) for q in self.quantities)
-
-
-@dataclass(frozen=True, eq=False)
-class _Node:
-    """Where on the tape an instant is: after `step` steps of a piece; piece -1: the start."""
-
-    piece: int
-    step: int
-    t: float
 
 
 class Linearised:
@@ -111,63 +103,24 @@ class Linearised:
 
     # -- places and values
 
-    def _nodes(self) -> list[_Node]:
-        pieces = self.tape.pieces
-        wanted = self.asked.instants
+    def _nodes(self) -> list[Node]:
         if not self.asked.quantities:
             return []
-        if wanted is None:
-            last = len(pieces) - 1
-            end = pieces[last] if pieces else None
-            return [_Node(last, end.count if isinstance(end, Steps) else 0, self.tape.t_end)]
-        out = []
-        for t in wanted:
-            found = self._node(float(t))
-            if found is None:
-                raise DefinitionError(
-                    f"quantities are asked for at t = {t:.12g} s, between two steps; expected instants at which a step "
-                    f"ends, up to {self.tape.t_end:g} s."
-                )
-            out.append(found)
-        return out
+        wanted = self.asked.instants
+        return [end_of(self.tape)] if wanted is None else nodes_at(self.tape, wanted.tolist())
 
-    def _node(self, t: float) -> _Node | None:
-        start = self.tape.plan.settings.start
-        if abs(t - start) <= 1e-9 * max(1.0, abs(start)):
-            return self._ticked(_Node(-1, 0, start))
-        for k, piece in enumerate(self.tape.pieces):
-            if isinstance(piece, Steps) and piece.t < t <= piece.t_end + 1e-9 * piece.h:
-                step = round((t - piece.t) / piece.h)
-                if abs(piece.t + step * piece.h - t) <= 1e-6 * piece.h and 0 < step <= piece.count:
-                    return self._ticked(_Node(k, step, t))
-        return None
+    def _during(self, node: Node) -> Piece | None:
+        return during(self.tape, node)
 
-    def _ticked(self, node: _Node) -> _Node:
-        """At an instant of ticks, values are those from then on."""
-        pieces, k = self.tape.pieces, node.piece
-        end = pieces[k] if k >= 0 else None
-        if isinstance(end, Steps) and node.step < end.count:
-            return node
-        while k + 1 < len(pieces) and isinstance(pieces[k + 1], Tick):
-            k += 1
-        return node if k == node.piece else _Node(k, 0, node.t)
-
-    def _during(self, node: _Node) -> Piece | None:
-        """The piece whose signals are those at a node: what is held there is held from then on."""
-        pieces, k = self.tape.pieces, node.piece
-        own = pieces[k] if k >= 0 else None
-        if isinstance(own, Steps) and node.step < own.count:
-            return own
-        following = pieces[k + 1] if k + 1 < len(pieces) else None
-        return following if isinstance(following, Steps) or own is None else own
-
-    def state_at(self, node: _Node) -> tuple[np.ndarray, np.ndarray]:
+    def state_at(self, node: Node) -> tuple[np.ndarray, np.ndarray]:
         """(x (nx,), u (nu,)) there."""
         during = self._during(node)
         u = self.supply.at(node.t, self.tape.u_end if during is None else during.u)
         if node.piece < 0:
             return self.tape.start, u
         piece = self.tape.pieces[node.piece]
+        if node.inside:
+            return self._inside(node).x[: self.nx], u
         if isinstance(piece, Bridge):
             return piece.gap.x_end, u
         if isinstance(piece, Jump | Tick):
@@ -257,7 +210,7 @@ class Linearised:
             time += float(parts["gu"][-1] @ self.supply.slope(last.t, last.t - 1e-9))
         return parts["gx"], g, time, direct
 
-    def _begin(self, node: _Node) -> float:
+    def _begin(self, node: Node) -> float:
         """The instant that says which point of a held table is in force."""
         during = self._during(node)
         return node.t if during is None else during.t
@@ -273,6 +226,7 @@ class Linearised:
         lam = np.zeros(self.nx + self.nz)
         lam[self.nx :] = w[size:]
         seeds: dict[int, list[tuple[int, np.ndarray]]] = {}
+        insides: dict[int, list[tuple[Node, np.ndarray]]] = {}
         inputs: dict[int, np.ndarray] = {}  # what the signals at instants of a piece add to directions
         times = 0.0
         if size:
@@ -280,7 +234,10 @@ class Linearised:
             g += direct
             for node, row, part in zip(self.nodes, rows, by_signals):
                 inputs[node.piece] = inputs.get(node.piece, 0.0) + part
-                seeds.setdefault(node.piece, []).append((node.step, self._widened(row)))
+                if node.inside:
+                    insides.setdefault(node.piece, []).append((node, self._widened(row)))
+                else:
+                    seeds.setdefault(node.piece, []).append((node.step, self._widened(row)))
         after: JumpDerivative | None = None
         t_bar = 0.0
         own = self.nx + self.nz
@@ -339,6 +296,10 @@ class Linearised:
                 lam, g = self._steps_back(k, piece, lam, g, seeds.get(k, ()))
                 t_bar = 0.0
             lam, later = lam[:own], lam[own:]
+            for node, row in insides.get(k, ()):
+                short = self._inside(node)
+                lam, g = lam + short.A.T @ row, g + short.B.T @ row
+                t_bar += float((short.t - short.h) @ row)
             begin = self.carried.begin(k, self.places, self.total) if carried else None
             if begin is not None:
                 lam, g, t_bar = lam + begin.x.T @ later, g + later @ begin.p, t_bar + float(begin.t @ later)
@@ -432,6 +393,17 @@ class Linearised:
 
         return memory_of(self).get("step", k, make, 10**9)
 
+    def _inside(self, node: Node) -> StepDerivative:
+        """Of a shorter step that ends at a node, from where the step about it begins."""
+
+        def make() -> StepDerivative:
+            piece = self.tape.pieces[node.piece]
+            assert isinstance(piece, Steps)
+            part = replace(piece, h=node.inside, x=piece.x[:1] + node.inside / piece.h * (piece.x - piece.x[:1]))
+            return step_derivative(self.numbers(piece.flow, piece.method), self.supply, part, self._widened(piece.x[0]))
+
+        return memory_of(self).get("inside", (node.piece, node.t), make, 10**9)
+
     def _bridge(self, k: int) -> BridgeDerivative:
         def make() -> BridgeDerivative:
             piece = self.tape.pieces[k]
@@ -458,9 +430,10 @@ class Linearised:
 
     def jacobian(self) -> np.ndarray:
         """(ny, n) dy/dtheta, by directions that go along with the run."""
-        rows: dict[int, list[tuple[int, _Node]]] = {}
+        rows: dict[int, list[tuple[int, Node]]] = {}
+        inside: dict[int, list[tuple[int, Node]]] = {}
         for number, node in enumerate(self.nodes):
-            rows.setdefault(node.piece, []).append((number, node))
+            (inside if node.inside else rows).setdefault(node.piece, []).append((number, node))
         found: dict[int, np.ndarray] = {}
         matrix, direct = self._start
         S = np.concatenate([matrix + direct, np.zeros((self.nz, self.total))])
@@ -473,6 +446,10 @@ class Linearised:
         pieces = self.tape.pieces
         for k, piece in enumerate(pieces):
             held |= {number: H for number, _ in rows.get(k, ())}
+            for number, node in inside.get(k, ()):
+                part = self._inside(node)
+                found[number] = self._settled(part.A @ S + part.B + np.outer(part.t - part.h, tau), H)
+                held[number] = H
             if isinstance(piece, Steps):
                 S = self._with_carried(k, piece, S, tau)
             if isinstance(piece, Tick):
@@ -564,7 +541,7 @@ class Linearised:
         return out.reshape(-1, self.total)
 
     def _steps_along(
-        self, k: int, piece: Steps, S: np.ndarray, nodes: Sequence[tuple[int, _Node]], found: dict[int, np.ndarray]
+        self, k: int, piece: Steps, S: np.ndarray, nodes: Sequence[tuple[int, Node]], found: dict[int, np.ndarray]
     ) -> np.ndarray:
         """S at the end of equal steps, and at nodes among them."""
         if not self.supply.only_constants:
@@ -628,7 +605,7 @@ class Linearised:
         return m.variational(chosen), order, None
 
     def _one_by_one(
-        self, k: int, piece: Steps, S: np.ndarray, nodes: Sequence[tuple[int, _Node]], found: dict[int, np.ndarray]
+        self, k: int, piece: Steps, S: np.ndarray, nodes: Sequence[tuple[int, Node]], found: dict[int, np.ndarray]
     ) -> np.ndarray:
         """The same by single steps: for directions that act at times of their own, points of tables."""
         numbers = self.numbers(piece.flow)

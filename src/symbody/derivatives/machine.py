@@ -69,7 +69,7 @@ class Machine:
     """Steps of a Flow, their adjoints and their variations.
 
     flow     with its integrals as further states; nx their number; plain, own: without the integrals
-    table    of a Runge-Kutta method, explicit or of collocation; None: the step is a map
+    table    of an explicit Runge-Kutta method; collocation: of an implicit one; None both: the step is a map
     before   the Flow without what a method carries from step to step; start: what it carries where a motion begins
     """
 
@@ -79,7 +79,8 @@ class Machine:
     def __init__(self, flow: Flow, integrals: Texts, method: str, table: Table) -> None:
         self.flow = with_integrals(flow, integrals)
         self.plain, self.own, self.nx = flow, flow.nx, self.flow.nx
-        self.table = table
+        self.collocation = table if isinstance(table, Collocation) else None
+        self.table = None if isinstance(table, Collocation) else table
         self.step: System | None = None
         self.node = 0.0
         self.before, self.start = self.flow, None

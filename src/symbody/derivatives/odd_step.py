@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from symbody.derivatives.collocation import Collocation, differentiated, solved
+from symbody.derivatives.collocation import differentiated, solved
 from symbody.derivatives.machine import Machine, Rows, by_theta, chain_of, rows_of
 from symbody.derivatives.supply import Supply
 from symbody.derivatives.tape import Steps
 from symbody.errors import DefinitionError
 from symbody.flow.evaluate import FlowKernels
 from symbody.march.job import INSIDE
-from symbody.march.methods import RungeKutta
 
 RETRACED = 1e-7  # how far, beside the size of the state, a step that is done again may be off
 
@@ -72,7 +71,7 @@ class Numbers:
     def values(self, piece: Steps, x: np.ndarray, supply: Supply) -> np.ndarray:
         """(nx,) the state at the end of a piece, from x (nx,) with its integrals."""
         m = self.machine
-        if isinstance(m.table, Collocation):
+        if m.collocation is not None:
             return self._collocated(piece, x, supply)
         run = m.march.fixed(
             m.table, x, piece.t, piece.h, piece.count, piece.count, signals=supply.during(piece),
@@ -101,10 +100,10 @@ class Numbers:
 def step_derivative(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray) -> StepDerivative:
     """Of the one step of a piece from x (nx,), with its integrals."""
     m = numbers.machine
-    if m.table is None:
-        found = _map(numbers, supply, piece, x)
-    elif isinstance(m.table, Collocation):
+    if m.collocation is not None:
         found = StepDerivative(*differentiated(numbers, supply, piece, x, _guess(piece, x)))
+    elif m.table is None:
+        found = _map(numbers, supply, piece, x)
     else:
         found = _runge_kutta(numbers, supply, piece, x)
     end = piece.t + piece.h
@@ -132,7 +131,7 @@ def _guess(piece: Steps, x: np.ndarray) -> np.ndarray:
 def _runge_kutta(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray) -> StepDerivative:
     m = numbers.machine
     table = m.table
-    assert isinstance(table, RungeKutta)
+    assert table is not None
     nx, n, t, h = m.nx, numbers.n, piece.t, piece.h
     k: list[np.ndarray] = []
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []

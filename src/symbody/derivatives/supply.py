@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symbody.derivatives.collocation import Collocation
 from symbody.derivatives.tape import Steps
 from symbody.derivatives.variables import Variables
 from symbody.flow.signals import InputSignals
@@ -30,16 +29,11 @@ class Supply:
     """Signals during pieces of a run, and their derivatives by theta."""
 
     def __init__(
-        self,
-        signals: InputSignals,
-        variables: Variables,
-        table: RungeKutta | Collocation | None,
-        held: Sequence[int] = (),
+        self, signals: InputSignals, variables: Variables, table: RungeKutta | None, held: Sequence[int] = ()
     ) -> None:
         """held: columns that sampled controllers hold: their places come after those of theta."""
         self.signals, self.size = signals, variables.size + len(held)
-        # maps are given functions of time where the classical method reads them
-        self.table = table if isinstance(table, RungeKutta) else RK4
+        self.table = table or RK4  # maps are given functions of time where the classical method reads them
         self.entries: list[_Entry] = []
         for v, part in zip(variables.items, variables.slices().values(), strict=True):
             if v.kind != "input":
