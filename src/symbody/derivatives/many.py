@@ -1,8 +1,8 @@
 """Many runs of one RunFunction with their derivatives, each with the very numbers of its single run.
 
-Smooth runs of explicit methods take the same steps whatever theta is: they march side by side, in lanes and threads,
-forwards and backwards. Runs whose steps depend on theta (events, closed loops that are watched, steps that a tolerance
-chooses, sampled controllers) are linearised one by one, over threads.
+Smooth runs of explicit Runge-Kutta methods take the same steps whatever theta is: they march side by side, in lanes and
+threads, forwards and backwards. Runs whose steps depend on theta (events, closed loops that are watched, steps that a
+tolerance chooses, sampled controllers), and those of other methods, are linearised one by one, over threads.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _over(workers: int, call: Callable[[T], R], items: Sequence[T]) -> list[R]:
 
 
 def _side_by_side(run: Linearised) -> bool:
-    """Whether all runs beside this one take its steps."""
+    """Whether all runs beside this one take its steps, by an explicit Runge-Kutta method."""
     plan, pieces = run.tape.plan, run.tape.pieces
     stepper = plan.stepper
     # held tables alone are followed by the same steps, between their instants
@@ -107,7 +107,8 @@ def _side_by_side(run: Linearised) -> bool:
         and plan.events is None
         and plan.loops is None
         and not run.controllers.size
-        and all(isinstance(p, Steps) and p.every == 1 and not p.odd and p.flow is run.first for p in pieces)
+        and all(isinstance(p, Steps) and p.every == 1 and not p.odd and not p.method for p in pieces)
+        and all(p.flow is run.first for p in pieces)
     )
 
 
@@ -353,12 +354,12 @@ class _Lanes:
     def _start_back(self, lam: np.ndarray) -> np.ndarray:
         """(b, total); where the start is corrected, each run by itself."""
         first, nx = self.first, self.first.nx
-        if self.machine.pulled is None:
+        if first.start_flow.project is None:
             matrix, direct = first._start
             return np.array([row[:nx] @ direct + row[:nx] @ matrix for row in lam])
         t, out = float(first.tape.plan.settings.start), []
         held = self._held(self.pieces[0].t, first.tape.plan.settings.step or 0.0)
-        for row, given, supply, own, u in zip(lam, self._widened(self.given), self.supplies, self.numbers, held):
+        for row, given, supply, own, u in zip(lam, self.given, self.supplies, self.numbers, held):
             matrix, direct = start_derivative(
                 first.variables, first.first, first.start_flow, own, first.places, first.total, supply, t, given, u
             )

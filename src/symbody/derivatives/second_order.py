@@ -16,9 +16,9 @@ from symbody.derivatives.linearised import Linearised
 from symbody.derivatives.machine import called, chain_of
 from symbody.derivatives.observed import observing
 from symbody.derivatives.odd_step import by_theta
-from symbody.derivatives.pullbacks import Pullback, pulled
-from symbody.derivatives.tangent import ALONG, TangentMachine, tangent_machine, tangent_system
-from symbody.derivatives.tape import Steps, spacing
+from symbody.derivatives.pullbacks import Pullback, projection_pullback, pulled
+from symbody.derivatives.tangent import ALONG, TangentMachine, tangent_flow, tangent_machine, tangent_system
+from symbody.derivatives.tape import Bridge, Steps, spacing
 from symbody.derivatives.variables import start_matrix
 from symbody.errors import DefinitionError
 from symbody.march.run import Signals
@@ -50,14 +50,22 @@ class HessianVector:
 
 def why_not_exact(run: Linearised) -> str | None:
     """Why second derivatives of a run are not those of its steps; None where they are."""
-    name, tape = run.first.name, run.tape
+    name, tape, method = run.first.name, run.tape, run.tape.plan.settings.method
     if run.controllers.size:
         return f"{name} has sampled controllers"
     for piece in tape.pieces:
+        if isinstance(piece, Bridge):
+            return f"{name} passes a singular position after t = {piece.t:g} s"
         if not isinstance(piece, Steps):
             return f"{name} has an event at t = {piece.t:g} s"
         if piece.flow is not run.first:
             return f"the equations of {name} are replaced at t = {piece.t:g} s"
+        if piece.method:
+            return f"steps of {method!r} are solved again one by one"
+        if run.carried.size(piece):
+            return f"method {method!r} carries rates from step to step"
+    if any(node.inside for node in run.nodes):
+        return "quantities are asked for between chosen steps"
     return None
 
 
@@ -83,7 +91,8 @@ def differences(gradient: Callable[[np.ndarray], np.ndarray], at: np.ndarray, wa
     if np.abs(fine - coarse).max() > AGREE * max(np.abs(fine).max(), 1e-12):
         raise DefinitionError(
             f"second derivatives of {name} are not determined there: gradients on both sides do not change smoothly. A "
-            "law has a kink nearby, or numbers of very different size are varied together."
+            "law has a kink nearby, steps are chosen by too large a tolerance, or numbers of very different size are "
+            "varied together."
         )
     return (4 * fine - coarse) / 3
 
@@ -99,6 +108,7 @@ class _Second:
         self.n, self.b = run.n, len(directions)
         machine = run.numbers(run.first).machine
         self.machine: TangentMachine = tangent_machine(machine)
+        self.begun = tangent_flow(run.start_flow)  # whose projection corrects the start
         self.size = machine.nx  # states and integrals; as many derivatives follow
         self.nx, self.nu = run.nx, run.supply.signals.size
         steps = sum(piece.count for piece in run.tape.pieces if isinstance(piece, Steps))
@@ -112,9 +122,9 @@ class _Second:
     def _along(self) -> dict[str, np.ndarray]:
         """Parameter of the direction -> (k, *shape)."""
         run, out = self.run, {}
-        systems = [*self.machine.flow.systems.values(), self._observed().system] if run.nodes else [
-            *self.machine.flow.systems.values()
-        ]  # fmt: skip
+        systems = [*self.machine.flow.systems.values(), *self.begun.systems.values()]
+        if run.nodes:
+            systems.append(self._observed().system)
         if self.machine.step is not None:
             systems.append(self.machine.step)
         for system in systems:
@@ -292,7 +302,9 @@ class _Second:
 
     def _start_back(self, lam: np.ndarray, given: np.ndarray) -> np.ndarray:
         """(k, 2n) of the adjoint at the start: through the correction of what was given."""
-        run, pull, size = self.run, self.machine.pulled, self.size
+        run, pull = self.run, projection_pullback(self.begun)
+        own = [*range(self.nx), *range(self.size, self.size + self.nx)]  # without integrals
+        lam, given = lam[:, own], given[:, own]
         g = np.zeros((self.b, 2 * self.n))
         if pull is not None:
             t = float(run.tape.plan.settings.start)
@@ -300,9 +312,7 @@ class _Second:
             moved, back = self._moved(t, t), np.zeros_like(lam)
             for i in range(self.b):
                 wide = np.concatenate([u, moved[i]])[None]
-                parts = called(
-                    pull, self.machine.flow, self._member(i), np.array([t]), given[i : i + 1], wide, lam[i : i + 1]
-                )
+                parts = called(pull, self.begun, self._member(i), np.array([t]), given[i : i + 1], wide, lam[i : i + 1])
                 back[i] = parts["gx"][0]
                 if "gm" in parts:
                     chain = by_theta(chain_of(pull, self._member(i)), pull.names, self.places, 2 * self.n)
@@ -312,5 +322,5 @@ class _Second:
             lam = back
         matrix = start_matrix(run.variables, run.first, self.n)
         g[:, : self.n] += lam[:, : self.nx] @ matrix
-        g[:, self.n :] += lam[:, size : size + self.nx] @ matrix
+        g[:, self.n :] += lam[:, self.nx :] @ matrix
         return g
