@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symbody.derivatives.carried import carries
 from symbody.derivatives.machine import called, numbers_for
 from symbody.derivatives.observed import observing
-from symbody.derivatives.pullbacks import rates_pullback
-from symbody.derivatives.tape import Steps
+from symbody.derivatives.pullbacks import Pullback, rates_pullback
+from symbody.derivatives.tape import Jump, Steps
 from symbody.derived.kernels import kernel_of
 from symbody.expr.call import call
 from symbody.expr.node import BOUND, Node
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from symbody.derivatives.linearised import Linearised
 
 AT = 1e-13  # of the largest argument in a run: nearer to a corner counts as at it
+NEAR = 1e-12  # s: how far roundings may carry the end of a step from the event that ends it
 JUMP = 1e-6  # change of a rate across a switch, beside the sizes of the rates, that counts as a jump
 SIDE = 1e-7  # of a step: how far on both sides of a switch rates are compared
 LOOKED = 256  # states of a run at which decays are looked for
@@ -109,10 +111,11 @@ def _values(found: Switches, flow: Flow, parameters: Any, t: np.ndarray, x: np.n
     return np.broadcast_to(np.asarray(made), (len(t), len(found.texts)))
 
 
-def _stretches(run: Linearised) -> Iterator[tuple[Steps, np.ndarray, np.ndarray, np.ndarray]]:
-    """(piece, t (n,), x (n, nx + integrals), u (n, nu)) of all steps, those that were not kept computed again."""
+def _stretches(run: Linearised, flow: Flow) -> Iterator[tuple[Steps, np.ndarray, np.ndarray, np.ndarray]]:
+    """(piece, t (n,), x (n, nx + integrals), u (n, nu)) of all steps of a Flow, those that were not kept computed
+    again."""
     for piece in run.tape.pieces:
-        if not isinstance(piece, Steps):
+        if not isinstance(piece, Steps) or piece.flow is not flow:
             continue
         whole = -(-piece.count // piece.every) if piece.every > 1 else 1
         for j in range(whole):
@@ -122,56 +125,70 @@ def _stretches(run: Linearised) -> Iterator[tuple[Steps, np.ndarray, np.ndarray,
             yield piece, t, run._widened(x), np.broadcast_to(u, (len(t), run.supply.signals.size))
 
 
+def _flows(run: Linearised) -> list[Flow]:
+    """Of the steps of a run: there are several where partitions change on the way."""
+    return list(dict.fromkeys(p.flow for p in run.tape.pieces if isinstance(p, Steps)))
+
+
 def _switch_notes(run: Linearised) -> list[str]:
-    flow = run.numbers(run.first).machine.flow
+    at: dict[str, set[float]] = {}
+    jumps: dict[str, set[float]] = {}
+    for flow in _flows(run):
+        _look(run, flow, at, jumps)
+    out = [
+        f"at {_instants(sorted(times))} the run stands at a corner of {text}: derivatives on its two sides differ, and "
+        "the one that is given is one of them, or lies between."
+        for text, times in at.items()
+    ]
+    out += [
+        f"{text} jumps at {_instants(sorted(times))}, inside of a step: the derivative of the steps does not contain "
+        "how that instant moves. Make it an event (sb.When), or a smooth law."
+        for text, times in jumps.items()
+    ]
+    return out
+
+
+def _look(run: Linearised, own: Flow, at: dict[str, set[float]], jumps: dict[str, set[float]]) -> None:
+    """Instants of the steps of a Flow at corners, and at jumps, added to those of laws."""
+    flow = run.numbers(own).machine.before  # with integrals, without what a method carries
     rates = flow.rates
     found = switches(rates, [x for rate in rates.states.values() for x in rates.output(rate).flat])
     if found is None:
-        return []
-    across = _Across(run, found)
+        return
+    across = _Across(run, flow, found)
     moved = across.moved()
     size = np.zeros(len(found.texts))
     parts = []
-    for piece, t, x, u in _stretches(run):
-        if piece.flow is run.first:
-            s = _values(found, flow, run.parameters, t, x, u)
-            size = np.maximum(size, np.abs(s).max(axis=0))
-            parts.append((piece, t, x, s))
-    at: dict[int, list[float]] = {}
-    jumps: dict[int, list[float]] = {}
+    for piece, t, x, u in _stretches(run, own):
+        s = _values(found, flow, run.parameters, t, x, u)
+        size = np.maximum(size, np.abs(s).max(axis=0))
+        parts.append((piece, t, x, s))
+    corners: dict[int, set[float]] = {}
+    turns: dict[int, set[float]] = {}
     for piece, t, x, s in parts:
         near = (np.abs(s) <= AT * size) & moved
         for i, j in zip(*np.nonzero(near)):
-            times = at.setdefault(int(j), [])
+            times = corners.setdefault(int(j), set())
+            if across.turned_by_event(int(j), float(t[i]), AT * size[j]):
+                continue
             if len(times) > NAMED or across.corner(int(j), float(t[i]), x[i], piece):
-                times.append(float(t[i]))
+                times.add(float(t[i]))
         side = np.sign(np.where(near, 0.0, s))
         for i, j in zip(*np.nonzero((side[:-1] * side[1:] < 0) & moved)):
-            times = jumps.setdefault(int(j), [])
+            times = turns.setdefault(int(j), set())
             instant = across.turn(int(j), float(t[i]), x[i], x[i + 1], piece) if len(times) <= NAMED else None
-            times += [] if instant is None else [instant]
-    out = []
-    for j, times in at.items():
-        if times:
-            out.append(
-                f"at {_instants(times)} the run stands at a corner of {found.texts[j]}: derivatives on its two sides "
-                "differ, and the one that is given is one of them, or lies between."
-            )
-    for j, times in jumps.items():
-        if times:
-            out.append(
-                f"{found.texts[j]} jumps at {_instants(times)}, inside of a step: the derivative of the steps does not "
-                "contain how that instant moves. Make it an event (sb.When), or a smooth law."
-            )
-    return out
+            times |= set() if instant is None else {instant}
+    for all_times, own_times in ((at, corners), (jumps, turns)):
+        for j, times in own_times.items():
+            if times:
+                all_times.setdefault(found.texts[j], set()).update(times)
 
 
 class _Across:
     """The rates, and their derivatives by the state, on both sides of a switch."""
 
-    def __init__(self, run: Linearised, found: Switches) -> None:
-        self.run, self.found = run, found
-        self.flow = run.numbers(run.first).machine.flow
+    def __init__(self, run: Linearised, flow: Flow, found: Switches) -> None:
+        self.run, self.flow, self.found = run, flow, found
         self.pull = rates_pullback(self.flow, (), True)
 
     def moved(self) -> np.ndarray:
@@ -206,6 +223,16 @@ class _Across:
         low, high = (self._sides(t + e * time, x + e * way, piece) for e in (-1.0, 1.0))
         return self._differ(low[0], high[0]) or self._differ(low[1], high[1])
 
+    def turned_by_event(self, j: int, t: float, near: float) -> bool:
+        """Whether switch j is zero before and after an event at t: that instant moves with it, and is in the derivative
+        of the steps."""
+        for jump in self.run.tape.pieces:
+            if isinstance(jump, Jump) and jump.events and abs(jump.t - t) <= NEAR * max(1.0, abs(t)):
+                ends = (self.run._widened(x) for x in (jump.before, jump.after))
+                if all(abs(self._value(j, jump.t, x, jump)) <= near for x in ends):
+                    return True
+        return False
+
     def _way(self, j: int, t: float, x: np.ndarray, piece: Steps) -> tuple[np.ndarray, float]:
         """A small change of the state (or, where that does not move it, of time) that carries switch j across zero."""
         size = SIDE * (1 + np.abs(x))
@@ -213,7 +240,7 @@ class _Across:
         way = np.sign(s) * size
         return way, 0.0 if way.any() else SIDE * piece.h
 
-    def _value(self, j: int, t: float, x: np.ndarray, piece: Steps) -> float:
+    def _value(self, j: int, t: float, x: np.ndarray, piece: Steps | Jump) -> float:
         u = self.run.supply.at(t, piece.u)
         return float(_values(self.found, self.flow, self.run.parameters, np.array([t]), x[None], u[None])[0, j])
 
@@ -260,23 +287,21 @@ def _observed_notes(run: Linearised) -> list[str]:
 
 
 def _chatter_notes(run: Linearised) -> list[str]:
-    """Decays that an explicit method does not follow: its factor |R(h mu)| is above 1 where the motion's is below."""
-    method, numbers = run.tape.plan.settings.method, run.numbers(run.first)
-    if method in DIAGONAL:
+    """Decays that an explicit method does not follow: its factor |R(h mu)| is above 1 where the motion's is below.
+
+    Steps that a tolerance chose are as short as they must be; methods that solve for their rates follow any decay.
+    """
+    settings = run.tape.plan.settings
+    if settings.step is None or carries(settings.method) or settings.method in DIAGONAL:
         return []
-    flow, table = numbers.machine.flow, numbers.machine.table
-    pull, nx = rates_pullback(flow, (), True), run.nx
-    left = sum(p.count for p in run.tape.pieces if isinstance(p, Steps))
-    apart = max(1, left // LOOKED)
-    for piece in run.tape.pieces:
-        if not isinstance(piece, Steps) or piece.flow is not run.first:
-            continue
-        kept = piece.x[:-1][:: max(1, apart // piece.every)]
-        t = piece.t + np.arange(len(kept)) * max(1, apart // piece.every) * piece.every * piece.h
-        u = np.broadcast_to(run.supply.signals.at_times(t, piece.u), (len(t), run.supply.signals.size))
-        ts, xs, us = (np.repeat(a, nx, axis=0) for a in (t, run._widened(kept), u))
-        w = np.tile(np.eye(flow.nx)[:nx], (len(t), 1))
-        f_x = called(pull, flow, run.parameters, ts, xs, us, w)["gx"].reshape(len(t), nx, flow.nx)[:, :, :nx]
+    own = [p for p in run.tape.pieces if isinstance(p, Steps) and not p.method]
+    apart = max(1, sum(p.count for p in own) // LOOKED)
+    for piece in own:
+        table = run.numbers(piece.flow).machine.table
+        stride = max(1, apart // piece.every)
+        kept = piece.x[:-1][::stride]
+        t = piece.t + np.arange(len(kept)) * stride * piece.every * piece.h
+        f_x = _slopes(run, piece, t, kept)
         if not np.isfinite(f_x).all():
             continue
         z = piece.h * np.linalg.eigvals(f_x)
@@ -285,12 +310,31 @@ def _chatter_notes(run: Linearised) -> list[str]:
             k = int(np.flatnonzero(wild.any(axis=1))[0])
             worst = z[k][np.argmin(np.where(wild[k], z[k].real, 0.0))]
             return [
-                f"at t = {t[k]:.6g} s {flow.name} decays with a time constant of {piece.h / -worst.real:.3g} s, which "
-                f"steps of {piece.h:g} s by {method!r} do not follow: they chatter, and their derivative grows without "
-                f"meaning. Take steps below {piece.h * _longest(table, worst):.2g} s, a law that is less steep "
-                "(friction near rest: a larger `slow`), or an implicit method."
+                f"at t = {t[k]:.6g} s {piece.flow.name} decays with a time constant of {piece.h / -worst.real:.3g} s, "
+                f"which steps of {piece.h:g} s by {settings.method!r} do not follow: they chatter, and their "
+                f"derivative grows without meaning. Take steps below {piece.h * _longest(table, worst):.2g} s, a law "
+                "that is less steep (friction near rest: a larger `slow`), or an implicit method."
             ]
     return []
+
+
+def _slopes(run: Linearised, piece: Steps, t: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """(k, nx, nx) derivatives of the rates by the states, as far as corrections after steps leave them."""
+    m, nx = run.numbers(piece.flow).machine, run.nx
+    flow = m.flow
+    u = np.broadcast_to(run.supply.signals.at_times(t, piece.u), (len(t), run.supply.signals.size))
+    ts, xs, us = (np.repeat(a, nx, axis=0) for a in (t, run._widened(x), u))
+    w = np.tile(np.eye(flow.nx)[:nx], (len(t), 1))
+
+    def slopes(pull: Pullback) -> np.ndarray:
+        found = called(pull, flow, run.parameters, ts, xs, us, w)["gx"]
+        return found.reshape(len(t), nx, flow.nx)[:, :, :nx]
+
+    f_x = slopes(rates_pullback(flow, (), True))
+    if m.pulled is None:
+        return f_x
+    kept = slopes(m.pulled)
+    return kept @ f_x @ kept
 
 
 def _factor(table: RungeKutta | None, z: np.ndarray) -> np.ndarray:
