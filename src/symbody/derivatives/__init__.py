@@ -10,7 +10,8 @@ __all__, __getattr__, __dir__ = door(
         "linearised": "Linearised",
         "pullbacks": "Pullback pulled",
         "record": "RunDerivatives",
-        "tape": "Tape taped",
+        "stretches": "taped",
+        "tape": "Tape",
         "variables": "Variable Variables",
     },
 )
