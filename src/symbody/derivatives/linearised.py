@@ -6,7 +6,7 @@ theta -> y: y holds the quantities at the instants that were asked for, end to e
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -196,9 +196,13 @@ class Linearised:
         if not self.nz:
             return z
         for piece in self.tape.pieces:
-            if isinstance(piece, Steps):
-                start = np.concatenate([piece.x[0], z])
-                z = self.numbers(piece.flow).values(piece, start, self.supply)[self.nx :]
+            if not isinstance(piece, Steps):
+                continue
+            for j, first in enumerate(range(0, piece.count, piece.every) if piece.every > 1 else [0]):
+                # stretch by stretch where states are not kept: signals of a long run would take the memory instead
+                count = min(piece.every, piece.count - first) if piece.every > 1 else piece.count
+                part = replace(piece, t=piece.t + first * piece.h, count=count)
+                z = self.numbers(piece.flow).values(part, np.concatenate([piece.x[j], z]), self.supply)[self.nx :]
         return z
 
     @cached_property
