@@ -126,6 +126,12 @@ def test_samples_with_little_memory():
     np.testing.assert_allclose(again.hessian(weights=w), kept.hessian(weights=w), rtol=1e-12)
 
 
+def test_a_parameter_with_the_name_of_the_step():
+    x, h = sb.symbol("x"), sb.symbol("h", "parameter", default=0.7)
+    decay = sb.System("decay", inputs={"x": x}, outputs={"x_dot": -h * x * x}, states={"x": "x_dot"})
+    agrees(sb.differentiable(decay, 0.5, ["h", "x"], of=["x"], step=0.05, states0={"x": 1.0}))
+
+
 def test_events_are_differenced_and_it_is_said():
     bounce = sb.When("bounce", "q.z", direction=-1, reset={"qd.z": "-0.8*qd.z"})
     f = sb.differentiable(ball(), 0.8, ["q.z", "qd.z"], of=["q"], step=0.01, q0={"z": 1.0}, events=[bounce])

@@ -160,6 +160,16 @@ def test_quantities_at_samples_and_states_that_are_computed_again():
     close(both_modes(again), found, 1e-13)
 
 
+def test_expressions_read_what_a_run_records():
+    f = sb.differentiable(
+        sb.load("pendulum2"), 0.2, ["q", "m2"], of=[{"e": "energy*q.joint1"}], integrals={"a": "energy^2"}, step=0.01,
+        q0={"joint1": 1.0},
+    )  # fmt: skip
+    close(both_modes(f), differences(f, f.start), 1e-8)
+    with pytest.raises(NameLookupError, match="enregy"):
+        sb.differentiable(sb.load("pendulum2"), 0.2, ["q"], of=[{"e": "enregy*q.joint1"}], step=0.01)
+
+
 def test_a_system_with_states():
     x, v = sb.symbols("x v")
     k, m = sb.symbol("k", "parameter", default=8.0), sb.symbol("m", "parameter", default=2.0)

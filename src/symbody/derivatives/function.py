@@ -5,6 +5,7 @@ theta holds what is differentiated by (`variables`), y the quantities that are a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ from symbody.derivatives.stretches import taped
 from symbody.derivatives.variables import Variable, Variables, read_variables, start_matrix
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, real_argument, word_argument, wrong_argument
 from symbody.flow.augmented import Reduced
+from symbody.flow.events import names_of
 from symbody.flow.flow import Flow
 from symbody.flow.of_mechanism import projection_written_out
 from symbody.flow.sources import Feedback, find_input, read_inputs
@@ -37,6 +39,7 @@ from symbody.run.equations import open_flow, written
 from symbody.run.simulate import asked, simulate
 from symbody.trajectory.trajectory import Trajectory
 
+NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w.(])")  # of an expression: neither a function nor a part of another
 MEMORY = 256e6  # bytes of states that are kept for the way back, unless another bound is given
 
 
@@ -99,13 +102,22 @@ class RunFunction:
         items = [of] if isinstance(of, (str, Mapping)) else list(of or ())
         texts = [t for item in items if isinstance(item, Mapping) for t in item.values()]
         texts += [t for _, t in self.integrals]
-        flow = self._made({**self.options, "outputs": None})[0].flow
+        flow = self._made({**self.options, "outputs": wanted or None})[0].flow
         known = recorded_nodes(flow)
         for item in items:
             if isinstance(item, str) and item not in known and item.partition(".")[0] not in flow.states:
                 stem = item.partition(".")[0]
                 wanted.append(item if stem not in known else stem)
-        return wanted or None
+        named = {n for text in texts if isinstance(text, str) for n in NAME.findall(text)}
+        return [*wanted, *(n for n in sorted(named - set(known) - set(names_of(flow))) if self._recordable(n))] or None
+
+    def _recordable(self, name: str) -> bool:
+        """Whether a name in an expression is that of a quantity which a run records where it is asked to."""
+        try:
+            self._made({**self.options, "outputs": [name]})
+        except NameLookupError:
+            return False
+        return True
 
     def _opened(self) -> Flow:
         """The Flow of the model with all its inputs."""

@@ -161,13 +161,22 @@ class Linearised:
         if not self.nz:
             return z
         for k, piece in enumerate(self.tape.pieces):
-            if isinstance(piece, Steps) and self.carried.size(piece):
+            if isinstance(piece, Bridge):
+                z = z + self._bridge(k).x[self.nx :]
+            elif isinstance(piece, Steps) and self.carried.size(piece):
                 z = z + self.carried.of(k)[-1, self.nx : self.nx + self.nz]
             elif isinstance(piece, Steps):
-                start = np.concatenate([piece.x[0], z])
-                z = self.numbers(piece.flow, piece.method).values(piece, start, self.supply)[self.nx :]
-            elif isinstance(piece, Bridge):
-                z = z + self._bridge(k).x[self.nx :]
+                z = self._integrated(piece, z)
+        return z
+
+    def _integrated(self, piece: Steps, z: np.ndarray) -> np.ndarray:
+        """(nz,) after a piece: stretch by stretch where states are not kept, since signals of a long run would take
+        the memory instead."""
+        numbers = self.numbers(piece.flow, piece.method)
+        for j, first in enumerate(range(0, piece.count, piece.every) if piece.every > 1 else [0]):
+            count = min(piece.every, piece.count - first) if piece.every > 1 else piece.count
+            part = replace(piece, t=piece.t + first * piece.h, count=count)
+            z = numbers.values(part, np.concatenate([piece.x[j], z]), self.supply)[self.nx :]
         return z
 
     @cached_property

@@ -32,7 +32,7 @@ def along_symbols(system: System) -> dict[str, np.ndarray]:
     out: dict[str, np.ndarray] = {}
     for role, arrays in (("input", system.inputs), ("parameter", system.parameters)):
         for name, array in arrays.items():
-            if name in FIXED:
+            if role == "input" and name in FIXED:
                 continue
             made = np.empty(array.shape, dtype=object)
             for k in range(array.size):
@@ -49,7 +49,7 @@ def tangent_nodes(system: System, nodes: Sequence[Node]) -> list[Node]:
         (s, d)
         for arrays in (system.inputs, system.parameters)
         for n, a in arrays.items()
-        if n in along
+        if arrays is system.parameters or n not in FIXED
         for s, d in zip(a.flat, along[n].flat, strict=True)
     ]
     return jvp(list(nodes), [s for s, _ in pairs], [d for _, d in pairs])
