@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from symbody.codegen.kernel.threads import check_threads
-from symbody.derivatives.linearised import Linearised, observed_pullback
+from symbody.derivatives.linearised import Linearised
 from symbody.derivatives.machine import by_theta, called, chain_of, numbers_for
-from symbody.derivatives.observed import observing
+from symbody.derivatives.observed import observed_pullback, observing
 from symbody.derivatives.pullbacks import Pullback
 from symbody.derivatives.starts import start_derivative
 from symbody.derivatives.supply import Supply
@@ -264,7 +264,7 @@ class _Lanes:
         x = np.stack([self.start if n.piece < 0 else states[n.piece][:, n.step] for n in first.nodes], axis=1)
         u = np.zeros((self.b, len(t), self.supplies[0].signals.size))
         for j, node in enumerate(first.nodes):
-            during = first._during(node)
+            during = first.during(node)
             held = self._held(node.t if during is None else during.t, step)
             u[:, j] = [s.at(node.t, row) for s, row in zip(self.supplies, held)]
         return t, x, u
@@ -327,7 +327,7 @@ class _Lanes:
             gu = parts["gu"].reshape(self.b, k, -1)
             for i, supply in enumerate(self.supplies):
                 for j, node in enumerate(first.nodes):
-                    by_signals[i, j] = gu[i, j] @ supply.by_theta(node.t, first._begin(node))
+                    by_signals[i, j] = gu[i, j] @ supply.by_theta(node.t, first.begin(node))
         return parts["gx"].reshape(self.b, k, -1), g, by_signals
 
     def _steps_back(
@@ -355,7 +355,7 @@ class _Lanes:
         """(b, total); where the start is corrected, each run by itself."""
         first, nx = self.first, self.first.nx
         if first.start_flow.project is None:
-            matrix, direct = first._start
+            matrix, direct = first.of_start
             return np.array([row[:nx] @ direct + row[:nx] @ matrix for row in lam])
         t, out = float(first.tape.plan.settings.start), []
         held = self._held(self.pieces[0].t, first.tape.plan.settings.step or 0.0)

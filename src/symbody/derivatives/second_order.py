@@ -196,7 +196,7 @@ class _Second:
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
         """(k, 2 size) at the start: as the run began, and as it was given, before it was corrected."""
         run, size = self.run, self.size
-        matrix, direct = run._start
+        matrix, direct = run.of_start
         corrected = np.zeros((self.b, 2 * size))
         given = corrected.copy()
         corrected[:, : self.nx], given[:, : self.nx] = run.tape.start, run.given
@@ -283,9 +283,9 @@ class _Second:
         g = np.zeros((self.b, 2 * self.n))
         nodes = [run.nodes[j] for j in here]
         t = np.array([node.t for node in nodes])
-        during = [run._during(node) for node in nodes]
+        during = [run.during(node) for node in nodes]
         held = [run.supply.at(s, run.tape.u_end if d is None else d.u) for s, d in zip(t.tolist(), during)]
-        begins = [run._begin(node) for node in nodes]
+        begins = [run.begin(node) for node in nodes]
         moved = np.stack([self._moved(s, begin) for s, begin in zip(t.tolist(), begins)], axis=1)
         u = np.concatenate([np.broadcast_to(np.array(held), moved.shape), moved], axis=-1)
         rows = np.zeros_like(x)

@@ -119,10 +119,10 @@ def _stretches(run: Linearised, flow: Flow) -> Iterator[tuple[Steps, np.ndarray,
             continue
         whole = -(-piece.count // piece.every) if piece.every > 1 else 1
         for j in range(whole):
-            x = run._between(piece, j) if piece.every > 1 else piece.x
+            x = run.between(piece, j) if piece.every > 1 else piece.x
             t = piece.t + (j * piece.every + np.arange(len(x))) * piece.h
             u = run.supply.signals.at_times(t, piece.u)
-            yield piece, t, run._widened(x), np.broadcast_to(u, (len(t), run.supply.signals.size))
+            yield piece, t, run.widened(x), np.broadcast_to(u, (len(t), run.supply.signals.size))
 
 
 def _flows(run: Linearised) -> list[Flow]:
@@ -228,7 +228,7 @@ class _Across:
         of the steps."""
         for jump in self.run.tape.pieces:
             if isinstance(jump, Jump) and jump.events and abs(jump.t - t) <= NEAR * max(1.0, abs(t)):
-                ends = (self.run._widened(x) for x in (jump.before, jump.after))
+                ends = (self.run.widened(x) for x in (jump.before, jump.after))
                 if all(abs(self._value(j, jump.t, x, jump)) <= near for x in ends):
                     return True
         return False
@@ -323,7 +323,7 @@ def _slopes(run: Linearised, piece: Steps, t: np.ndarray, x: np.ndarray) -> np.n
     m, nx = run.numbers(piece.flow).machine, run.nx
     flow = m.flow
     u = np.broadcast_to(run.supply.signals.at_times(t, piece.u), (len(t), run.supply.signals.size))
-    ts, xs, us = (np.repeat(a, nx, axis=0) for a in (t, run._widened(x), u))
+    ts, xs, us = (np.repeat(a, nx, axis=0) for a in (t, run.widened(x), u))
     w = np.tile(np.eye(flow.nx)[:nx], (len(t), 1))
 
     def slopes(pull: Pullback) -> np.ndarray:

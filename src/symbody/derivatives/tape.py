@@ -15,7 +15,7 @@ import numpy as np
 
 from symbody.assembly.conditioning import Conditioning
 from symbody.derivatives.ticks import Controllers, Tick
-from symbody.errors import ModelError
+from symbody.errors import DefinitionError, ModelError
 from symbody.flow.flow import Flow
 from symbody.flow.signals import InputSignals, table_value
 from symbody.hybrid.plan import Plan
@@ -195,6 +195,15 @@ def check_outcome(last: Reached, plan: Plan) -> None:
         raise ModelError(
             f"the run of {plan.flow.name} that is to be differentiated ends at t = {last.state.t:g} s as "
             f"{outcome.name}: {outcome.value if isinstance(outcome.value, str) else ''}"
+        )
+
+
+def check_solved(failed: np.ndarray, piece: Steps) -> None:
+    """Steps whose equations were not solved have no derivatives."""
+    if np.any(failed):
+        raise DefinitionError(
+            f"an implicit block of {piece.flow.name} does not converge between t = {piece.t:g} s and "
+            f"{piece.t_end:g} s, so that there is no derivative. Take a smaller step."
         )
 
 
