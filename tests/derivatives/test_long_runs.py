@@ -40,8 +40,8 @@ def test_a_million_steps():
     np.testing.assert_allclose([end_k, end_x], [-t * np.sin(w * t) / (2 * w), np.cos(w * t)], rtol=1e-6)
     wanted = (t * np.cos(2 * w * t) / (2 * w) - np.sin(2 * w * t) / (4 * k)) / (2 * w)
     np.testing.assert_allclose([sum_k, sum_x], [wanted, t + np.sin(2 * w * t) / (2 * w)], rtol=1e-6)
-    # states may take 1 MB on the way; signals of one native call of the run take the rest, however long it is. All states
-    # and all knots of signals would take 100 MB
+    # states may take 1 MB on the way; signals of one native call of the run take the rest, however long it is. All
+    # states and all knots of signals would take 100 MB
     assert most < 24
 
 
