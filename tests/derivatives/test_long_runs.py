@@ -23,11 +23,10 @@ def run(steps):
     return sb.differentiable(spring, steps * 1e-3, ["k", "x"], of=["x"], integrals={"s": "x^2"}, step=1e-3,
         states0={"x": 1.0}, inputs={"u": table}, memory=1e6)
 run(150000).gradient(None, [1.0, 0.0])
-for steps in (200000, 1000000):
-    f = run(steps)
-    Path("/proc/self/clear_refs").write_text("5")
-    before = resident("VmRSS")
-    print(*f.gradient(None, [1.0, 0.0])[1], *f.gradient(None, [0.0, 1.0])[1], resident("VmHWM") - before)
+f = run(1000000)
+Path("/proc/self/clear_refs").write_text("5")
+before = resident("VmRSS")
+print(*f.gradient(None, [1.0, 0.0])[1], *f.gradient(None, [0.0, 1.0])[1], resident("VmHWM") - before)
 """
 
 
@@ -35,15 +34,14 @@ for steps in (200000, 1000000):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="resident memory is read from /proc")
 def test_a_million_steps():
     done = subprocess.run([sys.executable, "-c", LONG], check=True, capture_output=True, text=True)
-    rows = [list(map(float, line.split())) for line in done.stdout.splitlines()]
-    end_k, end_x, sum_k, sum_x, most = rows[1]
+    end_k, end_x, sum_k, sum_x, most = map(float, done.stdout.split())
     t, w, k = 1000.0, 2.0, 4.0
     # d/dk of cos(w t) and of its squared integral t / 2 + sin(2 w t) / (4 w), w = sqrt(k)
     np.testing.assert_allclose([end_k, end_x], [-t * np.sin(w * t) / (2 * w), np.cos(w * t)], rtol=1e-6)
     wanted = (t * np.cos(2 * w * t) / (2 * w) - np.sin(2 * w * t) / (4 * k)) / (2 * w)
     np.testing.assert_allclose([sum_k, sum_x], [wanted, t + np.sin(2 * w * t) / (2 * w)], rtol=1e-6)
-    # all states alone take 16 MB; what is there for both is the table of signals of one native call of the run
-    assert most < rows[0][-1] + 2
+    # states may take 1 MB on the way; signals of one native call of the run take the rest, however long it is. All
+    # states and all knots of signals would take 100 MB
     assert most < 24
 
 
