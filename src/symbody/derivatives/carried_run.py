@@ -60,7 +60,7 @@ class CarriedStates:
         return out
 
     def _begun(self, piece: Steps, numbers: Numbers) -> np.ndarray:
-        start, before = numbers.machine.start, numbers.machine.before
+        start, before = numbers.machine.start, numbers.machine.flow
         assert start is not None
         kernel = kernel_of(start)
         x = np.concatenate([piece.x[0], np.zeros(self.nz)])
@@ -77,7 +77,7 @@ class CarriedStates:
         if not piece.fresh:
             return None
         numbers = self.numbers(piece)
-        start, before, parameters = numbers.machine.start, numbers.machine.before, numbers.parameters
+        start, before, parameters = numbers.machine.start, numbers.machine.flow, numbers.parameters
         assert start is not None
         nodes = [x for a in start.outputs.values() for x in a.flat]
         pull = memory_of(start).get("pullback", (), lambda: pulled(before, start, nodes, "pullback"))

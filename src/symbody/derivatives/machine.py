@@ -68,12 +68,13 @@ def method_table(method: str, own: object) -> Table:
 class Machine:
     """Steps of a Flow, their adjoints and their variations.
 
-    flow     with its integrals as further states; nx their number; plain, own: without the integrals
+    flow     with its integrals as further states; plain, own: without the integrals
+    wide     with what a method carries from step to step, too, after the integrals; nx their number
     table    of an explicit Runge-Kutta method; collocation: of an implicit one; None both: the step is a map
-    before   the Flow without what a method carries from step to step; start: what it carries where a motion begins
+    start    what a method carries where a motion begins, of the states of `flow`; None where it carries nothing
     """
 
-    before: Flow
+    wide: Flow
     start: System | None
 
     def __init__(self, flow: Flow, integrals: Texts, method: str, table: Table) -> None:
@@ -83,19 +84,19 @@ class Machine:
         self.table = None if isinstance(table, Collocation) else table
         self.step: System | None = None
         self.node = 0.0
-        self.before, self.start = self.flow, None
+        self.wide, self.start = self.flow, None
         if carries(method):
             made_of = carrying(self.flow, method)
-            self.flow, self.step, self.start, self.node = made_of.flow, made_of.step, made_of.start, made_of.node
-            self.nx = self.flow.nx
+            self.wide, self.step, self.start, self.node = made_of.flow, made_of.step, made_of.start, made_of.node
+            self.nx = self.wide.nx
         elif table is None:
             self.step = _kick_and_drift(self.flow) if method in METHODS else step_system(self.flow, method)
             self.node = max(self.step.clocks.values(), default=0.0)
-        made = kernels(self.flow)
+        made = kernels(self.wide)
         self.project = made.get("project")
         self.rates = made["rates"] if self.step is None else None
         self.step_kernel = None if self.step is None else kernel_of(self.step)
-        self.states = dict(self.flow.rates.states)
+        self.states = dict(self.wide.rates.states)
 
     # -- programs, made when they are asked for
 
@@ -112,12 +113,12 @@ class Machine:
     @cached_property
     def pulled(self) -> Pullback | None:
         """Of the projection."""
-        return projection_pullback(self.flow)
+        return projection_pullback(self.wide)
 
     def _pullback(self, chosen: Names | None, lean: bool) -> Pullback:
         if self.step is None:
-            return rates_pullback(self.flow, chosen, lean)
-        step, flow = self.step, self.flow
+            return rates_pullback(self.wide, chosen, lean)
+        step, flow = self.step, self.wide
         nodes = [x for n in flow.states for x in step.output(n).flat]
         return memory_of(step).get(
             "pullback", (chosen, lean), lambda: pulled(flow, step, nodes, "pullback", chosen, lean)
@@ -134,8 +135,8 @@ class Machine:
         """Directions: `chosen` parameters and constant signals; None: the combinations of parameters."""
 
         def make() -> VariationalMarch:
-            live, copied = plain_rows(self.flow)
-            projection = projection_pullback(self.flow, chosen, True)
+            live, copied = plain_rows(self.wide)
+            projection = projection_pullback(self.wide, chosen, True)
             return VariationalMarch(
                 self.rates, self.states, kernel_of(self._pullback(chosen, True).system), live, copied, self.project,
                 None if projection is None else kernel_of(projection.system), self.step_kernel, self.node,

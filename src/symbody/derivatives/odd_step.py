@@ -58,7 +58,7 @@ class Numbers:
     def rows(self, t: float, x: np.ndarray, u: np.ndarray, h: float = 0.0) -> Rows:
         """Of the rates, or of the step where it is a map; p by theta."""
         m = self.machine
-        return rows_of(m.pull, m.flow, self.parameters, self.chain, t, x, u, m.nx, h)
+        return rows_of(m.pull, m.wide, self.parameters, self.chain, t, x, u, m.nx, h)
 
     def projection(self, t: float, x: np.ndarray, u: np.ndarray) -> Rows | None:
         """Of the projection; None where there is none."""
@@ -66,7 +66,7 @@ class Numbers:
         if m.pulled is None:
             return None
         assert self.chain_projection is not None
-        return rows_of(m.pulled, m.flow, self.parameters, self.chain_projection, t, x, u, m.nx)
+        return rows_of(m.pulled, m.wide, self.parameters, self.chain_projection, t, x, u, m.nx)
 
     def values(self, piece: Steps, x: np.ndarray, supply: Supply) -> np.ndarray:
         """(nx,) the state at the end of a piece, from x (nx,) with its integrals."""
@@ -173,7 +173,7 @@ def _map(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray) -> StepD
     slope = supply.slope(s, s + INSIDE if m.node == 0 else piece.t)
     moved = rows.u @ slope
     assert m.step_kernel is not None
-    kernel, flow = m.step_kernel, m.flow
+    kernel, flow = m.step_kernel, m.wide
     named = {**flow.layout.named(piece.t, x, u), "h": piece.h}
     known = {p.name for p in kernel.parameters}
     given = {n: v for n, v in numbers.parameters.items() if n in known} or None
