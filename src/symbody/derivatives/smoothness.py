@@ -150,7 +150,7 @@ def _switch_notes(run: Linearised) -> list[str]:
 
 def _look(run: Linearised, own: Flow, at: dict[str, set[float]], jumps: dict[str, set[float]]) -> None:
     """Instants of the steps of a Flow at corners, and at jumps, added to those of laws."""
-    flow = run.numbers(own).machine.before  # with integrals, without what a method carries
+    flow = run.numbers(own).machine.flow
     rates = flow.rates
     found = switches(rates, [x for rate in rates.states.values() for x in rates.output(rate).flat])
     if found is None:

@@ -105,12 +105,15 @@ def tangent_flow(flow: Flow) -> Flow:
 
 
 class TangentMachine(Machine):
-    """The programs of a Machine for the steps and their derivatives along a direction."""
+    """The programs of a Machine for the steps and their derivatives along a direction.
+
+    Of explicit Runge-Kutta methods, and of maps that carry nothing from step to step.
+    """
 
     def __init__(self, machine: Machine) -> None:
-        self.flow = tangent_flow(machine.flow)
+        self.flow = self.plain = self.wide = tangent_flow(machine.flow)
         self.own = self.nx = self.flow.nx
-        self.table, self.node = machine.table, machine.node
+        self.table, self.collocation, self.node, self.start = machine.table, None, machine.node, None
         self.step = None
         if machine.step is not None:
             outputs = {n: machine.step.output(n) for n in machine.flow.states}
