@@ -1,5 +1,7 @@
 """Runs in the hands of others: SciPy, JAX, CasADi, PyTorch, each judged by its own checker."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ import symbody as sb
 from derivative_oracles import differences
 from simulation_models import ball
 from symbody.derivatives import casadi_function, jax_function, torch_function
-from symbody.errors import DefinitionError, ShapeError
+from symbody.errors import DefinitionError, ShapeError, SymbodyError
 
 # PyTorch calls what it deprecates itself
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
@@ -47,6 +49,15 @@ def test_scipy_minimises_a_cost(swing):
     assert newton.success
     np.testing.assert_allclose(newton.x, found.x, atol=1e-5)
     assert newton.nit < found.nit
+
+
+@pytest.mark.parametrize(
+    ("package", "make"), [("torch", torch_function), ("jax", jax_function), ("casadi", casadi_function)]
+)
+def test_a_missing_package_is_named_with_what_to_install(swing, monkeypatch, package, make):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(SymbodyError, match=rf"{package} is needed here.*symbody\[learning\]"):
+        make(swing)
 
 
 # -- PyTorch
