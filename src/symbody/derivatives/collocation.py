@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from symbody.derivatives.supply import Supply
     from symbody.derivatives.tape import Steps
 
-ITERATIONS = 25
+ITERATIONS = 40
 SOLVED = 1e-13  # last change of Newton's iteration, beside the size of the state
+SLOW = 0.1  # of the change before: above, the matrix is made anew
 STALLED = 1e-9  # the same, where roundings of steep laws let it go no further
 INSIDE = 1e-9  # of a step: how far inside of it its ends are looked at
 
@@ -65,23 +66,30 @@ def solved(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray, guess:
     assert table is not None
     t, h, s, nx = piece.t, piece.h, len(table.c), len(x)
     a = np.array(table.a)
-    times = [t + c * h for c in table.c]
-    signals = [supply.at(time, piece.u) for time in times]
+    times = np.array([t + c * h for c in table.c])
+    signals = np.array([supply.at(time, piece.u) for time in times.tolist()])
     Z = np.array([c * (guess - x) for c in table.c])
     size = 1 + np.abs(x)
+
+    def linearised() -> tuple[list[Rows], np.ndarray]:
+        rows = numbers.many_rows(times, x + Z, signals)
+        blocks = [[(i == j) * np.eye(nx) - h * a[i, j] * rows[j].x for j in range(s)] for i in range(s)]
+        return rows, np.block(blocks)
+
+    rows, matrix = linearised()
     last = np.inf
     for _ in range(ITERATIONS):
-        rates = np.array([numbers.rates(time, x + z, u) for time, z, u in zip(times, Z, signals)])
-        rows = [numbers.rows(time, x + z, u) for time, z, u in zip(times, Z, signals)]
-        blocks = [[(i == j) * np.eye(nx) - h * a[i, j] * rows[j].x for j in range(s)] for i in range(s)]
-        matrix = np.block(blocks)
+        rates = numbers.many_rates(times, x + Z, signals)
         if not np.isfinite(matrix).all() or not np.isfinite(rates).all():
             break
         change = np.linalg.solve(matrix, (h * a @ rates - Z).reshape(-1)).reshape(s, nx)
         Z = Z + change
         now = float(np.max(np.abs(change) / size))
         if now <= SOLVED or (now <= STALLED and now >= 0.5 * last):
-            return Solved(rates, rows, Z, matrix)
+            rows, matrix = linearised()
+            return Solved(numbers.many_rates(times, x + Z, signals), rows, Z, matrix)
+        if now > SLOW * last:  # the matrix is that of where the iteration began
+            rows, matrix = linearised()
         last = now
     raise DefinitionError(
         f"the step from t = {t:g} s to {t + h:g} s cannot be done again: its equations are not solved by Newton's "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symbody.derivatives.collocation import differentiated, solved
-from symbody.derivatives.machine import Machine, Rows, by_theta, chain_of, rows_of
+from symbody.derivatives.machine import Machine, Rows, by_theta, called, chain_of, numbers_for, rows_of
 from symbody.derivatives.supply import Supply
 from symbody.derivatives.tape import Steps
 from symbody.errors import DefinitionError
@@ -59,6 +59,33 @@ class Numbers:
         """Of the rates, or of the step where it is a map; p by theta."""
         m = self.machine
         return rows_of(m.pull, m.wide, self.parameters, self.chain, t, x, u, m.nx, h)
+
+    def many_rates(self, t: np.ndarray, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """(k, nx) at points: t (k,), x (k, nx), u (k, nu)."""
+        m = self.machine
+        assert m.rates is not None
+        named = m.wide.layout.named(t, x, u)
+        given = numbers_for(m.rates, self.parameters)
+        found, _ = m.rates.call_with_status(*(named[p.name] for p in m.rates.inputs), parameters=given)
+        by_name = dict(
+            zip([o.name for o in m.rates.outputs], found if len(m.rates.outputs) > 1 else [found], strict=True)
+        )
+        shapes = m.wide.layout.states
+        parts = [np.broadcast_to(by_name[r], (len(t), *shapes[n])) for n, r in m.wide.rates.states.items()]
+        return m.wide.layout.join(parts, (len(t),))
+
+    def many_rows(self, t: np.ndarray, x: np.ndarray, u: np.ndarray) -> list[Rows]:
+        """`rows` at points, in one call."""
+        m, k = self.machine, len(t)
+        nx = m.nx
+        times, states, signals = (np.repeat(a, nx, axis=0) for a in (t, x, u))
+        parts = called(m.pull, m.wide, self.parameters, times, states, signals, np.tile(np.eye(nx), (k, 1)))
+        shaped = {n: np.asarray(a).reshape(k, nx, -1) for n, a in parts.items()}
+        none = np.zeros((k, nx))
+        by_t = shaped["gt"][:, :, 0] if "gt" in shaped else none
+        by_u = shaped.get("gu", np.zeros((k, nx, u.shape[1])))
+        by_p = shaped["gm"] @ self.chain if "gm" in shaped else np.zeros((k, nx, self.n))
+        return [Rows(shaped["gx"][j], by_t[j], none[j], by_u[j], by_p[j]) for j in range(k)]
 
     def projection(self, t: float, x: np.ndarray, u: np.ndarray) -> Rows | None:
         """Of the projection; None where there is none."""
