@@ -16,8 +16,10 @@ import numpy as np
 from symbody.assembly.conditioning import Conditioning
 from symbody.derivatives.ticks import Controllers, Tick
 from symbody.errors import DefinitionError, ModelError
+from symbody.flow.field import Field
 from symbody.flow.flow import Flow
 from symbody.flow.signals import InputSignals, table_value
+from symbody.hybrid.crossings import settled
 from symbody.hybrid.plan import Plan
 from symbody.hybrid.singular_passage import Gap
 from symbody.hybrid.state import RunState
@@ -291,8 +293,18 @@ class _Reading:
                 events = tuple(e for e in state.events if e.t == t[k])
                 out.append(Jump(flow, float(t[k]), x[..., k, :], x[..., k + 1, :], u, events))
             else:
-                out += self._between(flow, float(t[k]), float(t[k + 1]), x[..., k, :], x[..., k + 1, :], u)
+                begin = self._gone_on(float(t[k]), x[..., k, :], u) if k and jumps[k - 1] else x[..., k, :]
+                out += self._between(flow, float(t[k]), float(t[k + 1]), begin, x[..., k + 1, :], u)
         return out
+
+    def _gone_on(self, t: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """The state with which the run went on after a jump to x: guards that are zero but for roundings are put on the
+        side to which they move, and a law may jump there."""
+        plan = self.last.plan
+        if plan.events is None or x.ndim > 1:
+            return x
+        at = Field(plan.events.flow, plan.settings.parameters, plan.signals.at(t, u))
+        return settled(at, t, x, plan.events.passive)[0]
 
     def _stopped(self, t: np.ndarray) -> np.ndarray:
         """Of each interval: whether something that is held changes inside of it."""
