@@ -74,8 +74,9 @@ class Machine:
     start    what a method carries where a motion begins, of the states of `flow`; None where it carries nothing
     """
 
-    wide: Flow
-    start: System | None
+    collocation: Collocation | None = None
+    start: System | None = None
+    _wide: Flow | None = None
 
     def __init__(self, flow: Flow, integrals: Texts, method: str, table: Table) -> None:
         self.flow = with_integrals(flow, integrals)
@@ -84,10 +85,9 @@ class Machine:
         self.table = None if isinstance(table, Collocation) else table
         self.step: System | None = None
         self.node = 0.0
-        self.wide, self.start = self.flow, None
         if carries(method):
             made_of = carrying(self.flow, method)
-            self.wide, self.step, self.start, self.node = made_of.flow, made_of.step, made_of.start, made_of.node
+            self._wide, self.step, self.start, self.node = made_of.flow, made_of.step, made_of.start, made_of.node
             self.nx = self.wide.nx
         elif table is None:
             self.step = _kick_and_drift(self.flow) if method in METHODS else step_system(self.flow, method)
@@ -97,6 +97,11 @@ class Machine:
         self.rates = made["rates"] if self.step is None else None
         self.step_kernel = None if self.step is None else kernel_of(self.step)
         self.states = dict(self.wide.rates.states)
+
+    @property
+    def wide(self) -> Flow:
+        """All states that a step moves."""
+        return self.flow if self._wide is None else self._wide
 
     # -- programs, made when they are asked for
 
