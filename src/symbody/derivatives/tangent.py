@@ -111,9 +111,9 @@ class TangentMachine(Machine):
     """
 
     def __init__(self, machine: Machine) -> None:
-        self.flow = self.plain = self.wide = tangent_flow(machine.flow)
+        self.flow = self.plain = tangent_flow(machine.flow)
         self.own = self.nx = self.flow.nx
-        self.table, self.collocation, self.node, self.start = machine.table, None, machine.node, None
+        self.table, self.node = machine.table, machine.node
         self.step = None
         if machine.step is not None:
             outputs = {n: machine.step.output(n) for n in machine.flow.states}

@@ -293,8 +293,8 @@ class _Reading:
                 events = tuple(e for e in state.events if e.t == t[k])
                 out.append(Jump(flow, float(t[k]), x[..., k, :], x[..., k + 1, :], u, events))
             else:
-                begin = self._gone_on(float(t[k]), x[..., k, :], u) if k and jumps[k - 1] else x[..., k, :]
-                out += self._between(flow, float(t[k]), float(t[k + 1]), begin, x[..., k + 1, :], u)
+                first_x = self._gone_on(float(t[k]), x[..., k, :], u) if k and jumps[k - 1] else x[..., k, :]
+                out += self._between(flow, float(t[k]), float(t[k + 1]), first_x, x[..., k + 1, :], u)
         return out
 
     def _gone_on(self, t: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
