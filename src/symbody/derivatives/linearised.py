@@ -21,7 +21,7 @@ from symbody.derivatives.instants import Node, during, end_of, nodes_at
 from symbody.derivatives.jumps import JumpDerivative, check_touching, jump_derivative
 from symbody.derivatives.machine import Machine, numbers_for
 from symbody.derivatives.observed import Quantity, Texts, observing
-from symbody.derivatives.odd_step import RETRACED, Numbers, StepDerivative, step_derivative
+from symbody.derivatives.odd_step import RETRACED, Numbers, StepDerivative, speed_before, step_derivative
 from symbody.derivatives.passage import BridgeDerivative, bridge_derivative, check_meeting
 from symbody.derivatives.smoothness import notes_of
 from symbody.derivatives.starts import start_derivative
@@ -235,7 +235,12 @@ class Linearised:
                     f"the step from t = {piece.t:g} s to {piece.t_end:g} s cannot be done again as the run took it, so "
                     "that it is not differentiated. Take a smaller step, or another method."
                 )
-            return found
+            following = self.tape.pieces[k + 1] if k + 1 < len(self.tape.pieces) else None
+            chosen = self.tape.plan.settings.step is None and numbers.machine.table is not None
+            if not chosen or not isinstance(following, Jump):
+                return found
+            speed = speed_before(numbers, self.supply, piece, x, found.x)
+            return replace(found, h=speed, t=found.t + speed - found.h)
 
         return memory_of(self).get("step", k, make, 10**9)
 

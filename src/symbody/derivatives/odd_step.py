@@ -16,6 +16,7 @@ from symbody.errors import DefinitionError
 from symbody.flow.evaluate import FlowKernels
 from symbody.march.job import INSIDE
 
+SHORTLY = 1e-6  # s, at rates of 1/s: how far before an event rates are looked at
 RETRACED = 1e-7  # how far, beside the size of the state, a step that is done again may be off
 
 
@@ -147,6 +148,21 @@ def step_derivative(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarra
         rows.x @ found.h + slope,
         new,
     )
+
+
+def speed_before(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """(nx,) rates at the end of a step from x to `end`, as they are before it: extrapolated from shortly before.
+
+    A step that a tolerance chose may end so close to an event at which a law jumps that its last stages stand behind.
+    """
+    back = numbers.rates(piece.t, x, supply.at(piece.t, piece.u))
+    size = SHORTLY / max(1.0, float(np.max(np.abs(back) / np.maximum(np.abs(x), 1.0), initial=0.0)))
+
+    def rates(ahead: float) -> np.ndarray:
+        t = piece.t_end - ahead
+        return numbers.rates(t, end - ahead * back, supply.at(t, piece.u))
+
+    return 2 * rates(size) - rates(2 * size)
 
 
 def _guess(piece: Steps, x: np.ndarray) -> np.ndarray:

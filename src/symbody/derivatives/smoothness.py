@@ -225,9 +225,7 @@ class _Across:
 
     def turned_by_event(self, j: int, t: float, near: float) -> bool:
         """Whether switch j is zero before and after an event at t: that instant moves with it, and is in the derivative
-        of the steps. Chosen steps end so close to it that stages of the last one stand on either side."""
-        if self.run.tape.plan.settings.step is None:
-            return False
+        of the steps."""
         for jump in self.run.tape.pieces:
             if isinstance(jump, Jump) and jump.events and abs(jump.t - t) <= NEAR * max(1.0, abs(t)):
                 ends = (self.run.widened(x) for x in (jump.before, jump.after))
