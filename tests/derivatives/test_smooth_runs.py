@@ -136,7 +136,7 @@ def test_what_a_method_carries_begins_anew_where_the_run_begins_a_stretch(method
     close(both_modes(f), differences(f, f.start), 1e-8)
 
 
-@pytest.mark.parametrize("method", ["verlet", "generalized_alpha"])
+@pytest.mark.parametrize("method", ["verlet", pytest.param("generalized_alpha", marks=pytest.mark.slow)])
 def test_methods_that_carry_rates_with_quaternions_and_driven_joints(method):
     turning = sb.differentiable(
         brick(), 0.1, ["qd"], of=["q", "qd"], step=0.01, qd0=[1, 2, 0.5, 0.1, 0, 0.3], method=method
