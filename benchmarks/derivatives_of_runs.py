@@ -2,9 +2,10 @@
 
     PYTHONPATH=src python -m benchmarks.derivatives_of_runs [--seconds 10] [--peers]
 
-CPU seconds of this process, best of several; "march" is the native march of the same steps that records its end. The
-peer is CasADi (`mapaccum` of the same Runge-Kutta step over the same formulas, gradient by its own reverse mode), on a
-part of the steps, in the same process; its gradient is compared.
+CPU seconds of this process, best of several; "march" is the native march of the same steps that records its end. Peers:
+CasADi (`mapaccum` of the same Runge-Kutta step over the same formulas, gradient by its own reverse mode) on a part of
+these steps; then MuJoCo, Diffrax and CasADi's integrators on the arm of `derivatives_peers`, by the clock, as
+some of them use threads. All in this process, and their gradients are compared.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import symbody as sb
+from benchmarks.derivatives_peers import STEPS, WEIGHTS, own, peers
 from symbody.derivatives.function import RunFunction
 from symbody.derivatives.linearised import Linearised
 from symbody.derivatives.tape import Steps
@@ -27,24 +29,24 @@ GAINS = {1: (400, 40), 2: (800, 80), 3: (300, 30), 4: (30, 3), 5: (30, 3), 6: (3
 ROUNDS = 5
 
 
-def puma(seconds: float, parameters: int | None = None) -> RunFunction:
+def puma(seconds: float, parameters: int | None = None, **options: Any) -> RunFunction:
     """An integral of the motion of the PUMA along sines, by its first parameters or by all."""
     mech = sb.load("puma560")
     law = {f"joint{k}": f"{p}*(0.5*sin({1 + 0.3 * k}*t) - q.joint{k}) - {d}*qd.joint{k}" for k, (p, d) in GAINS.items()}
     names = [n for n in mech.parameters if n != "d1"][:parameters]  # the height of the base moves nothing
     return sb.differentiable(
         mech, seconds, names, integrals={"cost": "q.joint1^2 + 0.1*qd.joint2^2"}, step=STEP, inputs=law, slow=0.1,
-        qd0=np.full(6, 0.3),
+        qd0=np.full(6, 0.3), **options,
     )  # fmt: skip
 
 
-def best(call: Callable[[], Any], rounds: int = ROUNDS) -> float:
-    """CPU seconds."""
+def best(call: Callable[[], Any], rounds: int = ROUNDS, clock: Callable[[], float] = time.process_time) -> float:
+    """CPU seconds, or those of another clock."""
     least = math.inf
     for _ in range(rounds):
-        start = time.process_time()
+        start = clock()
         call()
-        least = min(least, time.process_time() - start)
+        least = min(least, clock() - start)
     return least
 
 
@@ -92,7 +94,9 @@ def casadi_gradient(f: RunFunction, steps: int) -> tuple[Callable[[], Any], np.n
 def main() -> None:
     parser = argparse.ArgumentParser(description="What the gradient of a run costs, beside the run.")
     parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--peers", action="store_true", help="beside CasADi, where it is installed")
+    parser.add_argument(
+        "--peers", action="store_true", help="beside those of CasADi, MuJoCo and Diffrax that are installed"
+    )
     asked = parser.parse_args()
     f, few = puma(asked.seconds), puma(asked.seconds, 6)
     n = f.variables.size
@@ -121,6 +125,28 @@ def main() -> None:
         gap = np.abs(own - theirs).max() / np.abs(own).max()
         print(f"  {steps} steps: CasADi {1e3 * peer:.1f} ms, symbody {1e3 * mine:.1f} ms, ratio {peer / mine:.1f};")
         print(f"  gradients differ by {gap:.1e} of the largest component")
+        compare_peers()
+
+
+def compare_peers() -> None:
+    """The same gradient by others, a line each."""
+    print(
+        f"puma560 without friction, {STEPS} steps, gradient of the end state by the start and the torques (18 numbers)"
+    )
+    for make in peers():
+        peer = make()
+        f = own(peer.method)
+        theirs, mine = peer.call(), f.gradient(f.start, WEIGHTS)[1]
+        gap = float(np.abs(mine - theirs).max() / np.abs(theirs).max())
+        assert gap <= peer.tolerance, (peer.name, gap)
+        their, ours = (
+            best(peer.call, ROUNDS, time.perf_counter),
+            best(lambda f=f: f.gradient(f.start, WEIGHTS), ROUNDS, time.perf_counter),
+        )
+        print(
+            f"  {peer.name:28} {1e3 * their:8.2f} ms, symbody ({peer.method}) {1e3 * ours:6.2f} ms, ratio "
+            f"{their / ours:6.1f}; gradients differ by {gap:.1e}"
+        )
 
 
 if __name__ == "__main__":

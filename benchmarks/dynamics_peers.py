@@ -246,7 +246,8 @@ def _rne_has_armature() -> bool:
     return bool(out[0] > 1.5)
 
 
-def mujoco_model(robot: Robot) -> Any:
+def mujoco_model(robot: Robot, motors: bool = False) -> Any:
+    """motors: one actuator for each joint, whose control is its torque."""
     import mujoco
 
     def quaternion(rotation: np.ndarray) -> np.ndarray:
@@ -260,7 +261,10 @@ def mujoco_model(robot: Robot) -> Any:
         parent = made[b.parent] if b.parent >= 0 else spec.worldbody
         body = parent.add_body(pos=b.position, quat=quaternion(b.rotation))
         body.explicitinertial, body.mass, body.inertia = True, 1.0, [1.0, 1.0, 1.0]
-        body.add_joint(type=mujoco.mjtJoint.mjJNT_HINGE, axis=np.eye(3)[b.axis], armature=b.armature)
+        name = f"joint{len(made) + 1}"
+        body.add_joint(name=name, type=mujoco.mjtJoint.mjJNT_HINGE, axis=np.eye(3)[b.axis], armature=b.armature)
+        if motors:
+            spec.add_actuator(target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
         made.append(body)
     model = spec.compile()
     model.opt.gravity[:] = robot.gravity

@@ -20,6 +20,7 @@ GUIDES = [
     DOCS / name
     for name in (
         "simulation.md",
+        "derivatives.md",
         "loops.md",
         "gpu.md",
         "kinematics.md",

@@ -10,10 +10,13 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+import symbody as sb
 from pages import ROOT
 
 EXAMPLES = ROOT / "examples"
-TESTED = {"demo", "desk_lamp", "controller", "bouncing", "monte_carlo", "closed_loop", "swing_up", "shooting"}
+TESTED = {
+    "demo", "desk_lamp", "controller", "bouncing", "monte_carlo", "closed_loop", "swing_up", "shooting", "reaching",
+}  # fmt: skip
 
 
 def example(name: str) -> ModuleType:
@@ -67,7 +70,6 @@ def test_ball_bounces_at_the_instants_of_the_closed_form():
 
 
 def test_batch_members_move_as_they_do_alone(tmp_path):
-    import symbody as sb
 
     module = example("monte_carlo")
     motion = module.main(str(tmp_path), members=40)
@@ -90,7 +92,6 @@ def test_motor_of_the_pump_does_the_work_of_the_pressure(capsys):
 
 @pytest.mark.parametrize("path", sorted((EXAMPLES / "models").glob("*.yaml")), ids=lambda p: p.stem)
 def test_example_models_are_certified(path: Path):
-    import symbody as sb
 
     assert sb.verify(sb.load(path), states=3).passed
 
@@ -103,6 +104,7 @@ def test_a_few_generations_swing_the_pole_higher(capsys):
     assert "generation" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_pendulum_swings_up_by_single_and_by_multiple_shooting():
     pytest.importorskip("casadi")
     found = example("shooting").main()
@@ -110,3 +112,20 @@ def test_a_pendulum_swings_up_by_single_and_by_multiple_shooting():
         assert effort < 9.5  # 2 s of 2.1 N m; its weight alone takes 4.9 N m to hold at the side
         np.testing.assert_allclose([motion.q[-1, 0], motion.qd[-1, 0]], [math.pi, 0.0], atol=1e-5)
     assert abs(found["single"][0] - found["multiple"][0]) < 1e-2
+
+
+@pytest.mark.slow
+def test_a_network_learns_to_reach_through_a_simulation():
+    torch = pytest.importorskip("torch")
+    torch.set_num_threads(1)
+    reaching = example("reaching")
+    net, losses, off = reaching.train()
+    assert losses[-1] < 0.01 * losses[0]
+    assert off < 0.06  # rad; goals lie up to 1.2 rad away, 0.69 rms
+    # the run that the loss was made of is that of `simulate`
+    goal = torch.tensor([[0.8, -0.5]], dtype=torch.float64)
+    torques = reaching.TORQUE * net(goal).detach().numpy().reshape(2, -1)
+    times = np.linspace(0, reaching.DURATION, reaching.POINTS)
+    inputs = {f"joint{k + 1}": (times, torques[k]) for k in range(2)}
+    motion = sb.simulate(sb.load("pendulum2"), reaching.DURATION, reaching.STEP, inputs=inputs)
+    np.testing.assert_allclose(motion.q[-1], goal.numpy()[0], atol=0.2)

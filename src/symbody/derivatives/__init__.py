@@ -5,12 +5,18 @@ from symbody.later import door
 __all__, __getattr__, __dir__ = door(
     __name__,
     {
-        "bridges": "casadi_function jax_function torch_function",
+        "casadi_bridge": "casadi_function",
         "function": "differentiable RunFunction",
+        "jax_bridge": "jax_function",
         "linearised": "Linearised",
+        "many": "Many",
+        "objective": "Objective",
         "pullbacks": "Pullback pulled",
         "record": "RunDerivatives",
-        "tape": "Tape taped",
+        "second_order": "HessianVector",
+        "stretches": "taped",
+        "tape": "Tape",
+        "torch_bridge": "torch_function",
         "variables": "Variable Variables",
     },
 )

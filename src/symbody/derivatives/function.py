@@ -5,23 +5,31 @@ theta holds what is differentiated by (`variables`), y the quantities that are a
 
 from __future__ import annotations
 
-import os
+import re
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from symbody.arguments import declared
-from symbody.codegen.kernel.threads import check_threads
+from symbody.derivatives.carried import ALPHA, carries
 from symbody.derivatives.linearised import Asked, Linearised
 from symbody.derivatives.machine import Machine, machine_of, method_table
+from symbody.derivatives.many import Many
+from symbody.derivatives.objective import Objective
 from symbody.derivatives.observed import Quantity, read_quantities, recorded_nodes, with_integrals
-from symbody.derivatives.tape import taped
-from symbody.derivatives.variables import Variable, Variables, read_variables
+from symbody.derivatives.second_order import HessianVector, differences, exact_products, why_not_exact
+from symbody.derivatives.starts import LoopStart
+from symbody.derivatives.stretches import taped
+from symbody.derivatives.variables import Variable, Variables, read_variables, start_matrix
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, real_argument, word_argument, wrong_argument
+from symbody.flow.augmented import Reduced
+from symbody.flow.events import names_of
 from symbody.flow.flow import Flow
+from symbody.flow.of_mechanism import projection_written_out
 from symbody.flow.sources import Feedback, find_input, read_inputs
+from symbody.hybrid.impacts import switched_loops
 from symbody.hybrid.plan import Plan
 from symbody.hybrid.state import RunState
 from symbody.integrate.methods import METHODS
@@ -32,7 +40,7 @@ from symbody.run.equations import open_flow, written
 from symbody.run.simulate import asked, simulate
 from symbody.trajectory.trajectory import Trajectory
 
-HESSIAN_STEP = 2e-4
+NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w.(])")  # of an expression: neither a function nor a part of another
 MEMORY = 256e6  # bytes of states that are kept for the way back, unless another bound is given
 
 
@@ -74,6 +82,7 @@ class RunFunction:
         self.options["outputs"] = self._outputs(of, options.get("outputs"))
         self.options["inputs"] = self._inputs([by] if isinstance(by, str) else list(by))
         self._base = plan, state = self._made(self.options)
+        self.loop_start: LoopStart | None = None
         if isinstance(model, Mechanism) and (model.cuts or model.couplings):
             self._base = plan, state = self._kept_start(plan, state)
         flow = plan.flow
@@ -94,13 +103,22 @@ class RunFunction:
         items = [of] if isinstance(of, (str, Mapping)) else list(of or ())
         texts = [t for item in items if isinstance(item, Mapping) for t in item.values()]
         texts += [t for _, t in self.integrals]
-        flow = self._made({**self.options, "outputs": None})[0].flow
+        flow = self._made({**self.options, "outputs": wanted or None})[0].flow
         known = recorded_nodes(flow)
         for item in items:
             if isinstance(item, str) and item not in known and item.partition(".")[0] not in flow.states:
                 stem = item.partition(".")[0]
                 wanted.append(item if stem not in known else stem)
-        return wanted or None
+        named = {n for text in texts if isinstance(text, str) for n in NAME.findall(text)}
+        return [*wanted, *(n for n in sorted(named - set(known) - set(names_of(flow))) if self._recordable(n))] or None
+
+    def _recordable(self, name: str) -> bool:
+        """Whether a name in an expression is that of a quantity which a run records where it is asked to."""
+        try:
+            self._made({**self.options, "outputs": [name]})
+        except NameLookupError:
+            return False
+        return True
 
     def _opened(self) -> Flow:
         """The Flow of the model with all its inputs."""
@@ -129,17 +147,22 @@ class RunFunction:
         return {**(inputs or {}), **more}
 
     def _kept_start(self, plan: Plan, state: RunState) -> tuple[Plan, RunState]:
-        """The same run from the independent joints alone: whatever changes, these start so and the others follow."""
+        """The same run with its independent joints as they are: whatever changes, these start so, the others follow."""
         flow = plan.flow
-        for name in ("q", "qd"):
-            labels, at = flow.labels[name], flow.slices[name].start
-            self.options[f"{name}0"] = {labels[k]: float(state.x[at + k]) for k in independent(flow, name)}
+        if switched_loops(flow):  # they start as near to what was given as loops that are closed allow
+            self.options |= {f"{name}0": np.array(state.x[flow.slices[name]]) for name in ("q", "qd")}
+            return self._made(self.options)
+        way = state.marks["loops"].way if "loops" in state.marks else None
+        if way is None or way.whole:  # multipliers for all joints: which of them are independent, a partition tells
+            reduced, begun = self._made({**self.options, "closing": Reduced()})
+            flow, way = reduced.flow, begun.marks["loops"].way
+        self.loop_start = LoopStart(self.model, flow, way.partition, state.x, plan.settings.start)
+        self.options |= self.loop_start.options(plan.settings.parameters)
         again, found = self._made(self.options)
         if not np.allclose(found.x, state.x, rtol=1e-7, atol=1e-7):
-            told = ", ".join(self.options["q0"])
             raise DefinitionError(
-                f"the start of {flow.name} is on another branch of its loops than that which its independent joints "
-                f"({told}) lead to alone. Give q0 of these joints, by name, on that branch."
+                f"the start of {plan.flow.name} cannot be had with its independent joints as they are. Give q0 of "
+                "another position."
             )
         return again, found
 
@@ -171,8 +194,8 @@ class RunFunction:
         parameters = dict(out["parameters"])
         starts: dict[str, dict[int, float]] = {}
         inputs = dict(out["inputs"]) if isinstance(out.get("inputs"), Mapping) else out.get("inputs")
-        for v in self.variables.items:
-            part = theta[self.variables.slices()[v.name]]
+        for v, place in zip(self.variables.items, self.variables.slices().values(), strict=True):
+            part = theta[place]
             if v.kind == "parameter":
                 if v.known:
                     parameters[v.owner] = _placed(parameters.get(v.owner), self._default(v.owner), v.places, part)
@@ -189,15 +212,13 @@ class RunFunction:
         return np.asarray(system.default(name), dtype=float).reshape(system.parameters[name].shape)
 
     def _with_starts(self, out: dict[str, Any], starts: Mapping[str, Mapping[int, float]]) -> dict[str, Any]:
-        if not starts:
-            return out
         plan, state = self._base
         flow = plan.flow
+        if self.loop_start is not None:
+            out |= self.loop_start.options(out["parameters"], starts)
         for name, values in starts.items():
             shape = flow.rates.inputs[name].shape
-            if isinstance(self.model, Mechanism) and (self.model.cuts or self.model.couplings) and name in ("q", "qd"):
-                labels, own = flow.labels[name], independent(flow, name)
-                out[f"{name}0"] = {**out[f"{name}0"], **{labels[k]: v for k, v in values.items() if k in own}}
+            if self.loop_start is not None and name in ("q", "qd"):
                 continue
             whole = np.array(state.x[flow.slices[name]])
             for k, value in values.items():
@@ -217,11 +238,14 @@ class RunFunction:
         table = method_table(plan.settings.method, getattr(plan.stepper, "method", None))
         parameters = dict(plan.settings.parameters)
 
-        def machines(flow: Flow) -> Machine:
-            return machine_of(flow, self.integrals, plan.settings.method, table)
+        def machines(flow: Flow, method: str = "") -> Machine:
+            own = method_table(method, None) if method else table
+            if flow.impact is not None and flow.project is not None:
+                flow = projection_written_out(self.model, flow, tape.branches.get(id(flow)))
+            return machine_of(flow, self.integrals, method or plan.settings.method, own)
 
         def step(flow: Flow, t: float, h: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
-            m = machines(flow)
+            m = machine_of(flow, self.integrals, plan.settings.method, table)
             wide = np.concatenate([x, np.zeros(m.nx - m.own)])
             signals = Signals([t], plan.signals.at(t, u)) if plan.signals.size else None
             if plan.signals.moving:
@@ -238,7 +262,22 @@ class RunFunction:
             instants = s.sampling.times(s.start, s.start + self.duration, s.step)
             instants = instants[instants <= tape.t_end + 1e-12]
         wanted = Asked(self.quantities, self.integrals, instants)
-        return Linearised(tape, machines, self.variables, wanted, parameters, [*self.variables.notes, *tape.notes])
+        notes = [*self.variables.notes, *tape.notes]
+        start = None if self.loop_start is None else self.loop_start.flow
+        if start is None and isinstance(self.model, Mechanism) and (self.model.cuts or self.model.couplings):
+            start = machines(tape.pieces[0].flow if tape.pieces else tape.plan.flow).plain
+        given = self._given_start(tape.start, theta)
+        return Linearised(tape, machines, self.variables, wanted, parameters, notes, start, given)
+
+    def _given_start(self, start: np.ndarray, theta: Any) -> np.ndarray:
+        """(nx,) before its correction: quaternions may be given in any length. Loops take their guesses as they are."""
+        if theta is None or (isinstance(self.model, Mechanism) and (self.model.cuts or self.model.couplings)):
+            return start
+        flow, out = self._base[0].flow, np.array(start)
+        placed = start_matrix(self.variables, flow, self.variables.size)
+        own = placed.any(axis=1)
+        out[own] = (placed @ np.asarray(theta, dtype=float))[own]
+        return out
 
     def _theta(self, theta: Any) -> np.ndarray:
         array = np.asarray(theta, dtype=float)
@@ -255,53 +294,75 @@ class RunFunction:
     def gradient(self, theta: Any = None, weights: Any = None) -> tuple[float, np.ndarray]:
         """Value and gradient (n,) of w^T y; y must have one number where no weights are given."""
         run = self.linearise(theta)
-        y = run.y
-        if weights is None:
-            if y.size != 1:
-                raise ShapeError(f"y has {y.size} numbers; a gradient is that of one. Give weights, or a jacobian.")
-            weights = np.ones(1)
-        w = np.asarray(weights, dtype=float).reshape(y.shape)
-        return float(w @ y), run.vjp(w)
+        w = self.weights_of(run.y, weights)
+        return float(w @ run.y), run.vjp(w)
 
     def gradients(self, thetas: Any, weights: Any = None, threads: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Values (b,) and gradients (b, n) at many theta (b, n): each the very numbers of `gradient`, over threads."""
+        """Values (b,) and gradients (b, n) at many theta (b, n): each the very numbers of `gradient`; see `many`."""
+        rows = self._thetas(thetas)
+        if not len(rows):
+            return np.zeros(0), np.zeros_like(rows)
+        runs = self.many(rows, threads)
+        return runs.gradients(self.weights_of(runs.first.y, weights))
+
+    def many(self, thetas: Any, threads: int | None = None) -> Many:
+        """The runs at many theta (b, n), b at least 1, side by side: their `y` (b, ny) and `vjp` of weights (b, ny)."""
+        return Many(self, self._thetas(thetas), threads)
+
+    def _thetas(self, thetas: Any) -> np.ndarray:
         rows = np.asarray(thetas, dtype=float)
         if rows.ndim != 2 or rows.shape[1] != self.variables.size:
             raise ShapeError(f"thetas have shape {rows.shape}; expected (b, {self.variables.size}).")
-        workers = (os.cpu_count() or 1) if threads is None else check_threads(threads)
-        if not len(rows):
-            return np.zeros(0), np.zeros_like(rows)
-        first = self.gradient(rows[0], weights)  # programs are made once, before threads need them
-        with ThreadPoolExecutor(workers) as pool:
-            found = [first, *pool.map(lambda row: self.gradient(row, weights), rows[1:])]
-        return np.array([value for value, _ in found]), np.array([gradient for _, gradient in found])
+        if not np.isfinite(rows).all():
+            raise wrong_argument("thetas", thetas, "finite numbers")
+        return rows
 
-    def hessian_vector(self, theta: Any, direction: Any, weights: Any = None) -> np.ndarray:
-        """(n,) second derivative of w^T y along a direction (n,): how its gradient changes.
+    def hessian_vector(self, theta: Any, direction: Any, weights: Any = None) -> HessianVector:
+        """Second derivative of w^T y along a direction (n,), or along several (k, n) at once: how its gradient changes.
 
-        By central differences of adjoint gradients with two lengths, extrapolated (error of order 4); where the two do
-        not agree to 1e-4, an event changes its place among the steps, and it is refused.
+        Exactly that of the steps as they were taken where the run is smooth; with events or sampled controllers by
+        extrapolated differences of adjoint gradients. The result says which.
         """
-        at, way = self._theta(theta), self._theta(direction)
-        length = float(np.abs(way).max(initial=0.0))
-        if length == 0.0:
-            return np.zeros_like(at)
-        size = HESSIAN_STEP * max(1.0, float(np.abs(at).max(initial=0.0))) / length
+        return self.products(self.linearise(theta), theta, direction, weights)
 
-        def change(e: float) -> np.ndarray:
-            return (self.gradient(at + e * way, weights)[1] - self.gradient(at - e * way, weights)[1]) / (2 * e)
+    def products(self, run: Linearised, theta: Any, direction: Any, weights: Any = None) -> HessianVector:
+        """`hessian_vector` of a run at theta that was linearised already."""
+        w = self.weights_of(run.y, weights)
+        way = np.asarray(direction, dtype=float)
+        n = self.variables.size
+        if way.ndim not in (1, 2) or way.shape[-1] != n:
+            raise ShapeError(f"the direction has shape {way.shape}; expected ({n},) or (k, {n}).")
+        if not np.isfinite(way).all():
+            raise wrong_argument("direction", direction, "finite numbers")
+        rows = np.atleast_2d(way)
+        reason = why_not_exact(run)
+        if reason is None:
+            found = exact_products(run, rows, w, self.memory)
+            return replace(found, product=found.product.reshape(way.shape))
+        at, name = self.start if theta is None else self._theta(theta), self._base[0].flow.name
+        made = [differences(lambda s: self.gradient(s, w)[1], at, row, name) for row in rows]
+        note = f"by differences of gradients, to about 1e-6 of the largest component: {reason}."
+        return HessianVector(np.array(made).reshape(way.shape), run.vjp(w), False, note)
 
-        coarse, fine = change(size), change(size / 2)
-        if np.abs(fine - coarse).max() > 1e-4 * max(np.abs(fine).max(), 1e-12):
-            raise DefinitionError(
-                f"second derivatives of {self._base[0].flow.name} are not determined there: gradients on both sides do "
-                "not change smoothly. A law has a kink nearby, or numbers of very different size are varied together."
-            )
-        return (4 * fine - coarse) / 3
+    def hessian(self, theta: Any = None, weights: Any = None) -> np.ndarray:
+        """(n, n) second derivatives of w^T y, symmetric; see `hessian_vector`."""
+        rows = self.hessian_vector(theta, np.eye(self.variables.size), weights).product
+        return (rows + rows.T) / 2
 
-    def objective(self, weights: Any = None) -> Any:
-        """theta -> (value, gradient), for `scipy.optimize.minimize(..., jac=True)`."""
-        return lambda theta: self.gradient(theta, weights)
+    def weights_of(self, y: np.ndarray, weights: Any) -> np.ndarray:
+        """(ny,) of one number of y, or of w^T y."""
+        if weights is None:
+            if y.size != 1:
+                raise ShapeError(f"y has {y.size} numbers; a gradient is that of one. Give weights, or a jacobian.")
+            return np.ones(1)
+        w = np.asarray(weights, dtype=float)
+        if w.size != y.size:
+            raise ShapeError(f"weights have shape {w.shape}; expected {y.shape}, one for each number of y.")
+        return w.reshape(y.shape)
+
+    def objective(self, weights: Any = None) -> Objective:
+        """theta -> (w^T y, gradient), for `scipy.optimize.minimize(f, x0, jac=True, hessp=f.hessp)`."""
+        return Objective(self, weights)
 
     def jacobian(self, theta: Any = None, mode: str = "auto") -> np.ndarray:
         """(ny, n) dy/dtheta. mode: "forward", "adjoint", or whichever is cheaper."""
@@ -312,15 +373,6 @@ class RunFunction:
         """The motion itself, as `simulate` gives it."""
         options = self.options if theta is None else self._given(self._theta(theta))
         return simulate(self.model, self.duration, **options)
-
-
-def independent(flow: Flow, name: str) -> list[int]:
-    """Components of a state that the projection leaves as they are."""
-    project = flow.project
-    if project is None or name not in project.outputs:
-        return list(range(flow.rates.inputs[name].size))
-    pairs = zip(project.inputs[name].flat, project.outputs[name].flat, strict=True)
-    return [k for k, (given, made) in enumerate(pairs) if given is made]
 
 
 def jacobian_by(run: Linearised, mode: str) -> np.ndarray:
@@ -352,12 +404,13 @@ def _check(plan: Plan) -> None:
             )
     if plan.connected.inside:
         raise DefinitionError(f"{name} calls Python functions in its equations, which have no derivative.")
-    if plan.flow.impact is not None:
-        raise DefinitionError(
-            f"loops of {name} are held by multipliers and a projection of least change, which is not differentiated. "
-            "Take closing=sb.Reduced(...), or mech.with_loops(...) for loops that open and close."
-        )
     method_table(s.method, getattr(plan.stepper, "method", None))
+    if carries(s.method) and s.method != ALPHA and plan.signals.moving:
+        told = ", ".join(line.text for line in plan.signals.moving)
+        raise DefinitionError(
+            f"method {s.method!r} is differentiated with constant inputs and laws alone; {told} is given as a function "
+            "or a table of time. Take 'rk4'."
+        )
     assert s.method in METHODS
 
 

@@ -10,14 +10,15 @@ two events happen at one instant, there is no derivative.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from symbody.derivatives.machine import Rows, called, chain_of, rows_of
-from symbody.derivatives.odd_step import RETRACED, by_theta
+from symbody.derivatives.closing import closed_by_impact, closes
+from symbody.derivatives.machine import Rows, by_theta, called, chain_of, rows_of
+from symbody.derivatives.odd_step import RETRACED
 from symbody.derivatives.pullbacks import Pullback, pulled
 from symbody.derivatives.supply import Supply
 from symbody.derivatives.tape import Jump, Steps, Tape
@@ -29,8 +30,10 @@ from symbody.flow.flow import Flow
 from symbody.hybrid.plan import Plan
 from symbody.integrate.step_grid import hermite
 from symbody.memory import memory_of
+from symbody.trajectory.trajectory import Event
 
 GRAZING = 1e-8  # changes of a state, beside its size, that would undo a crossing which counts as grazing
+ROUNDING = 1e-12  # the same, of a guard that stands at zero
 CARRIED = "carried over zero"  # how the text of such an event begins
 RESTS = "it rests"
 
@@ -73,19 +76,16 @@ def jump_derivative(
     places: Mapping[tuple[str, int], int],
     n: int,
     leads: bool,
+    closing: Flow,
 ) -> JumpDerivative:
-    """Of a jump on the tape. leads: whether a step ends at it, so that its instant may move."""
-    events = plan.events
-    if events is None:
+    """Of a jump on the tape. leads: whether a step ends at it, so that its instant may move; closing: the Flow whose
+    projection closes loops, as a formula."""
+    events, t = plan.events, jump.t
+    if events is None and jump.flow.impact is None:
         raise DefinitionError(f"the states jump at t = {jump.t:.9g} s without an event, which is not differentiated.")
-    if jump.flow.impact is not None:
-        raise DefinitionError(
-            f"loops of {jump.flow.name} open and close, at t = {jump.t:.9g} s too; such impacts are not "
-            "differentiated. Say which are closed all the time: mech.with_loops(...)."
-        )
-    flow, t = events.flow, jump.t
-    index = {rule.name: k for k, rule in enumerate(events.events)}
-    acting = [e for e in jump.events if e.name in index and events.events[index[e.name]].acts]
+    flow = jump.flow if events is None else events.flow
+    index = {} if events is None else {rule.name: k for k, rule in enumerate(events.events)}
+    acting = [e for e in jump.events if events is not None and e.name in index and events.events[index[e.name]].acts]
     own = [e for e in acting if not e.text.startswith(CARRIED)]
     if len(own) > 1:
         told = ", ".join(repr(e.name) for e in own)
@@ -94,12 +94,12 @@ def jump_derivative(
             "depends on the direction: there is no derivative there."
         )
     state = _Composed(flow, supply, parameters, places, n, t, jump.u, np.array(jump.before))
-    for event in acting:
-        rule = events.events[index[event.name]]
-        for rest in (False, True):
-            wanted = RESTS in event.text and rule.rest is not None if rest else bool(rule.reset)
-            if wanted:
-                state.reset(events, index[event.name], rest)
+    carried = [e for e in acting if e not in own]
+    _happened(state, events, index, own)
+    names = [e.name for e in jump.events]
+    if closes(closing, names, not np.array_equal(state.x, jump.before), state.x, state.u):
+        state.close(closing)
+    _happened(state, events, index, carried)
     gap = np.abs(state.x - jump.after)
     if not (gap <= RETRACED * (1 + np.abs(jump.after).max(initial=0.0))).all():
         raise DefinitionError(
@@ -109,8 +109,20 @@ def jump_derivative(
     if not own or not leads:
         name = acting[0].name if acting else ""
         return JumpDerivative(t, name, state.A, state.B, state.dt)
+    assert events is not None
     k = index[own[0].name]
     return _guarded(events, k, state, np.array(jump.before), own[0].name, parameters)
+
+
+def _happened(state: _Composed, events: Prepared | None, index: Mapping[str, int], which: Sequence[Event]) -> None:
+    """Resets of events, one after the other."""
+    for event in which:
+        assert events is not None
+        rule = events.events[index[event.name]]
+        for rest in (False, True):
+            wanted = RESTS in event.text and rule.rest is not None if rest else bool(rule.reset)
+            if wanted:
+                state.reset(events, index[event.name], rest)
 
 
 def _guarded(
@@ -176,12 +188,16 @@ def _refuse_touching(
 ) -> None:
     side = np.sign(g)
     turns = (side[:-1] != 0) & (side[:-1] == side[1:]) & (side[:-1] * slope[:-1] < 0) & (side[1:] * slope[1:] > 0)
+    turns &= np.abs(g[:-1]) > ROUNDING * scale[:-1]  # a guard that has just acted begins at zero
     if direction:
         turns &= side[:-1] == -direction
-    s = np.linspace(0.0, 1.0, 65)[1:-1]
     for i in np.flatnonzero(turns):
+        # where the cubic of values and rates turns back
+        chord, first, last = g[i + 1] - g[i], h * slope[i], h * slope[i + 1]
+        found = np.roots([3 * (first + last - 2 * chord), 2 * (3 * chord - 2 * first - last), first])
+        s = found.real[(np.abs(found.imag) == 0) & (found.real > 0) & (found.real < 1)]
         near = side[i] * hermite(s, h, g[i], g[i + 1], slope[i], slope[i + 1])
-        if near.min() <= GRAZING * scale[i]:
+        if near.min(initial=np.inf) <= GRAZING * scale[i]:
             raise ModelError(
                 f"event {name!r} is grazing at t = {t[i] + s[near.argmin()] * h:.9g} s: its guard turns back at zero, "
                 "and crosses it in motions beside this one. There is no derivative there."
@@ -226,6 +242,17 @@ class _Composed:
         A[found.places] = rows.x
         B[found.places] = rows.p + rows.u @ self.supply.by_theta(self.t, self.begin)
         dt[found.places] = rows.t + rows.u @ self.supply.slope(self.t, self.before)
-        self.A, self.B, self.dt = A @ self.A, A @ self.B + B, A @ self.dt + dt
+        self._then(A, B, dt)
         field = Field(self.flow, self.parameters, self.u)
         self.x = found.ready(field)(field, self.t, self.x)
+
+    def close(self, flow: Flow) -> None:
+        """The impact of loops that are closed from now on."""
+        found = closed_by_impact(flow, self.parameters, self.places, self.n, self.t, self.x, self.u)
+        rows = found.rows
+        direct = rows.p + rows.u @ self.supply.by_theta(self.t, self.begin)
+        self._then(rows.x, direct, rows.t + rows.u @ self.supply.slope(self.t, self.before))
+        self.x = found.x
+
+    def _then(self, A: np.ndarray, B: np.ndarray, dt: np.ndarray) -> None:
+        self.A, self.B, self.dt = A @ self.A, A @ self.B + B, A @ self.dt + dt

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from symbody.codegen.kernel.native_kernel import NativeKernel
+from symbody.derivatives.carried import ALPHA, carries, carrying
+from symbody.derivatives.collocation import RADAU, Collocation
 from symbody.derivatives.observed import Texts, with_integrals
 from symbody.derivatives.pullbacks import Pullback, plain_rows, projection_pullback, pulled, rates_pullback
 from symbody.derived.kernels import kernel_of
@@ -26,19 +28,23 @@ from symbody.march.variational import VariationalMarch
 from symbody.memory import memory_of
 from symbody.system.system import System
 
+FOLLOWED = (RADAU.name, "radau", "bdf", "lsoda", "cvode", "ida")
 Names = tuple[tuple[str, int], ...]
+Table = RungeKutta | Collocation | None
 MOST_KEPT = 16
 
 
-def machine_of(flow: Flow, integrals: Texts, method: str, table: RungeKutta | None) -> Machine:
+def machine_of(flow: Flow, integrals: Texts, method: str, table: Table) -> Machine:
     """The Machine of a Flow, made once for each method. table: of an explicit method that has one."""
     return memory_of(flow).get(
         "derivatives", (integrals, method, table), lambda: Machine(flow, integrals, method, table), MOST_KEPT
     )
 
 
-def method_table(method: str, own: object) -> RungeKutta | None:
-    """The table by which a method steps; None for a map. Methods that remember more than the state are refused.
+def method_table(method: str, own: object) -> Table:
+    """The table by which a method steps; None for a map. Methods of others, whose steps are not known, are refused.
+
+    Steps of implicit methods that choose them are followed by collocation.
 
     own: the table that the run's stepper has, of methods that authors added
     """
@@ -47,36 +53,55 @@ def method_table(method: str, own: object) -> RungeKutta | None:
         found = own
     if isinstance(found, RungeKutta):
         return found
+    if method in FOLLOWED:
+        return RADAU
+    if carries(method):
+        return None
     if method in DIAGONAL or (isinstance(found, Splitting) and not found.substeps):
         return None
-    known = [n for n, m in METHODS.items() if isinstance(m, RungeKutta) or not m.substeps]
+    known = ", ".join([*METHODS, *DIAGONAL, ALPHA, *FOLLOWED[1:]])
     raise DefinitionError(
-        f"method {method!r} is not differentiated: it carries more than the state from step to step. Take one of "
-        f"{', '.join([*known, *DIAGONAL])}."
+        f"method {method!r} is not differentiated: its steps are not known one by one. Take one of {known}."
     )
 
 
 class Machine:
     """Steps of a Flow, their adjoints and their variations.
 
-    flow     with its integrals as further states; nx their number, own: without the integrals
-    table    of a Runge-Kutta method, or None: the step is a map
+    flow     with its integrals as further states; plain, own: without the integrals
+    wide     with what a method carries from step to step, too, after the integrals; nx their number
+    table    of an explicit Runge-Kutta method; collocation: of an implicit one; None both: the step is a map
+    start    what a method carries where a motion begins, of the states of `flow`; None where it carries nothing
     """
 
-    def __init__(self, flow: Flow, integrals: Texts, method: str, table: RungeKutta | None) -> None:
+    collocation: Collocation | None = None
+    start: System | None = None
+    _wide: Flow | None = None
+
+    def __init__(self, flow: Flow, integrals: Texts, method: str, table: Table) -> None:
         self.flow = with_integrals(flow, integrals)
-        self.own, self.nx = flow.nx, self.flow.nx
-        self.table = table
+        self.plain, self.own, self.nx = flow, flow.nx, self.flow.nx
+        self.collocation = table if isinstance(table, Collocation) else None
+        self.table = None if isinstance(table, Collocation) else table
         self.step: System | None = None
         self.node = 0.0
-        if table is None:
+        if carries(method):
+            made_of = carrying(self.flow, method)
+            self._wide, self.step, self.start, self.node = made_of.flow, made_of.step, made_of.start, made_of.node
+            self.nx = self.wide.nx
+        elif table is None:
             self.step = _kick_and_drift(self.flow) if method in METHODS else step_system(self.flow, method)
             self.node = max(self.step.clocks.values(), default=0.0)
-        made = kernels(self.flow)
+        made = kernels(self.wide)
         self.project = made.get("project")
         self.rates = made["rates"] if self.step is None else None
         self.step_kernel = None if self.step is None else kernel_of(self.step)
-        self.states = dict(self.flow.rates.states)
+        self.states = dict(self.wide.rates.states)
+
+    @property
+    def wide(self) -> Flow:
+        """All states that a step moves."""
+        return self.flow if self._wide is None else self._wide
 
     # -- programs, made when they are asked for
 
@@ -93,12 +118,12 @@ class Machine:
     @cached_property
     def pulled(self) -> Pullback | None:
         """Of the projection."""
-        return projection_pullback(self.flow)
+        return projection_pullback(self.wide)
 
     def _pullback(self, chosen: Names | None, lean: bool) -> Pullback:
         if self.step is None:
-            return rates_pullback(self.flow, chosen, lean)
-        step, flow = self.step, self.flow
+            return rates_pullback(self.wide, chosen, lean)
+        step, flow = self.step, self.wide
         nodes = [x for n in flow.states for x in step.output(n).flat]
         return memory_of(step).get(
             "pullback", (chosen, lean), lambda: pulled(flow, step, nodes, "pullback", chosen, lean)
@@ -115,8 +140,8 @@ class Machine:
         """Directions: `chosen` parameters and constant signals; None: the combinations of parameters."""
 
         def make() -> VariationalMarch:
-            live, copied = plain_rows(self.flow)
-            projection = projection_pullback(self.flow, chosen, True)
+            live, copied = plain_rows(self.wide)
+            projection = projection_pullback(self.wide, chosen, True)
             return VariationalMarch(
                 self.rates, self.states, kernel_of(self._pullback(chosen, True).system), live, copied, self.project,
                 None if projection is None else kernel_of(projection.system), self.step_kernel, self.node,
@@ -189,13 +214,27 @@ def chain_of(pull: Pullback, parameters: Mapping[str, Any]) -> np.ndarray:
     return np.asarray(kernel(parameters=numbers_for(kernel, parameters))).reshape(nm, len(pull.names))
 
 
+def by_theta(
+    chain: np.ndarray, names: tuple[tuple[str, int], ...], places: Mapping[tuple[str, int], int], n: int
+) -> np.ndarray:
+    """(..., nm, n) from (..., nm, np): columns of the parameters that are differentiated by, in their places."""
+    out = np.zeros((*chain.shape[:-1], n))
+    for k, name in enumerate(names):
+        if name in places:
+            out[..., places[name]] += chain[..., k]
+    return out
+
+
 def rows_of(
     pull: Pullback, flow: Flow, parameters: Mapping[str, Any], chain: np.ndarray, t: float, x: np.ndarray,
-    u: np.ndarray, size: int, h: float = 0.0,
+    u: np.ndarray, size: int, h: float = 0.0, more: Mapping[str, np.ndarray] | None = None,
 ) -> Rows:  # fmt: skip
-    """All rows of the derivative of a map with `size` values at one point; chain (nm, np) brings m to parameters."""
+    """All rows of the derivative of a map with `size` values at one point; chain (nm, np) brings m to parameters.
+
+    more: further inputs of the map
+    """
     kernel = kernel_of(pull.system)
-    named = {**flow.layout.named(t, x, u), "h": h}
+    named = {**flow.layout.named(t, x, u), "h": h, **(more or {})}
     given = [np.eye(size) if p.name == "w_" else named[p.name] for p in kernel.inputs]
     made, status = kernel.call_with_status(*given, parameters=numbers_for(kernel, parameters))
     parts = made._asdict() if len(kernel.outputs) > 1 else {kernel.outputs[0].name: made}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from symbody.derivatives.pullbacks import Pullback, pulled
 from symbody.errors import DefinitionError, NameLookupError, SymbodyError, nearest
 from symbody.expr.arrays import scalar_array
 from symbody.expr.evaluate import transplant
@@ -171,3 +172,9 @@ def read_quantities(flow: Flow, of: object) -> tuple[Quantity, ...]:
             raise DefinitionError(f"quantity {name!r} is asked for twice; expected once.")
         out.append(Quantity(name, text, quantity_nodes(flow, name, text).shape))
     return tuple(out)
+
+
+def observed_pullback(flow: Flow, quantities: tuple[Quantity, ...]) -> Pullback:
+    """Of all quantities end to end."""
+    system, nodes = observing(flow, quantities)
+    return memory_of(system).get("pullback", (), lambda: pulled(flow, system, nodes, "pullback"))

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from symbody.derivatives.machine import Machine, Rows, chain_of, rows_of
+from symbody.derivatives.collocation import differentiated, solved
+from symbody.derivatives.machine import Machine, Rows, by_theta, called, chain_of, numbers_for, rows_of
 from symbody.derivatives.supply import Supply
 from symbody.derivatives.tape import Steps
 from symbody.errors import DefinitionError
+from symbody.flow.evaluate import FlowKernels
 from symbody.march.job import INSIDE
 
+SHORTLY = 1e-6  # s, at rates of 1/s: how far before an event rates are looked at
 RETRACED = 1e-7  # how far, beside the size of the state, a step that is done again may be off
 
 
@@ -56,7 +59,34 @@ class Numbers:
     def rows(self, t: float, x: np.ndarray, u: np.ndarray, h: float = 0.0) -> Rows:
         """Of the rates, or of the step where it is a map; p by theta."""
         m = self.machine
-        return rows_of(m.pull, m.flow, self.parameters, self.chain, t, x, u, m.nx, h)
+        return rows_of(m.pull, m.wide, self.parameters, self.chain, t, x, u, m.nx, h)
+
+    def many_rates(self, t: np.ndarray, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """(k, nx) at points: t (k,), x (k, nx), u (k, nu)."""
+        m = self.machine
+        assert m.rates is not None
+        named = m.wide.layout.named(t, x, u)
+        given = numbers_for(m.rates, self.parameters)
+        found, _ = m.rates.call_with_status(*(named[p.name] for p in m.rates.inputs), parameters=given)
+        by_name = dict(
+            zip([o.name for o in m.rates.outputs], found if len(m.rates.outputs) > 1 else [found], strict=True)
+        )
+        shapes = m.wide.layout.states
+        parts = [np.broadcast_to(by_name[r], (len(t), *shapes[n])) for n, r in m.wide.rates.states.items()]
+        return m.wide.layout.join(parts, (len(t),))
+
+    def many_rows(self, t: np.ndarray, x: np.ndarray, u: np.ndarray) -> list[Rows]:
+        """`rows` at points, in one call."""
+        m, k = self.machine, len(t)
+        nx = m.nx
+        times, states, signals = (np.repeat(a, nx, axis=0) for a in (t, x, u))
+        parts = called(m.pull, m.wide, self.parameters, times, states, signals, np.tile(np.eye(nx), (k, 1)))
+        shaped = {n: np.asarray(a).reshape(k, nx, -1) for n, a in parts.items()}
+        none = np.zeros((k, nx))
+        by_t = shaped["gt"][:, :, 0] if "gt" in shaped else none
+        by_u = shaped.get("gu", np.zeros((k, nx, u.shape[1])))
+        by_p = shaped["gm"] @ self.chain if "gm" in shaped else np.zeros((k, nx, self.n))
+        return [Rows(shaped["gx"][j], by_t[j], none[j], by_u[j], by_p[j]) for j in range(k)]
 
     def projection(self, t: float, x: np.ndarray, u: np.ndarray) -> Rows | None:
         """Of the projection; None where there is none."""
@@ -64,11 +94,13 @@ class Numbers:
         if m.pulled is None:
             return None
         assert self.chain_projection is not None
-        return rows_of(m.pulled, m.flow, self.parameters, self.chain_projection, t, x, u, m.nx)
+        return rows_of(m.pulled, m.wide, self.parameters, self.chain_projection, t, x, u, m.nx)
 
     def values(self, piece: Steps, x: np.ndarray, supply: Supply) -> np.ndarray:
         """(nx,) the state at the end of a piece, from x (nx,) with its integrals."""
         m = self.machine
+        if m.collocation is not None:
+            return self._collocated(piece, x, supply)
         run = m.march.fixed(
             m.table, x, piece.t, piece.h, piece.count, piece.count, signals=supply.during(piece),
             parameters=self.known(),
@@ -77,34 +109,38 @@ class Numbers:
             raise DefinitionError(f"the steps from t = {piece.t:g} s on could not be done again.")
         return np.asarray(run.x_end)
 
+    def _collocated(self, piece: Steps, x: np.ndarray, supply: Supply) -> np.ndarray:
+        found = x + solved(self, supply, piece, x, _guess(piece, x)).Z[-1]
+        return self.projected(piece.t_end, found, supply.at(piece.t_end, piece.u))
+
+    def projected(self, t: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """(nx,) with its integrals, corrected as after a step."""
+        m = self.machine
+        found = FlowKernels(m.plain, self.parameters).project(np.asarray(t), x[: m.own], u)
+        return np.concatenate([found, x[m.own :]])
+
     def known(self) -> dict[str, Any] | None:
         """Parameters that the Machine's programs have."""
         have = {p.name for k in self.machine.adjoint.ports.kernels.values() for p in k.parameters}
         return {n: v for n, v in self.parameters.items() if n in have} or None
 
 
-def by_theta(
-    chain: np.ndarray, names: tuple[tuple[str, int], ...], places: Mapping[tuple[str, int], int], n: int
-) -> np.ndarray:
-    """(..., nm, n) from (..., nm, np): columns of the parameters that are differentiated by, in their places."""
-    out = np.zeros((*chain.shape[:-1], n))
-    for k, name in enumerate(names):
-        if name in places:
-            out[..., places[name]] += chain[..., k]
-    return out
-
-
 def step_derivative(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray) -> StepDerivative:
     """Of the one step of a piece from x (nx,), with its integrals."""
     m = numbers.machine
-    found = _map(numbers, supply, piece, x) if m.table is None else _runge_kutta(numbers, supply, piece, x)
+    if m.collocation is not None:
+        found = StepDerivative(*differentiated(numbers, supply, piece, x, _guess(piece, x)))
+    elif m.table is None:
+        found = _map(numbers, supply, piece, x)
+    else:
+        found = _runge_kutta(numbers, supply, piece, x)
     end = piece.t + piece.h
     u = supply.at(end, piece.u)
     rows = numbers.projection(end, found.x, u)
     if rows is None:
         return found
     slope = rows.t + rows.u @ supply.slope(end, piece.t)
-    new = numbers.values(piece, x, supply)
+    new = numbers.projected(end, found.x, u)
     return StepDerivative(
         rows.x @ found.A,
         rows.x @ found.B + rows.p + rows.u @ supply.by_theta(end, piece.t),
@@ -112,6 +148,27 @@ def step_derivative(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarra
         rows.x @ found.h + slope,
         new,
     )
+
+
+def speed_before(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """(nx,) rates at the end of a step from x to `end`, as they are before it: extrapolated from shortly before.
+
+    A step that a tolerance chose may end so close to an event at which a law jumps that its last stages stand behind.
+    """
+    back = numbers.rates(piece.t, x, supply.at(piece.t, piece.u))
+    size = SHORTLY / max(1.0, float(np.max(np.abs(back) / np.maximum(np.abs(x), 1.0), initial=0.0)))
+
+    def rates(ahead: float) -> np.ndarray:
+        t = piece.t_end - ahead
+        return numbers.rates(t, end - ahead * back, supply.at(t, piece.u))
+
+    return 2 * rates(size) - rates(2 * size)
+
+
+def _guess(piece: Steps, x: np.ndarray) -> np.ndarray:
+    """(nx,) the state after a step as it was recorded, with the integrals of x."""
+    end = piece.x[-1]
+    return np.concatenate([end, x[len(end) :]])
 
 
 def _runge_kutta(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray) -> StepDerivative:
@@ -159,7 +216,7 @@ def _map(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray) -> StepD
     slope = supply.slope(s, s + INSIDE if m.node == 0 else piece.t)
     moved = rows.u @ slope
     assert m.step_kernel is not None
-    kernel, flow = m.step_kernel, m.flow
+    kernel, flow = m.step_kernel, m.wide
     named = {**flow.layout.named(piece.t, x, u), "h": piece.h}
     known = {p.name for p in kernel.parameters}
     given = {n: v for n, v in numbers.parameters.items() if n in known} or None

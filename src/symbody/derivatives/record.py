@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symbody.derivatives.function import RunFunction, jacobian_by
+from symbody.derivatives.linearised import Linearised
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.trajectory.trajectory import Trajectory
 
@@ -21,14 +22,19 @@ class RunDerivatives:
     function   the run as a function theta -> y
     y          (ny,) its values; jacobian (ny, n) their derivatives
     t          (k,) s, the instants of the quantities
-    notes      what is to be known of them
+    run        the run with its derivatives
     """
 
     function: RunFunction
     y: np.ndarray
     jacobian: np.ndarray
     t: np.ndarray
-    notes: tuple[str, ...]
+    run: Linearised
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of them: what depends on nothing, corners and jumps of laws, steps that chatter."""
+        return (*self.run.notes, *_zero_notes(self))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -95,8 +101,7 @@ def derivatives(
     run = function.linearise()
     matrix = jacobian_by(run, mode)
     t = np.array([node.t for node in run.nodes])
-    found = RunDerivatives(function, run.y, matrix, t, ())
-    return RunDerivatives(function, run.y, matrix, t, (*run.notes, *_zero_notes(found)))
+    return RunDerivatives(function, run.y, matrix, t, run)
 
 
 def _zero_notes(found: RunDerivatives) -> list[str]:

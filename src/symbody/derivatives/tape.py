@@ -1,4 +1,4 @@
-"""Tape: a run as the pieces that its derivatives pass, one after the other: equal steps, single steps, and jumps.
+"""Tape: a run as the pieces that its derivatives pass, one after the other: equal steps, single steps, jumps, bridges.
 
 It is read off from what the run recorded, which every step of it is part of; nothing of the run is done differently.
 Where the states of all steps would not fit into the memory that is allowed, only every m-th is kept, and those between
@@ -8,22 +8,24 @@ are computed again when they are needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from symbody.assembly.conditioning import Conditioning
 from symbody.derivatives.ticks import Controllers, Tick
 from symbody.errors import DefinitionError, ModelError
+from symbody.flow.field import Field
 from symbody.flow.flow import Flow
-from symbody.flow.signals import table_value
+from symbody.flow.signals import InputSignals, table_value
+from symbody.hybrid.crossings import settled
 from symbody.hybrid.plan import Plan
+from symbody.hybrid.singular_passage import Gap
 from symbody.hybrid.state import RunState
-from symbody.integrate.native import NativeAdaptive
 from symbody.integrate.samples import SampleTimes
 from symbody.integrate.step_grid import NEAR, step_index
-from symbody.march.methods import RungeKutta
+from symbody.loops.partition.partition import Partition
 from symbody.run.loop import Reached, advance
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
@@ -34,6 +36,8 @@ class Steps:
     """`count` steps of length h from t; x (..., k, nx): the first state, those after every `every` steps, the last.
 
     u: (..., nu) what is held during them. odd: one step whose instants may depend on events
+    method: by which they were made, where it is not that of the run; rtol: relative tolerance that they had to meet
+    fresh: whether a method that carries more than the state begins anew
     """
 
     flow: Flow
@@ -44,6 +48,9 @@ class Steps:
     u: np.ndarray
     every: int = 1
     odd: bool = False
+    method: str = ""
+    rtol: float = 0.0
+    fresh: bool = True
 
     @property
     def t_end(self) -> float:
@@ -62,7 +69,21 @@ class Jump:
     events: tuple[Event, ...]
 
 
-Piece = Steps | Jump | Tick
+@dataclass(frozen=True, eq=False)
+class Bridge:
+    """Across a singular position by polynomials of time. conditioning: of the constraints that meet there."""
+
+    flow: Flow
+    gap: Gap
+    u: np.ndarray
+    conditioning: Conditioning
+
+    @property
+    def t(self) -> float:
+        return self.gap.t
+
+
+Piece = Steps | Jump | Tick | Bridge
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +98,9 @@ class Tape:
     outcome: Outcome
     notes: tuple[str, ...]
     members: np.ndarray | None = None
+    branches: Mapping[int, Partition] = field(
+        default_factory=dict
+    )  # id of a Flow with multipliers -> whose rows it keeps
 
     @property
     def u_end(self) -> np.ndarray:
@@ -88,14 +112,16 @@ class Tape:
 Step = Callable[[Flow, float, float, np.ndarray, np.ndarray], np.ndarray]
 
 
-def taped(plan: Plan, state: RunState, memory: float, step: Step) -> Tape:
-    """Run to the end, and read off the pieces. memory: bytes that states may take; step: one by the same method."""
+def equal_steps(plan: Plan, state: RunState, memory: float, step: Step) -> Tape | None:
+    """Run to the end with steps of equal length, and read off the pieces; None where a singular position was passed.
+
+    memory: bytes that states may take; step: one by the same method
+    """
     settings = plan.settings
-    if settings.step is None:
-        return _accepted(plan, state)
+    assert settings.step is not None
     members = 1 if state.x.ndim == 1 else len(state.x)
     steps = (state.end - settings.start) / settings.step
-    every = max(1, math.ceil(steps * members * plan.flow.nx * 8 / memory))
+    every = spacing(steps, members * plan.flow.nx, memory)
     settings = replace(settings, sampling=SampleTimes(spacing=every * settings.step))
     plan = replace(plan, settings=settings)
     start = state.x
@@ -104,65 +130,53 @@ def taped(plan: Plan, state: RunState, memory: float, step: Step) -> Tape:
     for reached in advance(plan, state):
         stretches.append((last.plan, len(reached.state.samples)))
         last = reached
-    _check_outcome(last, plan)
+    check_outcome(last, plan)
+    if any(segment.passage is not None for segment in last.state.segments):
+        return None
     first = last.state.samples[0][1][..., 0, :] if last.state.samples else start
     pieces = _Reading(last, every, step).pieces(stretches)
-    if last.outcome is Outcome.STOPPED and not (pieces and isinstance(pieces[-1], Jump)):
-        # the end is the instant of an event, which moves
-        events = tuple(e for e in last.state.events if e.t == last.state.t)
-        u = pieces[-1].u if pieces else last.state.held.values
-        if pieces and isinstance(pieces[-1], Steps):
-            pieces[-1:] = _last_step_apart(pieces[-1], step)
-        pieces.append(Jump(last.plan.flow, float(last.state.t), last.state.x, last.state.x, u, events))
+    pieces = stopped(pieces, last, step)
     outcome = last.outcome or Outcome.FINISHED
     return Tape(
         last.plan, np.asarray(first), tuple(pieces), float(last.state.t), last.state.x, outcome,
-        tuple(last.state.notes), last.state.outcomes,
+        tuple(last.state.notes), last.state.outcomes, branches(last.state),
     )  # fmt: skip
 
 
-def _accepted(plan: Plan, state: RunState) -> Tape:
-    """Of a smooth run by an explicit method that chooses its steps: those that it accepted, their lengths held."""
-    stepper, s = plan.stepper, plan.settings
-    name = plan.flow.name
-    if not isinstance(stepper, NativeAdaptive) or plan.loops is not None or plan.events is not None:
-        raise DefinitionError(
-            f"the run of {name} chooses its steps by a tolerance (method {s.method!r}), and has events or closed "
-            "loops: it is differentiated with a step only. Give one."
-        )
-    start, table = state.begin(), stepper.method
-    assert isinstance(table, RungeKutta)
-    run = stepper.march.adaptive(
-        table, state.x, state.t, state.end, None, rtol=s.rtol, atol=s.atol, max_steps=s.max_steps,
-        signals=stepper.table(start, state.t, state.end, ()), **stepper.options(start),
-    )  # fmt: skip
-    last = Reached(plan, state)
-    for reached in advance(
-        replace(plan, settings=replace(s, sampling=SampleTimes(spacing=state.end - s.start))), state
-    ):
-        last = reached
-    _check_outcome(last, plan)
-    if last.plan.settings.method != s.method or not np.array_equal(last.state.x, run.x_end):
-        raise DefinitionError(
-            f"the run of {name} goes on by {last.plan.settings.method!r} where it is stiff, and is not differentiated. "
-            "Give a step and an implicit method, such as 'sdirk3'."
-        )
-    t = np.concatenate([[state.t], np.asarray(run.t)])
-    x = np.concatenate([state.x[None], np.asarray(run.x)])
-    u = state.held.values
-    pieces = [
-        Steps(plan.flow, float(a), float(b - a), 1, x[k : k + 2], u) for k, (a, b) in enumerate(pairwise(t)) if b > a
-    ]
-    notes = (*last.state.notes, "the steps that the tolerance chose are held: derivatives are those of these steps.")
-    return Tape(plan, state.x, tuple(pieces), float(t[-1]), x[-1], last.outcome or Outcome.FINISHED, notes)
+def branches(state: RunState) -> dict[int, Partition]:
+    """Of the equations of a run with closed loops: whose redundant rows they leave out."""
+    mark = state.marks.get("loops")
+    return {} if mark is None else {id(way.connected.flow): way.partition for way in mark.ways}
 
 
-def _last_step_apart(piece: Steps, step: Step) -> list[Piece]:
+def spacing(steps: float, numbers: int, memory: float) -> int:
+    """Every how many steps a state of so many numbers is kept, so that all of them take so many bytes.
+
+    States stand in memory up to three times: as they are recorded, gathered, and with their integrals. Where some are
+    computed again, stretches of sqrt(steps) need the least of it, and are long enough for native calls.
+    """
+    needed = 3 * 8 * steps * numbers
+    return 1 if needed <= memory else max(math.ceil(needed / memory), math.isqrt(math.ceil(steps)))
+
+
+def stopped(pieces: list[Piece], last: Reached, step: Step | None = None) -> list[Piece]:
+    """With the end of a run that an event stopped: its instant moves."""
+    if last.outcome is not Outcome.STOPPED or (pieces and isinstance(pieces[-1], Jump)):
+        return pieces
+    events = tuple(e for e in last.state.events if e.t == last.state.t)
+    u = pieces[-1].u if pieces else last.state.held.values
+    if pieces and isinstance(pieces[-1], Steps):
+        pieces = [*pieces[:-1], *_last_step_apart(pieces[-1], step)]
+    return [*pieces, Jump(last.plan.flow, float(last.state.t), last.state.x, last.state.x, u, events)]
+
+
+def _last_step_apart(piece: Steps, step: Step | None) -> list[Piece]:
     """The same steps, the last one by itself."""
     if piece.odd:
         return [piece]
     states = piece.x
     if piece.every > 1:
+        assert step is not None
         first = (piece.count - 1) // piece.every * piece.every
         x = states[first // piece.every]
         for k in range(first, piece.count - 1):
@@ -176,19 +190,45 @@ def _last_step_apart(piece: Steps, step: Step) -> list[Piece]:
     return [replace(piece, count=piece.count - 1, x=kept), last] if piece.count > 1 else [last]
 
 
-def _check_outcome(last: Reached, plan: Plan) -> None:
+def check_outcome(last: Reached, plan: Plan) -> None:
+    """A run that failed has no derivatives."""
     outcome = last.outcome or Outcome.FINISHED
     if not outcome.ok:
         raise ModelError(
             f"the run of {plan.flow.name} that is to be differentiated ends at t = {last.state.t:g} s as "
             f"{outcome.name}: {outcome.value if isinstance(outcome.value, str) else ''}"
         )
-    for segment in last.state.segments:
-        if segment.rates is not None:
-            raise DefinitionError(
-                f"the run of {plan.flow.name} passes a singular position by a passage of its own, which is not "
-                "differentiated. Take closing=sb.Augmented(), or a run that keeps away from it."
-            )
+
+
+def check_solved(failed: np.ndarray, piece: Steps) -> None:
+    """Steps whose equations were not solved have no derivatives."""
+    if np.any(failed):
+        raise DefinitionError(
+            f"an implicit block of {piece.flow.name} does not converge between t = {piece.t:g} s and "
+            f"{piece.t_end:g} s, so that there is no derivative. Take a smaller step."
+        )
+
+
+class Ticking:
+    """Ticks of sampled controllers, in the order in which a run meets them."""
+
+    def __init__(self, signals: InputSignals) -> None:
+        self.sampled, self.controllers = signals.sampled, Controllers(signals)
+        self.ticks = [0] * len(signals.sampled)
+        self.memories = [dict(one.memory) for one in signals.sampled]
+        self.given: dict[int, float] = {}  # columns of u -> what controllers hold now
+
+    def asked(self, flow: Flow, t: float, x: np.ndarray, u: np.ndarray) -> list[Piece]:
+        """Ticks that are due at t, in the state x, with the signals u as they are held."""
+        out: list[Piece] = []
+        due = [k for k, one in enumerate(self.sampled) if one.clock.due(self.ticks[k], t)]
+        for k in due:
+            memory = self.controllers.flat(k, self.memories[k])
+            out.append(Tick(flow, t, x, u, k, memory))
+            values, after = self.sampled[k].values(self.memories[k], t, x)
+            self.memories[k], self.ticks[k] = dict(after), self.ticks[k] + 1
+            self.given |= dict(zip(self.controllers.columns[k], np.ravel(values).tolist(), strict=True))
+        return out
 
 
 def _equal(values: np.ndarray, a: int, b: int) -> bool:
@@ -204,10 +244,7 @@ class _Reading:
         self.last, self.every, self.step = last, every, step
         self.start, self.h = settings.start, settings.step
         signals = last.plan.signals
-        self.controllers = Controllers(signals)
-        self.ticks = [0] * len(signals.sampled)
-        self.memories = [dict(one.memory) for one in signals.sampled]
-        self.given: dict[int, float] = {}  # columns of u -> what controllers hold now
+        self.ticking = Ticking(signals)
         ticks = [one.clock.times(0, last.state.t + self.h) for one in signals.sampled]
         self.stops = np.unique(np.concatenate([np.zeros(0), *(t.times for _, t in signals.tables), *ticks]))
         self.held_t, self.held_u = (np.concatenate(parts) for parts in zip(*last.state.inputs, strict=True))
@@ -256,8 +293,18 @@ class _Reading:
                 events = tuple(e for e in state.events if e.t == t[k])
                 out.append(Jump(flow, float(t[k]), x[..., k, :], x[..., k + 1, :], u, events))
             else:
-                out += self._between(flow, float(t[k]), float(t[k + 1]), x[..., k, :], x[..., k + 1, :], u)
+                first_x = self._gone_on(float(t[k]), x[..., k, :], u) if k and jumps[k - 1] else x[..., k, :]
+                out += self._between(flow, float(t[k]), float(t[k + 1]), first_x, x[..., k + 1, :], u)
         return out
+
+    def _gone_on(self, t: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """The state with which the run went on after a jump to x: guards that are zero but for roundings are put on the
+        side to which they move, and a law may jump there."""
+        plan = self.last.plan
+        if plan.events is None or x.ndim > 1:
+            return x
+        at = Field(plan.events.flow, plan.settings.parameters, plan.signals.at(t, u))
+        return settled(at, t, x, plan.events.passive)[0]
 
     def _stopped(self, t: np.ndarray) -> np.ndarray:
         """Of each interval: whether something that is held changes inside of it."""
@@ -270,22 +317,13 @@ class _Reading:
         u = np.array(self.held_u[np.searchsorted(self.held_t, t, side="right") - 1])
         for line, table in self.last.plan.signals.tables:
             u[..., line.columns] = table_value(table, t + NEAR * self.h)
-        for column, value in self.given.items():
+        for column, value in self.ticking.given.items():
             u[..., column] = value
         return u
 
     def _asked(self, flow: Flow, t: float, x: np.ndarray) -> list[Piece]:
         """Ticks that are due at t, in the state x."""
-        out: list[Piece] = []
-        due = [k for k, one in enumerate(self.last.plan.signals.sampled) if one.clock.due(self.ticks[k], t)]
-        for k in due:
-            one = self.last.plan.signals.sampled[k]
-            memory = self.controllers.flat(k, self.memories[k])
-            out.append(Tick(flow, t, x, self._held(t), k, memory))
-            values, after = one.values(self.memories[k], t, x)
-            self.memories[k], self.ticks[k] = dict(after), self.ticks[k] + 1
-            self.given |= dict(zip(self.controllers.columns[k], np.ravel(values).tolist(), strict=True))
-        return out
+        return self.ticking.asked(flow, t, x, self._held(t))
 
     def _between(self, flow: Flow, a: float, b: float, x: np.ndarray, end: np.ndarray, u: np.ndarray) -> list[Piece]:
         """Single steps from a to b: to the next instant of the grid, or at which something that is held changes."""

@@ -82,6 +82,17 @@ class Variables:
         }
 
 
+def start_matrix(variables: Variables, flow: Flow, total: int) -> np.ndarray:
+    """(nx, total) derivative of the state that is given at the start by theta: the first of `total` directions."""
+    out = np.zeros((flow.nx, total))
+    for v, part in zip(variables.items, variables.slices().values(), strict=True):
+        if v.kind == "start":
+            at = flow.slices[v.owner].start
+            for j, k in enumerate(v.places):
+                out[at + k, part.start + j] = 1.0
+    return out
+
+
 def read_variables(
     names: Sequence[str] | str,
     flow: Flow,

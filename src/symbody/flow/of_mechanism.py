@@ -24,6 +24,7 @@ from symbody.formalisms.kinematics import kinematic_map, normalised
 from symbody.formalisms.prescribed import prescribed
 from symbody.formalisms.tree import Tree
 from symbody.loops.partition.measures import watched
+from symbody.memory import memory_of
 from symbody.model.record.coordinates import (
     neutral,
 )
@@ -244,6 +245,41 @@ class _Building:
         labels["gap"] = tuple(row.loop for row in rows)
         units["gap"] = tuple("m" if row.unit == "m^2" else row.unit for row in rows)
         return System(f"{identifier(self.mech.name)}_impact", inputs=self.inputs, outputs=outputs)
+
+
+class _Formula(_Building):
+    """The projection of a Flow with multipliers on its own symbols, as a formula. branch: whose rows it keeps."""
+
+    def __init__(self, mech: Mechanism, flow: Flow, branch: Any) -> None:
+        assert flow.project is not None
+        self.mech, self.graph, self.branch = mech, flow.project.graph, branch
+        self.inputs = dict(flow.project.inputs)
+        self.states = {n: self.inputs[n] for n in flow.states}
+        self.t = self.inputs["t"]
+        self.closed_for_good = {n: a for n, a in flow.start.items() if n not in self.inputs}
+        self.q, self.qd = self.states["q"].copy(), self.states["qd"].copy()
+        self.driven_q, self.driven_qd, self.given = self._driven()
+
+    def _closed(self, q: Array, qd: Array) -> dict[str, Array]:
+        from symbody.verbs.closed_dynamics import projection_formula
+
+        system = projection_formula(self.mech, partition=self.branch or "auto")
+        given = {**self.closed_for_good, **self.inputs, "q": q, "qd": qd}
+        return _outputs(system, {n: given[n] for n in system.inputs})
+
+
+def projection_written_out(mech: Mechanism, flow: Flow, branch: Any) -> Flow:
+    """A Flow with multipliers whose projection is a formula, which can be differentiated.
+
+    branch: Partition whose redundant rows are left out; None: that of the assembled position
+    """
+
+    def make() -> Flow:
+        assert flow.project is not None
+        outputs = _Formula(mech, flow, branch)._project()
+        return flow.replace(project=System(f"{flow.project.name}_formula", flow.project.inputs, outputs))
+
+    return memory_of(flow).get("projection_written_out", (branch,), make)
 
 
 def _outputs(system: System, given: Mapping[str, Any]) -> dict[str, Array]:

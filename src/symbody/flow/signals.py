@@ -161,6 +161,8 @@ class InputSignals:
             return self.at(float(t), values)
         if not self.moving:
             return values[..., None, :]
+        if not len(t):
+            return np.zeros((*values.shape[:-1], 0, values.shape[-1]))
         return np.stack([self.at(float(s), values) for s in np.asarray(t)], axis=-2)
 
     def grid(self, values: np.ndarray, start: float, end: float, instants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -503,7 +503,7 @@ class Watching:
         states = np.concatenate([kept.x, passed.near.x, passed.x, passed.far.x])
         flow = self.plan.flow
         count = state.count + len(kept.t) + len(passed.near.t)
-        self._mark(Segment(count, flow, passed.rates), Segment(count + len(passed.t), flow))
+        self._mark(Segment(count, flow, passed.rates, passed), Segment(count + len(passed.t), flow))
         text = "A singular position was passed by inertia."
         whole = self._lost(t, x, passed.end, passed.x_end)  # on the ways to it and from it too
         self._say_error(passed.instant, max(passed.error, whole if whole < np.inf else 0.0))

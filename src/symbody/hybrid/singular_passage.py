@@ -77,6 +77,24 @@ class Surroundings:
 
 
 @dataclass(frozen=True, eq=False)
+class Gap:
+    """What is bridged by polynomials: from the state x at t to x_end at `end`.
+
+    behind   instant and state from which rates behind the position were taken: the end, unless the run ends inside
+    ahead    s, from t to the position on a straight line: nodes reach a multiple of it to both sides
+    nearest  instant and state of the singular position
+    """
+
+    t: float
+    x: np.ndarray
+    ahead: float
+    behind: tuple[float, np.ndarray]
+    end: float
+    x_end: np.ndarray
+    nearest: tuple[float, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
 class Passage:
     """From where it was asked for near to the zone (`near`), through it, and far enough from it (`far`).
 
@@ -85,6 +103,7 @@ class Passage:
     error    of x_end, as the last rounds tell, relative to the way of the passage; or, where it is more, of the energy
              beside the kinetic one
     recorded  crossings inside of the guards of events that only record
+    begin    instant and state where it was asked for; gap: what of it no steps lead through
     """
 
     # of the smallest singular value where the mechanism is regular; smaller ones where rates change faster
@@ -97,6 +116,8 @@ class Passage:
     rates: np.ndarray
     instant: float
     error: float
+    begin: tuple[float, np.ndarray]
+    gap: Gap
     recorded: tuple[Crossing, ...] = ()
 
     @property
@@ -169,7 +190,8 @@ def _tried(
         values[-1] = after
     recorded = _recorded(around, sides.state, t0, end)
     far = _leave(around, end, after, REACH * ahead, wanted)
-    return Passage(near, far, times, values, rates, instant, error, recorded)
+    gap = Gap(t0, x0, ahead, (sides.end, sides.x_end), end, after, (instant, sides.state(instant)))
+    return Passage(near, far, times, values, rates, instant, error, (start, x_start), gap, recorded)
 
 
 def _recorded(around: Surroundings, state: Path, start: float, end: float) -> tuple[Crossing, ...]:
@@ -205,6 +227,22 @@ def _balanced(around: Surroundings, sides: _Sides, balance: Balance, end: float)
     if lost < POLISH and right > 0:
         after[flow.slices["qd"]] *= np.sqrt(right / float(kinetic[1]))
     return after, lost
+
+
+def node_times(t: float, ahead: float, way: int) -> np.ndarray:
+    """(k,) instants of rates from t on (way 1), or back from it (-1)."""
+    places = (1 - np.cos(np.linspace(0, np.pi, NODES))) / 2
+    return np.asarray(t + way * REACH * ahead * places)
+
+
+def weights(gap: Gap, end: float) -> np.ndarray:
+    """(2 k,) weights of the rates at the nodes before and behind, whose sum leads from gap.x to the state at `end`."""
+    t = np.concatenate([node_times(gap.t, gap.ahead, -1), node_times(gap.behind[0], gap.ahead, 1)])
+    low, high = float(t.min()), float(t.max())
+    middle, half = (low + high) / 2, (high - low) / 2
+    slopes = chebyshev.chebfit((t - middle) / half, np.eye(len(t)), BOTH_SIDES)
+    states = chebyshev.chebint(slopes, lbnd=(gap.t - middle) / half) * half
+    return np.asarray(chebyshev.chebval((end - middle) / half, states))
 
 
 class _Sides:
@@ -254,8 +292,7 @@ class _Sides:
     def _rates(self, t: float, x: np.ndarray, way: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Instants and rates of the motion from (t, x) on (way 1) or back (-1); None where it does not go far."""
         helper = self.helper
-        places = (1 - np.cos(np.linspace(0, np.pi, NODES))) / 2
-        times = t + way * REACH * self.ahead * places
+        times = node_times(t, self.ahead, way)
         here = self.around.at(t, x)
         signals = helper.table(here, min(times), max(times), np.sort(times))
         run = helper.march.adaptive(

@@ -19,11 +19,15 @@ from symbody.trajectory.trajectory import Event
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Samples from number `start` on, with the Flow that gives their rates, or those rates (k, nx) themselves."""
+    """Samples from number `start` on, with the Flow that gives their rates, or those rates (k, nx) themselves.
+
+    passage: of a singular position, how it was led through; a resumed run does not know it
+    """
 
     start: int
     flow: Flow
     rates: np.ndarray | None = None
+    passage: Any = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -461,7 +461,7 @@ class NativeAdaptive(Native):
         """See `Stepper`; it may end early, after a number of steps. Its memory is the proposal for the next step."""
         t, x, t_end = start.t, start.x, stop
         single = x.ndim == 1
-        chunk, longest = self._limits(x)
+        chunk, longest = self.limits(x)
         steps = min(chunk, self.max_steps) if single else self.max_steps
         signals = self.table(start, t, t_end, ())
         assert isinstance(self.method, RungeKutta)
@@ -471,7 +471,7 @@ class NativeAdaptive(Native):
         )  # fmt: skip
         return self._leg(start, run, t_end, times, steps == chunk), {"next": np.array(run.h_next)}
 
-    def _limits(self, x: np.ndarray) -> tuple[int, float]:
+    def limits(self, x: np.ndarray) -> tuple[int, float]:
         """Most steps in one call, and the longest step from the state x."""
         if self.loops is None or x.ndim > 1:
             return self.chunk, self.max_step
@@ -491,7 +491,7 @@ class NativeAdaptive(Native):
         one = parts[0][0]
         wanted = max(times, key=len)
         first = np.array([len(wanted) - len(own) for own in times])
-        limits = [stepper._limits(s.x) for stepper, s in parts]
+        limits = [stepper.limits(s.x) for stepper, s in parts]
         chunk, steps = limits[0][0], min(limits[0][0], one.max_steps)
         assert isinstance(one.method, RungeKutta)
         run = one.march.adaptive(

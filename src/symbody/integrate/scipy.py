@@ -109,6 +109,7 @@ class _Stretch:
         wanted = [float(s) for s in times if t < s <= t_end]
         samples: list[np.ndarray] = []
         recorded: list[Crossing] = []
+        nodes: list[tuple[float, np.ndarray]] = []
         unsolved, steps, event = field.unsolved, 0, None
         seen: tuple[float, np.ndarray] | None = None
         self._watched = self._loop_guards(t, x)
@@ -137,6 +138,7 @@ class _Stretch:
                 recorded += passed
                 if event is not None:
                     t, x = event.t, event.x
+            nodes.append((t, x))
             inside = [s for s in wanted[len(samples) :] if s < t]
             if inside and self.method == "radau" and not self._follows(dense, start, before):
                 path = self._refined(path, start, before, t, inside)
@@ -153,7 +155,8 @@ class _Stretch:
         k = len(samples)
         at = np.array(samples).reshape(k, field.nx)
         events = event.events if event else ()
-        return Leg(np.array(wanted[:k]), at, t, x, outcome, events, statistics, seen, tuple(recorded))
+        ends = np.array([s for s, _ in nodes]), np.array([y for _, y in nodes]).reshape(len(nodes), field.nx)
+        return Leg(np.array(wanted[:k]), at, t, x, outcome, events, statistics, seen, tuple(recorded), nodes=ends)
 
     def _seen(self, t: float, x: np.ndarray) -> bool:
         """Whether a guard of the closed loops crossed zero in the step that ends here."""

@@ -57,6 +57,7 @@ class Leg:
     members     (b,) of a batch: Outcome of each member; None for one state
     followed    what happened on the way, of a Stepper that follows events and clocks itself; then `events` is empty,
                 and the outcome is STOPPED where one of them ended the run
+    nodes       (k,), (k, nx) where the accepted steps ended, of methods that are not this package's own
     """
 
     t: np.ndarray
@@ -70,6 +71,7 @@ class Leg:
     recorded: tuple[Crossing, ...] = ()
     members: np.ndarray | None = None
     followed: Followed | None = None
+    nodes: tuple[np.ndarray, np.ndarray] | None = None
 
 
 @dataclass(frozen=True, eq=False)

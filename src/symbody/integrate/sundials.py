@@ -382,6 +382,7 @@ def _leg(
     events: tuple[int, ...] = ()
     before: tuple[float, np.ndarray] | None = None
     recorded: list[Crossing] = []
+    nodes: list[tuple[float, np.ndarray]] = []
     guards.silent = False
     quiet = guards.found(t, x, guards.passive)
 
@@ -408,6 +409,7 @@ def _leg(
             if status < 0 or not np.all(np.isfinite(x)):
                 outcome = why(status, t, x)
                 break
+            nodes.append((t, x))
             if status == EVENT:
                 events = tuple(guards.acting[np.flatnonzero(found.i_events[-1])].tolist())
                 guards.silent = True
@@ -427,4 +429,5 @@ def _leg(
     statistics = {"steps": pace.steps, "evaluations": evaluations}
     k = len(samples)
     at = np.array(samples).reshape(k, len(x))
-    return Leg(np.array(wanted[:k]), at, t, x, outcome, events, statistics, before, tuple(recorded))
+    ends = np.array([s for s, _ in nodes]), np.array([y for _, y in nodes]).reshape(len(nodes), len(x))
+    return Leg(np.array(wanted[:k]), at, t, x, outcome, events, statistics, before, tuple(recorded), nodes=ends)

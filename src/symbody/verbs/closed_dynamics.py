@@ -26,7 +26,7 @@ from symbody.expr.walk import quiet_collector
 from symbody.formalisms.formulation import Choice, equations
 from symbody.formalisms.solve_accelerations import driven_velocities
 from symbody.loops.closing.closure import Closure, Plan
-from symbody.loops.closing.projection import gaps, projected, softness
+from symbody.loops.closing.projection import gaps, iterated, projected, softness
 from symbody.loops.equations.augmented import augmented, switches
 from symbody.loops.equations.inverse import actuated_velocities
 from symbody.loops.equations.reduced import PLAIN, PRODUCTS, ROUTES, USUAL, Route
@@ -405,6 +405,22 @@ def _projection(mech: Mechanism, preset: str, partition: Chosen) -> System:
         q, qd = projected(found, rows, driven_velocities(problem.tree), softness(found, rows), preset)
     problem = problem.without_states(inputs=switch_inputs(found))
     return problem.closed_system("projection", {"q": q, "qd": qd}, "least change, Newton's iteration")
+
+
+def projection_formula(mech: Mechanism, partition: Chosen = "auto") -> System:
+    """What `projection` finds from a small gap, as a formula that can be differentiated; see `iterated`."""
+    key = ("projection formula", options_key({"partition": partition}))
+    return derived_of(mech).system(key, lambda: _projection_formula(mech, partition))
+
+
+def _projection_formula(mech: Mechanism, partition: Chosen) -> System:
+    problem = closed_problem(mech, partition=partition)
+    found = problem.found
+    rows = independent_rows(problem)
+    with quiet_collector():
+        q, qd = iterated(found, rows, driven_velocities(problem.tree), softness(found, rows))
+    problem = problem.without_states(inputs=switch_inputs(found))
+    return problem.closed_system("projection_formula", {"q": q, "qd": qd}, "least change, two of Newton's steps")
 
 
 def impact(mech: Mechanism) -> System:

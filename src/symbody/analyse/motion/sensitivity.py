@@ -319,8 +319,8 @@ def _simulated(
     if switched:
         held = ", ".join(f"{n}=True" for n in switched)
         raise ModelError(
-            f"{mech.name} has loops that open and close, whose impacts are not differentiated. Say which are closed "
-            f"all the time: mech.with_loops({held}), or False for open."
+            f"{mech.name} has loops that open and close, whose impacts are differentiated with a mode only. Give mode="
+            f"'forward' or 'adjoint', or say which are closed all the time: mech.with_loops({held}), or False for open."
         )
     partition = options.pop("partition", None) or "auto"
     flow = mechanism_flow(mech, outputs=outputs, partition=partition)

@@ -24,11 +24,11 @@ from symbody.expr.functions import sqrt
 from symbody.expr.implicit import Condition
 from symbody.expr.linear_algebra import ldlt, solve_ldlt
 from symbody.expr.node import Check, Node
-from symbody.expr.walk import at
+from symbody.expr.walk import at, substitute
 from symbody.formalisms import vec3 as t3
 from symbody.loops.closing.binding import Binder
 from symbody.loops.closing.soundness import MEETING, bounds, gap, guard, how_open, sound_rows
-from symbody.loops.closing.unknowns import unknowns
+from symbody.loops.closing.unknowns import stepped, unknowns
 from symbody.loops.equations.augmented import SOFT, switches
 from symbody.model.record.coordinates import Part, part_of
 from symbody.rewrite.presets import optimize
@@ -86,6 +86,29 @@ def projected(
             (at_q,) = owners[k].coordinates(k)
             q[at_q] += x  # the iteration stops at its last step without taking it
     return q, qd
+
+
+def iterated(found: Constraints, rows: Sequence[int], driven: Sequence[int], soft: float = 0.0) -> tuple[Array, Array]:
+    """The same as a formula: two of Newton's steps for q, and qd there; see `projected` for the arguments.
+
+    From a gap as small as the error of a step the third would change nothing. A formula has derivatives; the iteration
+    has none by where it begins, which the nearest state depends on.
+    """
+    tree, held = found.tree, set(driven)
+    placed = [r for r in rows if found.rows[r].h is not None]
+    moved, _ = _change(found, placed, held, [found.rows[r].h for r in placed], soft)
+    rates = [
+        t3.plus(sum_of_products((e, tree.qd[k]) for k, e in found.rows[r].J.items()), found.rows[r].ht) for r in rows
+    ]
+    slowed, _ = _change(found, rows, held, rates, soft)
+    qd = [difference(v, slowed.get(k, 0)) for k, v in enumerate(tree.qd)]
+    owners = part_of(tree.mechanism)
+    columns = sorted({j for k in moved for j in _whole(owners[k], k)} - held)
+    after = stepped(tree, {k: difference(0, moved.get(k, 0)) for k in columns}, owners)
+    once = as_nodes([tree.graph.zero, *(after.get(s, s) for s in tree.q)])[1:]
+    twice = substitute(once, dict(zip(tree.q, once, strict=True)))
+    there = substitute(as_nodes([tree.graph.zero, *qd])[1:], dict(zip(tree.q, twice, strict=True)))
+    return np.array(twice, dtype=object), np.array(there, dtype=object)
 
 
 def _tied(qd: Array, conditions: Sequence[Condition]) -> Array:

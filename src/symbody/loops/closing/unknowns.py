@@ -78,6 +78,22 @@ def unknowns(
     return out
 
 
+def stepped(tree: Tree, w: Mapping[int, Any], owners: Mapping[int, Part]) -> dict[Node, Any]:
+    """Symbol of q -> its value after a step w of the tangent increments (velocity index -> node)."""
+    out: dict[Node, Any] = {}
+    turned: dict[Part, dict[int, Any]] = {}
+    for k, step in w.items():
+        part = owners[k]
+        if part.motion.plain:
+            (at,) = part.coordinates(k)
+            out[tree.q[at]] = tree.q[at] + step
+        else:
+            turned.setdefault(part, {})[k] = step
+    for part, mine in turned.items():
+        out.update(_moved(tree, part, mine))
+    return out
+
+
 def _components(part: Part, mine: Mapping[int, Any], first: int) -> list[Any]:
     """Three components from a velocity index on, 0 where there is none."""
     return [mine.get(part.iv + first + k, 0) for k in range(3)]

@@ -145,16 +145,21 @@ def _map(k: Block, projects: bool, node: float) -> None:
         with r.loop(k.rows) as lane:
             r.store(r.load(r.pointer("T"), lane), r.pointer("TS"), lane)
     k.copy("LAM", "W")
-    _pull(k, 1)
+    _pull(k, 1, node)
     k.copy("PB", "LAM")
 
 
-def _pull(k: Block, context: int) -> None:
-    """The pullback of the rates, or of the step, with the weights W; adjoints of what does not change are added."""
+def _pull(k: Block, context: int, node: float | None = None) -> None:
+    """The pullback of the rates, or of the step, with the weights W; adjoints of what does not change are added.
+
+    node: of a map, the fraction of the step at which it reads signals, though it is told the time of its start
+    """
     r = k.r
     k.call("pull", r.load(r.pointer("contexts"), str(context), "ptr"))
     _gather(k, "MU", "nm")
     with r.when(r.flag("inputs_wanted")):
+        if node is not None:
+            k.at_time(node)
         _scattered(k)
 
 
