@@ -107,6 +107,16 @@ def test_second_derivatives_between_chosen_steps():
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{"tolerance": 1e-10}, {"step": 1e-3}], ids=["chosen", "1ms"])
+def test_second_derivatives_through_a_passage(options):
+    f = parallelogram(**options)
+    found = f.hessian_vector(f.start, [0.5, 1.0])
+    assert "passes a singular position" in found.note
+    wanted = second_differences(f, np.ones(1), np.array([0.5, 1.0]), 0.02)
+    assert abs(found.product @ [0.5, 1.0] - wanted) < 1e-4 * abs(wanted)
+
+
 # -- many runs
 
 

@@ -53,9 +53,10 @@ def why_not_exact(run: Linearised) -> str | None:
     name, tape, method = run.first.name, run.tape, run.tape.plan.settings.method
     if run.controllers.size:
         return f"{name} has sampled controllers"
+    passages = [piece for piece in tape.pieces if isinstance(piece, Bridge)]
+    if passages:
+        return f"{name} passes a singular position after t = {passages[0].t:g} s"
     for piece in tape.pieces:
-        if isinstance(piece, Bridge):
-            return f"{name} passes a singular position after t = {piece.t:g} s"
         if not isinstance(piece, Steps):
             return f"{name} has an event at t = {piece.t:g} s"
         if piece.flow is not run.first:

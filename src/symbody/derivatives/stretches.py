@@ -85,7 +85,8 @@ def read_stretches(plan: Plan, state: RunState, memory: float) -> Tape:
         if reading.size() > memory:
             raise DefinitionError(
                 f"the states of the steps of {plan.flow.name} take more than the {memory:g} bytes that memory allows, "
-                "and are computed again for equal steps only. Give more memory, or a shorter run."
+                "and are computed again only for equal steps of methods that carry nothing from one to the next. Give "
+                "more memory, or a shorter run."
             )
     pieces = reading.pieces
     pieces = stopped(pieces, last)
