@@ -42,7 +42,7 @@ def test_an_unknown_option_is_refused_with_the_nearest(row):
     for option in declared(row):
         result = call(row.name, option + "x")
         assert result.exit_code == 2
-        assert f"No such option: {option}x" in result.output
+        assert f"No such option {option}x" in result.output
         assert option in result.output.replace(option + "x", "")
 
 

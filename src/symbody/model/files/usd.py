@@ -232,7 +232,10 @@ class _Reader:
         """(pose in the world, m; scale of the body's axes)"""
         matrix = np.array(self.cache.GetLocalToWorldTransform(prim), dtype=float).T  # USD has row vectors
         if not (np.abs(matrix) < LARGEST_NUMBER).all():
-            raise self._fault(prim, f"the body's transform has numbers that are not below {LARGEST_NUMBER:g}.")
+            raise self._fault(
+                prim,
+                f"the transform of the body has entries that are not below {LARGEST_NUMBER:g}; expected smaller ones.",
+            )
         scale = np.linalg.norm(matrix[:3, :3], axis=0)
         if scale.min() <= 0:
             raise self._fault(prim, "the body has the scale 0; expected another.")
