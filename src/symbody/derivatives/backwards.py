@@ -142,6 +142,7 @@ def _tick_back(
     lam, g, remembered = lam.copy(), g.copy(), remembered.copy()
     lam[: run.nx] += held @ found.held_x + kept @ found.memory_x
     remembered[memory] = held @ found.held_m + kept @ found.memory_m
+    g[: run.n] += held @ found.held_theta + kept @ found.memory_theta
     g[run.n :][own] = 0.0
     return lam, g, remembered
 

@@ -48,9 +48,9 @@ def jacobian(run: Linearised) -> np.ndarray:
         if isinstance(piece, Tick):
             tick = c.derivative(piece)
             own, memory = c.held[piece.controller], c.memories[piece.controller]
-            new = tick.held_x @ S[: run.nx, : run.n] + tick.held_m @ M[memory]
+            new = tick.held_x @ S[: run.nx, : run.n] + tick.held_m @ M[memory] + tick.held_theta
             H, M = H.copy(), M.copy()
-            M[memory] = tick.memory_x @ S[: run.nx, : run.n] + tick.memory_m @ M[memory]
+            M[memory] = tick.memory_x @ S[: run.nx, : run.n] + tick.memory_m @ M[memory] + tick.memory_theta
             H[own] = new
             for number, _ in rows.get(k, ()):
                 found[number], held[number] = S, H

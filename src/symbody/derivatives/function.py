@@ -93,7 +93,10 @@ class RunFunction:
         known = {**(model.parameters if isinstance(model, Mechanism) else {}), **flow.parameters}
         found = written(self._batch(self.options).model, plan.settings, {}, self._batch(self.options).partition)
         given = self.options["parameters"]
-        self.variables: Variables = read_variables(by, flow, self._opened(), state.x, given, found.assignments, known)
+        self.sampled = {one.line.source.system.name: one.line.source.system for one in plan.signals.sampled}
+        self.variables: Variables = read_variables(
+            by, flow, self._opened(), state.x, given, found.assignments, known, list(self.sampled.values())
+        )
 
     def _outputs(self, of: Any, outputs: Any) -> Any:
         """What must be recorded: names that are asked for, and not states."""
@@ -199,6 +202,10 @@ class RunFunction:
             if v.kind == "parameter":
                 if v.known:
                     parameters[v.owner] = _placed(parameters.get(v.owner), self._default(v.owner), v.places, part)
+            elif v.kind == "controller":
+                own, _, name = v.owner.partition(".")
+                default = np.asarray(self.sampled[own].default(name), dtype=float)
+                parameters[v.owner] = _placed(parameters.get(v.owner), default, v.places, part)
             elif v.kind == "start":
                 starts.setdefault(v.owner, {}).update(zip(v.places, map(float, part)))
             else:

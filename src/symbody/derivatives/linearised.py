@@ -72,7 +72,7 @@ class Linearised:
         self.tape, self.variables, self.asked, self.parameters = tape, variables, asked, dict(parameters)
         self._notes = [*notes]
         self.n = variables.size
-        self.controllers = Controllers(tape.plan.signals)
+        self.controllers = Controllers(tape.plan.signals, variables)
         self.total = self.n + self.controllers.size  # directions: theta, then what controllers hold
         self._machines = machines
         self._numbers: dict[tuple[int, str], Numbers] = {}

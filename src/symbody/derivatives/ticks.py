@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from symbody.derivatives.variables import Variables
 from symbody.derived.kernels import kernel_of
 from symbody.errors import DefinitionError
 from symbody.expr.derivative import jacobian
@@ -33,19 +34,25 @@ class Tick:
 
 @dataclass(frozen=True, eq=False)
 class TickDerivative:
-    """held (c, nx), (c, k): new values by state and memory; memory (k, nx), (k, k) likewise."""
+    """held (c, nx), (c, k), (c, n): new values by state, memory and theta; memory (k, nx), (k, k), (k, n) likewise."""
 
     held_x: np.ndarray
     held_m: np.ndarray
+    held_theta: np.ndarray
     memory_x: np.ndarray
     memory_m: np.ndarray
+    memory_theta: np.ndarray
 
 
 class Controllers:
-    """The sampled Systems of a run: where what they hold, and remember, stands among all of it."""
+    """The sampled Systems of a run: where what they hold, and remember, stands among all of it.
 
-    def __init__(self, signals: InputSignals) -> None:
+    variables: what is differentiated by, if anything: parameters of the Systems may be among it
+    """
+
+    def __init__(self, signals: InputSignals, variables: Variables | None = None) -> None:
         self.all = list(signals.sampled)
+        self.variables = Variables(()) if variables is None else variables
         self.columns = [[int(c) for c in one.line.columns] for one in self.all]
         self.held: list[slice] = []  # places of what each holds
         self.memories: list[slice] = []
@@ -92,8 +99,23 @@ class Controllers:
             elif n != "t":
                 by_x[:, reads[n] : reads[n] + a.size] += part
             column += a.size
+        by_theta = self._by_theta(system, whole[:, column:])
         held = sizes[0]
-        return TickDerivative(by_x[:held], by_memory[:held], by_x[held:], by_memory[held:])
+        return TickDerivative(
+            by_x[:held], by_memory[:held], by_theta[:held], by_x[held:], by_memory[held:], by_theta[held:]
+        )
+
+    def _by_theta(self, system: System, rows: np.ndarray) -> np.ndarray:
+        """(r, n) by theta, from rows (r, p) by all parameters of a System, end to end."""
+        out = np.zeros((len(rows), self.variables.size))
+        places, at = {}, 0
+        for n, a in system.parameters.items():
+            places[f"{system.name}.{n}"] = at
+            at += a.size
+        for v, part in zip(self.variables.items, self.variables.slices().values(), strict=True):
+            if v.kind == "controller" and v.owner in places:
+                out[:, part] = rows[:, [places[v.owner] + k for k in v.places]]
+        return out
 
 
 def _reads(one: Sampled, flow: Flow) -> dict[str, int]:
@@ -109,13 +131,14 @@ def _reads(one: Sampled, flow: Flow) -> dict[str, int]:
 
 
 def _jacobian(system: System, output: str) -> tuple[System, tuple[int, int]]:
-    """Derivatives of a controller's output, then of its next memory, by all its inputs; and how many rows each has."""
+    """Derivatives of a controller's output, then of its next memory, by all its inputs, then by all its parameters; and
+    how many rows each has."""
     memory = [x for rate in system.states.values() for x in system.output(rate).flat]
     nodes = [*system.output(output).flat, *memory]
     order = [n for n in system.inputs if n in system.states]
     if order != list(system.states):
         raise DefinitionError(f"controller {system.name!r} has its states in another order among its inputs.")
-    symbols = [s for a in system.inputs.values() for s in a.flat]
+    symbols = [s for arrays in (system.inputs, system.parameters) for a in arrays.values() for s in a.flat]
     matrix = jacobian(nodes, symbols)
     made = System(
         f"{system.name}_tick", inputs=system.inputs, outputs={"J": node_array(matrix.reshape(-1), system.graph)},

@@ -4,6 +4,7 @@
 "q", "q.shoulder"        states at the start. Where loops are closed, independent joints keep their values and the
                          others follow; what the loops determine has no derivative of its own
 "tau", "tau.elbow"       an input: a constant, or the values of a table at all its times
+"pd.kp", "controller.kp" a parameter of a sampled System, by its name, or of the only one
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest
 from symbody.flow.flow import Flow
 from symbody.flow.sources import Assignment, Constant, Table, find_input, label_of
 from symbody.system.names import components
+from symbody.system.system import System
 
 
 @dataclass(frozen=True, eq=False)
 class Variable:
     """One name that is differentiated by.
 
-    kind    "parameter", "start", "input"
-    owner   the parameter, state or signal; places: its components that are meant
+    kind    "parameter", "start", "input", "controller"
+    owner   the parameter, state, signal, or parameter of a sampled System (with its name); places: its components
+            that are meant
     value   (*shape) where the run was taken
     key     of an input: the name under which it was given; within: which of the numbers given there are meant;
             table: its times and values, None of a constant
@@ -101,24 +104,32 @@ def read_variables(
     parameters: Mapping[str, Any],
     assignments: Sequence[Assignment],
     known: Mapping[str, Any],
+    sampled: Sequence[System] = (),
 ) -> Variables:
     """What the names mean in a run.
 
     flow     of the run; opened: with all its inputs
     known    parameters of the model, also those that its motion does not depend on
     x0       (nx,) the state at the start
+    sampled  Systems that control at instants of their own, with their parameters as defaults
     """
     out: list[Variable] = []
     notes: list[str] = []
     for name in [names] if isinstance(names, str) else names:
         if any(v.name == name for v in out):
             raise DefinitionError(f"{name!r} is named twice among what is differentiated by; expected once.")
-        found = _parameter(name, flow, parameters, known) or _start(name, flow, x0) or _input(name, opened, assignments)
+        found = (
+            _parameter(name, flow, parameters, known)
+            or _start(name, flow, x0)
+            or _controller(name, sampled)
+            or _input(name, opened, assignments)
+        )
         if found is None:
             choices = [
                 *known,
                 *(f"{s}.{n}" for s in flow.states for n in flow.labels.get(s, ())),
                 *_inputs(assignments),
+                *(f"{s.name}.{n}" for s in sampled for n in s.parameters),
             ]
             raise NameLookupError(
                 f"there is no parameter, state or input {name!r} to differentiate by. {nearest(name, choices)}"
@@ -153,6 +164,28 @@ def _parameter(name: str, flow: Flow, given: Mapping[str, Any], known: Mapping[s
     if not places:
         return Variable(name, "parameter", owner, tuple(range(whole.size)), whole, known=read)
     return Variable(name, "parameter", owner, places, whole.reshape(-1)[list(places)].reshape(()), known=read)
+
+
+def _controller(name: str, sampled: Sequence[System]) -> Variable | None:
+    for system in sampled:
+        stem = "controller." if len(sampled) == 1 and name.startswith("controller.") else f"{system.name}."
+        owner, places = name.removeprefix(stem), tuple[int, ...]()
+        if not name.startswith(stem):
+            continue
+        if owner not in system.parameters:
+            owner, _, part = owner.rpartition(".")
+            if owner not in system.parameters or not part.isdigit():
+                continue
+            if not 1 <= int(part) <= system.parameters[owner].size:
+                continue
+            places = (int(part) - 1,)
+        default = system.default(owner)
+        if default is None:
+            raise DefinitionError(f"parameter {owner!r} of {system.name!r} has no value; give one to differentiate at.")
+        whole = np.asarray(default, dtype=float).reshape(system.parameters[owner].shape)
+        value = whole if not places else whole.reshape(-1)[list(places)].reshape(())
+        return Variable(name, "controller", f"{system.name}.{owner}", places or tuple(range(whole.size)), value)
+    return None
 
 
 def _default_of(symbols: Any) -> list[float] | None:

@@ -409,8 +409,8 @@ class _Lanes(Members):
         return found | {f"clock{i}": (c.kernel, self._clock_entry(c)) for i, c in enumerate(clocks)}
 
     def _clock_entry(self, clock: Clock) -> Entry:
-        own = {p.name for p in clock.kernel.parameters}
-        return clock.kernel.entry(1, {n: v for n, v in self.given.items() if n in own} or None)
+        # its parameters are its own, whatever the model calls its own
+        return clock.kernel.entry(1, None)
 
     def _point(self, pair: tuple[Workspace, Workspace]) -> None:
         """Where the parameters of the members begin."""
