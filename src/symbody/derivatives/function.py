@@ -28,7 +28,7 @@ from symbody.flow.augmented import Reduced
 from symbody.flow.events import names_of
 from symbody.flow.flow import Flow
 from symbody.flow.of_mechanism import projection_written_out
-from symbody.flow.sources import Feedback, find_input, read_inputs
+from symbody.flow.sources import Control, Feedback, find_input, read_inputs
 from symbody.hybrid.impacts import switched_loops
 from symbody.hybrid.plan import Plan
 from symbody.hybrid.state import RunState
@@ -93,7 +93,8 @@ class RunFunction:
         known = {**(model.parameters if isinstance(model, Mechanism) else {}), **flow.parameters}
         found = written(self._batch(self.options).model, plan.settings, {}, self._batch(self.options).partition)
         given = self.options["parameters"]
-        self.sampled = {one.line.source.system.name: one.line.source.system for one in plan.signals.sampled}
+        sources = [one.line.source for one in plan.signals.sampled]
+        self.sampled = {s.system.name: s.system for s in sources if isinstance(s, Control)}
         self.variables: Variables = read_variables(
             by, flow, self._opened(), state.x, given, found.assignments, known, list(self.sampled.values())
         )
