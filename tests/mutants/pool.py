@@ -110,7 +110,7 @@ class Pool:
             changed = place / "src" / "symbody" / one.job.path
             changed.write_bytes(self.originals[one.job.path])
         result, log = place / "result", place / "result.log"
-        if not result.exists():
+        if not result.exists() or not result.stat().st_size:  # also where it was killed while it wrote
             why = log.read_text() if log.exists() else "the process ended without a word"
             return {"end": "died", "raised": {"process": why}}
         data = result.read_bytes()

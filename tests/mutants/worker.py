@@ -55,7 +55,8 @@ def in_child(job: Callable[[], Any], source: Path, cache: Path, result: Path, se
         sys.dont_write_bytecode = True
         limit = int(seconds) + 1
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 10))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        room = _mapped() + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (room, room))
         signal.signal(signal.SIGXCPU, _out_of_time)
         warnings.simplefilter("ignore")
         out = os.open(os.devnull, os.O_WRONLY)
@@ -76,6 +77,14 @@ def in_child(job: Callable[[], Any], source: Path, cache: Path, result: Path, se
         result.with_suffix(".log").write_text(traceback.format_exc())
     finally:
         os._exit(code)
+
+
+def _mapped() -> int:
+    """Bytes of address space that the process began with: some libraries reserve much of it."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
+    except OSError:
+        return 0
 
 
 def _out_of_time(signum: int, frame: FrameType | None) -> None:
