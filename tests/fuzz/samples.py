@@ -57,7 +57,8 @@ name_mot:
   - hip
 base: floating
 """
-USD = """#usda 1.0
+# an arm; more: further prims in it
+USD_ARM = """#usda 1.0
 (
     defaultPrim = "arm"
     metersPerUnit = 0.1
@@ -65,9 +66,9 @@ USD = """#usda 1.0
     upAxis = "Y"
 )
 def Xform "arm"
-{
+{{
     def Xform "upper" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
-    {
+    {{
         double3 xformOp:translate = (1, 2, 3)
         quatd xformOp:orient = (0.9, 0.1, 0.3, 0.2)
         double3 xformOp:scale = (2, 2, 2)
@@ -76,15 +77,15 @@ def Xform "arm"
         point3f physics:centerOfMass = (0.5, 1, 0)
         float3 physics:diagonalInertia = (3, 4, 5)
         quatf physics:principalAxes = (0.8, 0.6, 0, 0)
-    }
+    }}
     def Xform "fore" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
-    {
+    {{
         float physics:mass = 1
         point3f physics:centerOfMass = (0, 3, 1)
         float3 physics:diagonalInertia = (1, 1, 2)
-    }
+    }}
     def PhysicsRevoluteJoint "elbow" (prepend apiSchemas = ["PhysicsDriveAPI:angular"])
-    {
+    {{
         uniform token physics:axis = "Z"
         rel physics:body0 = </arm/upper>
         rel physics:body1 = </arm/fore>
@@ -97,16 +98,19 @@ def Xform "arm"
         float drive:angular:physics:stiffness = 2
         float drive:angular:physics:damping = 0.5
         float drive:angular:physics:targetPosition = 30
-    }
-    def PhysicsPrismaticJoint "rail"
+    }}
+    {more}
+}}
+"""
+USD = USD_ARM.format(
+    more="""def PhysicsPrismaticJoint "rail"
     {
         uniform token physics:axis = "X"
         rel physics:body1 = </arm/upper>
         point3f physics:localPos0 = (4, 5, 6)
         point3f physics:localPos1 = (0, 0.5, 0)
-    }
-}
-"""
+    }"""
+)
 XACRO = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <xacro:property name="a" value="${2*sqrt(4) + 1}"/>
 <xacro:macro name="part" params="name mass:=1"><link name="${name}"><inertial><mass value="${mass*a}"/>

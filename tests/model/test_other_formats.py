@@ -14,52 +14,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.robot_files import MujocoPeer, Programs, backward_errors, states
 
+from fuzz.samples import USD_ARM
+
 # -- USD
 
-USD = """#usda 1.0
-(
-    defaultPrim = "arm"
-    metersPerUnit = 0.1
-    kilogramsPerUnit = 2
-    upAxis = "Y"
-)
-def Xform "arm"
-{{
-    def Xform "upper" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
-    {{
-        double3 xformOp:translate = (1, 2, 3)
-        quatd xformOp:orient = (0.9, 0.1, 0.3, 0.2)
-        double3 xformOp:scale = (2, 2, 2)
-        uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:orient", "xformOp:scale"]
-        float physics:mass = 1.5
-        point3f physics:centerOfMass = (0.5, 1, 0)
-        float3 physics:diagonalInertia = (3, 4, 5)
-        quatf physics:principalAxes = (0.8, 0.6, 0, 0)
-    }}
-    def Xform "fore" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
-    {{
-        float physics:mass = 1
-        point3f physics:centerOfMass = (0, 3, 1)
-        float3 physics:diagonalInertia = (1, 1, 2)
-    }}
-    def PhysicsRevoluteJoint "elbow" (prepend apiSchemas = ["PhysicsDriveAPI:angular"])
-    {{
-        uniform token physics:axis = "Z"
-        rel physics:body0 = </arm/upper>
-        rel physics:body1 = </arm/fore>
-        point3f physics:localPos0 = (0.5, 2, 0)
-        quatf physics:localRot0 = (0.5, 0.5, -0.5, 0.5)
-        point3f physics:localPos1 = (0, -3, 1)
-        quatf physics:localRot1 = (0.8, 0, 0.6, 0)
-        float physics:lowerLimit = -90
-        float physics:upperLimit = 45
-        float drive:angular:physics:stiffness = 2
-        float drive:angular:physics:damping = 0.5
-        float drive:angular:physics:targetPosition = 30
-    }}
-    {more}
-}}
-"""
 BASE = """def PhysicsPrismaticJoint "rail"
     {
         uniform token physics:axis = "X"
@@ -99,7 +57,7 @@ def usd_twin() -> sb.Mechanism:
 def test_a_usd_articulation_moves_as_it_should(tmp_path):
     pytest.importorskip("pxr")
     path = tmp_path / "arm.usda"
-    path.write_text(USD.format(more=BASE))
+    path.write_text(USD_ARM.format(more=BASE))
     mech = sb.load(path, symbolic=False)
     assert [s.owner for s in mech.slots] == ["rail", "elbow"]
     assert mech.joint("elbow").limits.upper == pytest.approx(np.pi / 4)
@@ -113,7 +71,7 @@ def test_a_usd_articulation_moves_as_it_should(tmp_path):
 def test_a_usd_body_without_a_joint_is_free_where_it_stands(tmp_path):
     pytest.importorskip("pxr")
     path = tmp_path / "arm.usda"
-    path.write_text(USD.format(more=""))
+    path.write_text(USD_ARM.format(more=""))
     mech = sb.load(path, symbolic=False)
     base = next(j for j in mech.joints if j.kind == "free")
     assert [float(x.data) for x in base.placement.position] == pytest.approx([0.1, 0.2, 0.3])
@@ -126,7 +84,7 @@ def test_usd_that_is_made_of_other_files_or_lacks_masses_is_refused(tmp_path):
     path.write_text('#usda 1.0\ndef Xform "a" (references = @/etc/passwd.usda@) {}\n')
     with pytest.raises(ModelError, match=r"arm\.usda: .*are not opened.*usdcat --flatten"):
         sb.load(path)
-    path.write_text(USD.format(more=BASE).replace("float physics:mass = 1\n", ""))
+    path.write_text(USD_ARM.format(more=BASE).replace("float physics:mass = 1\n", ""))
     with pytest.raises(ModelError, match=r"arm\.usda:/arm/fore: .*expected both"):
         sb.load(path)
 

@@ -116,8 +116,12 @@ def length_unit(length: float) -> float:
 
 def usual_unit(found: Constraints) -> float:
     """`length_unit` at the defaults of the parameters: what programs are made for."""
-    known = [x for x in rows_of(found).lengths({}) if x > 0]
-    return length_unit(float(np.mean(known))) if known else 1.0
+
+    def make() -> float:
+        known = [x for x in rows_of(found).lengths({}) if x > 0]
+        return length_unit(float(np.mean(known))) if known else 1.0
+
+    return memory_of(found).get("usual_unit", (), make)
 
 
 def rows_of(found: Constraints) -> Rows:
@@ -210,9 +214,9 @@ class Numeric:
         unit = length_unit(self.length())
         return np.array([{"m": unit, "m^2": unit * unit}.get(u, 1.0) for u in self.rows.units])
 
-    def gap(self, q: np.ndarray) -> float:
-        """How far the loops are open at q (nq,), in rad and units of length."""
-        return float(np.abs(self.h(q) / self.units()).max(initial=0.0))
+    def gap(self, h: np.ndarray) -> float:
+        """How far residuals (m,) leave the loops open, in rad and units of length."""
+        return float(np.abs(h / self.units()).max(initial=0.0))
 
     def _at(self, what: str, q: np.ndarray, qd: np.ndarray | None = None) -> np.ndarray:
         """(..., n) values of the n entries of a quantity."""

@@ -416,9 +416,10 @@ def _closed(conditioning: Conditioning, around: Surroundings, t: float, x: np.nd
     # near the position a gap of h moves joints by much more: closed as well as doubles allow
     for _ in range(ITERATIONS):
         h = numeric.h(q)
-        if not numeric.gap(q) < gap:
+        left = numeric.gap(h)
+        if not left < gap:
             break
-        best, gap = q, numeric.gap(q)
+        best, gap = q, left
         step = np.zeros(len(x[at_qd]))
         step[free] = np.linalg.lstsq(numeric.J(q)[:, free], -h, rcond=1e-8)[0]
         q = retract(mechanism, q, step)
