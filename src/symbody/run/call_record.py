@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from symbody.loops.partition.partition import Partition
 from symbody.loops.partition.structure import Block
 from symbody.model.files.yaml_file import read_text
 from symbody.model.files.yaml_writer import to_yaml
+from symbody.model.record.mechanism import Mechanism
 from symbody.run.batch import Batch
 from symbody.run.equations import Model
 from symbody.run.settings import check_limits, check_numbers
@@ -69,9 +71,16 @@ def call_again(data: Mapping[str, Any], functions: Callable[[str], Any], where: 
         real_argument("spacing", spacing, "a positive number of seconds", above=0.0)
     settings = Settings(**data["settings"], sampling=SampleTimes(spacing, instants), parameters=of(data["parameters"]))
     rules = tuple(When(**{n: of(v) for n, v in rule.items()}) for rule in data["rules"])
-    mechanism = read_text(data["model"], where)
-    model = Model(mechanism, data["formalism"], of(data["inputs"]), of(data["outputs"]), rules)
+    if not isinstance(data["model"], str):
+        raise ValueError("a model that is no text")
+    model = Model(_mechanism(data["model"], where), data["formalism"], of(data["inputs"]), of(data["outputs"]), rules)
     return Batch(model, settings, float(data["duration"]), of(data["given"]), of(data["closing"]))
+
+
+@lru_cache(maxsize=2)
+def _mechanism(text: str, where: str) -> Mechanism:
+    """The model; the same record while it is resumed again and again, so that its equations are made once."""
+    return read_text(text, where)
 
 
 def functions_of(data: Mapping[str, Any]) -> list[str]:

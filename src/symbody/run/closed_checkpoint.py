@@ -200,11 +200,12 @@ def _ways(watch: Watch, mark: Watched, known: Known, where: str) -> list[Way]:
         if k < len(mark.ways):
             way = mark.ways[k]
         else:
-            # under the name that a run looks for it
-            key = (Choice(tuple(sorted(partition.rows)), tuple(sorted(partition.dependent))), numbers)
-            own = derived.get("partition_underway", key, partial(_itself, partition))
-            way = Way(found, own, *watch.remake(own), whole=mark.way.whole)
+            way = Way(found, partition, *watch.remake(partition), whole=mark.way.whole)
         _check_equations(way.connected.flow, checksum, where)
+        if k >= len(mark.ways):
+            # under the name that a run looks for it; not before its equations are found to be those of the file
+            key = (Choice(tuple(sorted(partition.rows)), tuple(sorted(partition.dependent))), numbers)
+            derived.get("partition_underway", key, partial(_itself, partition))
         out.append(way)
     if len(out) < len(mark.ways):
         raise ValueError(f"{len(out)} partitions of a run that starts with {len(mark.ways)}")
