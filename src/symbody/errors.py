@@ -141,9 +141,16 @@ def real_argument(
 ) -> float:
     """A finite number > above and >= least, as it was given; `expected` says so in words, with the unit."""
     real = hasattr(value, "__float__") and not isinstance(value, bool | np.bool_ | np.ndarray)
-    if not real or not math.isfinite(value) or value <= above or value < least:
+    if not real or not _is_finite(value) or value <= above or value < least:
         raise wrong_argument(name, value, expected, **words)
     return value
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond all doubles
+        return False
 
 
 def array_argument(name: str, value: Any, expected: str, **words: Any) -> np.ndarray:

@@ -1,7 +1,7 @@
 """`make fuzz`: damaged inputs for every reader; anything but a SymbodyError, a slow or a large one is kept in `found/`.
 
 make fuzz                                    a short run of every kind
-make fuzz ARGS="--seconds 3600 --jobs 2"     a long one
+make fuzz ARGS="--whole --jobs 2"            a whole one: 10^6 expressions, 10^5 of everything else; within an hour
 make fuzz ARGS="--kind yaml --seed 17"       one input again, with its traceback
 """
 
@@ -17,7 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
 
-from fuzz.attack import FOUND, confined_attack
+from fuzz.attack import FOUND, Tried, confined_attack
 from fuzz.kinds import KINDS
 
 
@@ -31,7 +31,8 @@ def keep(name: str, seed: int) -> Path:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Damaged inputs for everything that reads.")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of the whole run, shared among the kinds")
+    parser.add_argument("--seconds", type=float, help="of the run, shared among the kinds; a minute, unless --whole")
+    parser.add_argument("--whole", action="store_true", help="10^6 expressions, 10^5 of every other kind")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--kind", choices=KINDS, action="append", help="one kind (may be given again); default all")
     parser.add_argument("--first", type=int, default=0, help="first seed")
@@ -45,38 +46,39 @@ def main() -> int:
             path.write_bytes(KINDS[kinds[0]].make(random.Random(f"{kinds[0]} {given.seed}")))
             KINDS[kinds[0]].read(path)
         return 0
-    failed = 0
+    failed, began = 0, time.monotonic()
+    seconds = given.seconds or (float("inf") if given.whole else 60.0)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
-        share = given.seconds * given.jobs / len(kinds)
-        runs = [pool.submit(attack_apart, kind, given.first, given.count, share, Path(folder)) for kind in kinds]
-        for run in runs:
-            name, done, faults = run.result()
-            print(f"{name:12} {done:8} inputs, {len(faults)} faults", flush=True)
-            for wrong, seed in faults.items():
+        share = seconds * given.jobs / len(kinds)
+        counts = [KINDS[kind].whole if given.whole else given.count for kind in kinds]
+        runs = [pool.submit(attack_apart, k, given.first, n, share, Path(folder)) for k, n in zip(kinds, counts)]
+        for name, run in zip(kinds, runs):
+            tried = run.result()
+            print(f"{name:24} {tried.inputs:8} inputs, {tried.read:7} read, {len(tried.faults)} faults", flush=True)
+            for wrong, seed in tried.faults.items():
                 failed += 1
                 print(f"    seed {seed}: {wrong}\n        kept as {keep(name, seed).name}", flush=True)
+    print(f"{time.monotonic() - began:.0f} s", flush=True)
     return 1 if failed else 0
 
 
-def attack_apart(name: str, first: int, count: int, seconds: float, folder: Path) -> tuple[str, int, dict[str, int]]:
+def attack_apart(name: str, first: int, count: int, seconds: float, folder: Path) -> Tried:
     """An attack in a process of its own; one that dies is a fault, and the next goes on behind it."""
-    end, done, faults = time.monotonic() + seconds, 0, {}
+    end, done, read, faults = time.monotonic() + seconds, 0, 0, {}
     note = folder / name
     while done < count and (time.monotonic() < end or not done):
         note.write_text(f"{first + done:20}")
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             left = max(end - time.monotonic(), 0.0)
             try:
-                _, tried, found = pool.submit(
-                    confined_attack, name, first + done, count - done, left, str(note)
-                ).result()
+                tried = pool.submit(confined_attack, name, first + done, count - done, left, str(note)).result()
             except BrokenProcessPool:
                 died = int(note.read_text())
-                tried, found = died - first - done + 1, {"the process died": died}
-        done += tried
-        for wrong, seed in found.items():
+                tried = Tried(died - first - done + 1, 0, {"the process died": died})
+        done, read = done + tried.inputs, read + tried.read
+        for wrong, seed in tried.faults.items():
             faults.setdefault(wrong, seed)
-    return name, done, faults
+    return Tried(done, read, faults)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import tempfile
 import time
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fuzz.kinds import KINDS
 from symbody.errors import SymbodyError
@@ -27,8 +27,23 @@ class Slow(BaseException):
     """An input that takes more than `SLOW`; no reader catches it."""
 
 
-def attempt(name: str, seed: int, folder: Path, limit: float = SLOW) -> str:
-    """What is wrong with the answer to one input: "" if it was read, or refused in a sentence. limit: s, 0 for none."""
+class Answer(NamedTuple):
+    """To one input. wrong: "" if it was read, or refused in a sentence; read: whether it was read."""
+
+    wrong: str
+    read: bool = False
+
+
+class Tried(NamedTuple):
+    """What came of an attack. faults: what went wrong -> first seed."""
+
+    inputs: int
+    read: int
+    faults: dict[str, int]
+
+
+def attempt(name: str, seed: int, folder: Path, limit: float = SLOW) -> Answer:
+    """The answer to one input. limit: s of CPU time, 0 for none."""
     kind = KINDS[name]
     data = kind.make(random.Random(f"{name} {seed}"))
     path = folder / f"input{kind.suffix}"
@@ -37,28 +52,29 @@ def attempt(name: str, seed: int, folder: Path, limit: float = SLOW) -> str:
     try:
         kind.read(path)
     except SymbodyError:
-        pass
+        return Answer("")
     except Slow:
-        return f"more than {limit:g} s"
+        return Answer(f"more than {limit:g} s")
     except BaseException as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        return f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[:100]}"
+        return Answer(f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[:100]}")
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-    return ""
+    return Answer("", read=True)
 
 
-def attack(name: str, first: int, count: int, seconds: float, note: str = "") -> tuple[str, int, dict[str, int]]:
-    """(kind, inputs tried, what went wrong -> first seed). note: a file that says which seed is being tried."""
+def attack(name: str, first: int, count: int, seconds: float, note: str = "") -> Tried:
+    """Damaged inputs of a kind. note: a file that says which seed is being tried."""
     signal.signal(signal.SIGPROF, _slow)
     faults: dict[str, int] = {}
-    end, done, base = time.monotonic() + seconds, 0, _resident()
+    end, done, read, base = time.monotonic() + seconds, 0, 0, _resident()
     with tempfile.TemporaryDirectory(dir=_memory()) as folder, _noting(note) as tell:
         while done < count and (done % ROUND or time.monotonic() < end):
             if not done % ROUND:
                 base = _resident()  # what an attack itself keeps is not what an input takes
             tell(first + done)
-            wrong = attempt(name, first + done, Path(folder))
+            wrong, taken = attempt(name, first + done, Path(folder))
+            read += taken
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
             if not wrong and peak - base > LARGE:
                 wrong = f"{(peak - base) >> 20} MB"
@@ -66,10 +82,10 @@ def attack(name: str, first: int, count: int, seconds: float, note: str = "") ->
             if wrong:
                 faults.setdefault(wrong, first + done)
             done += 1
-    return name, done, faults
+    return Tried(done, read, faults)
 
 
-def confined_attack(name: str, first: int, count: int, seconds: float, note: str) -> tuple[str, int, dict[str, int]]:
+def confined_attack(name: str, first: int, count: int, seconds: float, note: str) -> Tried:
     """The same in a process of its own, with bounded memory."""
     attempt(name, -1, Path(tempfile.gettempdir()), 0.0)  # libraries are loaded, and code compiled, before the bound
     used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import symbody as sb
-from fuzz.mutators import damaged_bytes, damaged_text, damaged_value
+from fuzz.mutators import damaged_bytes, damaged_text, damaged_value, damaged_xml, damaged_yaml
 from fuzz.run_files import (
     RUNS,
     checkpoint_bytes,
@@ -27,9 +27,10 @@ from fuzz.run_files import (
     stream_bytes,
     trajectory_bytes,
 )
-from fuzz.samples import EXPRESSIONS, LOOPS, MBS, MJCF, URDF, USD, XACRO
+from fuzz.samples import EXPRESSIONS, LOOPS, MBS, MJCF, MJCF_MORE, MODEL, URDF, USD, XACRO
 from symbody.bondgraph.files import FOLDER as GRAPHS
 from symbody.cli.assignments import read_table
+from symbody.expr.walk import free_symbols
 from symbody.identify.data_files import read_series
 from symbody.model.files import mjcf_writer, sdf_writer, urdf_writer, yaml_writer
 from symbody.model.files.loop_file import close_loops
@@ -44,15 +45,32 @@ MODELS = ("pendulum2", "four_bar", "puma560", "whipple_bicycle", "slider_crank")
 
 @dataclass(frozen=True)
 class Kind:
-    """suffix of the file; make(rng): a damaged input; read(path): what may raise nothing but a SymbodyError."""
+    """suffix of the file; make(rng): a damaged input; read(path): what may raise nothing but a SymbodyError.
+
+    whole: inputs of a whole run.
+    """
 
     suffix: str
     make: Callable[[random.Random], bytes]
     read: Callable[[Path], Any]
+    whole: int = 100_000
 
 
 def text(*goods: str) -> Callable[[random.Random], bytes]:
-    return lambda rng: damaged_text(rng.choice(goods), rng).encode("utf-8", errors="surrogatepass")
+    return lambda rng: _encoded(damaged_text(rng.choice(goods), rng))
+
+
+def xml(*goods: str) -> Callable[[random.Random], bytes]:
+    """Half of it well-formed, so that what reads elements is reached."""
+    return lambda rng: _encoded((damaged_text if rng.random() < 0.5 else damaged_xml)(rng.choice(goods), rng))
+
+
+def yaml(*goods: str) -> Callable[[random.Random], bytes]:
+    return lambda rng: _encoded((damaged_text if rng.random() < 0.5 else damaged_yaml)(rng.choice(goods), rng))
+
+
+def _encoded(damaged: str) -> bytes:
+    return damaged.encode("utf-8", errors="surrogatepass")
 
 
 @functools.cache
@@ -61,9 +79,8 @@ def bundled(name: str) -> str:
 
 
 def _yaml(rng: random.Random) -> bytes:
-    name = rng.choice(MODELS)
-    good = bundled(name) if rng.random() < 0.5 else _written(name)
-    return damaged_text(good, rng).encode("utf-8", errors="surrogatepass")
+    name, kind = rng.choice(MODELS), rng.random()
+    return yaml(MODEL if kind < 0.3 else bundled(name) if kind < 0.6 else _written(name))(rng)
 
 
 @functools.cache
@@ -77,12 +94,26 @@ def _robot() -> str:
 
 
 def _urdf(rng: random.Random) -> bytes:
-    return text(URDF if rng.random() < 0.7 else _robot())(rng)
+    return xml(URDF if rng.random() < 0.7 else _robot())(rng)
 
 
 def read_expression(path: Path) -> None:
     with sb.Graph():
         str(sb.parse(path.read_bytes().decode("utf-8", errors="replace")))
+
+
+def read_formula(path: Path) -> None:
+    """As `read_expression`; then made smaller, counted, differentiated and evaluated."""
+    with sb.Graph():
+        node = sb.parse(path.read_bytes().decode("utf-8", errors="replace"))
+        symbols = free_symbols([node])
+        if not symbols:
+            return
+        system = sb.System("f", inputs={"x": symbols}, outputs={"y": node})
+        for made in (system.optimize("standard"), system.jacobian("y", "x")):
+            made.count()
+            with np.errstate(all="ignore"):
+                made.compile("python")(np.linspace(-1, 2, len(symbols)))
 
 
 @functools.cache
@@ -106,11 +137,12 @@ def _written_xml(kind: str, name: str) -> str:
 
 
 def _sdf(rng: random.Random) -> bytes:
-    return text(_written_xml("sdf", rng.choice(OPEN)))(rng)
+    return xml(_written_xml("sdf", rng.choice(OPEN)))(rng)
 
 
 def _mjcf(rng: random.Random) -> bytes:
-    return text(MJCF if rng.random() < 0.5 else _written_xml("mjcf", rng.choice(OPEN)))(rng)
+    kind = rng.random()
+    return xml(MJCF if kind < 0.4 else MJCF_MORE if kind < 0.8 else _written_xml("mjcf", rng.choice(OPEN)))(rng)
 
 
 @functools.cache
@@ -119,7 +151,7 @@ def _graph(name: str) -> str:
 
 
 def _bond_graph(rng: random.Random) -> bytes:
-    return text(_graph(rng.choice(("rlc", "robot_joint", "gear_train", "three_tanks", "dc_motor"))))(rng)
+    return yaml(_graph(rng.choice(("rlc", "robot_joint", "gear_train", "three_tanks", "dc_motor"))))(rng)
 
 
 # -- meshes and measured records
@@ -177,7 +209,7 @@ def _csv(rng: random.Random) -> bytes:
     good = trajectory_bytes(".csv", rng.choice((0, 3)))
     if rng.random() < 0.5:
         return damaged_bytes(good, rng)
-    return damaged_text(good.decode(), rng).encode("utf-8", errors="surrogatepass")
+    return _encoded(damaged_text(good.decode(), rng))
 
 
 def quietly(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
@@ -190,9 +222,10 @@ def quietly(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
 
 
 KINDS: dict[str, Kind] = {
-    "expression": Kind(".txt", text(*EXPRESSIONS), read_expression),
+    "expression": Kind(".txt", text(*EXPRESSIONS), read_expression, 1_000_000),
+    "formula": Kind(".txt", text(*EXPRESSIONS), read_formula),
     "yaml": Kind(".yaml", _yaml, sb.load),
-    "loops": Kind(".yaml", text(LOOPS), read_loops),
+    "loops": Kind(".yaml", yaml(LOOPS), read_loops),
     "urdf": Kind(".urdf", _urdf, sb.load),
     "mjcf": Kind(".xml", _mjcf, sb.load),
     "sdf": Kind(".sdf", _sdf, sb.load),
@@ -200,7 +233,7 @@ KINDS: dict[str, Kind] = {
     "stl": Kind(".stl", _damaged_mesh(".stl"), lambda path: read_mesh(path, "")),
     "obj": Kind(".obj", _damaged_mesh(".obj"), lambda path: read_mesh(path, "")),
     "series": Kind(".csv", lambda rng: text(_records())(rng), quietly(read_series)),
-    "mbs": Kind(".mbs", text(MBS), sb.load),
+    "mbs": Kind(".mbs", xml(MBS), sb.load),
     "table": Kind(".csv", lambda rng: text(_records())(rng), lambda path: read_table(path, "tau", 1)),
     "system": Kind(".json", _system, quietly(sb.System.load)),
     "csv": Kind(".csv", _csv, quietly(sb.Trajectory.load)),
@@ -218,10 +251,11 @@ KINDS: dict[str, Kind] = {
     },
     **({"stream": Kind(".parquet", damaged_stream, quietly(sb.Trajectory.load))} if ".parquet" in FILES else {}),
     **({"usd": Kind(".usda", text(USD), sb.load)} if find_spec("pxr") is not None else {}),
-    **({"xacro": Kind(".xacro", text(XACRO), sb.load)} if find_spec("xacro") is not None else {}),
+    **({"xacro": Kind(".xacro", xml(XACRO), sb.load)} if find_spec("xacro") is not None else {}),
 }
 GOOD: dict[str, Callable[[], str | bytes]] = {
     "expression": lambda: EXPRESSIONS[0],
+    "formula": lambda: EXPRESSIONS[0],
     "yaml": lambda: _written("four_bar"),
     "loops": lambda: LOOPS,
     "urdf": lambda: URDF,

@@ -19,13 +19,14 @@ from unittest import mock
 import numpy as np
 
 import symbody as sb
-from fuzz.mutators import damaged_bytes, damaged_value
+from fuzz.mutators import damaged_bytes, damaged_text, damaged_value
 from symbody.integrate import native
 from symbody.run import checkpoint
 from symbody.trajectory import array_file, record, stream_file
 from symbody.trajectory.array_file import npz_bytes, read_arrays
 
 Arrays = dict[str, np.ndarray]
+STEPS = 20_000  # of a run: one that goes on from a damaged file may have steps of 1e-9 s, and takes all that it may
 SHAPES = ((), (0,), (1,), (3,), (2, 2), (6, 4), (1, 0))
 
 
@@ -55,14 +56,14 @@ def _other_array(rng: random.Random) -> np.ndarray:
 
 
 def _pendulum(path: Path) -> None:
-    sb.simulate(sb.load("pendulum2"), 0.5, 0.01, q0=[0.3, 0.1], sampling=11, checkpoint=path)
+    sb.simulate(sb.load("pendulum2"), 0.5, 0.01, q0=[0.3, 0.1], sampling=11, max_steps=STEPS, checkpoint=path)
 
 
 def _batch(path: Path) -> None:
     """Three members with parameters of their own and a table."""
     start = [[0.3, 0.1], [0.2, 0.0], [0.0, 0.1]]
     more = {"inputs": {"joint1": ([0.0, 0.1], [0.0, 1.0])}, "parameters": {"m1": [1.0, 1.1, 1.2]}}
-    sb.simulate(sb.load("pendulum2"), 0.5, 0.01, q0=start, sampling=11, checkpoint=path, **more)
+    sb.simulate(sb.load("pendulum2"), 0.5, 0.01, q0=start, sampling=11, max_steps=STEPS, checkpoint=path, **more)
 
 
 def _hybrid(path: Path) -> None:
@@ -77,16 +78,26 @@ def _hybrid(path: Path) -> None:
     sampled = sb.System("quick", inputs={"q.y": q}, outputs={"tau": -2 * q}, clocks={"period": 0.02})
     bounce = sb.When("bounce", "q.z", direction=-1, reset={"qd.z": "-0.9*qd.z"})
     inputs = {"z": with_memory, "y": sampled}
-    sb.simulate(make.done(), 0.9, 0.01, q0=[1.0, 0.1], events=[bounce], inputs=inputs, sampling=11, checkpoint=path)
+    sb.simulate(
+        make.done(),
+        0.9,
+        0.01,
+        q0=[1.0, 0.1],
+        events=[bounce],
+        inputs=inputs,
+        sampling=11,
+        max_steps=STEPS,
+        checkpoint=path,
+    )
 
 
 def _closed(path: Path) -> None:
-    sb.simulate(sb.load("four_bar"), 0.5, 0.01, sampling=11, checkpoint=path)
+    sb.simulate(sb.load("four_bar"), 0.5, 0.01, sampling=11, max_steps=STEPS, checkpoint=path)
 
 
 def _closed_batch(path: Path) -> None:
     masses = {"m1": np.array([0.5, 0.6])}
-    sb.simulate(sb.load("four_bar"), 0.5, 0.01, parameters=masses, sampling=11, checkpoint=path)
+    sb.simulate(sb.load("four_bar"), 0.5, 0.01, parameters=masses, sampling=11, max_steps=STEPS, checkpoint=path)
 
 
 RUNS: dict[str, Callable[[Path], None]] = {
@@ -117,6 +128,9 @@ def damaged_checkpoint(name: str, rng: random.Random) -> bytes:
     arrays = dict(arrays)
     if rng.random() < 0.7:
         meta = damaged_value(meta, rng)
+    elif "closed" in meta and rng.random() < 0.1:
+        meta = json.loads(json.dumps(meta))
+        meta["closed"]["call"]["model"] = damaged_text(meta["closed"]["call"]["model"], rng)
     else:
         arrays[rng.choice(sorted(arrays))] = _other_array(rng)
     if isinstance(meta, dict):

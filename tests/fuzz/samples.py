@@ -119,3 +119,77 @@ XACRO = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <joint name="j" type="continuous"><parent link="base"/><child link="l"/><axis xyz="0 0 1"/></joint>
 <joint name="i" type="continuous"><parent link="l"/><child link="k"/><axis xyz="0 0 ${min(a, 1)}"/></joint></robot>
 """
+# a model with every kind of force element, joint and constraint
+MODEL = """
+name: all
+gravity: [0, 0, -9.81]
+parameters:
+  k: {default: 2e3, unit: N/m}
+  l: {default: 0.5, unit: m, nonzero: true}
+  free: {default: 3, nonzero: true}
+definitions: {I: "2*l^2/12"}
+bodies:
+  a: {mass: 2, com: [l/2, 0, 0], inertia: [0.01, I, I],
+      frames: {tip: [l, 0, 0], back: {position: [0, 0, 0.1], rotation: [x, 30*deg]}},
+      shapes: [{kind: box, size: [1, 2, 3], colour: [1, 0, 0]}]}
+  b: {mass: 1, com: [0.1, 0, 0], inertia: [0.02, 0.001, 0.02, 0, 0, 0.03], frames: {tip: [0.3, 0, 0]}}
+  c: {mass: 1, inertia: [0.1, 0.1, 0.1], frames: {end: [0, 0, 0.2]}}
+  d: {mass: 1, inertia: [0.1, 0.1, 0.1]}
+  e: {mass: 1, inertia: [0.1, 0.1, 0.1]}
+  wall: {frames: {hook: [1, 0, 0.3]}}
+joints:
+  a: {kind: revolute, parent: world, child: a, axis: y, viscous: 0.1, coulomb: 0.2, stiffness: 3, rest: 0.1,
+      limits: [-2, 2]}
+  b: {kind: revolute, parent: a, child: b, axis: [0, 1, 1], position: [l, 0, 0], rotor: {inertia: 1e-4, ratio: 50},
+      elastic: {stiffness: 1000, damping: 1}}
+  c: {kind: free, parent: world, child: c}
+  d: {kind: prismatic, parent: a, child: d, mode: driven, value: "0.1*sin(t)", rotation: {rpy: [0.1, 0, 0]}}
+  e: {kind: revolute, parent: d, child: e, mimic: {joint: a, ratio: 2, offset: 0.1}}
+  wall: {kind: fixed, parent: world, child: wall}
+cuts:
+  close: {kind: rod, between: [b.tip, wall.hook], length: 1.1}
+forces:
+  spring: {kind: spring_damper, points: [a.tip, wall.hook], stiffness: k, damping: 10, length: 0.4,
+           law: cubic, stiffness3: 5}
+  push: {kind: actuator, points: [b.tip, wall.hook], gain: 2, time_constant: 0.1, limit: 9}
+  away: {kind: link, points: [a, c]}
+  point: {kind: point_force, points: [a.tip], force: [1, 2, 3], axes: body}
+  all: {kind: wrench, points: [b], force: [1, 0, 0], moment: [0, 1, 0]}
+  air: {kind: drag, points: [c], linear: [1, 1, 1], quadratic: [1, 2, 3], wind: [1, 0, 0]}
+  water: {kind: ellipsoid_drag, points: [c], semiaxes: [0.1, 0.2, 0.3], density: 1000, viscosity: 0.1}
+  rubber: {kind: bushing, points: [c, a.back], linear: 100, angular: 10}
+  rope: {kind: tendon, points: [a.tip, b.tip, wall.hook], law: spring, stiffness: 100, damping: 1, length: 0.2}
+  belt: {kind: tendon, joints: [a, d], coefficients: [1, -2], law: actuator, gain: 3}
+  ground: {kind: contact, points: [c], stiffness: 1e4, damping: 60, friction: 0.2, slowest: 1e-3, width: 1e-4,
+           ground: slope, slope_x: -0.5}
+  motor: {kind: joint, joint: a, law: actuator, gain: 2}
+  stop: {kind: joint, joint: a, law: bump_stop, stiffness: 100, lower: -1, upper: 1}
+  slip: {kind: lugre, joint: a, stiffness: 100, level: 1, breakaway: 1.5, speed: 0.1, damping: 1}
+  stick: {kind: stiction, joint: d, level: 1, breakaway: 1.5, stiffness: 100, damping: 1}
+  slow: {kind: maxwell, points: [a.tip, c.end], stiffness: 100, damping: 10, length: 0.3}
+  tyre: {kind: tyre, points: [c], law: linear, radius: 0.3, stiffness: 2e5, slip_stiffness: 1e4,
+         cornering_stiffness: 1e4, relaxation_x: 0.2}
+sensors: {tip: a.tip}
+"""
+# what tendons, actuators, springs, keyframes and copies look like in MJCF
+MJCF_MORE = """<mujoco model="more"><compiler angle="degree" autolimits="true" eulerseq="zyx"/>
+<option density="1.2" viscosity="0.1" wind="1 0 0"/><size nkey="1"/>
+<default><joint armature="0.01" frictionloss="0.1"/><position kp="10"/>
+<default class="big"><geom density="300"/></default></default>
+<worldbody><body name="base" pos="0 0 1"><freejoint name="root"/><geom type="ellipsoid" size="0.1 0.2 0.3"/>
+<site name="s0" pos="0 0 0.1"/><body name="arm" pos="0.2 0 0" euler="10 20 30">
+<joint name="j1" axis="0 1 0" stiffness="2" springref="10" damping="0.3" range="-90 90"/>
+<geom class="big" type="capsule" fromto="0 0 0 0.3 0 0" size="0.02"/>
+<site name="s1" pos="0.1 0 0"/><body name="hand" pos="0.3 0 0">
+<joint name="j2" type="slide" axis="1 0 0" springdamper="0.1 1"/>
+<geom type="box" size="0.02 0.03 0.04" mass="0.2"/><site name="s2"/></body></body></body>
+<replicate count="2" euler="0 0 90"><body name="leg" pos="0.3 0 0.5"><joint name="k" axis="0 0 1"/>
+<geom type="cylinder" size="0.02 0.1"/></body></replicate></worldbody>
+<tendon><spatial name="t1" stiffness="3" damping="0.1" springlength="0.2"><site site="s0"/><site site="s1"/>
+<pulley divisor="2"/><site site="s1"/><site site="s2"/></spatial>
+<fixed name="t2"><joint joint="j1" coef="1"/><joint joint="j2" coef="-2"/></fixed></tendon>
+<actuator><position name="p1" joint="j1" kp="5" ctrlrange="-1 1"/><velocity joint="j2" kv="2"/>
+<motor tendon="t2" gear="3"/><general joint="j1" gainprm="1 0 0" biasprm="0 -1 -0.1" biastype="affine"/></actuator>
+<contact><exclude body1="base" body2="arm"/></contact><equality><tendon tendon1="t2" polycoef="0.1 0 0 0 0"/></equality>
+<keyframe><key name="home" qpos="0 0 1 1 0 0 0 0.1 0.02 0 0" qvel="0 0 0 0 0 0 1 0 0 0"/></keyframe></mujoco>
+"""

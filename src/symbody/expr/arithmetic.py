@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from symbody.expr.graph import Graph
 
 LONGEST_POWER = 1 << 17  # bits of a power that is written out before it is rounded
+LARGEST_WHOLE = 2.0**53  # above, every float is a whole number, and even
+LONGEST_EXPONENT = 64  # bits of an exact exponent: each is a multiplication, and no double is told apart by more
 LARGEST_POWER = 64  # above, the power of a coefficient could leave the range of doubles while the product does not
 
 
@@ -337,14 +339,20 @@ def raise_to(base: Node, exponent: Node) -> Node:
 
 
 def power(base: Node, exponent: Number) -> Node:
-    """base ** exponent for a number; floats that are whole or half become exact."""
+    """base ** exponent for a number; floats that are whole or half become exact, but for those that are all whole."""
     graph = base.graph
-    if exponent.__class__ is float and (2 * exponent).is_integer():
+    if exponent.__class__ is float and (2 * exponent).is_integer() and abs(exponent) < LARGEST_WHOLE:
         exponent = Fraction(exponent)
     if exponent.__class__ is not int and exponent.__class__ is not float:
         exponent = Fraction(exponent)
         if exponent.denominator == 1:
             exponent = exponent.numerator
+    if exponent.__class__ is float:
+        if not math.isfinite(exponent):
+            raise ExpressionError(f"an exponent is {exponent}; expected a finite number.")
+    elif exact_bits(exponent) > LONGEST_EXPONENT:
+        bits = exact_bits(exponent)
+        raise ExpressionError(f"an exponent has {bits} bits; expected {LONGEST_EXPONENT} at most, or a float.")
     if exponent == 1:
         return base
     if exponent == 0:

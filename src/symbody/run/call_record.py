@@ -68,7 +68,7 @@ def call_again(data: Mapping[str, Any], functions: Callable[[str], Any], where: 
     if instants is not None and not (isinstance(instants, np.ndarray) and instants.ndim == 1):
         raise ValueError("samples at no instants")
     if spacing is not None:
-        real_argument("spacing", spacing, "a positive number of seconds", above=0.0)
+        spacing = float(real_argument("spacing", spacing, "a positive number of seconds", above=0.0))
     settings = Settings(**data["settings"], sampling=SampleTimes(spacing, instants), parameters=of(data["parameters"]))
     rules = tuple(When(**{n: of(v) for n, v in rule.items()}) for rule in data["rules"])
     if not isinstance(data["model"], str):

@@ -36,6 +36,7 @@ from symbody.run.closed_checkpoint import closed_again, closed_record
 from symbody.run.herd import Herd
 from symbody.run.loop import Reached
 from symbody.run.recording import Ended
+from symbody.run.settings import check_told_apart
 from symbody.system.save import from_record, record
 from symbody.system.system import System
 from symbody.trajectory.array_file import checksum, npz_bytes, read_arrays
@@ -287,6 +288,8 @@ def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
         raise ValueError(f"it goes on at {now!r} s, from {meta['reached']!r} s in a run up to {end!r} s")
     if settings["step"] is not None and settings["step"] > end - start + SLACK * (1 + abs(start) + abs(end)):
         raise ValueError(f"steps of {settings['step']:g} s in a run from {start:g} to {end:g} s")
+    if settings["step"] is not None:
+        check_told_apart(settings["step"], start, end)
     if not all(isinstance(n, str) and _is_number(v) for n, v in meta["statistics"].items()):
         raise ValueError(f"statistics {meta['statistics']}")
     if not all(isinstance(note, str) for note in meta["notes"]):
@@ -365,7 +368,8 @@ def _run(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: M
     _check_shapes(flow, connected, arrays)
     batch = arrays["x_now"].shape[:-1]
     check_lines(lines, len(arrays["defaults"]), batch)
-    sampling = SampleTimes(meta["spacing"], arrays.get("instants"))
+    spacing = meta["spacing"]
+    sampling = SampleTimes(None if spacing is None else float(spacing), arrays.get("instants"))
     parameters = {n: a if a.ndim else float(a) for n, a in _part(arrays, "parameter").items()}
     check_members(meta["outcomes"], batch, parameters)
     settings = Settings(**meta["settings"], sampling=sampling, parameters=parameters)

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from symbody.codegen.kernel.threads import check_threads
 from symbody.errors import DefinitionError, Named, NameLookupError, real_argument, whole_argument, wrong_argument
 from symbody.flow.augmented import Augmented, Reduced
@@ -108,9 +110,21 @@ def check_numbers(duration: Any, step: Any, t0: Any, rtol: Any, atol: Any) -> No
         if step > duration * (1 + 1e-9):
             long, whole = Named("step", f"{step:g}"), Named("duration", f"{duration:g}")
             raise DefinitionError(long, " is longer than ", whole, "; expected a part of it.")
+        check_told_apart(step, t0, t0 + duration)
     real_argument("rtol", rtol, "a positive number", above=0.0)
     if atol is not None:
         real_argument("atol", atol, "a positive number", above=0.0)
+
+
+def check_told_apart(step: float, start: float, end: float) -> None:
+    """A step after which the time is another: doubles at an instant t lie eps |t| apart."""
+    late = max(abs(start), abs(end))
+    least = float(np.finfo(float).eps) * late
+    if step < least:
+        raise DefinitionError(
+            Named("step", f"{step:g}"),
+            f" s is too short: doubles near {late:g} s lie {least:.2g} s apart. Expected more than that.",
+        )
 
 
 def check_limits(max_steps: Any, slow: Any, threads: Any = None) -> None:

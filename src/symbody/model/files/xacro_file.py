@@ -25,7 +25,7 @@ from symbody.model.files.xml_file import MAX_BYTES, Element, expand_xacro, parse
 from symbody.model.record.mechanism import Mechanism
 
 # what may stand in ${...}: names, numbers, arithmetic, and these functions; no attribute, index, string or call besides
-_TOKENS = re.compile(r"\s*(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|[A-Za-z_]\w*|\*\*|[-+*/(),])")
+_TOKENS = re.compile(r"\s*(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|[A-Za-z_]\w*|\*\*|[-+*/(),])")
 FUNCTIONS = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sqrt", "radians", "degrees", "abs", "min", "max")
 OUTSIDE = ("include", "arg")  # what reads from outside the file
 MADE = ("element", "attribute")  # what has a name that is made when it runs
@@ -42,13 +42,15 @@ def read(
     """The Mechanism of a xacro file; options as of the reader of URDF."""
     path = Path(path)
     top = read_xml(path)
-    if importlib.util.find_spec("xacro") is None:
+    package = importlib.util.find_spec("xacro")
+    if package is None or package.origin is None:
         raise ModelError(
             f"{path.name}: this is a xacro macro file; expected plain URDF, or the package xacro (pip install xacro). "
             f"{expand_xacro(path)}"
         )
     _refuse_programs(top, path)
-    mechanism = read_tree(parse_xml(_expanded(top, path), path.name), path, root, symbolic, ignore, packages)
+    plain = parse_xml(_expanded(top, path, Path(package.origin).parents[1]), path.name)
+    mechanism = read_tree(plain, path, root, symbolic, ignore, packages)
     note = f"{path.name}: xacro macros were expanded; lines in other notes are those of the expanded text"
     return mechanism.replace(notes=(*mechanism.notes, note))
 
@@ -60,21 +62,24 @@ try:
     resource.setrlimit(resource.RLIMIT_AS, (2 ** 30, 2 ** 30))
 except (ImportError, ValueError, OSError):
     pass
+sys.path.append(sys.argv[2])
 import xacro
 text = xacro.process_file(sys.argv[1]).toprettyxml(indent=" ")
 sys.stdout.buffer.write(text.encode()[:{MAX_BYTES}])
 """
 
 
-def _expanded(top: Element, path: Path) -> bytes:
-    """The plain URDF, made by a process of its own that has little time and memory: macros may call each other."""
+def _expanded(top: Element, path: Path, place: Path) -> bytes:
+    """The plain URDF, made by a process of its own that has little time and memory: macros may call each other.
+
+    place: the folder that xacro is in; the process needs no other packages, and does not look for them.
+    """
     try:
         with tempfile.TemporaryDirectory(prefix="symbody_xacro_") as folder:
             checked = Path(folder, path.name)
             checked.write_bytes("".join(_written(top)).encode())
-            done = subprocess.run(
-                [sys.executable, "-I", "-c", _PROGRAM, str(checked)], capture_output=True, timeout=SECONDS, check=False
-            )
+            command = [sys.executable, "-I", "-S", "-c", _PROGRAM, str(checked), str(place)]
+            done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise ModelError(f"{path.name}: xacro needs more than {SECONDS} s. {expand_xacro(path)}") from None
     except OSError as error:

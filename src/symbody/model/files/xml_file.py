@@ -21,7 +21,7 @@ MAX_DEPTH = 200
 MAX_ELEMENTS = 2_500_000  # 200 000 bodies
 LARGEST = 1e30  # a larger number cannot be a mass or a length, and its square would overflow
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(eq=False, slots=True)

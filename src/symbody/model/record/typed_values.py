@@ -14,7 +14,7 @@ from symbody.model.record.origin import shown
 from symbody.model.record.units import KINDS, SHAPE, Powers, Unit, read_unit
 
 _NUMBER = re.compile(
-    r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf|nan)(?:inity)?)\s*(.*?)\s*", re.I | re.S
+    r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf|nan)(?:inity)?)\s*(.*?)\s*", re.I | re.S
 )
 
 

@@ -73,9 +73,9 @@ MOST_POWER = 20  # of a word in a unit
 _WORD = re.compile(r"([A-Za-zµ°]+|1)(?:\^?(-?\d+))?")
 # a unit, not an expression: words with powers, joined by blanks, points, * and /
 SHAPE = re.compile(r"(?:[A-Za-zµ°]+|1)(?:\^?-?\d+)?(?:\s*[ ·*/.]\s*(?:[A-Za-zµ°]+|1)(?:\^?-?\d+)?)*")
-_DIGITS = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_DIGITS = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _PART = r"[A-Za-zµ°]+(?:\s*(?:\^|\*\*)\s*-?\d+)?(?![\w(.])"
-_QUANTITY = re.compile(rf"(?<![\w.`])({_DIGITS})\s*\*?\s*({_PART}(?:\s*[*/]\s*{_PART})*)")
+_QUANTITY = re.compile(rf"(?<![\w.`])({_DIGITS})(?:\s*\*)?\s*({_PART}(?:\s*[*/]\s*{_PART})*)")
 _JOINED = re.compile(rf"\s*([*/])\s*(?={_PART})")
 
 
@@ -218,7 +218,7 @@ def _dimension(node: Node, parts: list[Dimension | None], exact: bool) -> Dimens
         return tuple(sum(x, Fraction(0)) for x in zip(*known_all)) if len(known_all) == len(parts) else None
     if op is POW:
         exponent = node.data
-        if parts[0] is None or not math.isfinite(exponent):
+        if parts[0] is None or (exponent.__class__ is float and not math.isfinite(exponent)):
             return None
         return tuple(x * Fraction(exponent) for x in parts[0])
     if op is ADD:

@@ -317,8 +317,9 @@ def _placement(placement: Placement, owner: str, origin: str, given: Given = DEF
     matrix = numbers_of(placement.rotation, given)
     if matrix is None:
         return
-    error = float(np.abs(matrix @ np.swapaxes(matrix, -1, -2) - np.eye(3)).max())
-    if error > ROTATION_SLACK:
+    with np.errstate(all="ignore"):  # entries of 1e300 are no rotation, and that is said
+        error = float(np.abs(matrix @ np.swapaxes(matrix, -1, -2) - np.eye(3)).max())
+    if not error <= ROTATION_SLACK:
         raise fault(at, f"rotation of {owner} is not orthogonal (error {error:.2g}); expected a rotation matrix.")
     if np.any(np.linalg.det(matrix) < 0):
         raise fault(at, f"rotation of {owner} is left-handed (determinant -1); expected a right-handed one.")
