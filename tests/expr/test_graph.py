@@ -1,15 +1,18 @@
 """Interning, exact numbers, and the rules of construction."""
 
 import copy
+import gc
 import pickle
 import random
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import symbody as sb
 from symbody.errors import ExpressionError
+from symbody.expr import graph as arena
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols, substitute, topological
 
@@ -287,3 +290,49 @@ def test_gradients_do_not_ask_for_derivatives_of_constants():
     x, y = sb.symbols("x y")
     for node in (sb.atan2(x - x, 0) + x, sb.log(x - x) + y * x):
         assert gradient(node, [x])[0] is not None
+
+
+class Record:
+    """Holds itself, and nodes in an array, into which the collector cannot look."""
+
+    def __init__(self):
+        self.me = self
+        self.nodes = np.array([sb.Graph().symbol("x"), None], dtype=object)
+
+
+@pytest.fixture
+def in_use():
+    """Number of Graphs in use; the collector comes only where it is asked."""
+    kept = gc.get_threshold()
+    gc.set_threshold(10**9)
+    gc.collect()
+    gc.collect()
+    arena._alive.most = arena.WAITING + 2 * len(arena._alive.known)
+    yield len(arena._alive.known)
+    gc.set_threshold(*kept)
+
+
+def test_graphs_that_nobody_can_reach_do_not_pile_up(in_use):
+    alive = []
+    for _ in range(4 * (in_use + arena.WAITING)):
+        Record()
+        alive.append(len(arena._alive.known))
+    assert max(alive) <= 2 * in_use + arena.WAITING
+    assert sum(b < a for a, b in pairwise(alive)) >= 3
+
+
+def test_graphs_in_use_make_the_collector_come_less_often(in_use, monkeypatch):
+    asked = []
+    monkeypatch.setattr(arena.gc, "collect", lambda: asked.append(len(arena._alive.known)))
+    kept = [sb.Graph() for _ in range(8 * (in_use + arena.WAITING))]
+    assert len(asked) <= 2 * 4  # two at a time, and each time as many again are in use
+    assert len(kept) > asked[-1] - in_use
+
+
+def test_where_the_collector_is_off_it_is_not_asked(in_use, monkeypatch):
+    asked = []
+    monkeypatch.setattr(arena.gc, "collect", lambda: asked.append(1))
+    monkeypatch.setattr(arena.gc, "isenabled", lambda: False)
+    kept = [sb.Graph() for _ in range(2 * (in_use + arena.WAITING))]
+    assert len(kept) > arena.WAITING
+    assert not asked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from contextvars import ContextVar, Token
 from fractions import Fraction
 from typing import Any
@@ -11,6 +12,7 @@ from symbody.errors import ExpressionError
 from symbody.expr.node import CONST, ROLES, SYMBOL, Node, Number, Symbol
 
 RARELY = 50_000  # new objects between two young collections while a Graph is being built
+WAITING = 64  # Graphs beyond twice those in use, at which the collector is asked
 
 
 class Graph:
@@ -23,11 +25,12 @@ class Graph:
     """
 
     __slots__ = (
-        "_entered", "adds", "consts", "evaluations", "exact", "functions", "integers", "muls", "name", "one", "others",
-        "pows", "scales", "size", "unknowns", "zero",
+        "__weakref__", "_entered", "adds", "consts", "evaluations", "exact", "functions", "integers", "muls", "name",
+        "one", "others", "pows", "scales", "size", "unknowns", "zero",
     )  # fmt: skip
 
     def __init__(self, name: str = "", exact: bool = False) -> None:
+        _alive.add(self)
         self.name = name
         self.exact = exact
         self.size = 0
@@ -97,6 +100,28 @@ class Graph:
         return f"Graph({self.name!r}, {self.size} nodes)" if self.name else f"Graph({self.size} nodes)"
 
 
+class _Alive:
+    """All Graphs of the process. Those that nobody can reach any more are freed before they are too many.
+
+    A Graph and its nodes hold each other, so that they wait for Python's cyclic collector. It cannot look into NumPy's
+    arrays of nodes: it takes a Graph for one in use until the record with such arrays is gone, and counts it among the
+    oldest objects by then, to which it comes rarely. Left alone, hundreds of Graphs wait, at times more than ever.
+    """
+
+    def __init__(self) -> None:
+        self.known: weakref.WeakSet[Graph] = weakref.WeakSet()
+        self.most = WAITING
+
+    def add(self, graph: Graph) -> None:
+        """Note a new Graph. As many as are in use may wait, so that sweeps stay rare where thousands are in use."""
+        if len(self.known) >= self.most and gc.isenabled():
+            gc.collect()  # the records
+            gc.collect()  # the Graphs that their arrays held
+            self.most = 2 * len(self.known) + WAITING
+        self.known.add(graph)
+
+
+_alive = _Alive()
 _current: ContextVar[Graph | None] = ContextVar("symbody_graph", default=None)
 _default: list[Graph] = []
 

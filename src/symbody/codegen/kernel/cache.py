@@ -103,7 +103,7 @@ def load(name: str) -> tuple[dict[str, Any], list[bytes]] | None:
     folder = directory()
     if folder is None:
         return None
-    path = folder / (name + SUFFIX)
+    path = _place(folder, name)
     try:
         with open_own(path) as file:
             entry = _unpack(name, file.read())
@@ -114,7 +114,12 @@ def load(name: str) -> tuple[dict[str, Any], list[bytes]] | None:
         return None
 
 
-def open_own(path: Path) -> BinaryIO:
+def _place(folder: Path, name: str) -> str:
+    """The file of an entry. No Path: it would enter each name into Python's table of strings, which then grows."""
+    return os.path.join(folder, name + SUFFIX)
+
+
+def open_own(path: Path | str) -> BinaryIO:
     """A file of the folder, open to be read. A link is not followed, and a pipe not waited for.
 
     OSError unless it is a regular file of this user that nobody else can write, and not too large.
@@ -134,7 +139,7 @@ def _is_own(status: os.stat_result) -> bool:
     return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
 
 
-def _touch(path: Path, handle: int) -> None:
+def _touch(path: str, handle: int) -> None:
     """Note the use of an entry: the oldest by use go first."""
     os.utime(handle if os.utime in os.supports_fd else path)
 
@@ -184,7 +189,7 @@ def store(name: str, header: dict[str, Any], objects: Sequence[bytes]) -> None:
             with os.fdopen(handle, "wb") as file:
                 file.write(MAGIC + code_of(name, rest))
                 file.write(rest)
-            os.replace(temporary, folder / (name + SUFFIX))
+            os.replace(temporary, _place(folder, name))
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
