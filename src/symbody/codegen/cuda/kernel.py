@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -20,6 +19,7 @@ from symbody.codegen.cuda import driver, shapes
 from symbody.codegen.cuda.device_array import DeviceArray
 from symbody.codegen.cuda.report import Report
 from symbody.codegen.cuda.source import BLOCK, KernelText
+from symbody.codegen.cuda.tensor_calls import TensorCalls
 from symbody.codegen.cuda.texts import Texts, replace_layout, setup_values
 from symbody.codegen.kernel.program_kernel import ProgramKernel, call_arguments
 from symbody.codegen.kernel.signature import results_type
@@ -28,7 +28,6 @@ from symbody.lower.interpret import raise_if_failed
 from symbody.lower.program import Program
 from symbody.system.ports import Port, loop_of
 
-_NO_BLOCKS = np.zeros((1, 0), dtype=np.int64)
 STATES = 1000  # at most, on which accuracy is measured
 
 
@@ -40,11 +39,7 @@ class CudaKernel(ProgramKernel):
         self.texts, self.ordinal = texts, ordinal
         self._usual: Any = None  # derived values of the bound or default parameters, as bytes
         self._device_bound: dict[str, Any] = {}
-        self._shapes: dict[int, Any] = {}
-        self._double, self._axis = self.dtype.itemsize == 8, 0 if texts.layout == "state" else -1
-        self._launches: dict[int, tuple[driver.Function, Any]] = {}
-        self._strides = [self._stride(p) for p in program.inputs]
-        self._widths = [self._width(p.shape) for p in program.inputs]
+        self._on_tensors = TensorCalls(self)
 
     @property
     def layout(self) -> str:
@@ -70,10 +65,10 @@ class CudaKernel(ProgramKernel):
         self, *args: Any, parameters: Any = None, out: Any = None, stream: Any = None, **named: Any
     ) -> tuple[Any, Any]:
         """As every Kernel; on arrays of a device the results are such arrays. stream: the caller's, unless given."""
-        if parameters is None and not named and not self._device_bound and args and type(args[0]).__name__ == "Tensor":
-            quick = self._quick(args, out, stream)
-            if quick is not None:
-                return quick
+        if parameters is None and args and not named and type(args[0]).__name__ == "Tensor":
+            usual = self._on_tensors(args, out, stream)
+            if usual is not None:
+                return usual
         values = [*args, *named.values()]
         if isinstance(parameters, Mapping):
             values += parameters.values()
@@ -89,77 +84,16 @@ class CudaKernel(ProgramKernel):
 
     def __call__(self, *args: Any, parameters: Any = None, out: Any = None, stream: Any = None, **named: Any) -> Any:
         """An array, or a named tuple of several; see `call_with_status`. A state whose solve block fails is NaN."""
+        if parameters is None and args and not named and type(args[0]).__name__ == "Tensor":
+            usual = self._on_tensors(args, out, stream)
+            if usual is not None:
+                return usual[0]
         result, outcome = self.call_with_status(*args, parameters=parameters, out=out, stream=stream, **named)
         if isinstance(outcome, np.ndarray):
             raise_if_failed(self.program, outcome)
         return result
 
     # -- arrays on a device
-
-    def _quick(self, args: Sequence[Any], out: Any, stream: Any) -> tuple[Any, Any] | None:
-        """The usual call: tensors of PyTorch of the right kind, all of n states, parameters shared.
-
-        None: the general way says what is wrong, or does what is unusual.
-        """
-        torch = sys.modules.get("torch")
-        first = args[0]
-        if torch is None or type(first) is not torch.Tensor or not first.is_cuda or len(args) != len(self.inputs):
-            return None
-        ordinal, kind = first.get_device(), torch.float64 if self._double else torch.float32
-        own = first.shape
-        n = own[self._axis] if own else 0
-        sizes_of_n = self._shapes.get(n)
-        if sizes_of_n is None:
-            if len(self._shapes) > 64:
-                self._shapes.clear()
-            loop = (n,)
-            sizes_of_n = self._shapes[n] = (
-                [self._shape(p.shape, loop) for p in self.inputs],
-                [self._shape(p.shape, loop) for p in self.outputs],
-                None if not self.program.blocks else self._shape((len(self.program.blocks),), loop),
-            )
-        words = [n]
-        for a, shape, stride, width in zip(args, sizes_of_n[0], self._strides, self._widths):
-            if type(a) is not torch.Tensor or a.dtype is not kind or a.shape != shape or a.get_device() != ordinal:
-                return None
-            pointer = a.data_ptr()
-            if pointer % width or not a.is_contiguous():
-                return None
-            words += (pointer, stride)
-        launch = self._launches.get(ordinal)
-        if launch is None:
-            if self._differs(None):
-                return None
-            text = self.texts.text("shared")
-            if text.parameters == "each" or not text.by_value:
-                return None
-            function = driver.device(ordinal).build(text.text, text.options).function(text.entry)
-            launch = self._launches[ordinal] = (function, self._constants(text, None))
-        if out is None:
-            results = [first.new_empty(shape) for shape in sizes_of_n[1]]
-        else:
-            results = [out] if len(self.outputs) == 1 and not isinstance(out, (tuple, list)) else out
-            if isinstance(results, Mapping) or len(results) != len(self.outputs):
-                return None
-            for r, shape in zip(results, sizes_of_n[1]):
-                if type(r) is not torch.Tensor or r.dtype is not kind or r.shape != shape:
-                    return None
-                if r.get_device() != ordinal or not r.is_contiguous():
-                    return None
-        for r in results:
-            words.append(r.data_ptr())
-        status: Any = _NO_BLOCKS
-        if sizes_of_n[2] is not None:
-            status = first.new_empty(sizes_of_n[2], dtype=torch.int32)
-            words.append(status.data_ptr())
-        if stream is None:
-            flow = torch._C._cuda_getCurrentRawStream(ordinal)
-        else:
-            flow = on_device.stream_of("torch", stream, ordinal)
-        launch[0].launch(n, BLOCK, words, launch[1], flow)
-        if len(self.outputs) == 1:
-            return results[0], status
-        return results_type(tuple(p.name for p in self.outputs))(results), status
 
     def _on_device(
         self, library: str, args: Sequence[Any], named: Mapping[str, Any], parameters: Any, out: Any, stream: Any
