@@ -51,6 +51,10 @@ class Result(NamedTuple):
     width: int
 
 
+_Kind = tuple[tuple[int, ...], np.dtype[Any] | None]  # shape, and type of the numbers
+_Call = tuple[list[int], list[tuple[int, int, str]]]  # words; place among them, width and name of each array
+
+
 @dataclass(frozen=True, eq=False)
 class Launch:
     """A text with its parameters, and the arrays that it takes and makes."""
@@ -61,6 +65,7 @@ class Launch:
     operands: tuple[Operand, ...]
     results: tuple[Result, ...]
     functions: dict[driver.Device, driver.Function] = field(default_factory=dict)
+    calls: dict[Any, _Call] = field(default_factory=dict)  # by shapes and types of operands and results
 
     @functools.cached_property
     def digest(self) -> str:
@@ -158,32 +163,46 @@ def _named(frame: ffi.Frame) -> Launch:
     return _launches[digest]
 
 
-def _run(launch: Launch, frame: ffi.Frame, place: Callable[[ffi.Frame, int], tuple[driver.Device, int]]) -> None:
+def _run(launch: Launch, frame: ffi.Frame, place_of: Callable[[ffi.Frame, int], tuple[driver.Device, int]]) -> None:
     """Launch on the arrays of a call."""
     operands, results = ffi.arrays(frame.operands), ffi.arrays(frame.results)
-    if len(operands) != len(launch.operands) or len(results) != len(launch.results):
-        raise ShapeError(f"{len(operands)} operands and {len(results)} results were given; expected "
-                         f"{len(launch.operands)} and {len(launch.results)}.")  # fmt: skip
-    layout = launch.text.layout
-    loop = launch.loop([shape for _, shape, _ in operands])
-    words = [loop[0] if loop else 1]
-    for (pointer, shape, kind), o in zip(operands, launch.operands):
-        _check(pointer, kind, o.name, launch.text.dtype, o.width)
-        words.append(pointer)
-        if o.strided:
-            words.append(0 if shape == o.core else shapes.distance(o.core, layout))
-    for (pointer, shape, kind), r in zip(results, launch.results):
-        _check(pointer, kind, r.name, r.dtype, r.width)
-        if shape != shapes.whole(r.core, loop, layout):
-            raise ShapeError(f"'{r.name}' has shape {shape}; expected {shapes.whole(r.core, loop, layout)}.")
-        words.append(pointer)
-    device, stream = place(frame, (results or operands)[0][0])
+    key = tuple(a[1:] for a in operands), tuple(a[1:] for a in results)
+    if key not in launch.calls:
+        launch.calls[key] = _call(launch, *key)
+    words, places = launch.calls[key]
+    words = words.copy()
+    for (pointer, _, _), (place, width, name) in zip((*operands, *results), places):
+        if pointer % width:
+            shapes.check_address(pointer, width, name)
+        words[place] = pointer
+    device, stream = place_of(frame, results[0][0])
     launch.function(device).launch(words[0], BLOCK, words, launch.constants, stream)
 
 
-def _check(pointer: int, kind: np.dtype[Any] | None, name: str, wanted: np.dtype[Any], width: int) -> None:
-    """Refuse what the kernel could not read."""
-    shapes.check_address(pointer, width, name)
+def _call(launch: Launch, operands: Sequence[_Kind], results: Sequence[_Kind]) -> _Call:
+    """Calls on arrays of these shapes and types: the words without addresses, and where those go."""
+    if len(operands) != len(launch.operands) or len(results) != len(launch.results):
+        raise ShapeError(f"{len(operands)} operands and {len(results)} results were given; expected "
+                         f"{len(launch.operands)} and {len(launch.results)}.")  # fmt: skip
+    layout, dtype = launch.text.layout, launch.text.dtype
+    loop = launch.loop([shape for shape, _ in operands])
+    words, places = [loop[0] if loop else 1], []
+    for (shape, kind), o in zip(operands, launch.operands):
+        _check_numbers(kind, dtype, o.name)
+        places.append((len(words), o.width, o.name))
+        words.append(0)
+        if o.strided:
+            words.append(0 if shape == o.core else shapes.distance(o.core, layout))
+    for (shape, kind), r in zip(results, launch.results):
+        _check_numbers(kind, r.dtype, r.name)
+        if shape != shapes.whole(r.core, loop, layout):
+            raise ShapeError(f"'{r.name}' has shape {shape}; expected {shapes.whole(r.core, loop, layout)}.")
+        places.append((len(words), r.width, r.name))
+        words.append(0)
+    return words, places
+
+
+def _check_numbers(kind: np.dtype[Any] | None, wanted: np.dtype[Any], name: str) -> None:
     if kind != wanted:
         raise ShapeError(f"'{name}' has numbers of type {kind or 'unknown'}; this kernel takes {wanted}.")
 
