@@ -2,16 +2,20 @@
 
     python benchmarks/gpu.py --prepare FOLDER     where symbody and its models are; needs no GPU
     python benchmarks/gpu.py FOLDER --out TABLE   where the GPU is: PyTorch, and JAX with mujoco-mjx for that column
+    python benchmarks/gpu.py FOLDER --texts FILE  digests of the texts that are measured; needs no GPU
 
 FOLDER has all that the second command reads: equations as saved Systems, states, the MJCF file of the robot. Arrays
 live on the device; times are those of the device's own events, the median of several, after a call that is not counted.
+Where digests are those of gpu_h200_texts.json, gpu_h200.json has the figures of the same texts.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib.metadata
 import json
+import re
 import statistics
 import subprocess
 import time
@@ -26,6 +30,8 @@ import symbody as sb
 
 ROBOTS = ("ur5", "panda")
 LOOPS = ("four_bar", "stewart", "car")
+MARCHES = [("ur5", m, p) for m in ("rk4", "semi_implicit_euler") for p in ("double", "single", "fast")]
+MARCHES += [("ur5", "dopri5", "double"), ("panda", "rk4", "double"), ("panda", "rk4", "single")]
 STATES = 4_000_000
 HUMANOID = "talos_data/robots/talos_reduced.urdf"
 
@@ -125,6 +131,15 @@ def inputs_of(system: sb.System, n: int, layout: str, dtype: Any, states: dict[s
     return made
 
 
+def precisions(path: Path) -> tuple[str, ...]:
+    """Those in which a saved System is measured: large ones take long to build."""
+    return ("double", "single", "fast") if path.stat().st_size < 100_000 else ("double", "single")
+
+
+def layouts(name: str) -> tuple[str, ...]:
+    return ("component", "state") if name.startswith("ur5") else ("component",)
+
+
 def kernel_rows(folder: Path, bandwidth: float, table: dict[str, Any]) -> None:
     """States a second of every kernel, the part of the copy's bandwidth, registers and spills."""
     import torch
@@ -137,9 +152,9 @@ def kernel_rows(folder: Path, bandwidth: float, table: dict[str, Any]) -> None:
         name = path.stem
         given = folder / f"{name.rsplit('_', 1)[0]}_states.npz"
         states = dict(np.load(given)) if given.exists() else None
-        for precision in ("double", "single", "fast") if path.stat().st_size < 100_000 else ("double", "single"):
+        for precision in precisions(path):
             dtype = torch.float64 if precision == "double" else torch.float32
-            for layout in ("component", "state") if name.startswith("ur5") else ("component",):
+            for layout in layouts(name):
                 began = time.perf_counter()
                 kernel = system.compile("cuda", precision=precision, layout=layout)
                 built = time.perf_counter() - began
@@ -175,7 +190,7 @@ def accuracy_rows(folder: Path, table: dict[str, Any]) -> None:
             stored = np.load(given)
             states = [stored[n] for n in system.inputs]
         row: dict[str, Any] = {"kernel": path.stem}
-        for precision in ("double", "single", "fast") if path.stat().st_size < 100_000 else ("double", "single"):
+        for precision in precisions(path):
             kernel = system.compile("cuda", precision=precision)
             row[precision] = max(kernel.accuracy(*states).values())
         rows.append(row)
@@ -252,9 +267,7 @@ def march_rows(table: dict[str, Any]) -> None:
     from symbody.march.device import even_schedule
 
     rows = table["marches"] = []
-    cases = [("ur5", m, p) for m in ("rk4", "semi_implicit_euler") for p in ("double", "single", "fast")]
-    cases += [("ur5", "dopri5", "double"), ("panda", "rk4", "double"), ("panda", "rk4", "single")]
-    for name, method, precision in cases:
+    for name, method, precision in MARCHES:
         march, flow = march_of(sb.load(name), method, precision)
         dtype = torch.float64 if precision == "double" else torch.float32
         n, steps = 1_000_000, 200
@@ -284,6 +297,27 @@ def quarter_car() -> sb.System:
         outputs={"dzw": vw, "dzb": vb, "dvw": (kt * (road - zw) - force) / mw, "dvb": force / mb},
         states={"zw": "dzw", "zb": "dzb", "vw": "dvw", "vb": "dvb"},
     )  # fmt: skip
+
+
+def text_digests(folder: Path) -> dict[str, str]:
+    """SHA-256 of every text that is measured, without its comments and empty lines."""
+    texts = {}
+    for path in sorted([*folder.glob("*_inverse.json"), *folder.glob("*_forward.json")]):
+        system = sb.System.load(path)
+        for precision in precisions(path):
+            for layout in layouts(path.stem):
+                texts[f"{path.stem} {precision} {layout}"] = system.emit("cuda", precision=precision, layout=layout)
+    for name, method, precision in MARCHES:
+        texts[f"{name} {method} {precision}"] = march_of(sb.load(name), method, precision)[0].text().text
+    march = march_of(quarter_car(), "rk4", "double")[0]
+    texts["quarter_car"] = march.text(each=True).text
+    texts["quarter_car reduced"] = march.text(each=True, reduce=True).text
+    return {name: hashlib.sha256(_bare(text).encode()).hexdigest() for name, text in texts.items()}
+
+
+def _bare(text: str) -> str:
+    plain = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+    return "\n".join(line.rstrip() for line in plain.splitlines() if line.strip())
 
 
 def many_runs(table: dict[str, Any]) -> None:
@@ -458,9 +492,13 @@ def main() -> None:
     parser.add_argument("--prepare", action="store_true", help="write it, without a GPU")
     parser.add_argument("--out", type=Path, help="a .json file for the table")
     parser.add_argument("--parts", default=",".join(PARTS), help="some of " + ", ".join(PARTS))
+    parser.add_argument("--texts", type=Path, help="a .json file for the digests of the texts; without a GPU")
     given = parser.parse_args()
     if given.prepare:
         prepare(given.folder)
+        return
+    if given.texts is not None:
+        given.texts.write_text(json.dumps(text_digests(given.folder), indent=1) + "\n")
         return
     measure(given.folder, tuple(given.parts.split(",")), given.out)
 

@@ -68,13 +68,25 @@ class HostFunction:
         self.run, self.name, self.resources = run, name, nvrtc.Resources(registers=32)
 
     def launch(self, states, block, words, constants=None, stream=0):
-        room = (ctypes.c_uint64 * len(words))(*words)
-        places = [ctypes.addressof(room) + 8 * k for k in range(len(words))]
-        places += [0 if constants is None else ctypes.addressof(constants)]
-        self.run((states + block - 1) // block, block, (ctypes.c_void_p * len(places))(*places))
+        self.prepared(states, block, words, constants)(stream)
+
+    def prepared(self, states, block, words, constants=None):
+        return HostLaunch(self, states, block, words, constants)
 
     def occupancy(self, block):
         return 0.5
+
+
+class HostLaunch:
+    def __init__(self, function, states, block, words, constants):
+        self.run, self.constants = function.run, constants
+        self.words = (ctypes.c_uint64 * len(words))(*words)
+        places = [ctypes.addressof(self.words) + 8 * k for k in range(len(words))]
+        places += [0 if constants is None else ctypes.addressof(constants)]
+        self.given = (states + block - 1) // block, block, (ctypes.c_void_p * len(places))(*places)
+
+    def __call__(self, stream):
+        self.run(*self.given)
 
 
 class HostModule:

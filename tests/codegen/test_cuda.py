@@ -215,17 +215,3 @@ def test_the_transposed_kernel_gives_gradients_of_anything_made_of_the_outputs(m
                 flat = matrix.reshape(6, f.size, -1)
                 expected = expected + np.einsum("bi,bik->bk", weights[n].reshape(6, -1), flat)
             np.testing.assert_allclose(found[f"d_{name}"].reshape(6, -1), expected, rtol=1e-9, atol=1e-11)
-
-
-@needs_compiler
-def test_gradients_through_jax(monkeypatch):
-    jax = pytest.importorskip("jax")
-    play(monkeypatch)
-    system = sb.forward_dynamics(sb.load("pendulum2"))
-    kernel = system.compile("cuda", precision="single")
-    function = jax.jit(lambda *a: (kernel.jax()(*a) ** 2).sum())
-    given = [np.random.default_rng(k).uniform(-1, 1, (4, 2)).astype(np.float32) for k in range(3)]
-    found = jax.grad(function, argnums=0)(*given)
-    y = system.compile("python")(*given)
-    matrix = system.jacobian("qdd", "q").compile("python")(*given)
-    np.testing.assert_allclose(found, 2 * np.einsum("bi,bik->bk", y, matrix), rtol=2e-4, atol=2e-4)

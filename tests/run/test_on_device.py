@@ -68,6 +68,51 @@ def test_sampled_systems_tick_on_the_device(monkeypatch):
     np.testing.assert_allclose(longer.q, sb.resume(there, 0.1).q, rtol=1e-10, atol=1e-12)
 
 
+def test_sampled_systems_and_held_tables_with_chosen_steps(monkeypatch):
+    held = (np.array([0.0, 0.055, 0.1]), np.array([0.0, 2.0, -1.0]), "hold")
+    inputs = {"tau.joint1": sampled_controller(), "joint2": held}
+    options = dict(method="dopri5", tolerance=1e-9, sampling=16, inputs=inputs)
+    there, here = both(monkeypatch, sb.load("pendulum2"), 0.3, None, STARTS, **options)
+    alike(there, here, 1e-8)
+    np.testing.assert_allclose(sb.resume(here, 0.1).q, sb.resume(there, 0.1).q, rtol=1e-7, atol=1e-8)
+
+
+def falling_block() -> sb.Mechanism:
+    """A foot that is pressed onto the ground and slides there."""
+    b = sb.Mechanism.builder("block")
+    b.body("block", mass=2, inertia=(0.01, 0.01, 0.01))
+    b.joint("slide", "prismatic", "world", "block", axis="x", mode="passive")
+    b.body("foot", mass=1).joint("fall", "prismatic", "block", "foot", axis="z", mode="passive")
+    law = dict(stiffness=5e4, damping=800, friction=0.4, slowest=1e-3, width=1e-4)
+    return b.force("sole", "contact", ["foot"], **law).done()
+
+
+@pytest.mark.parametrize("how", [{"step": 5e-5}, {"step": 5e-5, "method": "semi_implicit_euler"}, {"method": "dopri5"}])
+def test_contacts(monkeypatch, how):
+    starts = dict(q0={"fall": np.linspace(0, 0.003, 4)}, qd0={"slide": np.linspace(0.5, 1, 4)})
+    options = dict(outputs=["sole_Fn"], sampling=11, tolerance=None if "step" in how else 1e-8)
+    there, here = both(monkeypatch, falling_block(), 0.05, **starts, **how, **options)
+    assert there["sole_Fn"].max() > 9.81
+    assert there["sole_Fn"].min() == pytest.approx(0, abs=0.1)
+    alike(there, here, 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("kind", "law"),
+    [
+        ("lugre", dict(stiffness=1e4, damping=80, coefficient=0.4, level=1, breakaway=1.5, speed=0.01)),
+        ("dahl", dict(stiffness=1e3, level=1)),
+        ("maxwell", dict(stiffness=200, damping=30, parallel=100)),
+    ],
+)
+@pytest.mark.parametrize("how", [{"step": 1e-4}, {"method": "dopri5", "tolerance": 1e-7}])
+def test_force_elements_with_states(monkeypatch, kind, law, how):
+    b = sb.Mechanism.builder("slider", gravity=[3, 0, 0]).body("m", 1.0).joint("x", "prismatic", "world", "m", axis="x")
+    slider = b.force("e", kind, joint="x", **law).done()
+    starts = dict(qd0=np.linspace(-0.5, 0.5, 4)[:, None], states0={"x_e_z": np.linspace(0, 1e-4, 4)})
+    alike(*both(monkeypatch, slider, 0.1, **starts, **how, outputs=["e_F"], sampling=11), 1e-9)
+
+
 def test_quaternions_are_kept_at_unit_length(monkeypatch):
     top = sb.Mechanism.builder("top").body("top", 1.0, (0, 0, 0.3), (0.02, 0.03, 0.04))
     top = top.joint("fly", "free", "world", "top").done()
@@ -112,6 +157,9 @@ def test_reductions_are_those_of_the_recorded_run(monkeypatch):
     np.testing.assert_allclose(here["mean.qd"][:, 0], there.qd.mean(axis=1), rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(here["min.q"][:, 0], there.q.min(axis=1), rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(here["max.q"][:, 0], there.q.max(axis=1), rtol=1e-11, atol=1e-12)
+    final = sb.simulate(sb.load("pendulum2"), 0.5, 1e-2, STARTS, device="cuda", reduce=["final"])
+    np.testing.assert_array_equal(final.q, here.q)
+    assert set(final.values) == {"q", "qd"}
 
 
 def test_batches_are_cut_into_chunks_that_fit(monkeypatch):
@@ -141,8 +189,8 @@ def test_what_a_device_does_not_do_is_refused_by_name(monkeypatch):
         sb.simulate(arm, 0.1, q0=STARTS, method="dopri8", device="cuda")
     with pytest.raises(DefinitionError, match="lies within a step"):
         sb.simulate(arm, 0.1, 0.01, STARTS, sampling=[0.0, 0.033, 0.1], device="cuda")
-    with pytest.raises(DefinitionError, match="need a fixed step"):
-        sb.simulate(arm, 0.1, q0=STARTS, inputs={"tau.joint1": sampled_controller()}, device="cuda")
+    with pytest.raises(DefinitionError, match=r"Python functions \(input_tau_1\) are asked at fixed steps"):
+        sb.simulate(arm, 0.1, q0=STARTS, inputs={"joint1": np.sin}, device="cuda")
     with pytest.raises(DefinitionError, match="device='gpu'; expected 'cuda'"):
         sb.simulate(arm, 0.1, 0.01, STARTS, device="gpu")
     with pytest.raises(DefinitionError, match="precision='single' belongs to a run on a device"):

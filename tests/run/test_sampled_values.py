@@ -42,3 +42,10 @@ def test_members_of_a_batch_have_masses_of_their_own_and_one_controller():
     )
     for k, mass in enumerate(masses):
         assert np.array_equal(motion.q[k, -1], _end({"m1": mass}, _controller(), step=1e-3))
+
+
+@pytest.mark.parametrize("way", ["steps", "tolerance"])
+def test_the_first_sample_of_a_batch_has_what_each_member_begins_with(way):
+    starts = np.random.default_rng(0).normal(0, 0.4, (5, 2))
+    motion = sb.simulate(sb.load("pendulum2"), 0.05, q0=starts, inputs={"tau": _controller()}, **WAYS[way])
+    assert np.allclose(motion["tau"][:, 0], -3 * starts)

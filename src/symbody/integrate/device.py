@@ -43,12 +43,15 @@ MOST_KEPT = 16  # marches of a Flow
 
 
 def equations_of(
-    flow: Flow, signals: InputSignals, loops: LoopGuards | None = None, splitting: bool = False
+    flow: Flow, signals: InputSignals, loops: LoopGuards | None = None, splitting: bool = False, ticking: bool = True
 ) -> Equations:
-    """The Programs of a Flow, and where states and signals stand."""
+    """The Programs of a Flow, and where states and signals stand.
+
+    ticking: sampled Systems and held tables are followed on the way
+    """
     states = {n: (s.start, s.stop - s.start) for n, s in flow.layout.slices.items()}
     columns = {n: (s.start, s.stop - s.start) for n, s in flow.layout.columns.items()}
-    clocks, memory = _clocks(signals, flow)
+    clocks, memory = _clocks(signals, flow) if ticking else ((), 0)
     pairs, drift = _drift(flow) if splitting else ((), None)
     return Equations(
         rates=lower(flow.rates),
@@ -63,7 +66,7 @@ def equations_of(
         bounds=() if loops is None else tuple(float(b) for b in loops.bounds),
         clocks=clocks,
         moving=tuple(int(c) for line in signals.moving for c in line.columns),
-        held=tuple(int(c) for line, _ in held_tables(signals) for c in line.columns),
+        held=tuple(int(c) for line, _ in held_tables(signals) if ticking for c in line.columns),
         memory=memory,
     )
 
@@ -119,10 +122,11 @@ def march_on_device(setup: Setup, method: Method, precision: str, ordinal: int) 
     moving = tuple(int(c) for line in signals.moving for c in line.columns)
     held = tuple(int(c) for line, _ in held_tables(signals) for c in line.columns)
     bounds = () if setup.loops is None else tuple(setup.loops.bounds)
-    key = (method, precision, ordinal, sources, moving, held, bounds)
+    ticking = setup.step is not None
+    key = (method, precision, ordinal, sources, moving, held, bounds, ticking)
 
     def make() -> DeviceMarch:
-        equations = equations_of(flow, signals, setup.loops, isinstance(method, Splitting))
+        equations = equations_of(flow, signals, setup.loops, isinstance(method, Splitting), ticking)
         return DeviceMarch(equations, method, precision, ordinal)
 
     found: DeviceMarch = memory_of(flow).get("device_march", key, make, MOST_KEPT)
@@ -170,17 +174,14 @@ class OnDevice:
         driver.device(ordinal)  # says what is missing
         self.clocks, self.tables = native_clocks(setup.signals), held_tables(setup.signals)
         if setup.step is None:
-            if self.clocks or self.tables or setup.signals.sampled:
-                raise DefinitionError(
-                    "sampled controllers and held tables need a fixed step on a device; give ", Named("step", "..."),
-                    " in seconds.",
-                )  # fmt: skip
-            if any(isinstance(line.source, OfTime) for line in setup.signals.moving):
-                raise DefinitionError(
-                    "functions of time are tabulated at fixed steps on a device; give ", Named("step", "..."),
-                    " in seconds, or a table.",
-                )  # fmt: skip
+            self.clocks, self.tables = [], []  # members are at times of their own: the loop ends stretches at ticks
         self.march = march_on_device(setup, self.method, precision, ordinal)
+        outside = [e.name for e in self.march.equations.rates.externals if e.c_body is None]
+        if setup.step is None and outside:
+            raise DefinitionError(
+                f"Python functions ({', '.join(outside)}) are asked at fixed steps on a device; give ",
+                Named("step", "..."), " in seconds, or an expression or a table in their place.",
+            )  # fmt: skip
         self.ordinal = ordinal
         columns = [c for one in self.clocks for c in one.line.columns]
         columns += [c for line, _ in self.tables for c in line.columns]
@@ -188,7 +189,8 @@ class OnDevice:
 
     @property
     def handles(self) -> frozenset[str]:
-        """Clocks and held tables, unless Python functions are asked for some of it; there are no events."""
+        """Clocks and held tables at fixed steps, unless Python functions are asked for some of it; there are no
+        events."""
         return frozenset(("events", "clocks")) if self.clocks or self.tables else frozenset()
 
     def border(self, t: float, end: float) -> float:

@@ -314,7 +314,7 @@ class _Lanes(Members):
             samples=np.empty((b, n_times, nx)),
             u_samples=np.empty((b, n_times, n_overlay)),
             x_begin=np.array(self.result["x"]),
-            held_begin=np.array(memory["held"], dtype=float),
+            held_begin=np.array(memory["held"], dtype=float, order="C"),
             marks=np.empty((b, self.mark_room, self.mark_width)),
             longest=np.full(b, math.inf) if longest is None else longest,
             **{n: np.zeros(b) for n in ("piece_begin", "piece_h", "piece_end", "stop_time")},

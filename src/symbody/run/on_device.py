@@ -17,7 +17,7 @@ from symbody.run.apart import Apart
 from symbody.trajectory.outcome import worst
 from symbody.trajectory.trajectory import Trajectory
 
-KINDS = ("mean", "min", "max")
+KINDS = ("mean", "min", "max", "final")  # the first three as they stand in the arrays of a march
 
 
 def read_device(device: Any, precision: Any, reduce: Any) -> str | None:
@@ -34,14 +34,15 @@ def read_device(device: Any, precision: Any, reduce: Any) -> str | None:
     for kind in (reduce,) if isinstance(reduce, str) else reduce:
         word_argument("reduce", kind, KINDS)
     if isinstance(reduce, str):
-        raise wrong_argument("reduce", reduce, "a sequence of mean, min, max")
+        raise wrong_argument("reduce", reduce, "a sequence of mean, min, max, final")
     return device
 
 
 def reduced(made: tuple[Plan, RunState] | Apart, kinds: tuple[str, ...]) -> Trajectory:
     """The states at the end, and mean, least and largest of each over all steps, as a Trajectory of one instant.
 
-    They are named `mean.q`, `min.qd` and so on; what was recorded on every step would give the same.
+    Final states are those of the Trajectory, always there. The others are named `mean.q`, `min.qd` and so on; what was
+    recorded on every step would give the same.
     """
     assert not isinstance(made, Apart)
     plan, state = made
@@ -55,7 +56,7 @@ def reduced(made: tuple[Plan, RunState] | Apart, kinds: tuple[str, ...]) -> Traj
     values = {n: a[:, None] for n, a in flow.layout.split(x).items()}
     labels = {n: found for n, found in flow.labels.items() if n in values and found}
     units = {n: unit for n, unit in flow.units.items() if n in values or n == "t"}
-    for kind in kinds:
+    for kind in (k for k in kinds if k != "final"):
         found = np.where(status[:, None] == 0, run["reduced"].reshape(len(x), 3, -1)[:, KINDS.index(kind)], np.nan)
         for n, a in flow.layout.split(found).items():
             values[f"{kind}.{n}"] = a[:, None]

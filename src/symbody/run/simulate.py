@@ -91,7 +91,7 @@ def simulate(
     stream      of a batch: a .parquet file, a function of (first member, Trajectory), or a `Stream`, to which the
                 members go chunk by chunk: what is returned has outcomes but no values, and memory does not grow
     device      "cuda" or "cuda:1": the batch is marched on that GPU ([gpu.md]); precision: double, single or fast there
-    reduce      of a device: some of "mean", "min", "max": of the states over all steps, without recording them
+    reduce      of a device: some of "mean", "min", "max", "final": of the states over all steps, without recording them
     max_steps   after which the run ends; threads: of a batch; progress: whether a bar is shown
 
     rtol, atol, samples, period, partition, formulation, alpha and beta are fields of the records above, by their names

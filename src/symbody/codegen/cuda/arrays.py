@@ -75,7 +75,7 @@ def seen(value: Any, name: str, library: str) -> Seen:
     steps = about.get("strides")
     strides = None if steps is None else tuple(s // size for s in steps)
     pointer = int(about["data"][0])
-    return _seen(pointer, tuple(about["shape"]), about["typestr"], strides, _ordinal(pointer), library, value)
+    return _seen(pointer, tuple(about["shape"]), about["typestr"], strides, ordinal_of(pointer), library, value)
 
 
 def _seen(pointer: int, shape: tuple[int, ...], kind: str, strides: Any, device: int, library: str, keep: Any) -> Seen:
@@ -93,7 +93,7 @@ def dense(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(out))
 
 
-def _ordinal(pointer: int) -> int:
+def ordinal_of(pointer: int) -> int:
     """The device whose memory an address is in."""
     if not pointer:
         return 0

@@ -1,4 +1,4 @@
-"""Kernels inside of programs that differentiate: a `torch.autograd.Function`, a `custom_vjp` of JAX.
+"""Kernels inside of programs that differentiate: a `torch.autograd.Function`, a `custom_vjp` of JAX over `xla`.
 
 Derivatives are generated from the System, J^T w by reverse accumulation in one kernel; nothing is traced.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symbody.codegen.cuda.xla import evaluation
 from symbody.errors import DefinitionError, NameLookupError, nearest
 
 if TYPE_CHECKING:
@@ -25,10 +26,7 @@ def torch_function(kernel: CudaKernel, parameters: Sequence[str] = ()) -> Callab
 
     names = [p.name for p in kernel.inputs]
     own = list(parameters)
-    known = [p.name for p in kernel.parameters]
-    for name in own:
-        if name not in known:
-            raise NameLookupError(f"There is no parameter '{name}'. {nearest(name, known)}")
+    _check_parameters(kernel, own)
     cores = {p.name: len(p.shape) for p in (*kernel.inputs, *kernel.parameters)}
     first = kernel.layout == "state"
 
@@ -70,56 +68,59 @@ def torch_function(kernel: CudaKernel, parameters: Sequence[str] = ()) -> Callab
     return function
 
 
-def jax_function(kernel: CudaKernel) -> Any:
-    """f(*inputs) of JAX arrays with a rule for reverse differentiation.
+def _check_parameters(kernel: CudaKernel, names: Sequence[str]) -> None:
+    known = [p.name for p in kernel.parameters]
+    for name in names:
+        if name not in known:
+            raise NameLookupError(f"There is no parameter '{name}'. {nearest(name, known)}")
 
-    Arrays that are there are read and written on the device; inside of `jit` they are handed over through the host.
+
+def jax_function(kernel: CudaKernel, parameters: Sequence[str] = ()) -> Callable[..., Any]:
+    """f(*inputs, *parameters) of JAX arrays on the device, eager or inside of `jit`, with rules for `vmap` and for
+    reverse differentiation. Several outputs are a tuple.
+
+    What it launches stays for the process: computations that JAX compiled refer to it.
+
+    parameters: names of those that are given, and differentiated, as arrays after the inputs; the others are as bound.
     """
+    known: dict[tuple[str, ...], Callable[..., Any]] = kernel.__dict__.setdefault("_jax", {})
+    key = tuple(parameters)
+    if key not in known:
+        _check_parameters(kernel, key)
+        known[key] = _jax_function(kernel, key)
+    return known[key]
+
+
+def _jax_function(kernel: CudaKernel, own: tuple[str, ...]) -> Callable[..., Any]:
     import jax
     import jax.numpy as jnp
 
-    names = [p.name for p in kernel.inputs]
-    single = len(kernel.outputs) == 1
-
-    def evaluated(which: CudaKernel, *arrays: Any) -> Any:
-        if any(isinstance(a, jax.core.Tracer) for a in arrays):
-            return _through_host(which, arrays)
-        return which(*(jnp.asarray(a, dtype=which.dtype) for a in arrays))
-
-    def _through_host(which: CudaKernel, arrays: Sequence[Any]) -> Any:
-        loop = _loop(which, arrays)
-        shapes = [jax.ShapeDtypeStruct(which._shape(o.shape, loop), which.dtype) for o in which.outputs]
-
-        def call(*given: Any) -> Any:
-            found = which(*(np.asarray(a) for a in given))
-            parts = [found] if len(which.outputs) == 1 else found
-            return tuple(np.asarray(p, dtype=which.dtype) for p in parts)
-
-        out = jax.pure_callback(call, tuple(shapes), *arrays)
-        return out[0] if len(which.outputs) == 1 else out
+    inputs = len(kernel.inputs)
+    names = [*(p.name for p in kernel.inputs), *own]
+    evaluate = evaluation(kernel, own)
+    axis = 0 if kernel.layout == "state" else -1
 
     @jax.custom_vjp
+    def outputs(*arrays: Any) -> list[Any]:
+        return evaluate(*arrays)
+
+    def backward(arrays: Any, weights: Any) -> tuple[Any, ...]:
+        found = evaluation(kernel.transposed(names), own)(*arrays[:inputs], *weights, *arrays[inputs:])
+        # those that all states share have the sum
+        return tuple(g.sum(axis=axis) if g.ndim > a.ndim else g for g, a in zip(found, arrays))
+
+    outputs.defvjp(lambda *arrays: (evaluate(*arrays), arrays), backward)
+
+    @jax.jit
     def function(*arrays: Any) -> Any:
-        out = evaluated(kernel, *arrays)
-        return out if single else tuple(out)
+        if len(arrays) != len(names):
+            raise DefinitionError(f"{len(arrays)} arrays were given; expected {', '.join(names)}.")
+        if kernel.dtype == np.float64 and not jax.config.jax_enable_x64:
+            raise DefinitionError(
+                f"'{kernel.name}' is in double precision, and JAX is set to single. Call "
+                "jax.config.update('jax_enable_x64', True) first, or compile with precision='single'."
+            )
+        found = outputs(*(jnp.asarray(a, kernel.dtype) for a in arrays))
+        return found[0] if len(found) == 1 else tuple(found)
 
-    def forward(*arrays: Any) -> Any:
-        return function(*arrays), arrays
-
-    def backward(arrays: Any, weights: Any) -> Any:
-        transposed = kernel.transposed(names)
-        result = evaluated(transposed, *arrays, *((weights,) if single else weights))
-        found = [result] if len(names) == 1 else list(result)
-        axis = 0 if kernel.layout == "state" else -1
-        return tuple(g.sum(axis=axis) if g.ndim > jnp.ndim(a) else g for g, a in zip(found, arrays))
-
-    function.defvjp(forward, backward)
     return function
-
-
-def _loop(kernel: CudaKernel, arrays: Sequence[Any]) -> tuple[int, ...]:
-    """() or (n,): the states of a call."""
-    for port, array in zip(kernel.inputs, arrays):
-        if np.ndim(array) > len(port.shape):
-            return (int(array.shape[0 if kernel.layout == "state" else -1]),)
-    return ()

@@ -108,7 +108,6 @@ class Device:
         self.arch = f"sm_{self._attribute(75)}{self._attribute(76)}"
         self.multiprocessors = self._attribute(16)
         self._launch, self._current = api.cuLaunchKernel, api.cuCtxGetCurrent
-        self._own = threading.local()
         self._modules: dict[Any, Module] = {}
         self._lock = threading.Lock()
 
@@ -122,13 +121,8 @@ class Device:
 
     def enter(self) -> None:
         """Make its context that of this thread."""
-        try:
-            current, place = self._own.current
-        except AttributeError:
-            current = ctypes.c_void_p()
-            place = ctypes.byref(current)
-            self._own.current = current, place
-        self._current(place)
+        current = ctypes.c_void_p()
+        self._current(ctypes.byref(current))
         if current.value != self._context.value:
             _check(self._api.cuCtxSetCurrent(self._context), "cuCtxSetCurrent")
 
@@ -222,7 +216,6 @@ class Function:
         self.module, self.name, self._handle = module, name, handle
         # a compiler that has made the code before says nothing about it
         self.resources = module.image.resources.get(name) or nvrtc.Resources(self._attribute(4), self._attribute(3))
-        self._frames = threading.local()
 
     def _attribute(self, number: int) -> int:
         value = ctypes.c_int()
@@ -234,25 +227,12 @@ class Function:
         self, states: int, block: int, words: Sequence[int], constants: Any = None, stream: int = STREAM_LEGACY
     ) -> None:
         """One thread a state. constants: a ctypes buffer that the kernel takes by value as its last argument."""
-        if states < 1:
-            return
-        device = self.module.device
-        device.enter()
-        frame = getattr(self._frames, "frame", None)
-        if frame is None:
-            room = (ctypes.c_uint64 * len(words))()
-            base = ctypes.addressof(room)
-            places = (ctypes.c_void_p * (len(words) + 1))(*(base + 8 * k for k in range(len(words))), None)
-            frame = self._frames.frame = (room, places)
-        room, places = frame
-        room[:] = words
-        places[len(words)] = None if constants is None else ctypes.addressof(constants)
-        # numbers are handed over as they are: conversions would cost as much as the launch
-        flow = ctypes.c_void_p(stream) if stream else None
-        grid = (states + block - 1) // block
-        status = device._launch(self._handle, grid, 1, 1, block, 1, 1, 0, flow, places, None)
-        if status:
-            _check(status, f"launch of {self.name}")
+        if states >= 1:
+            self.prepared(states, block, words, constants)(stream)
+
+    def prepared(self, states: int, block: int, words: Sequence[int], constants: Any = None) -> Launch:
+        """A launch that may be repeated with other words, by one thread at a time."""
+        return Launch(self, states, block, words, constants)
 
     def occupancy(self, block: int) -> float:
         """Part of the threads of a multiprocessor that run at once."""
@@ -263,3 +243,32 @@ class Function:
         )
         _check(status, "cuOccupancyMaxActiveBlocksPerMultiprocessor")
         return blocks.value * block / device._attribute(39)
+
+
+class Launch:
+    """Arguments of a kernel where the driver reads them; `words` may be changed between calls."""
+
+    def __init__(self, function: Function, states: int, block: int, words: Sequence[int], constants: Any) -> None:
+        self.function, self.constants, self.device = function, constants, function.module.device
+        self.words = (ctypes.c_uint64 * len(words))(*words)
+        base = ctypes.addressof(self.words)
+        last = None if constants is None else ctypes.addressof(constants)
+        self._places = (ctypes.c_void_p * (len(words) + 1))(*(base + 8 * k for k in range(len(words))), last)
+        self._grid, self._block = (states + block - 1) // block, block
+        self._stream, self._flow = STREAM_LEGACY, ctypes.c_void_p()  # the last stream, and as the driver takes it
+        self._current = ctypes.c_void_p()
+        self._current_at = ctypes.byref(self._current)
+
+    def __call__(self, stream: int) -> None:
+        device = self.device
+        device._current(self._current_at)
+        if self._current.value != device._context.value:
+            device.enter()
+        if stream != self._stream:
+            self._stream, self._flow = stream, ctypes.c_void_p(stream)
+        # numbers are handed over as they are: conversions would cost as much as the launch
+        status = device._launch(
+            self.function._handle, self._grid, 1, 1, self._block, 1, 1, 0, self._flow, self._places, None
+        )
+        if status:
+            _check(status, f"launch of {self.function.name}")

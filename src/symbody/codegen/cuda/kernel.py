@@ -9,27 +9,25 @@ from __future__ import annotations
 
 import ctypes
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from symbody.codegen.cuda import arrays as on_device
-from symbody.codegen.cuda import driver
+from symbody.codegen.cuda import driver, shapes
 from symbody.codegen.cuda.device_array import DeviceArray
 from symbody.codegen.cuda.report import Report
-from symbody.codegen.cuda.source import BLOCK, KernelText, vector
-from symbody.codegen.cuda.text import REALS
+from symbody.codegen.cuda.source import BLOCK, KernelText
+from symbody.codegen.cuda.tensor_calls import TensorCalls
 from symbody.codegen.cuda.texts import Texts, replace_layout, setup_values
 from symbody.codegen.kernel.program_kernel import ProgramKernel, call_arguments
 from symbody.codegen.kernel.signature import results_type
 from symbody.errors import DefinitionError, DeviceError, NameLookupError, ShapeError, nearest
 from symbody.lower.interpret import raise_if_failed
 from symbody.lower.program import Program
-from symbody.system.ports import Port, core_text, loop_of
+from symbody.system.ports import Port, loop_of
 
-_NO_BLOCKS = np.zeros((1, 0), dtype=np.int64)
 STATES = 1000  # at most, on which accuracy is measured
 
 
@@ -41,15 +39,7 @@ class CudaKernel(ProgramKernel):
         self.texts, self.ordinal = texts, ordinal
         self._usual: Any = None  # derived values of the bound or default parameters, as bytes
         self._device_bound: dict[str, Any] = {}
-        real = REALS[texts.precision]
-        self._shapes: dict[int, Any] = {}
-        self._double, self._axis = self.dtype.itemsize == 8, 0 if texts.layout == "state" else -1
-        self._launches: dict[int, tuple[driver.Function, Any]] = {}
-        self._strides = [self._stride(p) for p in program.inputs]
-        self._widths = [
-            vector(p.size, real) * self.dtype.itemsize if p.size and texts.layout == "state" else 1
-            for p in program.inputs
-        ]
+        self._on_tensors = TensorCalls(self)
 
     @property
     def layout(self) -> str:
@@ -75,10 +65,10 @@ class CudaKernel(ProgramKernel):
         self, *args: Any, parameters: Any = None, out: Any = None, stream: Any = None, **named: Any
     ) -> tuple[Any, Any]:
         """As every Kernel; on arrays of a device the results are such arrays. stream: the caller's, unless given."""
-        if parameters is None and not named and not self._device_bound and args and type(args[0]).__name__ == "Tensor":
-            quick = self._quick(args, out, stream)
-            if quick is not None:
-                return quick
+        if parameters is None and args and not named and type(args[0]).__name__ == "Tensor":
+            usual = self._on_tensors(args, out, stream)
+            if usual is not None:
+                return usual
         values = [*args, *named.values()]
         if isinstance(parameters, Mapping):
             values += parameters.values()
@@ -94,77 +84,16 @@ class CudaKernel(ProgramKernel):
 
     def __call__(self, *args: Any, parameters: Any = None, out: Any = None, stream: Any = None, **named: Any) -> Any:
         """An array, or a named tuple of several; see `call_with_status`. A state whose solve block fails is NaN."""
+        if parameters is None and args and not named and type(args[0]).__name__ == "Tensor":
+            usual = self._on_tensors(args, out, stream)
+            if usual is not None:
+                return usual[0]
         result, outcome = self.call_with_status(*args, parameters=parameters, out=out, stream=stream, **named)
         if isinstance(outcome, np.ndarray):
             raise_if_failed(self.program, outcome)
         return result
 
     # -- arrays on a device
-
-    def _quick(self, args: Sequence[Any], out: Any, stream: Any) -> tuple[Any, Any] | None:
-        """The usual call: tensors of PyTorch of the right kind, all of n states, parameters shared.
-
-        None: the general way says what is wrong, or does what is unusual.
-        """
-        torch = sys.modules.get("torch")
-        first = args[0]
-        if torch is None or type(first) is not torch.Tensor or not first.is_cuda or len(args) != len(self.inputs):
-            return None
-        ordinal, kind = first.get_device(), torch.float64 if self._double else torch.float32
-        own = first.shape
-        n = own[self._axis] if own else 0
-        shapes = self._shapes.get(n)
-        if shapes is None:
-            if len(self._shapes) > 64:
-                self._shapes.clear()
-            loop = (n,)
-            shapes = self._shapes[n] = (
-                [self._shape(p.shape, loop) for p in self.inputs],
-                [self._shape(p.shape, loop) for p in self.outputs],
-                None if not self.program.blocks else self._shape((len(self.program.blocks),), loop),
-            )
-        words = [n]
-        for a, shape, stride, width in zip(args, shapes[0], self._strides, self._widths):
-            if type(a) is not torch.Tensor or a.dtype is not kind or a.shape != shape or a.get_device() != ordinal:
-                return None
-            pointer = a.data_ptr()
-            if pointer % width or not a.is_contiguous():
-                return None
-            words += (pointer, stride)
-        launch = self._launches.get(ordinal)
-        if launch is None:
-            if self._differs(None):
-                return None
-            text = self.texts.text("shared")
-            if text.parameters == "each" or not text.by_value:
-                return None
-            function = driver.device(ordinal).build(text.text, text.options).function(text.entry)
-            launch = self._launches[ordinal] = (function, self._constants(text, None))
-        if out is None:
-            results = [first.new_empty(shape) for shape in shapes[1]]
-        else:
-            results = [out] if len(self.outputs) == 1 and not isinstance(out, (tuple, list)) else out
-            if isinstance(results, Mapping) or len(results) != len(self.outputs):
-                return None
-            for r, shape in zip(results, shapes[1]):
-                if type(r) is not torch.Tensor or r.dtype is not kind or r.shape != shape:
-                    return None
-                if r.get_device() != ordinal or not r.is_contiguous():
-                    return None
-        for r in results:
-            words.append(r.data_ptr())
-        status: Any = _NO_BLOCKS
-        if shapes[2] is not None:
-            status = first.new_empty(shapes[2], dtype=torch.int32)
-            words.append(status.data_ptr())
-        if stream is None:
-            flow = torch._C._cuda_getCurrentRawStream(ordinal)
-        else:
-            flow = on_device.stream_of("torch", stream, ordinal)
-        launch[0].launch(n, BLOCK, words, launch[1], flow)
-        if len(self.outputs) == 1:
-            return results[0], status
-        return results_type(tuple(p.name for p in self.outputs))(results), status
 
     def _on_device(
         self, library: str, args: Sequence[Any], named: Mapping[str, Any], parameters: Any, out: Any, stream: Any
@@ -174,11 +103,7 @@ class CudaKernel(ProgramKernel):
             args = _ordered(ports, args, named)
         given = [self._seen(v, p.name) for v, p in zip(args, ports)]
         device = driver.device(given[0].device if given else self.ordinal)
-        states, single = 1, True
-        for s, p in zip(given, ports):
-            n = self._states(s, p.shape, p.name)
-            if n is not None:
-                states, single = self._agreed(states, single, n, p.name), False
+        placed = list(zip((p.name for p in ports), given, (p.shape for p in ports)))
         own: dict[str, on_device.Seen] = {}
         host = parameters
         if self._device_bound or isinstance(parameters, Mapping):
@@ -190,16 +115,16 @@ class CudaKernel(ProgramKernel):
                         f"There is no parameter '{name}'. {nearest(name, [p.name for p in self.parameters])}"
                     )
                 own[name] = self._seen(value, name)
-                n = self._states(own[name], port.shape, name)
-                if n is not None:
-                    states, single = self._agreed(states, single, n, name), False
-        for s, name in [*zip(given, (p.name for p in ports)), *((s, n) for n, s in own.items())]:
+                placed.append((name, own[name], port.shape))
+        for name, s, core in placed:
+            shapes.check_address(s.pointer, self._width(core), name)
             if s.device != device.ordinal:
                 raise DeviceError(
                     f"'{name}' is on device {s.device}, and other arrays on device {device.ordinal}; bring them to one."
                 )
+        loop = shapes.common_loop(((name, s.shape, core) for name, s, core in placed), self.layout)
+        states = loop[0] if loop else 1
         flow = on_device.stream_of(library, stream, device.ordinal)
-        loop = () if single else (states,)
         results = self._results(library, out, loop, device, states, own)
         status = self._status(library, loop, device)
         words: list[int] = [states]
@@ -306,40 +231,20 @@ class CudaKernel(ProgramKernel):
             )
         return s
 
-    def _states(self, s: on_device.Seen, core: tuple[int, ...], name: str) -> int | None:
-        """Number of states of an array, None for one that all share; its address suits the loads of the kernel."""
-        shape = s.shape
-        if self.layout == "state":
-            width = vector(math.prod(core), REALS[self.texts.precision]) * self.dtype.itemsize
-            if s.pointer % width:
-                raise ShapeError(f"'{name}' begins at an address that is no multiple of {width} bytes; copy it first.")
-        if shape == core:
-            return None
-        if self.layout == "state" and len(shape) == len(core) + 1 and shape[1:] == core:
-            return shape[0]
-        if self.layout == "component" and len(shape) == len(core) + 1 and shape[:-1] == core:
-            return shape[-1]
-        wanted = core_text(core).replace("...", "n")
-        if self.layout == "component":
-            wanted = f"({', '.join(map(str, core))}{', ' if core else ''}n)"
-        raise ShapeError(f"'{name}' has shape {shape}; expected {wanted} with arrays by {self.layout}, or {core}.")
-
-    def _agreed(self, states: int, single: bool, n: int, name: str) -> int:
-        if not single and n != states:
-            raise ShapeError(f"'{name}' has {n} states, and an array before it {states}.")
-        return n
+    def _width(self, core: tuple[int, ...]) -> int:
+        return shapes.load_width(core, self.layout, self.texts.precision)
 
     def _stride(self, port: Port) -> int:
-        return port.size if self.layout == "state" else 1
+        return shapes.distance(port.shape, self.layout)
 
     def _laid(self, array: np.ndarray, core: tuple[int, ...]) -> np.ndarray:
         """An array (n, *core), or (*core), as the kernel's layout wants it."""
         if self.layout == "component" and array.ndim > len(core):
-            return np.ascontiguousarray(np.moveaxis(array, 0, -1))
-        return np.ascontiguousarray(array)
+            array = np.moveaxis(array, 0, -1)
+        return np.asarray(array, order="C")
 
     def _shape(self, core: tuple[int, ...], loop: tuple[int, ...]) -> tuple[int, ...]:
-        return loop + core if self.layout == "state" else core + loop
+        return shapes.whole(core, loop, self.layout)
 
     def _results(
         self, library: str, out: Any, loop: tuple[int, ...], device: driver.Device, states: int, own: Any
@@ -371,6 +276,7 @@ class CudaKernel(ProgramKernel):
             if s.shape != shape or s.device != device.ordinal:
                 raise ShapeError(f"out for '{p.name}' has shape {s.shape} on device {s.device}; expected {shape} "
                                  f"on device {device.ordinal}.")  # fmt: skip
+            shapes.check_address(s.pointer, self._width(p.shape), f"out for {p.name}")
             made.append(target)
         return made
 
@@ -444,11 +350,11 @@ class CudaKernel(ProgramKernel):
 
         return torch_function(self, parameters)
 
-    def jax(self) -> Any:
-        """A function of JAX arrays that `jax.grad`, `jax.vjp` and `jax.jit` take: see `bridges`."""
+    def jax(self, parameters: Sequence[str] = ()) -> Any:
+        """A function of JAX arrays that `jax.jit`, `jax.vmap` and `jax.grad` take: see `bridges`."""
         from symbody.codegen.cuda.bridges import jax_function
 
-        return jax_function(self)
+        return jax_function(self, parameters)
 
     def transposed(self, variables: Sequence[str]) -> CudaKernel:
         """The Kernel of J^T w by these inputs or parameters, generated from the System; parameters as here."""
