@@ -347,7 +347,7 @@ def power(base: Node, exponent: Number) -> Node:
         exponent = Fraction(exponent)
         if exponent.denominator == 1:
             exponent = exponent.numerator
-    if exponent.__class__ is float:
+    if isinstance(exponent, float):
         if not math.isfinite(exponent):
             raise ExpressionError(f"an exponent is {exponent}; expected a finite number.")
     elif exact_bits(exponent) > LONGEST_EXPONENT:

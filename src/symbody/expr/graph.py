@@ -12,7 +12,7 @@ from symbody.errors import ExpressionError
 from symbody.expr.node import CONST, ROLES, SYMBOL, Node, Number, Symbol
 
 RARELY = 50_000  # new objects between two young collections while a Graph is being built
-WAITING = 64  # Graphs beyond twice those in use, at which the collector is asked
+WAITING = 256  # Graphs beyond twice those in use, at which the collector is asked
 
 
 class Graph:
