@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import random
+import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -154,6 +155,18 @@ def _bond_graph(rng: random.Random) -> bytes:
     return yaml(_graph(rng.choice(("rlc", "robot_joint", "gear_train", "three_tanks", "dc_motor"))))(rng)
 
 
+@functools.cache
+def _crate() -> bytes:
+    """The arm in USD's binary form."""
+    from pxr import Sdf
+
+    with tempfile.TemporaryDirectory() as folder:
+        text, binary = Path(folder, "arm.usda"), Path(folder, "arm.usdc")
+        text.write_text(USD)
+        Sdf.Layer.OpenAsAnonymous(str(text)).Export(str(binary))
+        return binary.read_bytes()
+
+
 # -- meshes and measured records
 
 
@@ -250,7 +263,15 @@ KINDS: dict[str, Kind] = {
         for suffix in (".npz", ".mat", *FILES)
     },
     **({"stream": Kind(".parquet", damaged_stream, quietly(sb.Trajectory.load))} if ".parquet" in FILES else {}),
-    **({"usd": Kind(".usda", text(USD), sb.load)} if find_spec("pxr") is not None else {}),
+    **(
+        {
+            "usd": Kind(".usda", text(USD), sb.load),
+            # each has a process of its own, which takes as long as a hundred texts
+            "usdc": Kind(".usdc", lambda rng: damaged_bytes(_crate(), rng), sb.load, 2_000),
+        }
+        if find_spec("pxr") is not None
+        else {}
+    ),
     **({"xacro": Kind(".xacro", xml(XACRO), sb.load)} if find_spec("xacro") is not None else {}),
 }
 GOOD: dict[str, Callable[[], str | bytes]] = {
@@ -273,5 +294,6 @@ GOOD: dict[str, Callable[[], str | bytes]] = {
     "table": _records,
     "stream": stream_bytes,
     "usd": lambda: USD,
+    "usdc": _crate,
     "xacro": lambda: XACRO,
 }  # what is damaged, as it is before

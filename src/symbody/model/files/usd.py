@@ -8,6 +8,8 @@ turned into m and kg by the units of the stage, angles from degrees. Other files
 from __future__ import annotations
 
 import math
+import re
+import tempfile
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,10 +20,12 @@ import numpy as np
 
 from symbody.errors import ModelError
 from symbody.model.build.builder import Builder
+from symbody.model.files.apart import ROOM, Failed, output_of
 from symbody.model.files.file_values import FileValues, turned
 from symbody.model.files.xml_file import LARGEST as LARGEST_NUMBER
 from symbody.model.record.mechanism import WORLD, Limits, Mechanism
 from symbody.model.record.pose import IDENTITY, Pose, from_quaternion
+from symbody.regular_file import TooLarge, read_regular
 
 KINDS = {
     "PhysicsRevoluteJoint": "revolute", "PhysicsPrismaticJoint": "prismatic", "PhysicsFixedJoint": "fixed",
@@ -29,6 +33,13 @@ KINDS = {
 }  # fmt: skip
 CUTS = {"revolute": "revolute", "prismatic": "prismatic", "fixed": "solid", "ball": "ball"}
 LARGEST = 256 * 2**20
+BINARY = b"PXR-USDC"
+DEEPEST = 1000  # brackets in brackets of a text: the parser of usd-core goes down with each, and its stack may end
+# texts, paths and comments, whose brackets do not count; then brackets
+_NESTING = re.compile(
+    rb'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|@@@[\s\S]*?@@@|@[^@\n]*@|#[^\n]*'
+    rb"|([(\[{])|([)\]}])"
+)
 
 
 def read(path: str | Path, symbolic: bool = True) -> Mechanism:
@@ -38,11 +49,11 @@ def read(path: str | Path, symbolic: bool = True) -> Mechanism:
         from pxr import Sdf, Tf, Usd
     except ImportError:
         raise ModelError(f"{path.name}: USD files need the package usd-core: pip install usd-core") from None
-    if path.stat().st_size > LARGEST:
-        raise ModelError(f"{path.name}: the file has {path.stat().st_size} bytes; expected {LARGEST} at most.")
+    data = _text_of(path)
+    _check_nesting(data, path.name)
     try:
-        layer = Sdf.Layer.OpenAsAnonymous(str(path))
-        if layer is None:
+        layer = Sdf.Layer.CreateAnonymous(".usda")
+        if not layer.ImportFromString(data.decode(errors="replace")):
             raise ModelError(f"{path.name}: this is no USD file that can be read; expected .usda or .usdc.")
         others = sorted(layer.GetCompositionAssetDependencies())
         if others:
@@ -56,6 +67,41 @@ def read(path: str | Path, symbolic: bool = True) -> Mechanism:
         raise ModelError(
             f"{path.name}: this is no USD file that can be read ({said}); expected .usda, .usdc."
         ) from None
+
+
+# the reader of USD's binary form trusts sizes and places in the file
+_PROGRAM = """
+from pxr import Sdf
+layer = Sdf.Layer.OpenAsAnonymous(file)
+sys.stdout.buffer.write(layer.ExportToString().encode()[:most])
+"""
+
+
+def _text_of(path: Path) -> bytes:
+    """The file as text; one in the binary form is turned into it by a process apart."""
+    try:
+        data = read_regular(path, LARGEST)
+        if not data.startswith(BINARY):
+            return data
+        with tempfile.TemporaryDirectory(prefix="symbody_usd_") as folder:
+            copy = Path(folder, "stage.usdc")
+            copy.write_bytes(data)
+            return output_of(_PROGRAM, "pxr", copy, LARGEST, ROOM + 8 * len(data))
+    except TooLarge as error:
+        raise ModelError(f"{path.name}: the file has {error.size} bytes; expected {LARGEST} at most.") from None
+    except Failed as error:
+        raise ModelError(f"{path.name}: this is no USD file that can be read ({error}); expected .usdc.") from None
+    except OSError as error:
+        raise ModelError(f"{path.name} cannot be read: {error.strerror or error}. Correct the path.") from None
+
+
+def _check_nesting(data: bytes, name: str) -> None:
+    depth = 0
+    for match in _NESTING.finditer(data):
+        depth += (match[1] is not None) - (match[2] is not None)
+        if depth > DEEPEST:
+            line = data.count(b"\n", 0, match.start()) + 1
+            raise ModelError(f"{name}:{line}: more than {DEEPEST} brackets are open; expected fewer, nested less.")
 
 
 @dataclass(eq=False)

@@ -10,16 +10,14 @@ expressions in comments, and include files by elements whose names are made when
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from symbody.errors import ModelError
+from symbody.model.files.apart import Failed, output_of, package_folder
 from symbody.model.files.urdf import read_tree
 from symbody.model.files.xml_file import MAX_BYTES, Element, expand_xacro, parse_xml, read_xml
 from symbody.model.record.mechanism import Mechanism
@@ -29,7 +27,6 @@ _TOKENS = re.compile(r"\s*(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?
 FUNCTIONS = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sqrt", "radians", "degrees", "abs", "min", "max")
 OUTSIDE = ("include", "arg")  # what reads from outside the file
 MADE = ("element", "attribute")  # what has a name that is made when it runs
-SECONDS = 30
 
 
 def read(
@@ -42,52 +39,34 @@ def read(
     """The Mechanism of a xacro file; options as of the reader of URDF."""
     path = Path(path)
     top = read_xml(path)
-    package = importlib.util.find_spec("xacro")
-    if package is None or package.origin is None:
+    if package_folder("xacro") is None:
         raise ModelError(
             f"{path.name}: this is a xacro macro file; expected plain URDF, or the package xacro (pip install xacro). "
             f"{expand_xacro(path)}"
         )
     _refuse_programs(top, path)
-    plain = parse_xml(_expanded(top, path, Path(package.origin).parents[1]), path.name)
+    plain = parse_xml(_expanded(top, path), path.name)
     mechanism = read_tree(plain, path, root, symbolic, ignore, packages)
     note = f"{path.name}: xacro macros were expanded; lines in other notes are those of the expanded text"
     return mechanism.replace(notes=(*mechanism.notes, note))
 
 
-_PROGRAM = f"""
-import sys
-try:
-    import resource
-    resource.setrlimit(resource.RLIMIT_AS, (2 ** 30, 2 ** 30))
-except (ImportError, ValueError, OSError):
-    pass
-sys.path.append(sys.argv[2])
+_PROGRAM = """
 import xacro
-text = xacro.process_file(sys.argv[1]).toprettyxml(indent=" ")
-sys.stdout.buffer.write(text.encode()[:{MAX_BYTES}])
+text = xacro.process_file(file).toprettyxml(indent=" ")
+sys.stdout.buffer.write(text.encode()[:most])
 """
 
 
-def _expanded(top: Element, path: Path, place: Path) -> bytes:
-    """The plain URDF, made by a process of its own that has little time and memory: macros may call each other.
-
-    place: the folder that xacro is in; the process needs no other packages, and does not look for them.
-    """
+def _expanded(top: Element, path: Path) -> bytes:
+    """The plain URDF, made by a process apart that has little time and memory: macros may call each other."""
     try:
         with tempfile.TemporaryDirectory(prefix="symbody_xacro_") as folder:
             checked = Path(folder, path.name)
             checked.write_bytes("".join(_written(top)).encode())
-            command = [sys.executable, "-I", "-S", "-c", _PROGRAM, str(checked), str(place)]
-            done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        raise ModelError(f"{path.name}: xacro needs more than {SECONDS} s. {expand_xacro(path)}") from None
-    except OSError as error:
-        raise ModelError(f"{path.name}: xacro cannot be run ({error}). {expand_xacro(path)}") from None
-    if done.returncode:
-        said = " ".join(done.stderr.decode(errors="replace").split())[-200:]
-        raise ModelError(f"{path.name}: xacro cannot expand it ({said}). {expand_xacro(path)}")
-    return done.stdout
+            return output_of(_PROGRAM, "xacro", checked, MAX_BYTES)
+    except (Failed, OSError) as error:
+        raise ModelError(f"{path.name}: xacro cannot expand it ({error}). {expand_xacro(path)}") from None
 
 
 def _written(element: Element) -> Iterator[str]:

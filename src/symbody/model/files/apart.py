@@ -1,0 +1,50 @@
+"""Parsers of others in a process apart, with bounded time and memory: what a file does to them harms nobody else."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+SECONDS = 30
+ROOM = 1 << 30  # bytes of address space
+
+_BOUNDED = """
+import sys
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[2]),) * 2)
+except (ImportError, ValueError, OSError):
+    pass
+sys.path.append(sys.argv[1])
+file, most = sys.argv[3], int(sys.argv[4])
+"""
+
+
+class Failed(Exception):
+    """Why there is no output, in words."""
+
+
+def package_folder(package: str) -> Path | None:
+    """The folder that a package is imported from; None where it is not installed."""
+    found = importlib.util.find_spec(package)
+    return None if found is None or found.origin is None else Path(found.origin).parents[1]
+
+
+def output_of(program: str, package: str, file: Path, most: int, room: int = ROOM) -> bytes:
+    """What a Python program that imports the package writes to standard output; at most `most` bytes.
+
+    The program finds its `file` and `most` under these names. It needs no other packages, and does not look for them.
+    """
+    command = [sys.executable, "-I", "-S", "-c", _BOUNDED + program, str(package_folder(package)), str(room), str(file)]
+    try:
+        done = subprocess.run([*command, str(most)], capture_output=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"it needs more than {SECONDS} s") from None
+    except OSError as error:
+        raise Failed(f"it cannot be run: {error}") from None
+    if done.returncode:
+        said = " ".join(done.stderr.decode(errors="replace").split())[-200:]
+        raise Failed(said or f"it ended with status {done.returncode}")
+    return done.stdout
