@@ -13,7 +13,6 @@ from fuzz.attack import FOUND, attempt
 from fuzz.kinds import GOOD, KINDS
 from symbody.errors import SymbodyError
 
-
 APART = ("xacro", "usdc")  # whose parsers run in a process of their own, which takes a while
 
 

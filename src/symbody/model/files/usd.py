@@ -71,6 +71,8 @@ def read(path: str | Path, symbolic: bool = True) -> Mechanism:
 
 # the reader of USD's binary form trusts sizes and places in the file
 _PROGRAM = """
+import os
+os.environ["PXR_WORK_THREAD_LIMIT"] = "1"  # each thread would take a part of the room
 from pxr import Sdf
 layer = Sdf.Layer.OpenAsAnonymous(file)
 sys.stdout.buffer.write(layer.ExportToString().encode()[:most])
@@ -86,7 +88,7 @@ def _text_of(path: Path) -> bytes:
         with tempfile.TemporaryDirectory(prefix="symbody_usd_") as folder:
             copy = Path(folder, "stage.usdc")
             copy.write_bytes(data)
-            return output_of(_PROGRAM, "pxr", copy, LARGEST, ROOM + 8 * len(data))
+            return output_of(_PROGRAM, "pxr", copy, LARGEST, 2 * ROOM + 8 * len(data))
     except TooLarge as error:
         raise ModelError(f"{path.name}: the file has {error.size} bytes; expected {LARGEST} at most.") from None
     except Failed as error:
