@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import DataError, FormatError, SymbodyError, nearest, word_argument
+from symbody.identify.mat_elements import check_elements
 from symbody.identify.series import Series
 from symbody.regular_file import read_regular
 from symbody.trajectory.array_file import read_arrays
@@ -145,10 +146,13 @@ def _npz(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
 
 def _mat(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
     from scipy.io import loadmat, whosmat
+    from scipy.io.matlab import matfile_version
 
     data = read_regular(path, LARGEST)
     if data[:8] == b"\x89HDF\r\n\x1a\n" or b"MATLAB 7.3" in data[:128]:
         return _hdf5(path)
+    if matfile_version(io.BytesIO(data))[0] == 1:  # which SciPy calls version 5
+        check_elements(data, LARGEST)
     shapes = {n: shape for n, shape, kind in whosmat(io.BytesIO(data)) if kind in _MAT_NUMBERS}
     _bound(path, sum(math.prod(shape) for shape in shapes.values()))
     return _numeric(

@@ -31,7 +31,14 @@ from symbody.hybrid.state import RunState, Segment
 from symbody.integrate.samples import MOST, SampleTimes
 from symbody.run.assemble import assembled
 from symbody.run.call_record import functions_of, other_arguments
-from symbody.run.checkpoint_values import check_happened, check_lines, check_members, check_rules, check_segments
+from symbody.run.checkpoint_values import (
+    check_happened,
+    check_lines,
+    check_members,
+    check_reached,
+    check_rules,
+    check_segments,
+)
 from symbody.run.closed_checkpoint import closed_again, closed_record
 from symbody.run.herd import Herd
 from symbody.run.loop import Reached
@@ -290,6 +297,7 @@ def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
         raise ValueError(f"steps of {settings['step']:g} s in a run from {start:g} to {end:g} s")
     if settings["step"] is not None:
         check_told_apart(settings["step"], start, end)
+    check_reached(meta["reached"], start, settings["step"], settings["max_steps"])
     if not all(isinstance(n, str) and _is_number(v) for n, v in meta["statistics"].items()):
         raise ValueError(f"statistics {meta['statistics']}")
     if not all(isinstance(note, str) for note in meta["notes"]):

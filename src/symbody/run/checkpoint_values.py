@@ -17,6 +17,14 @@ from symbody.flow.sources import Constant, Control, Table
 from symbody.trajectory.trajectory import Event
 
 Arrays = Mapping[str, np.ndarray]
+MOST_AT_ONCE = 2_000_000  # steps of one call of the march, of the smallest model
+
+
+def check_reached(reached: float, start: float, step: float | None, max_steps: int) -> None:
+    """ValueError where a run with steps of one length cannot have come so far: it ends at `max_steps`, or a call of the
+    march later."""
+    if step is not None and (reached - start) / step > max_steps + MOST_AT_ONCE:
+        raise ValueError(f"{reached:g} s were reached from {start:g} s by at most {max_steps} steps of {step:g} s")
 
 
 def check_lines(lines: Sequence[Line], signals: int, batch: tuple[int, ...]) -> None:

@@ -36,6 +36,7 @@ from symbody.run.apart import Apart
 from symbody.run.assemble import replanned
 from symbody.run.batch import Batch
 from symbody.run.call_record import call_again, call_record, partition_again, partition_record
+from symbody.run.checkpoint_values import check_reached
 from symbody.run.herd import GROUP, Herd, answered_together
 from symbody.run.loop import Reached
 from symbody.run.recording import Ended
@@ -254,6 +255,9 @@ def _check_member(plan: Plan, batch: Batch, data: Mapping[str, Any]) -> None:
             raise ValueError(f"{name} has the shape {np.shape(found)}; expected {expected}")
     if not np.isfinite([now, end, reached]).all() or not start <= now <= end or not now <= reached <= end:
         raise ValueError(f"it goes on at {now!r} s, from {reached!r} s in a run up to {end!r} s")
+    check_reached(reached, start, batch.settings.step, batch.settings.max_steps)
+    if data["outcome"] == Outcome.FINISHED.name and abs(end - reached) > SLACK * max(1.0, abs(end)):
+        raise ValueError(f"a run up to {end:g} s is finished at {reached:g} s")
     if not np.isfinite(t).all() or (np.diff(t) < 0).any() or (len(t) and t[-1] > now + SLACK * max(1.0, abs(now))):
         raise ValueError("instants that do not ascend")
     if not np.isfinite(data["x"]).all():
