@@ -18,7 +18,7 @@ try:
 except (ImportError, ValueError, OSError):
     pass
 sys.path.append(sys.argv[1])
-file, most = sys.argv[3], int(sys.argv[4])
+file, enough = sys.argv[3], int(sys.argv[4])
 """
 
 
@@ -33,13 +33,14 @@ def package_folder(package: str) -> Path | None:
 
 
 def output_of(program: str, package: str, file: Path, most: int, room: int = ROOM) -> bytes:
-    """What a Python program that imports the package writes to standard output; at most `most` bytes.
+    """What a Python program that imports the package writes to standard output; more than `most` bytes are refused.
 
-    The program finds its `file` and `most` under these names. It needs no other packages, and does not look for them.
+    The program finds its `file` under this name, and is to write the first `enough` bytes of what it makes. It needs no
+    other packages, and does not look for them.
     """
     command = [sys.executable, "-I", "-S", "-c", _BOUNDED + program, str(package_folder(package)), str(room), str(file)]
     try:
-        done = subprocess.run([*command, str(most)], capture_output=True, timeout=SECONDS, check=False)
+        done = subprocess.run([*command, str(most + 1)], capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise Failed(f"it needs more than {SECONDS} s") from None
     except OSError as error:
@@ -47,4 +48,6 @@ def output_of(program: str, package: str, file: Path, most: int, room: int = ROO
     if done.returncode:
         said = " ".join(done.stderr.decode(errors="replace").split())[-200:]
         raise Failed(said or f"it ended with status {done.returncode}")
+    if len(done.stdout) > most:
+        raise Failed(f"it makes more than {most} bytes of it")
     return done.stdout

@@ -34,6 +34,8 @@ KINDS = {
 CUTS = {"revolute": "revolute", "prismatic": "prismatic", "fixed": "solid", "ball": "ball"}
 LARGEST = 256 * 2**20
 BINARY = b"PXR-USDC"
+# bytes of text that the binary form may unfold to: numbers as they are written, and arrays unpacked
+UNFOLDED, ALWAYS = 50, 16 * 2**20  # of each byte; for small files
 DEEPEST = 1000  # brackets in brackets of a text: the parser of usd-core goes down with each, and its stack may end
 # texts, paths and comments, whose brackets do not count; then brackets
 _NESTING = re.compile(
@@ -75,7 +77,7 @@ import os
 os.environ["PXR_WORK_THREAD_LIMIT"] = "1"  # each thread would take a part of the room
 from pxr import Sdf
 layer = Sdf.Layer.OpenAsAnonymous(file)
-sys.stdout.buffer.write(layer.ExportToString().encode()[:most])
+sys.stdout.buffer.write(layer.ExportToString().encode()[:enough])
 """
 
 
@@ -88,7 +90,8 @@ def _text_of(path: Path) -> bytes:
         with tempfile.TemporaryDirectory(prefix="symbody_usd_") as folder:
             copy = Path(folder, "stage.usdc")
             copy.write_bytes(data)
-            return output_of(_PROGRAM, "pxr", copy, LARGEST, 2 * ROOM + 8 * len(data))
+            most = min(max(UNFOLDED * len(data), ALWAYS), LARGEST)
+            return output_of(_PROGRAM, "pxr", copy, most, 2 * ROOM + 8 * len(data))
     except TooLarge as error:
         raise ModelError(f"{path.name}: the file has {error.size} bytes; expected {LARGEST} at most.") from None
     except Failed as error:

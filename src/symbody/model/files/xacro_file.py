@@ -54,7 +54,7 @@ def read(
 _PROGRAM = """
 import xacro
 text = xacro.process_file(file).toprettyxml(indent=" ")
-sys.stdout.buffer.write(text.encode()[:most])
+sys.stdout.buffer.write(text.encode()[:enough])
 """
 
 
