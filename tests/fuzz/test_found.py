@@ -10,10 +10,8 @@ import pytest
 
 import symbody as sb
 from fuzz.attack import FOUND, attempt
-from fuzz.kinds import GOOD, KINDS
+from fuzz.kinds import APART, GOOD, KINDS
 from symbody.errors import SymbodyError
-
-APART = ("xacro", "usdc")  # whose parsers run in a process of their own, which takes a while
 
 
 @pytest.mark.parametrize("path", sorted(FOUND.glob("*")) if FOUND.is_dir() else [], ids=lambda p: p.name)

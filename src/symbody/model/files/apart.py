@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 SECONDS = 30
@@ -15,6 +17,7 @@ import sys
 try:
     import resource
     resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[2]),) * 2)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[4]),) * 2)
 except (ImportError, ValueError, OSError):
     pass
 sys.path.append(sys.argv[1])
@@ -39,15 +42,18 @@ def output_of(program: str, package: str, file: Path, most: int, room: int = ROO
     other packages, and does not look for them.
     """
     command = [sys.executable, "-I", "-S", "-c", _BOUNDED + program, str(package_folder(package)), str(room), str(file)]
-    try:
-        done = subprocess.run([*command, str(most + 1)], capture_output=True, timeout=SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        raise Failed(f"it needs more than {SECONDS} s") from None
-    except OSError as error:
-        raise Failed(f"it cannot be run: {error}") from None
-    if done.returncode:
-        said = " ".join(done.stderr.decode(errors="replace").split())[-200:]
-        raise Failed(said or f"it ended with status {done.returncode}")
-    if len(done.stdout) > most:
-        raise Failed(f"it makes more than {most} bytes of it")
-    return done.stdout
+    with tempfile.TemporaryFile() as made, tempfile.TemporaryFile() as told:  # whose sizes are bounded, unlike pipes
+        try:
+            status = subprocess.call([*command, str(most + 1)], stdout=made, stderr=told, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"it needs more than {SECONDS} s") from None
+        except OSError as error:
+            raise Failed(f"it cannot be run: {error}") from None
+        if status:
+            told.seek(max(told.seek(0, os.SEEK_END) - 1000, 0))
+            said = " ".join(told.read().decode(errors="replace").split())[-200:]
+            raise Failed(said or f"it ended with status {status}")
+        if made.seek(0, os.SEEK_END) > most:
+            raise Failed(f"it makes more than {most} bytes of it")
+        made.seek(0)
+        return made.read()
