@@ -177,3 +177,23 @@ def test_nesting_and_length_are_bounded_only_by_the_size_of_the_text():
     assert parse(to_text(node)) is node
     with pytest.raises(ParseError, match="at most 1000000"):
         parse("x" + " " * 1_000_000)
+
+
+@pytest.mark.parametrize("text", ["x^" + "9" * 400, "(x^67108864)^268435456", "x^(2^53)", "x^(1/" + "9" * 30 + ")"])
+def test_exponents_of_too_many_bits_are_refused(text):
+    """Each bit is a multiplication."""
+    with Graph(), pytest.raises(ParseError, match="bits; expected 53 at most, or a float"):
+        parse(text)
+
+
+@pytest.mark.parametrize("exponent", [9007199254740991, -9007199254740991, 9007199254740990, 1e16, 1e300, -1e300])
+def test_powers_by_large_exponents_have_the_right_sign(exponent):
+    with Graph() as graph:
+        x = graph.symbol("x")
+        near = 1 - 2.0**-53
+        found = float(evaluate(parse(f"x^{exponent}"), {x: -near}))
+        if abs(exponent) > 1e20:
+            expected = 0.0 if exponent > 0 else math.inf
+        else:
+            expected = (-1) ** (exponent % 2) * math.exp(exponent * math.log(near))
+        assert found == pytest.approx(expected, rel=1e-7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 
 import numpy as np
 import pytest
@@ -202,3 +203,19 @@ def test_pipes_and_missing_files_are_refused_without_waiting(tmp_path, suffix):
     os.mkfifo(path)
     with pytest.raises(FormatError, match="no regular file"):
         read_series(path)
+
+
+def test_a_mat_file_whose_parts_say_more_than_it_has_is_refused(tmp_path):
+    """SciPy would ask for all that they say, up to 4 GiB."""
+    from scipy.io import savemat
+
+    path = tmp_path / "record.mat"
+    for compressed in (False, True):
+        savemat(path, {"t": np.arange(40.0), "q": np.arange(40.0)}, do_compression=compressed)
+        good = path.read_bytes()
+        assert read_series(path).t.shape == (40,)
+        sizes = [132] if compressed else [132, good.index(struct.pack("<II", 9, 320)) + 4]  # of the matrix, its numbers
+        for at in sizes:
+            path.write_bytes(good[:at] + struct.pack("<I", 2**32 - 16) + good[at + 4 :])
+            with pytest.raises(FormatError, match="are left"):
+                read_series(path)

@@ -281,3 +281,33 @@ def test_a_mechanism_goes_through_robotran(tmp_path):
         assert np.allclose(first, second, rtol=1e-12, atol=1e-12)
     with pytest.raises(ModelError, match="ball motion, which ROBOTRAN has not"):
         sb.save(b.body("d", 1.0).joint("globe", "ball", "c", "d").done(), path)
+
+
+def test_binary_usd_is_the_same_model(tmp_path):
+    Sdf = pytest.importorskip("pxr.Sdf")
+    text, binary = tmp_path / "arm.usda", tmp_path / "arm.usdc"
+    text.write_text(USD_ARM.format(more=""))
+    Sdf.Layer.OpenAsAnonymous(str(text)).Export(str(binary))
+    mechs = [sb.load(path, symbolic=False) for path in (text, binary)]
+    rng = np.random.default_rng(3)
+    q, qd, qdd = rng.normal(size=mechs[0].nq), rng.normal(size=mechs[0].nv), rng.normal(size=mechs[0].nv)
+    ours, theirs = (sb.inverse_dynamics(m, "newton_euler").compile("python")(q, qd, qdd) for m in mechs)
+    assert np.array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("bracket", ["(", "[", 'def Xform "a" {'])
+def test_usd_with_brackets_that_its_parser_does_not_bear_is_refused(bracket, tmp_path):
+    pytest.importorskip("pxr")
+    path = tmp_path / "deep.usda"
+    path.write_text("#usda 1.0\n" + bracket * 100_000)
+    with pytest.raises(ModelError, match="more than 1000 brackets are open"):
+        sb.load(path)
+
+
+def test_brackets_in_texts_paths_and_comments_of_usd_do_not_count(tmp_path):
+    pytest.importorskip("pxr")
+    path = tmp_path / "arm.usda"
+    quiet = 5000 * "("
+    more = f"custom string a = \"{quiet}\"\n# {quiet}\ncustom string b = '{quiet}'\ncustom asset c = @{quiet}@"
+    path.write_text(USD_ARM.format(more=more))
+    assert len(sb.load(path).bodies) == 2

@@ -98,3 +98,12 @@ def test_runs_with_other_numbers_are_those_of_a_fresh_model() -> None:
     again, fresh = RUNS["four_bar"](mech, 0.05), RUNS["four_bar"](sb.load("four_bar"), 0.05)
     np.testing.assert_array_equal(again.q, fresh.q)
     np.testing.assert_array_equal(again["qdd"], fresh["qdd"])
+
+
+def test_a_closed_run_that_is_resumed_again_makes_its_equations_once(tmp_path):
+    sb.simulate(slider_crank(0.2, 0.5), 0.1, 1e-3, qd0={"crank": 5.0}, checkpoint=tmp_path / "run")
+    first = sb.resume(tmp_path / "run", 0.05)
+    again: list[sb.Trajectory] = []
+    called = entered(lambda: again.append(sb.resume(tmp_path / "run", 0.05)))
+    assert not [name for name in called if name.startswith(("formalisms", "loops", "rewrite"))]
+    assert np.array_equal(again[0].q, first.q)

@@ -57,3 +57,16 @@ def test_a_record_and_its_field_by_name_say_the_same():
                 sb.simulate(
                     sb.load("four_bar"), 1.0, **{record: sb.Augmented() if record == "closing" else 5, name: default}
                 )
+
+
+@pytest.mark.parametrize(("step", "t0"), [(1e-17, 0.0), (1e-320, 0.0), (1e-9, 1e8)])
+def test_a_step_that_leaves_the_time_as_it_is_is_refused(step, t0):
+    """Doubles near t lie eps |t| apart."""
+    with pytest.raises(DefinitionError, match="is too short: doubles near"):
+        sb.simulate(sb.load("pendulum2"), 0.5, step, t0=t0, sampling=5)
+
+
+@pytest.mark.parametrize("step", [10**400, -(10**400)])
+def test_whole_numbers_beyond_doubles_are_no_steps(step):
+    with pytest.raises(DefinitionError, match="step"):
+        sb.simulate(sb.load("pendulum2"), 0.5, step)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LONGEST_POWER = 1 << 17  # bits of a power that is written out before it is rounded
 LARGEST_WHOLE = 2.0**53  # above, every float is a whole number, and even
-LONGEST_EXPONENT = 64  # bits of an exact exponent: each is a multiplication, and no double is told apart by more
+LONGEST_EXPONENT = 53  # bits of an exact exponent: a double holds it, and each bit is a multiplication
 LARGEST_POWER = 64  # above, the power of a coefficient could leave the range of doubles while the product does not
 
 
