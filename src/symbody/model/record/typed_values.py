@@ -14,7 +14,7 @@ from symbody.model.record.origin import shown
 from symbody.model.record.units import KINDS, SHAPE, Powers, Unit, read_unit
 
 _NUMBER = re.compile(
-    r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf|nan)(?:inity)?)\s*(.*?)\s*", re.I | re.S
+    r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf|nan)(?:inity)?)\s*(.*)", re.I | re.S
 )
 
 
@@ -58,13 +58,13 @@ def shared_unit(units: str | Sequence[str], places: Iterable[int]) -> str | None
 
 def is_value(text: str) -> bool:
     """Whether a text is a number with or without a unit, rather than an expression of variables."""
-    found = _NUMBER.fullmatch(text)
+    found = _NUMBER.fullmatch(text.rstrip())
     return found is not None and (not found[2] or SHAPE.fullmatch(found[2]) is not None)
 
 
 def _split(text: str, unit: str | None, what: str) -> tuple[float, Unit | None]:
     """Number and unit; None for the unit where none was written."""
-    found = _NUMBER.fullmatch(text)
+    found = _NUMBER.fullmatch(text.rstrip())
     word = found[2].removeprefix("*").lstrip() if found is not None else ""  # 30deg, 30 deg, 30*deg
     if found is None or (word and SHAPE.fullmatch(word) is None):
         return _constant(text, unit, what), None

@@ -72,7 +72,7 @@ KINDS: dict[Powers, str] = {
 MOST_POWER = 20  # of a word in a unit
 _WORD = re.compile(r"([A-Za-zµ°]+|1)(?:\^?(-?\d+))?")
 # a unit, not an expression: words with powers, joined by blanks, points, * and /
-SHAPE = re.compile(r"(?:[A-Za-zµ°]+|1)(?:\^?-?\d+)?(?:\s*[ ·*/.]\s*(?:[A-Za-zµ°]+|1)(?:\^?-?\d+)?)*")
+SHAPE = re.compile(r"(?:[A-Za-zµ°]+|1)(?:\^?-?\d+)?(?:(?:\s*[·*/.]\s*|\s+)(?:[A-Za-zµ°]+|1)(?:\^?-?\d+)?)*")
 _DIGITS = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _PART = r"[A-Za-zµ°]+(?:\s*(?:\^|\*\*)\s*-?\d+)?(?![\w(.])"
 _QUANTITY = re.compile(rf"(?<![\w.`])({_DIGITS})(?:\s*\*)?\s*({_PART}(?:\s*[*/]\s*{_PART})*)")
