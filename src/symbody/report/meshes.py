@@ -16,8 +16,8 @@ LARGEST_TOGETHER = 40 * 2**20
 PICTURES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
 GREY_DOT = "data:image/gif;base64,R0lGODlhAQABAIAAALu7uwAAACwAAAAAAQABAAACAkQBADs="
 
-_UNIT = re.compile(r"<unit\b[^>]*\bmeter\s*=\s*[\"']([0-9.eE+-]+)[\"']")
-_PICTURE = re.compile(r"<init_from>\s*([^<]+?)\s*</init_from>")
+_UNIT = re.compile(r"<unit\b[^<>]*?\bmeter\s*=\s*[\"']([0-9.eE+-]+)[\"']")
+_PICTURE = re.compile(r"<init_from>([^<]+)</init_from>")
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,13 @@ def _text_mesh(path: Path, content: bytes) -> MeshFile:
     text = content.decode("utf-8", errors="replace")
     if path.suffix.lower() == ".obj":
         # the loader would look for material libraries beside the page
-        return MeshFile("obj", re.sub(r"(?m)^\s*(mtllib|usemtl)\b.*$", "", text))
+        return MeshFile("obj", re.sub(r"(?m)^[ \t]*(mtllib|usemtl)\b.*$", "", text))
     found = _UNIT.search(text)
     try:
         unit = float(found[1]) if found else 1.0
     except ValueError:
         unit = 1.0
-    pictures = {name: _picture(path.parent, name) for name in dict.fromkeys(_PICTURE.findall(text))}
+    pictures = {name: _picture(path.parent, name) for name in dict.fromkeys(map(str.strip, _PICTURE.findall(text)))}
     return MeshFile("dae", text, unit if 1e-6 < unit < 1e6 else 1.0, pictures)
 
 
