@@ -13,8 +13,10 @@ import traceback
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fuzz.kinds import KINDS
+from fuzz.forked import Server
+from fuzz.kinds import APART, KINDS
 from symbody.errors import SymbodyError
+from symbody.model.files import apart
 
 FOUND = Path(__file__).parent / "found"
 SLOW = 1.0  # s of one input
@@ -25,6 +27,10 @@ ROUND = 200  # inputs between two looks at the clock
 
 class Slow(BaseException):
     """An input that takes more than `SLOW`; no reader catches it."""
+
+
+class Large(BaseException):
+    """An input that takes more than `LARGE` in a process apart."""
 
 
 class Answer(NamedTuple):
@@ -90,7 +96,20 @@ def confined_attack(name: str, first: int, count: int, seconds: float, note: str
     attempt(name, -1, Path(tempfile.gettempdir()), 0.0)  # libraries are loaded, and code compiled, before the bound
     used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    return attack(name, first, count, seconds, note)
+    with contextlib.ExitStack() as stack:
+        if name in APART:
+            server = stack.enter_context(Server(*APART[name]))
+            apart.ran = lambda command, made, told: _judged(*server.run(command, made, told))
+        return attack(name, first, count, seconds, note)
+
+
+def _judged(status: int, seconds: float, memory: int) -> int:
+    """The status of a process apart, which is held to the limits of this one."""
+    if seconds > SLOW:
+        raise Slow
+    if memory > LARGE:
+        raise Large(f"{memory >> 20} MB")
+    return status
 
 
 def _slow(*_: Any) -> None:

@@ -90,8 +90,9 @@ def _text_of(path: Path) -> bytes:
         with tempfile.TemporaryDirectory(prefix="symbody_usd_") as folder:
             copy = Path(folder, "stage.usdc")
             copy.write_bytes(data)
-            most = min(max(UNFOLDED * len(data), ALWAYS), LARGEST)
-            return output_of(_PROGRAM, "pxr", copy, most, 2 * ROOM + 8 * len(data))
+            text = min(UNFOLDED * len(data), LARGEST)
+            # the library itself takes half of the room; the text stands in it twice
+            return output_of(_PROGRAM, "pxr", copy, max(text, ALWAYS), ROOM + len(data) + 2 * text)
     except TooLarge as error:
         raise ModelError(f"{path.name}: the file has {error.size} bytes; expected {LARGEST} at most.") from None
     except Failed as error:
