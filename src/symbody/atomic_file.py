@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 from symbody.errors import FormatError
 
@@ -32,36 +33,29 @@ def write_whole(path: str | Path, parts: bytes | memoryview | Iterable[bytes], m
     mode   permissions; None: those of the file that is replaced, else those that a new file gets
     """
     path = Path(path)
-    temporary = None
+
+    def fill(file: BinaryIO, part: str) -> None:
+        for data in (parts,) if isinstance(parts, bytes | memoryview) else parts:
+            file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+        # by its handle: in a folder of others, its name may lead elsewhere by now
+        made = file.fileno() if os.chmod in os.supports_fd else part
+        if mode is not None:
+            os.chmod(made, mode)
+        elif old is not None:
+            _take_over(made, old)
+
     try:
         place, old = _target(path)
         prefix = f".{os.fsencode(place.name)[:100].decode(errors='ignore')}."
         # the system applies the umask as it makes the file; until it is whole, an older file's rights are not exceeded
-        handle, temporary = open_part(place.parent, prefix, 0o666 if old is None and mode is None else 0o600)
-        with os.fdopen(handle, "wb") as file:
-            for part in (parts,) if isinstance(parts, bytes | memoryview) else parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-            # by its handle: in a folder of others, its name may lead elsewhere by now
-            made = file.fileno() if os.chmod in os.supports_fd else temporary
-            if mode is not None:
-                os.chmod(made, mode)
-            elif old is not None:
-                _take_over(made, old)
-            if fcntl is not None:  # renamed while the lock is held, so that nobody takes it for an abandoned one
-                os.replace(temporary, place)
-        if fcntl is None:
-            os.replace(temporary, place)
-    except BaseException as error:
-        if temporary is not None:
-            with contextlib.suppress(OSError):  # of a folder that was closed meanwhile; the next writer removes it
-                os.unlink(temporary)
-        if isinstance(error, OSError):
-            raise FormatError(
-                f"{path} was not written: {error.strerror or error}. What stood there before is unchanged."
-            ) from error
-        raise
+        rights = 0o666 if old is None and mode is None else 0o600
+        through_part(place.parent, fill, lambda part: os.replace(part, place), prefix, rights)
+    except OSError as error:
+        raise FormatError(
+            f"{path} was not written: {error.strerror or error}. What stood there before is unchanged."
+        ) from error
     _flush_folder(place.parent)
     _look_now_and_then(place.parent)
     return path
@@ -112,6 +106,29 @@ def _take_over(handle: int | str, old: os.stat_result) -> None:
             mode &= 0o707 | (mode & 0o007) << 3
     if os.stat(handle).st_mode & 0o777 != mode:  # a disk without permissions refuses to change them
         os.chmod(handle, mode)
+
+
+def through_part(
+    folder: Path,
+    fill: Callable[[BinaryIO, str], object],
+    move: Callable[[str], object],
+    prefix: str = "",
+    mode: int = 0o600,
+) -> None:
+    """Make a part, fill it by fill(file, its name), and give it its place by move(its name); else it is removed."""
+    handle, part = open_part(folder, prefix, mode)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            fill(file, part)
+            file.flush()
+            if fcntl is not None:  # while the lock is held, so that nobody takes it for an abandoned one
+                move(part)
+        if fcntl is None:
+            move(part)
+    except BaseException:
+        with contextlib.suppress(OSError):  # of a folder that was closed meanwhile; a later writer removes it
+            os.unlink(part)
+        raise
 
 
 def open_part(folder: Path, prefix: str, mode: int = 0o600) -> tuple[int, str]:

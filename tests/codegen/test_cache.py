@@ -7,13 +7,14 @@ import os
 import random
 import struct
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from programs import CUBIC, Builder, pendulum, random_inputs, random_program
-from symbody.atomic_file import SUFFIX
+from symbody.atomic_file import SUFFIX, remove_abandoned
 from symbody.codegen.kernel import cache, secret
 from symbody.codegen.kernel.compile_program import compile_program
 from symbody.errors import NameLookupError
@@ -239,6 +240,22 @@ def test_parts_that_a_kill_left_are_removed(folder: Path) -> None:
     (folder / f"abcdefgh{SUFFIX}").write_bytes(b"half")
     assert cache.directory() == folder
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
+def test_another_process_that_begins_takes_no_part_that_is_being_stored(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What begins to use the folders removes abandoned parts: not one that is about to get its name."""
+    for name in ("replace", "link"):
+
+        def late(part: str, place: str, move: Callable[[str, str], None] = getattr(os, name)) -> None:
+            remove_abandoned(Path(part).parent)
+            move(part, place)
+
+        monkeypatch.setattr(os, name, late)
+    cache.store("one", {"n": 1}, [b"code"])
+    assert cache.load("one") == ({"n": 1}, [b"code"])
 
 
 @pytest.mark.skipif(os.name != "posix", reason="owners of POSIX")

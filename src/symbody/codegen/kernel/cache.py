@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from symbody.atomic_file import open_part, remove_abandoned
+from symbody.atomic_file import remove_abandoned, through_part
 from symbody.codegen.kernel.secret import CONFIG, Place, Unsafe, check_folder, folder_of, make_folder, user_secret
 from symbody.lower.program import Program
 
@@ -197,16 +197,9 @@ def store(name: str, header: dict[str, Any], objects: Sequence[bytes]) -> None:
     text = json.dumps({"header": header, "sizes": [len(o) for o in objects]}).encode()
     rest = b"".join([struct.pack("<Q", len(text)), text, *objects])
     try:
-        handle, temporary = open_part(folder, "")
-        try:
-            # no fsync: an entry that a crash leaves half-written does not match and is compiled anew
-            with os.fdopen(handle, "wb") as file:
-                file.write(MAGIC + code_of(name, rest))
-                file.write(rest)
-            os.replace(temporary, _place(folder, name))
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        # no fsync: an entry that a crash leaves half-written does not match and is compiled anew
+        fill = lambda file, _: file.writelines((MAGIC + code_of(name, rest), rest))  # noqa: E731
+        through_part(folder, fill, lambda part: os.replace(part, _place(folder, name)))
         _make_room(folder, len(rest))
     except OSError:
         return

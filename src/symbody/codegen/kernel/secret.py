@@ -14,8 +14,9 @@ import stat
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-from symbody.atomic_file import open_part, remove_abandoned
+from symbody.atomic_file import remove_abandoned, through_part
 
 SIZE = 32  # bytes
 NAME = "cache_secret"
@@ -127,20 +128,23 @@ def _secret_of(folder: Path) -> bytes:
 
 def _make(path: Path) -> None:
     """Write a new secret; where two processes do it at once, the first one's stays."""
-    handle, temporary = open_part(path.parent, "")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(SIZE))
-            file.flush()
-            os.fsync(file.fileno())
+
+    def fill(file: BinaryIO, _: str) -> None:
+        file.write(secrets.token_bytes(SIZE))
+        file.flush()
+        os.fsync(file.fileno())
+
+    def move(part: str) -> None:
         try:
-            os.link(temporary, path)  # fails where it exists, unlike a renaming
+            os.link(part, path)  # fails where it exists, unlike a renaming
         except FileExistsError:
             pass
         except OSError:  # a file system without hard links
-            os.replace(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+            os.replace(part, path)
+            return
+        os.unlink(part)
+
+    through_part(path.parent, fill, move)
 
 
 def _read(path: Path) -> bytes:
