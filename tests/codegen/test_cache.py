@@ -247,13 +247,12 @@ def test_another_process_that_begins_takes_no_part_that_is_being_stored(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What begins to use the folders removes abandoned parts: not one that is about to get its name."""
-    for name in ("replace", "link"):
 
-        def late(part: str, place: str, move: Callable[[str, str], None] = getattr(os, name)) -> None:
-            remove_abandoned(Path(part).parent)
-            move(part, place)
+    def late(move: Callable[[str, str], None]) -> Callable[[str, str], None]:
+        return lambda part, place: (remove_abandoned(Path(part).parent), move(part, place))[1]
 
-        monkeypatch.setattr(os, name, late)
+    monkeypatch.setattr(os, "replace", late(os.replace))
+    monkeypatch.setattr(os, "link", late(os.link))
     cache.store("one", {"n": 1}, [b"code"])
     assert cache.load("one") == ({"n": 1}, [b"code"])
 
