@@ -8,8 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,6 +83,116 @@ def test_permissions_follow_the_umask(tmp_path: Path, mask: int, mode: int) -> N
     assert path.stat().st_mode & 0o777 == mode
     path.chmod(0o640)
     assert write_whole(path, b"more").stat().st_mode & 0o777 == 0o640  # those of the file that is replaced
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+def test_the_umask_of_the_process_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is one for all threads: what another one makes meanwhile would be open to everyone."""
+    monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("the umask was set"))
+    write_whole(tmp_path / "new", b"text")
+
+
+@pytest.mark.parametrize("name", ["x" * 256, "x/" * 3000 + "x", "a\0b", "\ud800"])
+def test_a_name_that_no_file_can_have_is_a_sentence(tmp_path: Path, name: str) -> None:
+    with pytest.raises(FormatError, match="written"):
+        write_whole(tmp_path / name, b"text")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names that are no text")
+def test_names_of_any_bytes_and_of_full_length_are_written(tmp_path: Path) -> None:
+    for name in (b"\xff.csv", b"x" * 255, "ü".encode() * 127):
+        path = tmp_path / os.fsdecode(name)
+        assert write_whole(path, b"text").read_bytes() == b"text"
+
+
+def test_a_process_that_moves_to_another_folder_writes_where_it_was_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def parts() -> Iterator[bytes]:
+        yield b"te"
+        os.chdir("other")
+        yield b"xt"
+
+    write_whole("file", parts())
+    assert (tmp_path / "file").read_bytes() == b"text"
+
+
+def test_a_part_that_cannot_be_removed_is_still_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a folder is closed while a long run is written into it."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    monkeypatch.setattr(os, "unlink", refuse)
+    with pytest.raises(FormatError, match="Permission denied"):
+        write_whole(tmp_path / "file", b"text")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "disk").mkdir()
+    link, file = tmp_path / "link", tmp_path / "disk" / "file"
+    (tmp_path / "disk" / "second").symlink_to("file")
+    link.symlink_to(Path("disk", "second"))
+    for text in (b"new", b"newer"):  # it leads nowhere at first
+        write_whole(link, text)
+        assert link.is_symlink()
+        assert file.read_bytes() == text
+        assert not file.is_symlink()
+    (tmp_path / "round").symlink_to("round")
+    with pytest.raises(FormatError, match="leads to itself"):
+        write_whole(tmp_path / "round", b"")
+    monkeypatch.setattr(Path, "lstat", lambda path: os.stat_result((0o120777, 0, 0, 1, 12345, *[0] * 5)))
+    with pytest.raises(FormatError, match="link of another user"):
+        write_whole(link, b"harm")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everything")
+def test_a_file_that_is_read_only_stays(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"kept")
+    path.chmod(0o444)
+    with pytest.raises(FormatError, match="Permission denied"):
+        write_whole(path, b"new")
+    assert path.read_bytes() == b"kept"
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives files away")
+def test_owner_and_group_of_a_file_stay_or_another_group_gets_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    os.chown(path, 12345, 23456)
+    path.chmod(0o640)
+    status = write_whole(path, b"new").stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (12345, 23456, 0o640)
+    monkeypatch.setattr(os, "chown", lambda *_: None)
+    assert write_whole(path, b"new").stat().st_mode & 0o777 == 0o600
+
+
+def test_many_files_in_a_folder_take_time_in_proportion_to_their_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for k in range(1000):
+        (tmp_path / f"{k}").touch()
+    looks = 0
+    scandir = os.scandir
+
+    def counted(path: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", counted)
+    for k in range(30):
+        write_whole(tmp_path / f"{k}", b"")
+    assert looks == 3
 
 
 def test_parts_of_the_dead_are_removed_and_those_of_the_living_stay(tmp_path: Path) -> None:

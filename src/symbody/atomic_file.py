@@ -7,10 +7,11 @@ sees which parts belong to nobody and removes them.
 
 from __future__ import annotations
 
+import contextlib
 import os
-import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 from symbody.errors import FormatError
 
@@ -21,6 +22,9 @@ except ImportError:  # Windows: a part that is open there cannot be removed, whi
 
 SUFFIX = ".symbody.part"  # a name of our own: what others leave in a folder is not touched
 TRIES = 5  # a part may be taken for an abandoned one between its making and its lock
+LINKS = 40  # that a name may lead through, as on Linux
+LOOK = 100  # entries of a folder that are looked at for each file that is written there, on average
+_until_look: dict[Path, int] = {}  # files to be written into a folder before it is looked at again
 
 
 def write_whole(path: str | Path, parts: bytes | memoryview | Iterable[bytes], mode: int | None = None) -> Path:
@@ -29,65 +33,142 @@ def write_whole(path: str | Path, parts: bytes | memoryview | Iterable[bytes], m
     mode   permissions; None: those of the file that is replaced, else those that a new file gets
     """
     path = Path(path)
-    folder = path.parent
+
+    def fill(file: BinaryIO, part: str) -> None:
+        for data in (parts,) if isinstance(parts, bytes | memoryview) else parts:
+            file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+        # by its handle: in a folder of others, its name may lead elsewhere by now
+        made = file.fileno() if os.chmod in os.supports_fd else part
+        if mode is not None:
+            os.chmod(made, mode)
+        elif old is not None:
+            _take_over(made, old)
+
     try:
-        if not folder.is_dir():
-            raise FormatError(f"{path} cannot be written: there is no folder {str(folder)!r}.")
+        place, old = _target(path)
+        prefix = f".{os.fsencode(place.name)[:100].decode(errors='ignore')}."
+        # the system applies the umask as it makes the file; until it is whole, an older file's rights are not exceeded
+        rights = 0o666 if old is None and mode is None else 0o600
+        through_part(place.parent, fill, lambda part: os.replace(part, place), prefix, rights)
+    except OSError as error:
+        raise FormatError(
+            f"{path} was not written: {error.strerror or error}. What stood there before is unchanged."
+        ) from error
+    _flush_folder(place.parent)
+    _look_now_and_then(place.parent)
+    return path
+
+
+def _target(path: Path) -> tuple[Path, os.stat_result | None]:
+    """Where a file goes, whatever folder the process moves to, and what stands there; an error if that must stay."""
+    try:
+        if not path.parent.is_dir():
+            raise FormatError(f"{path} cannot be written: there is no folder {str(path.parent)!r}.")
         if path.is_dir():
             raise FormatError(f"{path} cannot be written: it is a folder. Give the name of a file.")
         if path.exists() and not path.is_file():
             raise FormatError(f"{path} cannot be written: it is a device or a pipe. Give the name of a file.")
-    except ValueError as error:  # a NUL in the name
+        place = _behind_links(path)
+        try:  # opened as one would to write into it: what is read-only stays
+            handle = os.open(place, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+        except FileNotFoundError:
+            return place, None
+    except ValueError as error:  # characters that no name has: NUL, halves of others
         raise FormatError(f"{str(path)!r} cannot be written: {error}.") from None
-    temporary = None
     try:
-        prefix = f".{path.name.encode()[:100].decode(errors='ignore')}."
-        handle, temporary = open_part(folder, prefix)
+        return place, os.fstat(handle)
+    finally:
+        os.close(handle)
+
+
+def _behind_links(path: Path) -> Path:
+    """The file that a link leads to: the link stays. One of another user, as in /tmp, might lead anywhere: OSError."""
+    for _ in range(LINKS):
+        place = Path(os.path.realpath(path.parent), path.name)
+        if not place.is_symlink():
+            return place
+        if hasattr(os, "geteuid") and place.lstat().st_uid not in (0, os.geteuid(), place.parent.stat().st_uid):
+            raise OSError("it is a link of another user")
+        path = place.parent / os.readlink(place)
+    raise OSError("it is a link that leads to itself")
+
+
+def _take_over(handle: int | str, old: os.stat_result) -> None:
+    """Owner, group and permissions of the file that is replaced; no other group gets what its group may do."""
+    mode = old.st_mode & 0o777
+    if hasattr(os, "chown"):
+        for owner in ((-1, old.st_gid), (old.st_uid, -1)):
+            with contextlib.suppress(OSError):  # only the administrator gives files away
+                os.chown(handle, *owner)
+        if os.stat(handle).st_gid != old.st_gid:
+            mode &= 0o707 | (mode & 0o007) << 3
+    if os.stat(handle).st_mode & 0o777 != mode:  # a disk without permissions refuses to change them
+        os.chmod(handle, mode)
+
+
+def through_part(
+    folder: Path,
+    fill: Callable[[BinaryIO, str], object],
+    move: Callable[[str], object],
+    prefix: str = "",
+    mode: int = 0o600,
+) -> None:
+    """Make a part, fill it by fill(file, its name), and give it its place by move(its name); else it is removed."""
+    handle, part = open_part(folder, prefix, mode)
+    try:
         with os.fdopen(handle, "wb") as file:
-            for part in (parts,) if isinstance(parts, bytes | memoryview) else parts:
-                file.write(part)
+            fill(file, part)
             file.flush()
-            os.fsync(file.fileno())
-            os.chmod(temporary, _mode(path) if mode is None else mode)
-            if fcntl is not None:  # renamed while the lock is held, so that nobody takes it for an abandoned one
-                os.replace(temporary, path)
+            if fcntl is not None:  # while the lock is held, so that nobody takes it for an abandoned one
+                move(part)
         if fcntl is None:
-            os.replace(temporary, path)
-    except BaseException as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise FormatError(
-                f"{path} was not written: {error.strerror or error}. What stood there before is unchanged."
-            ) from error
+            move(part)
+    except BaseException:
+        with contextlib.suppress(OSError):  # of a folder that was closed meanwhile; a later writer removes it
+            os.unlink(part)
         raise
-    _flush_folder(folder)
-    remove_abandoned(folder)
-    return path
 
 
-def open_part(folder: Path, prefix: str) -> tuple[int, str]:
+def open_part(folder: Path, prefix: str, mode: int = 0o600) -> tuple[int, str]:
     """(handle, name) of a new, locked part in a folder. The lock ends when the handle is closed."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     for _ in range(TRIES):
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=prefix, suffix=SUFFIX)
+        temporary = os.path.join(folder, f"{prefix}{os.urandom(6).hex()}{SUFFIX}")
+        handle = os.open(temporary, flags, mode)
         if _lock(handle) is not False and os.path.exists(temporary):
             return handle, temporary
         os.close(handle)
     raise OSError(f"no part could be kept in {folder}")
 
 
-def remove_abandoned(folder: Path) -> None:
-    """Remove the parts that writers left behind when they were killed; those being written now are locked and stay."""
+def _look_now_and_then(folder: Path) -> None:
+    """Remove what was left there: at once, and then so seldom that n files in a folder take time in proportion to n."""
+    left = _until_look.get(folder, 0)
+    _until_look[folder] = left - 1 if left else remove_abandoned(folder) // LOOK
+
+
+def remove_abandoned(folder: Path) -> int:
+    """Remove the parts that writers left behind when they were killed; those being written now are locked and stay.
+
+    How many entries the folder has is returned.
+    """
+    count, names = 0, []
     try:
         with os.scandir(folder) as entries:
-            names = [e.name for e in entries if e.name.endswith(SUFFIX) and e.is_file(follow_symlinks=False)]
+            for entry in entries:
+                count += 1
+                if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
+                    names.append(entry.name)
     except OSError:
-        return
+        return count
     for name in names:
         try:
             _remove_if_free(folder / name)
         except OSError:
             continue  # somebody else's, or gone already
+    return count
 
 
 def _remove_if_free(path: Path) -> None:
@@ -113,16 +194,6 @@ def _lock(handle: int) -> bool | None:
     except OSError:
         return None
     return True
-
-
-def _mode(path: Path) -> int:
-    """Permissions of the file that is replaced, else those that a new file gets (mkstemp's are for the owner alone)."""
-    try:
-        return path.stat().st_mode & 0o777
-    except OSError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
 
 
 def _flush_folder(folder: Path) -> None:

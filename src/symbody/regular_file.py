@@ -24,6 +24,16 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def missing(path: Path) -> str:
+    """Why there is no regular file to be read, as a clause without an end; "" where there is one."""
+    try:
+        if path.is_file():
+            return ""
+    except (OSError, ValueError) as error:  # a folder that may not be searched, a name that no file can have
+        return f"{str(path)!r} cannot be read: {getattr(error, 'strerror', None) or error}"
+    return f"there is no file {str(path)!r}"
+
+
 def inside(folder: Path, relative: str) -> Path | None:
     """The file `relative` to a folder, or None if it would lie outside of it."""
     try:

@@ -7,13 +7,14 @@ import os
 import random
 import struct
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from programs import CUBIC, Builder, pendulum, random_inputs, random_program
-from symbody.atomic_file import SUFFIX
+from symbody.atomic_file import SUFFIX, remove_abandoned
 from symbody.codegen.kernel import cache, secret
 from symbody.codegen.kernel.compile_program import compile_program
 from symbody.errors import NameLookupError
@@ -31,6 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def forget() -> None:
     """As a new process would: folders and the secret are looked at again."""
     cache._checked.cache_clear()
+    cache._unused.cache_clear()
     secret._secret_of.cache_clear()
 
 
@@ -210,7 +212,7 @@ def test_what_is_no_plain_entry_of_the_user_is_not_read(folder: Path, tmp_path: 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-@pytest.mark.parametrize("fault", ["readable", "short", "link", "read-only folder"])
+@pytest.mark.parametrize("fault", ["readable", "short", "zeros", "link", "read-only folder"])
 def test_a_secret_that_is_none_makes_the_cache_unused(folder: Path, tmp_path: Path, fault: str) -> None:
     cache.store("one", {}, [b"code"])
     path = tmp_path / "config" / secret.NAME
@@ -220,6 +222,8 @@ def test_a_secret_that_is_none_makes_the_cache_unused(folder: Path, tmp_path: Pa
         path.chmod(0o644)
     elif fault == "short":
         path.write_bytes(b"short")
+    elif fault == "zeros":
+        path.write_bytes(bytes(secret.SIZE))
     elif fault == "link":
         path.symlink_to(path.rename(tmp_path / "moved"))
     else:
@@ -238,6 +242,21 @@ def test_parts_that_a_kill_left_are_removed(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
+def test_another_process_that_begins_takes_no_part_that_is_being_stored(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What begins to use the folders removes abandoned parts: not one that is about to get its name."""
+
+    def late(move: Callable[[str, str], None]) -> Callable[[str, str], None]:
+        return lambda part, place: (remove_abandoned(Path(part).parent), move(part, place))[1]
+
+    monkeypatch.setattr(os, "replace", late(os.replace))
+    monkeypatch.setattr(os, "link", late(os.link))
+    cache.store("one", {"n": 1}, [b"code"])
+    assert cache.load("one") == ({"n": 1}, [b"code"])
+
+
 @pytest.mark.skipif(os.name != "posix", reason="owners of POSIX")
 def test_a_directory_of_another_user_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.mkdir()
@@ -253,13 +272,105 @@ def test_an_impossible_directory_only_warns(tmp_path: Path, monkeypatch: pytest.
         assert compile_program(pendulum())(0.0, 1.0) == pytest.approx(0.5)
 
 
+def test_a_disk_that_is_read_only_still_serves(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the image of a container: the time of use cannot be noted there."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    cache.store("one", {"n": 1}, [b"code"])
+    monkeypatch.setattr(os, "utime", refuse)
+    monkeypatch.setattr(os, "supports_fd", {*os.supports_fd, refuse})
+    assert cache.load("one") == ({"n": 1}, [b"code"])
+
+
+@pytest.mark.parametrize("missing", ["home", "home of the secret", "working folder"])
+def test_folders_that_nobody_can_name_make_the_cache_unused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    forget()
+    if missing == "working folder":
+        monkeypatch.setenv("SYMBODY_CACHE", "cache")
+        monkeypatch.setattr(os, "getcwd", lambda: os.stat(tmp_path / "nowhere"))
+    else:
+        monkeypatch.setattr(Path, "home", unknown)
+        monkeypatch.setenv("XDG_CACHE_HOME" if os.name == "posix" else "LOCALAPPDATA", str(tmp_path))
+        assert cache.directory() is not None  # what names it needs no home
+        for name in ("SYMBODY_CONFIG", *(["SYMBODY_CACHE"] if missing == "home" else [])):
+            monkeypatch.delenv(name)
+        for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "APPDATA", "LOCALAPPDATA"):
+            monkeypatch.delenv(name, raising=False)
+    with pytest.warns(UserWarning, match="W-cache-unused.*is not known"):
+        assert compile_program(pendulum())(0.0, 1.0) == pytest.approx(0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cache.load("one") is None  # warned once
+
+
+def test_a_folder_of_the_secret_that_changes_is_looked_at_again(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.store("one", {}, [b"code"])
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SYMBODY_CONFIG", str(tmp_path / "file" / "config"))
+    with pytest.warns(UserWarning, match=r"W-cache-unused.*secret"):
+        assert cache.load("one") is None
+
+
+@pytest.mark.parametrize("below", [".", "config"])
+def test_a_folder_that_would_hold_its_secret_is_not_used(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, below: str
+) -> None:
+    monkeypatch.setenv("SYMBODY_CONFIG", str(folder / below))
+    with pytest.warns(UserWarning, match="would hold the secret"):
+        assert cache.directory() is None
+    assert not list(folder.rglob(secret.NAME))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_folders_are_made_for_the_user_alone_whatever_the_umask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYMBODY_CACHE", str(tmp_path / "home" / "cache" / "symbody"))
+    monkeypatch.setenv("SYMBODY_CONFIG", str(tmp_path / "home" / "config" / "symbody"))
+    before = os.umask(0)
+    try:
+        assert cache.directory() is not None
+    finally:
+        os.umask(before)
+    assert {p.stat().st_mode & 0o077 for p in (tmp_path / "home", *(tmp_path / "home").rglob("*"))} == {0}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
+def test_links_on_the_way_that_everyone_can_exchange_are_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folders that a link leads to may be safe; the one that it lies in is not."""
+    for name in ("open", "mine", "safe"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "open" / "link").symlink_to(tmp_path / "safe")
+    (tmp_path / "mine" / "link").symlink_to(Path("..", "open", "link"))
+    for name in ("open", "mine"):
+        monkeypatch.setenv("SYMBODY_CACHE", str(tmp_path / name / "link" / "cache"))
+        with pytest.warns(UserWarning, match="everyone can write"):
+            assert cache.directory() is None
+
+
 def test_the_oldest_entries_go_first(folder: Path) -> None:
-    for i in range(5):
-        cache.store(f"e{i}", {"n": i}, [bytes(1000)])
-        os.utime(folder / f"e{i}.obj", (i, i))
-    assert cache.load("e0") is not None  # used now: the youngest
+    names = [cache.digest((i,)) for i in range(5)]
+    for i, name in enumerate(names):
+        cache.store(name, {"n": i}, [bytes(1000)])
+        os.utime(folder / f"{name}.obj", (i, i))
+    mesh = folder / "torso.obj"  # of a user who named a folder of his own
+    mesh.write_bytes(bytes(5000))
+    os.utime(mesh, (0, 0))
+    assert cache.load(names[0]) is not None  # used now: the youngest
     cache.prune(folder, 2500)
-    assert {p.stem for p in entries(folder)} == {"e0", "e4"}
+    assert {p.stem for p in entries(folder)} == {names[0], names[4], "torso"}
 
 
 def test_equal_programs_have_equal_keys_and_changed_ones_do_not() -> None:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from symbody.arguments import declared
 from symbody.atomic_file import write_whole
 from symbody.bondgraph.builder import Builder
 from symbody.bondgraph.parts import PARTS
@@ -39,6 +40,7 @@ _FILE = ("name", "source", "description", "parameters", "parts", "models", "elem
 _ELEMENT = ("kind", "value", "law", "guess", "domain", "domain2", "unit", "on")
 
 
+@declared
 def load_graph(name_or_path: str | Path) -> BondGraph:
     """A bundled graph by name, or a .bond.yaml file."""
     path = Path(name_or_path)
@@ -61,7 +63,11 @@ def bundled_names() -> list[str]:
 def read(path: str | Path) -> BondGraph:
     """The BondGraph of a file; files of sub-models lie in its folder or below."""
     path = Path(path)
-    return _read(path, path.name, (path.resolve(),))
+    try:
+        place = path.resolve()
+    except (OSError, ValueError, RuntimeError) as error:  # a name that no file can have, a link to itself
+        raise ModelError(f"{str(path)!r} cannot be read: {error}.") from None
+    return _read(path, path.name, (place,))
 
 
 def read_text(text: str, file: str = "text") -> BondGraph:
@@ -227,6 +233,7 @@ def _sub(values: Map, name: str, origin: Origin, folder: Path | None, above: tup
 # -- writing
 
 
+@declared
 def save_graph(graph: BondGraph, path: str | Path) -> Path:
     """Write a graph as a .bond.yaml file that reads back as the same graph; sub-models are written out."""
     if not str(path).endswith((".yaml", ".yml")):

@@ -28,6 +28,8 @@ def check_target(path: Path, option: str, suffixes: Sequence[str] = ()) -> None:
         raise FormatError(f"{option} {path}: there is no folder {str(path.parent)!r}.")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise FormatError(f"{option} {path}: the folder {str(path.parent)!r} does not let new files in.")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise FormatError(f"{option} {path} is read-only; give another name, or make it writable.")
     needs = {".parquet": "pyarrow", ".h5": "h5py", ".hdf5": "h5py"}.get(path.suffix.lower())
     if needs is not None:
         from symbody.trajectory.optional_packages import extra

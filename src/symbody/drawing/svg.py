@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
+from symbody.arguments import declared
 from symbody.atomic_file import write_whole
 from symbody.errors import FormatError
 
@@ -39,6 +40,7 @@ class Picture:
     def _repr_svg_(self) -> str:
         return self.svg
 
+    @declared
     def save(self, path: str | Path) -> Path:
         """Write the file, whose name ends with .svg."""
         if Path(path).suffix.lower() != ".svg":

@@ -21,6 +21,7 @@ from symbody.expr.external import External
 from symbody.expr.functions import extern
 from symbody.expr.graph import symbol
 from symbody.interop.peers import peer
+from symbody.regular_file import missing
 from symbody.system.names import identifier
 from symbody.system.system import System
 
@@ -58,8 +59,9 @@ def load_fmu(path: str | Path, name: str | None = None) -> FmuBlock:
     """
     fmpy = peer("fmpy")
     path = Path(path)
-    if not path.is_file():
-        raise ModelError(f"{path} is no file; expected an FMU.")
+    why = missing(path)
+    if why:
+        raise ModelError(f"{why}; expected an FMU.")
     try:
         description = fmpy.read_model_description(str(path))
     except Exception as error:  # FMPy raises plain exceptions of many kinds

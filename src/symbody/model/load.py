@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -95,7 +96,10 @@ def load(
     if str(name_or_path).endswith(BOND_GRAPH):  # no Mechanism, but what journeys begin with, too
         graph: Any = _function(BOND_GRAPHS, "load_graph")(name_or_path)
         return graph
-    mechanism = _load(name_or_path, options)
+    try:
+        mechanism = _load(name_or_path, options)
+    except OSError as error:  # a folder that may not be searched
+        raise ModelError(f"{str(name_or_path)!r} cannot be read: {error.strerror or error}.") from None
     if loops is not None:
         mechanism = close_loops(mechanism, loops)
     return mechanism if tolerance is None else mechanism.close_gaps(tolerance)
@@ -166,6 +170,8 @@ def _no_file(path: Path) -> ModelError:
         return ModelError(f"{said}, because there is no folder {str(path.parent)!r}. Correct the path.")
     if path.stem in bundled_names():
         return ModelError(f"{said}. Did you mean the bundled model {path.stem!r}?")
+    if not os.access(path.parent, os.R_OK):
+        return ModelError(f"{said}. Correct the path.")
     beside = sorted(p.name for p in path.parent.iterdir() if p.suffix.lower() in suffixes())
     close = difflib.get_close_matches(path.name, beside, n=3, cutoff=0.6)
     if close:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.atomic_file import write_whole
 from symbody.errors import FormatError, SymbodyError
 from symbody.expr.external import External, Piecewise
@@ -40,7 +41,7 @@ from symbody.expr.node import (
 )  # fmt: skip
 from symbody.expr.restore import restore
 from symbody.expr.walk import quiet_collector, topological
-from symbody.regular_file import is_file, read_regular
+from symbody.regular_file import missing, read_regular
 from symbody.system.system import DIGITS_LOST, NOTE, System
 
 FORMAT = "symbody-system"
@@ -50,16 +51,19 @@ MAX_ENTRIES = 1 << 26  # of one array
 ARRAYS = ("inputs", "parameters", "outputs", "guards", "resets", "residuals")
 
 
+@declared
 def save_system(system: System, path: str | Path) -> Path:
     """Write a System; an existing file is replaced only when the new one is complete."""
     return write_whole(path, _canonical(record(system)).encode())
 
 
+@declared
 def load_system(path: str | Path, externals: Iterable[External] = ()) -> System:
     """Read a System. `externals` gives the external functions that it calls, found by name."""
     path = Path(path)
-    if not is_file(path):
-        raise FormatError(f"there is no file {str(path)!r}.")
+    why = missing(path)
+    if why:
+        raise FormatError(f"{why}.")
     try:
         data = json.loads(read_regular(path, MAX_BYTES))
     except (OSError, ValueError, RecursionError) as error:

@@ -16,8 +16,10 @@ from urllib.parse import quote
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.atomic_file import write_whole
 from symbody.errors import FormatError, SymbodyError
+from symbody.regular_file import missing
 from symbody.trajectory.array_file import npz_bytes, read_arrays
 from symbody.trajectory.columns import MEMBER, TIME, batch_shape, column_values, columns
 from symbody.trajectory.optional_packages import extra, is_number
@@ -32,18 +34,21 @@ KEY = b"symbody"
 DESCRIPTION = "# description: "
 
 
+@declared
 def save_trajectory(traj: Trajectory, path: str | Path) -> Path:
     """Write a Trajectory as .csv, .parquet, .h5, .hdf5 or .npz; an older file is replaced when the new one is whole."""
     path = Path(path)
     return write_whole(path, _format(path)[0](traj))
 
 
+@declared
 def load_trajectory(path: str | Path) -> Trajectory:
     """Read what `save_trajectory` wrote; a damaged or foreign file is refused with a sentence."""
     path = Path(path)
     read = _format(path)[1]
-    if not path.is_file():
-        raise FormatError(f"there is no file {str(path)!r}.")
+    why = missing(path)
+    if why:
+        raise FormatError(f"{why}.")
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise FormatError(f"{path} has {size} bytes; expected at most {MAX_BYTES}.")

@@ -9,11 +9,13 @@ writable by nobody else.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import hmac
 import json
 import os
+import re
 import stat
 import struct
 import sys
@@ -22,49 +24,60 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from symbody.atomic_file import open_part, remove_abandoned
-from symbody.codegen.kernel.secret import Unsafe, check_folder, user_secret
+from symbody.atomic_file import remove_abandoned, through_part
+from symbody.codegen.kernel.secret import CONFIG, Place, Unsafe, check_folder, folder_of, make_folder, user_secret
 from symbody.lower.program import Program
 
 MAGIC = b"symbody object code 2\n"
 LIMIT = 1 << 30  # bytes of all entries together
 LOOK = LIMIT >> 4  # bytes that a process writes between two looks at what all entries take
 SUFFIX = ".obj"
+_ENTRY = re.compile(rf"[0-9a-f]{{64}}{re.escape(SUFFIX)}")  # what `digest` names
 MAC = 32  # bytes of an HMAC-SHA-256
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _written: dict[Path, int] = {}  # bytes written into a folder since it was looked at
 
 
+CACHE = Place(
+    "SYMBODY_CACHE",
+    "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME",
+    windows="AppData/Local",
+    mac="Library/Caches",
+    other=".cache",
+)
+
+
 def directory() -> Path | None:
     """The cache directory, made on first use; None (with one warning) where it would not be safe or cannot be made."""
-    given = os.environ.get("SYMBODY_CACHE")
-    return _checked((Path(given) if given else _user_cache() / "symbody").absolute())
+    try:
+        path = folder_of(CACHE)
+    except Unsafe as error:
+        return _unused(str(error))
+    try:
+        return _checked(path, folder_of(CONFIG))
+    except Unsafe as error:
+        return _unused(f"{path} needs a secret whose folder {error}")
 
 
 @functools.cache
-def _checked(path: Path) -> Path | None:
+def _checked(path: Path, config: Path) -> Path | None:
     """A folder looked at once in a process: entries are authenticated one by one anyway."""
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(path)
         check_folder(path)
+        if Path(os.path.realpath(config)).is_relative_to(os.path.realpath(path)):
+            raise Unsafe(f"would hold the secret ({config}); name another folder in SYMBODY_CONFIG")
         user_secret()
     except (Unsafe, OSError) as error:
         why = str(error) if isinstance(error, Unsafe) else f"cannot be made ({error})"
-        warnings.warn(
-            f"W-cache-unused: the cache directory {path} {why}. Code is compiled anew each time.", stacklevel=3
-        )
-        return None
+        return _unused(f"{path} {why}")
     remove_abandoned(path)
     return path
 
 
-def _user_cache() -> Path:
-    home = Path.home()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+@functools.cache
+def _unused(why: str) -> None:
+    warnings.warn(f"W-cache-unused: the cache directory {why}. Code is compiled anew each time.", stacklevel=4)
 
 
 def digest(parts: Iterable[object]) -> str:
@@ -140,8 +153,9 @@ def _is_own(status: os.stat_result) -> bool:
 
 
 def _touch(path: str, handle: int) -> None:
-    """Note the use of an entry: the oldest by use go first."""
-    os.utime(handle if os.utime in os.supports_fd else path)
+    """Note the use of an entry: the oldest by use go first. Where the disk is read-only, none go."""
+    with contextlib.suppress(OSError):
+        os.utime(handle if os.utime in os.supports_fd else path)
 
 
 def code_of(name: str, rest: bytes | memoryview) -> bytes:
@@ -183,16 +197,9 @@ def store(name: str, header: dict[str, Any], objects: Sequence[bytes]) -> None:
     text = json.dumps({"header": header, "sizes": [len(o) for o in objects]}).encode()
     rest = b"".join([struct.pack("<Q", len(text)), text, *objects])
     try:
-        handle, temporary = open_part(folder, "")
-        try:
-            # no fsync: an entry that a crash leaves half-written does not match and is compiled anew
-            with os.fdopen(handle, "wb") as file:
-                file.write(MAGIC + code_of(name, rest))
-                file.write(rest)
-            os.replace(temporary, _place(folder, name))
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        # no fsync: an entry that a crash leaves half-written does not match and is compiled anew
+        fill = lambda file, _: file.writelines((MAGIC + code_of(name, rest), rest))  # noqa: E731
+        through_part(folder, fill, lambda part: os.replace(part, _place(folder, name)))
         _make_room(folder, len(rest))
     except OSError:
         return
@@ -223,10 +230,10 @@ def prune(folder: Path, limit: int) -> None:
 
 
 def _entries(folder: Path) -> Iterator[tuple[int, int, str]]:
-    """(time of the last use, bytes, path) of each entry."""
+    """(time of the last use, bytes, path) of each entry. Other files stay: meshes have the same suffix."""
     with os.scandir(folder) as found:
         for entry in found:
-            if entry.name.endswith(SUFFIX):
+            if _ENTRY.fullmatch(entry.name):
                 try:
                     status = entry.stat(follow_symlinks=False)
                 except OSError:

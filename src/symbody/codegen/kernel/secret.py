@@ -12,9 +12,11 @@ import os
 import secrets
 import stat
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-from symbody.atomic_file import open_part, remove_abandoned
+from symbody.atomic_file import remove_abandoned, through_part
 
 SIZE = 32  # bytes
 NAME = "cache_secret"
@@ -22,6 +24,49 @@ NAME = "cache_secret"
 
 class Unsafe(Exception):
     """Why a folder or the secret is not to be trusted, as the end of a sentence about the cache folder."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the system keeps a kind of file: an own variable, the system's variable, and folders of the home."""
+
+    own: str
+    variable: str
+    windows: str
+    mac: str
+    other: str
+
+
+CONFIG = Place(
+    "SYMBODY_CONFIG",
+    "APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME",
+    windows="AppData/Roaming",
+    mac="Library/Application Support",
+    other=".config",
+)
+
+
+def folder_of(place: Place) -> Path:
+    """The folder that the environment names for symbody, absolute; Unsafe where there is none."""
+    own, systems = os.environ.get(place.own), os.environ.get(place.variable)
+    try:
+        if own:
+            return Path(own).absolute()
+        if systems and sys.platform != "darwin":
+            return Path(systems, "symbody").absolute()
+        usual = {"win32": place.windows, "darwin": place.mac}.get(sys.platform, place.other)
+        return Path(Path.home(), usual, "symbody").absolute()
+    except RuntimeError:
+        raise Unsafe(f"is not known, as this user has no home; name a folder of yours in {place.own}") from None
+    except OSError:
+        raise Unsafe(f"is not known, as the working folder is gone; name a whole path in {place.own}") from None
+
+
+def make_folder(path: Path) -> None:
+    """A folder, and those above it where they are missing, each for its owner alone whatever the umask."""
+    for folder in (*reversed(path.parents), path):
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def check_folder(path: Path) -> None:
@@ -39,23 +84,37 @@ def check_folder(path: Path) -> None:
         raise Unsafe(
             f"can be written by others (mode {stat.S_IMODE(status.st_mode):04o}); remove that permission: chmod 700"
         )
-    for parent in path.resolve().parents:
+    for parent in _above(path):
         mode = parent.stat().st_mode
         # what a group may exchange is still authenticated; where everyone may, even the owner's check means little
         if mode & 0o002 and not mode & stat.S_ISVTX:
             raise Unsafe(f"lies in {parent}, which everyone can write; remove that permission")
 
 
+def _above(path: Path) -> set[Path]:
+    """The folders that a name leads through, also those that links on the way lie in and lead to."""
+    found: set[Path] = set()
+    waiting = list(path.parents)
+    while waiting:
+        place = waiting.pop()
+        if place not in found:
+            found.add(place)
+            if place.is_symlink():
+                target = place.parent / os.readlink(place)
+                waiting += [target, *target.parents]
+    return found
+
+
 def user_secret() -> bytes:
     """The secret of this user, made on first use and kept for the process; Unsafe where there can be none."""
-    return _secret_of(_config_folder())
+    return _secret_of(folder_of(CONFIG))
 
 
 @functools.cache
 def _secret_of(folder: Path) -> bytes:
     path = folder / NAME
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(folder)
         if not path.exists():
             _make(path)
         remove_abandoned(folder)
@@ -69,20 +128,23 @@ def _secret_of(folder: Path) -> bytes:
 
 def _make(path: Path) -> None:
     """Write a new secret; where two processes do it at once, the first one's stays."""
-    handle, temporary = open_part(path.parent, "")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(SIZE))
-            file.flush()
-            os.fsync(file.fileno())
+
+    def fill(file: BinaryIO, _: str) -> None:
+        file.write(secrets.token_bytes(SIZE))
+        file.flush()
+        os.fsync(file.fileno())
+
+    def move(part: str) -> None:
         try:
-            os.link(temporary, path)  # fails where it exists, unlike a renaming
+            os.link(part, path)  # fails where it exists, unlike a renaming
         except FileExistsError:
             pass
         except OSError:  # a file system without hard links
-            os.replace(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+            os.replace(part, path)
+            return
+        os.unlink(part)
+
+    through_part(path.parent, fill, move)
 
 
 def _read(path: Path) -> bytes:
@@ -97,18 +159,6 @@ def _read(path: Path) -> bytes:
             if status.st_mode & 0o077:
                 raise Unsafe(f"needs the secret {path}, which others can read or write; remove it, a new one is made")
         data = file.read(SIZE + 1)
-    if len(data) != SIZE:
+    if len(data) != SIZE or not any(data):  # zeros are what a disk gives that lost it
         raise Unsafe(f"needs the secret {path}, which is damaged; remove it, a new one is made")
     return data
-
-
-def _config_folder() -> Path:
-    given = os.environ.get("SYMBODY_CONFIG")
-    if given:
-        return Path(given)
-    home = Path.home()
-    if sys.platform == "win32":
-        return Path(os.environ.get("APPDATA", home / "AppData" / "Roaming")) / "symbody"
-    if sys.platform == "darwin":
-        return home / "Library" / "Application Support" / "symbody"
-    return Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "symbody"

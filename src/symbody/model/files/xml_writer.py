@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -28,7 +29,10 @@ class XmlWriter:
 
     def __init__(self, mechanism: Mechanism, folder: Path | None = None) -> None:
         self.mechanism = mechanism
-        self.folder = None if folder is None else folder.resolve()
+        self.folder = folder
+        if folder is not None:
+            with contextlib.suppress(OSError, ValueError, RuntimeError):  # whoever writes there is told why not
+                self.folder = folder.resolve()
         self.lines: list[str] = []
         self.lost: list[str] = [
             f"{words} {', '.join(named)}"
