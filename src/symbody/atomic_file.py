@@ -30,6 +30,8 @@ def write_whole(path: str | Path, parts: bytes | memoryview | Iterable[bytes], m
     """
     path = Path(path)
     folder = path.parent
+    if "\0" in str(path):
+        raise FormatError(f"{str(path)!r} cannot be written: no name of a file holds a NUL.")
     try:
         if not folder.is_dir():
             raise FormatError(f"{path} cannot be written: there is no folder {str(folder)!r}.")
@@ -37,8 +39,8 @@ def write_whole(path: str | Path, parts: bytes | memoryview | Iterable[bytes], m
             raise FormatError(f"{path} cannot be written: it is a folder. Give the name of a file.")
         if path.exists() and not path.is_file():
             raise FormatError(f"{path} cannot be written: it is a device or a pipe. Give the name of a file.")
-    except ValueError as error:  # a NUL in the name
-        raise FormatError(f"{str(path)!r} cannot be written: {error}.") from None
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        raise FormatError(f"{path} cannot be written: {error.strerror or error}.") from None
     temporary = None
     try:
         prefix = f".{path.name.encode()[:100].decode(errors='ignore')}."

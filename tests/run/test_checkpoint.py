@@ -122,6 +122,30 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
         resume(path, 1.0)
 
 
+def test_what_would_unfold_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "run.npz"
+    for depth in (900, 100_000):
+        np.savez(path, meta=np.frombuffer(b"[" * depth + b"]" * depth, dtype=np.uint8))
+        with pytest.raises(FormatError, match="not a checkpoint"):
+            resume(path, 1.0)
+    simulate(oscillator(), 0.1, 0.01, checkpoint=path)
+    with np.load(path) as arrays:
+        np.savez_compressed(path, **arrays, more=np.zeros(2**20))
+    with pytest.raises(FormatError, match="packed"):
+        resume(path, 1.0)
+    with pytest.raises(FormatError, match="no checkpoint"):
+        resume(tmp_path / ("x" * 5000), 1.0)
+
+
+def test_numbers_of_a_file_belong_to_one_array_each():
+    arrays = {}
+    record = checkpoint.packed({"a": np.arange(3.0), "b": [np.zeros((2, 0)), np.ones((2, 1))]}, arrays)
+    assert np.shape(checkpoint.unpacked(record, arrays)["b"][0]) == (2, 0)
+    for wrong in ([record["a"], record["a"]], {"@": [0, [0, 10**9]]}, {"@": [0, [-1]]}):
+        with pytest.raises(ValueError, match="an array"):
+            checkpoint.unpacked(wrong, arrays)
+
+
 def test_resume_from_a_trajectory_leaves_it_as_it_is():
     half = simulate(oscillator(), 1.0, 0.01, q0=[1.0])
     before = half.q.copy()

@@ -29,6 +29,7 @@ from symbody.hybrid.log import Log
 from symbody.hybrid.plan import Settings
 from symbody.hybrid.state import RunState, Segment
 from symbody.integrate.samples import MOST, SampleTimes
+from symbody.regular_file import is_file
 from symbody.run.assemble import assembled
 from symbody.run.call_record import functions_of, other_arguments
 from symbody.run.checkpoint_values import (
@@ -112,21 +113,26 @@ def packed(value: Any, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def unpacked(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
-    """What was packed; tuples are lists."""
+    """What was packed; tuples are lists. Each number belongs to one array, so that all take what the file takes."""
     numbers = arrays["numbers"]
     if numbers.ndim != 1 or numbers.dtype != float:
         raise ValueError(f"numbers of shape {numbers.shape}")
+    used = 0
 
     def of(value: Any) -> Any:
+        nonlocal used
         if isinstance(value, Mapping):
             if "@" not in value:
                 return {n: of(v) for n, v in value.items()}
             first, shape = value["@"]
             if isinstance(shape, str):
                 return np.array(first, dtype=_PLAIN[shape[1:2]])
-            if first.__class__ is not int or first < 0 or any(n.__class__ is not int or n < 0 for n in shape):
+            if first.__class__ is not int or first != used or not all(n.__class__ is int for n in shape):
                 raise ValueError(f"an array at {first!r} of shape {shape!r}")
-            return numbers[first : first + math.prod(shape)].reshape(shape).copy()
+            if not all(0 <= n <= len(numbers) for n in shape):
+                raise ValueError(f"an array of shape {shape!r} among {len(numbers)} numbers")
+            used += math.prod(shape)
+            return numbers[first:used].reshape(shape).copy()
         return [of(v) for v in value] if isinstance(value, list) else value
 
     return of(value)
@@ -248,7 +254,7 @@ def load_checkpoint(path: str | Path, inputs: Any = None) -> Ended | Herd:
     arrays = _read(Path(path))
     try:
         meta = json.loads(bytes(arrays.pop("meta")).decode())
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, RecursionError):
         raise FormatError(f"{path} is not a checkpoint of a simulation.") from None
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise FormatError(f"{path} is not a checkpoint: it does not say format {FORMAT!r}.")
@@ -319,12 +325,12 @@ def _is_number(value: Any) -> bool:
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
-    if not path.is_file():
+    if not is_file(path):
         raise FormatError(f"there is no checkpoint {str(path)!r}.")
     if path.stat().st_size > MAX_BYTES:
         raise FormatError(f"{path} has {path.stat().st_size} bytes; expected at most {MAX_BYTES}.")
     try:
-        return read_arrays(path, MAX_BYTES)
+        return read_arrays(path, MAX_BYTES, packed=False)
     except FormatError:
         raise
     except (

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.atomic_file import write_whole
 from symbody.errors import FormatError, SymbodyError
 from symbody.expr.external import External, Piecewise
@@ -50,11 +51,13 @@ MAX_ENTRIES = 1 << 26  # of one array
 ARRAYS = ("inputs", "parameters", "outputs", "guards", "resets", "residuals")
 
 
+@declared
 def save_system(system: System, path: str | Path) -> Path:
     """Write a System; an existing file is replaced only when the new one is complete."""
     return write_whole(path, _canonical(record(system)).encode())
 
 
+@declared
 def load_system(path: str | Path, externals: Iterable[External] = ()) -> System:
     """Read a System. `externals` gives the external functions that it calls, found by name."""
     path = Path(path)
