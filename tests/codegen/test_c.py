@@ -29,11 +29,13 @@ from symbody.codegen.c.source import emit_c
 from symbody.codegen.c.text import literal
 from symbody.errors import CompileError, DefinitionError, ShapeError, SolveError
 from symbody.expr.external import External
+from symbody.expr.graph import Graph, symbols
 from symbody.lower.count import count_program
 from symbody.lower.fuse import fuse_multiply_add
 from symbody.lower.groups import group
 from symbody.lower.interpret import interpret
 from symbody.lower.program import Program
+from symbody.system.system import System
 
 needs_compiler = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler here")
 
@@ -269,6 +271,14 @@ def test_names_are_readable_unique_and_legal() -> None:
     text = files["my_robot_3.c"]
     for name in ("M_2_3 =", "M_2_3_2 =", "while_2 =", "t5_2 =", "v_3rd =", "sin_2[0] =", "double_2[1]"):
         assert name in text, name
+
+
+@pytest.mark.parametrize(("system", "argument"), [("arm", "arm_length"), ("q", "Q"), ("v", "v"), ("é", "v_v")])
+def test_arguments_may_begin_with_the_name_of_their_system(system: str, argument: str) -> None:
+    with Graph():
+        x = symbols("x")
+        text = System(system, inputs={argument: x}, outputs={"y": 2 * x}).emit("c")
+    assert "y" in text
 
 
 def test_header_tells_sizes_shapes_units_roles_and_certificate() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import numpy as np
@@ -10,11 +11,12 @@ import pytest
 import symbody as sb
 from passage_models import five_bar, slider_crank
 from run import kill_runs
-from simulation_models import ball, chain, oscillator
+from simulation_models import ball, brick, chain, oscillator
 from symbody import atomic_file
 from symbody.errors import DefinitionError, FormatError, NameLookupError
 from symbody.expr.graph import symbols
 from symbody.flow.events import When
+from symbody.integrate import native
 from symbody.model.load import load
 from symbody.run import checkpoint, closed_checkpoint, herd
 from symbody.run import simulate as verbs
@@ -120,6 +122,157 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(FormatError):
         resume(path, 1.0)
+
+
+def test_what_would_unfold_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "run.npz"
+    for depth in (900, 100_000):
+        np.savez(path, meta=np.frombuffer(b"[" * depth + b"]" * depth, dtype=np.uint8))
+        with pytest.raises(FormatError, match="not a checkpoint"):
+            resume(path, 1.0)
+    simulate(oscillator(), 0.1, 0.01, checkpoint=path)
+    with np.load(path) as arrays:
+        np.savez_compressed(path, **arrays, more=np.zeros(2**20))
+    with pytest.raises(FormatError, match="packed"):
+        resume(path, 1.0)
+    with pytest.raises(FormatError, match="no checkpoint"):
+        resume(tmp_path / ("x" * 5000), 1.0)
+
+
+def test_numbers_of_a_file_belong_to_one_array_each():
+    arrays = {}
+    record = checkpoint.packed({"a": np.arange(3.0), "b": [np.zeros((2, 0)), np.ones((2, 1))]}, arrays)
+    assert np.shape(checkpoint.unpacked(record, arrays)["b"][0]) == (2, 0)
+    for wrong in ([record["a"], record["a"]], {"@": [0, [0, 10**9]]}, {"@": [0, [-1]]}):
+        with pytest.raises(ValueError, match="an array"):
+            checkpoint.unpacked(wrong, arrays)
+
+
+def _signed(path, change):
+    """Another file: its record and arrays are changed, and its checksum is right again."""
+    with np.load(path) as found:
+        arrays = dict(found)
+    meta = json.loads(bytes(arrays.pop("meta")))
+    change(meta, arrays)
+    meta["checksum"] = checkpoint._checksum(meta, arrays)
+    other = path.with_suffix(".other")
+    with other.open("wb") as file:
+        np.savez(file, **arrays, meta=np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8))
+    return other
+
+
+@pytest.fixture
+def stretches(monkeypatch):
+    """Runs of many stretches, so that files hold more than a beginning."""
+    monkeypatch.setattr(native, "WORK", 1)
+
+
+def _halved(meta, arrays):
+    arrays["t"], arrays["x"] = arrays["t"][::2], arrays["x"][..., ::2, :]
+
+
+def _doubled(meta, arrays):
+    arrays["t"], arrays["x"] = np.insert(arrays["t"], 3, arrays["t"][3]), np.insert(arrays["x"], 3, 0.0, axis=-2)
+
+
+def _set(name, change):
+    return lambda meta, arrays: arrays.update({name: change(arrays[name])})
+
+
+def _put(*place):
+    def change(meta, arrays):
+        *path, last, value = place
+        for name in path:
+            meta = meta[name]
+        meta[last] = value
+
+    return change
+
+
+OPEN_CHANGES = {
+    "fewer samples": _halved,
+    "a sample twice": _doubled,
+    "other instants": _set("t", lambda t: t + 1e-3 * (t > 0.1)),
+    "samples of another kind": _set("x", lambda x: x.astype(bool)),
+    "samples that are no numbers": _set("x", lambda x: x * np.nan),
+    "no state": _set("x_now", lambda x: x * np.nan),
+    "quaternion of length 2": _set("x_now", lambda x: x * np.repeat([1.0, 2.0, 1.0], [3, 4, 6])),
+    "asked instants": lambda meta, arrays: arrays.update(instants=arrays["t"][::-1].copy()),
+    "signals from later on": _set("log_t", lambda t: 0.1 * np.ones_like(t)),
+    "no time of signals": _set("log_t", lambda t: t * np.nan),
+    "pairs of no states": _put("flow", "second", [["q", "nothing"]]),
+    "units that are no texts": _put("flow", "units", {"q": [5]}),
+    "steps below none": _put("statistics", {"steps": -10}),
+    "rates that end too early": lambda meta, arrays: (
+        meta.update(segments=[{"start": 0}]), arrays.update({"segment0.rates": np.zeros((2, arrays["x"].shape[-1]))})
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", OPEN_CHANGES.values(), ids=OPEN_CHANGES)
+def test_states_that_no_run_has_are_refused_behind_a_right_checksum(change, tmp_path, stretches):
+    path = tmp_path / "run.npz"
+    simulate(brick(), 0.5, 0.01, qd0=[0.0, 0.0, 0.0, 1.0, 2.0, 3.0], samples=11, checkpoint=path)
+    with pytest.raises(FormatError, match="damaged"):
+        resume(_signed(path, change), 0.1)
+    resume(_signed(path, lambda meta, arrays: None), 0.1)
+
+
+def test_a_batch_is_not_resumed_by_a_method_for_one_state(tmp_path, stretches):
+    path = tmp_path / "run.npz"
+    simulate(oscillator(), 0.1, 0.01, q0=[[1.0], [2.0]], checkpoint=path)
+    with pytest.raises(FormatError, match="go apart"):
+        resume(_signed(path, _put("settings", "method", "bdf")), 0.1)
+
+
+def test_a_controller_is_asked_at_its_next_tick_alone(tmp_path, stretches):
+    q = symbols("q")
+    law = System("law", inputs={"q.z": q}, outputs={"tau": -q}, clocks={"period": 0.02})
+    path = tmp_path / "run.npz"
+    bounce = When("bounce", "q.z", direction=-1, reset={"qd.z": "-0.9*qd.z"})
+    simulate(ball(), 0.9, 0.01, q0=[1.0], inputs={"z": law}, events=[bounce], samples=11, checkpoint=path)
+    for ticks in (2**40, 2**63 - 1):
+        with pytest.raises(FormatError, match="tick"):
+            resume(_signed(path, _set("ticks", lambda j, ticks=ticks: np.full_like(j, ticks))), 0.1)
+
+
+def _member(name, value):
+    return _put("closed", "members", 0, name, value)
+
+
+def _moved(meta, arrays):
+    """The state, off the closed loops."""
+    first, shape = meta["closed"]["members"][0]["x"]["@"]
+    arrays["numbers"][first : first + shape[0]] += 0.01
+
+
+def _last_samples(meta, arrays):
+    member = meta["closed"]["members"][0]
+    first, (count,) = member["samples"][0]["@"]
+    arrays["numbers"][first + 1 : first + count] = arrays["numbers"][first]
+
+
+CLOSED_CHANGES = {
+    "an open loop": _moved,
+    "samples twice": _last_samples,
+    "another method": _member("method", "euler"),
+    "events of no rules": _member("happened", [[1], [0.1], []]),
+    "events without names": _member("events", [[0.1, 5, None]]),
+    "rates of samples before the first": _member("segments", [[-3, 0, None]]),
+    "rates of later samples alone": _member("segments", [[10**9, 0, None]]),
+    "a way from the end": _member("way", -1),
+    "steps below none": _member("counts", {"steps": -5}),
+    "no texts": _member("notes", "notes"),
+}
+
+
+@pytest.mark.parametrize("change", CLOSED_CHANGES.values(), ids=CLOSED_CHANGES)
+def test_states_that_no_closed_run_has_are_refused_behind_a_right_checksum(change, tmp_path, stretches):
+    path = tmp_path / "run.npz"
+    simulate(load("four_bar"), 0.2, 0.01, samples=5, qd0={"crank": 2.0}, checkpoint=path)
+    with pytest.raises(FormatError, match="damaged"):
+        resume(_signed(path, change), 0.1)
+    resume(_signed(path, lambda meta, arrays: None), 0.1)
 
 
 def test_resume_from_a_trajectory_leaves_it_as_it_is():

@@ -13,6 +13,7 @@ import symbody as sb
 from expressions import random_expressions
 from symbody.errors import FormatError
 from symbody.expr.evaluate import evaluate
+from symbody.system import save
 from symbody.system.save import fingerprint, from_record, load_system, record
 
 
@@ -128,6 +129,60 @@ def test_damaged_records_never_crash():
         except sb.SymbodyError:
             refused += 1
     assert refused > 50
+
+
+def _at(op, *path, value):
+    """The record with another value in its first node of a kind."""
+
+    def change(data):
+        place = next(row for row in data["nodes"] if row[0] == op)
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = value(data) if callable(value) else value
+
+    return change
+
+
+def _unknown(data):
+    return next(i for i, row in enumerate(data["nodes"]) if row[0] == "symbol" and row[1][1] == "unknown")
+
+
+def _given(data):
+    return next(i for i, row in enumerate(data["nodes"]) if row[0] == "symbol" and row[1][1] != "unknown")
+
+
+MEANINGLESS = {
+    "an unknown outside of its block": lambda data: data["outputs"].update(f=[[], [_unknown(data)]]),
+    "an unknown in a sum": lambda data: (
+        data["nodes"].append(["add", _given(data), _unknown(data)]),
+        data["outputs"].update(f=[[], [len(data["nodes"]) - 1]]),
+    ),
+    "a guess by itself": _at("solve", 3, value=_unknown),
+    "an input as unknown": _at("solve", 1, 1, value=lambda data: [_given(data)]),
+    "no iterations": _at("solve", 1, 3, value=0),
+    "more iterations than are counted": _at("solve", 1, 3, value=10**30),
+    "no tolerance": _at("solve", 1, 2, value="nan"),
+    "points that do not ascend": _at("table", 1, 0, value=["0x0p0", "0x1p1", "0x1p0"]),
+    "a table without rows": _at("table", 1, 1, value=[]),
+}
+
+
+@pytest.mark.parametrize("change", MEANINGLESS.values(), ids=MEANINGLESS)
+def test_records_without_a_meaning_are_refused_behind_a_right_checksum(change):
+    system, f = everything()
+    data = json.loads(json.dumps(record(system)))
+    change(data)
+    data.pop("checksum")
+    data = {"checksum": save._checksum(save._canonical(data)), **data}
+    with pytest.raises(FormatError, match="file is damaged"):
+        from_record(data, {"f": f}, "file")
+
+
+@pytest.mark.parametrize("wrong", [{"max_iterations": 0}, {"max_iterations": 1.5}, {"tolerance": -1.0}])
+def test_blocks_that_cannot_be_solved_are_refused(wrong):
+    x, y = sb.symbols("x y")
+    with pytest.raises(sb.SymbodyError, match=next(iter(wrong))):
+        sb.solve([y**3 + y - x], [y], [0.5], **wrong)
 
 
 def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):

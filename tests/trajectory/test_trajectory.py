@@ -9,6 +9,8 @@ import json
 import os
 import stat
 import sys
+import tracemalloc
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +240,70 @@ def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPa
     for table, module in ((to_pandas, "pandas"), (to_xarray, "xarray")):
         with pytest.raises(SymbodyError, match=module):
             table(motion())
+
+
+UNUSUAL = {
+    "big-endian": {"q": np.arange(4, dtype=">f8")},
+    "half": {"q": np.array([np.nan, -0.0, 6e-8, np.inf], dtype="f2")},
+    "beyond doubles": {"q": np.full(4, 2**53 + 1)},
+    "long": {"q": np.full(4, np.longdouble(1) / 3)},
+    "line ends": {"a\rb": np.arange(4.0), "a\r\nb": np.arange(4.0)},
+    "folders": {".": np.arange(4.0), "..": np.arange(4.0)},
+    "no text": {"a\udc80": np.arange(4.0)},
+    "complex": {"q": np.arange(4) * 1j},
+    "of no members": {"q": np.zeros((0, 4, 2))},
+}
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("kind", UNUSUAL)
+def test_what_is_saved_can_be_loaded_or_is_refused(tmp_path: Path, kind: str, suffix: str) -> None:
+    pytest.importorskip(NEEDS.get(suffix, "numpy"))
+    values = UNUSUAL[kind]
+    members = np.empty(0, dtype=object) if kind == "of no members" else None
+    path = tmp_path / f"motion{suffix}"
+    try:
+        Trajectory(np.arange(4.0), values, outcomes=members).save(path)
+    except SymbodyError:
+        assert not path.exists()
+        return
+    again = Trajectory.load(path)
+    for name, array in values.items():
+        assert again.values[name].dtype == array.dtype
+        np.testing.assert_array_equal(again.values[name], array)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_wrong_paths_and_fields_are_told(tmp_path: Path, suffix: str) -> None:
+    pytest.importorskip(NEEDS.get(suffix, "numpy"))
+    for name in ("x" * 5000, "a\0b"):
+        with pytest.raises(FormatError):
+            Trajectory.load(tmp_path / f"{name}{suffix}")
+        with pytest.raises(FormatError):
+            motion().save(tmp_path / f"{name}{suffix}")
+    for change in ({"statistics": {"x": None}}, {"notes": (object(),)}, {"units": {"q": 5}}, {"t": np.zeros((7, 1))}):
+        with pytest.raises(SymbodyError):
+            motion().replace(**change).save(tmp_path / f"motion{suffix}")
+    with pytest.raises(SymbodyError, match="path=None"):
+        Trajectory.load(None)  # type: ignore[arg-type]
+
+
+def test_sizes_are_known_before_memory_is_asked_for(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    path = motion().save(tmp_path / "motion.h5")
+    with h5py.File(path, "a") as file:
+        del file["values/q"]
+        file.create_dataset("values/q", shape=(2**27, 2), dtype="f8", chunks=(2**16, 2))  # nothing is written
+    bomb = motion().save(tmp_path / "bomb.npz")
+    with zipfile.ZipFile(bomb, "a", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("more.npy", bytes(2**27))
+    tracemalloc.start()
+    with pytest.raises(FormatError, match="said is"):
+        Trajectory.load(path)
+    Trajectory.load(bomb)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**24
 
 
 def test_shapes_that_contradict_time_are_refused(tmp_path: Path) -> None:

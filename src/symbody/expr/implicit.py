@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ExpressionError, ShapeError, SymbodyError
+from symbody.errors import ExpressionError, ShapeError, SymbodyError, real_argument, whole_argument
 from symbody.expr.call import as_nodes
 from symbody.expr.derivative import jacobian
 from symbody.expr.evaluate import evaluate
@@ -84,6 +84,8 @@ def solve(
     guess has none. Newton's linear systems above size 3 are solved by LU; `pivots`, (row, column) pairs, overrides the
     choice by structure.
     """
+    whole_argument("max_iterations", max_iterations, 1)
+    real_argument("tolerance", tolerance, "a number, 0 or more", least=0.0)
     xs = list(np.asarray(unknowns, dtype=object).flat)
     start = list(np.asarray(guess, dtype=object).flat)
     nodes = list(np.asarray(residual, dtype=object).flat)

@@ -25,9 +25,10 @@ from symbody.expr.node import (
     SYMBOL,
     TABLE,
     Node,
+    SolveInfo,
     Symbol,
 )  # fmt: skip
-from symbody.expr.walk import at, solve_node
+from symbody.expr.walk import at, solve_node, unknowns_below
 
 
 def restore(graph: Graph, op: str, args: tuple[Node, ...], data: Any) -> Node:
@@ -44,12 +45,7 @@ def restore(graph: Graph, op: str, args: tuple[Node, ...], data: Any) -> Node:
             raise ValueError(f"{op} of {len(args)} operands")
         return (sum_node if op == ADD else product_node)(graph, args, flags)
     if op == SOLVE:
-        if (
-            len(args) != 3 * len(data.unknowns) + 2 * len(data.checks)
-            or not args
-            or any(u.op is not SYMBOL for u in data.unknowns)
-        ):
-            raise ValueError("solve with wrong operands")
+        _check_block(args, data)
         return solve_node(args, data)
     if op == AT:
         if len(args) != 2 or args[0].op is not SOLVE:
@@ -84,6 +80,17 @@ def restore(graph: Graph, op: str, args: tuple[Node, ...], data: Any) -> Node:
     if op == ALIAS:
         return graph.intern(ALIAS, args, data, flags)
     return graph.intern(TABLE, args, data, flags)
+
+
+def _check_block(args: tuple[Node, ...], data: SolveInfo) -> None:
+    """ValueError where a block has not what its unknowns need, or guesses by them."""
+    n = len(data.unknowns)
+    if len(args) != 3 * n + 2 * len(data.checks) or not args:
+        raise ValueError("solve with wrong operands")
+    if len(set(data.unknowns)) < n or any(u.op is not SYMBOL or u.data.role != "unknown" for u in data.unknowns):
+        raise ValueError("solve for what are no unknowns")
+    if not unknowns_below(args[n : 2 * n]).isdisjoint(data.unknowns):
+        raise ValueError("solve with a guess that contains an unknown")
 
 
 def _symbol(graph: Graph, data: Symbol) -> Node:

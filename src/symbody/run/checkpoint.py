@@ -20,6 +20,7 @@ from symbody.atomic_file import write_whole
 from symbody.errors import DefinitionError, FormatError, NameLookupError, SymbodyError, nearest
 from symbody.expr.external import External
 from symbody.flow.connect import Connected, Inside, Line, numeric_function
+from symbody.flow.evaluate import FlowKernels
 from symbody.flow.events import Prepared, When, element_events
 from symbody.flow.flow import Flow
 from symbody.flow.signals import Held, InputSignals
@@ -30,15 +31,26 @@ from symbody.hybrid.plan import Settings
 from symbody.hybrid.state import RunState, Segment
 from symbody.integrate.samples import MOST, SampleTimes
 from symbody.regular_file import missing
-from symbody.run.assemble import assembled
+from symbody.run.assemble import assembled, together
 from symbody.run.call_record import functions_of, other_arguments
 from symbody.run.checkpoint_values import (
+    SLACK,
+    check_counts,
     check_happened,
+    check_instants,
     check_lines,
+    check_log,
     check_members,
+    check_names,
+    check_now,
     check_reached,
+    check_recorded,
     check_rules,
+    check_samples,
     check_segments,
+    check_ticks,
+    happened_again,
+    impacts_again,
 )
 from symbody.run.closed_checkpoint import closed_again, closed_record
 from symbody.run.herd import Herd
@@ -65,7 +77,6 @@ FAULTS = (
     RecursionError,
     MemoryError,
 )
-SLACK = 1e-9  # of an instant, for roundings
 FLOW_TEXTS = ("second", "labels", "units", "rated", "prescribed", "name")
 SETTINGS = ("method", "start", "step", "rtol", "atol", "max_steps", "period", "threads", "automatic")
 
@@ -113,21 +124,26 @@ def packed(value: Any, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def unpacked(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
-    """What was packed; tuples are lists."""
+    """What was packed; tuples are lists. Each number belongs to one array, so that all take what the file takes."""
     numbers = arrays["numbers"]
     if numbers.ndim != 1 or numbers.dtype != float:
         raise ValueError(f"numbers of shape {numbers.shape}")
+    used = 0
 
     def of(value: Any) -> Any:
+        nonlocal used
         if isinstance(value, Mapping):
             if "@" not in value:
                 return {n: of(v) for n, v in value.items()}
             first, shape = value["@"]
             if isinstance(shape, str):
                 return np.array(first, dtype=_PLAIN[shape[1:2]])
-            if first.__class__ is not int or first < 0 or any(n.__class__ is not int or n < 0 for n in shape):
+            if first.__class__ is not int or first != used or not all(n.__class__ is int for n in shape):
                 raise ValueError(f"an array at {first!r} of shape {shape!r}")
-            return numbers[first : first + math.prod(shape)].reshape(shape).copy()
+            if not all(0 <= n <= len(numbers) for n in shape):
+                raise ValueError(f"an array of shape {shape!r} among {len(numbers)} numbers")
+            used += math.prod(shape)
+            return numbers[first:used].reshape(shape).copy()
         return [of(v) for v in value] if isinstance(value, list) else value
 
     return of(value)
@@ -249,7 +265,7 @@ def load_checkpoint(path: str | Path, inputs: Any = None) -> Ended | Herd:
     arrays = _read(Path(path))
     try:
         meta = json.loads(bytes(arrays.pop("meta")).decode())
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, RecursionError):
         raise FormatError(f"{path} is not a checkpoint of a simulation.") from None
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise FormatError(f"{path} is not a checkpoint: it does not say format {FORMAT!r}.")
@@ -276,6 +292,11 @@ def load_checkpoint(path: str | Path, inputs: Any = None) -> Ended | Herd:
 def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """ValueError where numbers of a run are not ones that a run can have: files are not only damaged but also made."""
     settings = meta["settings"]
+    if settings["automatic"].__class__ is not bool:
+        raise ValueError(f"automatic is {settings['automatic']!r}")
+    for name in ("t", "x", "x_now", "held", "log_t", "log_u", "defaults"):
+        if arrays[name].dtype != float:
+            raise ValueError(f"{name} of type {arrays[name].dtype}")
     for name, positive in (("step", True), ("rtol", True), ("period", False), ("atol", False)):
         value = settings[name]
         if value is not None and not (_is_number(value) and (value > 0 if positive else value >= 0)):
@@ -285,13 +306,9 @@ def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
         if not (name == "threads" and value is None) and (value.__class__ is not int or value < 1):
             raise ValueError(f"{name} is {value!r}")
     t, now = arrays["t"], meta["t"]
-    if t.ndim != 1:
-        raise ValueError(f"instants of shape {t.shape}")
     start, end = settings["start"], meta["end"]
-    if not all(_is_number(v) for v in (start, end, now)) or not (np.isfinite(t).all() and (np.diff(t) >= 0).all()):
-        raise ValueError("instants that do not ascend")
-    if len(t) and (t[0] < start - SLACK * abs(start) or t[-1] > now + SLACK * max(1.0, abs(now))):
-        raise ValueError(f"samples from {t[0]:g} to {t[-1]:g} s in a run from {start:g} to {now:g} s")
+    if not all(_is_number(v) for v in (start, end, now)):
+        raise ValueError(f"a run from {start!r} s to {end!r} s, which has come to {now!r} s")
     if not start <= now <= end or not _is_number(meta["reached"]) or not now <= meta["reached"] <= end:
         raise ValueError(f"it goes on at {now!r} s, from {meta['reached']!r} s in a run up to {end!r} s")
     if settings["step"] is not None and settings["step"] > end - start + SLACK * (1 + abs(start) + abs(end)):
@@ -299,10 +316,9 @@ def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
     if settings["step"] is not None:
         check_told_apart(settings["step"], start, end)
     check_reached(meta["reached"], start, settings["step"], settings["max_steps"])
-    if not all(isinstance(n, str) and _is_number(v) for n, v in meta["statistics"].items()):
-        raise ValueError(f"statistics {meta['statistics']}")
-    if not all(isinstance(note, str) for note in meta["notes"]):
-        raise ValueError("notes that are no texts")
+    check_counts(meta["statistics"], meta["notes"])
+    check_instants(arrays.get("instants"))
+    check_log(arrays["log_t"], now)
     # what is recorded is what the sampling asks for
     spacing = meta["spacing"]
     if spacing is not None and not (_is_number(spacing) and spacing > 0):
@@ -311,8 +327,7 @@ def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
     if "instants" not in arrays and (distance is None or (now - start) / distance > MOST):
         raise ValueError(f"samples {distance!r} s apart over {now - start:g} s")
     due = SampleTimes(spacing, arrays.get("instants")).times(start, now, settings["step"])
-    if abs(len(due) - len(t)) > 1 + 2 * len(meta["happened"]):  # events may be recorded before and after their jump
-        raise ValueError(f"{len(t)} samples up to {now:g} s, where the sampling asks for {len(due)}")
+    check_samples(t, due, [e[0] for e in meta["happened"]], now)
 
 
 def _is_number(value: Any) -> bool:
@@ -326,7 +341,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     if path.stat().st_size > MAX_BYTES:
         raise FormatError(f"{path} has {path.stat().st_size} bytes; expected at most {MAX_BYTES}.")
     try:
-        return read_arrays(path, MAX_BYTES)
+        return read_arrays(path, MAX_BYTES, packed=False)
     except FormatError:
         raise
     except (
@@ -375,6 +390,7 @@ def _run(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: M
     flow = Flow(**systems, **texts, start=_part(arrays, "start"))
     lines = tuple(_line_again(data, i, arrays, functions, where) for i, data in enumerate(meta["lines"]))
     connected = Connected(flow, lines, np.array(arrays["defaults"]), inside)
+    check_names(flow)
     _check_shapes(flow, connected, arrays)
     batch = arrays["x_now"].shape[:-1]
     check_lines(lines, len(arrays["defaults"]), batch)
@@ -393,27 +409,38 @@ def _run(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: M
         made = tuple(own[r["element"]] if "element" in r else When(**r) for r in meta["events"])
         check_rules(flow, made)
         events = Prepared(flow, made, tuple(meta["switches"]))
+    check_recorded(arrays["x"], batch)
+    if batch and not together(connected, events, settings, signals):
+        raise ValueError(f"members of a batch that go apart, by {settings.method!r}")
     plan = assembled(connected, events, settings, signals)
     outcomes = meta["outcomes"]
     segments = [_segment_again(s, i, flow, arrays, externals, where) for i, s in enumerate(meta["segments"])]
     size = sum(flow.rates.inputs[n].size for n in flow.states)
-    check_segments([s["start"] for s in meta["segments"]], [s.rates for s in segments], len(arrays["t"]), size)
+    check_segments([s["start"] for s in meta["segments"]], [s.rates for s in segments], len(arrays["t"]), size, batch)
     state = RunState(
-        float(meta["t"]), x, float(meta["end"]), _held(arrays, signals), _part(arrays, "memory"), None,
+        float(meta["t"]), x, float(meta["end"]), _held(arrays, signals, meta["t"]), _part(arrays, "memory"), None,
         _marks(meta["marks"], events), dict(meta["statistics"]), Log([(arrays["t"], arrays["x"])]), len(arrays["t"]),
         Log([(np.array(arrays["log_t"], dtype=float), np.array(arrays["log_u"]))]),
         Log(happened), Log(meta["notes"]), Log(segments),
         None if outcomes is None else np.array([Outcome[o] for o in outcomes], dtype=object),
     )  # fmt: skip
+    alive = np.full(batch, True) if state.outcomes is None else state.outcomes == Outcome.FINISHED
+    u = np.broadcast_to(signals.at(state.t, state.held.values), (*batch, signals.size))[alive]
+    corrected = FlowKernels(flow, _alive(parameters, alive)).project(np.full(u.shape[:-1], state.t), x[alive], u)
+    check_now(flow, x[alive], corrected)
     anchor = Reached(plan, state)
     outcome = None if meta["outcome"] is None else Outcome[meta["outcome"]]
     return Ended(Reached(plan, replace(state, t=float(meta["reached"])), outcome), anchor)
 
 
-def _held(arrays: Mapping[str, np.ndarray], signals: InputSignals) -> Held:
-    ticks = tuple(int(j) for j in arrays["ticks"])
-    if len(ticks) != len(signals.sampled) or any(j < 0 for j in ticks):
-        raise ValueError(f"{ticks} are no ticks of {len(signals.sampled)} controllers")
+def _alive(parameters: Mapping[str, Any], alive: np.ndarray) -> dict[str, Any]:
+    """Parameters of the members that have not failed."""
+    return {n: v[alive] if np.ndim(v) else v for n, v in parameters.items()}
+
+
+def _held(arrays: Mapping[str, np.ndarray], signals: InputSignals, now: float) -> Held:
+    check_ticks([one.clock for one in signals.sampled], arrays["ticks"].tolist(), now)
+    ticks = tuple(map(int, arrays["ticks"]))
     memories = [_part(arrays, f"sampled{i}") for i in range(len(ticks))]
     for one, memory in zip(signals.sampled, memories, strict=True):
         wrong = set(memory) != set(one.memory)
@@ -425,12 +452,9 @@ def _held(arrays: Mapping[str, np.ndarray], signals: InputSignals) -> Held:
 def _marks(data: Mapping[str, Any], events: Prepared | None) -> dict[str, Any]:
     out: dict[str, Any] = {}
     if data["events"] is not None:
-        counts, instants, leaving = data["events"]
-        if events is None or len(counts) != len(events.events):
-            raise ValueError(f"{len(counts)} counts of events")
-        out["events"] = Happened(tuple(map(int, counts)), tuple(map(float, instants)), frozenset(map(int, leaving)))
+        out["events"] = happened_again(data["events"], 0 if events is None else len(events.events))
     if data["impacts"] is not None:
-        out["impacts"] = {str(n): float(v) for n, v in data["impacts"].items()}
+        out["impacts"] = impacts_again(data["impacts"])
     return out
 
 

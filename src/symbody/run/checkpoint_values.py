@@ -13,10 +13,14 @@ import numpy as np
 from symbody.flow.connect import Line
 from symbody.flow.events import When
 from symbody.flow.flow import Flow
+from symbody.flow.signals import Clock
 from symbody.flow.sources import Constant, Control, Table
+from symbody.hybrid.events import Happened
 from symbody.trajectory.trajectory import Event
 
 Arrays = Mapping[str, np.ndarray]
+SLACK = 1e-9  # of an instant, for roundings
+CLOSED = 1e-6  # of a state, where it is corrected: unit quaternions, prescribed motions
 MOST_AT_ONCE = 2_000_000  # steps of one call of the march, of the smallest model
 
 
@@ -25,6 +29,112 @@ def check_reached(reached: float, start: float, step: float | None, max_steps: i
     march later."""
     if step is not None and (reached - start) / step > max_steps + MOST_AT_ONCE:
         raise ValueError(f"{reached:g} s were reached from {start:g} s by at most {max_steps} steps of {step:g} s")
+
+
+def check_samples(t: np.ndarray, due: np.ndarray, happened: Sequence[float], now: float) -> None:
+    """Samples (k,) are those that are due up to now, and both sides of the jumps of events."""
+    if t.ndim != 1 or not np.isfinite(t).all() or (np.diff(t) < 0).any():
+        raise ValueError("instants that do not ascend")
+    late = SLACK * max(1.0, abs(now))
+    if len(t) and (t[0] < due[:1].min(initial=np.inf) - late and not _near(t[:1], happened, late).all()):
+        raise ValueError(f"samples from {t[0]:g} s on")
+    if len(t) and t[-1] > now + late:
+        raise ValueError(f"samples up to {t[-1]:g} s in a run that has come to {now:g} s")
+    slack = min(late, 0.25 * float(np.diff(due).min(initial=np.inf)))
+    missing = due[(due < now - slack) & ~_near(due, t, slack)]
+    extra = t[~_near(t, [*due, *happened], slack)]
+    twice = t[1:][np.diff(t) <= slack]
+    if len(missing) or len(extra) or len(twice) > len(happened) or not _near(twice, happened, slack).all():
+        told = [f"{len(part)} {word}" for part, word in ((missing, "missing"), (extra, "not due")) if len(part)]
+        raise ValueError(f"samples of which {' and '.join(told) or f'{len(twice)} stand twice'}")
+
+
+def _near(a: np.ndarray, b: Any, slack: float) -> np.ndarray:
+    """(k,) bool: which of a (k,) have one of b beside them."""
+    b = np.sort(np.asarray(b, dtype=float))
+    if not len(b):
+        return np.zeros(len(a), dtype=bool)
+    above = np.searchsorted(b, a)
+    nearest = np.minimum(abs(b[np.minimum(above, len(b) - 1)] - a), abs(b[np.maximum(above - 1, 0)] - a))
+    return np.asarray(nearest <= slack)
+
+
+def check_instants(instants: np.ndarray | None) -> None:
+    """Instants of samples that were asked for."""
+    if instants is None:
+        return
+    if not isinstance(instants, np.ndarray) or instants.ndim != 1 or instants.dtype != float:
+        raise ValueError("samples at instants that are no list of numbers")
+    if not np.isfinite(instants).all() or (np.diff(instants) <= 0).any():
+        raise ValueError("samples at instants that do not ascend")
+
+
+def check_log(at: np.ndarray, now: float) -> None:
+    """Instants from which on signals were held: from the beginning of time on, none twice before."""
+    if not len(at) or at[0] != -np.inf or not (at[1:] >= at[:-1]).all() or at[-1] > now + SLACK * max(1.0, abs(now)):
+        raise ValueError("signals held at instants that do not ascend")
+
+
+def check_ticks(clocks: Sequence[Clock], ticks: Sequence[Any], now: float) -> None:
+    """Each controller is asked next at its first tick that has not passed."""
+    if len(ticks) != len(clocks) or any(int(j) != j or j < 0 for j in ticks):
+        raise ValueError(f"{ticks} are no ticks of {len(clocks)} controllers")
+    for clock, j in zip(clocks, map(int, ticks), strict=True):
+        near = 1e-6 * clock.period + SLACK * abs(now)
+        if clock.time(j) < now - near or (j > 0 and clock.time(j - 1) > now + near):
+            raise ValueError(f"tick {j} of a controller with a period of {clock.period:g} s at {now:g} s")
+
+
+def happened_again(data: Any, rules: int) -> Happened:
+    """What the events of a run remember, from data."""
+    counts, instants, leaving = data
+    whole = all(k.__class__ is int and k >= 0 for k in (*counts, *leaving))
+    if len(counts) != rules or not whole or not all(t.__class__ is float and np.isfinite(t) for t in instants):
+        raise ValueError(f"{counts}, {instants} and {leaving} of {rules} events")
+    return Happened(tuple(counts), tuple(instants), frozenset(leaving))
+
+
+def impacts_again(data: Mapping[str, Any]) -> dict[str, float]:
+    """Which loops are closed, from data: 1, or 0 for open."""
+    if not all(v in (0.0, 1.0) for v in data.values()):
+        raise ValueError(f"loops that are {data}")
+    return {str(n): float(v) for n, v in data.items()}
+
+
+def check_recorded(x: np.ndarray, batch: tuple[int, ...]) -> None:
+    """States of samples: numbers, but for members of a batch that have failed."""
+    if not batch and not np.isfinite(x).all():
+        raise ValueError("samples that are no numbers")
+
+
+def check_counts(counts: Mapping[str, Any], notes: Any) -> None:
+    """Statistics and notes."""
+    if not all(n.__class__ is str and v.__class__ in (int, float) and 0 <= v < np.inf for n, v in counts.items()):
+        raise ValueError(f"statistics {counts!r}")
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise ValueError("notes that are no texts")
+
+
+def check_now(flow: Flow, x: np.ndarray, corrected: np.ndarray) -> None:
+    """The state of now, of members that have not failed, is one that the run can have."""
+    if not np.isfinite(x).all():
+        raise ValueError("a state that is no number")
+    if not (abs(corrected - x) <= CLOSED * (1 + abs(x))).all():
+        raise ValueError(f"a state of {flow.name} whose quaternions are not of length 1, or that is not on its course")
+
+
+def check_names(flow: Flow) -> None:
+    """Names of a Flow are texts, and those of states are its own."""
+    for name, words in (*flow.labels.items(), *((n, (v,) if isinstance(v, str) else v) for n, v in flow.units.items())):
+        if not all(isinstance(word, str) for word in words):
+            raise ValueError(f"labels or units {words!r} of {name!r}")
+    sizes = {n: int(np.prod(shape)) for n, shape in flow.layout.states.items()}
+    for name, places in flow.prescribed.items():
+        if name not in sizes or not all(k.__class__ is int and 0 <= k < sizes[name] for k in places):
+            raise ValueError(f"{name!r} is prescribed at {places!r}")
+    pairs = [n for pair in flow.second for n in pair]
+    if flow.name.__class__ is not str or not set(pairs) <= set(sizes) or len(set(pairs)) < len(pairs):
+        raise ValueError(f"a system {flow.name!r} with the pairs {flow.second!r}")
 
 
 def check_lines(lines: Sequence[Line], signals: int, batch: tuple[int, ...]) -> None:
@@ -80,10 +190,14 @@ def check_happened(happened: Sequence[Event], batch: tuple[int, ...]) -> None:
             raise ValueError(f"an event {event!r} that has happened")
 
 
-def check_segments(starts: Sequence[Any], rates: Sequence[np.ndarray | None], samples: int, size: int) -> None:
-    """Samples with equations of their own: they begin one after the other."""
+def check_segments(
+    starts: Sequence[Any], rates: Sequence[np.ndarray | None], samples: int, size: int, batch: tuple[int, ...] = ()
+) -> None:
+    """Samples with equations of their own: all samples of one run, one part after the other."""
     if any(k.__class__ is not int or not 0 <= k <= samples for k in starts) or sorted(starts) != list(starts):
         raise ValueError(f"segments that begin at {list(starts)} of {samples} samples")
+    if len(starts) and (starts[0] != 0 or batch):
+        raise ValueError(f"segments from sample {starts[0]} on, in a batch {batch}")
     for start, end, own in zip(starts, [*starts[1:], samples], rates):
-        if own is not None and own.shape[-1:] != (size,):
+        if own is not None and (own.ndim != 2 or own.shape[1] != size or len(own) < end - start):
             raise ValueError(f"rates of samples {start} to {end} of shape {own.shape}")

@@ -8,6 +8,7 @@ at first, and then put where it was.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
 from functools import partial
@@ -36,7 +37,21 @@ from symbody.run.apart import Apart
 from symbody.run.assemble import replanned
 from symbody.run.batch import Batch
 from symbody.run.call_record import call_again, call_record, partition_again, partition_record
-from symbody.run.checkpoint_values import check_reached
+from symbody.run.checkpoint_values import (
+    SLACK,
+    check_counts,
+    check_happened,
+    check_instants,
+    check_log,
+    check_now,
+    check_reached,
+    check_recorded,
+    check_samples,
+    check_segments,
+    check_ticks,
+    happened_again,
+    impacts_again,
+)
 from symbody.run.herd import GROUP, Herd, answered_together
 from symbody.run.loop import Reached
 from symbody.run.recording import Ended
@@ -44,7 +59,6 @@ from symbody.system.save import record
 from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
 
-SLACK = 1e-9  # of an instant, for roundings
 ORIGIN = 4  # place in the record of a symbol
 
 
@@ -157,9 +171,13 @@ def _put(making: Asking[Any], batch: Batch, data: Any, known: Known, where: str)
     if mark is not None:
         watch = next(hook.watch for hook in plan.hooks if isinstance(hook, LoopWatch))
         assert watch is not None
-        ways = tuple(_ways(watch, mark, [known[k] for k in data["ways"]], where))
+        ways = tuple(_ways(watch, mark, [known[_place(k, len(known))] for k in data["ways"]], where))
         regular, (stuck, times), entered, passages = data["watched"]
-        way = ways[data["way"]]
+        numbers = [regular, stuck, *([] if entered is None else entered), *passages[1:-1]]
+        real = all(v.__class__ is float for v in numbers) and not math.isnan(regular + stuck)  # energies may be nan
+        if not real or times.__class__ is not int:
+            raise ValueError(f"loops watched by {data['watched']!r}")
+        way = ways[_place(data["way"], len(ways))]
         marks["loops"] = Watched(
             way, ways, float(regular), (float(stuck), int(times)), None if entered is None else tuple(entered),
             Passages(*passages),
@@ -168,12 +186,13 @@ def _put(making: Asking[Any], batch: Batch, data: Any, known: Known, where: str)
         other = way.connected is not plan.connected or data["method"] != plan.settings.method
         change = Change(equations=Equations(way.connected, way.prepared), method=data["method"])
         plan = replanned(plan, change) if other else plan
+    if data["method"] != batch.settings.method and not batch.settings.automatic:
+        raise ValueError(f"method {data['method']!r} of a run by {batch.settings.method!r}")
     _check_equations(plan.flow, data["equations"], where)
     if data["happened"] is not None:
-        counts, instants, leaving = data["happened"]
-        marks["events"] = Happened(tuple(map(int, counts)), tuple(map(float, instants)), frozenset(map(int, leaving)))
+        marks["events"] = happened_again(data["happened"], 0 if plan.events is None else len(plan.events.events))
     if data["impacts"] is not None:
-        marks["impacts"] = {str(n): float(v) for n, v in data["impacts"].items()}
+        marks["impacts"] = impacts_again(data["impacts"])
     _check_member(plan, batch, data)
     there = _state(data, flows, marks)
     outcome = None if data["outcome"] is None else Outcome[data["outcome"]]
@@ -186,10 +205,11 @@ def _state(data: Mapping[str, Any], flows: Sequence[Flow], marks: Mapping[str, A
     held = Held(values, tuple(map(int, ticks)), tuple(memories))
     levels = None if data["levels"] is None else Levels(*data["levels"])
     events = Log(Event(float(at), *said) for at, *said in data["events"])
+    segments = Log(Segment(int(start), flows[_place(k, len(flows))], rates) for start, k, rates in data["segments"])
     return RunState(
         float(data["t"]), data["x"], float(data["end"]), held, data["memory"], levels, marks, dict(data["counts"]),
         Log([(t, x)]), len(t), Log([tuple(data["inputs"])]), events,
-        Log(data["notes"]), Log(Segment(int(start), flows[k], rates) for start, k, rates in data["segments"]),
+        Log(data["notes"]), segments,
     )  # fmt: skip
 
 
@@ -258,11 +278,27 @@ def _check_member(plan: Plan, batch: Batch, data: Mapping[str, Any]) -> None:
     check_reached(reached, start, batch.settings.step, batch.settings.max_steps)
     if data["outcome"] == Outcome.FINISHED.name and abs(end - reached) > SLACK * max(1.0, abs(end)):
         raise ValueError(f"a run up to {end:g} s is finished at {reached:g} s")
-    if not np.isfinite(t).all() or (np.diff(t) < 0).any() or (len(t) and t[-1] > now + SLACK * max(1.0, abs(now))):
-        raise ValueError("instants that do not ascend")
-    if not np.isfinite(data["x"]).all():
-        raise ValueError("a state that is no number")
-    if not all(isinstance(n, str) and v.__class__ in (int, float) for n, v in data["counts"].items()):
-        raise ValueError(f"counts {data['counts']!r}")
-    if not all(isinstance(note, str) for note in data["notes"]):
-        raise ValueError("notes that are no texts")
+    check_instants(batch.settings.sampling.instants)
+    check_log(at, now)
+    check_happened([Event(float(e), *said) for e, *said in data["events"]], ())
+    check_samples(
+        t, batch.settings.sampling.times(start, now, batch.settings.step), [e[0] for e in data["events"]], now
+    )
+    check_counts(data["counts"], data["notes"])
+    check_now(plan.flow, data["x"], data["x"])
+    check_recorded(x, ())
+    check_ticks([one.clock for one in sampled], ticks, now)
+    starts, rates = [s for s, _, _ in data["segments"]], [r for _, _, r in data["segments"]]
+    check_segments(starts, rates, len(t), plan.flow.nx)
+    if plan.loops is not None:
+        gap = plan.loops.found(now, data["x"], plan.signals.at(now, values))[1]
+        why = plan.loops.say_open(now, gap)
+        if why:
+            raise ValueError(why)
+
+
+def _place(k: Any, size: int) -> int:
+    """A place in a list of so many, counted from its beginning."""
+    if k.__class__ is not int or not 0 <= k < size:
+        raise ValueError(f"number {k!r} of {size}")
+    return int(k)

@@ -12,6 +12,7 @@ import warnings
 from array import array
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ FORMAT = "symbody-system"
 VERSION = 2  # 1 had no checksum
 MAX_BYTES = 1 << 30
 MAX_ENTRIES = 1 << 26  # of one array
+MAX_ITERATIONS = 1 << 31  # of an implicit block: native code counts them so
 ARRAYS = ("inputs", "parameters", "outputs", "guards", "resets", "residuals")
 
 
@@ -280,8 +282,10 @@ def _decode(op: str, data: Any, nodes: list[Node], externals: Mapping[str, Exter
     if op == TABLE:
         x = tuple(float.fromhex(v) for v in data[0])
         c = tuple(tuple(float.fromhex(v) for v in row) for row in data[1])
-        if len(x) < 2 or any(len(row) != len(x) - 1 for row in c):
+        if len(x) < 2 or not c or any(len(row) != len(x) - 1 for row in c):
             raise ValueError("table with rows of wrong length")
+        if not all(a < b for a, b in pairwise(x)):
+            raise ValueError("table whose points do not ascend")
         return Piecewise(x, c)
     if op == EXTERN:
         name, arity, results = data
@@ -303,8 +307,10 @@ def _decode(op: str, data: Any, nodes: list[Node], externals: Mapping[str, Exter
         remedy = str(data[5]) if len(data) > 5 else ""  # files before it was known
         checks = tuple(Check(_kind(k), str(words)) for k, words in (data[6] if len(data) > 6 else ()))
         span = float.fromhex(data[7]) if len(data) > 7 else math.inf  # files before it was known
-        if not span > 0:
-            raise ValueError("implicit block with a span that is not positive")
+        if not span > 0 or not 0 <= float.fromhex(data[2]) < math.inf:
+            raise ValueError("implicit block with a span that is not positive, or with such a tolerance")
+        if data[3].__class__ is not int or not 1 <= data[3] <= MAX_ITERATIONS:
+            raise ValueError(f"implicit block with {data[3]!r} iterations")
         return SolveInfo(str(data[0]), unknowns, float.fromhex(data[2]), int(data[3]), pivots, remedy, checks, span)
     return int(data)
 

@@ -16,7 +16,7 @@ from symbody.expr.evaluate import transplant
 from symbody.expr.graph import Graph, current_graph
 from symbody.expr.node import SETUP, SYMBOL, Node
 from symbody.expr.pickling import reduce_record
-from symbody.expr.walk import free_symbols, substitute
+from symbody.expr.walk import free_symbols, substitute, unknowns_below
 
 Arrays = dict[str, np.ndarray]
 DIGITS_LOST, NOTE = "digits_lost", "note"  # entries of `origins` about the whole program
@@ -144,6 +144,7 @@ class System:
     def _check_free_symbols(self) -> None:
         known = {s for a in (*self.inputs.values(), *self.parameters.values()) for s in a.flat}
         free = [s for s in free_symbols(self._expressions()) if s not in known]
+        free += sorted(unknowns_below(self._expressions()), key=lambda s: s.id)  # of blocks that are not around them
         if free:
             names = ", ".join(repr(s.data.name) for s in free[:6]) + (" ..." if len(free) > 6 else "")
             twin = next((s for s in free if any(k.data.name == s.data.name for k in known)), None)

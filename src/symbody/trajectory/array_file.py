@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import math
+import os
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -19,14 +20,29 @@ from symbody.regular_file import open_regular
 
 KINDS = "fiub"  # real numbers, integers, truth values
 MAX_NAMES = 100_000
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what NumPy writes; others unfold to far more
 
 
-def read_arrays(path: Path, max_bytes: int) -> dict[str, np.ndarray]:
-    """name -> array of an npz file whose arrays together hold at most `max_bytes`. ValueError where it is damaged."""
+def read_arrays(
+    path: Path, max_bytes: int, names: Collection[str] | None = None, packed: bool = True
+) -> dict[str, np.ndarray]:
+    """name -> array of an npz file whose arrays together hold at most `max_bytes`. ValueError where it is damaged.
+
+    names   of those that are read; None: all
+    packed  whether they may be compressed; where they may not, they are not larger than the file
+    """
     with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
         entries = archive.infolist()
-        if len(entries) > MAX_NAMES or sum(e.file_size for e in entries) > max_bytes:
-            raise FormatError(f"{path} would unfold to more than {max_bytes} bytes.")
+        if len(entries) > MAX_NAMES:
+            raise FormatError(f"{path} has {len(entries)} entries; expected at most {MAX_NAMES}.")
+        if names is not None:
+            wanted = {f"{n}.npy" for n in names}
+            entries = [e for e in entries if e.filename in wanted]
+        if any(e.compress_type not in (METHODS if packed else METHODS[:1]) for e in entries):
+            raise FormatError(f"{path} is packed in another way than symbody does; expected it as it was written.")
+        limit = max_bytes if packed else min(max_bytes, os.fstat(stream.fileno()).st_size)
+        if sum(e.file_size for e in entries) > limit:
+            raise FormatError(f"{path} would unfold to more than {limit} bytes.")
         out = {}
         for entry in entries:
             name = entry.filename.removesuffix(".npy")

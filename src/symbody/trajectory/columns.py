@@ -32,6 +32,10 @@ class Column:
 
 def batch_shape(traj: Trajectory) -> tuple[int, ...]:
     """Leading dimensions that all values share: () for a single motion. Shapes that contradict it are refused."""
+    if np.ndim(traj.t) != 1 or np.asarray(traj.t).dtype.kind not in "fiu":
+        raise ShapeError(
+            f"t has the shape {np.shape(traj.t)} and type {np.asarray(traj.t).dtype}; expected (n,) seconds."
+        )
     n, shapes = len(traj.t), {name: np.shape(a) for name, a in traj.values.items()}
     if traj.outcomes is not None:
         batch = np.shape(traj.outcomes)

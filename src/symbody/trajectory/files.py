@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import struct
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from symbody.arguments import declared
 from symbody.atomic_file import write_whole
 from symbody.errors import FormatError, SymbodyError
 from symbody.regular_file import missing
-from symbody.trajectory.array_file import npz_bytes, read_arrays
+from symbody.trajectory.array_file import KINDS, npz_bytes, read_arrays
 from symbody.trajectory.columns import MEMBER, TIME, batch_shape, column_values, columns
 from symbody.trajectory.optional_packages import extra, is_number
 from symbody.trajectory.record import MAX_VALUES, Record, record_text
@@ -30,15 +31,23 @@ from symbody.trajectory.trajectory import Trajectory
 
 MAX_BYTES = 8 * MAX_VALUES
 MAX_HEADER = 64 * 2**20  # the description of a file: names, labels, events
+EXACT = 2**53  # whole numbers up to here are doubles
 KEY = b"symbody"
 DESCRIPTION = "# description: "
+# what writing names, units and values raises that a format does not know
+UNFIT = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, OSError, RuntimeError, struct.error)
 
 
 @declared
 def save_trajectory(traj: Trajectory, path: str | Path) -> Path:
     """Write a Trajectory as .csv, .parquet, .h5, .hdf5 or .npz; an older file is replaced when the new one is whole."""
     path = Path(path)
-    return write_whole(path, _format(path)[0](traj))
+    pack = _format(path)[0]
+    try:
+        data = pack(traj)
+    except UNFIT as error:
+        raise FormatError(f"this trajectory cannot be kept in a {path.suffix} file: {error}.") from None
+    return write_whole(path, data)
 
 
 @declared
@@ -69,6 +78,24 @@ def _format(path: Path) -> tuple[Callable[[Trajectory], bytes], Callable[[Path],
         raise FormatError(f"{path} has the suffix {path.suffix!r}; expected one of {', '.join(FORMATS)}.") from None
 
 
+def _table(traj: Trajectory) -> tuple[list[str], list[np.ndarray]]:
+    """Names and numbers of the columns of a table; FormatError where they would be read back as others."""
+    batch, cols = batch_shape(traj), columns(traj)
+    if 0 in batch and len(traj.t):
+        raise FormatError(
+            f"a table cannot hold the {len(traj.t)} instants of a batch {batch} of no members: save .npz."
+        )
+    parts = [column_values(traj, c) for c in cols]
+    for column, values in zip(cols, parts):
+        if values.dtype.kind not in KINDS or values.dtype.itemsize > 8:
+            raise FormatError(f"{column.quantity} holds values of type {values.dtype}; expected real numbers to save.")
+    members = [(MEMBER, _members(traj))] if batch else []
+    named = [*members, (TIME, _times(traj)), *((c.heading, p) for c, p in zip(cols, parts))]
+    return [name for name, _ in named], [
+        values.astype(values.dtype.newbyteorder("="), copy=False) for _, values in named
+    ]
+
+
 def _times(traj: Trajectory) -> np.ndarray:
     return np.tile(np.asarray(traj.t, dtype=float), int(np.prod(batch_shape(traj))))
 
@@ -85,12 +112,12 @@ def _csv_bytes(traj: Trajectory) -> bytes:
     for name, value in (("model", traj.model), ("method", traj.method), ("outcome", traj.outcome.value)):
         text.write(f"# {name}: {' '.join(value.split())}\n")
     text.write(f"{DESCRIPTION}{record_text(traj)}\n")
-    batch, cols = batch_shape(traj), columns(traj)
-    parts = [_times(traj), *(column_values(traj, c) for c in cols)]
-    if batch:
-        parts.insert(0, _members(traj))
+    names, parts = _table(traj)
+    for name, values in zip(names, parts):
+        if values.dtype.kind in "iu" and values.size and max(int(values.max()), -int(values.min())) > EXACT:
+            raise FormatError(f"{name} holds whole numbers beyond 2^53, which a text of doubles cannot: save .npz.")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*([MEMBER] if batch else []), TIME, *(c.heading for c in cols)])
+    writer.writerow([" ".join(name.split()) for name in names])  # on one line, whatever names hold
     # Python writes the shortest text that reads back as the same double
     writer.writerows(zip(*((p.astype(int) if p.dtype.kind == "b" else p).tolist() for p in parts)))
     return text.getvalue().encode()
@@ -129,9 +156,7 @@ def _numbers(text: str, rows: int, width: int) -> np.ndarray:
 
 def _parquet_bytes(traj: Trajectory) -> Any:
     arrow, parquet = extra("pyarrow"), extra("pyarrow.parquet")
-    batch, cols = batch_shape(traj), columns(traj)
-    names = [*([MEMBER] if batch else []), TIME, *(c.heading for c in cols)]
-    arrays = [*([_members(traj)] if batch else []), _times(traj), *(column_values(traj, c) for c in cols)]
+    names, arrays = _table(traj)
     table = arrow.table([arrow.array(a) for a in arrays], names=names)
     sink = arrow.BufferOutputStream()
     parquet.write_table(table.replace_schema_metadata({KEY: record_text(traj).encode()}), sink)
@@ -167,6 +192,11 @@ def _check_types(file: Any, path: Path, texts: Collection[str]) -> None:
             raise FormatError(f"{path} is damaged: its column {field.name!r} is of type {field.type}.")
 
 
+def _place(name: str) -> str:
+    """Where HDF5 and NPZ keep a quantity."""
+    return f"values/{quote(name, safe=' ')}"
+
+
 # -- HDF5: arrays in their own shapes, units as attributes
 
 
@@ -179,32 +209,34 @@ def _hdf5_bytes(traj: Trajectory) -> bytes:
         file["description"] = np.frombuffer(text.encode(), dtype=np.uint8)
         file["t"] = np.asarray(traj.t, dtype=float)
         file["t"].attrs["unit"] = "s"
-        values = file.create_group("values")
+        file.create_group("values")
         for name, array in traj.values.items():
-            values[quote(name, safe=" ")] = np.asarray(array)
+            file[_place(name)] = np.asarray(array)
             unit = traj.units.get(name, "")
             if isinstance(unit, str):
-                values[quote(name, safe=" ")].attrs["unit"] = unit
+                file[_place(name)].attrs["unit"] = unit
     return memory.getvalue()
 
 
 def _read_hdf5(path: Path) -> Trajectory:
     h5py = extra("h5py")
 
-    def data(file: Any, name: str, limit: int) -> np.ndarray:
-        """A dataset that lies in this file itself and is not larger than it may be."""
+    def data(file: Any, name: str, size: int, shape: tuple[int, ...] | None = None) -> np.ndarray:
+        """A dataset that lies in this file itself and has this shape, or is not larger than it may be."""
         link = file.get(name, getlink=True)
         found = file.get(name) if isinstance(link, h5py.HardLink) else None
         if not isinstance(found, h5py.Dataset) or found.external or found.is_virtual:
             raise FormatError(f"{path} is not a saved Trajectory: it has no data {name!r} of its own.")
-        if found.size is None or found.size > limit or found.dtype.kind not in "fiub":
+        if found.size is None or found.size > size or found.dtype.kind not in KINDS:
             raise FormatError(f"{path} is damaged: {name} holds {found.size} values of type {found.dtype}.")
+        if shape is not None and found.shape != shape:  # before memory is asked for: what is not written takes no room
+            raise FormatError(f"{path} is damaged: {name} has the shape {found.shape}, said is {shape}.")
         return np.asarray(found[()])
 
     with h5py.File(path, "r") as file:
         record = Record(data(file, "description", MAX_HEADER).tobytes(), str(path))
-        t = data(file, "t", MAX_VALUES)
-        values = {n: data(file, f"values/{quote(n, safe=' ')}", MAX_VALUES) for n in record.shapes}
+        t = data(file, "t", MAX_VALUES, (record.instants,))
+        values = {n: data(file, _place(n), MAX_VALUES, record.shape(n)) for n in record.shapes}
     return record.trajectory(t, values)
 
 
@@ -213,16 +245,19 @@ def _read_hdf5(path: Path) -> Trajectory:
 
 def _npz_bytes(traj: Trajectory) -> bytes:
     description = np.frombuffer(record_text(traj).encode(), dtype=np.uint8)
-    arrays = {f"values/{quote(n, safe=' ')}": np.asarray(a) for n, a in traj.values.items()}
+    arrays = {_place(n): np.asarray(a) for n, a in traj.values.items()}
     return npz_bytes({"description": description, "t": np.asarray(traj.t, dtype=float), **arrays}, compressed=True)
 
 
 def _read_npz(path: Path) -> Trajectory:
-    arrays = read_arrays(path, MAX_BYTES + MAX_HEADER)
-    if "description" not in arrays or "t" not in arrays:
+    about = read_arrays(path, MAX_HEADER, ("description",))
+    if "description" not in about:
         raise FormatError(f"{path} is not a saved Trajectory: it has no array 'description'.")
-    record = Record(arrays["description"].tobytes(), str(path))
-    return record.trajectory(arrays["t"], {n: arrays[f"values/{quote(n, safe=' ')}"] for n in record.shapes})
+    record = Record(about["description"].tobytes(), str(path))
+    # what the description does not name is not unfolded
+    limit = record.bytes + 2 * MAX_HEADER
+    arrays = read_arrays(path, limit, ("t", *(_place(n) for n in record.shapes)))
+    return record.trajectory(arrays["t"], {n: arrays[_place(n)] for n in record.shapes})
 
 
 FORMATS: dict[str, tuple[Callable[[Trajectory], Any], Callable[[Path], Trajectory]]] = {

@@ -166,10 +166,20 @@ class Record:
         """Rows of the table: instants times members."""
         return self.instants * math.prod(self.batch)
 
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a quantity in its own array."""
+        return (*self.batch, self.instants, *self.shapes[name])
+
+    @property
+    def bytes(self) -> int:
+        """What the arrays take."""
+        sizes = (self.types[n].itemsize * math.prod(s) for n, s in self.shapes.items())
+        return 8 * self.instants + self.rows * sum(sizes)
+
     def trajectory(self, t: np.ndarray, values: Mapping[str, np.ndarray]) -> Trajectory:
         """The Trajectory of arrays in their own shapes (batch, instants, shape); shapes that differ are refused."""
         given = {"t": np.shape(t), **{n: np.shape(a) for n, a in values.items()}}
-        expected = {"t": (self.instants,), **{n: (*self.batch, self.instants, *s) for n, s in self.shapes.items()}}
+        expected = {"t": (self.instants,), **{n: self.shape(n) for n in self.shapes}}
         for name, shape in expected.items():
             if given.get(name) != shape:
                 raise FormatError(f"{self.where} is damaged: {name} has the shape {given.get(name)}, said is {shape}.")

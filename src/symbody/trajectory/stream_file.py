@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -146,15 +147,16 @@ def read_stream(file: Any, text: bytes, where: str) -> Trajectory:
         record = Record.checked({**data, **empty}, where)
     except (LookupError, TypeError, ValueError, RecursionError) as error:
         raise FormatError(f"{where} is damaged: {type(error).__name__}: {error}.") from None
-    if file.metadata.num_rows != record.rows or file.metadata.num_columns != len(digests):
+    width = 4 + sum(math.prod(s) for s in record.shapes.values())  # member, time, outcome, events
+    if file.metadata.num_rows != record.rows or not file.metadata.num_columns == len(digests) == width:
         raise FormatError(f"{where} is damaged: it has not the rows and columns that its description says.")
+    if not record.instants:
+        raise FormatError(f"{where} is damaged: it has no instants.")
     table = file.read()
     parts = list(_numbers(table))
     for name, values, digest in zip(table.column_names, parts, digests, strict=True):
         if _digest(name, values) != digest:
             raise FormatError(f"{where} is damaged: the checksum of its column {name!r} does not match.")
-    if len(parts) < 4 or not record.instants:
-        raise FormatError(f"{where} is damaged: it has {len(parts)} columns and {record.instants} instants.")
     outcomes = np.array([Outcome[NAMES[k]] for k in parts[-2][:: record.instants]], dtype=object)
     count = int(parts[-1][:: record.instants].sum())
     traj = record.from_columns(parts[1], parts[2:-2])

@@ -169,7 +169,10 @@ class Names:
         return name.lower() if self._one_case else name
 
     def unique(self, text: str) -> str:
-        base = name = identifier(text)
+        base = identifier(text)
+        if self._of_functions(base):  # with a number behind it, it would still be
+            base = f"{'a' if str(self._prefix)[0] in 'vV' else 'v'}_{base}"
+        name = base
         count = 1
         while self._refused(name):
             count += 1
@@ -181,7 +184,8 @@ class Names:
 
     def _refused(self, name: str) -> bool:
         key = self._key(name)
-        if key in self._used or key in self._words or PATTERN.fullmatch(key):
-            return True
-        # the prefix belongs to functions, and in capitals to macros
+        return key in self._used or key in self._words or PATTERN.fullmatch(key) is not None
+
+    def _of_functions(self, name: str) -> bool:
+        """Whether it begins with the prefix, which belongs to functions, and in capitals to macros."""
         return self._prefix is not None and f"{name}_".lower().startswith(f"{self._prefix}_".lower())
