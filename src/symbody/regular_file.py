@@ -24,14 +24,32 @@ def is_file(path: Path) -> bool:
         return False
 
 
-def inside(folder: Path, relative: str) -> Path | None:
-    """The file `relative` to a folder, or None if it would lie outside of it."""
+def unreachable(path: Path) -> str:
+    """Why nobody can say what there is: a long name, links in a circle, a closed folder; "" where one can."""
     try:
-        root = folder.resolve()
-        target = (root / relative).resolve()
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except OSError as error:
+        return error.strerror or str(error)
+    except ValueError as error:  # a NUL in the name
+        return str(error)
+    return ""
+
+
+def resolved(path: Path) -> Path | None:
+    """The path without links and dots; None where links go in a circle, or no file can have the name."""
+    try:
+        return path.resolve()
     except (OSError, ValueError, RuntimeError):
         return None
-    return target if target.is_relative_to(root) else None
+
+
+def inside(folder: Path, relative: str) -> Path | None:
+    """The file `relative` to a folder, or None if it would lie outside of it."""
+    root = resolved(folder)
+    target = resolved(root / relative) if root is not None else None
+    return target if root is not None and target is not None and target.is_relative_to(root) else None
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -56,6 +74,8 @@ def read_regular(path: Path, limit: int) -> bytes:
         if size > limit:
             raise TooLarge(size, limit)
         data = file.read(limit + 1)
+    if data is None:  # a file of the kernel that has nothing to say yet, such as /proc/kmsg
+        raise OSError("it has nothing to read now; it is no file that was written")
     if len(data) > limit:  # it grew meanwhile
         raise TooLarge(len(data), limit)
     return data

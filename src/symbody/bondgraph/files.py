@@ -30,7 +30,7 @@ from symbody.expr.node import CONST, Node
 from symbody.expr.text import to_text
 from symbody.model.files.yaml_data import LONGEST, List, Map, read_yaml
 from symbody.model.record.origin import Origin, fault, place, shown
-from symbody.regular_file import TooLarge, inside, read_regular
+from symbody.regular_file import TooLarge, inside, read_regular, resolved
 
 FOLDER = Path(__file__).parent / "bundled"
 SUFFIX = ".bond.yaml"
@@ -61,7 +61,7 @@ def bundled_names() -> list[str]:
 def read(path: str | Path) -> BondGraph:
     """The BondGraph of a file; files of sub-models lie in its folder or below."""
     path = Path(path)
-    return _read(path, path.name, (path.resolve(),))
+    return _read(path, path.name, (resolved(path) or path,))
 
 
 def read_text(text: str, file: str = "text") -> BondGraph:

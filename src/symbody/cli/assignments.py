@@ -18,6 +18,7 @@ from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
 from symbody.model.record.typed_values import is_value, read_value
+from symbody.regular_file import is_file
 
 HINT = "--partition"
 MAX_TABLE = 200 * 2**20  # bytes of a table of inputs
@@ -204,7 +205,7 @@ def read_table(path: Path, name: str, size: int) -> tuple[np.ndarray, np.ndarray
 
 
 def _rows(path: Path) -> list[list[str]]:
-    if not path.is_file():
+    if not is_file(path):
         raise FormatError(f"there is no file {str(path)!r}; expected a table with t in its first column.")
     if path.stat().st_size > MAX_TABLE:
         raise FormatError(f"{path} has {path.stat().st_size} bytes; expected at most {MAX_TABLE}.")

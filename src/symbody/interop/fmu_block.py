@@ -21,6 +21,7 @@ from symbody.expr.external import External
 from symbody.expr.functions import extern
 from symbody.expr.graph import symbol
 from symbody.interop.peers import peer
+from symbody.regular_file import is_file
 from symbody.system.names import identifier
 from symbody.system.system import System
 
@@ -58,7 +59,7 @@ def load_fmu(path: str | Path, name: str | None = None) -> FmuBlock:
     """
     fmpy = peer("fmpy")
     path = Path(path)
-    if not path.is_file():
+    if not is_file(path):
         raise ModelError(f"{path} is no file; expected an FMU.")
     try:
         description = fmpy.read_model_description(str(path))

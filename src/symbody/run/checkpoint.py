@@ -29,6 +29,7 @@ from symbody.hybrid.log import Log
 from symbody.hybrid.plan import Settings
 from symbody.hybrid.state import RunState, Segment
 from symbody.integrate.samples import MOST, SampleTimes
+from symbody.regular_file import is_file
 from symbody.run.assemble import assembled
 from symbody.run.call_record import functions_of, other_arguments
 from symbody.run.checkpoint_values import (
@@ -319,7 +320,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
-    if not path.is_file():
+    if not is_file(path):
         raise FormatError(f"there is no checkpoint {str(path)!r}.")
     if path.stat().st_size > MAX_BYTES:
         raise FormatError(f"{path} has {path.stat().st_size} bytes; expected at most {MAX_BYTES}.")

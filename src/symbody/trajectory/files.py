@@ -18,6 +18,7 @@ import numpy as np
 
 from symbody.atomic_file import write_whole
 from symbody.errors import FormatError, SymbodyError
+from symbody.regular_file import is_file
 from symbody.trajectory.array_file import npz_bytes, read_arrays
 from symbody.trajectory.columns import MEMBER, TIME, batch_shape, column_values, columns
 from symbody.trajectory.optional_packages import extra, is_number
@@ -42,7 +43,7 @@ def load_trajectory(path: str | Path) -> Trajectory:
     """Read what `save_trajectory` wrote; a damaged or foreign file is refused with a sentence."""
     path = Path(path)
     read = _format(path)[1]
-    if not path.is_file():
+    if not is_file(path):
         raise FormatError(f"there is no file {str(path)!r}.")
     size = path.stat().st_size
     if size > MAX_BYTES:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from symbody.model.files.xml_file import Element, read_xml
-from symbody.regular_file import inside, is_file
+from symbody.regular_file import inside, is_file, resolved
 
 FOLDERS = ("GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH", "SDF_PATH")
 SCENERY = ("sun", "ground_plane")  # Gazebo's own: a lamp, and a plane that stands still
@@ -31,7 +31,7 @@ def expand_includes(top: Element, path: Path, trusted: Sequence[Path]) -> tuple[
 
 class _Includes:
     def __init__(self, trusted: Sequence[Path]) -> None:
-        self.trusted = [Path(p).resolve() for p in trusted]
+        self.trusted = [found for p in trusted if (found := resolved(Path(p))) is not None]
         self.notes: list[str] = []
         self.count = 0
 
@@ -88,7 +88,9 @@ class _Includes:
         if _NAME.fullmatch(first):  # models that lie side by side
             places.insert(1, (folder.parent / first, folder.parent))
         for root, start in places:
-            target = (start / rest).resolve()
+            target = resolved(start / rest)
+            if target is None:
+                continue
             for file in (target / "model.sdf", target):
                 if inside(root, str(file)) == file and is_file(file):
                     return file

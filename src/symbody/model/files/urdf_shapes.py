@@ -12,7 +12,7 @@ from symbody.model.build.builder import Builder
 from symbody.model.files.xml_file import Element
 from symbody.model.record.mechanism import Placement, Shape
 from symbody.model.record.pose import IDENTITY, Pose, from_rpy
-from symbody.regular_file import inside, is_file
+from symbody.regular_file import inside, is_file, resolved
 
 Colour = tuple[float, ...]
 _PACKAGE = "package://"
@@ -27,11 +27,8 @@ def trusted_folders(packages: Sequence[str | Path]) -> list[Path]:
 
 def allowed(folder: Path, reference: str, trusted: Sequence[Path]) -> Path | None:
     """The file `reference` relative to a folder, if it lies in the folder or in a trusted one; else None."""
-    try:
-        target = (folder.resolve() / reference).resolve()
-    except (OSError, ValueError, RuntimeError):
-        return None
-    return target if any(inside(root, str(target)) == target for root in (folder, *trusted)) else None
+    target = resolved(folder / reference)
+    return target if target and any(inside(root, str(target)) == target for root in (folder, *trusted)) else None
 
 
 class Meshes:
@@ -48,6 +45,9 @@ class Meshes:
         nothing."""
         if reference.startswith(_PACKAGE):
             name, _, rest = reference[len(_PACKAGE) :].partition("/")
+            if name in ("", ".", ".."):  # no package: the root of the system, or a folder above those that are named
+                self._missing.append((element.origin, reference))
+                return Path(rest).name
             around = (f for f in (self.folder, *self.folder.parents) if f.name == name)
             own = (p for p in self.packages if p.name == name)
             targets = [inside(folder, rest) for folder in (*(p / name for p in self.packages), *own, *around)]
