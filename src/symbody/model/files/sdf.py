@@ -127,7 +127,7 @@ class _Reader:
                 raise link.error(f"a second link {name!r}; expected unique names.")
             self.links[name] = _Link(name, link, static)
             self.frames.add(name, link, own, prefix)
-            self.frames.links[name] = name
+            self.frames.add_link(name, prefix)
         for frame in model.all("frame"):
             name, to = prefix + frame.name(), frame.get("attached_to")
             self.frames.add(name, frame, prefix + to if to else own, prefix, attached=True)

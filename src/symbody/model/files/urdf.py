@@ -157,13 +157,13 @@ class _Reader:
             )
         reached = {roots[0]}
         for link in self.links:
-            trail: list[str] = []
+            trail: dict[str, None] = {}  # in order, and found at once
             while link not in reached and link not in trail:
-                trail.append(link)
+                trail[link] = None
                 link = self.ends[carrier[link]][0]
             if link in trail:
                 raise self.links[link].error(
-                    f"link {link!r} is carried by itself ({' <- '.join([*trail, link])[:200]}); expected a tree."
+                    f"link {link!r} is carried by itself ({' <- '.join([*list(trail)[:8], link])}); expected a tree."
                 )
             reached.update(trail)
         return roots[0]
@@ -339,7 +339,8 @@ class _Reader:
                     "with ignore=('mimic',): then it has a coordinate of its own."
                 )
             if at in path:
-                raise mimic.error(f"joints {', '.join(path)} mimic each other in a circle; expected one that leads.")
+                some = ", ".join(list(path)[:8]) + (f" and {len(path) - 8} more" if len(path) > 8 else "")
+                raise mimic.error(f"joints {some} mimic each other in a circle; expected one that leads.")
         for joint, mimic in reversed(path.items()):
             leader, ratio, offset = self.led[mimic.name("joint")]
             own = mimic.number("multiplier", 1.0)
