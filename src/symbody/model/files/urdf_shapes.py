@@ -11,7 +11,7 @@ import numpy as np
 from symbody.model.build.builder import Builder
 from symbody.model.files.xml_file import Element
 from symbody.model.record.mechanism import Placement, Shape
-from symbody.model.record.pose import IDENTITY, Pose, from_rpy
+from symbody.model.record.pose import IDENTITY, Pose, from_quaternion, from_rpy
 from symbody.regular_file import inside, is_file, resolved
 
 Colour = tuple[float, ...]
@@ -76,9 +76,17 @@ class Meshes:
 
 
 def pose_of(origin: Element) -> Pose:
-    """The pose that an <origin> gives: xyz in m, fixed-axis roll, pitch, yaw in rad."""
-    turn = from_rpy(*origin.numbers("rpy", 3, (0, 0, 0)))
-    return Pose(turn, np.array(origin.numbers("xyz", 3, (0, 0, 0))))
+    """The pose that an <origin> gives: xyz in m; fixed-axis roll, pitch, yaw in rad, or (URDF 1.1) a quaternion."""
+    position = np.array(origin.numbers("xyz", 3, (0, 0, 0)))
+    quaternion = origin.numbers("quat_xyzw", 4)
+    if not quaternion:
+        return Pose(from_rpy(*origin.numbers("rpy", 3, (0, 0, 0))), position)
+    if "rpy" in origin.attributes:
+        raise origin.error("<origin> has rpy and quat_xyzw; expected one of them.")
+    if np.linalg.norm(quaternion) < 1e-10:
+        raise origin.error("<origin> has the quaternion 0; expected one of length 1.")
+    x, y, z, w = quaternion
+    return Pose(from_quaternion([w, x, y, z]), position)
 
 
 def read_materials(top: Element) -> dict[str, Colour]:
