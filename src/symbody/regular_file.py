@@ -26,22 +26,38 @@ def is_file(path: Path) -> bool:
 
 def missing(path: Path) -> str:
     """Why there is no regular file to be read, as a clause without an end; "" where there is one."""
+    why = unreachable(path)
+    if why:
+        return f"{str(path)!r} cannot be read: {why}"
+    return "" if is_file(path) else f"there is no file {str(path)!r}"
+
+
+def unreachable(path: Path) -> str:
+    """Why nobody can say what there is: a long name, links in a circle, a closed folder; "" where one can."""
     try:
-        if path.is_file():
-            return ""
-    except (OSError, ValueError) as error:  # a folder that may not be searched, a name that no file can have
-        return f"{str(path)!r} cannot be read: {getattr(error, 'strerror', None) or error}"
-    return f"there is no file {str(path)!r}"
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except OSError as error:
+        return error.strerror or str(error)
+    except ValueError as error:  # a NUL in the name
+        return str(error)
+    return ""
+
+
+def resolved(path: Path) -> Path | None:
+    """The path without links and dots; None where links go in a circle, or no file can have the name."""
+    try:
+        return path.resolve()
+    except (OSError, ValueError, RuntimeError):
+        return None
 
 
 def inside(folder: Path, relative: str) -> Path | None:
     """The file `relative` to a folder, or None if it would lie outside of it."""
-    try:
-        root = folder.resolve()
-        target = (root / relative).resolve()
-    except (OSError, ValueError, RuntimeError):
-        return None
-    return target if target.is_relative_to(root) else None
+    root = resolved(folder)
+    target = resolved(root / relative) if root is not None else None
+    return target if root is not None and target is not None and target.is_relative_to(root) else None
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -66,6 +82,8 @@ def read_regular(path: Path, limit: int) -> bytes:
         if size > limit:
             raise TooLarge(size, limit)
         data = file.read(limit + 1)
+    if data is None:  # a file of the kernel that has nothing to say yet, such as /proc/kmsg
+        raise OSError("it has nothing to read now; it is no file that was written")
     if len(data) > limit:  # it grew meanwhile
         raise TooLarge(len(data), limit)
     return data

@@ -12,6 +12,7 @@ import pytest
 
 import symbody as sb
 from random_bond_graphs import random_graph
+from symbody.bondgraph import files
 from symbody.bondgraph.files import bundled_names, read_text, to_yaml
 from symbody.bondgraph.record import BondGraph
 from symbody.drawing.bond_graph import draw
@@ -176,3 +177,18 @@ def test_what_cannot_be_drawn_is_refused():
         draw(graph, "integrall")
     with pytest.raises(sb.SymbodyError, match=r"expected \.svg"):
         graph.show().save("x.png")
+
+
+def test_sub_models_that_multiply_are_read_once_and_bounded(tmp_path, monkeypatch):
+    """Ten sub-models in each of seven levels would be ten million files and twice as many elements."""
+    read = []
+    monkeypatch.setattr(files, "read_regular", lambda path, limit: read.append(path) or path.read_bytes())
+    for level in range(7):
+        models = "".join(f"  m{k}: {{file: b{level + 1}.bond.yaml}}\n" for k in range(10))
+        (tmp_path / f"b{level}.bond.yaml").write_text(f"models:\n{models}")
+    hundred = "".join(f"  u{k}: {{kind: Se}}\n  R{k}: {{kind: R}}\n" for k in range(100))
+    bonds = ", ".join(f"u{k} -> R{k}" for k in range(100))
+    (tmp_path / "b7.bond.yaml").write_text(f"elements:\n{hundred}bonds: [{bonds}]\n")
+    with pytest.raises(sb.SymbodyError, match="at most 20000"):
+        sb.load(tmp_path / "b0.bond.yaml")
+    assert len(read) == 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import time
 
 import numpy as np
 import pytest
@@ -219,3 +220,47 @@ def test_a_mat_file_whose_parts_say_more_than_it_has_is_refused(tmp_path):
             path.write_bytes(good[:at] + struct.pack("<I", 2**32 - 16) + good[at + 4 :])
             with pytest.raises(FormatError, match="are left"):
                 read_series(path)
+
+
+def test_numbered_columns_stand_in_the_order_of_their_numbers(tmp_path):
+    path = tmp_path / "record.csv"
+    path.write_text("t,q_2,q_10,q_1\n0,2,10,1\n1,2,10,1\n")
+    assert read_series(path).values["q"].tolist() == [[1, 2, 10]] * 2
+
+
+def test_named_columns_of_all_signals_stand_in_the_order_of_the_labels(tmp_path):
+    path = tmp_path / "record.csv"
+    path.write_text("t,q.b,dq.a,q.a,dq.b\n0,2,30,3,20\n1,2,30,3,20\n")
+    found = read_series(path)
+    assert found.labels == ("b", "a")
+    assert (found.values["q"].tolist(), found.values["dq"].tolist()) == ([[2, 3]] * 2, [[20, 30]] * 2)
+    assert read_series(path, labels=("a", "b")).values["q"].tolist() == [[3, 2]] * 2
+
+
+@pytest.mark.parametrize("head", ["t,q,q", "t,t_1,q"])
+def test_columns_that_cannot_be_told_apart_are_refused(head, tmp_path):
+    path = tmp_path / "record.csv"
+    path.write_text(f"{head}\n0,1,2\n1,3,4\n")
+    with pytest.raises(DataError, match="expected"):
+        read_series(path)
+
+
+def test_a_long_number_in_the_name_of_a_column_takes_no_squared_time(tmp_path):
+    path = tmp_path / "record.csv"
+    path.write_text(f"t,{'1' * 100_000}x\n0,1\n1,2\n")
+    start = time.process_time()
+    read_series(path)
+    assert time.process_time() - start < 5
+
+
+def test_arrays_of_one_name_in_two_groups_keep_the_names_of_these(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "record.h5"
+    with h5py.File(path, "w") as file:
+        for k, group in enumerate(("left", "right")):
+            file[f"{group}/t"], file[f"{group}/q"] = np.arange(3.0), np.full(3, float(k))
+        file["left/u"] = np.ones(3)
+    found = read_series(path, {"q": "left/q", "u": "u"}, time="left/t")
+    assert found.values["q"].tolist() == [[0], [0], [0]]
+    with pytest.raises(DataError, match="no instants"):
+        read_series(path)

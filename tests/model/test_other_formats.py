@@ -311,3 +311,61 @@ def test_brackets_in_texts_paths_and_comments_of_usd_do_not_count(tmp_path):
     more = f"custom string a = \"{quiet}\"\n# {quiet}\ncustom string b = '{quiet}'\ncustom asset c = @{quiet}@"
     path.write_text(USD_ARM.format(more=more))
     assert len(sb.load(path).bodies) == 2
+
+
+PENDULUM = """#usda 1.0
+(
+    metersPerUnit = 1
+)
+def Xform "bob" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
+{{
+    float physics:mass = 1
+    float3 physics:diagonalInertia = (1, 1, 1)
+    {body}
+}}
+def PhysicsRevoluteJoint "hinge" (prepend apiSchemas = ["PhysicsDriveAPI:angular"])
+{{
+    rel physics:body1 = </bob>
+    {drive}
+}}
+"""
+
+
+def pendulum(tmp_path, body="", drive="") -> sb.Mechanism:
+    path = tmp_path / "pendulum.usda"
+    path.write_text(PENDULUM.format(body=body, drive=drive))
+    return sb.load(path, symbolic=False)
+
+
+def test_the_target_velocity_of_a_usd_drive_is_part_of_its_law(tmp_path):
+    """-k (q - target) - d (qd - speed), of degrees."""
+    given = "float drive:angular:physics:{} = {}\n"
+    law = given.format("stiffness", 2) + given.format("damping", 3)
+    mech = pendulum(tmp_path, drive=law + given.format("targetPosition", 10) + given.format("targetVelocity", 20))
+    assert np.isclose(float(mech.joints[0].rest.data), np.deg2rad(10 + 20 * 3 / 2))
+    speed_alone = given.format("damping", 3) + given.format("targetVelocity", 20) + given.format("maxForce", 5)
+    notes = " ".join(pendulum(tmp_path, drive=speed_alone).notes)
+    assert "target velocity" in notes
+    assert "largest force of the drive, 5" in notes
+
+
+@pytest.mark.parametrize("given", ["rigidBodyEnabled = false", "kinematicEnabled = true"])
+def test_a_usd_body_that_forces_do_not_move_is_refused(given, tmp_path):
+    with pytest.raises(sb.SymbodyError, match="forces do not move it"):
+        pendulum(tmp_path, f"bool physics:{given}")
+
+
+def test_what_other_programs_add_to_usd_is_noted(tmp_path):
+    notes = pendulum(tmp_path, "bool physxRigidBody:disableGravity = true", "float physxJoint:armature = 1").notes
+    assert "physxRigidBody:disableGravity, physxJoint:armature" in notes[-1]
+
+
+def test_bodies_in_instances_of_usd_are_read(tmp_path):
+    path = tmp_path / "two.usda"
+    path.write_text(
+        PENDULUM.format(body="", drive="").replace('def Xform "bob"', 'def Xform "arm" {\ndef Xform "bob"', 1)
+        .replace("def PhysicsRevoluteJoint", "}\ndef PhysicsRevoluteJoint").replace("</bob>", "</copy/bob>")
+        + 'def Xform "copy" (instanceable = true\nprepend inherits = </arm>) {}\n'
+    )  # fmt: skip
+    mech = sb.load(path)
+    assert {j.name: j.child for j in mech.joints} == {"arm_bob_free": "arm_bob", "hinge": "copy_bob"}

@@ -96,3 +96,28 @@ def test_gravity_of_old_files_stands_in_physics(tmp_path):
 def test_links_whose_mass_or_motion_is_not_in_the_file_are_refused(tmp_path, text, words):
     with pytest.raises(ModelError, match=words):
         sb.load(saved(tmp_path, model(text)))
+
+
+@pytest.mark.parametrize(("version", "upright"), [("1.4", True), ("1.5", False)])
+@pytest.mark.parametrize("included", [False, True])
+def test_axes_before_sdf_1_5_stand_in_the_frame_of_the_model(version, upright, included, tmp_path):
+    path = tmp_path / "arm.sdf"
+    path.write_text(
+        f'<sdf version="{version}"><model name="m"><link name="a"><pose>0 0 0 1.5707963267948966 0 0</pose></link>'
+        '<joint name="j" type="revolute"><parent>world</parent><child>a</child><axis><xyz>0 0 1</xyz></axis></joint>'
+        "</model></sdf>"
+    )
+    if included:
+        path = tmp_path / "world.sdf"
+        path.write_text('<sdf version="1.9"><world name="w"><include><uri>arm.sdf</uri></include></world></sdf>')
+    axis = [float(str(x)) for x in sb.load(path).joints[0].axis]
+    assert np.allclose(axis, [0, 1, 0] if upright else [0, 0, 1])
+
+
+def test_a_frame_of_a_model_moves_with_its_own_first_link(tmp_path):
+    path = tmp_path / "arm.sdf"
+    path.write_text(
+        '<sdf version="1.9"><model name="m"><model name="inner"><link name="n"/></model><link name="base"/>'
+        '<frame name="f"/></model></sdf>'
+    )
+    assert {b.name: list(b.frames) for b in sb.load(path).bodies} == {"inner::n": [], "base": ["f"]}

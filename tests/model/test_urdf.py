@@ -420,3 +420,25 @@ def test_random_damage_never_escapes_as_another_error(tmp_path, seed):
     for _ in range(150):
         text = damaged(rng.choice((ARM, MIMIC)), rng, words)
         assert_read_or_refused(there_and_back, tmp_path / "robot.urdf", text)
+
+
+def written(tmp_path, inner: str) -> sb.Mechanism:
+    path = tmp_path / "arm.urdf"
+    path.write_text(robot(LINKS + joint(inner)))
+    return sb.load(path)
+
+
+def test_quaternions_of_urdf_1_1_turn_as_angles_do(tmp_path):
+    half = np.sqrt(0.5)
+    plain = '<origin xyz="1 2 3" rpy="0 0 1.5707963267948966"/>'
+    turned = f'<origin xyz="1 2 3" quat_xyzw="0 0 {half} {half}"/>'
+    first, second = (written(tmp_path, o).joints[-1].placement for o in (plain, turned))
+    assert str(first.rotation) == str(second.rotation)
+    for wrong in ('quat_xyzw="0 0 0 1" rpy="0 0 0"', 'quat_xyzw="0 0 0 0"'):
+        with pytest.raises(ModelError, match="<origin> has"):
+            written(tmp_path, f"<origin {wrong}/>")
+
+
+def test_attributes_that_urdf_has_not_are_noted(tmp_path):
+    notes = written(tmp_path, '<dynamics damping="1" stiffness="5"/>').notes
+    assert any("<dynamics> has stiffness=, which URDF does not know" in n for n in notes)

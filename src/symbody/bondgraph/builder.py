@@ -181,8 +181,7 @@ class Builder:
         """A bond whose half arrow points to `head`; returns its number."""
         if isinstance(dimension, bool) or not isinstance(dimension, int) or not 1 <= dimension <= 1000:
             raise fault(origin, f"bond {tail} -> {head} has the dimension {shown(dimension)}; expected 1, 2, ...")
-        if len(self._bonds) >= LARGEST:
-            raise fault(origin, f"the graph has more than {LARGEST} bonds.")
+        self._fits(0, 1, origin)
         self._bonds.append(Bond(len(self._bonds) + 1, str(tail), str(head), dimension, False, origin))
         return len(self._bonds)
 
@@ -211,6 +210,9 @@ class Builder:
         values   parameter of the sub-model -> number or expression of this graph; the others become <name>_<parameter>
         """
         self._free(name, "sub-model", origin)
+        self._fits(sum(e.kind != OPEN for e in graph.elements.values()), len(graph.bonds), origin)
+        if len(self._made_integrals) + len(graph.integrals) > LARGEST:
+            raise fault(origin, f"the graph has more than {LARGEST} integrals.")
         given = dict(values or {})
         for key in given:
             if key not in graph.parameters:
@@ -239,13 +241,19 @@ class Builder:
 
     # -- the end
 
+    def _fits(self, elements: int, bonds: int, origin: str) -> None:
+        """Whether so many more make a graph that is read."""
+        if len(self._pieces) + elements > LARGEST:
+            raise fault(origin, f"the graph has {len(self._pieces) + elements} elements; at most {LARGEST} are read.")
+        if len(self._bonds) + bonds > LARGEST:
+            raise fault(origin, f"the graph has more than {LARGEST} bonds.")
+
     def done(self) -> BondGraph:
         """The validated BondGraph."""
         self._merge_ports()
         for detector, (target, origin) in self._on.items():
             self._insert(detector, target, origin)
-        if len(self._pieces) > LARGEST:
-            raise fault(self.origin, f"the graph has {len(self._pieces)} elements; at most {LARGEST} are read.")
+        self._fits(0, 0, self.origin)
         names = self._names()
         elements = {n: p.made or self._made(n, p, names) for n, p in self._pieces.items()}
         integrals = [

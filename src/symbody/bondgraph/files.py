@@ -15,6 +15,7 @@ integrals: {angle: {rate: omega, unit: rad}}
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from symbody.expr.node import CONST, Node
 from symbody.expr.text import to_text
 from symbody.model.files.yaml_data import LONGEST, List, Map, read_yaml
 from symbody.model.record.origin import Origin, fault, place, shown
-from symbody.regular_file import TooLarge, inside, read_regular
+from symbody.regular_file import TooLarge, inside, read_regular, resolved
 
 FOLDER = Path(__file__).parent / "bundled"
 SUFFIX = ".bond.yaml"
@@ -63,19 +64,23 @@ def bundled_names() -> list[str]:
 def read(path: str | Path) -> BondGraph:
     """The BondGraph of a file; files of sub-models lie in its folder or below."""
     path = Path(path)
-    try:
-        place = path.resolve()
-    except (OSError, ValueError, RuntimeError) as error:  # a name that no file can have, a link to itself
-        raise ModelError(f"{str(path)!r} cannot be read: {error}.") from None
-    return _read(path, path.name, (place,))
+    return _read(path, path.name, _Files((resolved(path) or path,), {}))
 
 
 def read_text(text: str, file: str = "text") -> BondGraph:
     """The BondGraph of a text in the format of the file; it cannot name other files."""
-    return _build(text, file, None, ())
+    return _build(text, file, None, _Files((), {}))
 
 
-def _read(path: Path, shown_as: str, above: tuple[Path, ...], origin: str = "") -> BondGraph:
+@dataclass(frozen=True)
+class _Files:
+    """Files around the one that is read, and the graphs of those that were: many sub-models may be of one file."""
+
+    above: tuple[Path, ...]
+    known: dict[Path, BondGraph]
+
+
+def _read(path: Path, shown_as: str, files: _Files, origin: str = "") -> BondGraph:
     try:
         text = read_regular(path, 4 * LONGEST).decode()
     except TooLarge as error:
@@ -87,10 +92,10 @@ def _read(path: Path, shown_as: str, above: tuple[Path, ...], origin: str = "") 
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise fault(origin or shown_as, f"{shown_as} cannot be read: {reason}.") from None
-    return _build(text, shown_as, path.parent, above)
+    return _build(text, shown_as, path.parent, files)
 
 
-def _build(text: str, file: str, folder: Path | None, above: tuple[Path, ...]) -> BondGraph:
+def _build(text: str, file: str, folder: Path | None, files: _Files) -> BondGraph:
     data = read_yaml(text, file)
     if not isinstance(data, Map):
         raise fault(file, f"the file holds {shown(data)}; expected a mapping with elements and bonds.")
@@ -114,7 +119,7 @@ def _build(text: str, file: str, folder: Path | None, above: tuple[Path, ...]) -
         made.part(name, kind, origin=origin, **{k: v for k, v in values.items() if k != "kind"})
     for name, value, origin in _section(data, "models", file):
         values = _map(value, f"model {name!r}", origin)
-        sub = _sub(values, name, origin, folder, above)
+        sub = _sub(values, name, origin, folder, files)
         made.include(name, sub, {k: v for k, v in values.items() if k != "file"}, origin)
     for name, value, origin in _section(data, "elements", file):
         short = isinstance(value, (str, int)) and not isinstance(value, bool)
@@ -213,7 +218,7 @@ def _element(made: Builder, name: str, value: Any, origin: Origin) -> None:
     made.element(name, str(kind), **given, origin=origin)
 
 
-def _sub(values: Map, name: str, origin: Origin, folder: Path | None, above: tuple[Path, ...]) -> BondGraph:
+def _sub(values: Map, name: str, origin: Origin, folder: Path | None, files: _Files) -> BondGraph:
     file = values.get("file")
     at = place(origin, "file")
     if not isinstance(file, str):
@@ -225,9 +230,11 @@ def _sub(values: Map, name: str, origin: Origin, folder: Path | None, above: tup
         raise fault(
             at, f"model {name!r} names {shown(file)}, which is outside the folder of the file; expected one inside."
         )
-    if target in above or len(above) >= DEEPEST:
+    if target in files.above or len(files.above) >= DEEPEST:
         raise fault(at, f"model {name!r} names {file!r}, which contains itself or is nested more than {DEEPEST} deep.")
-    return _read(target, file, (*above, target), at)
+    if target not in files.known:  # once: ten sub-models in each of eight levels would be 10^8 readings
+        files.known[target] = _read(target, file, replace(files, above=(*files.above, target)), at)
+    return files.known[target]
 
 
 # -- writing

@@ -10,6 +10,7 @@ import csv
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ UNITS = {
 SI = ("rad", "rad/s", "rad/s^2", "m", "m/s", "m/s^2", "s", "N", "N m", "A", "V", "")
 TIMES = ("t", "time", "Time", "timestamp", "times", "T")
 _MAT_NUMBERS = {"double", "single", "logical", *(f"{u}int{k}" for u in ("", "u") for k in (8, 16, 32, 64))}
-_PART = re.compile(r"^(?P<stem>.+?)(?:[._]?(?P<number>\d+)|\[(?P<index>\d+)\]|\.(?P<label>.+))$")
+# a number begins where its first digit stands: tried at each digit, a long one would take squared time
+_PART = re.compile(r"^(?P<stem>.+?)(?:[._]?(?<!\d)(?P<number>\d+)|\[(?P<index>\d+)\]|\.(?P<label>.+))$")
 
 
 def read_series(
@@ -79,9 +81,12 @@ def read_series(
             values[n] = values[n] * UNITS[given[n]][1]
     if given.get("t") in UNITS:
         t = t * UNITS[given["t"]][1]
-    known = labels or _labels(found, values)
+    known = tuple(labels) or _labels(found, values)
+    for n, a in values.items():
+        source = (signals or {}).get(n, n)
+        values[n] = _by_labels(a, found.get(source, ()) if isinstance(source, str) else (), known)
     si = {n: UNITS[u][0] if u in UNITS else u for n, u in given.items() if n in values}
-    return Series(t, values, tuple(known), si, path.name)
+    return Series(t, values, known, si, path.name)
 
 
 def _arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
@@ -132,11 +137,21 @@ def _number(text: str) -> float:
 
 
 def _grouped(head: Sequence[str], numbers: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
-    """Columns of one stem make a signal; a column that stands alone is one by itself."""
+    """Columns of one stem make a signal, in the order of their numbers; a column that stands alone is one by itself."""
+    twice = next((name for name, count in Counter(head).items() if count > 1), None)
+    if twice is not None:
+        raise DataError(f"two columns are called {twice!r}; expected different names.")
     stems: dict[str, list[int]] = {}
+    order: dict[int, int] = {}  # column -> its number
     for k, name in enumerate(head):
         match = _PART.match(name)
         stems.setdefault(match["stem"] if match else name, []).append(k)
+        number = match and (match["number"] or match["index"])
+        if number:
+            order[k] = int(number)
+    for at in stems.values():
+        if all(k in order for k in at):
+            at.sort(key=order.__getitem__)
     return {s: numbers[:, at] for s, at in stems.items()}, {s: [head[k] for k in at] for s, at in stems.items()}
 
 
@@ -184,10 +199,11 @@ def _hdf5(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
                 return
             count += item.size or 0
             _bound(path, count)
-            found[name.rpartition("/")[2]] = np.asarray(item)
+            found[name] = np.asarray(item)
 
         file.visititems(visit)
-    return _numeric(found), {}
+    short = Counter(name.rpartition("/")[2] for name in found)  # groups may have arrays of one name: these keep theirs
+    return _numeric({n if short[last] > 1 else last: a for n, a in found.items() if (last := n.rpartition("/")[2])}), {}
 
 
 def _bound(path: Path, count: int) -> None:
@@ -210,7 +226,10 @@ def _instants(path: Path, arrays: Mapping[str, np.ndarray], time: str | None, pe
         raise DataError(f"{path}: there is no {time!r} for the instants. {nearest(time, arrays)}")
     name = time or next((n for n in TIMES if n in arrays), None)
     if name is not None:
-        return np.ravel(arrays[name])
+        t = arrays[name]
+        if t.size != max(t.shape, default=0):
+            raise DataError(f"{path}: the instants {name!r} have the shape {t.shape}; expected one column.")
+        return np.ravel(t)
     if period is None:
         raise DataError(
             f"{path} has no instants under {', '.join(TIMES[:2])}; it has {', '.join(arrays)}. Say time=... or "
@@ -247,6 +266,12 @@ def _picked(
         else:
             raise DataError(f"{path}: there is no column {n!r}. {nearest(n, [*places, *arrays])}")
     return np.column_stack(out)
+
+
+def _by_labels(a: np.ndarray, columns: Sequence[str], labels: Sequence[str]) -> np.ndarray:
+    """The columns in the order of the labels, where they are named by them: dq.b, dq.a beside q.a, q.b."""
+    place = {c.partition(".")[2]: k for k, c in enumerate(columns)}
+    return a[:, [place[label] for label in labels]] if place and set(place) == set(labels) else a
 
 
 def _labels(found: Mapping[str, Sequence[str]], values: Mapping[str, np.ndarray]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from symbody.arguments import declared
 from symbody.errors import DefinitionError, ModelError, NameLookupError, add_row, nearest, record_argument, remove_row
 from symbody.model.files.loop_file import close_loops
 from symbody.model.record.mechanism import Mechanism
+from symbody.regular_file import unreachable
 
 FOLDER = Path(__file__).parent / "bundled"
 BOND_GRAPH, BOND_GRAPHS = ".bond.yaml", "symbody.bondgraph.files"  # `load` gives the BondGraph of such a file
@@ -138,6 +139,9 @@ def _load(name_or_path: str | Path, options: dict[str, Any]) -> Mechanism:
     path = Path(name_or_path)
     if len(path.name) > 255:
         raise ModelError(f"a name of {len(path.name)} characters was given; expected a model's name or path.")
+    reason = unreachable(path)
+    if reason:
+        raise ModelError(f"{str(path)[:100]!r} cannot be opened: {reason}. Correct the path.")
     row = suffixes().get(path.suffix.lower())
     if row is not None:
         if not path.is_file():

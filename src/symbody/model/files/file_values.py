@@ -26,7 +26,7 @@ class FileValues:
     def __init__(self, builder: Builder, symbolic: bool) -> None:
         self.builder = builder
         self.symbolic = symbolic
-        self._taken: set[str] = set()
+        self._taken: dict[str, int] = {}  # name -> the number that was last put behind it
         self._bodies: set[str] = set()
         self._carrier = GROUND  # the body with frames fixed to the world
         self._ground: dict[str, Any] = {}
@@ -102,10 +102,12 @@ class FileValues:
     def _free(self, name: str) -> str:
         """The name as an identifier that no other parameter of the file has."""
         name = re.sub(r"\W", "_", name, flags=re.ASCII)
-        unique, k = name, 2
+        unique, k = name, self._taken.get(name, 1)
         while unique in self._taken:
-            unique, k = f"{name}_{k}", k + 1
-        self._taken.add(unique)
+            k += 1
+            unique = f"{name}_{k}"
+        self._taken[name] = k
+        self._taken.setdefault(unique, 1)
         return unique
 
 

@@ -35,6 +35,7 @@ JOINT_TYPES = {
     "fixed": "fixed",
     "freeflyer": "free",
 }
+LARGEST = 1e30  # of tolerances: whole numbers of YAML may be larger than any double
 LAWS = ("stiffness", "rest", "coulomb", "rotor", "elastic", "mimic")  # of joints with one motion
 
 
@@ -49,8 +50,9 @@ def close_loops(mechanism: Mechanism, path: str | Path) -> Mechanism:
     pairs = data.get("closed_loop") or List()
     if not isinstance(pairs, List) or not all(isinstance(p, List) and len(p) == 2 for p in pairs):
         raise fault(at("closed_loop"), f"closed_loop is {shown(pairs)}; expected a list of pairs of names.")
+    places = _Places(mechanism)
     cuts = [
-        Cut(name, kind, _frame(mechanism, pair[0], at("closed_loop")), _frame(mechanism, pair[1], at("closed_loop")),
+        Cut(name, kind, places.frame(pair[0], at("closed_loop")), places.frame(pair[1], at("closed_loop")),
             origin=at("closed_loop"))
         for name, kind, pair in zip(_names(mechanism, len(pairs)), _kinds(data, len(pairs), path.name), pairs)
     ]  # fmt: skip
@@ -66,7 +68,7 @@ def close_loops(mechanism: Mechanism, path: str | Path) -> Mechanism:
     if "tolerance" not in data:
         return closed
     given = data["tolerance"]
-    if isinstance(given, bool) or not isinstance(given, (int, float)) or not given > 0:
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given < LARGEST:
         raise fault(at("tolerance"), f"tolerance is {shown(given)}; expected a number above zero, m and rad.")
     return closed.close_gaps(float(given))
 
@@ -97,10 +99,14 @@ def _retyped(mechanism: Mechanism, data: Map, file: str) -> tuple[tuple[Joint, .
         raise fault(at, f"joint_name is {shown(names)}, joint_type {shown(types)}; expected two lists of one length.")
     joints = {j.name: j for j in mechanism.joints}
     notes = []
+    unknown = [name for name in names if not isinstance(name, str) or name not in joints]
+    if unknown:  # the collection's own program passes over them, too
+        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        left = "is no joint, and was" if len(unknown) == 1 else "are no joints, and were"
+        hint = nearest(str(unknown[0]), joints)
+        notes.append(f"{at}: joint_name names {shown(unknown[0])}{more}, which {left} left out. {hint}")
     for name, kind in zip(names, types):
-        if name not in joints:  # the collection's own program passes over them, too
-            hint = nearest(str(name), joints)
-            notes.append(f"{at}: joint_name names {shown(name)}, which is no joint, and was left out. {hint}")
+        if not isinstance(name, str) or name not in joints:
             continue
         if not isinstance(kind, str) or kind.lower() not in JOINT_TYPES:
             raise fault(at, f"joint_type contains {shown(kind)}; expected one of {', '.join(JOINT_TYPES).upper()}.")
@@ -138,32 +144,42 @@ def _kinds(data: Map, count: int, file: str) -> list[str]:
     return [TYPES[entry.lower()] for entry in types]
 
 
-def _frame(mechanism: Mechanism, name: Any, origin: str) -> tuple[str, str]:
-    """A body, body.frame, the name of a frame that only one body has, or a joint: the frame that it moves."""
-    bodies = mechanism.body_of
-    if not isinstance(name, str):
-        raise fault(origin, f"closed_loop names {shown(name)}; expected the name of a body or frame.")
-    body, _, frame = name.rpartition(".")
-    if name in bodies:
-        return name, ""
-    if body in bodies and frame in bodies[body].frames:
-        return body, frame
-    owners = [b.name for b in mechanism.bodies if name in b.frames]
-    if len(owners) == 1:
-        return owners[0], name
-    carried = next((j.child for j in mechanism.joints if j.name == name), None)
-    if carried is not None and not owners:
-        return carried, ""
-    known = [*bodies, *(f"{b.name}.{f}" for b in mechanism.bodies for f in b.frames)]
-    found = f"is a frame of {len(owners)} bodies" if owners else f"is no body or frame of {mechanism.name}"
-    raise fault(origin, f"closed_loop names {name!r}, which {found}. {nearest(name, known)}")
+class _Places:
+    """What the names of a file of loops stand for: owners of frames and children of joints, found at once."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self.carried = {j.name: j.child for j in mechanism.joints}
+        self.owners: dict[str, list[str]] = {}
+        for body in mechanism.bodies:
+            for frame in body.frames:
+                self.owners.setdefault(frame, []).append(body.name)
+
+    def frame(self, name: Any, origin: str) -> tuple[str, str]:
+        """A body, body.frame, the name of a frame that only one body has, or a joint: the frame that it moves."""
+        bodies = self.mechanism.body_of
+        if not isinstance(name, str):
+            raise fault(origin, f"closed_loop names {shown(name)}; expected the name of a body or frame.")
+        body, _, frame = name.rpartition(".")
+        if name in bodies:
+            return name, ""
+        if body in bodies and frame in bodies[body].frames:
+            return body, frame
+        owners = self.owners.get(name, [])
+        if len(owners) == 1:
+            return owners[0], name
+        if name in self.carried and not owners:
+            return self.carried[name], ""
+        known = [*bodies, *(f"{b.name}.{f}" for b in self.mechanism.bodies for f in b.frames)]
+        found = f"is a frame of {len(owners)} bodies" if owners else f"is no body or frame of {self.mechanism.name}"
+        raise fault(origin, f"closed_loop names {name!r}, which {found}. {nearest(name, known)}")
 
 
 def _motors(mechanism: Mechanism, names: Any, origin: str) -> set[str]:
-    joints = [j.name for j in mechanism.joints]
+    joints = {j.name for j in mechanism.joints}
     if not isinstance(names, List):
         raise fault(origin, f"name_mot is {shown(names)}; expected a list of joints.")
     for name in names:
-        if name not in joints:
+        if not isinstance(name, str) or name not in joints:
             raise fault(origin, f"name_mot names {shown(name)}, which is no joint. {nearest(str(name), joints)}")
     return set(names)

@@ -85,8 +85,9 @@ def expand_attachments(
         children: list[Element] = []
         for child in element.children:
             if child.tag == "attach":
+                before = sum(map(len, more.values()))
                 children.append(_attached(child, model_of(child), own, more, notes))
-                size += sum(1 for _ in walk(children[-1]))
+                size += sum(1 for _ in walk(children[-1])) + sum(map(len, more.values())) - before
                 if size > MAX_ELEMENTS:
                     raise child.error(f"attached models have more than {MAX_ELEMENTS} elements; expected fewer.")
             else:

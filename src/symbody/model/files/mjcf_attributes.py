@@ -84,6 +84,9 @@ _BY_SECTION = {
     "worldbody": _TREE, "tendon": _TENDON, "equality": _EQUALITY, "compiler": _SETTINGS, "option": _SETTINGS,
     "asset": _SETTINGS,
 }  # fmt: skip
+_ACTUATORS = (
+    "general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion", "dcmotor",
+)  # fmt: skip
 SHOWN = 12
 
 
@@ -95,7 +98,7 @@ def unknown_attributes(top: Element) -> list[str]:
 
 
 def _unknown(element: Element, section: str) -> Iterator[str]:
-    known = _words(element.tag, section)
+    known = words(element.tag, section)
     for key in element.attributes if known else ():
         if key not in known:
             hint = nearest(key, known)
@@ -106,7 +109,7 @@ def _unknown(element: Element, section: str) -> Iterator[str]:
 
 
 @cache
-def _words(tag: str, section: str) -> frozenset[str]:
+def words(tag: str, section: str) -> frozenset[str]:
     """Attributes of a tag in a section; none where it is not told."""
     if section == "actuator":
         return frozenset(_ACTUATOR.split()) if tag != section else frozenset()
@@ -114,7 +117,7 @@ def _words(tag: str, section: str) -> frozenset[str]:
         shared = {"tendon": _TENDON, "equality": _EQUALITY}.get(tag)
         if shared is not None:
             return frozenset(word for words in shared.values() for word in words.split())
-        if tag in ("general", "motor", "position", "velocity"):
+        if tag in _ACTUATORS:
             return frozenset(_ACTUATOR.split())
         return frozenset({**_TREE, "mesh": _SETTINGS["mesh"]}.get(tag, "").split())
     return frozenset(_BY_SECTION.get(section, {}).get(tag, "").split())

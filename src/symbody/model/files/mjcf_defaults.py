@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from symbody.errors import nearest
+from symbody.model.files.mjcf_attributes import words
 from symbody.model.files.urdf_shapes import allowed
 from symbody.model.files.xml_file import MAX_DEPTH, Element, read_xml
 from symbody.regular_file import is_file
@@ -15,6 +16,7 @@ MAIN = "main"
 NO_CLASS = "(none)"  # of elements whose attributes are all written out
 ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 MAX_INCLUDES = 200
+MOST_DEFAULTS = 200  # elements in a default class, and attributes of one of them; MJCF has some 60
 
 
 def expand_includes(top: Element, path: Path, trusted: Sequence[Path] = ()) -> Element:
@@ -91,10 +93,15 @@ class Defaults:
         elif name in self.classes:
             raise element.error(f"the default class {name!r} is defined twice; expected unique names.")
         else:
-            table = self.classes[name] = {tag: dict(given) for tag, given in self.classes[around].items()}
+            table = self.classes[name] = dict(self.classes[around])
         for child in element.children:
             if child.tag != "default":
-                override(table.setdefault(child.tag, {}), child.attributes)
+                known = words(child.tag, "default")
+                own = {k: v for k, v in child.attributes.items() if not known or k in known or k == "class"}
+                given = table[child.tag] = dict(table.get(child.tag, {}))  # its own: the class around keeps what it has
+                override(given, own)
+                if max(len(table), len(given)) > MOST_DEFAULTS:  # every class and every element gets a copy
+                    raise child.error(f"a default class has more than {MOST_DEFAULTS} attributes; expected MJCF's.")
         for child in element.all("default"):
             self._collect(child, name)
 

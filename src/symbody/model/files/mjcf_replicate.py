@@ -38,9 +38,12 @@ def expand_replicates(top: Element, compiler: Compiler) -> Element:
             if size > MAX_ELEMENTS:
                 raise part.error(f"its copies have more than {MAX_ELEMENTS} elements; expected fewer.")
         parts.append(part)
-    for step in steps:
-        for tag in REFERRING:
-            parts = [_referring(part, step) if part.tag == tag else part for part in parts]
+    places: dict[Named, list[int]] = {}  # what is named -> the expansions that copied it
+    for k, step in enumerate(steps):
+        for name in step.names:
+            places.setdefault(name, []).append(k)
+    for tag in REFERRING:
+        parts = [_referring(part, steps, places) if part.tag == tag else part for part in parts]
     return replace(top, children=parts)
 
 
@@ -58,7 +61,7 @@ def _copies(element: Element, compiler: Compiler, steps: list[_Step]) -> list[El
     if count != int(count) or count < 1:
         raise element.error(f"<replicate> has count {count:g}; expected 1, 2, 3, ...")
     inside = list(walk(element))[1:]
-    if count * len(inside) > MAX_ELEMENTS:
+    if count * max(1, len(inside)) > MAX_ELEMENTS:
         raise element.error(f"<replicate> makes more than {MAX_ELEMENTS} elements; expected fewer.")
     digits, separator = len(str(int(count) - 1)), element.attributes.get("sep", "")
     suffixes = [f"{separator}{i:0{digits}}" for i in range(int(count))]
@@ -84,14 +87,21 @@ def _text(values: np.ndarray) -> str:
 # -- what names the copies
 
 
-def _referring(section: Element, step: _Step) -> Element:
+def _referring(section: Element, steps: list[_Step], places: dict[Named, list[int]]) -> Element:
+    """The section with a copy of each child for each copy of what it names; copies may be copied by later steps."""
     children: list[Element] = []
-    for child in section.children:
-        named = [n for e in walk(child) for n in references(e)]
-        inside = [n for n in named if n in step.names]
-        if not inside:
+    waiting = [(child, 0) for child in reversed(section.children)]
+    size = 0
+    while waiting:
+        child, first = waiting.pop()
+        parts = list(walk(child))
+        named = [n for e in parts for n in references(e)]
+        at = min((k for n in named for k in places.get(n, ()) if k >= first), default=None)
+        if at is None:
             children.append(child)
             continue
+        step = steps[at]
+        inside = [n for n in named if n in step.names]
         if section.tag == "equality" and len(inside) < len(named):
             outside = next(n for n in named if n not in step.names)
             raise child.error(
@@ -99,7 +109,12 @@ def _referring(section: Element, step: _Step) -> Element:
                 f"{outside[1]!r} outside of <replicate>; MuJoCo drops it. Write one for each copy: "
                 f"{inside[0][1] + step.suffixes[0]!r}, ..."
             )
+        size += len(step.suffixes) * len(parts)
+        if size > MAX_ELEMENTS:
+            raise child.error(f"copies of what <{section.tag}> names make more than {MAX_ELEMENTS} elements.")
         if child.get("name") and section.tag == "tendon":
             step.names.add(("tendon", child.get("name")))
-        children += [pointed(renamed_top(child, suffix=s), step.names, suffix=s) for s in step.suffixes]
+            places.setdefault(("tendon", child.get("name")), []).append(at)
+        copies = [pointed(renamed_top(child, suffix=s), step.names, suffix=s) for s in step.suffixes]
+        waiting += [(copy, at + 1) for copy in reversed(copies)]
     return replace(section, children=children)

@@ -18,11 +18,11 @@ from symbody.errors import nearest
 from symbody.model.build.builder import Builder
 from symbody.model.build.snapping import listed
 from symbody.model.files.file_values import FileValues, tensor_of, turned
-from symbody.model.files.sdf_include import expand_includes
+from symbody.model.files.sdf_include import MODEL_AXIS, expand_includes, read_sdf
 from symbody.model.files.sdf_poses import WORLD_FRAME, Frames
 from symbody.model.files.sdf_shapes import read_shapes
 from symbody.model.files.urdf_shapes import Meshes, trusted_folders
-from symbody.model.files.xml_file import Element, parse_numbers, read_xml
+from symbody.model.files.xml_file import Element, parse_numbers
 from symbody.model.record.mechanism import WORLD, Limits, Mechanism
 from symbody.model.record.pose import IDENTITY, Pose, from_z
 
@@ -44,7 +44,7 @@ def read(path: str | Path, symbolic: bool = True, packages: Sequence[str | Path]
     packages  folders in which `model://` and `package://` meshes are looked for, besides those around the file
     """
     path = Path(path)
-    top = read_xml(path)
+    top = read_sdf(path)
     if top.tag != "sdf":
         raise top.error(f"the file's root is <{top.tag}>; expected <sdf>.")
     return _Reader(top, path, symbolic, packages).read()
@@ -127,7 +127,7 @@ class _Reader:
                 raise link.error(f"a second link {name!r}; expected unique names.")
             self.links[name] = _Link(name, link, static)
             self.frames.add(name, link, own, prefix)
-            self.frames.links[name] = name
+            self.frames.add_link(name, prefix)
         for frame in model.all("frame"):
             name, to = prefix + frame.name(), frame.get("attached_to")
             self.frames.add(name, frame, prefix + to if to else own, prefix, attached=True)
@@ -341,7 +341,7 @@ class _Reader:
         if np.linalg.norm(given) < 1e-10:
             raise axis.error(f"joint {joint.name!r} has the axis 0 0 0; expected a direction that is not zero.")
         where = xyz.get("expressed_in") if xyz is not None else ""
-        if _text(axis, "use_parent_model_frame", "false") in ("true", "1"):
+        if _text(axis, MODEL_AXIS, "false").lower() in ("true", "1"):
             where = "__model__"
         if where:
             prefix = self.frames.prefix_of[joint.name]

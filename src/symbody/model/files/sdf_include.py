@@ -12,14 +12,28 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from symbody.model.files.mjcf_names import walk
 from symbody.model.files.xml_file import Element, read_xml
-from symbody.regular_file import inside, is_file
+from symbody.regular_file import inside, is_file, resolved
 
 FOLDERS = ("GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH", "SDF_PATH")
 SCENERY = ("sun", "ground_plane")  # Gazebo's own: a lamp, and a plane that stands still
 DEEPEST, MOST = 8, 200
 OVERRIDES = ("name", "pose", "static", "uri", "placement_frame", "plugin")
+MODEL_AXIS = "use_parent_model_frame"
 _NAME = re.compile(r"[\w-][\w. -]*")
+_VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})", re.ASCII)
+
+
+def read_sdf(path: Path) -> Element:
+    """The root element of a file. Before SDF 1.5 axes of joints stood in the frame of the model: they say so now."""
+    top = read_xml(path)
+    version = _VERSION.fullmatch(top.get("version"))
+    if version and (int(version[1]), int(version[2])) < (1, 5):
+        for element in walk(top):
+            if element.tag in ("axis", "axis2") and element.find(MODEL_AXIS) is None:
+                element.children.append(Element(MODEL_AXIS, {}, element.file, element.line, "true"))
+    return top
 
 
 def expand_includes(top: Element, path: Path, trusted: Sequence[Path]) -> tuple[Element, list[str]]:
@@ -31,7 +45,7 @@ def expand_includes(top: Element, path: Path, trusted: Sequence[Path]) -> tuple[
 
 class _Includes:
     def __init__(self, trusted: Sequence[Path]) -> None:
-        self.trusted = [Path(p).resolve() for p in trusted]
+        self.trusted = [found for p in trusted if (found := resolved(Path(p))) is not None]
         self.notes: list[str] = []
         self.count = 0
 
@@ -67,7 +81,7 @@ class _Includes:
         self.count += 1
         if depth >= DEEPEST or self.count > MOST:
             raise include.error(f"includes go {DEEPEST} files deep and are {MOST} at most; expected fewer.")
-        top = read_xml(found)
+        top = read_sdf(found)
         models = [m for part in (top, *top.all("world")) for m in part.all("model")] if top.tag == "sdf" else []
         if len(models) != 1:
             raise include.error(f"include {uri!r} holds {len(models)} models; expected an SDF file with one.")
@@ -88,7 +102,9 @@ class _Includes:
         if _NAME.fullmatch(first):  # models that lie side by side
             places.insert(1, (folder.parent / first, folder.parent))
         for root, start in places:
-            target = (start / rest).resolve()
+            target = resolved(start / rest)
+            if target is None:
+                continue
             for file in (target / "model.sdf", target):
                 if inside(root, str(file)) == file and is_file(file):
                     return file

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,9 @@ class Frames:
         self._frames: dict[str, _Frame] = {}
         self._alias: dict[str, str] = {}
         self._poses: dict[str, Pose] = {WORLD: IDENTITY}
+        self._first: dict[str, str] = {}  # prefix of a model -> its first link
+        self._first_below: dict[str, str] = {}  # the same of the models in it
+        self._moves_with: dict[str, str] = {}  # frame -> link, of those asked for
         self.links: dict[str, str] = {}
         self.prefix_of: dict[str, str] = {}
 
@@ -48,6 +52,14 @@ class Frames:
             base = WORLD if to == WORLD else prefix + to
         place = IDENTITY if pose is None else self.numbers(pose)
         self._frames[name] = _Frame(element, place, base, around if attached else "")
+
+    def add_link(self, name: str, prefix: str) -> None:
+        """A link of the model with this prefix: frames that are attached to the model move with its first one."""
+        self.links[name] = name
+        self._first.setdefault(prefix, name)
+        while prefix:
+            prefix = prefix[: prefix.rfind("::", 0, -2) + 2] if "::" in prefix[:-2] else ""
+            self._first_below.setdefault(prefix, name)
 
     def alias(self, name: str, frame: str) -> None:
         self._alias[name] = frame
@@ -77,15 +89,15 @@ class Frames:
 
     def world(self, name: str, asked: Element) -> Pose:
         """The pose of a frame in the world, at the file's configuration."""
-        trail: list[str] = []
+        trail: dict[str, None] = {}  # in order, and found at once
         at = self._resolved(name, asked)
         while at not in self._poses:
             if at in trail:
                 raise self._frames[at].element.error(
-                    f"poses are relative to each other: {' -> '.join([*trail, at])}; expected one "
-                    "of them to stand in the model."
+                    f"poses are relative to each other: {_circle(trail, at)}; expected one of them to stand in the "
+                    "model."
                 )
-            trail.append(at)
+            trail[at] = None
             at = self._resolved(self._frames[at].base, self._frames[at].element)
         for frame in reversed(trail):
             self._poses[frame] = self._poses[at] @ self._frames[frame].pose
@@ -94,20 +106,25 @@ class Frames:
 
     def link(self, name: str, asked: Element) -> str:
         """The link that a frame moves with; "world" for what stands still."""
-        seen: list[str] = []
+        seen: dict[str, None] = {}
         at = self._resolved(name, asked)
         while at != WORLD and at not in self.links:
+            if at in self._moves_with:
+                at = self._moves_with[at]
+                continue
             if at in seen:
-                raise asked.error(f"frames are attached to each other: {' -> '.join([*seen, at])}; expected a link.")
-            seen.append(at)
+                raise asked.error(f"frames are attached to each other: {_circle(seen, at)}; expected a link.")
+            seen[at] = None
             frame = self._frames[at]
             if not frame.attached:  # a model: its first link, as SDF's canonical link
                 inner = at.removesuffix("__model__")
                 canonical = frame.element.get("canonical_link")
-                found = inner + canonical if canonical else next((x for x in self.links if x.startswith(inner)), "")
+                first = self._first.get(inner) or self._first_below.get(inner, "")
+                found = inner + canonical if canonical else first
                 at = self._resolved(found, asked)
             else:
                 at = self._resolved(frame.attached, frame.element)
+        self._moves_with.update(dict.fromkeys(seen, at))  # so that long chains are walked once
         return at
 
     def _resolved(self, name: str, asked: Element) -> str:
@@ -115,3 +132,7 @@ class Frames:
         if name != WORLD and name not in self._frames:
             raise asked.error(f"<{asked.tag}> names {name!r}, which is no link or frame. {nearest(name, self._frames)}")
         return name
+
+
+def _circle(trail: Iterable[str], at: str) -> str:
+    return " -> ".join([*list(trail)[:8], at])

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, nearest, wrong_argument
+from symbody.errors import SHOWN, ModelError, nearest, wrong_argument
 from symbody.model.build.builder import Builder
 from symbody.model.build.snapping import SNAP, listed
 from symbody.model.files.file_values import FileValues, tensor_of, turned
@@ -33,6 +33,11 @@ KINDS = {
 IGNORABLE = ("mimic", "dynamics")
 _OF_JOINT = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"}
 _OF_LINK = {"inertial", "visual", "collision"}
+_ATTRIBUTES = {  # of the elements that decide the motion, and those of limits that programs of motion take
+    "origin": "xyz rpy quat_xyzw", "mass": "value", "inertia": "ixx ixy ixz iyy iyz izz", "axis": "xyz",
+    "parent": "link", "child": "link", "dynamics": "damping friction", "mimic": "joint multiplier offset",
+    "limit": "lower upper velocity effort acceleration deceleration jerk",
+}  # fmt: skip
 
 
 def read(
@@ -157,13 +162,13 @@ class _Reader:
             )
         reached = {roots[0]}
         for link in self.links:
-            trail: list[str] = []
+            trail: dict[str, None] = {}  # in order, and found at once
             while link not in reached and link not in trail:
-                trail.append(link)
+                trail[link] = None
                 link = self.ends[carrier[link]][0]
             if link in trail:
                 raise self.links[link].error(
-                    f"link {link!r} is carried by itself ({' <- '.join([*trail, link])[:200]}); expected a tree."
+                    f"link {link!r} is carried by itself ({' <- '.join([*list(trail)[:8], link])}); expected a tree."
                 )
             reached.update(trail)
         return roots[0]
@@ -339,7 +344,8 @@ class _Reader:
                     "with ignore=('mimic',): then it has a coordinate of its own."
                 )
             if at in path:
-                raise mimic.error(f"joints {', '.join(path)} mimic each other in a circle; expected one that leads.")
+                some = ", ".join(list(path)[:8]) + (f" and {len(path) - 8} more" if len(path) > 8 else "")
+                raise mimic.error(f"joints {some} mimic each other in a circle; expected one that leads.")
         for joint, mimic in reversed(path.items()):
             leader, ratio, offset = self.led[mimic.name("joint")]
             own = mimic.number("multiplier", 1.0)
@@ -363,6 +369,7 @@ class _Reader:
             left([e for e in link.children if e.tag not in _OF_LINK])
         for joint in self.joints.values():
             left([e for e in joint.children if e.tag not in _OF_JOINT])
+        self._unknown_attributes()
         for tag, count in found.items():
             self.builder.note(
                 f"{first[tag].origin}: <{tag}> is not part of the mechanics and was ignored ({count} in all)"
@@ -371,6 +378,20 @@ class _Reader:
             self.builder.note(f"{self.top.file}: <{name}> was ignored, as asked")
         for sentence in self.meshes.notes():
             self.builder.note(sentence)
+
+    def _unknown_attributes(self) -> None:
+        """One sentence per attribute that URDF does not know of its element."""
+        inertials = (i for link in self.links.values() for i in link.all("inertial"))
+        found: dict[tuple[str, str], list[str]] = {}
+        for element in (e for owner in (*inertials, *self.joints.values()) for e in owner.children):
+            known = _ATTRIBUTES.get(element.tag, "").split()
+            for key in element.attributes if known else ():
+                if key not in known:
+                    found.setdefault((element.tag, key), []).append(element.origin)
+        for (tag, key), origins in list(found.items())[:SHOWN]:
+            self.builder.note(
+                f"{origins[0]}: <{tag}> has {key}=, which URDF does not know; it was left out ({len(origins)} in all)"
+            )
 
 
 def _by_name(top: Element, tag: str) -> dict[str, Element]:

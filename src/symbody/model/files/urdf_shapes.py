@@ -11,8 +11,8 @@ import numpy as np
 from symbody.model.build.builder import Builder
 from symbody.model.files.xml_file import Element
 from symbody.model.record.mechanism import Placement, Shape
-from symbody.model.record.pose import IDENTITY, Pose, from_rpy
-from symbody.regular_file import inside, is_file
+from symbody.model.record.pose import IDENTITY, Pose, from_quaternion, from_rpy
+from symbody.regular_file import inside, is_file, resolved
 
 Colour = tuple[float, ...]
 _PACKAGE = "package://"
@@ -27,11 +27,8 @@ def trusted_folders(packages: Sequence[str | Path]) -> list[Path]:
 
 def allowed(folder: Path, reference: str, trusted: Sequence[Path]) -> Path | None:
     """The file `reference` relative to a folder, if it lies in the folder or in a trusted one; else None."""
-    try:
-        target = (folder.resolve() / reference).resolve()
-    except (OSError, ValueError, RuntimeError):
-        return None
-    return target if any(inside(root, str(target)) == target for root in (folder, *trusted)) else None
+    target = resolved(folder / reference)
+    return target if target and any(inside(root, str(target)) == target for root in (folder, *trusted)) else None
 
 
 class Meshes:
@@ -48,6 +45,9 @@ class Meshes:
         nothing."""
         if reference.startswith(_PACKAGE):
             name, _, rest = reference[len(_PACKAGE) :].partition("/")
+            if name in ("", ".", ".."):  # no package: the root of the system, or a folder above those that are named
+                self._missing.append((element.origin, reference))
+                return Path(rest).name
             around = (f for f in (self.folder, *self.folder.parents) if f.name == name)
             own = (p for p in self.packages if p.name == name)
             targets = [inside(folder, rest) for folder in (*(p / name for p in self.packages), *own, *around)]
@@ -76,9 +76,17 @@ class Meshes:
 
 
 def pose_of(origin: Element) -> Pose:
-    """The pose that an <origin> gives: xyz in m, fixed-axis roll, pitch, yaw in rad."""
-    turn = from_rpy(*origin.numbers("rpy", 3, (0, 0, 0)))
-    return Pose(turn, np.array(origin.numbers("xyz", 3, (0, 0, 0))))
+    """The pose that an <origin> gives: xyz in m; fixed-axis roll, pitch, yaw in rad, or (URDF 1.1) a quaternion."""
+    position = np.array(origin.numbers("xyz", 3, (0, 0, 0)))
+    quaternion = origin.numbers("quat_xyzw", 4)
+    if not quaternion:
+        return Pose(from_rpy(*origin.numbers("rpy", 3, (0, 0, 0))), position)
+    if "rpy" in origin.attributes:
+        raise origin.error("<origin> has rpy and quat_xyzw; expected one of them.")
+    if np.linalg.norm(quaternion) < 1e-10:
+        raise origin.error("<origin> has the quaternion 0; expected one of length 1.")
+    x, y, z, w = quaternion
+    return Pose(from_quaternion([w, x, y, z]), position)
 
 
 def read_materials(top: Element) -> dict[str, Colour]:

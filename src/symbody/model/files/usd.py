@@ -32,6 +32,7 @@ KINDS = {
     "PhysicsSphericalJoint": "ball",
 }  # fmt: skip
 CUTS = {"revolute": "revolute", "prismatic": "prismatic", "fixed": "solid", "ball": "ball"}
+FOREIGN = ("physx", "mjc:", "newton:", "isaac", "drake")  # what PhysX, MuJoCo and others add to joints and bodies
 LARGEST = 256 * 2**20
 BINARY = b"PXR-USDC"
 # bytes of text that the binary form may unfold to: numbers as they are written, and arrays unpacked
@@ -123,7 +124,7 @@ class _Joint:
 
 class _Reader:
     def __init__(self, stage: Any, path: Path, symbolic: bool) -> None:
-        from pxr import UsdGeom, UsdPhysics
+        from pxr import Usd, UsdGeom, UsdPhysics
 
         self.stage, self.file, self.physics, self.geometry = stage, path.name, UsdPhysics, UsdGeom
         self.metre = float(UsdGeom.GetStageMetersPerUnit(stage))
@@ -135,7 +136,7 @@ class _Reader:
         self.builder = Builder(root.GetName() if root else path.stem, self._gravity(), source=path.name)
         self.values = FileValues(self.builder, symbolic)
         self.cache = UsdGeom.XformCache()
-        prims = list(stage.Traverse())
+        prims = list(stage.Traverse(Usd.TraverseInstanceProxies()))  # what lies in instances is a body, too
         self.bodies = {str(p.GetPath()): p for p in prims if p.HasAPI(UsdPhysics.RigidBodyAPI)}
         self.names = _short_names(list(self.bodies))
         self.joints = [j for p in prims if p.IsA(UsdPhysics.Joint) and (j := self._joint(p)) is not None]
@@ -225,6 +226,11 @@ class _Reader:
             ]
             self.builder.cut(joint.name, CUTS[joint.kind], ends[0], ends[1], origin=self._origin(joint.prim))
         self.builder.note(f"{self.file}: shapes, materials and contacts of the stage were left out")
+        prims = (*self.bodies.values(), *(joint.prim for joint in self.joints))
+        foreign = dict.fromkeys(n for p in prims for n in p.GetAuthoredPropertyNames() if n.startswith(FOREIGN))
+        if foreign:
+            listed = ", ".join(list(foreign)[:8]) + (f" and {len(foreign) - 8} more" if len(foreign) > 8 else "")
+            self.builder.note(f"{self.file}: properties for other programs were left out: {listed}")
         return self.values.done()
 
     # -- joints
@@ -368,10 +374,20 @@ class _Reader:
             drive = self.physics.DriveAPI(prim, word)
             # a force of the stage is kg unit / s^2; of an angular drive the stiffness is given by degree
             force = self.kilogram * (self.metre**2 / unit if turn else self.metre / unit)
-            stiffness, damping, target = (
+            stiffness, damping, target, speed = (
                 float(self._numbers(a, (0,))[0])
-                for a in (drive.GetStiffnessAttr(), drive.GetDampingAttr(), drive.GetTargetPositionAttr())
-            )
+                for a in (
+                    drive.GetStiffnessAttr(), drive.GetDampingAttr(), drive.GetTargetPositionAttr(),
+                    drive.GetTargetVelocityAttr(),
+                )
+            )  # fmt: skip
+            if speed * damping and stiffness:  # -k (q - target) - d (qd - speed): a spring that is free elsewhere
+                target += speed * damping / stiffness
+            elif speed * damping:
+                self.builder.note(f"{origin}: the target velocity of the drive was left out")
+            most = self._numbers(drive.GetMaxForceAttr(), (math.inf,), infinite=True)[0]
+            if math.isfinite(most) and (stiffness or damping):
+                self.builder.note(f"{origin}: the largest force of the drive, {most:g}, was left out")
             if drive.GetTypeAttr().Get() == "acceleration" and (stiffness or damping):
                 raise self._fault(prim, "its drive is of type acceleration; expected force.")
             units = ("N m/rad", "N m s/rad", "rad") if turn else ("N/m", "N s/m", "m")
@@ -411,6 +427,11 @@ class _Reader:
                 prim, "the body has no PhysicsMassAPI, and its mass would come from shapes; expected mass and "
                 "diagonalInertia. Write them into the file."
             )  # fmt: skip
+        rigid = self.physics.RigidBodyAPI(prim)
+        if rigid.GetRigidBodyEnabledAttr().Get() is False or rigid.GetKinematicEnabledAttr().Get() is True:
+            raise self._fault(
+                prim, "the body is kinematic, or not enabled: forces do not move it; expected a body that they move."
+            )
         api = self.physics.MassAPI(prim)
         mass = float(self._numbers(api.GetMassAttr(), (0,))[0]) * self.kilogram
         moments = self._numbers(api.GetDiagonalInertiaAttr(), (0, 0, 0))

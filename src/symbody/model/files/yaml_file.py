@@ -15,7 +15,7 @@ from symbody.model.files.schema import PIECES, VERSION
 from symbody.model.files.yaml_data import LONGEST, List, Map, read_yaml
 from symbody.model.record.mechanism import Mechanism, Shape
 from symbody.model.record.origin import Origin, fault, place, shown
-from symbody.regular_file import TooLarge, inside, read_regular
+from symbody.regular_file import TooLarge, inside, is_file, read_regular
 
 MOST_INCLUDES = 50
 DEEPEST_INCLUDE = 8
@@ -248,7 +248,7 @@ def _shape(builder: Builder, value: Any, owner: str, origin: str) -> Shape:
 
 def _mesh(folder: Path, file: str) -> str:
     target = inside(folder, file)
-    if target is not None and target.is_file():
+    if target is not None and is_file(target):
         return str(target)
     return Path(file).name if Path(file).is_absolute() else file
 

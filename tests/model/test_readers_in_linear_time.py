@@ -1,0 +1,137 @@
+"""Files that are made to take squared time, or to unfold: each is read, or refused by a sentence, at once."""
+
+import time
+from contextlib import nullcontext
+
+import pytest
+
+import symbody as sb
+from symbody.errors import SymbodyError
+from symbody.model.build.builder import Builder
+from symbody.model.files import mjcf_replicate
+from symbody.model.files.file_values import FileValues
+from symbody.model.files.loop_file import close_loops
+
+SECONDS = 10  # of CPU; each took minutes, or more memory than there is
+
+
+@pytest.fixture(autouse=True)
+def quick():
+    start = time.process_time()
+    yield
+    assert time.process_time() - start < SECONDS
+
+
+def load(tmp_path, name: str, text: str) -> sb.Mechanism:
+    path = tmp_path / name
+    path.write_text(text)
+    return sb.load(path)
+
+
+def test_urdf_links_in_a_long_circle(tmp_path):
+    count = 60_000
+    links = "".join(f'<link name="l{k}"/>' for k in range(count))
+    joints = "".join(
+        f'<joint name="j{k}" type="fixed"><parent link="l{k}"/><child link="l{(k + 1) % count}"/></joint>'
+        for k in range(count)
+    )
+    with pytest.raises(SymbodyError, match="carried by itself") as told:
+        load(tmp_path, "arm.urdf", f'<robot name="r"><link name="o"/>{links}{joints}</robot>')
+    assert len(str(told.value)) < 500
+
+
+def test_sdf_poses_in_a_long_circle(tmp_path):
+    count = 60_000
+    links = "".join(f'<link name="l{k}"><pose relative_to="l{(k + 1) % count}"/></link>' for k in range(count))
+    joint = '<joint name="j" type="fixed"><parent>world</parent><child>l0</child></joint>'
+    with pytest.raises(SymbodyError, match="relative to each other"):
+        load(tmp_path, "arm.sdf", f'<sdf version="1.9"><model name="m">{links}{joint}</model></sdf>')
+
+
+def test_sdf_frames_attached_to_each_other(tmp_path):
+    count = 3000
+    frames = "".join(f'<frame name="f{k}" attached_to="f{k + 1}"/>' for k in range(count))
+    model = f'<model name="m"><link name="l"/>{frames}<frame name="f{count}" attached_to="l"/></model>'
+    mech = load(tmp_path, "arm.sdf", f'<sdf version="1.9">{model}</sdf>')
+    assert len(mech.bodies[0].frames) == count + 1
+
+
+def test_names_that_clean_to_the_same():
+    values = FileValues(Builder("m"), True)
+    names = [values._free("é") for _ in range(50_000)]
+    assert names[:3] == ["_", "__2", "__3"]
+    assert len(set(names)) == len(names)
+
+
+def test_numbers_behind_names_pass_over_names_that_are_taken():
+    values = FileValues(Builder("m"), True)
+    assert [values._free(n) for n in ("a", "a_2", "a", "a", "a_2")] == ["a", "a_2", "a_3", "a_4", "a_2_2"]
+
+
+@pytest.mark.parametrize("count", ["1e30", "3e8"])
+def test_many_copies_of_nothing(count, tmp_path):
+    with pytest.raises(SymbodyError, match="replicate"):
+        load(tmp_path, "arm.xml", f'<mujoco><worldbody><replicate count="{count}"/></worldbody></mujoco>')
+
+
+def mjcf(default: str, worldbody: str, actuator: str = "") -> str:
+    return (
+        f"<mujoco><default>{default}</default><worldbody>{worldbody}</worldbody>"
+        f"<actuator>{actuator}</actuator></mujoco>"
+    )
+
+
+def test_copies_of_what_names_copies(tmp_path, monkeypatch):
+    monkeypatch.setattr(mjcf_replicate, "MAX_ELEMENTS", 100_000)  # what it is else takes half a minute
+    body = '<body><joint name="j"/><geom size="1"/></body>'
+    motors = "".join(f'<motor name="m{k}" joint="j"/>' for k in range(1000))
+    with pytest.raises(SymbodyError, match="copies of what <actuator> names"):
+        load(tmp_path, "arm.xml", mjcf("", f'<replicate count="1000">{body}</replicate>', motors))
+
+
+def test_many_replicates_and_many_actuators(tmp_path):
+    count = 3000
+    sites = "".join(f'<replicate count="1"><site name="s{k}_"/></replicate>' for k in range(count))
+    motors = "".join(f'<motor name="m{k}" joint="j"/>' for k in range(count))
+    mech = load(tmp_path, "arm.xml", mjcf("", f'<body><joint name="j"/><geom size="1"/>{sites}</body>', motors))
+    assert len(mech.bodies[0].frames) == count
+
+
+def test_default_classes_with_attributes_that_mjcf_has_not(tmp_path):
+    count, body = 20_000, '<body><geom size="1"/></body>'
+    given = " ".join(f'a{k}="1"' for k in range(count))
+    classes = "".join(f'<default class="c{k}"><geom/></default>' for k in range(count))
+    assert len(load(tmp_path, "arm.xml", mjcf(f"<geom {given}/>{classes}", body)).bodies) == 1
+    with pytest.raises(SymbodyError, match="attributes; expected MJCF's"):
+        load(tmp_path, "arm.xml", mjcf(f"<light {given}/>", body))
+
+
+def test_side_files_that_name_many_joints(tmp_path):
+    count = 1000
+    b = sb.Mechanism.builder("many")
+    for k in range(count):
+        b.body(f"b{k}", 1.0)
+        b.joint(f"joint_{k}", "revolute", "world", f"b{k}")
+    path = tmp_path / "loops.yaml"
+    path.write_text(
+        f"joint_name: [{', '.join(f'jiont_{k}' for k in range(count))}]\njoint_type: [{'FIXED, ' * count}]\n"
+    )
+    assert "and 999 more" in close_loops(b.done(), path).notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("joint_name: [[a]]\njoint_type: [FIXED]", nullcontext()),
+        ("name_mot: [{a: b}]", pytest.raises(SymbodyError, match="no joint")),
+        ("closed_loop: []\ntolerance: " + "9" * 400, pytest.raises(SymbodyError, match="expected a number")),
+    ],
+)
+def test_side_files_with_values_of_other_kinds(text, told, tmp_path):
+    b = sb.Mechanism.builder("one")
+    b.body("b", 1.0)
+    b.joint("j", "revolute", "world", "b")
+    path = tmp_path / "loops.yaml"
+    path.write_text(text)
+    with told:
+        assert "which is no joint" in close_loops(b.done(), path).notes[-1]
