@@ -8,6 +8,7 @@ NumPy's generalised ufuncs do. Core dimensions never broadcast: `(1,)` for a por
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -150,6 +151,13 @@ def loop_shape(ports: Sequence[Port], arrays: Sequence[np.ndarray]) -> tuple[int
     except ValueError:
         told = ", ".join(f"'{p.name}' {loop}" for p, loop in zip(ports, loops) if loop)
         raise ShapeError(f"The loop dimensions do not broadcast together: {told}.") from None
+
+
+def kept(parameters: Any) -> Any:
+    """Parameters that were checked, to be bound: copies, since the caller may write into what was given."""
+    if isinstance(parameters, Mapping):
+        return {name: copy.deepcopy(value) for name, value in parameters.items()}
+    return copy.deepcopy(parameters)
 
 
 def merged(bound: Mapping[str, Any], parameters: Any) -> Any:

@@ -24,7 +24,7 @@ from symbody.codegen.kernel.program_kernel import ProgramKernel
 from symbody.errors import CompileError
 from symbody.lower.groups import Grouped
 from symbody.lower.program import Program
-from symbody.system.ports import loop_shape
+from symbody.system.ports import kept, loop_shape
 
 # no contraction: what is fused was chosen at lowering
 FLAGS = ("-std=c99", "-O2", "-ffp-contract=off")
@@ -176,8 +176,8 @@ class CKernel(ProgramKernel):
 
     def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Self:
         bound = type(self)(self.program, self._source, self._setup, self._function)
-        bound._bound = self._gathered(parameters)
-        bound.recipe = None if self.recipe is None else self.recipe.with_bound(parameters)
+        bound._bound = self._kept(parameters)
+        bound.recipe = None if self.recipe is None else self.recipe.with_bound(kept(parameters))
         bound._derived = bound._run_setup(bound._bound)
         return bound
 

@@ -22,7 +22,7 @@ from symbody.codegen.llvm.libm import libm_address
 from symbody.codegen.llvm.values import DERIVED, DERIVED_STRIDE, EXTERN_TABLE, FIRST_PORT, FRAME, LIBM_TABLE
 from symbody.errors import Named, NameLookupError, ShapeError, SolveError
 from symbody.lower.program import say_unsolved
-from symbody.system.ports import Port, check_gathered, gather, gather_parameters, loop_shape, merged
+from symbody.system.ports import Port, check_gathered, gather, gather_parameters, kept, loop_shape, merged
 
 # Batches below this size run state by state: a vector that is mostly empty costs more.
 SMALLEST_BATCH = 3
@@ -262,8 +262,9 @@ class NativeKernel(Remade):
         They are checked, as those of a call with parameters=...: finite, and not 0 where declared nonzero.
         """
         parameters = merged(self._named, parameters)
+        derived, parameters = self._setup(parameters), kept(parameters)
         named = parameters if isinstance(parameters, Mapping) else None
-        bound = NativeKernel(self.signature, self._tiers, self._externals, self._setup(parameters), named)
+        bound = NativeKernel(self.signature, self._tiers, self._externals, derived, named)
         bound.recipe = None if self.recipe is None else self.recipe.with_bound(parameters)
         return bound
 

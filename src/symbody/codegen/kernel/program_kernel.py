@@ -44,6 +44,10 @@ class ProgramKernel(Remade, ABC):
         before = {} if self._bound is None else {p.name: a for p, a in zip(self.parameters, self._bound, strict=True)}
         return gather_parameters(self.parameters, merged(before, parameters))
 
+    def _kept(self, parameters: Any) -> list[np.ndarray]:
+        """As `_gathered`, in arrays of its own: those of the caller may change."""
+        return [a.copy() for a in self._gathered(parameters)]
+
     @property
     def name(self) -> str:
         return self.program.name
