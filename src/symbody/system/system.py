@@ -15,7 +15,7 @@ from symbody.expr.call import as_nodes
 from symbody.expr.evaluate import transplant
 from symbody.expr.graph import Graph, current_graph
 from symbody.expr.node import SETUP, SYMBOL, Node
-from symbody.expr.pickling import reduce_record
+from symbody.expr.pickling import Packed
 from symbody.expr.walk import free_symbols, substitute
 
 Arrays = dict[str, np.ndarray]
@@ -23,7 +23,7 @@ DIGITS_LOST, NOTE = "digits_lost", "note"  # entries of `origins` about the whol
 
 
 @dataclass(frozen=True, eq=False)
-class System:
+class System(Packed):
     """Outputs as expressions of inputs and parameters.
 
     inputs, parameters   name -> array of symbols (shape () for a scalar)
@@ -167,9 +167,6 @@ class System:
         if array.shape != shape:
             raise ShapeError(f"default of parameter {name!r} has shape {array.shape}; expected {shape}.")
         return array
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return reduce_record(self)
 
     # -- access
 
