@@ -56,7 +56,8 @@ class CudaKernel(ProgramKernel):
         host, device = self._apart(parameters)
         bound._bound = self._kept(host)
         bound._device_bound = {**self._device_bound, **device}
-        bound.recipe = None if self.recipe is None else self.recipe.with_bound(kept(parameters))
+        known = {**kept(host or {}), **device} if device else kept(host)
+        bound.recipe = None if self.recipe is None else self.recipe.with_bound(known)
         return bound
 
     # -- calls
