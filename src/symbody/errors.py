@@ -140,7 +140,8 @@ def real_argument(
     name: str, value: Any, expected: str, above: float = -math.inf, least: float = -math.inf, **words: Any
 ) -> float:
     """A finite number > above and >= least, as it was given; `expected` says so in words, with the unit."""
-    real = hasattr(type(value), "__float__") and not isinstance(value, bool | np.bool_ | np.ndarray)
+    real = hasattr(type(value), "__float__")
+    real = real and not isinstance(value, bool | np.bool_ | np.ndarray | np.complexfloating)
     if not real or not is_finite(value) or value <= above or value < least:
         raise wrong_argument(name, value, expected, **words)
     return value
@@ -153,10 +154,21 @@ def is_finite(value: Any) -> bool:
         return False
 
 
+def floats(value: Any) -> np.ndarray:
+    """Real numbers as floats; TypeError or ValueError where NumPy would drop imaginary parts or masks, count dates."""
+    array = np.asarray(value)
+    if array.dtype.kind in "cmM" or (isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)):
+        raise TypeError("no real numbers")
+    try:
+        return np.asarray(array, dtype=float)
+    except OverflowError:
+        raise ValueError("a whole number beyond all doubles") from None
+
+
 def array_argument(name: str, value: Any, expected: str, **words: Any) -> np.ndarray:
     """An array of floats; its shape is left to the caller."""
     try:
-        return np.asarray(value, dtype=float)
+        return floats(value)
     except (TypeError, ValueError):
         raise wrong_argument(name, value, expected, **words) from None
 

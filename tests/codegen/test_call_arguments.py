@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import time
+
 import numpy as np
 import pytest
 
 import symbody as sb
 from symbody.codegen.kernel.passport import Kernel
+from symbody.codegen.kernel.threads import run_ranges
 from symbody.errors import DefinitionError, NameLookupError, ShapeError
 
 HUGE = 10**12
@@ -77,3 +81,28 @@ def test_numbers_beyond_all_doubles_and_all_dimensions(kernel):
         kernel([10**400, 1], STATE)
     with pytest.raises(ShapeError, match="62 dimensions; expected at most 32"):
         kernel(np.zeros((1,) * 61 + (2,)), STATE)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="interrupts the main thread after a time")
+def test_an_interrupt_waits_for_the_threads():
+    """They write to arrays that are freed when the call has ended."""
+    running = []
+
+    def share(begin: int, end: int) -> None:
+        running.append(begin)
+        if begin:
+            time.sleep(0.3)
+        running.remove(begin)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_ranges(share, 1000, 1, 4)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert not running

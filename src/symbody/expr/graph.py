@@ -6,8 +6,10 @@ import gc
 import weakref
 from contextvars import ContextVar
 from fractions import Fraction
+from numbers import Real
 from typing import Any, NoReturn
 
+from symbody.arguments import declared
 from symbody.errors import ExpressionError
 from symbody.expr.node import CONST, ROLES, SYMBOL, Node, Number, Symbol
 
@@ -68,6 +70,11 @@ class Graph:
         """The symbol of this name, role and details (scope, unit, origin, default, nonzero)."""
         if role not in ROLES:
             raise ExpressionError(f"symbol {name!r} has role {role!r}; expected one of {', '.join(ROLES)}.")
+        if not isinstance(name, str):
+            raise ExpressionError(f"a symbol has the name {name!r}; expected a text.")
+        default = details.get("default")
+        if not isinstance(default, Real | None):
+            raise ExpressionError(f"symbol {name!r} has the default {default!r}; expected a number.")
         data = Symbol(name, role, **details)
         return self.intern(SYMBOL, (), data, ROLES[role])
 
@@ -169,11 +176,13 @@ def current_graph() -> Graph:
     return _default[0]
 
 
+@declared
 def symbol(name: str, role: str = "input", **details: Any) -> Node:
     """One symbol in the current Graph."""
     return current_graph().symbol(name, role, **details)
 
 
+@declared
 def symbols(names: str, role: str = "input", **details: Any) -> Any:
     """`symbols("x y z")` gives a list of nodes, one name a single node; `symbols("q1:7")` counts q1 .. q6.
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, ShapeError
+from symbody.errors import ModelError, ShapeError, floats
 
 
 def real_number(name: str, value: Any) -> np.ndarray:
     """The value of a parameter, or an array of them, as floats."""
     try:
-        return np.asarray(value, dtype=float)
+        return floats(value)
     except (TypeError, ValueError):
         raise ModelError(f"parameter {name!r} is {value!r}; expected a number.") from None
 

@@ -17,6 +17,7 @@ from symbody.expr.graph import Graph, current_graph
 from symbody.expr.node import SETUP, SYMBOL, Node
 from symbody.expr.pickling import Packed
 from symbody.expr.walk import free_symbols, substitute
+from symbody.system.parameter_numbers import real_number
 
 Arrays = dict[str, np.ndarray]
 DIGITS_LOST, NOTE = "digits_lost", "note"  # entries of `origins` about the whole program
@@ -54,7 +55,7 @@ class System(Packed):
 
     def __post_init__(self) -> None:
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731  the record is frozen
-        if not self.name.isidentifier():
+        if not isinstance(self.name, str) or not self.name.isidentifier():
             raise DefinitionError(f"System name {self.name!r}: expected letters, digits and _, a letter first.")
         put("inputs", {n: _symbols(n, v) for n, v in dict(self.inputs).items()})
         put("parameters", _parameters(self.parameters))
@@ -163,7 +164,7 @@ class System(Packed):
             raise NameLookupError(
                 f"System {self.name!r} has no parameter {name!r} to give a default. {nearest(name, self.parameters)}"
             )
-        array, shape = np.asarray(value, dtype=float), self.parameters[name].shape
+        array, shape = real_number(name, value), self.parameters[name].shape
         if array.shape != shape:
             raise ShapeError(f"default of parameter {name!r} has shape {array.shape}; expected {shape}.")
         return array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _ctypes
 import contextlib
 import ctypes
 import math
@@ -11,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, overload
@@ -80,13 +82,16 @@ def find_compiler() -> str:
 
 
 def _load(files: Mapping[str, str], compiler: str, flags: Sequence[str]) -> ctypes.CDLL:
-    """Compiles all sources into one library; the folder goes away, the loaded library stays."""
+    """Compiles all sources into one library; the folder goes away, the loaded library stays as long as it is used."""
     with source_folder(files, "symbody_c_") as folder:
         library = Path(folder, "library.dll" if sys.platform == "win32" else "library.so")
         sources = sorted(name for name in files if name.endswith(".c"))
         position = [] if sys.platform == "win32" else ["-fPIC"]
         run_compiler(compiler, [*flags, *position, "-shared", "-o", str(library), *sources, "-lm"], folder)
-        return ctypes.CDLL(str(library))
+        loaded = ctypes.CDLL(str(library))
+    unload = _ctypes.FreeLibrary if sys.platform == "win32" else _ctypes.dlclose
+    weakref.finalize(loaded, unload, loaded._handle).atexit = False  # with the last of its functions, which hold it
+    return loaded
 
 
 @contextlib.contextmanager
