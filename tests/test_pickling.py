@@ -55,6 +55,56 @@ def test_external_functions_travel_by_import_name() -> None:
         pickle.dumps(local)
 
 
+def test_addresses_of_c_code_stay_in_their_process() -> None:
+    """A worker would call what lies there in its own memory."""
+    with sb.Graph():
+        x = sb.symbols("x")
+        y = sb.extern(sb.External("square", 1, 1, address=4096), x)
+        system = sb.System("s", inputs={"x": x}, outputs={"f": y})
+    with pytest.raises(sb.SymbodyError, match="'square' has the address of C code"):
+        pickle.dumps(system)
+    (call,) = copy.deepcopy(system).outputs["f"][()].args
+    assert call.data is y.args[0].data
+
+
+def test_pickles_of_another_version_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = pickle.dumps(sb.load("pendulum2"))
+    monkeypatch.setattr(sb, "__version__", "0.0.9")
+    with pytest.raises(sb.SymbodyError, match=r"by symbody 0\.1\.0, and this is 0\.0\.9"):
+        pickle.loads(data)
+
+
+def test_records_inside_records_share_their_graph() -> None:
+    mech = sb.load("pendulum2")
+    equations = sb.equations(mech)
+    state = {"q": [0.3, 0.2], "qd": [1.0, -2.0]}
+    expected = equations.system().compile("python")(**state).M
+    for back in (pickle.loads(pickle.dumps(equations)), copy.deepcopy(equations)):
+        assert back.mechanism.graph is not mech.graph
+        assert back.text() == equations.text()
+        np.testing.assert_allclose(back.system().compile("python")(**state).M, expected, rtol=1e-14)
+    base = sb.base_parameters(mech)
+    there = pickle.loads(pickle.dumps(base))
+    assert [str(group) for group in there.groups] == [str(group) for group in base.groups]
+
+
+def test_a_copy_of_a_graph_is_the_graph() -> None:
+    """Its nodes are: with another one around them, the next symbol would belong to neither."""
+    with sb.Graph() as graph:
+        x = sb.symbols("x")
+    with copy.deepcopy([graph, x])[0]:
+        assert sb.symbols("x") is x
+        assert (sb.symbols("y") + x).graph is graph
+    with pytest.raises(sb.SymbodyError, match="Pickle a System"):
+        pickle.dumps(graph)
+
+
+def test_figures_travel() -> None:
+    figure = sb.load("pendulum2").show()
+    for back in (pickle.loads(pickle.dumps(figure)), copy.deepcopy(figure)):
+        assert back._repr_png_() == figure._repr_png_()
+
+
 def test_deep_expressions_travel() -> None:
     """Nodes are not walked by pickle, whose recursion would end at a thousand."""
     with sb.Graph():
@@ -110,3 +160,22 @@ def test_function_groups_travel_whole_and_one_by_one(target: str) -> None:
         assert np.array_equal(efforts(back.step, back["efforts"]), expected)
     parts = [pickle.loads(pickle.dumps(k)) for k in (kernels.step, kernels["efforts"])]
     assert np.array_equal(efforts(*parts), expected)
+
+
+@pytest.mark.parametrize("target", ["native", "python", "c"])
+@pytest.mark.parametrize("named", [True, False])
+def test_bound_kernels_keep_what_they_were_given(target: str, named: bool) -> None:
+    """Whoever writes into the arrays afterwards changes neither later calls nor what travels."""
+    with sb.Graph():
+        x, p, r = sb.symbols("x"), sb.symbol("p", "parameter", default=2.0), sb.symbol("r", "parameter", default=1.0)
+        kernel = sb.System("s", inputs={"x": x}, outputs={"f": sb.sin(p) * x + r}).compile(target)
+    values = np.array([0.7, 0.3])
+    bound = kernel.bind({"p": values[:1].reshape(()), "r": 0.3} if named else values)
+    expected = bound(0.3)
+    values[:] = 3.0
+    assert bound(0.3) == expected
+    assert pickle.loads(pickle.dumps(bound))(0.3) == expected
+    if named:
+        assert bound(0.3, parameters={"r": 0.3}) == expected
+    batch = np.full(10_000, 0.3)
+    assert np.array_equal(bound(batch), np.full(10_000, expected))

@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from symbody.errors import SymbodyError, wrong_argument
+from symbody.errors import ShapeError, SymbodyError, wrong_argument
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,6 +33,10 @@ def declared(verb: Callable[P, R]) -> Callable[P, R]:
             return verb(*args, **named)
         except SymbodyError:
             raise
+        except MemoryError as error:
+            raise ShapeError(
+                f"{verb.__name__}: what is asked for does not fit into memory. Ask for less, or for parts one by one."
+            ) from error
         except MISTAKEN as error:
             wrong = _misfit(verb, args, named)
             if wrong is None:

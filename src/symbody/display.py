@@ -23,10 +23,15 @@ def _picture_class() -> Any:
             self.savefig(memory, format="png", dpi=DPI)
             return memory.getvalue()
 
-        def __reduce__(self) -> Any:  # pickled as a plain figure: the class is made where it is used
-            return super().__reduce__()
+        def __reduce__(self) -> Any:  # pickle would look for the class by its name: it is made where it is used
+            return _blank, (), self.__getstate__()
 
     return Picture
+
+
+def _blank() -> Any:
+    made = _picture_class()
+    return made.__new__(made)
 
 
 def picture(**options: Any) -> Any:

@@ -101,7 +101,7 @@ SHOWN = 12  # names listed where none is close
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A closing sentence for an unknown name: the nearest known ones, or the first of all."""
-    known = list(known)
+    known, name = list(known), str(name)  # who gives a number for a name is told so, too
     close = [k for k in known if k.lower() == name.lower()]  # only capitals are wrong
     close = close or difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
@@ -140,30 +140,42 @@ def real_argument(
     name: str, value: Any, expected: str, above: float = -math.inf, least: float = -math.inf, **words: Any
 ) -> float:
     """A finite number > above and >= least, as it was given; `expected` says so in words, with the unit."""
-    real = hasattr(value, "__float__") and not isinstance(value, bool | np.bool_ | np.ndarray)
-    if not real or not _is_finite(value) or value <= above or value < least:
+    real = hasattr(type(value), "__float__")
+    real = real and not isinstance(value, bool | np.bool_ | np.ndarray | np.complexfloating)
+    if not real or not is_finite(value) or value <= above or value < least:
         raise wrong_argument(name, value, expected, **words)
     return value
 
 
-def _is_finite(value: Any) -> bool:
+def is_finite(value: Any) -> bool:
     try:
         return math.isfinite(value)
     except OverflowError:  # a whole number beyond all doubles
         return False
 
 
+def floats(value: Any) -> np.ndarray:
+    """Real numbers as floats; TypeError or ValueError where NumPy would drop imaginary parts or masks, count dates."""
+    array = np.asarray(value)
+    if array.dtype.kind in "cmM" or (isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)):
+        raise TypeError("no real numbers")
+    try:
+        return np.asarray(array, dtype=float)
+    except OverflowError:
+        raise ValueError("a whole number beyond all doubles") from None
+
+
 def array_argument(name: str, value: Any, expected: str, **words: Any) -> np.ndarray:
     """An array of floats; its shape is left to the caller."""
     try:
-        return np.asarray(value, dtype=float)
+        return floats(value)
     except (TypeError, ValueError):
         raise wrong_argument(name, value, expected, **words) from None
 
 
 def whole_argument(name: str, value: Any, least: int, also: str = "", **words: Any) -> int:
     """A whole number from `least` on; `also` says what else is taken."""
-    if not hasattr(value, "__index__") or isinstance(value, bool | np.bool_ | np.ndarray) or value < least:
+    if not hasattr(type(value), "__index__") or isinstance(value, bool | np.bool_ | np.ndarray) or value < least:
         raise wrong_argument(name, value, f"a whole number from {least}{also}", **words)
     return int(value)
 

@@ -6,6 +6,7 @@ import pickle
 import random
 from fractions import Fraction
 from itertools import pairwise
+from threading import Event, Thread
 
 import numpy as np
 import pytest
@@ -336,3 +337,52 @@ def test_where_the_collector_is_off_it_is_not_asked(in_use, monkeypatch):
     kept = [sb.Graph() for _ in range(2 * (in_use + arena.WAITING))]
     assert len(kept) > arena.WAITING
     assert not asked
+
+
+def test_threads_enter_graphs_side_by_side(monkeypatch):
+    """Also the same one; whoever leaves last leaves the collector as the first found it."""
+    outside = gc.get_threshold()
+    before = (700, 10, 10)
+    gc.set_threshold(*before)
+    monkeypatch.setattr(arena, "_collector", arena._Collector())
+    graph, first_is_in, first_is_out = sb.Graph(), Event(), Event()
+
+    def first():
+        with graph:
+            first_is_in.set()
+            assert second_is_in.wait(10)
+            assert arena.current_graph() is graph
+        first_is_out.set()
+
+    second_is_in = Event()
+    thread = Thread(target=first)
+    thread.start()
+    assert first_is_in.wait(10)
+    with graph, sb.Graph() as inner:
+        second_is_in.set()
+        assert first_is_out.wait(10)
+        assert arena.current_graph() is inner
+        assert gc.get_threshold()[0] > before[0]
+    thread.join()
+    assert gc.get_threshold() == before
+    gc.set_threshold(*outside)
+    assert arena.current_graph() is not graph
+
+
+def test_threads_that_make_a_symbol_at_once_get_one():
+    graph = sb.Graph()
+
+    class Slow(sb.Node):
+        """Made while another thread makes the same."""
+
+        def __init__(self, *args):
+            super().__init__(*args)
+            if not others:
+                others.append(None)
+                others.append(graph.symbol("x"))
+
+    others = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arena, "Node", Slow)
+        x = graph.symbol("x")
+    assert x is others[1]

@@ -18,7 +18,7 @@ from symbody.bondgraph.ports import Port
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
-from symbody.expr.pickling import reduce_record
+from symbody.expr.pickling import Packed
 from symbody.later import later
 from symbody.model.record.frozen import freeze
 
@@ -116,7 +116,7 @@ class Integral:
 
 
 @dataclass(frozen=True, eq=False)
-class BondGraph:
+class BondGraph(Packed):
     """Elements and bonds by name and number, in the order of the description; made by `BondGraph.builder(name)`.
 
     parameters   name -> symbol, with default and unit
@@ -151,9 +151,6 @@ class BondGraph:
         """Write the graph as a .bond.yaml file."""
         made: Path = later("bondgraph.files", "save_graph")(self, path)
         return made
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return reduce_record(self)
 
     def replace(self, **changes: Any) -> BondGraph:
         """The same graph with some fields changed, validated again."""

@@ -23,7 +23,15 @@ from symbody.derivatives.second_order import HessianVector, differences, exact_p
 from symbody.derivatives.starts import LoopStart
 from symbody.derivatives.stretches import taped
 from symbody.derivatives.variables import Variable, Variables, read_variables, start_matrix
-from symbody.errors import DefinitionError, NameLookupError, ShapeError, real_argument, word_argument, wrong_argument
+from symbody.errors import (
+    DefinitionError,
+    NameLookupError,
+    ShapeError,
+    array_argument,
+    real_argument,
+    word_argument,
+    wrong_argument,
+)
 from symbody.flow.augmented import Reduced
 from symbody.flow.events import names_of
 from symbody.flow.flow import Flow
@@ -288,7 +296,7 @@ class RunFunction:
         return out
 
     def _theta(self, theta: Any) -> np.ndarray:
-        array = np.asarray(theta, dtype=float)
+        array = array_argument("theta", theta, f"numbers ({self.variables.size},)")
         if array.shape != (self.variables.size,):
             raise ShapeError(f"theta has shape {array.shape}; expected ({self.variables.size},).")
         if not np.isfinite(array).all():

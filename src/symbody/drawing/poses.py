@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, Named, ShapeError
+from symbody.errors import ModelError, Named, ShapeError, array_argument
 from symbody.expr.evaluate import evaluate
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
@@ -99,7 +99,7 @@ def body_poses(mechanism: Mechanism, q: Any = None, parameters: Mapping[str, flo
 
 def checked(mechanism: Mechanism, q: Any) -> np.ndarray:
     """(nq,) the given coordinates, or those of rest."""
-    given = neutral(mechanism) if q is None else np.asarray(q, dtype=float).ravel()
+    given = neutral(mechanism) if q is None else array_argument("q", q, "numbers (nq,)").ravel()
     if len(given) != mechanism.nq:
         raise ShapeError(f"show was given {len(given)} coordinates; {mechanism.name} has nq {mechanism.nq}.")
     return given

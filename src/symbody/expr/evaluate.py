@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ExpressionError, NameLookupError, SolveError, nearest
+from symbody.errors import ExpressionError, NameLookupError, ShapeError, SolveError, is_finite, nearest
 from symbody.expr.call import as_nodes
 from symbody.expr.coefficients import as_float
 from symbody.expr.function_row import FUNCTIONS, Function, row_of
@@ -140,12 +140,23 @@ def _power_text(x: str, exponent: Any) -> str:
 
 
 def _real(value: Any) -> Any:
-    """Integers as floats: NumPy's would wrap around silently."""
+    """Integers as floats: NumPy's would wrap around silently. Lists as arrays: + would join them."""
     if isinstance(value, (int, np.integer)):
+        if not is_finite(value):
+            raise ExpressionError("evaluate was given a whole number beyond all doubles; give exact=True for such.")
         return float(value)
+    if isinstance(value, (list, tuple)):
+        value = _array(value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "iub":
         return value.astype(float)
     return value
+
+
+def _array(values: Sequence[Any]) -> np.ndarray:
+    try:
+        return np.array(values)
+    except ValueError:
+        raise ShapeError("evaluate was given rows of different lengths; expected numbers or arrays of them.") from None
 
 
 def _evaluate_into(

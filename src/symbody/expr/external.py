@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
+
+from symbody.errors import ExpressionError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,6 +25,20 @@ class External:
     derivative: Callable[..., Any] | None = None
     address: int | None = None
     c_body: str | None = None
+
+    def __copy__(self) -> External:
+        return self  # what makes it itself is its identity
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> External:
+        return self
+
+    def __reduce__(self) -> tuple[type[External], tuple[Any, ...]]:
+        if self.address is not None:  # in another process something else lies there
+            raise ExpressionError(
+                f"external function {self.name!r} has the address of C code in this process, which workers do not "
+                "have. Give it a Python function, or save the System, and load it there with an External of their own."
+            )
+        return self.__class__, tuple(getattr(self, f.name) for f in fields(self))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from symbody.errors import ExpressionError, ShapeError
+from symbody.errors import ExpressionError, ShapeError, array_argument
 from symbody.expr.call import as_nodes, call, unary_node
 from symbody.expr.external import External, Piecewise
 from symbody.expr.function_row import FUNCTIONS
@@ -98,7 +98,8 @@ def piecewise(x: Any, polynomial: Piecewise) -> Node:
 
 def interpolate(breakpoints: Sequence[float], values: Sequence[float], kind: str = "linear") -> Piecewise:
     """The piecewise polynomial through the points (x_i, y_i), x increasing."""
-    xs, ys = [float(v) for v in breakpoints], [float(v) for v in values]
+    xs = array_argument("breakpoints", breakpoints, "numbers (n,)", owner="table").ravel().tolist()
+    ys = array_argument("values", values, "numbers (n,)", owner="table").ravel().tolist()
     if len(xs) != len(ys) or len(xs) < 2:
         raise ShapeError(f"a table has {len(xs)} breakpoints and {len(ys)} values; expected equal numbers, at least 2.")
     if not all(math.isfinite(v) for v in xs + ys) or any(b <= a for a, b in pairwise(xs)):

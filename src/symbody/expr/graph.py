@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import weakref
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from fractions import Fraction
-from typing import Any
+from numbers import Real
+from typing import Any, NoReturn
 
+from symbody.arguments import declared
 from symbody.errors import ExpressionError
 from symbody.expr.node import CONST, ROLES, SYMBOL, Node, Number, Symbol
 
@@ -25,7 +27,7 @@ class Graph:
     """
 
     __slots__ = (
-        "__weakref__", "_entered", "adds", "consts", "evaluations", "exact", "functions", "integers", "muls", "name",
+        "__weakref__", "adds", "consts", "evaluations", "exact", "functions", "integers", "muls", "name",
         "one", "others", "pows", "scales", "size", "unknowns", "zero",
     )  # fmt: skip
 
@@ -44,7 +46,6 @@ class Graph:
         self.consts: dict[tuple[type, Any], Node] = {}
         self.integers: dict[int, Node] = {}
         self.evaluations: dict[tuple[Node, ...], Any] = {}  # functions of nodes that are asked for with many numbers
-        self._entered: list[tuple[Token[Graph | None], tuple[int, int, int]]] = []
         self.zero = self.number(0)
         self.one = self.number(1)
 
@@ -69,6 +70,11 @@ class Graph:
         """The symbol of this name, role and details (scope, unit, origin, default, nonzero)."""
         if role not in ROLES:
             raise ExpressionError(f"symbol {name!r} has role {role!r}; expected one of {', '.join(ROLES)}.")
+        if not isinstance(name, str):
+            raise ExpressionError(f"a symbol has the name {name!r}; expected a text.")
+        default = details.get("default")
+        if not isinstance(default, Real | None):
+            raise ExpressionError(f"symbol {name!r} has the default {default!r}; expected a number.")
         data = Symbol(name, role, **details)
         return self.intern(SYMBOL, (), data, ROLES[role])
 
@@ -76,19 +82,27 @@ class Graph:
         """The node of (op, data, args), made if it is new. Arithmetic and functions have faster tables of their own."""
         key = (op, data, *args)
         node = self.others.get(key)
-        if node is None:
-            node = self.others[key] = Node(self, op, args, data, flags)
+        if node is None:  # another thread may have made it by now: a symbol must be one node
+            node = self.others.setdefault(key, Node(self, op, args, data, flags))
         return node
 
     def __enter__(self) -> Graph:
-        self._entered.append((_current.set(self), gc.get_threshold()))
-        gc.set_threshold(max(RARELY, gc.get_threshold()[0]), 20, 50)
+        _current.set((*_current.get(), self))
+        _collector.enter(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        token, thresholds = self._entered.pop()
-        _current.reset(token)
-        gc.set_threshold(*thresholds)
+        _current.set(_current.get()[:-1])
+        _collector.leave()
+
+    def __copy__(self) -> Graph:
+        return self  # nodes are themselves in a copy, and they belong to one Graph
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise ExpressionError("a Graph cannot be pickled. Pickle a System or Mechanism over it, which takes it along.")
 
     def __len__(self) -> int:
         return self.size
@@ -98,6 +112,31 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"Graph({self.name!r}, {self.size} nodes)" if self.name else f"Graph({self.size} nodes)"
+
+
+class _Collector:
+    """How often Python's collector runs: rarely while any thread is inside a Graph, as before when none is any more.
+
+    Without a lock, which a fork could find held by a thread that the child has not: appending and popping are atomic.
+    """
+
+    rare = (RARELY, 20, 50)
+
+    def __init__(self) -> None:
+        self.inside: list[Graph] = []
+        self.before = gc.get_threshold()
+
+    def enter(self, graph: Graph) -> None:
+        now = gc.get_threshold()
+        if 0 < now[0] < RARELY:
+            self.before = now
+            gc.set_threshold(*self.rare)
+        self.inside.append(graph)
+
+    def leave(self) -> None:
+        self.inside.pop()
+        if not self.inside and gc.get_threshold() == self.rare:
+            gc.set_threshold(*self.before)
 
 
 class _Alive:
@@ -122,25 +161,28 @@ class _Alive:
 
 
 _alive = _Alive()
-_current: ContextVar[Graph | None] = ContextVar("symbody_graph", default=None)
+_collector = _Collector()
+_current: ContextVar[tuple[Graph, ...]] = ContextVar("symbody_graph", default=())  # those entered, innermost last
 _default: list[Graph] = []
 
 
 def current_graph() -> Graph:
     """The Graph of the innermost `with Graph():`, else the default one."""
-    graph = _current.get()
-    if graph is not None:
-        return graph
+    entered = _current.get()
+    if entered:
+        return entered[-1]
     if not _default:
         _default.append(Graph("default"))
     return _default[0]
 
 
+@declared
 def symbol(name: str, role: str = "input", **details: Any) -> Node:
     """One symbol in the current Graph."""
     return current_graph().symbol(name, role, **details)
 
 
+@declared
 def symbols(names: str, role: str = "input", **details: Any) -> Any:
     """`symbols("x y z")` gives a list of nodes, one name a single node; `symbols("q1:7")` counts q1 .. q6.
 

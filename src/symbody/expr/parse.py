@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from symbody.arguments import declared
 from symbody.errors import ExpressionError, NameLookupError, nearest
 from symbody.expr.arithmetic import add, collect, divide, mul, multiply_all, power, raise_to
 from symbody.expr.call import as_nodes, call
@@ -40,6 +41,7 @@ LARGEST_POWER = 100_000  # bits of a number raised to a number
 OPERAND = "a number, a name, a function, '(' or a sign"
 
 
+@declared
 def parse(
     text: str,
     names: Mapping[str, Any] | None = None,

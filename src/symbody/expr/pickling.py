@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import sys
 from collections.abc import Callable
 from dataclasses import fields, replace
 from operator import attrgetter
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.errors import FormatError
 from symbody.expr.graph import Graph
 from symbody.expr.node import SOLVE, Node
 from symbody.expr.restore import restore
@@ -24,17 +26,35 @@ from symbody.expr.walk import quiet_collector, topological
 Row = tuple[str, Any, tuple[int, ...], tuple[int, ...]]
 
 
-def reduce_record(record: Any, leave_out: tuple[str, ...] = ()) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """What `__reduce__` of a dataclass with nodes returns; fields to leave out become None."""
-    state = {f.name: None if f.name in leave_out else getattr(record, f.name) for f in fields(record)}
-    return _record, (record.__class__, pack(state))
+class Packed:
+    """A dataclass with nodes: pickle and copy take their Graph along, one for all records inside."""
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _unpacked, (self.__class__, pack(_state(self)), _version())
 
 
-def _record(cls: type, data: tuple[bytes, list[Any]]) -> Any:
+def _state(record: Any) -> dict[str, Any]:
+    return {f.name: getattr(record, f.name) for f in fields(record)}
+
+
+def _unpacked(cls: type, data: tuple[bytes, list[Any]], version: str) -> Any:
+    if version != _version():
+        raise FormatError(
+            f"a {cls.__name__} was pickled by symbody {version}, and this is {_version()}. Pickles are for workers of "
+            "the same version; give them the same one, or send a file that `save` has written."
+        )
+    return _record(cls, unpack(data))
+
+
+def _record(cls: type, state: dict[str, Any]) -> Any:
     record: Any = object.__new__(cls)
-    for name, value in unpack(data).items():
+    for name, value in state.items():
         object.__setattr__(record, name, value)  # as it was, also where the class is frozen
     return record
+
+
+def _version() -> str:
+    return str(sys.modules["symbody"].__version__)
 
 
 def pack(value: Any) -> tuple[bytes, list[Any]]:
@@ -70,6 +90,8 @@ class _Packer(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         if value.__class__ is np.ndarray and not value.flags.writeable:
             return _read_only, (value.copy(),)  # pickle alone would make it writable
+        if isinstance(value, Packed):
+            return _record, (value.__class__, _state(value))  # its nodes are numbered here, with those around it
         return NotImplemented
 
     def _number(self, graph: Graph) -> int:

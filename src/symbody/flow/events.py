@@ -18,7 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError, NameLookupError, ShapeError, SymbodyError, nearest
+from symbody.errors import (
+    DefinitionError,
+    NameLookupError,
+    ShapeError,
+    SymbodyError,
+    nearest,
+    real_argument,
+    whole_argument,
+    wrong_argument,
+)
 from symbody.expr.evaluate import transplant
 from symbody.expr.external import External
 from symbody.expr.functions import extern
@@ -59,12 +68,17 @@ class When:
     rest: Mapping[str, Expression] | None = None
 
     def __post_init__(self) -> None:
-        if self.direction not in (-1, 0, 1):
+        if not isinstance(self.name, str):
+            raise DefinitionError(f"an event has the name {self.name!r}; expected a text.")
+        if not isinstance(self.direction, int | float | np.number) or self.direction not in (-1, 0, 1):
             raise DefinitionError(f"event {self.name!r} has direction {self.direction!r}; expected -1, 0 or 1.")
-        if self.limit is not None and self.limit < 1:
-            raise DefinitionError(f"event {self.name!r} has the limit {self.limit}; expected at least 1.")
-        if self.slowest < 0:
-            raise DefinitionError(f"event {self.name!r} has slowest={self.slowest}; expected a rate of at least 0.")
+        owner = f"event {self.name!r}"
+        if self.limit is not None:
+            whole_argument("limit", self.limit, 1, owner=owner)
+        real_argument("slowest", self.slowest, "a rate of at least 0", least=0.0, owner=owner)
+        for what, reset in (("reset", self.reset), ("rest", self.rest or {})):
+            if not isinstance(reset, Mapping):
+                raise wrong_argument(what, reset, "components with their values, in a dict", owner=owner)
 
     @property
     def acts(self) -> bool:

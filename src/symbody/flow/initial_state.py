@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, NameLookupError, ShapeError, nearest
+from symbody.errors import ModelError, NameLookupError, ShapeError, floats, nearest
 from symbody.flow.flow import Flow
 from symbody.flow.sources import check_finite
 from symbody.model.record.typed_values import numbers, shared_unit
@@ -41,7 +41,7 @@ def _value(flow: Flow, name: str, given: Any) -> np.ndarray:
     if isinstance(given, Mapping):
         return _by_name(rest, labels, given, name, flow.name, flow.units.get(name, ""))
     try:
-        array = np.array(given, dtype=float)
+        array = np.array(floats(given))
     except (TypeError, ValueError):
         raise ModelError(f"{what} is {given!r}; expected numbers, or a mapping of names to numbers.") from None
     except MemoryError:

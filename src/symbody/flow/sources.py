@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest
+from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, floats, nearest
 from symbody.expr.node import Node
 from symbody.flow.flow import Flow
 from symbody.system.names import components, stems
@@ -168,7 +168,7 @@ def read_source(value: Any, size: int, what: str, name: str, key: str) -> Source
 def _numbers(value: Any, size: int, what: str) -> np.ndarray:
     """(size,), or (b, size) for a batch; a scalar goes to all components."""
     try:
-        array = np.asarray(value, dtype=float)
+        array = floats(value)
     except (TypeError, ValueError):
         raise DefinitionError(
             f"{what} is {_short(value)}; expected numbers, an expression, (times, values), a function or a System."
@@ -272,7 +272,7 @@ def _with_defaults(parameters: Iterable[inspect.Parameter]) -> bool:
 def checked_values(value: Any, size: int, what: str, t: float) -> np.ndarray:
     """What a user's function returned, as (size,) finite numbers."""
     try:
-        array = np.asarray(value, dtype=float)
+        array = floats(value)
     except (TypeError, ValueError):
         raise DefinitionError(f"the function for {what} returned {value!r} at t = {t:g}; expected numbers.") from None
     if array.shape == ():

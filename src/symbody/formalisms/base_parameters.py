@@ -19,6 +19,7 @@ from symbody.expr.coefficients import split
 from symbody.expr.evaluate import evaluate
 from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, Node, Number
+from symbody.expr.pickling import Packed
 from symbody.expr.walk import free_symbols, quiet_collector
 from symbody.formalisms.joint_relations import joint_relations
 from symbody.formalisms.numeric_relations import greedy_relations, random_regressor, rounded
@@ -37,7 +38,7 @@ Geometry = Callable[[Sequence[int], Found], dict[tuple[int, int], Node]]
 
 
 @dataclass(frozen=True, eq=False)
-class BaseParameters:
+class BaseParameters(Packed):
     """The base parameters of a Mechanism: base = matrix @ pi, and tau = Y[:, columns] @ base.
 
     columns     indices of the independent columns of the regressor, the first from left to right

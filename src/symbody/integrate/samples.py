@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError, Named, ShapeError, wrong_argument
+from symbody.errors import DefinitionError, Named, ShapeError, floats, wrong_argument
 from symbody.flow.sources import check_finite
 
 MOST = 20_000_000  # samples that a run may have
@@ -66,7 +66,7 @@ def read_samples(samples: Any, start: float, duration: float, step: float | None
     if isinstance(samples, np.ndarray) and samples.size > MOST:
         raise DefinitionError(f"samples has {samples.size} instants; expected at most {MOST:g}.")
     try:
-        times = np.array(samples, dtype=float)
+        times = np.array(floats(samples))
     except (TypeError, ValueError):
         raise wrong_argument("samples", samples, "a whole number, or instants in s") from None
     if times.ndim != 1:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, ShapeError
+from symbody.errors import ModelError, ShapeError, floats
 
 
 def real_number(name: str, value: Any) -> np.ndarray:
     """The value of a parameter, or an array of them, as floats."""
     try:
-        return np.asarray(value, dtype=float)
+        return floats(value)
     except (TypeError, ValueError):
         raise ModelError(f"parameter {name!r} is {value!r}; expected a number.") from None
 
@@ -22,6 +22,7 @@ def check_number(name: str, array: np.ndarray, nonzero: bool) -> None:
     exact = array.dtype == object  # integers and fractions, which are finite
     try:
         finite = exact or bool(np.isfinite(array).all())
+        zero = nonzero and bool(np.any(array == 0))
     except MemoryError:
         raise ShapeError(
             f"parameter {name!r} has shape {array.shape}, which does not fit into memory; run it in parts."
@@ -31,7 +32,7 @@ def check_number(name: str, array: np.ndarray, nonzero: bool) -> None:
         raise ModelError(
             f"parameter {name!r} is {wrong:g}; expected a finite number. Give another one, or none for its default."
         )
-    if nonzero and np.any(array == 0):
+    if zero:
         raise ModelError(
             f"parameter {name!r} is 0; expected another number, because it is declared nonzero and programs divide by "
             f"it. Give one that is not 0, or declare {name!r} without nonzero."

@@ -17,6 +17,7 @@ import numpy as np
 from symbody.errors import NameLookupError, ShapeError, nearest
 from symbody.system.parameter_numbers import check_number
 
+MOST_DIMENSIONS = 32  # that NumPy broadcasts
 Values = Mapping[str, Any] | Sequence[Any]
 
 
@@ -46,12 +47,21 @@ def as_numbers(value: Any, name: str) -> np.ndarray:
         array = np.asarray(value)
     except ValueError as error:
         raise ShapeError(f"'{name}' is not a regular array of numbers: {error}.") from None
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ShapeError(f"'{name}' has masked elements; expected numbers. Give some for them: value.filled(0.0).")
+    if array.ndim > MOST_DIMENSIONS:
+        raise ShapeError(f"'{name}' has {array.ndim} dimensions; expected at most {MOST_DIMENSIONS}.")
     if array.dtype == object or array.dtype == np.complex128 or array.dtype == np.float64:
         return array
-    if array.dtype.kind in "biuf":
-        return array.astype(np.float64)
-    if array.dtype.kind == "c":
-        return array.astype(np.complex128)
+    try:
+        if array.dtype.kind in "biuf":
+            return array.astype(np.float64)
+        if array.dtype.kind == "c":
+            return array.astype(np.complex128)
+    except MemoryError:
+        raise ShapeError(
+            f"'{name}' has shape {array.shape}, which does not fit into memory. Give parts of it."
+        ) from None
     raise ShapeError(f"'{name}' has elements of type {array.dtype}; expected numbers.")
 
 
@@ -115,7 +125,10 @@ def check_gathered(ports: Sequence[Port], arrays: Sequence[np.ndarray], given: M
     """`check_numbers` of what a call gives, with its gathered floats at hand: all at once, since calls are short."""
     if not arrays:
         return
-    flat = np.concatenate(arrays, axis=None)
+    try:
+        flat = np.concatenate(arrays, axis=None)
+    except MemoryError:
+        return check_numbers(ports, given)  # which tells of them one by one
     zeros = not flat.all() and any(p.nonzero and not a.all() for p, a in zip(ports, arrays))
     if zeros or not np.isfinite(flat).all():
         check_numbers(ports, given)
@@ -150,6 +163,13 @@ def loop_shape(ports: Sequence[Port], arrays: Sequence[np.ndarray]) -> tuple[int
     except ValueError:
         told = ", ".join(f"'{p.name}' {loop}" for p, loop in zip(ports, loops) if loop)
         raise ShapeError(f"The loop dimensions do not broadcast together: {told}.") from None
+
+
+def kept(parameters: Any) -> Any:
+    """Parameters that were checked, to be bound: copies, since the caller may write into what was given."""
+    if isinstance(parameters, Mapping):
+        return {n: v if isinstance(v, float | int) else np.array(v) for n, v in parameters.items()}
+    return None if parameters is None else np.array(parameters)
 
 
 def merged(bound: Mapping[str, Any], parameters: Any) -> Any:

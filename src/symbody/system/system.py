@@ -15,15 +15,16 @@ from symbody.expr.call import as_nodes
 from symbody.expr.evaluate import transplant
 from symbody.expr.graph import Graph, current_graph
 from symbody.expr.node import SETUP, SYMBOL, Node
-from symbody.expr.pickling import reduce_record
+from symbody.expr.pickling import Packed
 from symbody.expr.walk import free_symbols, substitute, unknowns_below
+from symbody.system.parameter_numbers import real_number
 
 Arrays = dict[str, np.ndarray]
 DIGITS_LOST, NOTE = "digits_lost", "note"  # entries of `origins` about the whole program
 
 
 @dataclass(frozen=True, eq=False)
-class System:
+class System(Packed):
     """Outputs as expressions of inputs and parameters.
 
     inputs, parameters   name -> array of symbols (shape () for a scalar)
@@ -54,7 +55,7 @@ class System:
 
     def __post_init__(self) -> None:
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731  the record is frozen
-        if not self.name.isidentifier():
+        if not isinstance(self.name, str) or not self.name.isidentifier():
             raise DefinitionError(f"System name {self.name!r}: expected letters, digits and _, a letter first.")
         put("inputs", {n: _symbols(n, v) for n, v in dict(self.inputs).items()})
         put("parameters", _parameters(self.parameters))
@@ -164,13 +165,10 @@ class System:
             raise NameLookupError(
                 f"System {self.name!r} has no parameter {name!r} to give a default. {nearest(name, self.parameters)}"
             )
-        array, shape = np.asarray(value, dtype=float), self.parameters[name].shape
+        array, shape = real_number(name, value), self.parameters[name].shape
         if array.shape != shape:
             raise ShapeError(f"default of parameter {name!r} has shape {array.shape}; expected {shape}.")
         return array
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return reduce_record(self)
 
     # -- access
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _ctypes
 import contextlib
 import ctypes
 import math
@@ -11,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, overload
@@ -24,7 +26,7 @@ from symbody.codegen.kernel.program_kernel import ProgramKernel
 from symbody.errors import CompileError
 from symbody.lower.groups import Grouped
 from symbody.lower.program import Program
-from symbody.system.ports import loop_shape
+from symbody.system.ports import kept, loop_shape
 
 # no contraction: what is fused was chosen at lowering
 FLAGS = ("-std=c99", "-O2", "-ffp-contract=off")
@@ -80,13 +82,16 @@ def find_compiler() -> str:
 
 
 def _load(files: Mapping[str, str], compiler: str, flags: Sequence[str]) -> ctypes.CDLL:
-    """Compiles all sources into one library; the folder goes away, the loaded library stays."""
+    """Compiles all sources into one library; the folder goes away, the loaded library stays as long as it is used."""
     with source_folder(files, "symbody_c_") as folder:
         library = Path(folder, "library.dll" if sys.platform == "win32" else "library.so")
         sources = sorted(name for name in files if name.endswith(".c"))
         position = [] if sys.platform == "win32" else ["-fPIC"]
         run_compiler(compiler, [*flags, *position, "-shared", "-o", str(library), *sources, "-lm"], folder)
-        return ctypes.CDLL(str(library))
+        loaded = ctypes.CDLL(str(library))
+    unload = _ctypes.FreeLibrary if sys.platform == "win32" else _ctypes.dlclose
+    weakref.finalize(loaded, unload, loaded._handle).atexit = False  # with the last of its functions, which hold it
+    return loaded
 
 
 @contextlib.contextmanager
@@ -176,8 +181,8 @@ class CKernel(ProgramKernel):
 
     def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Self:
         bound = type(self)(self.program, self._source, self._setup, self._function)
-        bound._bound = self._gathered(parameters)
-        bound.recipe = None if self.recipe is None else self.recipe.with_bound(parameters)
+        bound._bound = self._kept(parameters)
+        bound.recipe = None if self.recipe is None else self.recipe.with_bound(kept(parameters))
         bound._derived = bound._run_setup(bound._bound)
         return bound
 

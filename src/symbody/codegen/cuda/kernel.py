@@ -26,7 +26,7 @@ from symbody.codegen.kernel.signature import results_type
 from symbody.errors import DefinitionError, DeviceError, NameLookupError, ShapeError, nearest
 from symbody.lower.interpret import raise_if_failed
 from symbody.lower.program import Program
-from symbody.system.ports import Port, loop_of
+from symbody.system.ports import Port, kept, loop_of
 
 STATES = 1000  # at most, on which accuracy is measured
 
@@ -54,9 +54,10 @@ class CudaKernel(ProgramKernel):
             raise DefinitionError(f"the parameters of '{self.name}' are folded into its text; compile it again.")
         bound = type(self)(self.program, self.texts, self.ordinal)
         host, device = self._apart(parameters)
-        bound._bound = self._gathered(host)
+        bound._bound = self._kept(host)
         bound._device_bound = {**self._device_bound, **device}
-        bound.recipe = None if self.recipe is None else self.recipe.with_bound(parameters)
+        known = {**kept(host or {}), **device} if device else kept(host)
+        bound.recipe = None if self.recipe is None else self.recipe.with_bound(known)
         return bound
 
     # -- calls

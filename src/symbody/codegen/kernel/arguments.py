@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 
-from symbody.errors import ShapeError
+from symbody.errors import NameLookupError, ShapeError, nearest, whole_argument
 
 FLOAT = np.dtype(np.float64)
+MOST_WORK = 10_000  # to tell whether two views share an element; those that need more are taken to share one
 
 
 def real_array(array: np.ndarray, name: str) -> np.ndarray:
@@ -56,6 +59,37 @@ def aligned(size: int) -> np.ndarray:
     return room[start : start + size]
 
 
+def targets_of(names: Sequence[str], out: Any) -> list[Any]:
+    """`out=` of a call as one array, or None, for each output: an array, a list, or a mapping that may be partial."""
+    if out is None:
+        return [None] * len(names)
+    if isinstance(out, Mapping):
+        for name in out:
+            if name not in names:
+                raise NameLookupError(f"There is no output '{name}'. {nearest(name, names)}")
+        targets = [out.get(name) for name in names]
+    elif isinstance(out, np.ndarray | list | tuple):
+        targets = [out] if isinstance(out, np.ndarray) else list(out)
+    else:
+        raise ShapeError(f"out is a {type(out).__name__}; expected an array, or a list or mapping of arrays.")
+    if len(targets) != len(names):
+        raise ShapeError(f"out has {len(targets)} arrays; expected {len(names)} ({', '.join(names)}).")
+    given = [(n, a) for n, a in zip(names, targets, strict=True) if isinstance(a, np.ndarray)]
+    for (first, a), (second, b) in combinations(given, 2):
+        if _overlap(a, b):
+            raise ShapeError(f"out for '{first}' and for '{second}' share memory; give each an array of its own.")
+    return targets
+
+
+def _overlap(a: np.ndarray, b: np.ndarray) -> bool:
+    if not np.may_share_memory(a, b):
+        return False
+    try:
+        return np.shares_memory(a, b, max_work=MOST_WORK)
+    except np.exceptions.TooHardError:
+        return True
+
+
 def usable_output(out: np.ndarray, shape: tuple[int, ...], name: str, given: Sequence[np.ndarray]) -> bool:
     """Whether native code can write straight into `out`; a wrong shape or type is an error."""
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != FLOAT:
@@ -64,6 +98,12 @@ def usable_output(out: np.ndarray, shape: tuple[int, ...], name: str, given: Seq
     if not out.flags.writeable:
         raise ShapeError(f"out for '{name}' is read-only; give an array that can be written.")
     return out.flags.c_contiguous and out.flags.aligned and not any(np.may_share_memory(out, a) for a in given)
+
+
+def check_lanes(lanes: Any) -> None:
+    """A number of states at once, or None."""
+    if lanes is not None:
+        whole_argument("lanes", lanes, 1, ", or None for as many as the processor has")
 
 
 def too_many_states(loop: tuple[int, ...]) -> ShapeError:

@@ -60,7 +60,7 @@ def compile_program(
     cpu = host()
     fma = fma and cpu.fma
     width = cpu.lanes if lanes is None else lanes
-    if width not in (1, 2, 4, 8, 16):
+    if not isinstance(width, int) or width not in (1, 2, 4, 8, 16):
         raise CompileError(f"lanes is {width}; expected 1, 2, 4, 8 or 16.")
     made = None
     if key is None:

@@ -11,6 +11,7 @@ import numpy as np
 from symbody.codegen.kernel.program_kernel import ProgramKernel
 from symbody.lower.interpret import LANES, Prepared, elements, prepare, run, run_prepared
 from symbody.lower.program import Program
+from symbody.system.ports import kept
 
 
 class InterpretedKernel(ProgramKernel):
@@ -32,8 +33,8 @@ class InterpretedKernel(ProgramKernel):
 
     def bind(self, parameters: Mapping[str, Any] | Any | None = None) -> Self:
         bound = type(self)(self.program)
-        bound._bound = self._gathered(parameters)
-        bound.recipe = None if self.recipe is None else self.recipe.with_bound(parameters)
+        bound._bound = self._kept(parameters)
+        bound.recipe = None if self.recipe is None else self.recipe.with_bound(kept(parameters))
         if not any(a.dtype == object for a in bound._bound):
             bound._prepared = prepare(self.program, elements(self.parameters, bound._bound))
         return bound

@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from symbody.codegen.kernel.arguments import FLOAT, aligned, real_array, state_rows, too_many_states, usable_output
+from symbody.codegen.kernel.arguments import (
+    FLOAT,
+    aligned,
+    check_lanes,
+    real_array,
+    state_rows,
+    targets_of,
+    too_many_states,
+    usable_output,
+)
 from symbody.codegen.kernel.externals import ExternalTable, raise_pending
 from symbody.codegen.kernel.passport import results_by_name
 from symbody.codegen.kernel.recipe import Remade
@@ -20,9 +29,9 @@ from symbody.codegen.kernel.threads import run_ranges
 from symbody.codegen.kernel.tiers import Tiers
 from symbody.codegen.llvm.libm import libm_address
 from symbody.codegen.llvm.values import DERIVED, DERIVED_STRIDE, EXTERN_TABLE, FIRST_PORT, FRAME, LIBM_TABLE
-from symbody.errors import Named, NameLookupError, ShapeError, SolveError
+from symbody.errors import Named, NameLookupError, ShapeError, SolveError, is_finite
 from symbody.lower.program import say_unsolved
-from symbody.system.ports import Port, check_gathered, gather, gather_parameters, loop_shape, merged
+from symbody.system.ports import Port, check_gathered, gather, gather_parameters, kept, loop_shape, merged
 
 # Batches below this size run state by state: a vector that is mostly empty costs more.
 SMALLEST_BATCH = 3
@@ -262,8 +271,9 @@ class NativeKernel(Remade):
         They are checked, as those of a call with parameters=...: finite, and not 0 where declared nonzero.
         """
         parameters = merged(self._named, parameters)
+        derived, parameters = self._setup(parameters), kept(parameters)
         named = parameters if isinstance(parameters, Mapping) else None
-        bound = NativeKernel(self.signature, self._tiers, self._externals, self._setup(parameters), named)
+        bound = NativeKernel(self.signature, self._tiers, self._externals, derived, named)
         bound.recipe = None if self.recipe is None else self.recipe.with_bound(parameters)
         return bound
 
@@ -303,6 +313,7 @@ class NativeKernel(Remade):
         threads: int | None,
         lanes: int | None,
     ) -> tuple[Any, np.ndarray]:
+        check_lanes(lanes)
         given = self._gathered(arrays, named)
         derived = self._setup(merged(self._named, parameters)) if parameters is not None else self._bound()
         loop = loop_shape(self.inputs, given)
@@ -315,7 +326,7 @@ class NativeKernel(Remade):
                     "do not broadcast together."
                 ) from None
         results = self._new_outputs(loop)
-        targets = self._targets(out, loop)
+        targets = targets_of([o.name for o in self.signature.outputs], out)
         for i, target in enumerate(targets):
             if target is not None and usable_output(target, results[i].shape, self.signature.outputs[i].name, given):
                 results[i] = target
@@ -396,21 +407,6 @@ class NativeKernel(Remade):
         except (MemoryError, ValueError):
             raise too_many_states(loop) from None
 
-    def _targets(self, out: Any, loop: tuple[int, ...]) -> list[Any]:
-        """`out=` as one array or None for each output."""
-        names = [o.name for o in self.signature.outputs]
-        if out is None:
-            return [None] * len(names)
-        if isinstance(out, Mapping):
-            for name in out:
-                if name not in names:
-                    raise NameLookupError(f"There is no output '{name}'. Known: {', '.join(names)}.")
-            return [out.get(name) for name in names]
-        targets = [out] if isinstance(out, np.ndarray) else list(out)
-        if len(targets) != len(names):
-            raise ShapeError(f"out has {len(targets)} arrays; expected {len(names)} ({', '.join(names)}).")
-        return targets
-
     # -- parameters
 
     def _setup(self, parameters: Mapping[str, Any] | Any | None) -> np.ndarray:
@@ -443,7 +439,7 @@ class NativeKernel(Remade):
             return None
         known = self._places()
         for name, value in parameters.items():
-            if name not in known or type(value) not in (float, int) or not math.isfinite(value):
+            if name not in known or type(value) not in (float, int) or not is_finite(value):
                 return None  # for the general way to accept or to refuse
             if value == 0 and name in self._nonzero:
                 return None

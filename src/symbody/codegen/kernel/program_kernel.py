@@ -8,10 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from symbody.codegen.kernel.arguments import too_many_states
+from symbody.codegen.kernel.arguments import check_lanes, targets_of, too_many_states
 from symbody.codegen.kernel.passport import results_by_name
 from symbody.codegen.kernel.recipe import Remade
 from symbody.codegen.kernel.signature import results_type
+from symbody.codegen.kernel.threads import check_threads
 from symbody.errors import NameLookupError, ShapeError, nearest
 from symbody.lower.interpret import raise_if_failed
 from symbody.lower.program import OutputPort, Program
@@ -44,6 +45,10 @@ class ProgramKernel(Remade, ABC):
         before = {} if self._bound is None else {p.name: a for p, a in zip(self.parameters, self._bound, strict=True)}
         return gather_parameters(self.parameters, merged(before, parameters))
 
+    def _kept(self, parameters: Any) -> list[np.ndarray]:
+        """As `_gathered`, in arrays of its own: those of the caller may change."""
+        return [a.copy() for a in self._gathered(parameters)]
+
     @property
     def name(self) -> str:
         return self.program.name
@@ -75,9 +80,11 @@ class ProgramKernel(Remade, ABC):
         self, *args: Any, parameters: Any = None, out: Any = None, **named: Any
     ) -> tuple[Any, np.ndarray]:
         """Results and the outcome of each solve block, (..., blocks): +k converged after k evaluations, else failed."""
-        for option in ("threads", "lanes"):  # of native Kernels; without meaning here
-            if option not in {p.name for p in self.inputs}:
-                named.pop(option, None)
+        options = {"threads": check_threads, "lanes": check_lanes}  # of native Kernels; without meaning here
+        for option in (options.keys() & named.keys()) - {p.name for p in self.inputs}:
+            value = named.pop(option)
+            if value is not None:
+                options[option](value)
         arrays = call_arguments(self.inputs, args, named)
         given = self._bound
         if given is None or parameters is not None:
@@ -92,7 +99,7 @@ class ProgramKernel(Remade, ABC):
             raise too_many_states(loop) from None
         for k, target in enumerate(targets):
             if target is not None:
-                np.copyto(target, results[k], casting="same_kind")
+                _write(self.outputs[k].name, results[k], target)
                 results[k] = target
         # single numbers come as NumPy scalars, as from a ufunc
         final = [r if r.shape or t is not None else r[()] for r, t in zip(results, targets)]
@@ -133,20 +140,15 @@ def call_arguments(ports: Sequence[Port], args: Sequence[Any], named: Mapping[st
     return [checked(p, value) for p, value in zip(ports, given)]
 
 
+def _write(name: str, result: np.ndarray, target: np.ndarray) -> None:
+    if not np.can_cast(result.dtype, target.dtype):
+        raise ShapeError(f"out for '{name}' has type {target.dtype}; expected {result.dtype}, which the results have.")
+    target[...] = result
+
+
 def out_arrays(outputs: Sequence[OutputPort], out: Any, loop: tuple[int, ...]) -> list[np.ndarray | None]:
     """The caller's array, or None, for each output: `out` is an array, a sequence, or a mapping that may be partial."""
-    names = [p.name for p in outputs]
-    if out is None:
-        return [None] * len(outputs)
-    if isinstance(out, Mapping):
-        for name in out:
-            if name not in names:
-                raise NameLookupError(f"There is no output '{name}'. {nearest(name, names)}")
-        arrays = [out.get(name) for name in names]
-    else:
-        arrays = [out] if isinstance(out, np.ndarray) else list(out)
-    if len(arrays) != len(outputs):
-        raise ShapeError(f"out has {len(arrays)} arrays; expected {len(outputs)} ({', '.join(names)}).")
+    arrays = targets_of([p.name for p in outputs], out)
     for port, array in zip(outputs, arrays):
         if array is None:
             continue

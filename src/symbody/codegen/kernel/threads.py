@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from symbody.errors import whole_argument
@@ -33,15 +33,31 @@ def run_ranges(call: Callable[[int, int], None], states: int, operations: int, t
     size = -(-states // (count * GRAIN)) * GRAIN
     ranges = [(b, min(b + size, states)) for b in range(0, states, size)]
     pool = _executor()
-    waiting = [pool.submit(call, b, e) for b, e in ranges[1:]]
+    waiting: list[Future[None]] = []
     try:
+        for b, e in ranges[1:]:
+            waiting.append(pool.submit(call, b, e))
         call(*ranges[0])
     finally:
-        # buffers must stay alive until the last thread is done with them
-        failures = [f.exception() for f in waiting]
-    for failure in failures:
+        _await(waiting)
+    for failure in (f.exception() for f in waiting):
         if failure is not None:
             raise failure
+
+
+def _await(waiting: list[Future[None]]) -> None:
+    """Until the last thread is done, also where the user interrupts: the caller frees what they write to."""
+    interrupt = None
+    while True:
+        try:
+            wait(waiting)
+            break
+        except KeyboardInterrupt as error:
+            interrupt = error
+            for future in waiting:
+                future.cancel()  # those that no thread has begun
+    if interrupt is not None:
+        raise interrupt
 
 
 def check_threads(threads: Any) -> int:

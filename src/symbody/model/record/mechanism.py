@@ -17,7 +17,7 @@ import numpy as np
 from symbody.errors import ModelError, NameLookupError, nearest
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
-from symbody.expr.pickling import reduce_record
+from symbody.expr.pickling import Packed
 from symbody.expr.walk import free_symbols
 from symbody.later import later
 from symbody.memory import memory_of
@@ -237,7 +237,7 @@ class Keyframe:
 
 
 @dataclass(frozen=True, eq=False)
-class Mechanism:
+class Mechanism(Packed):
     """Bodies and joints as trees on the body "world". Joints stand in an order in which parents come first."""
 
     name: str
@@ -255,9 +255,6 @@ class Mechanism:
 
     def __post_init__(self) -> None:
         freeze(self, "gravity")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return reduce_record(self)
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, NameLookupError, ParseError, SymbodyError
+from symbody.errors import ModelError, NameLookupError, ParseError, SymbodyError, floats
 from symbody.model.record.origin import shown
 from symbody.model.record.units import KINDS, SHAPE, Powers, Unit, read_unit
 
@@ -43,7 +43,7 @@ def numbers(value: Any, what: str, unit: str | None = None) -> np.ndarray:
             return np.array(read_value(value, unit, what))
         if isinstance(value, (list, tuple)) and any(isinstance(x, str) for x in value):
             return np.array([numbers(x, what, unit) for x in value], dtype=float)
-        return np.array(value, dtype=float)
+        return np.array(floats(value))
     except (TypeError, ValueError):
         raise ModelError(f"{what} is {shown(value)}; expected numbers, or texts such as '30*deg'.") from None
 

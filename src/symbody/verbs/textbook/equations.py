@@ -18,6 +18,7 @@ from symbody.expr.call import as_nodes
 from symbody.expr.evaluate import evaluate
 from symbody.expr.latex import latex_name
 from symbody.expr.node import CONST, SYMBOL, Node
+from symbody.expr.pickling import Packed
 from symbody.expr.walk import free_symbols, quiet_collector
 from symbody.formalisms.composite import mass_matrix
 from symbody.formalisms.coriolis import coriolis_matrix, gravity_efforts
@@ -57,7 +58,7 @@ MEANINGS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Equations:
+class Equations(Packed):
     """M qdd + C qd + g + d = tau + J^T lam, h = 0, each entry collected and ready to be written.
 
     inputs     of force elements: what is given from outside, and their states
