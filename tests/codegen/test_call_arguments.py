@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import os
 import signal
+import subprocess
+import sys
+import threading
 import time
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
@@ -106,3 +112,43 @@ def test_an_interrupt_waits_for_the_threads():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert not running
+
+
+def test_a_thread_that_outlives_the_main_one_still_gets_its_results():
+    script = """
+import threading, numpy as np, symbody as sb
+x = sb.symbols("x")
+kernel = sb.System("s", {"x": x}, {"f": 2 * x}).compile()
+def late():
+    main.join()
+    print(kernel(np.ones(1000), threads=2).sum())
+main = threading.main_thread()
+threading.Thread(target=late).start()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "2000.0", done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_a_child_of_a_process_that_compiles_can_compile():
+    """The lock of LLVM is held by a thread that the child does not have."""
+    held = threading.Event()
+
+    def compiling() -> None:
+        with llvm.ffi.lib._lock:
+            held.set()
+            time.sleep(0.3)
+
+    x = sb.symbols("x")
+    system = sb.System("s", {"x": x}, {"f": sb.sin(x)})
+    system.compile()
+    thread = threading.Thread(target=compiling)
+    thread.start()
+    assert held.wait(10)
+    child = os.fork()
+    if not child:
+        signal.alarm(20)  # ends a child that waits
+        os._exit(int(system.compile(cache=False)(0.5) != math.sin(0.5)))
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0

@@ -89,7 +89,10 @@ def _load(files: Mapping[str, str], compiler: str, flags: Sequence[str]) -> ctyp
         position = [] if sys.platform == "win32" else ["-fPIC"]
         run_compiler(compiler, [*flags, *position, "-shared", "-o", str(library), *sources, "-lm"], folder)
         loaded = ctypes.CDLL(str(library))
-    unload = _ctypes.FreeLibrary if sys.platform == "win32" else _ctypes.dlclose
+    if sys.platform == "win32":
+        unload = _ctypes.FreeLibrary
+    else:
+        unload = _ctypes.dlclose
     weakref.finalize(loaded, unload, loaded._handle).atexit = False  # with the last of its functions, which hold it
     return loaded
 

@@ -85,7 +85,7 @@ def _overlap(a: np.ndarray, b: np.ndarray) -> bool:
     if not np.may_share_memory(a, b):
         return False
     try:
-        return np.shares_memory(a, b, max_work=MOST_WORK)
+        return np.shares_memory(a, b, max_work=MOST_WORK)  # type: ignore[arg-type]  # the stubs know 0 and -1
     except np.exceptions.TooHardError:
         return True
 

@@ -36,7 +36,10 @@ def run_ranges(call: Callable[[int, int], None], states: int, operations: int, t
     waiting: list[Future[None]] = []
     try:
         for b, e in ranges[1:]:
-            waiting.append(pool.submit(call, b, e))
+            try:
+                waiting.append(pool.submit(call, b, e))
+            except RuntimeError:  # the main thread has ended, and no pool takes work any more
+                call(b, e)
         call(*ranges[0])
     finally:
         _await(waiting)

@@ -25,6 +25,21 @@ LIBRARIES = 64  # of one engine
 _loading = threading.Lock()
 
 
+def _hold_llvm() -> None:
+    _loading.acquire()
+    llvm.ffi.lib._lock.__enter__()
+
+
+def _let_go_of_llvm() -> None:
+    llvm.ffi.lib._lock.__exit__(None, None, None)
+    _loading.release()
+
+
+if hasattr(os, "register_at_fork"):
+    # a child whose parent was compiling in another thread would wait for that thread, which it does not have
+    os.register_at_fork(before=_hold_llvm, after_in_parent=_let_go_of_llvm, after_in_child=_let_go_of_llvm)
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """The CPU that code is made for. `lanes` is the number of doubles in its widest registers."""
