@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from typing import Any
 import pytest
 
 import symbody as sb
+from symbody.atomic_file import write_whole
 from symbody.bondgraph.files import FOLDER as GRAPHS
 from symbody.drawing.svg import Picture
 from symbody.errors import SymbodyError
+from symbody.model.files.yaml_writer import to_yaml
 from symbody.regular_file import missing
 
 MECH = sb.load("pendulum2")
@@ -53,6 +56,26 @@ def test_what_is_no_path_is_a_sentence(act: str) -> None:
     for given in (None, 3, 1.5, b"run.csv", ["run.csv"], io.BytesIO()):
         with pytest.raises(SymbodyError):
             ACTS[act](given)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names that are no text")
+def test_files_and_folders_whose_names_are_no_text(tmp_path: Path) -> None:
+    """As from a disk of another system: the model gets a name that can be written; a path that cannot is told."""
+    folder = tmp_path / os.fsdecode(b"d\xfcr")
+    folder.mkdir()
+    text = to_yaml(MECH)
+    file = folder / os.fsdecode(b"m\xfcller.yaml")
+    file.write_text(text[text.index("\n", text.index("name:")) + 1 :])
+    mech = sb.load(file)
+    assert mech.name == "m?ller"
+    motion = sb.simulate(mech, 0.02, 0.01)
+    for suffix in (".csv", ".npz", ".h5"):
+        assert sb.Trajectory.load(motion.save(folder / f"run{suffix}")).model == mech.name
+    with pytest.raises(SymbodyError, match="is no text"):
+        write_whole(tmp_path / "file", str(folder))
+    for name in ("\ud800", "a\0b"):
+        with pytest.raises(SymbodyError, match="expected a text"):
+            sb.Mechanism.builder("m").body(name, 1.0)
 
 
 @pytest.mark.parametrize("act", [name for name in ACTS if "save" not in name])

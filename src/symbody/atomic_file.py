@@ -27,12 +27,15 @@ LOOK = 100  # entries of a folder that are looked at for each file that is writt
 _until_look: dict[Path, int] = {}  # files to be written into a folder before it is looked at again
 
 
-def write_whole(path: str | Path, parts: bytes | memoryview | Iterable[bytes], mode: int | None = None) -> Path:
+def write_whole(path: str | Path, parts: str | bytes | memoryview | Iterable[bytes], mode: int | None = None) -> Path:
     """Write a file, replacing an older one only when the new one is complete and on the disk.
 
+    parts  a text, which is written in UTF-8, or bytes
     mode   permissions; None: those of the file that is replaced, else those that a new file gets
     """
     path = Path(path)
+    if isinstance(parts, str):
+        parts = _utf8(path, parts)
 
     def fill(file: BinaryIO, part: str) -> None:
         for data in (parts,) if isinstance(parts, bytes | memoryview) else parts:
@@ -59,6 +62,16 @@ def write_whole(path: str | Path, parts: bytes | memoryview | Iterable[bytes], m
     _flush_folder(place.parent)
     _look_now_and_then(place.parent)
     return path
+
+
+def _utf8(path: Path, text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:  # from the name of a file or folder that is no UTF-8
+        around = text[max(error.start - 20, 0) : error.end + 20]
+        raise FormatError(
+            f"{path} was not written: {around!r} in it is no text. Rename what is called so, in UTF-8."
+        ) from None
 
 
 def _target(path: Path) -> tuple[Path, os.stat_result | None]:

@@ -245,7 +245,7 @@ def save_graph(graph: BondGraph, path: str | Path) -> Path:
     """Write a graph as a .bond.yaml file that reads back as the same graph; sub-models are written out."""
     if not str(path).endswith((".yaml", ".yml")):
         raise ModelError(f"{path} has another suffix; expected {SUFFIX}.")
-    return write_whole(Path(path), to_yaml(graph).encode())
+    return write_whole(Path(path), to_yaml(graph))
 
 
 def to_yaml(graph: BondGraph) -> str:

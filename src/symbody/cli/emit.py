@@ -146,7 +146,7 @@ def emit(
     _check_folder(out, files, force)
     for file in files:
         (out / file).parent.mkdir(parents=True, exist_ok=True)
-    paths = [str(write_whole(out / file, _bytes(text))) for file, text in files.items()]
+    paths = [str(write_whole(out / file, text)) for file, text in files.items()]
     counts = count_program(source.program)
     if as_json:
         print_json({"model": mechanism.name, "program": source.system.name, "files": paths, "total": counts.total})
@@ -189,10 +189,6 @@ def _renames(files: Mapping[str, Any]) -> list[str]:
         if isinstance(text, str):
             found |= dict.fromkeys(re.findall(r"renamed here: [^\n]*", text[:4000]))
     return list(found)
-
-
-def _bytes(text: str | bytes) -> bytes:
-    return text if isinstance(text, bytes) else text.encode()
 
 
 def _groups(given: Sequence[str] | None) -> dict[str, list[str]] | None:

@@ -42,7 +42,7 @@ def equations(
     found = library(load_model(model, loops), loops=not opened, longest=longest)
     text = written(found, form)
     if out is not None:
-        write_whole(out, (text + "\n").encode())
+        write_whole(out, text + "\n")
     if as_json:
         print_json({**equation_facts(found), "text": text, "files": [str(out)] if out is not None else []})
     else:

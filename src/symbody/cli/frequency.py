@@ -133,4 +133,4 @@ def _write(found: Response, path: Path) -> None:
         columns += [found.magnitude[:, o, i], np.degrees(found.phase[:, o, i])]
     rows = [",".join(f'"{h}"' if "," in h else h for h in heads)]
     rows += [",".join(repr(float(x)) for x in row) for row in zip(*columns)]
-    write_whole(path, ("\n".join(rows) + "\n").encode())
+    write_whole(path, "\n".join(rows) + "\n")

@@ -48,7 +48,7 @@ def new(
         )
     check_target(path, "NAME")
     check_overwrite(path, force)
-    write_whole(path, starter(kind, path.stem).encode())
+    write_whole(path, starter(kind, path.stem))
     if as_json:
         print_json({"model": path.stem, "kind": kind, "files": [str(path)]})
         return

@@ -45,7 +45,7 @@ class Picture:
         """Write the file, whose name ends with .svg."""
         if Path(path).suffix.lower() != ".svg":
             raise FormatError(f"{path} has the suffix {Path(path).suffix!r}; expected .svg.")
-        return write_whole(Path(path), self.svg.encode())
+        return write_whole(Path(path), self.svg)
 
 
 @dataclass

@@ -100,7 +100,7 @@ class Excitation:
         out.writerow(["t", *(f"{n}.{x}" for n in ("q", "qd", "qdd") for x in self.labels)])
         for k in range(len(t)):
             out.writerow([repr(float(x)) for x in (t[k], *q[k], *qd[k], *qdd[k])])
-        return write_whole(Path(path), text.getvalue().encode())
+        return write_whole(Path(path), text.getvalue())
 
     def __str__(self) -> str:
         used = ", ".join(f"{n} {v:.0%}" for n, v in sorted(self.use.items(), key=lambda x: -x[1])[:4])

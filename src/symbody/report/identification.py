@@ -53,7 +53,7 @@ def write_identification_report(
     lead = (
         f"<p>{text(estimate.method)}, {len(estimate.values)} parameters from {estimate.equations_count} equations</p>"
     )
-    return write_whole(Path(path), page(name, lead, sections, scripts, data, "symbody").encode())
+    return write_whole(Path(path), page(name, lead, sections, scripts, data, "symbody"))
 
 
 def _summary(e: Estimate) -> Section:

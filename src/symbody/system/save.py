@@ -56,7 +56,7 @@ ARRAYS = ("inputs", "parameters", "outputs", "guards", "resets", "residuals")
 @declared
 def save_system(system: System, path: str | Path) -> Path:
     """Write a System; an existing file is replaced only when the new one is complete."""
-    return write_whole(path, _canonical(record(system)).encode())
+    return write_whole(path, _canonical(record(system)))
 
 
 @declared

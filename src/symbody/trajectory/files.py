@@ -71,7 +71,7 @@ def load_trajectory(path: str | Path) -> Trajectory:
         ) from None
 
 
-def _format(path: Path) -> tuple[Callable[[Trajectory], bytes], Callable[[Path], Trajectory]]:
+def _format(path: Path) -> tuple[Callable[[Trajectory], Any], Callable[[Path], Trajectory]]:
     try:
         return FORMATS[path.suffix.lower()]
     except KeyError:
@@ -107,7 +107,7 @@ def _members(traj: Trajectory) -> np.ndarray:
 # -- CSV: lines of comment for people, one line of JSON, the names of the columns, the numbers
 
 
-def _csv_bytes(traj: Trajectory) -> bytes:
+def _csv_text(traj: Trajectory) -> str:
     text = io.StringIO()
     for name, value in (("model", traj.model), ("method", traj.method), ("outcome", traj.outcome.value)):
         text.write(f"# {name}: {' '.join(value.split())}\n")
@@ -120,7 +120,7 @@ def _csv_bytes(traj: Trajectory) -> bytes:
     writer.writerow([" ".join(name.split()) for name in names])  # on one line, whatever names hold
     # Python writes the shortest text that reads back as the same double
     writer.writerows(zip(*((p.astype(int) if p.dtype.kind == "b" else p).tolist() for p in parts)))
-    return text.getvalue().encode()
+    return text.getvalue()
 
 
 def _read_csv(path: Path) -> Trajectory:
@@ -261,7 +261,7 @@ def _read_npz(path: Path) -> Trajectory:
 
 
 FORMATS: dict[str, tuple[Callable[[Trajectory], Any], Callable[[Path], Trajectory]]] = {
-    ".csv": (_csv_bytes, _read_csv),
+    ".csv": (_csv_text, _read_csv),
     ".parquet": (_parquet_bytes, _read_parquet),
     ".h5": (_hdf5_bytes, _read_hdf5),
     ".hdf5": (_hdf5_bytes, _read_hdf5),

@@ -38,7 +38,7 @@ from symbody.model.record.mechanism import (
     Shape,
 )  # fmt: skip
 from symbody.model.record.numbers import AUTO, frozen_array, number_of, sequence_of, to_node
-from symbody.model.record.origin import fault, place, shown
+from symbody.model.record.origin import fault, is_name, place, readable, shown
 from symbody.model.record.units import ANY, declared_unit, quantities
 from symbody.model.record.validate import MODES, check_finite, validate
 from symbody.words import nearest_word
@@ -56,9 +56,9 @@ class Builder:
     def __init__(self, name: str, gravity: Any = (0, 0, -9.81), source: str = "", origin: str = "") -> None:
         if not isinstance(name, str) or not name.strip():
             raise fault(place(origin, "name"), f"the name of the mechanism is {shown(name)}; expected a text.")
-        self.name = name
-        self.source = source
-        self.graph = Graph(name)
+        self.name = readable(name)  # that of the file, where it has none
+        self.source = readable(source)
+        self.graph = Graph(self.name)
         self.time = self.graph.symbol("t", "time", unit="s")
         self.names: dict[str, Node] = {}  # parameters and definitions
         self.notes: list[str] = []
@@ -449,7 +449,7 @@ class Builder:
         return tuple(j if led[n] is j.mimic else replace(j, mimic=led[n]) for n, j in self._joints.items())
 
     def _check_name(self, what: str, name: Any, taken: Mapping[str, Any], origin: str) -> None:
-        if not isinstance(name, str) or not name.strip():
+        if not is_name(name):
             raise fault(origin, f"a {what} is called {shown(name)}; expected a text.")
         if name in taken:
             first = taken[name].origin

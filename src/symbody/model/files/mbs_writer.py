@@ -31,7 +31,7 @@ ORIGIN = "origin"
 def write(mechanism: Mechanism, path: str | Path) -> list[str]:
     """Writes a Mechanism as a .mbs file and returns what is lost; nothing is written if it cannot be expressed."""
     writer = _Writer(mechanism)
-    write_whole(path, writer.text().encode())
+    write_whole(path, writer.text())
     return writer.lost
 
 

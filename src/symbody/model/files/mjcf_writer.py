@@ -31,7 +31,7 @@ GEOMS = {"box": "box", "sphere": "sphere", "cylinder": "cylinder", "capsule": "c
 def write(mechanism: Mechanism, path: str | Path) -> list[str]:
     """Writes a Mechanism as an MJCF file and returns what is lost; nothing is written if it cannot be expressed."""
     writer = _Writer(mechanism, Path(path).parent)
-    write_whole(path, writer.text().encode())
+    write_whole(path, writer.text())
     return writer.lost
 
 

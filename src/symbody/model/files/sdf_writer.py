@@ -27,7 +27,7 @@ SIZES = {"box": ("size",), "cylinder": ("radius", "length"), "capsule": ("radius
 def write(mechanism: Mechanism, path: str | Path) -> list[str]:
     """Writes a Mechanism as an SDF file and returns what is lost; nothing is written if it cannot be expressed."""
     writer = _Writer(mechanism, Path(path).parent)
-    write_whole(path, writer.text().encode())
+    write_whole(path, writer.text())
     return writer.lost
 
 

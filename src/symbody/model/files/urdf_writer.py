@@ -27,7 +27,7 @@ PLAIN = {TURN: "revolute", SLIDE: "prismatic", FREE: "floating"}
 def write(mechanism: Mechanism, path: str | Path) -> list[str]:
     """Writes a Mechanism as a URDF file and returns what is lost; nothing is written if it cannot be expressed."""
     writer = _Writer(mechanism)
-    write_whole(path, writer.text().encode())
+    write_whole(path, writer.text())
     return writer.lost
 
 

@@ -39,7 +39,7 @@ _WORDS = ("null", "true", "false")
 
 def write(mechanism: Mechanism, path: str | Path) -> Path:
     """Write the model file of a Mechanism."""
-    return write_whole(path, to_yaml(mechanism).encode())
+    return write_whole(path, to_yaml(mechanism))
 
 
 def to_yaml(mechanism: Mechanism) -> str:

@@ -29,6 +29,16 @@ def fault(origin: str, text: str) -> ModelError:
     return ModelError(f"{origin}: {text}" if origin else text)
 
 
+def is_name(value: Any) -> bool:
+    """Whether a value is a text that can be written, and not blank."""
+    return isinstance(value, str) and bool(value.strip()) and value == readable(value)
+
+
+def readable(text: str) -> str:
+    """A text that can be written: names of files may be bytes that are none, as from disks of other systems."""
+    return text.encode(errors="replace").decode().replace("\0", "?")  # HDF5 ends texts at a NUL
+
+
 def shown(value: Any) -> str:
     """A value in a sentence, shortened."""
     text = repr(value)

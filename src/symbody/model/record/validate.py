@@ -38,7 +38,7 @@ from symbody.model.record.mechanism import (
 from symbody.model.record.motion_check import check_motion
 from symbody.model.record.motions import MOTIONS
 from symbody.model.record.numbers import numbers_of, value_of
-from symbody.model.record.origin import fault, place, shown
+from symbody.model.record.origin import fault, is_name, place, shown
 from symbody.words import PARENTS, nearest_word
 
 CUT_KINDS = {  # and how many equations they are
@@ -256,7 +256,7 @@ def _body(body: Body) -> None:
         for name in body.frames:
             check_motion(MOTIONS[body.coordinates], name)
     for name, frame in body.frames.items():
-        if not isinstance(name, str) or not name or "." in name:
+        if not is_name(name) or "." in name:
             raise fault(place(at, "frames"), f"{owner} has a frame called {name!r}; expected a text without a dot.")
         _placement(frame, f"frame {name!r} of {owner}", place(at, "frames"))
 
