@@ -517,3 +517,41 @@ def test_random_damage_never_escapes_as_another_error(tmp_path, seed):
     words = ("world", "a", "ball", "free", "slide", "frame", "body", "box", "true", "main")
     for _ in range(150):
         assert_read_or_refused(mjcf.read, tmp_path / "model.xml", damaged(rng.choice(texts), rng, words))
+
+
+BALL = '<body><joint {}/><geom size="1"/></body>'
+
+
+@pytest.mark.parametrize(
+    ("head", "joint", "told"),
+    [
+        ('<option><flag gravity="Disable"/></option>', "", "gravity='Disable'; expected one of enable, disable"),
+        ('<compiler balanceinertia="True"/>', "", "balanceinertia='True'; expected one of true, false"),
+        ('<asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1" refquat="0 0 0 0"/></asset>', "mesh", "refquat 0"),
+    ],
+)
+def test_words_that_mujoco_refuses_are_not_read_as_their_opposite(head, joint, told, tmp_path):
+    path = tmp_path / "ball.xml"
+    geom = '<body><joint/><geom type="mesh" mesh="m"/></body>' if joint else BALL.format("")
+    path.write_text(f"<mujoco>{head}<worldbody>{geom}</worldbody></mujoco>")
+    with pytest.raises(ModelError, match=told):
+        sb.load(path)
+
+
+def test_the_range_of_a_ball_joint_is_noted(tmp_path):
+    path = tmp_path / "ball.xml"
+    body = BALL.format('type="ball" range="0 1"')
+    path.write_text(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
+    assert "range of ball joint" in " ".join(sb.load(path).notes)
+
+
+def test_an_obj_face_with_vertex_0_is_refused(tmp_path):
+    """Vertices count from 1; counted from the end, 0 would be one that comes later."""
+    (tmp_path / "m.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 0 1 2\nf 1 4 3\nf 2 3 4\nv 5 5 5\n")
+    path = tmp_path / "m.xml"
+    path.write_text(
+        '<mujoco><asset><mesh name="m" file="m.obj"/></asset><worldbody><body><joint/>'
+        '<geom type="mesh" mesh="m"/></body></worldbody></mujoco>'
+    )
+    with pytest.raises(ModelError, match="vertex 0"):
+        sb.load(path)

@@ -2,12 +2,14 @@
 
 import io
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
 import symbody as sb
 from symbody import regular_file
-from symbody.errors import SymbodyError
+from symbody.cli.assignments import _rows
+from symbody.errors import FormatError, SymbodyError
 
 ARM = """
 bodies: {{a: {{mass: 1, shapes: [{{kind: mesh, file: {}}}]}}}}
@@ -76,3 +78,12 @@ def test_a_file_of_the_kernel_with_nothing_to_read(tmp_path, monkeypatch):
         monkeypatch.setattr(regular_file, "open_regular", lambda path: nullcontext(Silent()))
         with pytest.raises(SymbodyError, match="nothing to read"):
             sb.load(path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/pagemap").is_file(), reason="a file of the kernel of Linux")
+def test_a_table_of_inputs_that_does_not_end_is_refused(tmp_path):
+    """Its status says that it is a regular file of no bytes."""
+    path = tmp_path / "table.csv"
+    path.symlink_to("/proc/self/pagemap")
+    with pytest.raises(FormatError, match="expected at most"):
+        _rows(path)

@@ -121,3 +121,13 @@ def test_a_frame_of_a_model_moves_with_its_own_first_link(tmp_path):
         '<frame name="f"/></model></sdf>'
     )
     assert {b.name: list(b.frames) for b in sb.load(path).bodies} == {"inner::n": [], "base": ["f"]}
+
+
+def test_included_files_are_bounded_together(tmp_path, monkeypatch):
+    monkeypatch.setattr("symbody.model.files.sdf_include.MAX_ELEMENTS", 20)
+    (tmp_path / "a.sdf").write_text('<sdf version="1.9"><model name="a"><link name="l"/></model></sdf>')
+    many = "".join(f"<include><name>a{k}</name><uri>a.sdf</uri></include>" for k in range(10))
+    path = tmp_path / "world.sdf"
+    path.write_text(f'<sdf version="1.9"><world name="w">{many}</world></sdf>')
+    with pytest.raises(ModelError, match="20 elements together"):
+        sb.load(path)

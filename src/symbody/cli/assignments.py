@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +19,7 @@ from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
 from symbody.model.record.typed_values import is_value, read_value
-from symbody.regular_file import missing
+from symbody.regular_file import TooLarge, missing, read_regular
 
 HINT = "--partition"
 MAX_TABLE = 200 * 2**20  # bytes of a table of inputs
@@ -208,12 +209,14 @@ def _rows(path: Path) -> list[list[str]]:
     why = missing(path)
     if why:
         raise FormatError(f"{why}; expected a table with t in its first column.")
-    if path.stat().st_size > MAX_TABLE:
-        raise FormatError(f"{path} has {path.stat().st_size} bytes; expected at most {MAX_TABLE}.")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = (line for line in file if line.strip() and not line.startswith("#"))
-            return [[x.strip() for x in row] for row in csv.reader(lines)]
+        text = io.StringIO(read_regular(path, MAX_TABLE).decode("utf-8-sig"), newline="")
+        lines = (line for line in text if line.strip() and not line.startswith("#"))
+        return [[x.strip() for x in row] for row in csv.reader(lines)]
+    except TooLarge as error:
+        raise FormatError(f"{path} has {error.size} bytes; expected at most {MAX_TABLE}.") from None
+    except OSError as error:
+        raise FormatError(f"{path} cannot be read: {error.strerror or error}. Correct the path.") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise FormatError(f"{path} is no table of comma-separated values: {error}.") from None
 

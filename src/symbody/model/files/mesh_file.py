@@ -90,6 +90,8 @@ def _obj(data: bytes) -> tuple[np.ndarray, np.ndarray]:
             vertices.append([float(x) for x in words[1:4]])
         elif words[0] == "f":
             corners = [int(word.split("/")[0]) for word in words[1:]]
+            if 0 in corners:
+                raise ValueError("a face names vertex 0; the first is 1")
             corners = [k - 1 if k > 0 else len(vertices) + k for k in corners]  # negative ones count backwards
             faces += [(corners[0], a, b) for a, b in pairwise(corners[1:])]
     return np.array(vertices, dtype=float), np.array(faces, dtype=np.int64)

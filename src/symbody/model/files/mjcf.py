@@ -96,7 +96,7 @@ class _Reader:
         self.top = top
         self.settings = section(top, "compiler")
         option = section(top, "option")
-        self.flags = {k: v for f in option.all("flag") for k, v in f.attributes.items()}
+        self.flags = {k: f.choice(k, ("enable", "disable"), "") for f in option.all("flag") for k in f.attributes}
         gravity = option.numbers("gravity", 3, (0, 0, -9.81))
         if self.flags.get("gravity") == "disable":
             gravity = [0.0, 0.0, 0.0]
@@ -373,6 +373,8 @@ class _Reader:
             out["rotor"] = (self.values.scalar(given["armature"], f"armature_{name}", unit, e.origin), 1)
         if joint.kind in ("hinge", "slide"):
             out["limits"] = self._limits(joint)
+        elif joint.kind == "ball" and any(e.numbers("range", 2, (0, 0))):
+            self.builder.note(f"{e.origin}: the range of ball joint {name!r} was left out")
         return out
 
     def _limits(self, joint: JointRecord) -> Limits | None:

@@ -82,7 +82,7 @@ def mass_properties(geom: Element, size: np.ndarray, pose: Pose, meshes: MeshAss
         raise geom.error(f"a {kind} has density {density:g}; expected zero or more.")
     if kind in MASSLESS or mass == 0 or ("mass" not in geom.attributes and density == 0):
         return NOTHING
-    shell = geom.get("shellinertia") == "true"
+    shell = geom.choice("shellinertia", ("true", "false"), "false") == "true"
     if kind in WITHOUT_FORMULA:
         if shell:
             raise geom.error("shellinertia on a mesh; expected inertia='shell' of the <mesh> in <asset>.")

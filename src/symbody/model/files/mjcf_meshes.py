@@ -124,7 +124,10 @@ class MeshAssets:
         else:
             vertices = _many(asset, "vertex")
             mesh = checked(vertices, _many(asset, "face").astype(int), what)
-        turn = from_quaternion(asset.numbers("refquat", 4, (1, 0, 0, 0)))
+        quaternion = asset.numbers("refquat", 4, (1, 0, 0, 0))
+        if np.linalg.norm(quaternion) < 1e-10:
+            raise asset.error(f"mesh {asset.get('name')!r} has the refquat 0; expected a quaternion of length 1.")
+        turn = from_quaternion(quaternion)
         shift = np.array(asset.numbers("refpos", 3, (0, 0, 0)))
         scale = np.array(asset.numbers("scale", 3, (1, 1, 1)))
         faces = mesh.faces if np.prod(scale) > 0 else mesh.faces[:, ::-1]

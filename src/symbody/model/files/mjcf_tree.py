@@ -25,6 +25,7 @@ REFUSED = {
     "plugin": "elements of plain MJCF: what a plugin does is not known here. Remove it",
 }
 UNSEEN = ("camera", "light")
+SWITCHES = ("balanceinertia", "fitaabb", "alignfree", "fusestatic", "strippath")  # of <compiler>: true or false
 
 
 class Compiler(NamedTuple):
@@ -49,6 +50,8 @@ def compiler_of(settings: Element) -> Compiler:
     sequence = settings.get("eulerseq") or "xyz"
     if len(sequence) != 3 or any(c not in "xyzXYZ" for c in sequence):
         raise settings.error(f"eulerseq is {sequence!r}; expected three of the letters x, y, z, X, Y, Z.")
+    for key in SWITCHES:  # words such as True would be read as false
+        settings.choice(key, ("true", "false"), "false")
     low, high = settings.numbers("inertiagrouprange", 2, (0, 5))
     return Compiler(
         settings.choice("angle", ("degree", "radian"), "degree") == "degree",

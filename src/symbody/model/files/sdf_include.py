@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from symbody.model.files.mjcf_names import walk
-from symbody.model.files.xml_file import Element, read_xml
+from symbody.model.files.xml_file import MAX_ELEMENTS, Element, read_xml
 from symbody.regular_file import inside, is_file, resolved
 
 FOLDERS = ("GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH", "SDF_PATH")
@@ -47,7 +47,7 @@ class _Includes:
     def __init__(self, trusted: Sequence[Path]) -> None:
         self.trusted = [found for p in trusted if (found := resolved(Path(p))) is not None]
         self.notes: list[str] = []
-        self.count = 0
+        self.count = self.size = 0
 
     def expanded(self, element: Element, folder: Path, depth: int) -> Element:
         children: list[Element] = []
@@ -85,6 +85,9 @@ class _Includes:
         models = [m for part in (top, *top.all("world")) for m in part.all("model")] if top.tag == "sdf" else []
         if len(models) != 1:
             raise include.error(f"include {uri!r} holds {len(models)} models; expected an SDF file with one.")
+        self.size += sum(1 for _ in walk(top))
+        if self.size > MAX_ELEMENTS:
+            raise include.error(f"included files have more than {MAX_ELEMENTS} elements together; expected fewer.")
         model = self.expanded(models[0], found.parent, depth + 1)
         given = {tag: include.find(tag) for tag in ("pose", "static")}
         kept = [c for c in model.children if given.get(c.tag) is None]
