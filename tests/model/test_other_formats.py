@@ -304,6 +304,25 @@ def test_usd_with_brackets_that_its_parser_does_not_bear_is_refused(bracket, tmp
         sb.load(path)
 
 
+def test_axes_of_usd_that_are_none_are_refused(tmp_path):
+    """usd-core gives no value, or the text as it is: a default in its place would be another joint."""
+    pytest.importorskip("pxr")
+    path = tmp_path / "arm.usda"
+    good = USD_ARM.format(more=BASE)
+    for old, new, said in (
+        ('physics:axis = "Z"', r'physics:axis = "\xda"', "no UTF-8"),
+        ('physics:axis = "Z"', 'physics:axis = "-Z"', "expected X, Y or Z"),
+        ('upAxis = "Y"', r'upAxis = "\331"', "no UTF-8"),
+        ('upAxis = "Y"', 'upAxis = "W"', "expected Y or Z"),
+    ):
+        assert old in good
+        path.write_text(good.replace(old, new))
+        with pytest.raises(ModelError, match=said):
+            sb.load(path)
+    path.write_text(good.replace(BASE, r'custom string said = "\xc3\xa9 and \\xda"' + "\n" + BASE))
+    assert sb.load(path).nv == 2
+
+
 def test_brackets_in_texts_paths_and_comments_of_usd_do_not_count(tmp_path):
     pytest.importorskip("pxr")
     path = tmp_path / "arm.usda"

@@ -111,7 +111,9 @@ def _referring(section: Element, steps: list[_Step], places: dict[Named, list[in
             )
         size += len(step.suffixes) * len(parts)
         if size > MAX_ELEMENTS:
-            raise child.error(f"copies of what <{section.tag}> names make more than {MAX_ELEMENTS} elements.")
+            raise child.error(
+                f"copies of what <{section.tag}> names make more than {MAX_ELEMENTS} elements; expected fewer."
+            )
         if child.get("name") and section.tag == "tendon":
             step.names.add(("tendon", child.get("name")))
             places.setdefault(("tendon", child.get("name")), []).append(at)

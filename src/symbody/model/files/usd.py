@@ -44,6 +44,14 @@ _NESTING = re.compile(
     rb"|([(\[{])|([)\]}])"
 )
 
+# bytes that are no text, as usd-core writes them; the library takes values with them for values that are not there
+_NO_TEXT = re.compile(rb"(?<!\\)(?:\\\\)*\\(?:x[89a-fA-F]|[23][0-7])")
+_ALIGNED = {  # axis of a joint -> its frame turned so that the axis is z
+    "X": np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]]),
+    "Y": np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]]),
+    "Z": np.eye(3),
+}
+
 
 def read(path: str | Path, symbolic: bool = True) -> Mechanism:
     """The Mechanism of a USD file with UsdPhysics; with `symbolic=False` its numbers stay numbers."""
@@ -58,6 +66,8 @@ def read(path: str | Path, symbolic: bool = True) -> Mechanism:
         layer = Sdf.Layer.CreateAnonymous(".usda")
         if not layer.ImportFromString(data.decode(errors="replace")):
             raise ModelError(f"{path.name}: this is no USD file that can be read; expected .usda or .usdc.")
+        if _NO_TEXT.search(data) and _NO_TEXT.search(layer.ExportToString().encode()):
+            raise ModelError(f"{path.name}: a name or value has bytes that are no UTF-8; expected text.")
         others = sorted(layer.GetCompositionAssetDependencies())
         if others:
             raise ModelError(
@@ -152,7 +162,10 @@ class _Reader:
 
     def _gravity(self) -> list[float]:
         scenes = [p for p in self.stage.Traverse() if p.IsA(self.physics.Scene)]
-        up = np.array([0.0, 1.0, 0.0] if str(self.geometry.GetStageUpAxis(self.stage)) == "Y" else [0.0, 0.0, 1.0])
+        axis = str(self.geometry.GetStageUpAxis(self.stage))
+        if axis not in ("Y", "Z"):
+            raise ModelError(f"{self.file}: the stage has upAxis = {axis[:20]!r}; expected Y or Z.")
+        up = np.array([0.0, 1.0, 0.0] if axis == "Y" else [0.0, 0.0, 1.0])
         direction, size = -up, 9.81
         if scenes:
             scene = self.physics.Scene(scenes[0])
@@ -256,8 +269,9 @@ class _Reader:
         axis = "Z"  # of a ball joint, whose axis is that of its cone: its frames stay as they are
         if kind in ("revolute", "prismatic"):
             axis = str(prim.GetAttribute("physics:axis").Get() or "X")
-        turn = {"X": np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0]]), "Y": np.array([[1, 0, 0], [0, 0, 1], [0, -1, 0]])}
-        align = Pose(turn.get(axis, np.eye(3)).astype(float), np.zeros(3))  # its z is the axis
+        if axis not in _ALIGNED:
+            raise self._fault(prim, f"physics:axis is {axis[:20]!r}; expected X, Y or Z.")
+        align = Pose(_ALIGNED[axis], np.zeros(3))
         first, second = (pose @ align for pose in poses)
         name = prim.GetName()
         if not ends[1]:
