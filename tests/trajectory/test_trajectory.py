@@ -288,6 +288,13 @@ def test_wrong_paths_and_fields_are_told(tmp_path: Path, suffix: str) -> None:
         Trajectory.load(None)  # type: ignore[arg-type]
 
 
+def test_two_archives_one_after_the_other_are_no_trajectory(tmp_path: Path) -> None:
+    one, other = motion().save(tmp_path / "one.npz"), motion(n=5).save(tmp_path / "other.npz")
+    one.write_bytes(one.read_bytes() + other.read_bytes())
+    with pytest.raises(FormatError, match="its first"):
+        Trajectory.load(one)
+
+
 def test_sizes_are_known_before_memory_is_asked_for(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py")
     path = motion().save(tmp_path / "motion.h5")

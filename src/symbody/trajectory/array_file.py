@@ -35,6 +35,9 @@ def read_arrays(
         entries = archive.infolist()
         if len(entries) > MAX_NAMES:
             raise FormatError(f"{path} has {len(entries)} entries; expected at most {MAX_NAMES}.")
+        before = min((e.header_offset for e in entries), default=0)
+        if before:
+            raise FormatError(f"{path} is damaged: its first {before} bytes are not its own.")
         if names is not None:
             wanted = {f"{n}.npy" for n in names}
             entries = [e for e in entries if e.filename in wanted]
