@@ -92,12 +92,21 @@ def _hybrid(path: Path) -> None:
 
 
 def _closed(path: Path) -> None:
-    sb.simulate(sb.load("four_bar"), 0.5, 0.01, sampling=11, max_steps=STEPS, checkpoint=path)
+    sb.simulate(sb.load("four_bar"), 0.5, 0.01, qd0={"crank": 2.0}, sampling=11, max_steps=STEPS, checkpoint=path)
 
 
 def _closed_batch(path: Path) -> None:
     masses = {"m1": np.array([0.5, 0.6])}
-    sb.simulate(sb.load("four_bar"), 0.5, 0.01, parameters=masses, sampling=11, max_steps=STEPS, checkpoint=path)
+    sb.simulate(
+        sb.load("four_bar"),
+        0.5,
+        0.01,
+        qd0={"crank": 2.0},
+        parameters=masses,
+        sampling=11,
+        max_steps=STEPS,
+        checkpoint=path,
+    )
 
 
 RUNS: dict[str, Callable[[Path], None]] = {

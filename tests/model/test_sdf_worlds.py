@@ -114,6 +114,21 @@ def test_axes_before_sdf_1_5_stand_in_the_frame_of_the_model(version, upright, i
     assert np.allclose(axis, [0, 1, 0] if upright else [0, 0, 1])
 
 
+def test_poses_before_sdf_1_7_call_what_they_are_relative_to_their_frame(tmp_path):
+    path = tmp_path / "arm.sdf"
+    text = (
+        '<sdf version="1.6"><model name="m"><link name="a"><pose>0 0 1 0 0 0</pose></link><link name="b">'
+        '<pose frame="a">0 2 0 0 0 0</pose></link><joint name="i" type="fixed"><parent>world</parent><child>a</child>'
+        '</joint><joint name="j" type="revolute"><parent>world</parent><child>b</child><axis><xyz>1 0 0</xyz></axis>'
+        "</joint></model></sdf>"
+    )
+    path.write_text(text)
+    assert [float(str(x)) for x in sb.load(path, symbolic=False).joint("j").position] == [0, 2, 1]
+    path.write_text(text.replace("1.6", "1.9"))
+    with pytest.raises(ModelError, match="expected relative_to"):
+        sb.load(path)
+
+
 def test_a_frame_of_a_model_moves_with_its_own_first_link(tmp_path):
     path = tmp_path / "arm.sdf"
     path.write_text(

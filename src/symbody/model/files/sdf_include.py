@@ -26,13 +26,21 @@ _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})", re.ASCII)
 
 
 def read_sdf(path: Path) -> Element:
-    """The root element of a file. Before SDF 1.5 axes of joints stood in the frame of the model: they say so now."""
+    """The root element of a file, as today's SDF would say it.
+
+    Before SDF 1.5 axes of joints stood in the frame of the model, and before 1.7 poses called what they are relative
+    to their frame.
+    """
     top = read_xml(path)
-    version = _VERSION.fullmatch(top.get("version"))
-    if version and (int(version[1]), int(version[2])) < (1, 5):
-        for element in walk(top):
-            if element.tag in ("axis", "axis2") and element.find(MODEL_AXIS) is None:
-                element.children.append(Element(MODEL_AXIS, {}, element.file, element.line, "true"))
+    found = _VERSION.fullmatch(top.get("version"))
+    version = (int(found[1]), int(found[2])) if found else (1, 7)
+    for element in walk(top):
+        if version < (1, 5) and element.tag in ("axis", "axis2") and element.find(MODEL_AXIS) is None:
+            element.children.append(Element(MODEL_AXIS, {}, element.file, element.line, "true"))
+        if element.tag == "pose" and "frame" in element.attributes:
+            if version >= (1, 7):
+                raise element.error("<pose> has a frame, which SDF has not since 1.7; expected relative_to.")
+            element.attributes.setdefault("relative_to", element.attributes.pop("frame"))
     return top
 
 
