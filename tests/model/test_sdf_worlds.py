@@ -123,7 +123,7 @@ def test_poses_before_sdf_1_7_call_what_they_are_relative_to_their_frame(tmp_pat
         "</joint></model></sdf>"
     )
     path.write_text(text)
-    assert [float(str(x)) for x in sb.load(path, symbolic=False).joint("j").position] == [0, 2, 1]
+    assert [float(str(x)) for x in sb.load(path, symbolic=False).joint("j").placement.position] == [0, 2, 1]
     path.write_text(text.replace("1.6", "1.9"))
     with pytest.raises(ModelError, match="expected relative_to"):
         sb.load(path)
