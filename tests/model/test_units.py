@@ -8,6 +8,7 @@ import pytest
 
 import symbody as sb
 from symbody.errors import ModelError
+from symbody.model.record.units import read_unit
 
 FILE = """
 name: arm
@@ -115,3 +116,14 @@ def test_force_elements_take_units():
     b.force("f", "spring_damper", ["a", "c"], stiffness="20*N/mm", damping="3*N*s/m", length="10*cm")
     values = {k: float(v.data) for k, v in b._forces["f"].values.items()}
     assert values == {"stiffness": pytest.approx(20e3), "damping": 3.0, "length": pytest.approx(0.1)}
+
+
+@pytest.mark.parametrize("power", ["9" * 5000, "-" + "9" * 12000, "21", "-21"])
+def test_powers_of_any_length_are_refused_in_a_sentence(power):
+    with pytest.raises(ModelError, match="has the power"):
+        read_unit(f"m^{power}")
+
+
+def test_zeros_before_a_power_do_not_count():
+    assert read_unit("m^" + "0" * 5000 + "2") == read_unit("m^2")
+    assert read_unit("m^-02") == read_unit("1/m^2")

@@ -199,7 +199,7 @@ def budget_choice(text: str) -> str | int:
     """--budget as the library takes it: a name, or a number of candidates."""
     from symbody.verbs.smallest.budget import check_budget
 
-    budget: str | int = int(text) if text.lstrip("-").isdigit() else text
+    budget: str | int = int(text) if re.fullmatch("-?[0-9]{1,18}", text) else text
     check_budget(budget)
     return budget
 

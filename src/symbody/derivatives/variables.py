@@ -18,7 +18,7 @@ import numpy as np
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest
 from symbody.flow.flow import Flow
 from symbody.flow.sources import Assignment, Constant, Table, find_input, label_of
-from symbody.system.names import components
+from symbody.system.names import components, place_of
 from symbody.system.system import System
 
 
@@ -146,9 +146,10 @@ def _parameter(name: str, flow: Flow, given: Mapping[str, Any], known: Mapping[s
     owner, places = name, tuple[int, ...]()
     if name not in known:
         owner, _, part = name.rpartition(".")
-        if owner not in known or not part.isdigit() or not 1 <= int(part) <= np.size(known[owner]):
+        place = place_of(part, np.size(known[owner])) if owner in known else None
+        if place is None:
             return None
-        places = (int(part) - 1,)
+        places = (place,)
     read = owner in flow.parameters
     shape = np.shape(known[owner])
     if owner in given:
@@ -174,11 +175,10 @@ def _controller(name: str, sampled: Sequence[System]) -> Variable | None:
             continue
         if owner not in system.parameters:
             owner, _, part = owner.rpartition(".")
-            if owner not in system.parameters or not part.isdigit():
+            place = place_of(part, system.parameters[owner].size) if owner in system.parameters else None
+            if place is None:
                 continue
-            if not 1 <= int(part) <= system.parameters[owner].size:
-                continue
-            places = (int(part) - 1,)
+            places = (place,)
         default = system.default(owner)
         if default is None:
             raise DefinitionError(f"parameter {owner!r} of {system.name!r} has no value; give one to differentiate at.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import weakref
 from contextvars import ContextVar
 from fractions import Fraction
@@ -196,6 +197,9 @@ def symbols(names: str, role: str = "input", **details: Any) -> Any:
     return made if len(made) > 1 else made[0]
 
 
+_COUNT = re.compile("[0-9]{1,6}")
+
+
 def _count_up(part: str) -> list[str]:
     """`q1:4` -> q1 q2 q3, as Python ranges count; any other name as it is."""
     if ":" not in part:
@@ -203,6 +207,6 @@ def _count_up(part: str) -> list[str]:
     head, _, stop = part.partition(":")
     stem = head.rstrip("0123456789")
     first = head[len(stem) :]
-    if not stop.isdigit() or not first or not stem:
-        raise ExpressionError(f"symbols() cannot count {part!r}; expected a form such as 'q1:4' for q1, q2, q3.")
+    if not _COUNT.fullmatch(first) or not _COUNT.fullmatch(stop) or not stem:
+        raise ExpressionError(f"symbols() cannot count {part[:60]!r}; expected a form such as 'q1:4' for q1, q2, q3.")
     return [f"{stem}{k}" for k in range(int(first), int(stop))]

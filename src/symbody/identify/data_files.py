@@ -142,13 +142,14 @@ def _grouped(head: Sequence[str], numbers: np.ndarray) -> tuple[dict[str, np.nda
     if twice is not None:
         raise DataError(f"two columns are called {twice!r}; expected different names.")
     stems: dict[str, list[int]] = {}
-    order: dict[int, int] = {}  # column -> its number
+    order: dict[int, tuple[int, str]] = {}  # column -> its number, by which they are sorted whatever its length
     for k, name in enumerate(head):
         match = _PART.match(name)
         stems.setdefault(match["stem"] if match else name, []).append(k)
         number = match and (match["number"] or match["index"])
         if number:
-            order[k] = int(number)
+            digits = number.lstrip("0")
+            order[k] = (len(digits), digits)
     for at in stems.values():
         if all(k in order for k in at):
             at.sort(key=order.__getitem__)

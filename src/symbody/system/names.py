@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+LONGEST_NUMBER = 18  # digits of a place; Python refuses to read thousands of them
+
 
 def identifier(name: str) -> str:
     """A name with letters, digits and _ only, a letter or _ first."""
@@ -18,9 +20,15 @@ def components(labels: Sequence[str], size: int, part: str) -> list[int]:
     several = [i for i, label in enumerate(labels) if label.rpartition(".")[0] == part]
     if several:
         return several
-    if part.isdigit() and 1 <= int(part) <= size:
-        return [int(part) - 1]
-    return []
+    place = place_of(part, size)
+    return [] if place is None else [place]
+
+
+def place_of(part: str, size: int) -> int | None:
+    """The place that a number from 1 to `size` means; None for another text: Python has digits that are no numbers."""
+    if not (part.isascii() and part.isdigit() and len(part) <= LONGEST_NUMBER and 1 <= int(part) <= size):
+        return None
+    return int(part) - 1
 
 
 def stems(labels: Iterable[str]) -> list[str]:

@@ -25,6 +25,7 @@ from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.typed_values import numbers as typed
 from symbody.model.record.typed_values import shared_unit
+from symbody.system.names import place_of
 
 
 def coordinates(mech: Mechanism, given: Any, default: np.ndarray | None = None) -> np.ndarray:
@@ -122,8 +123,8 @@ def split_inputs(
         stem, _, part = str(key).rpartition(".")
         if key in out:
             out[key] = _shaped(value, np.shape(out[key]), f"{what} {key!r} of {model}")
-        elif stem in out and part.isdigit() and 1 <= int(part) <= out[stem].size:
-            out[stem].flat[int(part) - 1] = float(_shaped(value, (), f"{what} {key!r} of {model}"))
+        elif stem in out and (place := place_of(part, out[stem].size)) is not None:
+            out[stem].flat[place] = float(_shaped(value, (), f"{what} {key!r} of {model}"))
         else:
             raise NameLookupError(f"{model} has no {what} {key!r}. {nearest(str(key), [*others, *out])}")
         if not np.all(np.isfinite(out[key if key in out else stem])):

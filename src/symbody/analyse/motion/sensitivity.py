@@ -17,7 +17,7 @@ from symbody.flow.flow import Flow
 from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import check_given
-from symbody.system.names import identifier
+from symbody.system.names import identifier, place_of
 from symbody.system.system import System, node_array
 from symbody.trajectory.trajectory import Trajectory
 
@@ -92,10 +92,10 @@ def directions(flow: Flow, names: Sequence[str]) -> list[Direction]:
             out.append(Direction(name, parameter=name))
         elif name in known:
             out += [Direction(f"{name}.{k + 1}", parameter=name, index=k) for k in range(known[name].size)]
-        elif stem in known and part.isdigit() and 1 <= int(part) <= known[stem].size:
-            out.append(Direction(name, parameter=stem, index=int(part) - 1))
-        elif (place := _state_component(flow, name)) is not None:
-            out.append(Direction(name, state=place[0], index=place[1]))
+        elif stem in known and (place := place_of(part, known[stem].size)) is not None:
+            out.append(Direction(name, parameter=stem, index=place))
+        elif (component := _state_component(flow, name)) is not None:
+            out.append(Direction(name, state=component[0], index=component[1]))
         else:
             choices = [*known, *(f"{s}.{label}" for s in flow.states for label in flow.labels.get(s, ()))]
             raise NameLookupError(
@@ -113,7 +113,8 @@ def _state_component(flow: Flow, name: str) -> tuple[str, int] | None:
         return (state, 0) if size == 1 else None
     if part in labels:
         return state, labels.index(part)
-    return (state, int(part) - 1) if part.isdigit() and 1 <= int(part) <= size else None
+    place = place_of(part, size)
+    return None if place is None else (state, place)
 
 
 def _name(prefix: str, quantity: str, direction: str) -> str:

@@ -100,9 +100,12 @@ def read_unit(text: str) -> Unit:
         for name, power in _WORD.findall(part):
             if name not in UNITS:
                 raise NameLookupError(f"{name!r} is no unit. {nearest(name, UNITS)}")
-            exponent = int(power or 1) * (1 if k == 0 else -1)
-            if abs(exponent) > MOST_POWER:
-                raise ModelError(f"{text!r} is no unit: it has the power {power}; at most {MOST_POWER} is expected.")
+            digits = power.lstrip("-").lstrip("0") or ("0" if power else "1")
+            if len(digits) > 2 or int(digits) > MOST_POWER:  # Python refuses to read thousands of digits
+                raise ModelError(
+                    f"{text[:100]!r} is no unit: it has the power {power[:20]}; at most {MOST_POWER} is expected."
+                )
+            exponent = int(digits) * (-1 if power.startswith("-") else 1) * (1 if k == 0 else -1)
             factor *= UNITS[name][0] ** exponent
             powers = [p + exponent * own for p, own in zip(powers, UNITS[name][1])]
     a, b, c, d, e, f = powers
