@@ -1,4 +1,7 @@
-"""Kernels in computations of JAX, launched by XLA's own calls: XLA for the processor, on a device that it plays."""
+"""Kernels in computations of JAX, launched by XLA's own calls.
+
+Where JAX computes on a GPU, on that one; elsewhere XLA for the processor, on a device that it plays.
+"""
 
 import gc
 
@@ -14,17 +17,20 @@ jax = pytest.importorskip("jax", minversion="0.5")
 from symbody.codegen.cuda import driver, ffi, xla  # noqa: E402 - after the skip
 
 pytestmark = needs_compiler
+PLAYED = jax.default_backend() == "cpu"
+played = pytest.mark.skipif(not PLAYED, reason="is about a device that is played")
 N = 5
 
 
 @pytest.fixture
 def device(monkeypatch):
-    """Buffers of XLA for the processor are the memory of the played device; double precision is on."""
-    (made,) = play(monkeypatch)
-    monkeypatch.setitem(xla.PLACES, "cpu", lambda frame, pointer: (made, 0))
+    """Double precision is on. Buffers of XLA for the processor are the memory of the played device."""
+    if PLAYED:
+        (made,) = play(monkeypatch)
+        monkeypatch.setitem(xla.PLACES, "cpu", lambda frame, pointer: (made, 0))
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)
-    yield made
+    yield
     jax.config.update("jax_enable_x64", before)
 
 
@@ -160,6 +166,7 @@ def test_a_compiled_computation_keeps_what_it_launches(device):
     assert len(xla._launches) == kept  # the same text with the same parameters
 
 
+@played
 def test_what_is_wrong_is_said(device, monkeypatch):
     kernel = pendulum().compile("cuda")
     function = kernel.jax()
@@ -192,6 +199,7 @@ def test_what_is_wrong_is_said(device, monkeypatch):
         function(q.astype(np.float32), q, q)
 
 
+@played
 def test_a_stream_that_xla_does_not_have_is_said(device, monkeypatch):
     monkeypatch.setitem(xla.PLACES, "cpu", xla._on_cuda)
     monkeypatch.setattr(xla.on_device, "ordinal_of", lambda pointer: 0)
@@ -199,6 +207,7 @@ def test_a_stream_that_xla_does_not_have_is_said(device, monkeypatch):
         pendulum().compile("cuda").jax()(*numbers((N, 2), (N, 2), (N, 2)))
 
 
+@played
 def test_the_launch_is_on_the_stream_and_the_device_of_the_computation(device, monkeypatch):
     """Stream_Get as XLA for CUDA answers it: this one is played, too."""
     seen = []
