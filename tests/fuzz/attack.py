@@ -93,7 +93,8 @@ def attack(name: str, first: int, count: int, seconds: float, note: str = "") ->
 
 def confined_attack(name: str, first: int, count: int, seconds: float, note: str) -> Tried:
     """The same in a process of its own, with bounded memory."""
-    attempt(name, -1, Path(tempfile.gettempdir()), 0.0)  # libraries are loaded, and code compiled, before the bound
+    with tempfile.TemporaryDirectory() as folder:
+        attempt(name, -1, Path(folder), 0.0)  # libraries are loaded, and code compiled, before the bound
     used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, resource.getrlimit(resource.RLIMIT_AS)[1]))
     with contextlib.ExitStack() as stack:
