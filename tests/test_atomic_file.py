@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
 import symbody as sb
+from symbody import atomic_file
 from symbody.atomic_file import SUFFIX, open_part, remove_abandoned, write_whole
 from symbody.errors import FormatError
 from symbody.model.files import urdf_writer, yaml_writer
@@ -162,6 +166,56 @@ def test_a_file_that_is_read_only_stays(tmp_path: Path) -> None:
     assert path.read_bytes() == b"kept"
 
 
+def _list(*entries: tuple[int, int, int]) -> bytes:
+    """An access list as Linux keeps it: (kind, rights, user or group) of each entry."""
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+
+
+NOBODY, ANY = 65534, 0xFFFFFFFF
+FOR_NOBODY = _list((0x01, 6, ANY), (0x02, 6, NOBODY), (0x04, 0, ANY), (0x10, 6, ANY), (0x20, 0, ANY))
+
+
+def _needs_access_lists(folder: Path) -> None:
+    try:
+        os.setxattr(folder, "system.posix_acl_default", FOR_NOBODY)
+    except (OSError, AttributeError):
+        pytest.skip("no access lists here")
+
+
+def test_a_file_keeps_its_access_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its mode alone would let its group do what the list lets others do."""
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    _needs_access_lists(tmp_path)
+    os.setxattr(path, atomic_file.ACL, FOR_NOBODY)
+    assert path.stat().st_mode & 0o777 == 0o660
+    write_whole(path, b"new")
+    assert os.getxattr(path, atomic_file.ACL) == FOR_NOBODY
+    assert path.stat().st_mode & 0o777 == 0o660
+    monkeypatch.setattr(os, "setxattr", lambda *_: None)
+    assert write_whole(path, b"new").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_without_an_access_list_gets_none_from_its_folder(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    _needs_access_lists(tmp_path)
+    write_whole(path, b"new")
+    assert atomic_file.ACL not in os.listxattr(path)
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert atomic_file.ACL in os.listxattr(write_whole(tmp_path / "another", b"new"))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="names of open files")
+def test_a_file_that_has_no_name_any_more_is_refused(tmp_path: Path) -> None:
+    with open(tmp_path / "gone", "wb") as file:
+        (tmp_path / "gone").unlink()
+        with pytest.raises(FormatError, match="without a name"):
+            write_whole(f"/proc/self/fd/{file.fileno()}", b"text")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives files away")
 def test_owner_and_group_of_a_file_stay_or_another_group_gets_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -198,13 +252,11 @@ def test_many_files_in_a_folder_take_time_in_proportion_to_their_number(
 def test_parts_of_the_dead_are_removed_and_those_of_the_living_stay(tmp_path: Path) -> None:
     (tmp_path / f".old.abcdefgh{SUFFIX}").write_bytes(b"left by a kill")
     (tmp_path / ".someone_elses.part").write_bytes(b"not ours")
-    handle, living = open_part(tmp_path, ".new.")
-    try:
+    tried: list[str] = []
+    with open_part(tmp_path, ".new.", tried):
         remove_abandoned(tmp_path)
         names = {p.name for p in tmp_path.iterdir()}
-        assert names == {Path(living).name, ".someone_elses.part"}
-    finally:
-        os.close(handle)
+        assert names == {Path(tried[-1]).name, ".someone_elses.part"}
     if os.name == "posix":
         remove_abandoned(tmp_path)
         assert {p.name for p in tmp_path.iterdir()} == {".someone_elses.part"}
@@ -238,6 +290,45 @@ def test_a_kill_leaves_a_whole_file_and_the_next_start_no_leftovers(tmp_path: Pa
             assert data == data[:1] * (4096 * 64)
     write_whole(path, b"end")
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="parts that are open can be removed on POSIX alone")
+def test_an_interrupt_at_any_line_leaves_no_part(tmp_path: Path) -> None:
+    """Nor one whose lock the process holds on to: nobody could remove that while it lives."""
+    path = tmp_path / "file"
+    caught: list[BaseException] = []  # a notebook keeps the last error, and with it what its frames hold
+    for stop in itertools.count(1):
+        path.write_bytes(b"old")
+        try:
+            if not _interrupted(lambda: write_whole(path, [b"n", b"ew"]), stop):
+                break
+        except KeyboardInterrupt as error:
+            caught.append(error)
+        assert path.read_bytes() in (b"old", b"new")
+        assert [p.name for p in tmp_path.iterdir()] == ["file"]
+    assert len(caught) > 50
+
+
+def _interrupted(act: Callable[[], object], stop: int) -> bool:
+    """Interrupt `act` before the `stop`-th line of the writer; False where it has fewer."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        if frame.f_code.co_filename != atomic_file.__file__:
+            return None
+        count += event == "line"
+        if count == stop and event == "line":
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        act()
+    finally:
+        sys.settrace(before)
+    return count >= stop
 
 
 def test_two_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
