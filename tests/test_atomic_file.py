@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -20,8 +21,11 @@ import pytest
 import symbody as sb
 from symbody import atomic_file
 from symbody.atomic_file import SUFFIX, open_part, remove_abandoned, write_whole
-from symbody.errors import FormatError
+from symbody.errors import DefinitionError, FormatError
 from symbody.model.files import urdf_writer, yaml_writer
+from symbody.report.bond_graph import write_bond_graph_report
+from symbody.report.identification import write_identification_report
+from symbody.report.notebook import Animated
 
 MECH = sb.load("pendulum2")
 
@@ -101,6 +105,18 @@ def test_a_name_that_no_file_can_have_is_a_sentence(tmp_path: Path, name: str) -
     with pytest.raises(FormatError, match="written"):
         write_whole(tmp_path / name, b"text")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", [1, None, b"page.html", ["page.html"]])
+def test_what_is_no_path_is_a_sentence(path: Any) -> None:
+    writers: list[Callable[..., Any]] = [
+        Animated("", "nothing").save,
+        partial(write_bond_graph_report, sb.BondGraph.load("rlc")),
+        partial(write_identification_report, None),
+    ]
+    for write in writers:
+        with pytest.raises(DefinitionError, match="expected a text or a path"):
+            write(path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names that are no text")
