@@ -167,9 +167,26 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path, monkeypat
     (tmp_path / "round").symlink_to("round")
     with pytest.raises(FormatError, match="leads to itself"):
         write_whole(tmp_path / "round", b"")
-    monkeypatch.setattr(Path, "lstat", lambda path: os.stat_result((0o120777, 0, 0, 1, 12345, *[0] * 5)))
+    lstat, others = Path.lstat, os.stat_result((0o120777, 0, 0, 1, 12345, *[0] * 5))
+    monkeypatch.setattr(Path, "lstat", lambda path: others if path == link else lstat(path))
     with pytest.raises(FormatError, match="link of another user"):
         write_whole(link, b"harm")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives links away")
+def test_a_folder_that_is_a_link_of_another_user_is_refused_where_everyone_may_put_one(tmp_path: Path) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "shared").mkdir()
+    link = tmp_path / "shared" / "results"
+    link.symlink_to(tmp_path / "private")
+    for mode, owner, refused in ((0o1777, 12345, True), (0o1777, 0, False), (0o755, 12345, False)):
+        (tmp_path / "shared").chmod(mode)
+        os.chown(link, owner, owner, follow_symlinks=False)
+        if refused:
+            with pytest.raises(FormatError, match=r"link of another user|Permission denied"):
+                write_whole(link / "file", b"harm")
+        else:
+            write_whole(link / "file", b"text")
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everything")

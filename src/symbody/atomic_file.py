@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,6 +111,7 @@ def _target(path: Path) -> tuple[Path, Old | None]:
 def _behind_links(path: Path) -> Path:
     """The file that a link leads to: the link stays. One of another user, as in /tmp, might lead anywhere: OSError."""
     for _ in range(LINKS):
+        _check_links(path)
         place = Path(os.path.realpath(path.parent), path.name)
         if not place.is_symlink():
             return place
@@ -120,6 +122,31 @@ def _behind_links(path: Path) -> Path:
         if there and not path.exists():  # as /proc says of a file that is open, but was removed
             raise OSError("it is a file without a name")
     raise OSError("it is a link that leads to itself")
+
+
+def _check_links(path: Path) -> None:
+    """OSError where a folder on the way is a link of another user in a folder like /tmp: the rule of Linux, which not
+    every machine has switched on."""
+    for place in way_to(path.absolute()):
+        if place.is_symlink():
+            folder = place.parent.stat()
+            shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & 0o002
+            if shared and place.lstat().st_uid not in (0, os.geteuid(), folder.st_uid):
+                raise OSError(f"{place} is a link of another user")
+
+
+def way_to(path: Path) -> set[Path]:
+    """The folders that a name leads through, also those that links on the way lie in and lead to."""
+    found: set[Path] = set()
+    waiting = list(path.parents)
+    while waiting:
+        place = waiting.pop()
+        if place not in found:
+            found.add(place)
+            if place.is_symlink():
+                target = place.parent / os.readlink(place)
+                waiting += [target, *target.parents]
+    return found
 
 
 def _acl(handle: int | str) -> bytes | None:

@@ -141,9 +141,13 @@ def _by_handle(folder: str) -> Iterator[str]:
         os.close(handle)
 
 
+def temporary_files_inside() -> dict[str, str]:
+    """The environment of a program that works in such a folder, and keeps its own temporary files in it."""
+    return {**os.environ, "TMPDIR": "."} if sys.platform == "linux" else dict(os.environ)
+
+
 def run_compiler(compiler: str, arguments: Sequence[str], folder: str) -> None:
-    """Run a C compiler in a folder, where its own temporary files lie too; CompileError with what it said where it
-    fails."""
+    """Run a C compiler in a folder; CompileError with what it said where it fails."""
     program, *options = compiler.split() or [compiler]
     found = shutil.which(program)
     command = [program if found is None else os.path.abspath(found), *options, *arguments]
@@ -151,7 +155,7 @@ def run_compiler(compiler: str, arguments: Sequence[str], folder: str) -> None:
         done = subprocess.run(
             command,
             cwd=folder,
-            env={**os.environ, "TMPDIR": "."},
+            env=temporary_files_inside(),
             capture_output=True,
             text=True,
             errors="replace",

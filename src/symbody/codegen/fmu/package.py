@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from symbody.codegen.c.build import find_compiler, run_compiler, source_folder
+from symbody.codegen.c.build import find_compiler, run_compiler, source_folder, temporary_files_inside
 from symbody.codegen.fmu.description import Stepping, fmi2_description, fmi3_description, scalars
 from symbody.codegen.fmu.motion import HERE, METHODS, Motion, core_text, motion_of
 from symbody.errors import CompileError, DefinitionError
@@ -114,7 +114,7 @@ def _compile(sources: Mapping[str, str], name: str, ending: str) -> bytes:
         strip = shutil.which("strip")
         if strip and sys.platform == "linux":
             command = [os.path.abspath(strip), "--strip-unneeded", library]
-            subprocess.run(command, cwd=folder, env={**os.environ, "TMPDIR": "."}, check=False, capture_output=True)
+            subprocess.run(command, cwd=folder, env=temporary_files_inside(), check=False, capture_output=True)
         try:
             return Path(folder, library).read_bytes()
         except OSError as error:

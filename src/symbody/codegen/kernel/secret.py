@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from symbody.atomic_file import remove_abandoned, through_part
+from symbody.atomic_file import remove_abandoned, through_part, way_to
 
 SIZE = 32  # bytes
 NAME = "cache_secret"
@@ -91,25 +91,11 @@ def check_way(path: Path) -> None:
     """Raise Unsafe where everyone could put another file into the place of this one."""
     if not hasattr(os, "getuid"):
         return
-    for parent in _above(path):
+    for parent in way_to(path):
         mode = parent.stat().st_mode
         # what a group may exchange is still authenticated; where everyone may, even the owner's check means little
         if mode & 0o002 and not mode & stat.S_ISVTX:
             raise Unsafe(f"lies in {parent}, which everyone can write; remove that permission")
-
-
-def _above(path: Path) -> set[Path]:
-    """The folders that a name leads through, also those that links on the way lie in and lead to."""
-    found: set[Path] = set()
-    waiting = list(path.parents)
-    while waiting:
-        place = waiting.pop()
-        if place not in found:
-            found.add(place)
-            if place.is_symlink():
-                target = place.parent / os.readlink(place)
-                waiting += [target, *target.parents]
-    return found
 
 
 def user_secret() -> bytes:
