@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
 import symbody as sb
+from symbody import atomic_file
 from symbody.atomic_file import SUFFIX, open_part, remove_abandoned, write_whole
-from symbody.errors import FormatError
+from symbody.errors import DefinitionError, FormatError
 from symbody.model.files import urdf_writer, yaml_writer
+from symbody.report.bond_graph import write_bond_graph_report
+from symbody.report.identification import write_identification_report
+from symbody.report.notebook import Animated
 
 MECH = sb.load("pendulum2")
 
@@ -99,6 +107,18 @@ def test_a_name_that_no_file_can_have_is_a_sentence(tmp_path: Path, name: str) -
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("path", [1, None, b"page.html", ["page.html"]])
+def test_what_is_no_path_is_a_sentence(path: Any) -> None:
+    writers: list[Callable[..., Any]] = [
+        Animated("", "nothing").save,
+        partial(write_bond_graph_report, sb.BondGraph.load("rlc")),
+        partial(write_identification_report, None),
+    ]
+    for write in writers:
+        with pytest.raises(DefinitionError, match="expected a text or a path"):
+            write(path)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="names that are no text")
 def test_names_of_any_bytes_and_of_full_length_are_written(tmp_path: Path) -> None:
     for name in (b"\xff.csv", b"x" * 255, "ü".encode() * 127):
@@ -147,9 +167,26 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path, monkeypat
     (tmp_path / "round").symlink_to("round")
     with pytest.raises(FormatError, match="leads to itself"):
         write_whole(tmp_path / "round", b"")
-    monkeypatch.setattr(Path, "lstat", lambda path: os.stat_result((0o120777, 0, 0, 1, 12345, *[0] * 5)))
+    lstat, others = Path.lstat, os.stat_result((0o120777, 0, 0, 1, 12345, *[0] * 5))
+    monkeypatch.setattr(Path, "lstat", lambda path: others if path == link else lstat(path))
     with pytest.raises(FormatError, match="link of another user"):
         write_whole(link, b"harm")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives links away")
+def test_a_folder_that_is_a_link_of_another_user_is_refused_where_everyone_may_put_one(tmp_path: Path) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "shared").mkdir()
+    link = tmp_path / "shared" / "results"
+    link.symlink_to(tmp_path / "private")
+    for mode, owner, refused in ((0o1777, 12345, True), (0o1777, 0, False), (0o755, 12345, False)):
+        (tmp_path / "shared").chmod(mode)
+        os.chown(link, owner, owner, follow_symlinks=False)
+        if refused:
+            with pytest.raises(FormatError, match=r"link of another user|Permission denied"):
+                write_whole(link / "file", b"harm")
+        else:
+            write_whole(link / "file", b"text")
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everything")
@@ -160,6 +197,56 @@ def test_a_file_that_is_read_only_stays(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="Permission denied"):
         write_whole(path, b"new")
     assert path.read_bytes() == b"kept"
+
+
+def _list(*entries: tuple[int, int, int]) -> bytes:
+    """An access list as Linux keeps it: (kind, rights, user or group) of each entry."""
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+
+
+NOBODY, ANY = 65534, 0xFFFFFFFF
+FOR_NOBODY = _list((0x01, 6, ANY), (0x02, 6, NOBODY), (0x04, 0, ANY), (0x10, 6, ANY), (0x20, 0, ANY))
+
+
+def _needs_access_lists(folder: Path) -> None:
+    try:
+        os.setxattr(folder, "system.posix_acl_default", FOR_NOBODY)
+    except (OSError, AttributeError):
+        pytest.skip("no access lists here")
+
+
+def test_a_file_keeps_its_access_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its mode alone would let its group do what the list lets others do."""
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    _needs_access_lists(tmp_path)
+    os.setxattr(path, atomic_file.ACL, FOR_NOBODY)
+    assert path.stat().st_mode & 0o777 == 0o660
+    write_whole(path, b"new")
+    assert os.getxattr(path, atomic_file.ACL) == FOR_NOBODY
+    assert path.stat().st_mode & 0o777 == 0o660
+    monkeypatch.setattr(os, "setxattr", lambda *_: None)
+    assert write_whole(path, b"new").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_without_an_access_list_gets_none_from_its_folder(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    _needs_access_lists(tmp_path)
+    write_whole(path, b"new")
+    assert atomic_file.ACL not in os.listxattr(path)
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert atomic_file.ACL in os.listxattr(write_whole(tmp_path / "another", b"new"))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="names of open files")
+def test_a_file_that_has_no_name_any_more_is_refused(tmp_path: Path) -> None:
+    with open(tmp_path / "gone", "wb") as file:
+        (tmp_path / "gone").unlink()
+        with pytest.raises(FormatError, match="without a name"):
+            write_whole(f"/proc/self/fd/{file.fileno()}", b"text")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives files away")
@@ -198,13 +285,11 @@ def test_many_files_in_a_folder_take_time_in_proportion_to_their_number(
 def test_parts_of_the_dead_are_removed_and_those_of_the_living_stay(tmp_path: Path) -> None:
     (tmp_path / f".old.abcdefgh{SUFFIX}").write_bytes(b"left by a kill")
     (tmp_path / ".someone_elses.part").write_bytes(b"not ours")
-    handle, living = open_part(tmp_path, ".new.")
-    try:
+    tried: list[str] = []
+    with open_part(tmp_path, ".new.", tried):
         remove_abandoned(tmp_path)
         names = {p.name for p in tmp_path.iterdir()}
-        assert names == {Path(living).name, ".someone_elses.part"}
-    finally:
-        os.close(handle)
+        assert names == {Path(tried[-1]).name, ".someone_elses.part"}
     if os.name == "posix":
         remove_abandoned(tmp_path)
         assert {p.name for p in tmp_path.iterdir()} == {".someone_elses.part"}
@@ -238,6 +323,45 @@ def test_a_kill_leaves_a_whole_file_and_the_next_start_no_leftovers(tmp_path: Pa
             assert data == data[:1] * (4096 * 64)
     write_whole(path, b"end")
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="parts that are open can be removed on POSIX alone")
+def test_an_interrupt_at_any_line_leaves_no_part(tmp_path: Path) -> None:
+    """Nor one whose lock the process holds on to: nobody could remove that while it lives."""
+    path = tmp_path / "file"
+    caught: list[BaseException] = []  # a notebook keeps the last error, and with it what its frames hold
+    for stop in itertools.count(1):
+        path.write_bytes(b"old")
+        try:
+            if not _interrupted(lambda: write_whole(path, [b"n", b"ew"]), stop):
+                break
+        except KeyboardInterrupt as error:
+            caught.append(error)
+        assert path.read_bytes() in (b"old", b"new")
+        assert [p.name for p in tmp_path.iterdir()] == ["file"]
+    assert len(caught) > 50
+
+
+def _interrupted(act: Callable[[], object], stop: int) -> bool:
+    """Interrupt `act` before the `stop`-th line of the writer; False where it has fewer."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        if frame.f_code.co_filename != atomic_file.__file__:
+            return None
+        count += event == "line"
+        if count == stop and event == "line":
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        act()
+    finally:
+        sys.settrace(before)
+    return count >= stop
 
 
 def test_two_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:

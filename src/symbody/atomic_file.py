@@ -8,8 +8,11 @@ sees which parts belong to nobody and removes them.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
+import stat
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,8 +26,17 @@ except ImportError:  # Windows: a part that is open there cannot be removed, whi
 SUFFIX = ".symbody.part"  # a name of our own: what others leave in a folder is not touched
 TRIES = 5  # a part may be taken for an abandoned one between its making and its lock
 LINKS = 40  # that a name may lead through, as on Linux
+ACL = "system.posix_acl_access"  # where Linux keeps the access list of a file
 LOOK = 100  # entries of a folder that are looked at for each file that is written there, on average
 _until_look: dict[Path, int] = {}  # files to be written into a folder before it is looked at again
+
+
+@dataclass(frozen=True)
+class Old:
+    """A file that is replaced: its owner, group and permissions, and its access list, if it has one."""
+
+    status: os.stat_result
+    acl: bytes | None
 
 
 def write_whole(path: str | Path, parts: str | bytes | memoryview | Iterable[bytes], mode: int | None = None) -> Path:
@@ -74,7 +86,7 @@ def _utf8(path: Path, text: str) -> bytes:
         ) from None
 
 
-def _target(path: Path) -> tuple[Path, os.stat_result | None]:
+def _target(path: Path) -> tuple[Path, Old | None]:
     """Where a file goes, whatever folder the process moves to, and what stands there; an error if that must stay."""
     try:
         if not path.parent.is_dir():
@@ -91,7 +103,7 @@ def _target(path: Path) -> tuple[Path, os.stat_result | None]:
     except ValueError as error:  # characters that no name has: NUL, halves of others
         raise FormatError(f"{str(path)!r} cannot be written: {error}.") from None
     try:
-        return place, os.fstat(handle)
+        return place, Old(os.fstat(handle), _acl(handle))
     finally:
         os.close(handle)
 
@@ -99,26 +111,76 @@ def _target(path: Path) -> tuple[Path, os.stat_result | None]:
 def _behind_links(path: Path) -> Path:
     """The file that a link leads to: the link stays. One of another user, as in /tmp, might lead anywhere: OSError."""
     for _ in range(LINKS):
+        _check_links(path)
         place = Path(os.path.realpath(path.parent), path.name)
         if not place.is_symlink():
             return place
         if hasattr(os, "geteuid") and place.lstat().st_uid not in (0, os.geteuid(), place.parent.stat().st_uid):
             raise OSError("it is a link of another user")
+        there = place.exists()
         path = place.parent / os.readlink(place)
+        if there and not path.exists():  # as /proc says of a file that is open, but was removed
+            raise OSError("it is a file without a name")
     raise OSError("it is a link that leads to itself")
 
 
-def _take_over(handle: int | str, old: os.stat_result) -> None:
+def _check_links(path: Path) -> None:
+    """OSError where a folder on the way is a link of another user in a folder like /tmp: the rule of Linux, which not
+    every machine has switched on."""
+    for place in way_to(path.absolute()):
+        if place.is_symlink():
+            folder = place.parent.stat()
+            shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & 0o002
+            if shared and place.lstat().st_uid not in (0, os.geteuid(), folder.st_uid):
+                raise OSError(f"{place} is a link of another user")
+
+
+def way_to(path: Path) -> set[Path]:
+    """The folders that a name leads through, also those that links on the way lie in and lead to."""
+    found: set[Path] = set()
+    waiting = list(path.parents)
+    while waiting:
+        place = waiting.pop()
+        if place not in found:
+            found.add(place)
+            if place.is_symlink():
+                target = place.parent / os.readlink(place)
+                waiting += [target, *target.parents]
+    return found
+
+
+def _acl(handle: int | str) -> bytes | None:
+    """The access list of a file; None where it has none, or the system keeps none."""
+    try:
+        return os.getxattr(handle, ACL)
+    except (OSError, AttributeError):
+        return None
+
+
+def _take_over(handle: int | str, old: Old) -> None:
     """Owner, group and permissions of the file that is replaced; no other group gets what its group may do."""
-    mode = old.st_mode & 0o777
+    mode = old.status.st_mode & 0o777
     if hasattr(os, "chown"):
-        for owner in ((-1, old.st_gid), (old.st_uid, -1)):
+        for owner in ((-1, old.status.st_gid), (old.status.st_uid, -1)):
             with contextlib.suppress(OSError):  # only the administrator gives files away
                 os.chown(handle, *owner)
-        if os.stat(handle).st_gid != old.st_gid:
+        _take_over_acl(handle, old.acl)
+        # with an access list, what stands for the group in the mode bounds all that the list names
+        if os.stat(handle).st_gid != old.status.st_gid or _acl(handle) != old.acl:
             mode &= 0o707 | (mode & 0o007) << 3
     if os.stat(handle).st_mode & 0o777 != mode:  # a disk without permissions refuses to change them
         os.chmod(handle, mode)
+
+
+def _take_over_acl(handle: int | str, acl: bytes | None) -> None:
+    """The access list of the file that is replaced, and not what the folder gives to new files."""
+    if _acl(handle) == acl:
+        return
+    with contextlib.suppress(OSError):
+        if acl is None:
+            os.removexattr(handle, ACL)
+        else:
+            os.setxattr(handle, ACL, acl)
 
 
 def through_part(
@@ -129,9 +191,10 @@ def through_part(
     mode: int = 0o600,
 ) -> None:
     """Make a part, fill it by fill(file, its name), and give it its place by move(its name); else it is removed."""
-    handle, part = open_part(folder, prefix, mode)
+    tried: list[str] = []
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open_part(folder, prefix, tried, mode) as file:
+            part = tried[-1]
             fill(file, part)
             file.flush()
             if fcntl is not None:  # while the lock is held, so that nobody takes it for an abandoned one
@@ -139,20 +202,24 @@ def through_part(
         if fcntl is None:
             move(part)
     except BaseException:
-        with contextlib.suppress(OSError):  # of a folder that was closed meanwhile; a later writer removes it
-            os.unlink(part)
+        for name in tried:
+            with contextlib.suppress(OSError):  # of a folder that was closed meanwhile; a later writer removes it
+                os.unlink(name)
         raise
 
 
-def open_part(folder: Path, prefix: str, mode: int = 0o600) -> tuple[int, str]:
-    """(handle, name) of a new, locked part in a folder. The lock ends when the handle is closed."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+def open_part(folder: Path, prefix: str, tried: list[str], mode: int = 0o600) -> BinaryIO:
+    """A new, locked part in a folder. The lock ends when the file is closed.
+
+    Its name is put at the end of `tried` before there is a file: an interrupt finds it, at whatever moment it comes.
+    """
+    opener = functools.partial(os.open, mode=mode)
     for _ in range(TRIES):
-        temporary = os.path.join(folder, f"{prefix}{os.urandom(6).hex()}{SUFFIX}")
-        handle = os.open(temporary, flags, mode)
-        if _lock(handle) is not False and os.path.exists(temporary):
-            return handle, temporary
-        os.close(handle)
+        tried.append(os.path.join(folder, f"{prefix}{os.urandom(6).hex()}{SUFFIX}"))
+        file = open(tried[-1], "xb", opener=opener)  # noqa: SIM115  # for whoever writes it
+        if _lock(file.fileno()) is not False and os.path.exists(tried[-1]):
+            return file
+        file.close()
     raise OSError(f"no part could be kept in {folder}")
 
 
@@ -188,7 +255,11 @@ def _remove_if_free(path: Path) -> None:
     if fcntl is None:
         path.unlink()  # Windows refuses where it is open
         return
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        handle = os.open(path, os.O_WRONLY | flags)  # a disk in a network locks what is open to be written alone
+    except PermissionError:
+        handle = os.open(path, os.O_RDONLY | flags)
     try:
         if _lock(handle):
             path.unlink(missing_ok=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import re
 import shutil
+import sys
 import xml.etree.ElementTree as xml
 
 import numpy as np
@@ -168,6 +170,16 @@ def test_graphviz_places_elements_apart(name):
 def test_graphviz_that_is_missing_is_said(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(sb.SymbodyError, match="neato of Graphviz, which is not installed"):
+        BondGraph.load("rlc").show(layout="graphviz")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a program of POSIX")
+@pytest.mark.parametrize("does", ["exit 3", "kill -9 $$", "true", "echo node 0", "echo node 0 nan 1", r"printf '\377'"])
+def test_graphviz_that_fails_is_said(monkeypatch, tmp_path, does):
+    (tmp_path / "neato").write_text(f"#!/bin/sh\n{does}\n")
+    (tmp_path / "neato").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(sb.SymbodyError, match="gives no places"):
         BondGraph.load("rlc").show(layout="graphviz")
 
 

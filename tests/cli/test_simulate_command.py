@@ -187,6 +187,19 @@ def test_a_run_that_fails_keeps_what_it_has_and_says_so(call, bench, here):
     assert json.loads(silent.stdout)["outcome"]["complete"] is False
 
 
+def test_a_checkpoint_is_not_lost_to_the_motion_of_the_same_name(call, here):
+    (here / "link.npz").symlink_to("run.npz")
+    for given in (("--out", "run.npz"), ("--out", "link.npz"), ("--out", "a.csv", "--out", "./run.npz")):
+        refused = call("simulate", "pendulum2", "--duration", "0.05", "--checkpoint", "run.npz", *given)
+        assert refused.exit_code == 2
+        assert "is the same file as --checkpoint run.npz" in refused.stderr
+    kept = ("--checkpoint", "run.npz")
+    assert call("simulate", "pendulum2", "--duration", "0.05", *kept, "--out", "a.csv").exit_code == 0
+    refused = call("simulate", "--resume", "run.npz", "--duration", "0.1", "--out", "run.npz")
+    assert "is the same file as --resume run.npz" in refused.stderr
+    assert call("simulate", "--resume", "run.npz", "--duration", "0.1", *kept).exit_code == 0
+
+
 def test_a_run_is_resumed_from_its_checkpoint_as_if_never_stopped(call, bench, here):
     start = ("simulate", bench, "--q0", "slide=1", "--samples")
     assert call(*start, "11", "-t", "1", "--checkpoint", "a.ckpt").exit_code == 0

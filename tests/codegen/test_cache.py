@@ -6,6 +6,7 @@ import hashlib
 import os
 import random
 import struct
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -358,6 +359,31 @@ def test_links_on_the_way_that_everyone_can_exchange_are_not_used(
         monkeypatch.setenv("SYMBODY_CACHE", str(tmp_path / name / "link" / "cache"))
         with pytest.warns(UserWarning, match="everyone can write"):
             assert cache.directory() is None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_secret_that_everyone_can_exchange_is_not_used(folder: Path, tmp_path: Path) -> None:
+    cache.store("one", {}, [b"code"])
+    (tmp_path / "config").chmod(0o777)
+    forget()
+    with pytest.warns(UserWarning, match=r"needs the secret .*everyone can write"):
+        assert cache.load("one") is None
+    (tmp_path / "config").chmod(0o1777)  # where nobody removes what others made
+    forget()
+    assert cache.load("one") is not None
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of POSIX")
+def test_folders_are_named_as_people_write_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """~ also where no shell has read it; a system's folder that is no whole path is none, whatever folder we are in."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name, place in (("CACHE", cache.CACHE), ("CONFIG", secret.CONFIG)):
+        monkeypatch.setenv(f"SYMBODY_{name}", f"~/{name}")
+        assert secret.folder_of(place) == tmp_path / name
+        usual = tmp_path / f".{name.lower()}" / "symbody"
+        monkeypatch.delenv(f"SYMBODY_{name}")
+        monkeypatch.setenv(f"XDG_{name}_HOME", "relative")
+        assert sys.platform == "darwin" or secret.folder_of(place) == usual
 
 
 def test_the_oldest_entries_go_first(folder: Path) -> None:

@@ -1,6 +1,10 @@
 """FMUs of others: a block of inputs, states and outputs in a simulation; and our FMUs in an importer of others."""
 
+import gc
+import os
 import shutil
+import tempfile
+import zipfile
 
 import numpy as np
 import pytest
@@ -103,3 +107,34 @@ def test_a_second_importer_moves_it_alike(make, start, shown, tmp_path):
     other = fmpy.simulate_fmu(path, fmi_type="CoSimulation", stop_time=1.0, output_interval=0.01)
     np.testing.assert_allclose(found, np.interp(times, other["time"], other[shown]), rtol=1e-7, atol=1e-7)
     assert np.ptp(found) > 0.1
+
+
+def test_an_fmu_that_cannot_be_loaded_leaves_no_folder_and_the_process_where_it_was(tmp_path, monkeypatch):
+    path = written(tmp_path, van_der_pol(), 2)
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, b"no library" if name.startswith("binaries/") else data)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    before = os.getcwd()
+    with pytest.raises(ModelError, match="cannot be loaded as an FMU"):
+        load_fmu(path)
+    assert os.getcwd() == before
+    gc.collect()
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+def test_an_fmu_of_one_state_alone(tmp_path):
+    x = sb.symbol("x", "state")
+    block = load_fmu(
+        written(
+            tmp_path,
+            sb.System("decay", inputs={"x": x}, outputs={"rate": -x}, states={"x": "rate"}),
+            2,
+            start={"x": 1.0},
+        )
+    )
+    found = sb.simulate(block.system, 1.0, states0=block.start, tolerance=1e-9)
+    np.testing.assert_allclose(found["x"][-1], np.exp(-1), rtol=1e-7)

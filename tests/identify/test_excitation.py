@@ -65,6 +65,9 @@ def test_it_beats_the_thesis_within_the_same_limits(model, tmp_path):
     again = read_series(found.save(tmp_path / "motion.csv"))
     np.testing.assert_allclose(again["q"], found.q, atol=1e-12)
     assert again.labels == model.labels
+    for given in ({"path": 1}, {"path": tmp_path / "x.csv", "rate": 0}, {"path": tmp_path / "x.csv", "rate": "fast"}):
+        with pytest.raises(DefinitionError, match="expected a"):
+            found.save(**given)
 
 
 def test_a_joint_without_any_limit_is_named(model):

@@ -37,6 +37,17 @@ def check_target(path: Path, option: str, suffixes: Sequence[str] = ()) -> None:
         extra(needs)
 
 
+@reading_options()
+def check_apart(named: Sequence[tuple[str, Path | None]]) -> None:
+    """Whether options name files of their own; the last one written would stand for both otherwise."""
+    known: dict[str, str] = {}
+    for option, path in named:
+        if path is not None:
+            other = known.setdefault(os.path.realpath(path), f"{option} {path}")
+            if other != f"{option} {path}":
+                raise FormatError(f"{option} {path} is the same file as {other}; give each a name of its own.")
+
+
 def check_overwrite(path: Path, force: bool) -> None:
     """A file that stands there stays, unless the user says otherwise."""
     if path.exists() and not force:

@@ -13,7 +13,7 @@ import typer
 
 from symbody.cli import completion
 from symbody.cli.common import advice, complain, load_model, print_json, reading_options
-from symbody.cli.files import PAGES, PICTURES, TABLES, check_target, save_figure, write_all
+from symbody.cli.files import PAGES, PICTURES, TABLES, check_apart, check_target, save_figure, write_all
 from symbody.cli.options import AS_JSON, DURATION, FORMALISM, LOOPS, OPTIONAL_MODEL, PARAMETER, PARTITION, Q0, QD0
 
 if TYPE_CHECKING:
@@ -124,6 +124,9 @@ def simulate(
         check_target(report, "--report", PAGES)
     if checkpoint is not None:
         check_target(checkpoint, "--checkpoint")
+    files = [*(("--out", path) for path in out or ()), ("--plot", plot), ("--report", report)]
+    for kept in (("--checkpoint", checkpoint), ("--resume", resume)):
+        check_apart([kept, *files])
     outputs = output_names(output)
     shown = sys.stderr.isatty() and not quiet
     if resume is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
+from itertools import chain
 
 from symbody.bondgraph.record import BondGraph
 from symbody.drawing.bond_layout import Layout
@@ -19,11 +21,21 @@ def graphviz_layout(graph: BondGraph) -> Layout:
     number = {name: k for k, name in enumerate(graph.elements)}
     edges = "".join(f"{number[b.tail]} -- {number[b.head]} [len=1.4];" for b in graph.bonds)
     text = f"graph g {{ overlap=false; {edges} }}"
-    done = subprocess.run([program, "-Tplain"], input=text, capture_output=True, text=True, timeout=60, check=True)
+    try:
+        done = subprocess.run([program, "-Tplain"], input=text, capture_output=True, text=True, timeout=60, check=True)
+        made = _read(done.stdout, list(graph.elements))
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
+        raise DefinitionError(f"{program} of Graphviz gives no places: {error}. Take layout='own'.") from None
+    return made
+
+
+def _read(text: str, names: list[str]) -> Layout:
+    """The places in what neato wrote, one for each name."""
     made = Layout()
-    names = list(graph.elements)
-    for line in done.stdout.splitlines():
+    for line in text.splitlines():
         words = line.split()
         if words[:1] == ["node"]:
             made.places[names[int(words[1])]] = (float(words[2]), -1.4 * float(words[3]))
+    if len(made.places) < len(names) or not all(map(math.isfinite, chain(*made.places.values()))):
+        raise ValueError(f"{len(made.places)} nodes for {len(names)} elements, or places that are no numbers")
     return made

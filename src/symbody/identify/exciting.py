@@ -17,8 +17,17 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.atomic_file import write_whole
-from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest, whole_argument, word_argument
+from symbody.errors import (
+    DefinitionError,
+    NameLookupError,
+    ShapeError,
+    nearest,
+    real_argument,
+    whole_argument,
+    word_argument,
+)
 from symbody.expr.derivative import gradient
 from symbody.identify.linear_inverse import InverseModel
 from symbody.identify.series import Series
@@ -90,8 +99,11 @@ class Excitation:
         other = self.basis.at(np.asarray(t, dtype=float))
         return other.q @ self.coefficients, other.qd @ self.coefficients, other.qdd @ self.coefficients
 
+    @declared
     def save(self, path: str | Path, rate: float | None = None) -> Path:
         """Write t, q, qd, qdd as CSV; rate: Hz of the rows, None: the samples of the search."""
+        if rate is not None:
+            real_argument("rate", rate, "a positive number of rows a second", above=0.0)
         duration = float(self.basis.settings["duration"])
         t = self.t if rate is None else np.arange(0, duration + 0.5 / rate, 1 / rate)
         q, qd, qdd = self.at(t)

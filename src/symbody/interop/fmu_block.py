@@ -6,6 +6,7 @@ the code that it carries: do so only with files that you trust (docs/security.md
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 import weakref
@@ -84,7 +85,8 @@ def load_fmu(path: str | Path, name: str | None = None) -> FmuBlock:
     function = External(
         f"{own}_fmu", 1 + len(given) + len(tuned), len(instance.states) + len(instance.outputs), instance.evaluate
     )
-    made = extern(function, time, *symbols.values(), *tuned)
+    found = extern(function, time, *symbols.values(), *tuned)
+    made = [found] if function.results == 1 else found
     rates = {f"{names[v.name]}_dot": made[k] for k, v in enumerate(instance.states)}
     shown = _names(instance.outputs, taken=[*names.values(), *parameters.values(), *rates])
     outputs = {shown[v.name]: made[len(rates) + k] for k, v in enumerate(instance.outputs)}
@@ -149,14 +151,18 @@ class _Instance:
         self.parameters = [
             v for v in variables if v.causality == "parameter" and v.type in ("Real", "Float64") and not v.dimensions
         ]
-        folder = tempfile.mkdtemp(prefix="symbody_fmu_")
-        fmpy.extract(str(path), folder)
-        self.folder = folder
-        self.fmu = fmpy.instantiate_fmu(folder, description, fmi_type="ModelExchange")
         self.given: list[float] = [float(v.start or 0) for v in self.parameters]
-        self._initialize(())
-        self.started = [float(x) for x in self._get(self.states)]
-        weakref.finalize(self, _free, self.fmu, folder)
+        try:
+            folder = tempfile.mkdtemp(prefix="symbody_fmu_")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            fmpy.extract(str(path), folder)
+            with contextlib.chdir("."):  # where loading fails, FMPy stays in the folder that it loads from
+                self.fmu = fmpy.instantiate_fmu(folder, description, fmi_type="ModelExchange")
+            weakref.finalize(self, _free, self.fmu)  # finalizers run from the last to the first
+            self._initialize(())
+            self.started = [float(x) for x in self._get(self.states)]
+        except Exception as error:  # FMPy raises plain exceptions of many kinds
+            raise ModelError(f"{path} cannot be loaded as an FMU: {error}") from error
 
     def _initialize(self, parameters: Sequence[float]) -> None:
         fmu = self.fmu
@@ -205,10 +211,9 @@ class _Instance:
         return [float(y) for y in (*self._get(self.rates), *self._get(self.outputs))]
 
 
-def _free(fmu: Any, folder: str) -> None:
+def _free(fmu: Any) -> None:
     try:
         fmu.terminate()
         fmu.freeInstance()
     except Exception:  # the instance may have failed before: nothing is left to do with it
         pass
-    shutil.rmtree(folder, ignore_errors=True)

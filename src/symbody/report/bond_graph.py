@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from symbody.analyse.structure.analysis import Analysis, analyse
+from symbody.arguments import declared
 from symbody.atomic_file import write_whole
 from symbody.bondgraph.equations import state_equations
 from symbody.bondgraph.record import BondGraph
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 LARGEST = 30  # states whose digraph is drawn
 
 
+@declared
 def write_bond_graph_report(
     graph: BondGraph,
     path: str | Path,

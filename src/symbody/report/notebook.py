@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.errors import ModelError
 from symbody.model.record.mechanism import Mechanism
 from symbody.report.animation import MISSING, make_animation
@@ -33,6 +34,7 @@ class Animated:
     def __repr__(self) -> str:
         return f"Animation of {self.title}, {len(self.html) / 1e6:.1f} MB; .save(path) writes it as a page."
 
+    @declared
     def save(self, path: str | Path) -> Path:
         """Write the page, which opens anywhere."""
         from symbody.atomic_file import write_whole

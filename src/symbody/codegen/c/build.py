@@ -72,8 +72,8 @@ def build_c(
 
 def find_compiler() -> str:
     """The command of a C compiler: $CC, else cc, gcc or clang."""
-    for command in (os.environ.get("CC"), "cc", "gcc", "clang"):
-        if command and shutil.which(command.split()[0]):
+    for command in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
+        if any(map(shutil.which, command.split()[:1])):
             return command
     raise CompileError(
         "There is no C compiler: $CC, cc, gcc and clang were tried. Install one, or compile with target='native', "
@@ -84,11 +84,18 @@ def find_compiler() -> str:
 def _load(files: Mapping[str, str], compiler: str, flags: Sequence[str]) -> ctypes.CDLL:
     """Compiles all sources into one library; the folder goes away, the loaded library stays as long as it is used."""
     with source_folder(files, "symbody_c_") as folder:
-        library = Path(folder, "library.dll" if sys.platform == "win32" else "library.so")
+        # a name of its own: the system takes a library for one that is loaded already by the name alone
+        library = f"library_{os.urandom(8).hex()}{'.dll' if sys.platform == 'win32' else '.so'}"
         sources = sorted(name for name in files if name.endswith(".c"))
         position = [] if sys.platform == "win32" else ["-fPIC"]
-        run_compiler(compiler, [*flags, *position, "-shared", "-o", str(library), *sources, "-lm"], folder)
-        loaded = ctypes.CDLL(str(library))
+        run_compiler(compiler, [*flags, *position, "-shared", "-o", library, *sources, "-lm"], folder)
+        try:
+            loaded = ctypes.CDLL(str(Path(folder, library)))
+        except OSError as error:
+            raise CompileError(
+                f"What the C compiler '{compiler}' made cannot be loaded: {error}. If programs may not run in the "
+                f"folder for temporary files, {tempfile.gettempdir()}, name another in TMPDIR."
+            ) from None
     if sys.platform == "win32":
         unload = _ctypes.FreeLibrary
     else:
@@ -102,7 +109,9 @@ def source_folder(files: Mapping[str, str], prefix: str) -> Iterator[str]:
     """A folder of its own with source files, which goes away; CompileError where the disk has no room for it."""
     with contextlib.ExitStack() as stack:
         try:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=prefix))
+            # what is loaded stays a while on Windows and on disks in a network
+            named = stack.enter_context(tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True))
+            folder = stack.enter_context(_by_handle(named))
             for name, text in files.items():
                 Path(folder, name).write_text(text, encoding="utf-8")
         except OSError as error:
@@ -113,13 +122,46 @@ def source_folder(files: Mapping[str, str], prefix: str) -> Iterator[str]:
         yield folder
 
 
+@contextlib.contextmanager
+def _by_handle(folder: str) -> Iterator[str]:
+    """A name of the folder itself, whatever others put into its place: everyone may rename what lies beside it where
+    the folder for temporary files lets all write and has no sticky bit. Its own name where the system has no such one.
+    """
+    if not os.path.isdir("/proc/self/fd"):
+        yield folder
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        status = os.fstat(handle)
+        if status.st_uid != os.geteuid() or status.st_mode & 0o077:
+            raise OSError("somebody else exchanged a folder in it")
+        name = f"/proc/self/fd/{handle}"
+        yield name if handle > 2 and os.path.isdir(name) else folder  # a child has other files as its first three
+    finally:
+        os.close(handle)
+
+
+def temporary_files_inside() -> dict[str, str]:
+    """The environment of a program that works in such a folder, and keeps its own temporary files in it."""
+    return {**os.environ, "TMPDIR": "."} if sys.platform == "linux" else dict(os.environ)
+
+
 def run_compiler(compiler: str, arguments: Sequence[str], folder: str) -> None:
     """Run a C compiler in a folder; CompileError with what it said where it fails."""
+    program, *options = compiler.split() or [compiler]
+    found = shutil.which(program)
+    command = [program if found is None else os.path.abspath(found), *options, *arguments]
     try:
         done = subprocess.run(
-            [*compiler.split(), *arguments], cwd=folder, capture_output=True, text=True, errors="replace", check=False
+            command,
+            cwd=folder,
+            env=temporary_files_inside(),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
         )
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise CompileError(f"The C compiler '{compiler}' cannot be run: {error}.") from None
     if done.returncode:
         raise CompileError(f"The C compiler '{compiler}' failed with:\n{done.stderr.strip()[:4000]}")

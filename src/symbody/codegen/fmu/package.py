@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 import io
+import os
 import platform
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from symbody.codegen.c.build import find_compiler, run_compiler, source_folder
+from symbody.codegen.c.build import find_compiler, run_compiler, source_folder, temporary_files_inside
 from symbody.codegen.fmu.description import Stepping, fmi2_description, fmi3_description, scalars
 from symbody.codegen.fmu.motion import HERE, METHODS, Motion, core_text, motion_of
 from symbody.errors import CompileError, DefinitionError
@@ -106,14 +107,18 @@ def fmu_sources(motion: Motion, version: int, token: str, stepping: Stepping) ->
 def _compile(sources: Mapping[str, str], name: str, ending: str) -> bytes:
     compiler = find_compiler()
     with source_folder(sources, "symbody_fmu_") as folder:
-        library = Path(folder, name + ending)
+        library = name + ending
         position = [] if sys.platform == "win32" else ["-fPIC", "-fvisibility=hidden"]
-        options = ["-std=c99", "-O2", "-ffp-contract=off", *position, "-shared", "-o", str(library)]
+        options = ["-std=c99", "-O2", "-ffp-contract=off", *position, "-shared", "-o", library]
         run_compiler(compiler, [*options, "all.c", "-lm"], folder)
         strip = shutil.which("strip")
         if strip and sys.platform == "linux":
-            subprocess.run([strip, "--strip-unneeded", str(library)], check=False, capture_output=True)
-        return library.read_bytes()
+            command = [os.path.abspath(strip), "--strip-unneeded", library]
+            subprocess.run(command, cwd=folder, env=temporary_files_inside(), check=False, capture_output=True)
+        try:
+            return Path(folder, library).read_bytes()
+        except OSError as error:
+            raise CompileError(f"The C compiler '{compiler}' made no library: {error.strerror or error}.") from None
 
 
 def _build_description(name: str) -> str:

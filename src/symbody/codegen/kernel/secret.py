@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from symbody.atomic_file import remove_abandoned, through_part
+from symbody.atomic_file import remove_abandoned, through_part, way_to
 
 SIZE = 32  # bytes
 NAME = "cache_secret"
@@ -51,8 +51,8 @@ def folder_of(place: Place) -> Path:
     own, systems = os.environ.get(place.own), os.environ.get(place.variable)
     try:
         if own:
-            return Path(own).absolute()
-        if systems and sys.platform != "darwin":
+            return Path(own).expanduser().absolute()
+        if systems and sys.platform != "darwin" and Path(systems).is_absolute():  # another is to be ignored, says XDG
             return Path(systems, "symbody").absolute()
         usual = {"win32": place.windows, "darwin": place.mac}.get(sys.platform, place.other)
         return Path(Path.home(), usual, "symbody").absolute()
@@ -84,25 +84,18 @@ def check_folder(path: Path) -> None:
         raise Unsafe(
             f"can be written by others (mode {stat.S_IMODE(status.st_mode):04o}); remove that permission: chmod 700"
         )
-    for parent in _above(path):
+    check_way(path)
+
+
+def check_way(path: Path) -> None:
+    """Raise Unsafe where everyone could put another file into the place of this one."""
+    if not hasattr(os, "getuid"):
+        return
+    for parent in way_to(path):
         mode = parent.stat().st_mode
         # what a group may exchange is still authenticated; where everyone may, even the owner's check means little
         if mode & 0o002 and not mode & stat.S_ISVTX:
             raise Unsafe(f"lies in {parent}, which everyone can write; remove that permission")
-
-
-def _above(path: Path) -> set[Path]:
-    """The folders that a name leads through, also those that links on the way lie in and lead to."""
-    found: set[Path] = set()
-    waiting = list(path.parents)
-    while waiting:
-        place = waiting.pop()
-        if place not in found:
-            found.add(place)
-            if place.is_symlink():
-                target = place.parent / os.readlink(place)
-                waiting += [target, *target.parents]
-    return found
 
 
 def user_secret() -> bytes:
@@ -115,6 +108,10 @@ def _secret_of(folder: Path) -> bytes:
     path = folder / NAME
     try:
         make_folder(folder)
+        try:
+            check_way(path)
+        except Unsafe as error:
+            raise Unsafe(f"needs the secret {path}, which {error}") from None
         if not path.exists():
             _make(path)
         remove_abandoned(folder)
