@@ -154,6 +154,32 @@ threading.Thread(target=late).start()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_process_may_fork_where_llvmlite_has_no_lock():
+    """It is none that llvmlite tells others of: where it was missing, whatever was compiled after a fork waited."""
+    script = """
+import os, signal
+import llvmlite.binding as llvm
+class Renamed:
+    def __init__(self, lib): self.lib = lib
+    def __getattr__(self, name):
+        if name == "_lock": raise AttributeError(name)
+        return getattr(self.lib, name)
+llvm.ffi.lib = Renamed(llvm.ffi.lib)
+import symbody as sb
+x = sb.symbols("x")
+system = sb.System("s", {"x": x}, {"f": 2 * x})
+system.compile()
+child = os.fork()
+signal.alarm(20)  # ends those that wait
+print(system.compile()(1.5), flush=True)
+if not child: os._exit(0)
+os.waitpid(child, 0)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["3.0", "3.0"], done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 @pytest.mark.filterwarnings("ignore:.*fork")
 def test_a_child_of_a_process_that_compiles_can_compile():
     """The lock of LLVM is held by a thread that the child does not have."""
