@@ -139,12 +139,12 @@ def wrong_argument(
 def real_argument(
     name: str, value: Any, expected: str, above: float = -math.inf, least: float = -math.inf, **words: Any
 ) -> float:
-    """A finite number > above and >= least, as it was given; `expected` says so in words, with the unit."""
+    """A finite number > above and >= least, as a Python number; `expected` says so in words, with the unit."""
     real = hasattr(type(value), "__float__")
     real = real and not isinstance(value, bool | np.bool_ | np.ndarray | np.complexfloating)
     if not real or not is_finite(value) or value <= above or value < least:
         raise wrong_argument(name, value, expected, **words)
-    return value
+    return value if isinstance(value, int | float) else float(value)
 
 
 def is_finite(value: Any) -> bool:

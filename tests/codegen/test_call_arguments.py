@@ -9,12 +9,14 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import combinations
 
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
 import symbody as sb
+from symbody.codegen.kernel import arguments
 from symbody.codegen.kernel.passport import Kernel
 from symbody.codegen.kernel.threads import run_ranges
 from symbody.errors import DefinitionError, NameLookupError, ShapeError
@@ -37,6 +39,28 @@ def test_results_need_arrays_of_their_own(kernel):
     expected = kernel(STATE, STATE)
     assert np.array_equal(mass, expected.M)
     assert np.array_equal(bias, expected.c)
+
+
+def test_shared_memory_is_found_as_by_comparing_all_pairs():
+    random = np.random.default_rng(3)
+    room = np.zeros((12, 9))
+    for _ in range(300):
+        views = []
+        for k in range(4):
+            a, b = np.sort(random.integers(0, 13, 2)), np.sort(random.integers(0, 10, 2))
+            view = room[slice(*a), slice(*b)][:: random.choice([-2, -1, 1, 2]), :: random.choice([-1, 1, 3])]
+            views.append((str(k), view))
+        expected = any(np.shares_memory(a, b) for (_, a), (_, b) in combinations(views, 2))
+        assert (arguments.shared([v for v in views if v[1].size]) is not None) == expected
+
+
+def test_results_side_by_side_are_not_compared_in_pairs(monkeypatch):
+    """48 results in one buffer took three times as long as the call itself."""
+    compared = []
+    monkeypatch.setattr(arguments, "_overlap", lambda a, b: compared.append((a, b)))
+    names = [f"f{k}" for k in range(48)]
+    arguments.targets_of(names, list(np.zeros((48, 3))))
+    assert not compared
 
 
 @pytest.mark.parametrize("out", [0.5, abs, object(), {0.1, 0.2}])
@@ -75,9 +99,9 @@ def test_masked_elements_are_no_numbers(kernel):
 @pytest.mark.parametrize("one", [np.float64(0.5), np.float32(0.5), 1, True, None])
 def test_views_that_no_memory_holds_are_refused(kernel, one):
     wide = np.lib.stride_tricks.as_strided(np.array(one), (HUGE, 2), (0, 0))
-    for arguments in ((wide, STATE), (STATE, wide)):
+    for given in ((wide, STATE), (STATE, wide)):
         with pytest.raises(ShapeError, match=r"memory|native code takes real floats"):
-            kernel(*arguments)
+            kernel(*given)
     with pytest.raises(ShapeError, match=r"memory|native code takes real floats"):
         kernel(STATE, STATE, parameters={"m1": wide[:, 0]})
 
@@ -127,6 +151,32 @@ threading.Thread(target=late).start()
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "2000.0", done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_process_may_fork_where_llvmlite_has_no_lock():
+    """It is none that llvmlite tells others of: where it was missing, whatever was compiled after a fork waited."""
+    script = """
+import os, signal
+import llvmlite.binding as llvm
+class Renamed:
+    def __init__(self, lib): self.lib = lib
+    def __getattr__(self, name):
+        if name == "_lock": raise AttributeError(name)
+        return getattr(self.lib, name)
+llvm.ffi.lib = Renamed(llvm.ffi.lib)
+import symbody as sb
+x = sb.symbols("x")
+system = sb.System("s", {"x": x}, {"f": 2 * x})
+system.compile()
+child = os.fork()
+signal.alarm(20)  # ends those that wait
+print(system.compile()(1.5), flush=True)
+if not child: os._exit(0)
+os.waitpid(child, 0)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["3.0", "3.0"], done.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")

@@ -440,8 +440,10 @@ def test_mistakes_are_named(pend: Kernel) -> None:
         pend(np.zeros(3), 1.0, parameters={"m": np.ones(4)})
     with pytest.raises(CompileError, match="level"):
         native(pendulum(), level="best")
-    with pytest.raises(CompileError, match="lanes"):
-        native(pendulum(), lanes=3)
+    for lanes in (3, "2", 2.0, np.ones(2)):
+        with pytest.raises(CompileError, match="lanes"):
+            native(pendulum(), lanes=lanes)
+    assert native(pendulum(), lanes=np.int64(2))(0.5, 1.0) == pend(0.5, 1.0)
 
 
 def test_several_outputs_have_names_even_odd_ones() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import time
+import zipfile
 
 import numpy as np
 import pytest
@@ -243,6 +244,32 @@ def test_columns_that_cannot_be_told_apart_are_refused(head, tmp_path):
     path.write_text(f"{head}\n0,1,2\n1,3,4\n")
     with pytest.raises(DataError, match="expected"):
         read_series(path)
+
+
+def test_columns_that_nobody_asks_for_may_have_one_name_or_none(tmp_path):
+    """Loggers repeat what they call the state of each axis, spreadsheets end lines with empty cells."""
+    path = tmp_path / "record.csv"
+    path.write_text("t,q1,status,q2,status,,\n0,1,0,2,0,,\n1,3,0,4,0,,\n")
+    found = read_series(path, {"q": "q", "w": ["q2"]})
+    assert (found.values["q"].tolist(), found.values["w"].tolist()) == ([[1, 2], [3, 4]], [[2], [4]])
+    for signals in (None, {"s": "status"}, {"s": ["status"]}):
+        with pytest.raises(DataError, match=r"two columns are called 'status'.*Rename"):
+            read_series(path, signals)
+    path.write_text("t,q1,q2,,\n0,1,2,,\n1,3,4,,\n")
+    assert read_series(path).values.keys() == {"q"}
+
+
+def test_what_holds_no_numbers_is_passed_over_in_archives_of_others(tmp_path):
+    path = tmp_path / "record.npz"
+    np.savez(path, t=np.arange(3.0), q=np.ones((3, 2)), names=np.array(["a", "b"]), about=np.array({"by": "me"}))
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr("README.txt", "a record")
+    assert read_series(path).values.keys() == {"q"}
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "record.h5"
+    with h5py.File(path, "w") as file:
+        file["t"], file["q"], file["nothing"] = np.arange(3.0), np.ones(3), h5py.Empty("f8")
+    assert read_series(path).values.keys() == {"q"}
 
 
 def test_a_long_number_in_the_name_of_a_column_takes_no_squared_time(tmp_path):

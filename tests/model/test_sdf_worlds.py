@@ -127,6 +127,12 @@ def test_poses_before_sdf_1_7_call_what_they_are_relative_to_their_frame(tmp_pat
     path.write_text(text.replace("1.6", "1.9"))
     with pytest.raises(ModelError, match="expected relative_to"):
         sb.load(path)
+    # blank ones, and those of what is not read, do not matter
+    elsewhere = '<sensor name="s" type="imu"><pose frame="b">0 0 0 0 0 0</pose></sensor></link><link name="b">'
+    path.write_text(
+        text.replace("1.6", "1.9").replace('frame="a"', "frame=''").replace('</link><link name="b">', elsewhere)
+    )
+    assert [float(str(x)) for x in sb.load(path, symbolic=False).joint("j").placement.position] == [0, 2, 0]
 
 
 def test_a_frame_of_a_model_moves_with_its_own_first_link(tmp_path):

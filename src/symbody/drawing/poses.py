@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, Named, ShapeError, array_argument
+from symbody.errors import ModelError, Named, ShapeError, array_argument, wrong_argument
 from symbody.expr.evaluate import evaluate
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
@@ -102,6 +102,8 @@ def checked(mechanism: Mechanism, q: Any) -> np.ndarray:
     given = neutral(mechanism) if q is None else array_argument("q", q, "numbers (nq,)").ravel()
     if len(given) != mechanism.nq:
         raise ShapeError(f"show was given {len(given)} coordinates; {mechanism.name} has nq {mechanism.nq}.")
+    if not np.isfinite(given).all():
+        raise wrong_argument("q", q, "finite numbers (nq,)")
     return given
 
 

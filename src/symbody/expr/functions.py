@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -83,7 +83,7 @@ def equal(a: Any, b: Any) -> Node:
 # -- tables
 
 
-def table(x: Any, breakpoints: Sequence[float], values: Sequence[float], kind: str = "linear") -> Node:
+def table(x: Any, breakpoints: Iterable[float], values: Iterable[float], kind: str = "linear") -> Node:
     """Interpolation in a table: `linear`, or `cubic` (natural spline). The end pieces extend outward."""
     return piecewise(x, interpolate(breakpoints, values, kind))
 
@@ -96,10 +96,9 @@ def piecewise(x: Any, polynomial: Piecewise) -> Node:
     return node.graph.intern(TABLE, (node,), polynomial, node.flags)
 
 
-def interpolate(breakpoints: Sequence[float], values: Sequence[float], kind: str = "linear") -> Piecewise:
+def interpolate(breakpoints: Iterable[float], values: Iterable[float], kind: str = "linear") -> Piecewise:
     """The piecewise polynomial through the points (x_i, y_i), x increasing."""
-    xs = array_argument("breakpoints", breakpoints, "numbers (n,)", owner="table").ravel().tolist()
-    ys = array_argument("values", values, "numbers (n,)", owner="table").ravel().tolist()
+    xs, ys = _numbers("breakpoints", breakpoints), _numbers("values", values)
     if len(xs) != len(ys) or len(xs) < 2:
         raise ShapeError(f"a table has {len(xs)} breakpoints and {len(ys)} values; expected equal numbers, at least 2.")
     if not all(math.isfinite(v) for v in xs + ys) or any(b <= a for a, b in pairwise(xs)):
@@ -115,6 +114,14 @@ def interpolate(breakpoints: Sequence[float], values: Sequence[float], kind: str
     cubic = [(m1 - m0) / (6 * d) for d, m0, m1 in zip(h, curvature, curvature[1:], strict=False)]
     quadratic = [m / 2 for m in curvature[:-1]]
     return Piecewise(tuple(xs), (tuple(ys[:-1]), tuple(linear), tuple(quadratic), tuple(cubic)))
+
+
+def _numbers(name: str, values: Iterable[float]) -> list[float]:
+    """Floats of an array, or of what only can be gone through, such as the values of a dict."""
+    if isinstance(values, Iterable) and not isinstance(values, Sequence | Mapping) and not hasattr(values, "__array__"):
+        values = list(values)
+    found: list[float] = array_argument(name, values, "numbers (n,)", owner="table").ravel().tolist()
+    return found
 
 
 def _natural_spline(h: list[float], slope: list[float]) -> list[float]:

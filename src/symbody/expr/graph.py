@@ -136,7 +136,7 @@ class _Collector:
 
     def leave(self) -> None:
         self.inside.pop()
-        if not self.inside and gc.get_threshold() == self.rare:
+        if not self.inside and gc.get_threshold()[0] == RARELY:  # Python 3.14 does not tell the others again
             gc.set_threshold(*self.before)
 
 

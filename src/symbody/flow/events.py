@@ -73,9 +73,11 @@ class When:
         if not isinstance(self.direction, int | float | np.number) or self.direction not in (-1, 0, 1):
             raise DefinitionError(f"event {self.name!r} has direction {self.direction!r}; expected -1, 0 or 1.")
         owner = f"event {self.name!r}"
+        put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731  the record is frozen
+        put("direction", int(self.direction))
         if self.limit is not None:
-            whole_argument("limit", self.limit, 1, owner=owner)
-        real_argument("slowest", self.slowest, "a rate of at least 0", least=0.0, owner=owner)
+            put("limit", whole_argument("limit", self.limit, 1, owner=owner))
+        put("slowest", real_argument("slowest", self.slowest, "a rate of at least 0", least=0.0, owner=owner))
         for what, reset in (("reset", self.reset), ("rest", self.rest or {})):
             if not isinstance(reset, Mapping):
                 raise wrong_argument(what, reset, "components with their values, in a dict", owner=owner)

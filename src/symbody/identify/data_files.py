@@ -11,7 +11,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,7 @@ def read_series(
                 values[name] = arrays[source]
             else:
                 values[name] = _picked(path, found, arrays, list(source))
+    _check_told_apart(path, found, [(signals or {}).get(n, n) for n in values])
     values = {n: _upright(path, n, a, len(t)) for n, a in values.items()}
     for n in list(values):
         if n in given and given[n] in UNITS:
@@ -87,6 +88,18 @@ def read_series(
         values[n] = _by_labels(a, found.get(source, ()) if isinstance(source, str) else (), known)
     si = {n: UNITS[u][0] if u in UNITS else u for n, u in given.items() if n in values}
     return Series(t, values, known, si, path.name)
+
+
+def _check_told_apart(path: Path, found: Mapping[str, Sequence[str]], used: Iterable[Any]) -> None:
+    """DataError where columns that are used have one name; others may."""
+    count = Counter(c for columns in found.values() for c in columns)
+    for source in used:
+        for column in found.get(source, ()) if isinstance(source, str) else source:
+            if count[column] > 1:
+                raise DataError(
+                    f"{path}: two columns are called {column!r}; expected different names. Rename one of them, or say "
+                    "in signals=... which columns are to be read."
+                )
 
 
 def _arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
@@ -137,13 +150,15 @@ def _number(text: str) -> float:
 
 
 def _grouped(head: Sequence[str], numbers: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
-    """Columns of one stem make a signal, in the order of their numbers; a column that stands alone is one by itself."""
-    twice = next((name for name, count in Counter(head).items() if count > 1), None)
-    if twice is not None:
-        raise DataError(f"two columns are called {twice!r}; expected different names.")
+    """Columns of one stem make a signal, in the order of their numbers; a column that stands alone is one by itself.
+
+    Columns without a name are left out: spreadsheets leave them at the end, pandas keeps its index in one.
+    """
     stems: dict[str, list[int]] = {}
     order: dict[int, tuple[int, str]] = {}  # column -> its number, by which they are sorted whatever its length
     for k, name in enumerate(head):
+        if not name:
+            continue
         match = _PART.match(name)
         stems.setdefault(match["stem"] if match else name, []).append(k)
         number = match and (match["number"] or match["index"])
@@ -157,7 +172,7 @@ def _grouped(head: Sequence[str], numbers: np.ndarray) -> tuple[dict[str, np.nda
 
 
 def _npz(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
-    return _numeric(read_arrays(path, LARGEST)), {}
+    return _numeric(read_arrays(path, LARGEST, foreign=True)), {}
 
 
 def _mat(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
@@ -198,7 +213,9 @@ def _hdf5(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
             # data that lie in other files are not followed
             if not isinstance(item, h5py.Dataset) or item.external or item.is_virtual or item.dtype.kind not in "fiu":
                 return
-            count += item.size or 0
+            if item.size is None:  # named, but without data
+                return
+            count += item.size
             _bound(path, count)
             found[name] = np.asarray(item)
 

@@ -73,6 +73,7 @@ def read_samples(samples: Any, start: float, duration: float, step: float | None
         raise ShapeError(f"samples has shape {times.shape}; expected a whole number, or instants (k,) in s.")
     check_finite(times, "samples")
     slack = 1e-9 * max(duration, abs(start))
-    if len(times) and ((np.diff(times) <= 0).any() or times[0] < start - slack or times[-1] > start + duration + slack):
+    within = np.clip(times, start, start + duration)
+    if (np.diff(within) <= 0).any() or (abs(times - within) > slack).any():
         raise DefinitionError(f"samples must be ascending instants from {start:g} to {start + duration:g} s.")
-    return SampleTimes(instants=np.clip(times, start, start + duration))
+    return SampleTimes(instants=within)

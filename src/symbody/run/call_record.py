@@ -61,9 +61,7 @@ def call_again(data: Mapping[str, Any], functions: Callable[[str], Any], where: 
 
     numbers = data["settings"]
     check_numbers(data["duration"], numbers["step"], numbers["start"], numbers["rtol"], numbers["atol"])
-    check_limits(numbers["max_steps"], numbers["slow"], numbers["threads"])
-    if numbers["period"] is not None:
-        real_argument("period", numbers["period"], "seconds", least=0.0)
+    check_limits(numbers["max_steps"], numbers["slow"], numbers["threads"], numbers["period"])
     spacing, instants = data["sampling"]
     if instants is not None and not (isinstance(instants, np.ndarray) and instants.ndim == 1):
         raise ValueError("samples at no instants")

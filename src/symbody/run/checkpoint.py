@@ -250,6 +250,8 @@ def _rule(rule: When, flow: Flow) -> dict[str, Any]:
 
 
 def _text(value: Any, name: str) -> Any:
+    if isinstance(value, np.integer | np.floating):
+        return value.item()
     if isinstance(value, (str, int, float)) and not isinstance(value, bool):
         return value
     raise DefinitionError(

@@ -101,19 +101,21 @@ def read_options(
 # -- numbers
 
 
-def check_numbers(duration: Any, step: Any, t0: Any, rtol: Any, atol: Any) -> None:
-    """Positive, finite seconds and tolerances."""
-    real_argument("duration", duration, "a positive number of seconds", above=0.0)
-    real_argument("t0", t0, "a finite number of seconds")
+def check_numbers(
+    duration: Any, step: Any, t0: Any, rtol: Any, atol: Any
+) -> tuple[float, float | None, float, float, float]:
+    """Positive, finite seconds and tolerances, as Python's numbers: single ones of NumPy would round what they meet."""
+    duration = real_argument("duration", duration, "a positive number of seconds", above=0.0)
+    t0 = real_argument("t0", t0, "a finite number of seconds")
     if step is not None:
-        real_argument("step", step, "a positive number of seconds", above=0.0)
+        step = real_argument("step", step, "a positive number of seconds", above=0.0)
         if step > duration * (1 + 1e-9):
             long, whole = Named("step", f"{step:g}"), Named("duration", f"{duration:g}")
             raise DefinitionError(long, " is longer than ", whole, "; expected a part of it.")
         check_told_apart(step, t0, t0 + duration)
-    real_argument("rtol", rtol, "a positive number", above=0.0)
-    if atol is not None:
-        real_argument("atol", atol, "a positive number", above=0.0)
+    rtol = real_argument("rtol", rtol, "a positive number", above=0.0)
+    atol = rtol if atol is None else real_argument("atol", atol, "a positive number", above=0.0)
+    return duration, step, t0, rtol, atol
 
 
 def check_told_apart(step: float, start: float, end: float) -> None:
@@ -127,9 +129,11 @@ def check_told_apart(step: float, start: float, end: float) -> None:
         )
 
 
-def check_limits(max_steps: Any, slow: Any, threads: Any = None) -> None:
-    """Whole and positive, and a speed."""
-    whole_argument("max_steps", max_steps, 1)
-    real_argument("slow", slow, "a speed in rad/s or m/s, or 0", least=0.0)
-    if threads is not None:
-        check_threads(threads)
+def check_limits(max_steps: Any, slow: Any, threads: Any, period: Any) -> tuple[int, float, int | None, float | None]:
+    """Whole and positive, a speed, and seconds, as Python's numbers."""
+    return (
+        whole_argument("max_steps", max_steps, 1),
+        real_argument("slow", slow, "a speed in rad/s or m/s, or 0", least=0.0),
+        None if threads is None else check_threads(threads),
+        None if period is None else real_argument("period", period, "a positive number of seconds, or 0", least=0.0),
+    )

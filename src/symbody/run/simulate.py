@@ -132,17 +132,16 @@ def asked(
 ) -> tuple[Batch, Mapping[str, Any]]:  # fmt: skip
     """What the arguments of `simulate` ask for, checked; and its options by name."""
     o = read_options(dict(options or {}), NAMED, tolerance, sampling, closing)
-    t0, rtol, atol = o["t0"], o["rtol"], o["atol"]
-    check_numbers(duration, step, t0, rtol, atol)
-    check_limits(o["max_steps"], o["slow"], o["threads"])
+    duration, step, t0, rtol, atol = check_numbers(duration, step, o["t0"], o["rtol"], o["atol"])
+    max_steps, slow, threads, period = check_limits(o["max_steps"], o["slow"], o["threads"], o["period"])
     device = read_device(o["device"], o["precision"], o["reduce"])
     if device is not None and method == "auto" and step is None:
         method = "dopri5"
     inputs, values = of_controllers(inputs, parameters or {})
     settings = Settings(
-        choose_method(method, step, rtol), float(t0), step, rtol, rtol if atol is None else atol, o["max_steps"],
-        read_samples(o["samples"], t0, duration, step), o["period"], o["threads"], values,
-        automatic=method == "auto" and step is None, slow=o["slow"], device=device, precision=o["precision"],
+        choose_method(method, step, rtol), float(t0), step, rtol, atol, max_steps,
+        read_samples(o["samples"], t0, duration, step), period, threads, values,
+        automatic=method == "auto" and step is None, slow=slow, device=device, precision=o["precision"],
     )  # fmt: skip
     given = {"q": named_state(mech, q0, "q"), "qd": named_state(mech, qd0, "qd"), **(states0 or {})}
     partition = formulated(mech, o["formalism"], o["partition"], o["formulation"], o["alpha"], o["beta"])

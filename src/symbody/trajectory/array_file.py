@@ -8,6 +8,7 @@ import math
 import os
 import zipfile
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -24,12 +25,13 @@ METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what NumPy writes; other
 
 
 def read_arrays(
-    path: Path, max_bytes: int, names: Collection[str] | None = None, packed: bool = True
+    path: Path, max_bytes: int, names: Collection[str] | None = None, packed: bool = True, foreign: bool = False
 ) -> dict[str, np.ndarray]:
     """name -> array of an npz file whose arrays together hold at most `max_bytes`. ValueError where it is damaged.
 
-    names   of those that are read; None: all
-    packed  whether they may be compressed; where they may not, they are not larger than the file
+    names    of those that are read; None: all
+    packed   whether they may be compressed; where they may not, they are not larger than the file
+    foreign  whether what holds no numbers is passed over, as in archives that others make; else it is damage
     """
     with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
         entries = archive.infolist()
@@ -41,19 +43,26 @@ def read_arrays(
         if names is not None:
             wanted = {f"{n}.npy" for n in names}
             entries = [e for e in entries if e.filename in wanted]
+        if foreign:
+            entries = [e for e in entries if e.filename.endswith(".npy")]
         if any(e.compress_type not in (METHODS if packed else METHODS[:1]) for e in entries):
-            raise FormatError(f"{path} is packed in another way than symbody does; expected it as it was written.")
+            raise FormatError(f"{path} is packed in another way than NumPy does; expected it as it was written.")
         limit = max_bytes if packed else min(max_bytes, os.fstat(stream.fileno()).st_size)
         if sum(e.file_size for e in entries) > limit:
             raise FormatError(f"{path} would unfold to more than {limit} bytes.")
         out = {}
+        passed = (_NoNumbers,) if foreign else ()
         for entry in entries:
             name = entry.filename.removesuffix(".npy")
             if name in out or entry.filename == name:
                 raise ValueError(f"an entry {entry.filename!r}")
-            with archive.open(entry) as file:
+            with archive.open(entry) as file, suppress(*passed):
                 out[name] = _read_array(file, entry.file_size)
         return out
+
+
+class _NoNumbers(ValueError):
+    """An array of texts, objects or the like."""
 
 
 def _read_array(file: Any, size: int) -> np.ndarray:
@@ -66,8 +75,10 @@ def _read_array(file: Any, size: int) -> np.ndarray:
         shape, fortran, dtype = read_header(file)
     except (TokenError, SyntaxError) as error:
         raise ValueError(f"an array whose header cannot be read ({error})") from None
-    if dtype.kind not in KINDS or min(shape, default=0) < 0 or len(shape) > 16:
-        raise ValueError(f"an array of type {dtype} and shape {shape}")
+    if dtype.kind not in KINDS:
+        raise _NoNumbers(f"an array of type {dtype}")
+    if min(shape, default=0) < 0 or len(shape) > 16:
+        raise ValueError(f"an array of shape {shape}")
     if math.prod(shape) * dtype.itemsize != size - file.tell():
         raise ValueError(f"an array of shape {shape} in {size} bytes")
     data = file.read()

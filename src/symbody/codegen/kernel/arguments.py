@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -74,16 +73,36 @@ def targets_of(names: Sequence[str], out: Any) -> list[Any]:
         raise ShapeError(f"out is a {type(out).__name__}; expected an array, or a list or mapping of arrays.")
     if len(targets) != len(names):
         raise ShapeError(f"out has {len(targets)} arrays; expected {len(names)} ({', '.join(names)}).")
-    given = [(n, a) for n, a in zip(names, targets, strict=True) if isinstance(a, np.ndarray)]
-    for (first, a), (second, b) in combinations(given, 2):
-        if _overlap(a, b):
-            raise ShapeError(f"out for '{first}' and for '{second}' share memory; give each an array of its own.")
+    twice = shared([(n, a) for n, a in zip(names, targets) if isinstance(a, np.ndarray) and a.size])
+    if twice:
+        raise ShapeError(f"out for '{twice[0]}' and for '{twice[1]}' share memory; give each an array of its own.")
     return targets
 
 
+def shared(named: Sequence[tuple[str, np.ndarray]]) -> tuple[str, str] | None:
+    """Names of two arrays that share an element. Sorted by where they begin, so that only neighbours are compared."""
+    if len({id(a) for _, a in named}) == len(named) and all(a.flags.owndata for _, a in named):
+        return None
+    reaching: list[tuple[int, int]] = []  # (end, number) of those that may reach the next ones
+    for begin, end, k in sorted((*_bounds(a), k) for k, (_, a) in enumerate(named)):
+        reaching = [other for other in reaching if other[0] > begin]
+        for _, other in reaching:
+            if _overlap(named[k][1], named[other][1]):
+                return named[min(k, other)][0], named[max(k, other)][0]
+        reaching.append((end, k))
+    return None
+
+
+def _bounds(array: np.ndarray) -> tuple[int, int]:
+    """Addresses of the first byte and behind the last one."""
+    place = array.__array_interface__["data"][0]
+    if array.flags.c_contiguous:
+        return place, place + array.nbytes
+    reach = [(n - 1) * step for n, step in zip(array.shape, array.strides)]
+    return place + sum(r for r in reach if r < 0), place + sum(r for r in reach if r > 0) + array.itemsize
+
+
 def _overlap(a: np.ndarray, b: np.ndarray) -> bool:
-    if not np.may_share_memory(a, b):
-        return False
     try:
         return np.shares_memory(a, b, max_work=MOST_WORK)  # type: ignore[arg-type]  # the stubs know 0 and -1
     except np.exceptions.TooHardError:

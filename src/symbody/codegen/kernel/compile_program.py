@@ -16,7 +16,7 @@ from symbody.codegen.kernel.tiers import Code, Tiers
 from symbody.codegen.llvm.compile import OPTIMIZED, QUICK, compile_in_processes, compile_modules, host
 from symbody.codegen.llvm.libm import libm_index
 from symbody.codegen.llvm.modules import Plan, modules, plan
-from symbody.errors import CompileError
+from symbody.errors import CompileError, whole_argument
 from symbody.expr.external import External
 from symbody.expr.function_row import Function, added_functions
 from symbody.lower.fuse import fuse_multiply_add
@@ -59,8 +59,8 @@ def compile_program(
         raise CompileError(f"level is {level!r}; expected 'auto', 'quick' or 'optimized'.")
     cpu = host()
     fma = fma and cpu.fma
-    width = cpu.lanes if lanes is None else lanes
-    if not isinstance(width, int) or width not in (1, 2, 4, 8, 16):
+    width = cpu.lanes if lanes is None else whole_argument("lanes", lanes, 1, error=CompileError)
+    if width not in (1, 2, 4, 8, 16):
         raise CompileError(f"lanes is {width}; expected 1, 2, 4, 8 or 16.")
     made = None
     if key is None:

@@ -25,13 +25,17 @@ LIBRARIES = 64  # of one engine
 _loading = threading.Lock()
 
 
+# llvmlite's own, which has no name for others: another version may have none
+_calling = getattr(llvm.ffi.lib, "_lock", contextlib.nullcontext())
+
+
 def _hold_llvm() -> None:
     _loading.acquire()
-    llvm.ffi.lib._lock.__enter__()
+    _calling.__enter__()
 
 
 def _let_go_of_llvm() -> None:
-    llvm.ffi.lib._lock.__exit__(None, None, None)
+    _calling.__exit__(None, None, None)
     _loading.release()
 
 

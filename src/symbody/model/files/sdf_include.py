@@ -37,9 +37,7 @@ def read_sdf(path: Path) -> Element:
     for element in walk(top):
         if version < (1, 5) and element.tag in ("axis", "axis2") and element.find(MODEL_AXIS) is None:
             element.children.append(Element(MODEL_AXIS, {}, element.file, element.line, "true"))
-        if element.tag == "pose" and "frame" in element.attributes:
-            if version >= (1, 7):
-                raise element.error("<pose> has a frame, which SDF has not since 1.7; expected relative_to.")
+        if version < (1, 7) and element.tag == "pose" and "frame" in element.attributes:
             element.attributes.setdefault("relative_to", element.attributes.pop("frame"))
     return top
 

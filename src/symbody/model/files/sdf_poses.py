@@ -73,6 +73,8 @@ class Frames:
 
     def numbers(self, pose: Element) -> Pose:
         """x y z and roll pitch yaw, or a quaternion x y z w; blank is the identity."""
+        if pose.get("frame").strip():  # blank, as Gazebo used to write it, it says nothing
+            raise pose.error("<pose> has a frame, which SDF has not since 1.7; expected relative_to.")
         form = pose.get("rotation_format") or "euler_rpy"
         if not pose.text.strip():
             return IDENTITY
