@@ -16,7 +16,7 @@ from symbody import atomic_file
 from symbody.errors import DefinitionError, FormatError, NameLookupError
 from symbody.expr.graph import symbols
 from symbody.flow.events import When
-from symbody.integrate import native
+from symbody.integrate import implicit, lanes, native
 from symbody.model.load import load
 from symbody.run import checkpoint, closed_checkpoint, herd
 from symbody.run import simulate as verbs
@@ -164,7 +164,8 @@ def _signed(path, change):
 @pytest.fixture
 def stretches(monkeypatch):
     """Runs of many stretches, so that files hold more than a beginning."""
-    monkeypatch.setattr(native, "WORK", 1)
+    for module in (native, implicit, lanes):
+        monkeypatch.setattr(module, "WORK", 1)
 
 
 def _halved(meta, arrays):
@@ -203,6 +204,12 @@ OPEN_CHANGES = {
     "pairs of no states": _put("flow", "second", [["q", "nothing"]]),
     "units that are no texts": _put("flow", "units", {"q": [5]}),
     "steps below none": _put("statistics", {"steps": -10}),
+    "an end that was not reached": _put("end", 0.7),
+    "other steps": _put("settings", "step", 0.011),
+    "more samples than memory": _put("spacing", 5e-8),
+    "labels of fewer components": _put("flow", "labels", {"qd": ["a"]}),
+    "labels that are a text": _put("flow", "labels", {"qd": "abcdef"}),
+    "events of no rules": _put("happened", [[0.1, "x", ""]]),
     "rates that end too early": lambda meta, arrays: (
         meta.update(segments=[{"start": 0}]), arrays.update({"segment0.rates": np.zeros((2, arrays["x"].shape[-1]))})
     ),
@@ -216,6 +223,48 @@ def test_states_that_no_run_has_are_refused_behind_a_right_checksum(change, tmp_
     with pytest.raises(FormatError, match="damaged"):
         resume(_signed(path, change), 0.1)
     resume(_signed(path, lambda meta, arrays: None), 0.1)
+
+
+def _without(name):
+    return lambda meta, arrays: arrays.pop(name)
+
+
+CONSTANT = dict(inputs={"joint1": 0.5})
+TABLE = dict(inputs={"joint1": ([0.0, 0.1, 0.3], [0.5, 1.0, 2.0], "hold")})
+GENERAL = dict(method="generalized_alpha")
+EVENT = dict(events=[When("down", "q.joint1 - 0.2", direction=-1, reset={"qd.joint1": "-qd.joint1"})])
+CHOSEN = dict(step=None, rtol=1e-4)
+OWN_CHANGES = {
+    "no inputs": (CONSTANT, _put("lines", [])),
+    "another constant": (CONSTANT, _set("held", lambda u: 2 * u)),
+    "signals that were no numbers": (CONSTANT, _set("log_u", lambda u: u * np.nan)),
+    "a constant that is no number": (CONSTANT, _set("line0.values", lambda u: u * np.inf)),
+    "values of another table": (TABLE, _set("held", lambda u: u + 1)),
+    "a table of whole numbers": (TABLE, _set("line0.values", lambda u: u.astype(int))),
+    "a table that may be held": (TABLE, _put("lines", 0, "hold", 1)),
+    "a table at another instant": (TABLE, _set("memory.now", lambda t: t + np.inf)),
+    "a method without its instant": (GENERAL, _without("memory.t")),
+    "a method at another instant": (GENERAL, _set("memory.t", lambda t: 0 * t)),
+    "a method at another state": (GENERAL, _set("memory.state", lambda x: x + 1)),
+    "a method that remembers more": (GENERAL, _set("memory.memory", lambda x: x[None])),
+    "an event that was not counted": (EVENT, _put("happened", [])),
+    "an event at another instant": (EVENT, _set("memory.now", lambda t: t - 0.1)),
+    "steps backwards": (EVENT, _set("memory.h", lambda h: h - 1)),
+    "a run that has not begun": (EVENT, _set("memory.begun", lambda k: 0 * k)),
+    "many next steps": (CHOSEN, lambda meta, arrays: arrays.update({"memory.next": np.zeros(3)})),
+    "a next step that is no number": (CHOSEN, lambda meta, arrays: arrays.update({"memory.next": np.array(np.nan)})),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "change"), OWN_CHANGES.values(), ids=OWN_CHANGES)
+def test_what_inputs_and_methods_remember_is_of_the_same_run(options, change, tmp_path, stretches):
+    path = tmp_path / "run.npz"
+    whole = simulate(
+        load("pendulum2"), 0.6, **{"step": 0.01, "q0": [0.3, 0.1], "samples": 11, **options}, checkpoint=path
+    )
+    with pytest.raises(FormatError, match="damaged"):
+        resume(_signed(path, change), 0.1)
+    assert (resume(_signed(path, lambda meta, arrays: None), 0.0).q == whole.q).all()
 
 
 def test_a_batch_is_not_resumed_by_a_method_for_one_state(tmp_path, stretches):
@@ -252,7 +301,13 @@ def _last_samples(meta, arrays):
     arrays["numbers"][first + 1 : first + count] = arrays["numbers"][first]
 
 
+def _whole_numbers(meta, arrays):
+    meta["closed"]["members"][0]["samples"][0] = {"@": [[0, 0, 0, 0, 0], "<i8"]}
+
+
 CLOSED_CHANGES = {
+    "instants of another type": _whole_numbers,
+    "an event of nothing": _member("events", [[0.1, "x", ""]]),
     "an open loop": _moved,
     "samples twice": _last_samples,
     "another method": _member("method", "euler"),

@@ -57,6 +57,11 @@ class Clock:
             ticks = self.start + numbers * self.period
         return np.asarray(ticks[ticks < end])
 
+    def waits_for(self, j: int, t: float) -> bool:
+        """Whether tick j is the first that has not passed at t."""
+        near = 1e-6 * self.period + NEAR * abs(t)
+        return self.time(j) >= t - near and (j == 0 or self.time(j - 1) <= t + near)
+
     def due(self, j: int, t: float) -> bool:
         """Whether tick j is now."""
         return self.time(j) <= t + NEAR * self.period

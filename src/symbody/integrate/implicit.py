@@ -15,14 +15,15 @@ from symbody.flow.loop_guards import LoopGuards
 from symbody.flow.signals import InputSignals
 from symbody.integrate.implicit_step import Diagonal, Residual, start_system, step_system
 from symbody.integrate.native import WORK, NativeFixed, guards_of
-from symbody.integrate.step_grid import stage_times
-from symbody.integrate.stepper import Leg, Memory, Start
+from symbody.integrate.step_grid import NEAR, stage_times
+from symbody.integrate.stepper import Leg, Memory, Start, check_arrays
 from symbody.march.march import March
 from symbody.march.run import Signals
 from symbody.memory import memory_of
 from symbody.system.system import System
 
 ITERATIONS = 4  # of Newton's method in a step, as a guess of its cost
+SAME = 1e-6  # of a state: what is corrected after a step is near it
 KEPT = 6  # states whose memory is known in one stretch
 
 
@@ -54,6 +55,7 @@ class StepMarch:
         )  # fmt: skip
         self.flow, self.nx, self.step, self.operations = flow, flow.nx, step, native.signature.operations
         self.begins: System | None = start
+        self.carried = sum(memory.values())  # numbers
 
     def fixed(self, method: Any, x: Any, t: Any, h: Any, steps: int, every: int = 1, **options: Any) -> Any:
         """As `March.fixed` from a motion that begins; the method is the map's own."""
@@ -189,6 +191,18 @@ class ImplicitFixed(NativeFixed):
         carried = Carried(self.steps, start.memory)
         own = _Carrying(start.t, start.x, start.u, start.memory, start.levels, carried=carried)
         return self._advance(own, stop, times), carried.memory()
+
+    def check_memory(self, start: Start) -> None:
+        """See `stepper.check_memory`."""
+        batch = start.x.shape[:-1]
+        shapes = {"t": batch, "state": start.x.shape, "memory": (*batch, self.steps.carried)}
+        alive = np.isfinite(start.x).all(axis=-1)
+        check_arrays(start.memory, shapes, alive)
+        if (abs(start.memory["t"][alive] - start.t) > self.step).any():
+            raise ValueError(f"a memory of {start.memory['t']} s at {start.t:g} s")
+        there = alive & (abs(start.memory["t"] - start.t) <= NEAR * self.step)
+        if (abs(start.memory["state"] - start.x)[there] > SAME * (1 + abs(start.x[there]))).any():
+            raise ValueError("a memory of another state")
 
     def fixed(
         self, start: Start, x: np.ndarray, t: float, h: float, steps: int, every: int, signals: Signals | None,

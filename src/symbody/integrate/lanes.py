@@ -356,6 +356,27 @@ class Lanes:
         found["held"] = np.array(np.broadcast_to(held, begin["held"].shape))
         return found
 
+    def check_memory(self, start: Start) -> None:
+        """See `stepper.check_memory`: of members that go on, it is that of a run that has come to the start."""
+        states, found = np.atleast_2d(start.x), start.memory
+        begin = {**self.march.start(start.t, len(states), start.u), "ticks": np.zeros(len(self.clocks), dtype=np.int64)}
+        self._check(found, begin, len(states))
+        ended = found.get("ended", np.zeros(len(states), dtype=np.int64)).tolist()
+        own = {n: a[[k == 0 for k in ended]] for n, a in found.items() if n != "ticks"}
+        late = abs(own["now"] - start.t) > NEAR * max(1.0, abs(start.t))
+        clocks = zip(self.clocks, found["ticks"].tolist(), strict=True)
+        right = {
+            "ended": all(k == 0 or k in ENDS for k in ended),
+            "now at another instant": not late.any(),
+            "begun": (own["begun"] == 1).all(),
+            "h below 0": (own["h"] >= 0).all(),
+            "ticks": all(one.clock.waits_for(j, start.t) for one, j in clocks),
+            **{n: np.isfinite(own[n]).all() for n in ("now", "h", "memory", "instants")},
+        }
+        wrong = [n for n, is_right in right.items() if not is_right]
+        if wrong:
+            raise ValueError(f"a memory of another run: {', '.join(wrong)}")
+
     def _check(self, found: Mapping[str, np.ndarray], begin: Mapping[str, np.ndarray], members: int) -> None:
         """Numbers from a file that native code must not read beyond."""
         ended = found.get("ended", np.zeros(members, dtype=np.int64))

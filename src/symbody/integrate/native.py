@@ -17,7 +17,7 @@ from symbody.flow.signals import InputSignals
 from symbody.integrate.brief import Brief
 from symbody.integrate.locate import Crossing, Path, locate, locate_each, width
 from symbody.integrate.step_grid import NEAR, hermite, stage_times, step_index, stride, together
-from symbody.integrate.stepper import NOTHING, Leg, Memory, Start
+from symbody.integrate.stepper import NOTHING, Leg, Memory, Start, check_arrays
 from symbody.march.march import March
 from symbody.march.methods import METHODS, Method, RungeKutta, Splitting
 from symbody.march.run import Signals
@@ -470,6 +470,13 @@ class NativeAdaptive(Native):
             max_step=longest, max_steps=steps, signals=signals, **self.options(start),
         )  # fmt: skip
         return self._leg(start, run, t_end, times, steps == chunk), {"next": np.array(run.h_next)}
+
+    def check_memory(self, start: Start) -> None:
+        """See `stepper.check_memory`."""
+        alive = np.isfinite(start.x).all(axis=-1)
+        check_arrays(start.memory, {"next": start.x.shape[:-1]}, alive)
+        if (start.memory["next"][alive] < 0).any():
+            raise ValueError("a step that is proposed backwards")
 
     def limits(self, x: np.ndarray) -> tuple[int, float]:
         """Most steps in one call, and the longest step from the state x."""

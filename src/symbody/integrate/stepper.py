@@ -134,4 +134,22 @@ class Stepper(Protocol):
         ...
 
 
+def check_memory(stepper: Stepper, start: Start) -> None:
+    """ValueError where the memory at a start from a file is none that the method leaves behind."""
+    check = getattr(stepper, "check_memory", None)
+    if check is not None and start.memory:
+        check(start)
+
+
+def check_arrays(memory: Memory, expected: Mapping[str, tuple[int, ...]], alive: np.ndarray) -> None:
+    """ValueError where a memory has not just these arrays of numbers, name -> shape. alive: (b,) members that go on, or
+    () of one state."""
+    if set(memory) != set(expected):
+        raise ValueError(f"a memory of {sorted(memory)}; expected {sorted(expected)}")
+    for name, shape in expected.items():
+        found = memory[name]
+        if found.shape != shape or found.dtype != float or not np.isfinite(found[alive]).all():
+            raise ValueError(f"a memory whose {name} are no numbers of shape {shape}")
+
+
 NOTHING: frozenset[str] = frozenset()

@@ -29,14 +29,18 @@ from symbody.hybrid.events import Happened
 from symbody.hybrid.log import Log
 from symbody.hybrid.plan import Settings
 from symbody.hybrid.state import RunState, Segment
-from symbody.integrate.samples import MOST, SampleTimes
+from symbody.integrate.samples import SampleTimes
+from symbody.integrate.stepper import check_memory
 from symbody.regular_file import missing
 from symbody.run.assemble import assembled, together
 from symbody.run.call_record import functions_of, other_arguments
 from symbody.run.checkpoint_values import (
     SLACK,
+    check_counted,
     check_counts,
+    check_ended,
     check_happened,
+    check_held,
     check_instants,
     check_lines,
     check_log,
@@ -48,7 +52,9 @@ from symbody.run.checkpoint_values import (
     check_rules,
     check_samples,
     check_segments,
+    check_steps,
     check_ticks,
+    due_samples,
     happened_again,
     impacts_again,
 )
@@ -318,6 +324,7 @@ def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
     if settings["step"] is not None:
         check_told_apart(settings["step"], start, end)
     check_reached(meta["reached"], start, settings["step"], settings["max_steps"])
+    check_ended(meta["outcome"], meta["reached"], end)
     check_counts(meta["statistics"], meta["notes"])
     check_instants(arrays.get("instants"))
     check_log(arrays["log_t"], now)
@@ -325,10 +332,7 @@ def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
     spacing = meta["spacing"]
     if spacing is not None and not (_is_number(spacing) and spacing > 0):
         raise ValueError(f"samples {spacing!r} s apart")
-    distance = settings["step"] if spacing is None else spacing
-    if "instants" not in arrays and (distance is None or (now - start) / distance > MOST):
-        raise ValueError(f"samples {distance!r} s apart over {now - start:g} s")
-    due = SampleTimes(spacing, arrays.get("instants")).times(start, now, settings["step"])
+    due = due_samples(SampleTimes(spacing, arrays.get("instants")), start, now, settings["step"], len(t))
     check_samples(t, due, [e[0] for e in meta["happened"]], now)
 
 
@@ -386,9 +390,9 @@ def _run(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: M
     systems: dict[str, Any] = {kind: from_record(data, externals, where) for kind, data in meta["systems"].items()}
     texts = dict(meta["flow"])
     texts["second"] = tuple((q, qd) for q, qd in texts["second"])
-    texts["labels"] = {n: tuple(v) for n, v in texts["labels"].items()}
-    texts["units"] = {n: v if isinstance(v, str) else tuple(v) for n, v in texts["units"].items()}
-    texts["prescribed"] = {n: tuple(v) for n, v in texts["prescribed"].items()}
+    texts["labels"] = {n: _tuple(v) for n, v in texts["labels"].items()}
+    texts["units"] = {n: v if isinstance(v, str) else _tuple(v) for n, v in texts["units"].items()}
+    texts["prescribed"] = {n: _tuple(v) for n, v in texts["prescribed"].items()}
     flow = Flow(**systems, **texts, start=_part(arrays, "start"))
     lines = tuple(_line_again(data, i, arrays, functions, where) for i, data in enumerate(meta["lines"]))
     connected = Connected(flow, lines, np.array(arrays["defaults"]), inside)
@@ -427,12 +431,24 @@ def _run(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: M
         None if outcomes is None else np.array([Outcome[o] for o in outcomes], dtype=object),
     )  # fmt: skip
     alive = np.full(batch, True) if state.outcomes is None else state.outcomes == Outcome.FINISHED
+    check_held(lines, state.held.values, arrays["log_u"], state.t if state.t > settings.start else None, alive)
+    rules, known = () if events is None else events.events, state.marks.get("events")
+    check_counted(happened, rules, (0,) * len(rules) if known is None else known.counts, batch)
+    if alive.all():
+        check_steps(state.counts, settings, state.t, events is not None or signals.jumps, batch)
+    check_memory(plan.stepper, state.begin())
     u = np.broadcast_to(signals.at(state.t, state.held.values), (*batch, signals.size))[alive]
     corrected = FlowKernels(flow, _alive(parameters, alive)).project(np.full(u.shape[:-1], state.t), x[alive], u)
     check_now(flow, x[alive], corrected)
     anchor = Reached(plan, state)
     outcome = None if meta["outcome"] is None else Outcome[meta["outcome"]]
     return Ended(Reached(plan, replace(state, t=float(meta["reached"])), outcome), anchor)
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        raise TypeError(f"list expected, not {value!r:.60}")
+    return tuple(value)
 
 
 def _alive(parameters: Mapping[str, Any], alive: np.ndarray) -> dict[str, Any]:
@@ -481,6 +497,7 @@ def _check_shapes(flow: Flow, connected: Connected, arrays: Mapping[str, np.ndar
         or log.ndim not in (2, 3)
         or log.shape[-1] != len(arrays["defaults"])
         or len(arrays["defaults"]) < signals
+        or len(arrays["defaults"]) != sum(flow.rates.inputs[n].size for n in flow.signals)
     ):
         raise ValueError(f"signals of shape {log.shape}")
     for name, start in flow.start.items():
@@ -518,7 +535,7 @@ def _line_again(
     if kind == "Constant":
         source = Constant(np.array(arrays[f"line{i}.values"]))
     elif kind == "Table":
-        source = Table(np.array(arrays[f"line{i}.times"]), np.array(arrays[f"line{i}.values"]), bool(data["hold"]))
+        source = Table(np.array(arrays[f"line{i}.times"]), np.array(arrays[f"line{i}.values"]), data["hold"])
     elif kind == "Control":
         system: System = from_record(data["system"], {}, where)
         source = Control(system, data["output"])

@@ -5,6 +5,8 @@ Files are not only damaged but also made, so a checksum that is right says nothi
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,10 +18,14 @@ from symbody.flow.flow import Flow
 from symbody.flow.signals import Clock
 from symbody.flow.sources import Constant, Control, Table
 from symbody.hybrid.events import Happened
+from symbody.hybrid.plan import Settings
+from symbody.integrate.samples import SampleTimes
+from symbody.trajectory.outcome import Outcome
 from symbody.trajectory.trajectory import Event
 
 Arrays = Mapping[str, np.ndarray]
 SLACK = 1e-9  # of an instant, for roundings
+OF_LOOPS = ("partition", "singular position")  # events that no rule asks for
 CLOSED = 1e-6  # of a state, where it is corrected: unit quaternions, prescribed motions
 MOST_AT_ONCE = 2_000_000  # steps of one call of the march, of the smallest model
 
@@ -29,6 +35,35 @@ def check_reached(reached: float, start: float, step: float | None, max_steps: i
     march later."""
     if step is not None and (reached - start) / step > max_steps + MOST_AT_ONCE:
         raise ValueError(f"{reached:g} s were reached from {start:g} s by at most {max_steps} steps of {step:g} s")
+
+
+def check_ended(outcome: str | None, reached: float, end: float) -> None:
+    """ValueError where a run that is complete has not come to the end that it was asked for."""
+    if outcome is not None and Outcome[outcome].ok and abs(end - reached) > SLACK * max(1.0, abs(end)):
+        raise ValueError(f"a run up to {end:g} s is {outcome} at {reached:g} s")
+
+
+def check_steps(
+    counts: Mapping[str, float], settings: Settings, now: float, cut: bool, batch: tuple[int, ...] = ()
+) -> None:
+    """Steps of one length were counted, one or more for each; where nothing cuts them short, they end now."""
+    if settings.step is None:
+        return
+    places = (now - settings.start) / settings.step
+    least = math.prod(batch) * math.floor(places + SLACK * max(1.0, places))
+    slack = SLACK * max(1.0, abs(now))
+    uneven = abs(now - settings.start - round(places) * settings.step) > slack
+    steps = counts.get("steps", least)
+    if steps < least or (not cut and (uneven or steps > least)):
+        raise ValueError(f"{steps} steps of {settings.step:g} s from {settings.start:g} to {now:g} s")
+
+
+def due_samples(sampling: SampleTimes, start: float, now: float, step: float | None, count: int) -> np.ndarray:
+    """Instants of samples up to now, of which a run has made `count`: far more are refused before they are made."""
+    distance = step if sampling.spacing is None else sampling.spacing
+    if sampling.instants is None and (distance is None or (now - start) / distance > count + 2):
+        raise ValueError(f"{count} samples, {distance!r} s apart, over {now - start:g} s")
+    return sampling.times(start, now, step)
 
 
 def check_samples(t: np.ndarray, due: np.ndarray, happened: Sequence[float], now: float) -> None:
@@ -80,8 +115,7 @@ def check_ticks(clocks: Sequence[Clock], ticks: Sequence[Any], now: float) -> No
     if len(ticks) != len(clocks) or any(int(j) != j or j < 0 for j in ticks):
         raise ValueError(f"{ticks} are no ticks of {len(clocks)} controllers")
     for clock, j in zip(clocks, map(int, ticks), strict=True):
-        near = 1e-6 * clock.period + SLACK * abs(now)
-        if clock.time(j) < now - near or (j > 0 and clock.time(j - 1) > now + near):
+        if not clock.waits_for(j, now):
             raise ValueError(f"tick {j} of a controller with a period of {clock.period:g} s at {now:g} s")
 
 
@@ -129,6 +163,10 @@ def check_names(flow: Flow) -> None:
         if not all(isinstance(word, str) for word in words):
             raise ValueError(f"labels or units {words!r} of {name!r}")
     sizes = {n: int(np.prod(shape)) for n, shape in flow.layout.states.items()}
+    recorded = {} if flow.record is None else {n: a.size for n, a in flow.record.outputs.items()}
+    for name, size in {**recorded, **sizes}.items():
+        if len(flow.labels.get(name, ())) not in (0, size):
+            raise ValueError(f"labels {flow.labels[name]!r} of {name!r}, which has {size} components")
     for name, places in flow.prescribed.items():
         if name not in sizes or not all(k.__class__ is int and 0 <= k < sizes[name] for k in places):
             raise ValueError(f"{name!r} is prescribed at {places!r}")
@@ -146,18 +184,52 @@ def check_lines(lines: Sequence[Line], signals: int, batch: tuple[int, ...]) -> 
             raise ValueError(f"the input {line.text!r} of signals {columns.tolist()} of {signals}")
         taken.update(columns.tolist())
         source, size = line.source, len(columns)
+        if isinstance(source, Constant | Table) and not _numbers(source.values):
+            raise ValueError(f"the input {line.text!r} with values that are no numbers")
         if isinstance(source, Constant) and source.values.shape not in ((size,), (*batch, size)):
             raise ValueError(f"the input {line.text!r} with numbers of shape {source.values.shape}")
         if isinstance(source, Table):
             times = source.times
-            if times.ndim != 1 or not len(times) or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
+            if times.ndim != 1 or not len(times) or not _numbers(times) or (np.diff(times) <= 0).any():
                 raise ValueError(f"the table of {line.text!r} with instants that do not ascend")
-            if source.values.shape != (len(times), size):
+            if source.values.shape != (len(times), size) or source.hold.__class__ is not bool:
                 raise ValueError(f"the table of {line.text!r} with values of shape {source.values.shape}")
         if isinstance(source, Control):
             output = source.system.outputs.get(source.output) if isinstance(source.output, str) else None
             if output is None or output.size != size:
                 raise ValueError(f"the input {line.text!r} from an output {source.output!r}")
+    if len(taken) < signals:
+        raise ValueError(f"{signals} signals, of which {signals - len(taken)} are given by nothing")
+
+
+def _numbers(a: np.ndarray) -> bool:
+    return a.dtype == float and bool(np.isfinite(a).all())
+
+
+def check_held(lines: Sequence[Line], held: np.ndarray, log: np.ndarray, now: float | None, alive: np.ndarray) -> None:
+    """Signals that are held, (nu,) or (b, nu), and that were, (n, nu) or (n, b, nu): what the inputs say, of members
+    that have not failed. now None: tables have not been looked up yet."""
+    if not np.isfinite(held[alive]).all() or not np.isfinite(log[:, alive]).all():
+        raise ValueError("signals held that are no numbers")
+    for line in lines:
+        source = line.source
+        own = held[..., line.columns]
+        if isinstance(source, Constant):
+            same = (own == source.values).all() and (log[..., line.columns] == source.values).all()
+        elif isinstance(source, Table) and source.hold and now is not None:
+            same = (own[alive][..., None, :] == _rows_near(source, now)).all(axis=-1).any(axis=-1).all()
+        else:
+            same = True
+        if not same:
+            raise ValueError(f"the input {line.text!r} is held at other values than it has")
+
+
+def _rows_near(table: Table, now: float) -> np.ndarray:
+    """(k, n) values that a held table may have now: before and after a change that is due."""
+    late = SLACK * max(1.0, abs(now))
+    first, last = (int(np.searchsorted(table.times, t, side="right")) - 1 for t in (now - late, now + late))
+    found: np.ndarray = table.values[max(first, 0) : max(last, 0) + 1]
+    return found
 
 
 def check_members(outcomes: Sequence[Any] | None, batch: tuple[int, ...], parameters: Mapping[str, Any]) -> None:
@@ -185,9 +257,23 @@ def check_rules(flow: Flow, rules: Sequence[When]) -> None:
 def check_happened(happened: Sequence[Event], batch: tuple[int, ...]) -> None:
     """What has happened has an instant, and in a batch a member."""
     for event in happened:
-        inside = event.member is None or (event.member.__class__ is int and 0 <= event.member < (batch or (1,))[0])
+        inside = event.member is None if not batch else event.member.__class__ is int and 0 <= event.member < batch[0]
         if not np.isfinite(event.t) or event.name.__class__ is not str or event.text.__class__ is not str or not inside:
             raise ValueError(f"an event {event!r} that has happened")
+
+
+def check_counted(
+    happened: Sequence[Event], rules: Sequence[When], counts: Sequence[int], batch: tuple[int, ...] = ()
+) -> None:
+    """What has happened is what the run has events for, of one state as often as it remembers; or is of its loops."""
+    names = Counter(event.name for event in happened)
+    expected: Counter[str] = Counter()
+    for rule, count in zip(rules, counts, strict=True):
+        expected[rule.name] += count
+    other = [n for n in names if n not in expected and n not in OF_LOOPS and not n.startswith("closed ")]
+    counted = [n for n in expected if n not in OF_LOOPS]
+    if other or (not batch and any(names[n] != expected[n] for n in counted)):
+        raise ValueError(f"events {dict(names)} that have happened, of which {dict(expected)} are remembered")
 
 
 def check_segments(

@@ -31,6 +31,7 @@ from symbody.hybrid.passages import Passages
 from symbody.hybrid.plan import Change, Equations, Plan
 from symbody.hybrid.state import RunState, Segment
 from symbody.hybrid.ways import Way
+from symbody.integrate.stepper import check_memory
 from symbody.loops.partition.partition import Partition
 from symbody.memory import memory_of
 from symbody.run.apart import Apart
@@ -38,9 +39,11 @@ from symbody.run.assemble import replanned
 from symbody.run.batch import Batch
 from symbody.run.call_record import call_again, call_record, partition_again, partition_record
 from symbody.run.checkpoint_values import (
-    SLACK,
+    check_counted,
     check_counts,
+    check_ended,
     check_happened,
+    check_held,
     check_instants,
     check_log,
     check_now,
@@ -49,6 +52,7 @@ from symbody.run.checkpoint_values import (
     check_samples,
     check_segments,
     check_ticks,
+    due_samples,
     happened_again,
     impacts_again,
 )
@@ -195,6 +199,7 @@ def _put(making: Asking[Any], batch: Batch, data: Any, known: Known, where: str)
         marks["impacts"] = impacts_again(data["impacts"])
     _check_member(plan, batch, data)
     there = _state(data, flows, marks)
+    check_memory(plan.stepper, there.begin())
     outcome = None if data["outcome"] is None else Outcome[data["outcome"]]
     return Ended(Reached(plan, there.but(t=float(data["reached"])), outcome), Reached(plan, there))
 
@@ -259,7 +264,6 @@ def _check_member(plan: Plan, batch: Batch, data: Mapping[str, Any]) -> None:
         ("instants", at, np.shape(at)[:1]),
         ("inputs", u, (len(at), width)),
         ("held", values, (width,)),
-        *((f"memory {n}", a, np.shape(a)) for n, a in data["memory"].items()),
         *(("rates", a, (len(a), plan.flow.nx)) for _, _, a in data["segments"] if a is not None),
     ]
     if (data["levels"] is None) != (plan.loops is None) or len(ticks) != len(sampled) or len(memories) != len(sampled):
@@ -271,21 +275,25 @@ def _check_member(plan: Plan, batch: Batch, data: Mapping[str, Any]) -> None:
             raise ValueError(f"a memory {sorted(memory)} of the controller for {one.line.text}")
         arrays += [(f"memory {n}", memory[n], np.shape(a)) for n, a in one.memory.items()]
     for name, found, expected in arrays:
-        if not isinstance(found, np.ndarray) or found.shape != expected:
-            raise ValueError(f"{name} has the shape {np.shape(found)}; expected {expected}")
+        if not isinstance(found, np.ndarray) or found.shape != expected or found.dtype != float:
+            raise ValueError(f"{name} has the shape {np.shape(found)}; expected numbers of shape {expected}")
+    if not all(isinstance(a, np.ndarray) for a in data["memory"].values()):
+        raise ValueError("a memory that is no array")
     if not np.isfinite([now, end, reached]).all() or not start <= now <= end or not now <= reached <= end:
         raise ValueError(f"it goes on at {now!r} s, from {reached!r} s in a run up to {end!r} s")
     check_reached(reached, start, batch.settings.step, batch.settings.max_steps)
-    if data["outcome"] == Outcome.FINISHED.name and abs(end - reached) > SLACK * max(1.0, abs(end)):
-        raise ValueError(f"a run up to {end:g} s is finished at {reached:g} s")
+    check_ended(data["outcome"], reached, end)
     check_instants(batch.settings.sampling.instants)
     check_log(at, now)
     check_happened([Event(float(e), *said) for e, *said in data["events"]], ())
-    check_samples(
-        t, batch.settings.sampling.times(start, now, batch.settings.step), [e[0] for e in data["events"]], now
-    )
+    due = due_samples(batch.settings.sampling, start, now, batch.settings.step, len(t))
+    check_samples(t, due, [e[0] for e in data["events"]], now)
     check_counts(data["counts"], data["notes"])
+    rules = () if plan.events is None else plan.events.events
+    happened = happened_again(data["happened"], len(rules)).counts if data["happened"] else (0,) * len(rules)
+    check_counted([Event(float(e), *said) for e, *said in data["events"]], rules, happened)
     check_now(plan.flow, data["x"], data["x"])
+    check_held(plan.connected.lines, values, u, now if now > start else None, np.full((), True))
     check_recorded(x, ())
     check_ticks([one.clock for one in sampled], ticks, now)
     starts, rates = [s for s, _, _ in data["segments"]], [r for _, _, r in data["segments"]]
