@@ -135,3 +135,27 @@ def test_side_files_with_values_of_other_kinds(text, told, tmp_path):
     path.write_text(text)
     with told:
         assert "which is no joint" in close_loops(b.done(), path).notes[-1]
+
+
+ONE = "bodies:\n  b: {mass: 1}\njoints:\n  j: {kind: revolute, parent: world, child: b}\n"
+
+
+def test_definitions_of_definitions(tmp_path):
+    count = 6000
+    rows = "".join(f'  d{k}: "sin(d{k - 1})*d{k - 1} + 1"\n' for k in range(1, count))
+    text = f'{ONE}parameters: {{p: 2}}\ndefinitions:\n  d0: "p"\n{rows}couplings: {{c: q.j*d{count - 1}}}\n'
+    assert len(load(tmp_path, "arm.yaml", text).couplings) == 1
+
+
+def test_values_behind_aliases(tmp_path):
+    frames = ", ".join(f"f{k}: [{k}, 0, 0]" for k in range(2000))
+    bodies = "".join(f"  b{k}: {{mass: 1, frames: *f}}\n" for k in range(2000))
+    text = f"bodies:\n  b: {{mass: 1, frames: &f {{{frames}}}}}\n{bodies}joints: {{}}\n"
+    with pytest.raises(SymbodyError, match="values stand behind aliases"):
+        load(tmp_path, "arm.yaml", text)
+
+
+def test_directives_of_yaml(tmp_path):
+    directives = "".join(f"%TAG !a{k}! tag:x,2000:\n" for k in range(100_000))
+    with pytest.raises(SymbodyError, match=r"arm.yaml:101: more than 100 lines begin with %"):
+        load(tmp_path, "arm.yaml", f"{directives}---\n{ONE}")

@@ -229,3 +229,38 @@ def test_bounds_need_parameters_with_a_value():
     sized = EXPRESSIONS.replace("size: [L,", "size: [auto,")
     with pytest.raises(ModelError, match=r":10: size of a shape .*'auto'; expected a number"):
         read_text(sized % "[-L, L]")
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "file"),
+    [("capsule", (0.1, 0.3), ""), ("ellipsoid", (0.1, 0.2, 0.3), ""), ("mesh", (1.0, -1.0, 1.0), "a.stl")],
+)
+def test_shapes_of_other_formats_are_read_back(kind, size, file):
+    b = Builder("m")
+    b.body("a", 1, shapes=[Shape(kind, size, b.placement((0, 0, 0), None, "shape"), file)])
+    b.joint("j", "revolute", "world", "a")
+    (shape,) = read_text(to_yaml(b.done())).bodies[0].shapes
+    assert (shape.kind, shape.size, shape.file) == (kind, size, file)
+
+
+def test_names_longer_than_a_plain_key_of_yaml_are_read_back():
+    body, joint, frame, mass = (letter * 3000 for letter in "bjfm")
+    b = Builder("m")
+    b.parameter(mass, 2.0)
+    b.body(body, mass, frames={frame: (0, 0, 1)})
+    b.joint(joint, "revolute", "world", body)
+    b.keyframe("home", {joint: 0.5})
+    again = read_text(to_yaml(b.done()))
+    assert (again.bodies[0].name, list(again.bodies[0].frames), list(again.parameters)) == (body, [frame], [mass])
+    assert again.keyframes[0].q == {joint: (0.5,)}
+
+
+def test_an_expression_that_no_model_file_can_hold_is_not_written():
+    b = Builder("m")
+    node = b.parameter("p", 0.5)
+    for _ in range(12):
+        node = b.define(f"d{len(b.names)}", node * node + node)
+    b.body("a", node)
+    b.joint("j", "revolute", "world", "a")
+    with pytest.raises(ModelError, match="a model file holds 10000"):
+        to_yaml(b.done())

@@ -37,7 +37,7 @@ from symbody.model.record.mechanism import (
     Sensor,
     Shape,
 )  # fmt: skip
-from symbody.model.record.numbers import AUTO, frozen_array, number_of, sequence_of, to_node
+from symbody.model.record.numbers import AUTO, Checked, frozen_array, number_of, sequence_of, to_node
 from symbody.model.record.origin import fault, is_name, place, readable, shown
 from symbody.model.record.units import ANY, declared_unit, quantities
 from symbody.model.record.validate import MODES, check_finite, validate
@@ -62,6 +62,7 @@ class Builder:
         self.time = self.graph.symbol("t", "time", unit="s")
         self.names: dict[str, Node] = {}  # parameters and definitions
         self.notes: list[str] = []
+        self._checked = Checked()
         self._bodies: dict[str, Body] = {}
         self._joints: dict[str, Joint] = {}
         self._cuts: dict[str, Cut] = {}
@@ -115,7 +116,7 @@ class Builder:
                 raise fault(origin, f"{what} is 'auto', which has no name here; expected a number or an expression.")
             return self.names[auto] if auto in self.names else self.parameter(auto, origin=origin)
         names = ChainMap({"t": self.time}, self.names) if time else self.names
-        return to_node(value, self.graph, names, what, origin, unit)
+        return to_node(value, self.graph, names, what, origin, unit, self._checked)
 
     def vector(self, value: Any, what: str, auto: str = "", origin: str = "", unit: str = "") -> np.ndarray:
         """(3,) nodes; "auto" for an entry names it <auto>x, <auto>y, <auto>z, and "auto" alone names all three."""
@@ -324,7 +325,7 @@ class Builder:
         if isinstance(expression, str):
             expression, found = quote_coordinates(expression)
             own |= {n: self._coordinate(n) for n in found}
-        node = to_node(expression, self.graph, ChainMap(own, self.names), what, at)
+        node = to_node(expression, self.graph, ChainMap(own, self.names), what, at, checked=self._checked)
         self._couplings[name] = Coupling(name, kind, node, switched, origin)
         return self
 

@@ -94,7 +94,10 @@ PIECES: dict[str, Schema] = {
     }),
     "frame": _some(_POSE),
     "shape": _some({
-        "kind": _choice(("box", "cylinder", "sphere", "mesh"), "box, cylinder (radius, length), sphere (radius), mesh"),
+        "kind": _choice(
+            ("box", "cylinder", "sphere", "capsule", "ellipsoid", "mesh"),
+            "box, cylinder and capsule (radius, length), sphere (radius), ellipsoid (whole axes), mesh",
+        ),
         "size": {"type": "array", "items": {"$ref": "#/$defs/number"}, "description": "m"},
         **_POSE,
         "file": _text("of a mesh"),

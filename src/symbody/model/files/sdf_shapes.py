@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from symbody.model.build.builder import Builder
-from symbody.model.files.urdf_shapes import Meshes, placement_of
+from symbody.model.files.urdf_shapes import Meshes, not_shown, placement_of
 from symbody.model.files.xml_file import Element, parse_numbers
 from symbody.model.record.mechanism import Shape
 from symbody.model.record.pose import Pose
@@ -40,6 +40,9 @@ def read_shapes(
             case _:
                 builder.note(f"{form.origin}: the geometry <{form.tag}> is not shown")
                 continue
+        if form.tag != "mesh" and min(size) <= 0:
+            builder.note(not_shown(form, size))
+            continue
         place = placement_of(shift @ pose_of(element), builder)
         out.append(Shape(form.tag, tuple(float(s) for s in size), place, file, _colour(element)))
     return tuple(out)

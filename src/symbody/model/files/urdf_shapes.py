@@ -125,11 +125,19 @@ def _shape(element: Element, materials: dict[str, Colour], meshes: Meshes, build
             )
     if form.tag == "box" and not size:
         raise form.error("<box> has no attribute 'size'; expected three lengths.")
+    if form.tag != "mesh" and min(size) <= 0:
+        builder.note(not_shown(form, size))
+        return None
     origin = element.first("origin")
     pose = IDENTITY if origin is None else pose_of(origin)
     material = element.first("material")
     colour = _colour(material, materials) if material is not None else ()
     return Shape(form.tag, tuple(size), placement_of(pose, builder), file, colour)
+
+
+def not_shown(form: Element, size: Sequence[float]) -> str:
+    """The note on a shape without extent."""
+    return f"{form.origin}: a <{form.tag}> has the size {' '.join(f'{s:g}' for s in size)} and is not shown"
 
 
 def _colour(material: Element, known: dict[str, Colour]) -> Colour:

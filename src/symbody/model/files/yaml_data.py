@@ -6,6 +6,7 @@ composed here with an explicit stack, so that neither nesting nor aliases of ali
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,11 +19,14 @@ from symbody.model.record.origin import fault
 LONGEST = 40_000_000  # characters of a file: 200 000 bodies
 DEEPEST = 30  # levels of nesting
 MOST = 8_000_000  # values, those behind aliases counted each time
+ALIASED = 20_000  # values behind aliases, beyond ten for each that is written: else a small file would be a large one
+DIRECTIVES = 100  # lines that begin with %: libyaml compares each with all others
 
 FAST: type | None = getattr(yaml, "CSafeLoader", None)  # libyaml's parser, twenty times faster, in most wheels
 
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_DIRECTIVE = re.compile(r"^%", re.MULTILINE)
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
 
 
@@ -54,6 +58,10 @@ def read_yaml(text: str, file: str) -> Any:
     """The data of one document; ModelError with file and line where it is not plain YAML."""
     if len(text) > LONGEST:
         raise fault(file, f"the file has {len(text)} characters; at most {LONGEST} are read. Split it with include.")
+    directives = list(itertools.islice(_DIRECTIVE.finditer(text), DIRECTIVES + 1))
+    if len(directives) > DIRECTIVES:
+        line = text.count("\n", 0, directives[-1].start()) + 1
+        raise fault(f"{file}:{line}", f"more than {DIRECTIVES} lines begin with %; expected plain YAML without these.")
     if FAST is not None and "\t" not in text:  # they differ on tabs, and on what they refuse
         try:
             return _Composer(file).read(text, FAST)
@@ -81,7 +89,7 @@ class _Composer:
         self.file = file
         self.stack: list[_Open] = []
         self.anchors: dict[str, tuple[Any, int]] = {}  # value, and how many values it holds
-        self.count = 0
+        self.count = self.aliased = 0
         self.root: Any = None
         self.documents = 0
 
@@ -137,6 +145,9 @@ class _Composer:
             )
         value, size = self.anchors[name]
         self.grow(size, line)
+        self.aliased += size
+        if self.aliased > ALIASED + 10 * (self.count - self.aliased):
+            raise self.fault(line, f"{self.aliased} values stand behind aliases; expected fewer. Write them out.")
         self.put(value, line)
 
     def grow(self, size: int, line: int) -> None:

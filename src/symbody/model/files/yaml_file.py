@@ -19,6 +19,7 @@ from symbody.regular_file import TooLarge, inside, is_file, read_regular
 
 MOST_INCLUDES = 50
 DEEPEST_INCLUDE = 8
+SIZES = {"box": 3, "cylinder": 2, "sphere": 1, "capsule": 2, "ellipsoid": 3}  # lengths of shapes
 SECTIONS = ("parameters", "definitions", "bodies", "joints", "cuts", "couplings", "forces", "sensors", "keyframes")
 
 
@@ -237,8 +238,8 @@ def _shape(builder: Builder, value: Any, owner: str, origin: str) -> Shape:
     if not isinstance(file, str) or (data["kind"] == "mesh") != bool(file):
         raise fault(origin, f"{owner} has file {shown(file)}; expected a file for a mesh, and only there.")
     size = _floats(builder, data, "size", owner, origin)
-    needed = {"box": 3, "cylinder": 2, "sphere": 1}.get(data["kind"])
-    if (needed is not None and len(size) != needed) or any(s <= 0 for s in size):
+    needed = SIZES.get(data["kind"])
+    if needed is not None and (len(size) != needed or min(size) <= 0):  # scale factors of a mesh may turn it over
         raise fault(
             origin, f"{owner} of kind {data['kind']!r} has size {list(size)}; expected {needed} lengths above 0, m."
         )

@@ -31,9 +31,11 @@ from symbody.model.record.mechanism import (
     Sensor,
     Shape,
 )
+from symbody.model.record.numbers import LONGEST_EXPRESSION
 
 Lines = Iterator[str]
 _PLAIN = re.compile(r"[A-Za-z_(][\w .+*/^()-]*|-[\w(][\w .+*/^()-]*|[0-9][\w .+*/^()-]*")
+LONGEST_KEY = 1000  # characters
 _WORDS = ("null", "true", "false")
 
 
@@ -56,7 +58,8 @@ def _file(mechanism: Mechanism) -> Lines:
     if mechanism.parameters:
         yield ""
         yield "parameters:"
-        yield from (f"  {name}: {_parameter(node)}".rstrip() for name, node in mechanism.parameters.items())
+        for name, node in mechanism.parameters.items():
+            yield from (f"  {line}" for line in _keyed(name, _parameter(node)))
     sections: tuple[tuple[str, Sequence[Any], Callable[[Any], Lines]], ...] = (
         ("bodies", mechanism.bodies, _body),
         ("joints", mechanism.joints, _joint),
@@ -71,7 +74,7 @@ def _file(mechanism: Mechanism) -> Lines:
             yield ""
             yield f"{section}:"
             for piece in pieces:
-                yield f"  {_text(piece.name)}:"
+                yield from (f"  {line}" for line in _keyed(_text(piece.name)))
                 yield from (f"    {line}" for line in fields(piece))
     if mechanism.notes:
         yield ""
@@ -101,7 +104,7 @@ def _body(body: Body) -> Lines:
     if body.frames:
         yield "frames:"
         for name, frame in body.frames.items():
-            yield f"  {_text(name)}: {_pose(frame)}"
+            yield from (f"  {line}" for line in _keyed(_text(name), _pose(frame)))
     if body.shapes:
         yield "shapes:"
         yield from (f"  - {_shape(shape)}" for shape in body.shapes)
@@ -223,12 +226,21 @@ def _keyframe(keyframe: Keyframe) -> Lines:
         given = getattr(keyframe, key)
         if given:
             yield f"{key}:"
-            yield from (f"  {_text(j)}: {_value(v[0] if len(v) == 1 else v)}" for j, v in given.items())
+            for j, v in given.items():
+                yield from (f"  {line}" for line in _keyed(_text(j), _value(v[0] if len(v) == 1 else v)))
     if not keyframe.q and not keyframe.qd:
         yield "q: {}"
 
 
 # -- values
+
+
+def _keyed(key: str, value: str = "") -> Lines:
+    """A key and its value; a long key, which YAML takes only where it is marked."""
+    if len(key) > LONGEST_KEY:
+        yield f"? {key}"
+        key = ""
+    yield f"{key}: {value}".rstrip()
 
 
 def _flow(fields: dict[str, Any]) -> str:
@@ -239,7 +251,7 @@ def _value(value: Any) -> str:
     if isinstance(value, (list, tuple, np.ndarray)):
         return "[" + ", ".join(_value(v) for v in value) + "]"
     if isinstance(value, Node):
-        return _value(value.data) if value.op is CONST else _text(to_text(value), expression=True)
+        return _value(value.data) if value.op is CONST else _text(_expression(value), expression=True)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Fraction):
@@ -247,6 +259,16 @@ def _value(value: Any) -> str:
     if isinstance(value, (int, float)):
         return repr(value)
     return "null" if value is None else _text(str(value))
+
+
+def _expression(node: Node) -> str:
+    text = to_text(node)
+    if len(text) > LONGEST_EXPRESSION:
+        raise ModelError(
+            f"an expression has {len(text)} characters as a text, {text[:60]}...; a model file holds "
+            f"{LONGEST_EXPRESSION} of each at most. Give numbers for its parameters."
+        )
+    return text
 
 
 def _text(text: str, expression: bool = False) -> str:

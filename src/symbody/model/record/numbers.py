@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import ChainMap
 from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +20,7 @@ from symbody.expr.parse import parse
 from symbody.expr.text import to_text
 from symbody.expr.walk import free_symbols, topological
 from symbody.model.record.origin import fault, shown
-from symbody.model.record.units import check_dimension, quantities, si_text
+from symbody.model.record.units import Dimensions, check_dimension, quantities, si_text
 
 AUTO = "auto"
 LONGEST_EXPRESSION = 10_000  # characters of one expression in a model
@@ -31,21 +32,39 @@ CONSTANTS: dict[str, Any] = {"deg": math.pi / 180, "pi": math.pi}  # 90*deg is a
 Names = MutableMapping[str, Any]
 
 
-def to_node(value: Any, graph: Graph, names: Names, what: str = "a number", origin: str = "", unit: str = "") -> Node:
+@dataclass
+class Checked:
+    """Expressions that were read: those above them, such as definitions of definitions, need no second look at them."""
+
+    finite: set[Node] = field(default_factory=set)
+    dimensions: tuple[Dimensions, Dimensions] = field(default_factory=lambda: ({}, {}))  # the second: `exact`
+
+
+def to_node(
+    value: Any,
+    graph: Graph,
+    names: Names,
+    what: str = "a number",
+    origin: str = "",
+    unit: str = "",
+    checked: Checked | None = None,
+) -> Node:
     """A number, expression text or Node as a Node of `graph`.
 
     The floats 0.0, 1.0 and -1.0 become exact: they are structure. In a text, numbers may have units (400*mm). unit: of
     the quantity, where it is known; an expression whose parameters say that it is something else is refused.
+    checked: what was read before over the same names.
     """
+    checked = Checked() if checked is None else checked
     if isinstance(value, Node):
         if value.graph is not graph:
             raise fault(origin, f"{what} is an expression of another Graph; make its symbols with Builder.parameter.")
         node = value
-        problem = check_dimension(node, unit, what, shown_node(node)) if unit else ""
+        problem = check_dimension(node, unit, what, shown_node(node), made=checked.dimensions[0]) if unit else ""
         if problem:
             raise fault(origin, problem)
     elif isinstance(value, str):
-        node = _read(value, graph, names, what, origin, unit)
+        node = _read(value, graph, names, what, origin, unit, checked)
     elif isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, Fraction, np.integer, np.floating)):
         raise fault(origin, f"{what} is {shown(value)}; expected a number or an expression.")
     else:
@@ -62,7 +81,7 @@ def shown_node(node: Node) -> str:
     return to_text(node, 60)
 
 
-def _read(text: str, graph: Graph, names: Names, what: str, origin: str, unit: str) -> Node:
+def _read(text: str, graph: Graph, names: Names, what: str, origin: str, unit: str, checked: Checked) -> Node:
     bare, found = quantities(text, names, short=bool(unit)) if len(text) <= LONGEST_EXPRESSION else (text, {})
     known = ChainMap(names, CONSTANTS)
     try:
@@ -77,12 +96,14 @@ def _read(text: str, graph: Graph, names: Names, what: str, origin: str, unit: s
         raise fault(origin, f"{what} is {shown(text)}: {sentence}") from None
     except (ArithmeticError, ValueError) as error:
         raise fault(origin, f"{what} is {shown(text)}, which has no value: {error}.") from None
-    problem = check_dimension(meant, unit, what, shown(text), exact=bool(found))
+    exact = bool(found)
+    problem = check_dimension(meant, unit, what, shown(text), exact, checked.dimensions[exact])
     if problem:
         raise fault(origin, problem)
-    for part in topological([node]):
+    for part in topological([node], checked.finite.__contains__):
         if part.op is CONST and not math.isfinite(as_float(part.data, what, origin)):
             raise fault(origin, f"{what} is {shown(text)}, which contains {part}; expected finite numbers.")
+        checked.finite.add(part)
     return node
 
 

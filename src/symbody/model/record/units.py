@@ -22,6 +22,7 @@ from symbody.expr.walk import topological
 # powers of metre, kilogram, second, radian, ampere, kelvin
 Powers = tuple[int, int, int, int, int, int]
 Dimension = tuple[Fraction, ...]  # the same without radians
+Dimensions = dict[Node, Dimension | None]  # of expressions, as far as they are known
 NUMBER: Powers = (0, 0, 0, 0, 0, 0)
 ANY = "any"  # the unit of a quantity that may have any
 
@@ -193,13 +194,14 @@ class Inconsistent(ModelError):
     """Quantities that cannot be added, or a function of something that has a unit."""
 
 
-def dimension(node: Node, exact: bool = False) -> Dimension | None:
+def dimension(node: Node, exact: bool = False, made: Dimensions | None = None) -> Dimension | None:
     """Of an expression, by the units that its symbols declare; None where it is not known.
 
     A number may stand for anything, and so may its products; with `exact`, whole numbers and fractions are plain.
+    made: what was found before with the same `exact`, and what is found now.
     """
-    made: dict[Node, Dimension | None] = {}
-    for n in topological([node]):
+    made = {} if made is None else made
+    for n in topological([node], made.__contains__):
         made[n] = _dimension(n, [made[a] for a in n.args], exact)
     return made[node]
 
@@ -260,10 +262,12 @@ def _said(found: Dimension) -> str:
     return " ".join(parts) or "plain numbers"
 
 
-def check_dimension(node: Node, unit: str, what: str, text: str, exact: bool = False) -> str:
+def check_dimension(
+    node: Node, unit: str, what: str, text: str, exact: bool = False, made: Dimensions | None = None
+) -> str:
     """What is wrong with an expression where a quantity in `unit` is expected; "" if nothing is known to be."""
     try:
-        found = dimension(node, exact)
+        found = dimension(node, exact, made)
     except Inconsistent as error:
         return f"{what} is {text}: {error}; expected terms of one unit."
     if not unit or unit == ANY or found is None or not any(found):  # a plain number may stand for anything
