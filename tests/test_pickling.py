@@ -10,6 +10,7 @@ import pytest
 
 import symbody as sb
 from symbody.codegen.kernel.passport import Kernel
+from symbody.identify.series import Series
 from symbody.system.save import fingerprint
 
 MODELS = ["puma560", "ur5", "four_bar", "whipple_bicycle", "motorcycle"]
@@ -179,3 +180,58 @@ def test_bound_kernels_keep_what_they_were_given(target: str, named: bool) -> No
         assert bound(0.3, parameters={"r": 0.3}) == expected
     batch = np.full(10_000, 0.3)
     assert np.array_equal(bound(batch), np.full(10_000, expected))
+
+
+def test_function_groups_keep_what_they_were_given() -> None:
+    with sb.Graph():
+        x = sb.symbols("x")
+        system = sb.System("s", inputs={"x": x}, outputs={"f": sb.sin(x), "g": sb.cos(x)})
+    groups = {"first": ["f"]}
+    kernels = system.compile("python", groups=groups)
+    groups["first"].append("g")
+    groups["second"] = ["nothing"]
+    assert list(pickle.loads(pickle.dumps(kernels)).functions) == ["first"]
+    for wrong in (3, "f", {"first": "f"}, {"first": None}, {"": ["f"]}, {3: ["f"]}):
+        with pytest.raises(sb.SymbodyError, match="groups="):
+            system.compile("python", groups=wrong)
+        with pytest.raises(sb.SymbodyError, match="groups="):
+            system.emit("c", groups=wrong)
+
+
+@pytest.mark.parametrize("mode", ["forward", "adjoint"])
+def test_derivatives_of_a_run_travel(mode: str) -> None:
+    """What differentiates it holds loaded code, and is made again by what it was asked for."""
+    options = {"step": 0.01, "q0": [0.3, 0.2], "outputs": ["energy"]}
+    found = sb.sensitivity(sb.load("pendulum2"), 0.1, ["m1", "q.joint1"], mode=mode, **options)
+    for back in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
+        assert np.array_equal(back.jacobian, found.jacobian)
+        assert np.array_equal(back.of("energy", "m1"), found.of("energy", "m1"))
+        assert back.notes == found.notes
+        assert np.array_equal(back.trajectory.q, found.trajectory.q)
+    loss = sb.differentiable(sb.load("pendulum2"), 0.1, ["m1"], of=["q.joint1"], **options).objective()
+    theta = np.array([0.8])
+    expected = loss(theta)
+    for other in (pickle.loads(pickle.dumps(loss)), copy.deepcopy(loss)):
+        assert other(theta) == expected
+
+
+def test_forms_of_a_bond_graph_travel() -> None:
+    graph = sb.BondGraph.load("rlc")
+    dae, matrices = graph.dae(), graph.matrices()
+    assert str(pickle.loads(pickle.dumps(dae))) == str(dae)
+    assert fingerprint(pickle.loads(pickle.dumps(dae)).system()) == fingerprint(dae.system())
+    there = pickle.loads(pickle.dumps(matrices))
+    assert [str(x) for x in there.A.flat] == [str(x) for x in matrices.A.flat]
+    assert str(pickle.loads(pickle.dumps(graph.loops()))) == str(graph.loops())
+    structure = sb.BondGraph.load("robot_joint").structure()
+    there = pickle.loads(pickle.dumps(structure)).block("integral", "source")
+    assert [str(x) for x in there.flat] == [str(x) for x in structure.block("integral", "source").flat]
+
+
+def test_measured_records_stay_as_they_were_measured() -> None:
+    record = Series(np.arange(3.0), {"q": np.arange(6.0).reshape(3, 2)}, ("a", "b"), source="bench")
+    for back in (*(pickle.loads(pickle.dumps(record, k)) for k in (2, 5)), copy.deepcopy(record)):
+        assert repr(back) == repr(record)
+        assert np.array_equal(back["q"], record["q"])
+        assert not back.t.flags.writeable
+        assert not back["q"].flags.writeable

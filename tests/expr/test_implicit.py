@@ -196,3 +196,18 @@ def test_a_force_far_from_its_guess_is_found(size):
     x, b = sb.symbols("x b")
     solution = sb.solve([x**3 + x - b**3 - b], [x], [1.0], name="spring", max_iterations=99)
     assert evaluate(solution.x[0], {"b": size}) == pytest.approx(size, rel=1e-14)
+
+
+def test_a_chain_of_blocks_takes_time_by_its_length() -> None:
+    """Each block is differentiated once: the J of one passes those below no second time, at every one."""
+    with sb.Graph():
+        x = sb.symbols("x")
+        y = x
+        for k in range(60):
+            u = sb.symbols(f"u{k}")
+            y = sb.solve([u**3 + u - y], [u], [0.5], name=f"c{k}").x[0]
+        system = sb.System("chain", inputs={"x": x}, outputs={"y": y})
+    step = 1e-6
+    value = system.compile("python")
+    slope = system.jacobian("y", "x").compile("python")(0.3)
+    np.testing.assert_allclose(slope, (value(0.3 + step) - value(0.3 - step)) / (2 * step), rtol=1e-6)

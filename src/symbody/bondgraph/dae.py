@@ -30,12 +30,13 @@ from symbody.bondgraph.symbols import coenergy_name, input_symbol, signal_symbol
 from symbody.bondgraph.writing import Writing
 from symbody.errors import ModelError
 from symbody.expr.node import Node
+from symbody.expr.pickling import Packed
 from symbody.expr.walk import free_symbols
 from symbody.system.system import System
 
 
 @dataclass(frozen=True, eq=False)
-class Dae:
+class Dae(Packed):
     """F(t, x, x', w, u) = 0.
 
     x, dx      (n,) energies and integrals, and their rates <x>_dot; w (k,) algebraic: e_<R> or f_<R>, what it gives

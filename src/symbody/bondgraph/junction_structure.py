@@ -21,12 +21,13 @@ from symbody.bondgraph.record import DETECTORS, SOURCES, BondGraph
 from symbody.bondgraph.relation import Matrix, relation_of, solved
 from symbody.bondgraph.scalars import ZERO, Twin, residues
 from symbody.errors import word_argument
+from symbody.expr.pickling import Packed
 
 GROUPS = ("integral", "derivative", "loss", "source", "detector")
 
 
 @dataclass(frozen=True, eq=False)
-class JunctionStructure:
+class JunctionStructure(Packed):
     """S by groups of ports.
 
     groups     "integral", "derivative", "loss", "source", "detector" -> ports in order

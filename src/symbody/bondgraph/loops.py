@@ -20,12 +20,13 @@ from symbody.errors import whole_argument
 from symbody.expr.derivative import jacobian
 from symbody.expr.lu import solve_lu
 from symbody.expr.node import Node
+from symbody.expr.pickling import Packed
 
 K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, eq=False)
-class CausalLoop:
+class CausalLoop(Packed):
     """A closed causal path.
 
     members    labels of the elements on the way (or numbers of bonds, of a loop among junctions)

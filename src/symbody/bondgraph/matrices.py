@@ -20,13 +20,14 @@ from symbody.bondgraph.second_order import SecondOrder, second_order
 from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import is_zero
 from symbody.expr.node import Node
+from symbody.expr.pickling import Packed
 from symbody.expr.walk import free_symbols, substitute
 from symbody.later import later
 from symbody.system.system import System, node_array
 
 
 @dataclass(frozen=True, eq=False)
-class Matrices:
+class Matrices(Packed):
     """A (n, n), B (n, m), C (q, n), D (q, m), D1 (q, m) by the rates of inputs; arrays of expressions of parameters.
 
     states, inputs, outputs   names; input kinds "Se" or "Sf" beside them

@@ -27,10 +27,11 @@ from symbody.bondgraph.writing import Writing
 from symbody.errors import ModelError, word_argument
 from symbody.expr.arrays import is_zero, matmul
 from symbody.expr.lu import solve_lu
+from symbody.expr.pickling import Packed
 
 
 @dataclass(frozen=True, eq=False)
-class SecondOrder:
+class SecondOrder(Packed):
     """M x'' + R x' + K x = B u + J (integral of u).
 
     coordinates   names of x': the flows of I elements, or the efforts of C elements

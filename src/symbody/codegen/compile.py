@@ -49,7 +49,8 @@ def compile_system(
     if row.build_groups is None:
         able = [r.name for r in TARGETS.values() if r.build_groups]
         raise CompileError(f"target {target!r} does not build groups of functions; {', '.join(able)} do.")
-    return _remembered(row.build_groups(Source(system, groups), **options), Recipe(system, target, groups, options))
+    source = Source(system, groups)
+    return _remembered(row.build_groups(source, **options), Recipe(system, target, source.groups, options))
 
 
 K = TypeVar("K")

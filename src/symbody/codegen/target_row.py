@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from symbody.codegen.kernel.grouped import GroupedKernel
 from symbody.codegen.kernel.passport import Kernel
 from symbody.codegen.printer.heading import Heading
+from symbody.errors import wrong_argument
 from symbody.lower.groups import Grouped, group
 from symbody.lower.lowering import lower
 from symbody.lower.program import Program
@@ -35,7 +36,7 @@ class Source:
         start: values of states, modes and inputs that do not begin at zero, for targets that integrate.
         """
         self.system = system
-        self.groups = groups
+        self.groups = None if groups is None else _groups(groups)
         self.labels = labels or {}
         self.units = units or {}
         self.start = start or {}
@@ -58,6 +59,18 @@ class Source:
     def key(self) -> str:
         """Identifies all that the System computes, in any process."""
         return fingerprint(self.system)
+
+
+def _groups(groups: Any) -> dict[str, tuple[str, ...]]:
+    """Function -> names of its outputs, as they are now: whoever changes the mapping later changes no Kernel's copy."""
+    if not isinstance(groups, Mapping) or not all(_is_group(name, wanted) for name, wanted in groups.items()):
+        raise wrong_argument("groups", groups, "function -> list of its outputs, in a dict")
+    return {name: tuple(wanted) for name, wanted in groups.items()}
+
+
+def _is_group(name: Any, wanted: Any) -> bool:
+    of_names = isinstance(wanted, Collection) and not isinstance(wanted, str)
+    return isinstance(name, str) and name != "" and of_names and all(isinstance(x, str) for x in wanted)
 
 
 def always() -> str:

@@ -67,7 +67,7 @@ def target_to_emit(name: str) -> Target:
 def _found(name: str, known: list[str], what: str, other: str) -> Target:
     if name in known:
         return TARGETS[name]
-    if name in TARGETS:
+    if isinstance(name, str) and name in TARGETS:
         raise CompileError(f"there is no target {name!r} {what}. {other}, or one of {', '.join(known)}.")
     raise NameLookupError(f"unknown target {name!r} {what}. {nearest(name, known)}")
 

@@ -6,7 +6,7 @@ theta holds what is differentiated by (`variables`), y the quantities that are a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -78,6 +78,8 @@ class RunFunction:
         at          "end": quantities where the run ends; "samples": at all instants of `sampling`
         memory      bytes that states may take on the way; beyond it they are computed again
         """
+        self._asked = {"model": model, "duration": duration, "by": by, "of": of, "integrals": integrals, "at": at,
+                       "memory": memory, **options}  # fmt: skip
         word_argument("at", at, ("end", "samples"))
         real_argument("memory", memory, "a number of bytes", above=0.0)
         self.model, self.duration, self.memory, self.at = model, duration, float(memory), at
@@ -106,6 +108,10 @@ class RunFunction:
         self.variables: Variables = read_variables(
             by, flow, self._opened(), state.x, given, found.assignments, known, list(self.sampled.values())
         )
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """For pickle and copy: what it was made of; loaded code stays in its process."""
+        return _again, (self.__class__, self._asked)
 
     def _outputs(self, of: Any, outputs: Any) -> Any:
         """What must be recorded: names that are asked for, and not states."""
@@ -389,6 +395,10 @@ class RunFunction:
         """The motion itself, as `simulate` gives it."""
         options = self.options if theta is None else self._given(self._theta(theta))
         return simulate(self.model, self.duration, **options)
+
+
+def _again(cls: type[RunFunction], asked: Mapping[str, Any]) -> RunFunction:
+    return cls(**asked)
 
 
 def jacobian_by(run: Linearised, mode: str) -> np.ndarray:

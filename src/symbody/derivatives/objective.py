@@ -22,6 +22,10 @@ class Objective:
         self.function, self.weights = function, weights
         self._last: tuple[bytes, Linearised] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: without the last run, which holds loaded code."""
+        return {**self.__dict__, "_last": None}
+
     def __call__(self, theta: Any) -> tuple[float, np.ndarray]:
         return self.value(theta), self.gradient(theta)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -22,14 +22,21 @@ class RunDerivatives:
     function   the run as a function theta -> y
     y          (ny,) its values; jacobian (ny, n) their derivatives
     t          (k,) s, the instants of the quantities
-    run        the run with its derivatives
     """
 
     function: RunFunction
     y: np.ndarray
     jacobian: np.ndarray
     t: np.ndarray
-    run: Linearised
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: without the run, which holds loaded code and is made again where it is asked for."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @cached_property
+    def run(self) -> Linearised:
+        """The run with its derivatives."""
+        return self.function.linearise()
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -101,7 +108,9 @@ def derivatives(
     run = function.linearise()
     matrix = jacobian_by(run, mode)
     t = np.array([node.t for node in run.nodes])
-    return RunDerivatives(function, run.y, matrix, t, run)
+    found = RunDerivatives(function, run.y, matrix, t)
+    vars(found)["run"] = run
+    return found
 
 
 def _zero_notes(found: RunDerivatives) -> list[str]:

@@ -108,11 +108,12 @@ class _Forward:
     def __init__(self, seeds: dict[Node, Tangent]) -> None:
         self.root = _Scope(None)
         self.root.memo.update(seeds)
+        self.inside = all(s.flags & BOUND for s in seeds)  # by unknowns of blocks: what is outside depends on none
         self.scopes: dict[tuple[Node, int], _Scope] = {}
 
     def find(self, node: Node, scope: _Scope) -> Tangent:
         if not node.flags & BOUND:
-            return self.root.memo[node]
+            return _NOTHING if self.inside else self.root.memo[node]
         inner: _Scope | None = scope
         while inner is not None:
             if node in inner.memo:
@@ -122,7 +123,7 @@ class _Forward:
 
     def known(self, node: Node, scope: _Scope) -> bool:
         if not node.flags & BOUND:
-            return node in self.root.memo
+            return self.inside or node in self.root.memo
         inner: _Scope | None = scope
         while inner is not None:
             if node in inner.memo:
@@ -193,7 +194,6 @@ class _Forward:
         return self.scopes[key]
 
     def _differentiate_block(self, solve: Node, scope: _Scope) -> _Scope:
-
         unknowns = solve.data.unknowns
         n = len(unknowns)
         residual = solve.args[:n]
@@ -203,6 +203,9 @@ class _Forward:
         self.walk(residual, held)
         rows = [self.find(r, held) for r in residual]
         inner = _Scope(scope)
+        if not any(rows):  # J would have to pass all blocks below once more, at every one of a chain
+            inner.memo.update(dict.fromkeys(unknowns, _NOTHING))
+            return inner
         if solve.data.pivots is None and n > 3:
             # the block's own step -J^-1 r has factors made for it: at r = 0 its derivative is -J^-1 dr/dp
             steps = solve.args[2 * n : 3 * n]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from dataclasses import replace as _replace
 from itertools import pairwise
 from typing import Any, Self
@@ -57,6 +57,10 @@ class Series:
         object.__setattr__(self, "t", t)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "labels", tuple(self.labels))
+
+    def __reduce__(self) -> tuple[type[Series], tuple[Any, ...]]:
+        """For pickle and copy: made again, so that arrays are read-only there too."""
+        return self.__class__, tuple(getattr(self, f.name) for f in fields(self))
 
     @property
     def _name(self) -> str:
