@@ -395,3 +395,14 @@ def test_four_bar_keeps_its_energy_and_its_loop():
         assert np.abs(np.einsum("nij,nj->ni", numeric.J(traj.q), traj.qd)).max() < 1e-9
     with pytest.raises(ModelError, match="together"):
         simulate(mech, 1.0, qd0={"crank": 1.0, "coupler": 1.0, "rocker": 1.0})
+
+
+@pytest.mark.parametrize("options", [{}, {"sampling": 7}, {"events": [When("pass", "t - 0.3")]}])
+@pytest.mark.parametrize("method", ["rk4", "dopri5", "radau"])
+def test_a_batch_of_nobody_has_no_rows_or_is_refused_in_a_sentence(method, options):
+    given = dict(step=0.5 if method == "rk4" else None, method=method, q0=np.zeros((0, 1)), **options)
+    if method == "radau":
+        with pytest.raises(ShapeError, match="no members"):
+            simulate(oscillator(), 2.0, **given)
+    else:
+        assert simulate(oscillator(), 2.0, **given).q.shape[::2] == (0, 1)

@@ -97,7 +97,7 @@ class Layout:
         flat = []
         for part, shape in zip(parts, self.states.values(), strict=True):
             part = np.asarray(part)
-            flat.append(part.reshape(*part.shape[: part.ndim - len(shape)], -1))
+            flat.append(part.reshape(*part.shape[: part.ndim - len(shape)], math.prod(shape)))
         return np.concatenate(flat, axis=-1).reshape(*loop, self.nx)
 
     def vector(self, values: Mapping[str, np.ndarray], batch: int | None) -> np.ndarray:

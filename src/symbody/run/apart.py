@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.errors import ShapeError
 from symbody.flow.flow import Flow
 from symbody.flow.sources import Assignment, Constant
 from symbody.system.names import components
@@ -67,6 +68,8 @@ def side_by_side(count: int, run: Callable[[int], Trajectory], wanted: np.ndarra
     notes: list[str] = []
     statistics: dict[str, float] = {}
     first: Trajectory | None = None
+    if not count:
+        raise ShapeError("the batch has no members; expected at least one, as these run one by one.")
     for k in range(count):
         one = run(k)
         first = first or one
