@@ -350,6 +350,19 @@ def test_the_collector_is_left_as_it_was_where_python_tells_two_thresholds(monke
     assert known[-1] == known[0]
 
 
+def test_a_generator_that_is_closed_leaves_its_own_graph():
+    def inside():
+        with sb.Graph():
+            yield
+
+    waiting = inside()
+    next(waiting)
+    with sb.Graph() as graph:
+        waiting.close()
+        assert arena.current_graph() is graph
+    assert arena.current_graph() is not graph
+
+
 def test_threads_enter_graphs_side_by_side(monkeypatch):
     """Also the same one; whoever leaves last leaves the collector as the first found it."""
     outside = gc.get_threshold()

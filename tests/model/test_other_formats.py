@@ -368,6 +368,22 @@ def test_the_target_velocity_of_a_usd_drive_is_part_of_its_law(tmp_path):
     assert "largest force of the drive, 5" in notes
 
 
+def test_the_largest_single_number_of_usd_means_no_limit(tmp_path):
+    """PhysX has no infinity, and neither have those who write files for it."""
+    most = "3.4028235e38"
+    drive = f"float drive:angular:physics:stiffness = 2\nfloat drive:angular:physics:maxForce = {most}\n"
+    limits = f"float physics:lowerLimit = -{most}\nfloat physics:upperLimit = {most}\n"
+    mech = pendulum(tmp_path, drive=drive + limits)
+    limits = mech.joints[0].limits
+    assert (limits.lower, limits.upper) == (None, None)
+    assert "largest force" not in " ".join(mech.notes)
+
+
+def test_paths_of_usd_may_have_backslashes(tmp_path):
+    r"""In a path \x and \2 are no bytes, as Blender writes them under Windows."""
+    pendulum(tmp_path, r"custom asset picture = @.\textures\xylophone\239.png@")
+
+
 @pytest.mark.parametrize("given", ["rigidBodyEnabled = false", "kinematicEnabled = true"])
 def test_a_usd_body_that_forces_do_not_move_is_refused(given, tmp_path):
     with pytest.raises(sb.SymbodyError, match="forces do not move it"):

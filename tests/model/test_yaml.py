@@ -96,6 +96,15 @@ def test_bundled_models_survive_writing(name):
     assert [p.data.nonzero for p in second.parameters.values()] == [p.data.nonzero for p in first.parameters.values()]
 
 
+def test_names_with_characters_beyond_16_bits_are_read_back(tmp_path):
+    """JSON writes them as two halves, which were no text, or two question marks in the name of the model."""
+    make = Mechanism.builder("robot \U0001f916").body("arm \U0001f9be", mass=1.0)
+    write(make.joint("turn \U0001f504", "revolute", "world", "arm \U0001f9be").done(), tmp_path / "robot.yaml")
+    again = load(tmp_path / "robot.yaml")
+    assert (again.name, again.bodies[0].name) == ("robot \U0001f916", "arm \U0001f9be")
+    assert again.joints[0].name == "turn \U0001f504"
+
+
 def test_random_floats_keep_every_digit():
     values = np.random.default_rng(5).normal(size=30) * 10.0 ** np.arange(-15, 15)
     b = Builder("digits")

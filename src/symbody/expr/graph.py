@@ -93,7 +93,10 @@ class Graph:
         return self
 
     def __exit__(self, *error: object) -> None:
-        _current.set(_current.get()[:-1])
+        entered = _current.get()
+        # not always the last one: a generator that has entered may be closed at any time
+        at = next((k for k in reversed(range(len(entered))) if entered[k] is self), len(entered))
+        _current.set(entered[:at] + entered[at + 1 :])
         _collector.leave()
 
     def __copy__(self) -> Graph:

@@ -298,7 +298,8 @@ class _Lanes(Members):
         self.mark_width = 5 + 2 * nx + n_overlay
         self.mark_room = 0
         if ne:
-            self.mark_room = int(max(LEAST_MARKS * self.needed, min(4096, MARK_BYTES // (8 * max(b, 1) * self.mark_width))))
+            most = MARK_BYTES // (8 * max(b, 1) * self.mark_width)
+            self.mark_room = int(max(LEAST_MARKS * self.needed, min(4096, most)))
         flags = {
             n: np.ascontiguousarray(getattr(rules, n), dtype=whole) for n in ("acting", "elements", "resets", "rests")
         }

@@ -66,7 +66,7 @@ def read(path: str | Path, symbolic: bool = True) -> Mechanism:
         layer = Sdf.Layer.CreateAnonymous(".usda")
         if not layer.ImportFromString(data.decode(errors="replace")):
             raise ModelError(f"{path.name}: this is no USD file that can be read; expected .usda or .usdc.")
-        if _NO_TEXT.search(data) and _NO_TEXT.search(layer.ExportToString().encode()):
+        if _NO_TEXT.search(data) and _has_no_text(layer.ExportToString().encode()):
             raise ModelError(f"{path.name}: a name or value has bytes that are no UTF-8; expected text.")
         others = sorted(layer.GetCompositionAssetDependencies())
         if others:
@@ -110,6 +110,11 @@ def _text_of(path: Path) -> bytes:
         raise ModelError(f"{path.name}: this is no USD file that can be read ({error}); expected .usdc.") from None
     except OSError as error:
         raise ModelError(f"{path.name} cannot be read: {error.strerror or error}. Correct the path.") from None
+
+
+def _has_no_text(data: bytes) -> bool:
+    """Whether a quoted name or value has such bytes; in paths of assets, as of Windows, a backslash is one."""
+    return any(m[0][:1] in b"\"'" and _NO_TEXT.search(m[0]) for m in _NESTING.finditer(data))
 
 
 def _check_nesting(data: bytes, name: str) -> None:
@@ -188,6 +193,8 @@ class _Reader:
         except (TypeError, ValueError):
             found = np.zeros(0)
         size = np.abs(found)
+        if infinite:  # the largest single number means that, too: of PhysX and those that export for it
+            found = np.where(size >= np.finfo(np.float32).max, np.copysign(math.inf, found), found)
         if len(found) != len(default) or not ((size < LARGEST_NUMBER) | (infinite & np.isinf(found))).all():
             said, count = " ".join(str(value).split())[:60], len(default)
             raise self._fault(

@@ -82,6 +82,11 @@ def read_yaml(text: str, file: str) -> Any:
         raise fault(file, f"this is not YAML: {' '.join(str(error).split())}. Correct it.") from None
 
 
+def _joined(text: str) -> str:
+    """JSON, which YAML contains, writes characters beyond 16 bits as two halves: one character again."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
 class _Composer:
     """One reading of one file."""
 
@@ -117,6 +122,8 @@ class _Composer:
         self.grow(1, line)
         if isinstance(event, yaml.ScalarEvent):
             is_key = bool(self.stack) and isinstance(self.stack[-1].value, Map) and self.stack[-1].key is None
+            if event.style == '"' and not event.value.isascii():
+                event.value = _joined(event.value)
             value = event.value if is_key else self.scalar(event, line)
             if event.anchor is not None:
                 self.anchors[event.anchor] = (value, 1)
