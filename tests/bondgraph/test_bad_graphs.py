@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from symbody.bondgraph.files import read_text
@@ -139,3 +141,13 @@ def test_parts_say_what_they_need():
                   "bonds: [u -> g.a, j -> g.b, j -> J]\n")  # fmt: skip
     with pytest.raises(ModelError, match="R of a resistor is -1; expected a positive number, ohm"):
         read_text("parts: {r: {kind: resistor, R: -1}}\nelements: {u: Se}\nbonds: [u -> r]\n")
+
+
+def test_junctions_with_many_bonds_between_them_are_checked_at_once():
+    """Each bond was told to each other one, for each that was told."""
+    count = 2000
+    bonds = ", ".join(["u -> i", "j -> R", *["i -> j"] * count])
+    text = "name: g\nelements: {u: {kind: Se, domain: electrical}, i: 1, j: 0, R: {kind: R, value: 1}}\n"
+    start = time.process_time()
+    assert len(read_text(f"{text}bonds: [{bonds}]\n").bonds) == count + 2
+    assert time.process_time() - start < 5

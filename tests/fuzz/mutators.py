@@ -15,7 +15,7 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
-import yaml
+from symbody.model.files.yaml_data import read_yaml
 
 PIECES = (
     "",
@@ -198,7 +198,7 @@ def damaged_yaml(text: str, rng: random.Random) -> str:
 
 @functools.cache
 def _yaml(text: str) -> Any:
-    return yaml.safe_load(text)
+    return json.loads(json.dumps(read_yaml(text, "good")))  # PyYAML takes the key `on` of bond graphs for true
 
 
 def damaged_value(value: Any, rng: random.Random) -> Any:

@@ -1,6 +1,8 @@
 """USD Physics, xacro and ROBOTRAN's user functions: what is read moves as it should, what is code is not run."""
 
 import sys
+import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -404,3 +406,80 @@ def test_bodies_in_instances_of_usd_are_read(tmp_path):
     )  # fmt: skip
     mech = sb.load(path)
     assert {j.name: j.child for j in mech.joints} == {"arm_bob_free": "arm_bob", "hinge": "copy_bob"}
+
+
+TWICE = """def Xform "{name}"
+{{
+    def "l" ({arc} = </arm/{other}>)
+    {{
+    }}
+    def "r" ({arc} = </arm/{other}>)
+    {{
+    }}
+}}
+"""
+
+
+@pytest.mark.parametrize("arc", ["references", "inherits", "specializes", "payload"])
+def test_usd_prims_that_refer_twice_to_others_do_not_unfold(arc, tmp_path):
+    pytest.importorskip("pxr")
+    path = tmp_path / "arm.usda"
+    start = time.process_time()
+    for count, refused in ((4, False), (40, True)):
+        more = 'def Xform "x0"\n{\n}\n'
+        more += "".join(TWICE.format(name=f"x{k + 1}", other=f"x{k}", arc=arc) for k in range(count))
+        path.write_text(USD_ARM.format(more=more))
+        with pytest.raises(ModelError, match="prims that refer to others make more") if refused else nullcontext():
+            assert sb.load(path).nv == 7
+    assert time.process_time() - start < 10
+
+
+def test_instances_within_a_usd_file_are_read(tmp_path):
+    """As usdcat --flatten leaves them."""
+    pytest.importorskip("pxr")
+    path = tmp_path / "arm.usda"
+    proto = (
+        'def Xform "proto"\n{\n    def Xform "body" (apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])\n    {\n'
+    )
+    proto += "        float physics:mass = 1\n        float3 physics:diagonalInertia = (1, 1, 2)\n    }\n}\n"
+    text = f'#usda 1.0\nclass Xform "Proto"\n{{\n{proto}}}\n'
+    for k in range(2):
+        text += f'def Xform "arm{k}" (instanceable = true\n references = </Proto/proto>)\n{{\n}}\n'
+    path.write_text(text)
+    assert [b.name for b in sb.load(path).bodies] == ["arm0_body", "arm1_body"]
+    path.write_text(text + 'def "a" (references = </b>)\n{\n}\ndef "b" (references = </a>)\n{\n}\n')
+    with pytest.raises(ModelError, match=r"references lead from /[ab] back to it"):
+        sb.load(path)
+
+
+def test_usd_prims_with_many_schemas_are_refused(tmp_path):
+    pytest.importorskip("pxr")
+    path = tmp_path / "arm.usda"
+    schemas = ", ".join(f'"PhysicsDriveAPI:a{k}"' for k in range(10_000))
+    path.write_text(USD_ARM.format(more=f'def Xform "x" (apiSchemas = [{schemas}])\n{{\n}}'))
+    with pytest.raises(ModelError, match=r"arm\.usda:/arm/x: the prim has more than 300 apiSchemas"):
+        sb.load(path)
+
+
+def test_what_usd_says_of_a_file_is_a_note(tmp_path, capfd):
+    tf = pytest.importorskip("pxr.Tf")
+    if not hasattr(tf, "DiagnosticTrap"):
+        pytest.skip("this usd-core cannot be asked")
+    path = tmp_path / "arm.usda"
+    path.write_text(USD_ARM.format(more=f'def Xform "x"\n{{\n    double far = {"9" * 40}\n}}'))
+    assert any("Integer literal '9999" in note for note in sb.load(path).notes)
+    assert capfd.readouterr().err == ""
+
+
+def test_variants_of_usd_prims_count(tmp_path):
+    pytest.importorskip("pxr")
+    path = tmp_path / "arm.usda"
+    levels = 'def Xform "x0"\n{\n}\n' + "".join(
+        f'def Xform "x{k + 1}" (\n variants = {{string v = "on"}}\n prepend variantSets = "v"\n)\n{{\n'
+        f'variantSet "v" = {{\n"on" {{\ndef "l" (references = </arm/x{k}>) {{}}\n'
+        f'def "r" (references = </arm/x{k}>) {{}}\n}}\n"off" {{\n}}\n}}\n}}\n'
+        for k in range(30)
+    )
+    path.write_text(USD_ARM.format(more=levels))
+    with pytest.raises(ModelError, match="prims that refer to others make more"):
+        sb.load(path)

@@ -8,9 +8,10 @@ import pytest
 import symbody as sb
 from symbody.errors import SymbodyError
 from symbody.model.build.builder import Builder
-from symbody.model.files import mjcf_replicate
+from symbody.model.files import mjcf_names
 from symbody.model.files.file_values import FileValues
 from symbody.model.files.loop_file import close_loops
+from symbody.model.files.mjcf_tree import TreeReader
 
 SECONDS = 10  # of CPU; each took minutes, or more memory than there is
 
@@ -82,7 +83,7 @@ def mjcf(default: str, worldbody: str, actuator: str = "") -> str:
 
 
 def test_copies_of_what_names_copies(tmp_path, monkeypatch):
-    monkeypatch.setattr(mjcf_replicate, "MAX_ELEMENTS", 100_000)  # what it is else takes half a minute
+    monkeypatch.setattr(mjcf_names, "COPIES", 100_000)
     body = '<body><joint name="j"/><geom size="1"/></body>'
     motors = "".join(f'<motor name="m{k}" joint="j"/>' for k in range(1000))
     with pytest.raises(SymbodyError, match="copies of what <actuator> names"):
@@ -159,3 +160,55 @@ def test_directives_of_yaml(tmp_path):
     directives = "".join(f"%TAG !a{k}! tag:x,2000:\n" for k in range(100_000))
     with pytest.raises(SymbodyError, match=r"arm.yaml:101: more than 100 lines begin with %"):
         load(tmp_path, "arm.yaml", f"{directives}---\n{ONE}")
+
+
+def test_copies_of_copies(tmp_path):
+    for levels, count in ((30, 2), (2, 1_000_000), (14, 3)):
+        body = f'<replicate count="{count}">' * levels + "<body/>" + "</replicate>" * levels
+        with pytest.raises(SymbodyError, match="<replicate> and others make more than"):
+            load(tmp_path, "arm.xml", f"<mujoco><worldbody>{body}</worldbody></mujoco>")
+
+
+def test_models_that_attach_the_next_one_under_two_names(tmp_path):
+    """2^18 files were read."""
+    for k in range(18):
+        models = "".join(f'<model name="{side}" file="arm{k + 1}.xml"/>' for side in "lr")
+        bodies = f'<attach model="l" body="b" prefix="l"/><body name="b{k}"/><attach model="r" body="b" prefix="r"/>'
+        text = f'<mujoco><asset>{models}</asset><worldbody><body name="b"/>{bodies}</worldbody></mujoco>'
+        (tmp_path / f"arm{k}.xml").write_text(text)
+    (tmp_path / "arm18.xml").write_text('<mujoco><worldbody><body name="b"/></worldbody></mujoco>')
+    assert len(sb.load(tmp_path / "arm0.xml").bodies) == 4
+
+
+def trees(count: int, joint: str = "") -> str:
+    return "".join(
+        f'<body><joint name="j{k}" axis="0 1 0" {joint}/><geom pos="0 0 1" size=".1"/></body>' for k in range(count)
+    )
+
+
+@pytest.mark.parametrize("joint", ["", 'springdamper="0.1 1"'])
+def test_inertia_that_many_joints_feel(joint, tmp_path):
+    count = 1500
+    motors = "".join(f'<position joint="j{k}" kp="2" dampratio="1"/>' for k in range(0 if joint else count))
+    path = tmp_path / "arm.xml"
+    path.write_text(mjcf("", trees(count, joint), motors))
+    mech = sb.load(path, actuators="laws")
+    assert mech.nv == count
+    assert len(mech.forces) == (0 if joint else 2 * count)
+
+
+def test_a_tree_of_too_many_joints_for_the_inertia_that_they_feel(tmp_path):
+    joints = "".join(f'<joint name="j{k}" springdamper="0.1 1"/>' for k in range(3000))
+    with pytest.raises(SymbodyError, match="more than 2000 velocities"):
+        load(tmp_path, "arm.xml", mjcf("", f'<body>{joints}<geom size=".1"/></body>'))
+
+
+def test_springs_and_equalities_of_many_tendons(tmp_path, monkeypatch):
+    count, asked = 100, []
+    monkeypatch.setattr(TreeReader, "coordinate", lambda self, joint, attribute: asked.append(attribute) or 0.0)
+    tendons = "".join(f'<fixed name="t{k}" stiffness="1"><joint joint="j{k}" coef="1"/></fixed>' for k in range(count))
+    laws = "".join(f'<tendon tendon1="t{k}" tendon2="t{k + 1}"/>' for k in range(count - 1))
+    sections = f"<tendon>{tendons}</tendon><equality>{laws}</equality>"
+    text = f"<mujoco><worldbody>{trees(count)}</worldbody>{sections}</mujoco>"
+    assert len(load(tmp_path, "arm.xml", text).couplings) == count - 1
+    assert len(asked) < 10 * count

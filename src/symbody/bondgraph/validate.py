@@ -25,7 +25,8 @@ def check_graph(graph: BondGraph) -> None:
     for e in graph.elements.values():
         _check_ends(e, ends[e.name])
         _check_size(e, ends[e.name])
-    _check_domains(graph)
+    _check_domains(graph, ends)
+    _check_switches(graph, ends)
     _check_elements_exist(graph, ends)
 
 
@@ -124,7 +125,7 @@ def _check_size(e: Element, bonds: list[Bond]) -> None:
         )
 
 
-def _check_domains(graph: BondGraph) -> None:
+def _check_domains(graph: BondGraph, ends: Mapping[str, list[Bond]]) -> None:
     """Bonds that meet at a junction are of one domain."""
     domain: dict[int, tuple[str, str]] = {}  # bond -> domain, and who says so
 
@@ -144,7 +145,7 @@ def _check_domains(graph: BondGraph) -> None:
         return False
 
     for e in graph.elements.values():
-        bonds = graph.bonds_of(e.name)
+        bonds = ends[e.name]
         if e.kind in TWO_PORTS:
             first, second = first_and_second(e, bonds)
             say(first, e.domain, e.name, e.origin)
@@ -152,24 +153,25 @@ def _check_domains(graph: BondGraph) -> None:
         else:
             for b in bonds:
                 say(b, e.domain, e.name, e.origin)
-    junctions = [e for e in graph.elements.values() if e.is_junction]
-    meet = {e.name: graph.bonds_of(e.name) for e in junctions}
-    waiting = list(junctions)
+    told: set[str] = set()  # junctions whose bonds are of one domain
+    waiting = [e for e in graph.elements.values() if e.is_junction]
     while waiting:  # what one bond says, all bonds of the junction say
         e = waiting.pop()
-        for b in meet[e.name]:
-            if b.number in domain:
-                name, owner = domain[b.number]
-                for other in meet[e.name]:
-                    if say(other, name, owner, e.origin):
-                        waiting += [j for j in junctions if j.name in (other.tail, other.head) and j is not e]
-    _check_switches(graph, meet)
+        known = None if e.name in told else next((b for b in ends[e.name] if b.number in domain), None)
+        if known is None:
+            continue
+        told.add(e.name)
+        name, owner = domain[known.number]
+        for other in ends[e.name]:
+            beyond = graph.elements[other.other(e.name)]
+            if say(other, name, owner, e.origin) and beyond.is_junction:
+                waiting.append(beyond)
 
 
-def _check_switches(graph: BondGraph, meet: Mapping[str, tuple[Bond, ...]]) -> None:
+def _check_switches(graph: BondGraph, ends: Mapping[str, list[Bond]]) -> None:
     for e in graph.elements.values():
         if e.kind in DETECTORS:
-            (b,) = graph.bonds_of(e.name)
+            (b,) = ends[e.name]
             at = graph.elements[b.tail]
             kind, what = ("0", "effort") if e.kind == "De" else ("1", "flow")
             if at.is_junction and at.kind != kind:

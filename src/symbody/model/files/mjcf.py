@@ -70,8 +70,8 @@ def read(
         raise top.error(f"the file's root is <{top.tag}>; expected <mujoco>.{hint}")
     top = expand_includes(top, path, trusted_folders(packages))
     unknown = unknown_attributes(top)
-    top, notes = expand_attachments(top, path, trusted_folders(packages))
-    top = expand_replicates(top, compiler_of(section(top, "compiler")))
+    top, notes, written = expand_attachments(top, path, trusted_folders(packages))
+    top = expand_replicates(top, compiler_of(section(top, "compiler")), written)
     for child in top.children:
         if child.tag not in SECTIONS:
             part = " It seems to be a part: load the file that includes it." if child.tag in PARTS else ""

@@ -84,6 +84,7 @@ class Actuators:
     def write(self, lines: TendonForces, felt: Callable[[], Felt]) -> None:
         """Into the Builder, when joints and tendons are there; felt: the inertia that damping ratios ask for."""
         self.felt = felt
+        self._unknown = False
         left: list[str] = []
         ranges: list[str] = []
         taken: set[str] = set()
@@ -142,11 +143,17 @@ class Actuators:
         else:
             raise NotALaw("its damping ratio asks for the inertia along a line through sites")
         try:
-            mass = self.felt().by_sum(shares)
+            mass = self._felt_by(shares)
         except ModelError:
+            self._unknown = True
             raise NotALaw("its damping ratio asks for an inertia that is not determined") from None
         damping = 2 * element.number("dampratio") * float(np.sqrt(law.gain * mass))
         return Law(law.gain, (*law.bias[:2], -damping), law.time)
+
+    def _felt_by(self, shares: dict[str, float]) -> float:
+        if self._unknown:  # told once
+            raise ModelError("the inertia that joints feel is not determined.")
+        return self.felt().by_sum(shares)
 
     def _force(self, element: Element, title: str, values: dict[str, Any], lines: TendonForces) -> None:
         joint = element.get("joint") or element.get("jointinparent")

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from heapq import heappop, heappush
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +19,21 @@ import numpy as np
 from symbody.errors import nearest
 from symbody.model.files.mjcf_actuators import actuator_with_defaults
 from symbody.model.files.mjcf_defaults import NO_CLASS, ORIENTATIONS, Defaults, expand_includes, section
-from symbody.model.files.mjcf_names import REFERRING, names_in, pointed, references, renamed, renamed_top, walk
+from symbody.model.files.mjcf_names import (
+    REFERRING,
+    Named,
+    names_in,
+    pointed,
+    references,
+    renamed,
+    renamed_top,
+    room_for_copies,
+    walk,
+)
 from symbody.model.files.mjcf_replicate import expand_replicates
 from symbody.model.files.mjcf_tree import WRITTEN_OUT, Compiler, compiler_of
 from symbody.model.files.urdf_shapes import allowed
-from symbody.model.files.xml_file import MAX_ELEMENTS, Element, read_xml
+from symbody.model.files.xml_file import Element, read_xml
 from symbody.model.record.pose import from_axis_angle, from_euler
 from symbody.regular_file import is_file
 from symbody.spatial.quaternion import quaternion_from_matrix
@@ -50,63 +62,105 @@ class _Model:
         self.defaults, self.settings = Defaults(self.top), section(self.top, "compiler")
         self.compiler = compiler_of(self.settings)
 
+    @cached_property
+    def pieces(self) -> dict[Named, tuple[Element, str]]:
+        """Bodies and frames by their names, with the class that the bodies around them give."""
+        world = section(self.top, "worldbody")
+        out: dict[Named, tuple[Element, str]] = {}
+        for found, childclass in _inside(world, world.get("childclass")):
+            if found.tag in ("body", "frame") and found.get("name"):
+                out.setdefault((found.tag, found.get("name")), (found, childclass))
+        return out
+
+    @cached_property
+    def referring(self) -> list[tuple[str, Element, set[Named]]]:
+        """Tendons, equalities and actuators, with all that they name."""
+        children = ((tag, child) for tag in REFERRING for part in self.top.all(tag) for child in part.children)
+        return [(tag, child, {n for e in walk(child) for n in references(e)}) for tag, child in children]
+
+    @cached_property
+    def users(self) -> dict[Named, list[int]]:
+        """What is named -> which of `referring` name it."""
+        out: dict[Named, list[int]] = {}
+        for k, (_, _, named) in enumerate(self.referring):
+            for name in named:
+                out.setdefault(name, []).append(k)
+        return out
+
     @property
     def mesh_folder(self) -> Path:
         return self.path.parent / (self.settings.get("meshdir") or self.settings.get("assetdir"))
 
 
-def expand_attachments(
-    top: Element, path: Path, trusted: Sequence[Path] = (), around: tuple[Path, ...] = ()
-) -> tuple[Element, list[str]]:
-    """The tree with every <attach> of the worldbody replaced, and notes on what was left behind."""
+@dataclass
+class _Files:
+    """What is read besides the model: each file once, however often it is attached."""
+
+    trusted: Sequence[Path]
+    models: dict[Path, _Model] = field(default_factory=dict)
+    written: int = 0  # elements in all files
+    notes: list[str] = field(default_factory=list)
+
+
+def expand_attachments(top: Element, path: Path, trusted: Sequence[Path] = ()) -> tuple[Element, list[str], int]:
+    """The tree with every <attach> of the worldbody replaced, notes on what was left behind, and the elements of the
+    files that were read."""
+    files = _Files(trusted)
+    return _expanded(top, path, files, ()), files.notes, files.written
+
+
+def _expanded(top: Element, path: Path, files: _Files, around: tuple[Path, ...]) -> Element:
+    """around: the files that attach this one."""
+    files.written += sum(1 for _ in walk(top))
     if not any(e.tag == "attach" for part in top.all("worldbody") for e in walk(part)):
-        return top, []
+        return top
     own = _Model(top, path)
-    notes: list[str] = []
     around = (*around, path.resolve())
-    loaded: dict[str, _Model] = {}
-    files = {m.get("name") or Path(m.get("file")).stem: m for part in top.all("asset") for m in part.all("model")}
+    known = {m.get("name") or Path(m.get("file")).stem: m for part in top.all("asset") for m in part.all("model")}
     more: dict[str, list[Element]] = {}
-    size = sum(1 for _ in walk(top))
+    made = 0
 
     def model_of(element: Element) -> _Model:
         name = element.get("model")
         if not name:
             return own
-        if name not in files:
-            raise element.error(f"<attach> names the model {name!r}, which is not in <asset>. {nearest(name, files)}")
-        if name not in loaded:
-            loaded[name] = _load(files[name], path, trusted, around, notes)
-            _same_masses(element, loaded[name], own)
-        return loaded[name]
+        if name not in known:
+            raise element.error(f"<attach> names the model {name!r}, which is not in <asset>. {nearest(name, known)}")
+        model = _load(known[name], path, files, around)
+        _same_masses(element, model, own)
+        return model
 
     def expanded(element: Element) -> Element:
-        nonlocal size
+        nonlocal made
         children: list[Element] = []
         for child in element.children:
             if child.tag == "attach":
                 before = sum(map(len, more.values()))
-                children.append(_attached(child, model_of(child), own, more, notes))
-                size += sum(1 for _ in walk(children[-1])) + sum(map(len, more.values())) - before
-                if size > MAX_ELEMENTS:
-                    raise child.error(f"attached models have more than {MAX_ELEMENTS} elements; expected fewer.")
+                children.append(_attached(child, model_of(child), own, more, files.notes))
+                made += sum(1 for _ in walk(children[-1])) + sum(map(len, more.values())) - before
+                if made > room_for_copies(files.written):
+                    raise child.error(
+                        f"attached models have more than {room_for_copies(files.written)} elements; expected fewer."
+                    )
             else:
                 children.append(expanded(child))
         return replace(element, children=children)
 
     parts = [expanded(part) if part.tag == "worldbody" else part for part in top.children]
     parts += [Element(tag, {}, top.file, top.line, children=children) for tag, children in more.items()]
-    return replace(top, children=parts), notes
+    return replace(top, children=parts)
 
 
-def _load(asset: Element, path: Path, trusted: Sequence[Path], around: tuple[Path, ...], notes: list[str]) -> _Model:
+def _load(asset: Element, path: Path, files: _Files, around: tuple[Path, ...]) -> _Model:
     name, folder = asset.name("file"), path.resolve().parent
-    target = allowed(folder, name, (folder, *trusted))
+    target = allowed(folder, name, (folder, *files.trusted))
     if target is None:
         raise asset.error(
             f"model {name!r} lies outside the folder of the file; expected it there or below. Name the folder that may "
             "be read too: packages=[...] of sb.load, or ROS_PACKAGE_PATH."
         )
+    if target in files.models:
+        return files.models[target]
     if not is_file(target):
         raise asset.error(f"model {name!r}: there is no such file. Put it there, or correct the name.")
     if target in around or len(around) > DEEPEST:
@@ -114,10 +168,10 @@ def _load(asset: Element, path: Path, trusted: Sequence[Path], around: tuple[Pat
     top = read_xml(target)
     if top.tag != "mujoco":
         raise top.error(f"an attached model has the root <{top.tag}>; expected <mujoco>.")
-    top = expand_includes(top, target, trusted)
-    top, inner = expand_attachments(top, target, trusted, around)
-    notes += inner
-    return _Model(expand_replicates(top, compiler_of(section(top, "compiler"))), target)
+    top = _expanded(expand_includes(top, target, files.trusted), target, files, around)
+    top = expand_replicates(top, compiler_of(section(top, "compiler")), files.written)
+    made = files.models[target] = _Model(top, target)
+    return made
 
 
 def _same_masses(element: Element, other: _Model, own: _Model) -> None:
@@ -146,18 +200,13 @@ def _attached(
     others = model is not own
     if others:
         more.setdefault("asset", []).extend(_assets(model, own, prefix))
-    for tag in REFERRING:
-        for part in model.top.all(tag):
-            for child in part.children:
-                named = [n for e in walk(child) for n in references(e)]
-                if not named or any(n not in names for n in named):
-                    if others and named:
-                        notes.append(f"{child.origin}: <{child.tag}> names what is not attached, and was left out")
-                    continue
-                if tag == "tendon" and child.get("name"):
-                    names.add(("tendon", child.get("name")))
-                copy = _plain(child, tag, model) if others else child
-                more.setdefault(tag, []).append(pointed(renamed_top(copy, prefix), names, prefix))
+    along = _along(model, names)
+    for k in along:
+        tag, child, _ = model.referring[k]
+        copy = _plain(child, tag, model) if others else child
+        more.setdefault(tag, []).append(pointed(renamed_top(copy, prefix), names, prefix))
+    if others:
+        notes += _left(model, set(along))
     if others and any(part.children for part in model.top.all("keyframe")):
         notes.append(f"{element.origin}: keyframes of the attached model {element.get('model')!r} were left out")
     tree = pointed(renamed(tree, prefix), names, prefix)
@@ -175,13 +224,37 @@ def _wanted(element: Element, model: _Model) -> tuple[Element, str]:
             raise element.error("<attach> without a model names no body and no frame; expected one of them.")
         return world, world.get("childclass")
     tag, name = ("body", body) if body else ("frame", frame)
-    known = []
-    for found, childclass in _inside(world, world.get("childclass")):
-        if found.tag == tag and found.get("name"):
-            if found.get("name") == name:
-                return found, childclass
-            known.append(found.get("name"))
+    if (tag, name) in model.pieces:
+        return model.pieces[tag, name]
+    known = [other for kind, other in model.pieces if kind == tag]
     raise element.error(f"<attach> names the {tag} {name!r}, which the model has not. {nearest(name, known)}")
+
+
+def _along(model: _Model, names: set[Named]) -> list[int]:
+    """Which of `referring` name nothing but what is attached; tendons among them are attached, and named, too."""
+    waiting = sorted({k for name in names for k in model.users.get(name, ())})  # a heap
+    out: list[int] = []
+    while waiting:
+        k = heappop(waiting)
+        tag, child, named = model.referring[k]
+        if (out and out[-1] == k) or not named <= names:
+            continue
+        out.append(k)
+        if tag == "tendon" and child.get("name"):
+            names.add(("tendon", child.get("name")))
+            for user in model.users.get(("tendon", child.get("name")), ()):
+                heappush(waiting, user)
+    return out
+
+
+def _left(model: _Model, along: set[int]) -> list[str]:
+    """The note on elements of another model that name what is not attached."""
+    left = [k for k, (_, _, named) in enumerate(model.referring) if named and k not in along]
+    if not left:
+        return []
+    first = model.referring[left[0]][1]
+    more = f", as {len(left) - 1} others" if left[1:] else ""
+    return [f"{first.origin}: <{first.tag}> names what is not attached, and was left out{more}"]
 
 
 def _inside(element: Element, childclass: str) -> Iterator[tuple[Element, str]]:

@@ -16,7 +16,13 @@ REFERENCES = {
     "body": "body", "body1": "body", "body2": "body", "geom": "geom", "tendon": "tendon", "tendon1": "tendon",
     "tendon2": "tendon",
 }  # fmt: skip
+COPIES, FOR_EACH = 50_000, 10  # elements that copies may make, and more for each that is written
 REFERRING = ("tendon", "equality", "actuator")  # sections, in an order in which names come before their users
+
+
+def room_for_copies(written: int) -> int:
+    """How many elements copies may make: else a small file would be a very large model."""
+    return COPIES + FOR_EACH * written
 
 
 def walk(element: Element) -> Iterator[Element]:

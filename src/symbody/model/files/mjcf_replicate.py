@@ -10,9 +10,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from symbody.model.files.mjcf_names import REFERRING, Named, names_in, pointed, references, renamed, renamed_top, walk
+from symbody.model.files.mjcf_names import (
+    REFERRING,
+    Named,
+    names_in,
+    pointed,
+    references,
+    renamed,
+    renamed_top,
+    room_for_copies,
+    walk,
+)
 from symbody.model.files.mjcf_tree import Compiler
-from symbody.model.files.xml_file import MAX_ELEMENTS, Element
+from symbody.model.files.xml_file import Element
 from symbody.model.record.pose import from_euler
 
 
@@ -24,45 +34,49 @@ class _Step:
     suffixes: list[str]
 
 
-def expand_replicates(top: Element, compiler: Compiler) -> Element:
-    """The tree with every <replicate> of the worldbody replaced by its copies."""
+class _Room:
+    """How many elements copies may still make."""
+
+    def __init__(self, most: int) -> None:
+        self.most = self.left = most
+
+    def take(self, count: float, element: Element, what: str) -> None:
+        if count > self.left:
+            raise element.error(f"{what} more than {self.most} elements; expected fewer.")
+        self.left -= int(count)
+
+
+def expand_replicates(top: Element, compiler: Compiler, written: int) -> Element:
+    """The tree with every <replicate> of the worldbody replaced by its copies; written: elements of the files."""
     if not any(e.tag == "replicate" for part in top.all("worldbody") for e in walk(part)):
         return top
     steps: list[_Step] = []
-    size = sum(1 for _ in walk(top))
-    parts = []
-    for part in top.children:
-        if part.tag == "worldbody":
-            part = _expanded(part, compiler, steps)
-            size += sum(1 for _ in walk(part))
-            if size > MAX_ELEMENTS:
-                raise part.error(f"its copies have more than {MAX_ELEMENTS} elements; expected fewer.")
-        parts.append(part)
+    room = _Room(room_for_copies(written))
+    parts = [_expanded(p, compiler, steps, room) if p.tag == "worldbody" else p for p in top.children]
     places: dict[Named, list[int]] = {}  # what is named -> the expansions that copied it
     for k, step in enumerate(steps):
         for name in step.names:
             places.setdefault(name, []).append(k)
     for tag in REFERRING:
-        parts = [_referring(part, steps, places) if part.tag == tag else part for part in parts]
+        parts = [_referring(part, steps, places, room) if part.tag == tag else part for part in parts]
     return replace(top, children=parts)
 
 
-def _expanded(element: Element, compiler: Compiler, steps: list[_Step]) -> Element:
+def _expanded(element: Element, compiler: Compiler, steps: list[_Step], room: _Room) -> Element:
     children: list[Element] = []
     for child in element.children:
-        inner = _expanded(child, compiler, steps)
-        children += _copies(inner, compiler, steps) if child.tag == "replicate" else [inner]
+        inner = _expanded(child, compiler, steps, room)
+        children += _copies(inner, compiler, steps, room) if child.tag == "replicate" else [inner]
     return replace(element, children=children)
 
 
-def _copies(element: Element, compiler: Compiler, steps: list[_Step]) -> list[Element]:
+def _copies(element: Element, compiler: Compiler, steps: list[_Step], room: _Room) -> list[Element]:
     """Frames with the children of a <replicate>, one for each copy."""
     count = element.number("count")
     if count != int(count) or count < 1:
         raise element.error(f"<replicate> has count {count:g}; expected 1, 2, 3, ...")
     inside = list(walk(element))[1:]
-    if count * max(1, len(inside)) > MAX_ELEMENTS:
-        raise element.error(f"<replicate> makes more than {MAX_ELEMENTS} elements; expected fewer.")
+    room.take(count * (1 + len(inside)), element, "<replicate> and others make")
     digits, separator = len(str(int(count) - 1)), element.attributes.get("sep", "")
     suffixes = [f"{separator}{i:0{digits}}" for i in range(int(count))]
     steps.append(_Step(names_in(inside), suffixes))
@@ -87,11 +101,10 @@ def _text(values: np.ndarray) -> str:
 # -- what names the copies
 
 
-def _referring(section: Element, steps: list[_Step], places: dict[Named, list[int]]) -> Element:
+def _referring(section: Element, steps: list[_Step], places: dict[Named, list[int]], room: _Room) -> Element:
     """The section with a copy of each child for each copy of what it names; copies may be copied by later steps."""
     children: list[Element] = []
     waiting = [(child, 0) for child in reversed(section.children)]
-    size = 0
     while waiting:
         child, first = waiting.pop()
         parts = list(walk(child))
@@ -109,11 +122,7 @@ def _referring(section: Element, steps: list[_Step], places: dict[Named, list[in
                 f"{outside[1]!r} outside of <replicate>; MuJoCo drops it. Write one for each copy: "
                 f"{inside[0][1] + step.suffixes[0]!r}, ..."
             )
-        size += len(step.suffixes) * len(parts)
-        if size > MAX_ELEMENTS:
-            raise child.error(
-                f"copies of what <{section.tag}> names make more than {MAX_ELEMENTS} elements; expected fewer."
-            )
+        room.take(len(step.suffixes) * len(parts), child, f"copies of what <{section.tag}> names make")
         if child.get("name") and section.tag == "tendon":
             step.names.add(("tendon", child.get("name")))
             places.setdefault(("tendon", child.get("name")), []).append(at)

@@ -115,7 +115,12 @@ class TendonForces:
     ) -> None:
         """held: what equalities say of joints that follow others or are locked."""
         self.tendons, self.tree, self.builder, self.values, self.held = tendons, tree, builder, values, held
-        self.springs = tree.poses(tree.spring_references())
+        self.references = tree.spring_references()
+        self.springs = tree.poses(self.references)
+        self.joints = {j.name: b for b in tree.bodies for j in b.joints}
+        self.start = {j.name: tree.coordinate(j, "ref") for b in tree.bodies for j in b.joints if j.axial}
+        self.order = {b: k for k, b in enumerate(tree.bodies)}
+        self.world = {b: b.world for b in tree.bodies}
 
     def write(self, springs: bool, dampers: bool, friction: bool, actuators: Actuated) -> None:
         """Into the Builder; with `springs` or `dampers` False the file's flags switch them off."""
@@ -169,7 +174,8 @@ class TendonForces:
                 f"tendon {tendon.name!r} through sites has armature, which is not supported; expected it on joints or "
                 "fixed tendons. Set armature='0'."
             )
-        bodies = [b for b in self.tree.bodies for j in b.joints if tendon.joints.get(j.name)]
+        bodies = [self.joints[j] for j, c in tendon.joints.items() if c]
+        bodies.sort(key=self.order.__getitem__)
         if not all(_carries(a, b) for a, b in pairwise(bodies)):
             raise e.error(
                 f"tendon {tendon.name!r} has armature and acts on joints of several branches, of which MuJoCo keeps a "
@@ -219,7 +225,7 @@ class TendonForces:
         """Between which the spring is free: those given, else the length at the springs' reference."""
         given = tendon.element.numbers("springlength", (1, 2), (-1.0,))
         if given[0] == -1 and len(set(given)) == 1:
-            at = tendon.length(self.tree.spring_references(), self.springs)
+            at = tendon.length(self.references, self.springs)
             return at, at
         return given[0], given[-1]
 
@@ -274,8 +280,7 @@ class TendonForces:
 
     def _start(self, tendon: Tendon) -> float:
         """The length in the file's configuration."""
-        at = {j.name: self.tree.coordinate(j, "ref") for b in self.tree.bodies for j in b.joints if j.axial}
-        return tendon.length(at, {b: b.world for b in self.tree.bodies})
+        return tendon.length(self.start, self.world)
 
 
 def _rigid(body: BodyRecord) -> BodyRecord:

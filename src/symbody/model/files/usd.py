@@ -11,7 +11,8 @@ import math
 import re
 import tempfile
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from symbody.errors import ModelError
 from symbody.model.build.builder import Builder
 from symbody.model.files.apart import ROOM, Failed, output_of
 from symbody.model.files.file_values import FileValues, turned
+from symbody.model.files.usd_size import check_size
 from symbody.model.files.xml_file import LARGEST as LARGEST_NUMBER
 from symbody.model.record.mechanism import WORLD, Limits, Mechanism
 from symbody.model.record.pose import IDENTITY, Pose, from_quaternion
@@ -63,23 +65,44 @@ def read(path: str | Path, symbolic: bool = True) -> Mechanism:
     data = _text_of(path)
     _check_nesting(data, path.name)
     try:
-        layer = Sdf.Layer.CreateAnonymous(".usda")
-        if not layer.ImportFromString(data.decode(errors="replace")):
-            raise ModelError(f"{path.name}: this is no USD file that can be read; expected .usda or .usdc.")
-        if _NO_TEXT.search(data) and _has_no_text(layer.ExportToString().encode()):
-            raise ModelError(f"{path.name}: a name or value has bytes that are no UTF-8; expected text.")
-        others = sorted(layer.GetCompositionAssetDependencies())
-        if others:
-            raise ModelError(
-                f"{path.name}: the stage is made of other files ({', '.join(others[:3])}), which are not opened; "
-                f"expected one file. Make it: usdcat --flatten {path.name} -o flat_{path.stem}.usda"
-            )
-        return _Reader(Usd.Stage.Open(layer), path, symbolic).read()
+        with _warnings(Tf) as warned:
+            return _read(Sdf, Usd, path, data, symbolic, warned)
     except Tf.ErrorException as error:  # any question to a stage may raise it
-        said = " ".join(str(error).split())[-160:]
+        told = (str(getattr(e, "commentary", e)) for e in error.args or [error])
+        said = " ".join(" ".join(told).split())[:160]
         raise ModelError(
             f"{path.name}: this is no USD file that can be read ({said}); expected .usda, .usdc."
         ) from None
+
+
+def _read(Sdf: Any, Usd: Any, path: Path, data: bytes, symbolic: bool, warned: Callable[[], list[str]]) -> Mechanism:
+    layer = Sdf.Layer.CreateAnonymous(".usda")
+    if not layer.ImportFromString(data.decode(errors="replace")):
+        raise ModelError(f"{path.name}: this is no USD file that can be read; expected .usda or .usdc.")
+    if _NO_TEXT.search(data) and _has_no_text(layer.ExportToString().encode()):
+        raise ModelError(f"{path.name}: a name or value has bytes that are no UTF-8; expected text.")
+    others = sorted(filter(None, layer.GetCompositionAssetDependencies()))  # "": this file itself
+    if others:
+        raise ModelError(
+            f"{path.name}: the stage is made of other files ({', '.join(others[:3])}), which are not opened; "
+            f"expected one file. Make it: usdcat --flatten {path.name} -o flat_{path.stem}.usda"
+        )
+    check_size(layer, data, path.name)
+    return _Reader(Usd.Stage.Open(layer), path, symbolic).read(warned)
+
+
+@contextmanager
+def _warnings(Tf: Any) -> Iterator[Callable[[], list[str]]]:
+    """What the library would write to the terminal; nothing where it is too old to be asked, and writes it."""
+    if not hasattr(Tf, "DiagnosticTrap"):
+        yield list
+        return
+    with Tf.DiagnosticTrap() as trap:
+        try:
+            yield lambda: [" ".join(str(w.commentary).split())[:160] for w in trap.GetWarnings()]
+        finally:
+            trap.ClearWarnings()
+            trap.ClearStatuses()
 
 
 # the reader of USD's binary form trusts sizes and places in the file
@@ -216,7 +239,8 @@ class _Reader:
             raise self._fault(attribute.GetPrim(), f"{attribute.GetName()} is {found.tolist()}; expected numbers.")
         return [float(x) for x in found]
 
-    def read(self) -> Mechanism:
+    def read(self, warned: Callable[[], list[str]]) -> Mechanism:
+        """warned: what the library says of the file."""
         cuts = self._carry()
         frames: dict[str, dict[str, Pose]] = {body: {} for body in self.bodies}
         for joint in cuts:
@@ -251,6 +275,8 @@ class _Reader:
         if foreign:
             listed = ", ".join(list(foreign)[:8]) + (f" and {len(foreign) - 8} more" if len(foreign) > 8 else "")
             self.builder.note(f"{self.file}: properties for other programs were left out: {listed}")
+        for sentence in dict.fromkeys(warned()[:8]):
+            self.builder.note(f"{self.file}: {sentence}")
         return self.values.done()
 
     # -- joints
