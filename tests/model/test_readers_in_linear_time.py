@@ -212,3 +212,13 @@ def test_springs_and_equalities_of_many_tendons(tmp_path, monkeypatch):
     text = f"<mujoco><worldbody>{trees(count)}</worldbody>{sections}</mujoco>"
     assert len(load(tmp_path, "arm.xml", text).couplings) == count - 1
     assert len(asked) < 10 * count
+
+
+def test_sentences_without_the_middle_of_long_names(tmp_path):
+    name = "n" * 100_000
+    model = f"bodies:\n  b: {{mass: 1}}\njoints:\n  j: {{kind: revolute, parent: {name}, child: b}}\n"
+    link = f'<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="{name}"><parent link="a"/>'
+    for file, text in (("arm.yaml", model), ("arm.urdf", f'{link}<child link="b"/></joint></robot>')):
+        with pytest.raises(SymbodyError, match=r"nnn \.\.\. ") as told:
+            load(tmp_path, file, text)
+        assert len(str(told.value)) < 2000

@@ -17,6 +17,7 @@ from symbody.drawing.planar import plane_of
 from symbody.drawing.poses import numbers
 from symbody.drawing.show import show
 from symbody.drawing.skeleton import bond_kind, skeleton
+from symbody.errors import ModelError
 from symbody.model.build.builder import Builder
 from symbody.model.load import bundled_names
 from symbody.model.record.mechanism import Force
@@ -279,3 +280,11 @@ def test_dollar_signs_in_names_are_no_formula() -> None:
 def test_values_are_checked_as_everywhere(given, said):
     with pytest.raises(sb.SymbodyError, match=said):
         sb.load("four_bar").show(parameters=given)
+
+
+def test_a_mechanism_too_large_for_a_drawing_is_refused_in_a_sentence():
+    b = Builder("far")
+    b.body("a", 1, frames={"f": (1e300, 1e300, 1e300)}).joint("j", "revolute", "world", "a").sensor("s", "a", "f")
+    b.body("c", 1).joint("k", "revolute", "a", "c", position=(1e300, 1e300, 1e300), axis="x")
+    with pytest.raises(ModelError, match=r"far reaches 1e\+300 m; expected less"):
+        show(b.done())

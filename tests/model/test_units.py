@@ -127,3 +127,14 @@ def test_powers_of_any_length_are_refused_in_a_sentence(power):
 def test_zeros_before_a_power_do_not_count():
     assert read_unit("m^" + "0" * 5000 + "2") == read_unit("m^2")
     assert read_unit("m^-02") == read_unit("1/m^2")
+
+
+def test_lengths_in_place_of_angles_are_refused():
+    """A file with the sine of a length could be written, and not be read."""
+    b = sb.Mechanism.builder("x")
+    b.parameter("l", 1.0, "m")
+    for rotation in (("x", "l"), {"rpy": (0, "l", 0)}):
+        with pytest.raises(ModelError, match="which is in m; expected"):
+            b.body("a", frames={"f": {"position": (0, 0, 0), "rotation": rotation}})
+    b.parameter("alpha", 1.0, "rad")
+    b.body("a", frames={"f": {"position": (0, 0, 0), "rotation": ("x", "alpha + 90*deg")}})

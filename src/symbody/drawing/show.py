@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from symbody.assembly.guess import guessed
 from symbody.drawing.closed import closed_coordinates
 from symbody.drawing.planar import draw_planar, plane_of
 from symbody.drawing.poses import body_poses, checked, numbers
 from symbody.drawing.skeleton import skeleton
 from symbody.drawing.spatial import draw_spatial
+from symbody.errors import ModelError
 from symbody.model.record.mechanism import Mechanism
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+FARTHEST = 1e30  # m; the squares of such lengths are drawn with
 
 __all__ = ["body_poses", "show"]
 
@@ -28,6 +33,10 @@ def show(mechanism: Mechanism, q: Any = None, parameters: Mapping[str, float] | 
     made = numbers(mechanism, parameters)
     if isinstance(q, Mapping):
         q = guessed(mechanism, q)[0]
-    body = skeleton(made, closed_coordinates(made) if q is None else checked(mechanism, q))
+    with np.errstate(over="ignore", invalid="ignore"):  # lengths beyond what is drawn are told below
+        body = skeleton(made, closed_coordinates(made) if q is None else checked(mechanism, q))
+    far = float(np.abs(body.points()).max())
+    if not far < FARTHEST:
+        raise ModelError(f"{mechanism.name} reaches {far:g} m; expected less than {FARTHEST:g} m in a drawing.")
     plane = plane_of(body)
     return draw_spatial(body, mechanism.name) if plane is None else draw_planar(body, plane, mechanism.name)

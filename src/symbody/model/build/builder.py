@@ -129,7 +129,7 @@ class Builder:
         """Pose of a frame from a position (m) and a rotation in any form of `rotation_matrix`."""
         at = place(origin, "rotation")
         matrix = rotation_matrix(
-            rotation, self.graph, self._plain_number(at), self.notes.append, f"rotation of {owner}", at
+            rotation, self.graph, self._plain_number(at, "rad"), self.notes.append, f"rotation of {owner}", at
         )
         return Placement(matrix, self.vector(position, f"position of {owner}", auto, place(origin, "position"), "m"))
 
@@ -153,8 +153,8 @@ class Builder:
 
         return number
 
-    def _plain_number(self, origin: str) -> Any:
-        return lambda value, what: self.number(value, "", origin, what)
+    def _plain_number(self, origin: str, unit: str = "") -> Any:
+        return lambda value, what: self.number(value, "", origin, what, unit=unit)
 
     # -- pieces
 

@@ -143,17 +143,14 @@ class Actuators:
         else:
             raise NotALaw("its damping ratio asks for the inertia along a line through sites")
         try:
-            mass = self._felt_by(shares)
+            mass = None if self._unknown else self.felt().by_sum(shares)
         except ModelError:
-            self._unknown = True
-            raise NotALaw("its damping ratio asks for an inertia that is not determined") from None
+            mass = None
+        if mass is None:
+            self._unknown = True  # asked once
+            raise NotALaw("its damping ratio asks for an inertia that is not determined")
         damping = 2 * element.number("dampratio") * float(np.sqrt(law.gain * mass))
         return Law(law.gain, (*law.bias[:2], -damping), law.time)
-
-    def _felt_by(self, shares: dict[str, float]) -> float:
-        if self._unknown:  # told once
-            raise ModelError("the inertia that joints feel is not determined.")
-        return self.felt().by_sum(shares)
 
     def _force(self, element: Element, title: str, values: dict[str, Any], lines: TendonForces) -> None:
         joint = element.get("joint") or element.get("jointinparent")

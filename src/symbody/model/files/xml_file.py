@@ -14,6 +14,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from symbody.errors import ModelError, nearest
+from symbody.model.record.origin import fault
 from symbody.regular_file import TooLarge, read_regular
 
 MAX_BYTES = 128 * 2**20
@@ -41,7 +42,7 @@ class Element:
         return f"{self.file}:{self.line}"
 
     def error(self, sentence: str) -> ModelError:
-        return ModelError(f"{self.origin}: {sentence}")
+        return fault(self.origin, sentence)
 
     def all(self, tag: str) -> Iterator[Element]:
         return (c for c in self.children if c.tag == tag)

@@ -7,6 +7,8 @@ from typing import Any
 
 from symbody.errors import ModelError
 
+LONGEST_SENTENCE = 1600  # characters: names and values in it may be as long as the file
+
 
 class Origin(str):
     """ "robot.yaml:12", the place of a piece, which knows the places of its fields besides."""
@@ -25,7 +27,9 @@ def place(origin: str, field: str) -> str:
 
 
 def fault(origin: str, text: str) -> ModelError:
-    """The error of a model: file and line where they are known, then the sentence."""
+    """The error of a model: file and line where they are known, then the sentence, without the middle of a long one."""
+    if len(text) > LONGEST_SENTENCE:
+        text = f"{text[: LONGEST_SENTENCE // 2]} ... {text[-LONGEST_SENTENCE // 2 :]}"
     return ModelError(f"{origin}: {text}" if origin else text)
 
 
