@@ -61,9 +61,7 @@ def call_again(data: Mapping[str, Any], functions: Callable[[str], Any], where: 
 
     numbers = data["settings"]
     check_numbers(data["duration"], numbers["step"], numbers["start"], numbers["rtol"], numbers["atol"])
-    check_limits(numbers["max_steps"], numbers["slow"], numbers["threads"])
-    if numbers["period"] is not None:
-        real_argument("period", numbers["period"], "seconds", least=0.0)
+    check_limits(numbers["max_steps"], numbers["slow"], numbers["threads"], numbers["period"])
     spacing, instants = data["sampling"]
     if instants is not None and not (isinstance(instants, np.ndarray) and instants.ndim == 1):
         raise ValueError("samples at no instants")
@@ -107,10 +105,12 @@ def _data(value: Any, name: str, functions: bool = False) -> Any:
     """name: of what it belongs to, the key of an input; functions: whether it may be one."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if isinstance(value, np.floating):  # also longer ones, which have no item of Python
+        return float(value)
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray) and value.dtype != object:
-        return {"array": value}
+        return {"array": value if value.dtype.kind != "f" else value.astype(float)}
     if isinstance(value, (list, tuple, np.ndarray)):
         return {"tuple" if isinstance(value, tuple) else "list": [_data(v, name, functions) for v in value]}
     if isinstance(value, Mapping):

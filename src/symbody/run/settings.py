@@ -107,6 +107,7 @@ def check_numbers(duration: Any, step: Any, t0: Any, rtol: Any, atol: Any) -> No
     real_argument("t0", t0, "a finite number of seconds")
     if step is not None:
         real_argument("step", step, "a positive number of seconds", above=0.0)
+        step, t0, duration = float(step), float(t0), float(duration)
         if step > duration * (1 + 1e-9):
             long, whole = Named("step", f"{step:g}"), Named("duration", f"{duration:g}")
             raise DefinitionError(long, " is longer than ", whole, "; expected a part of it.")
@@ -127,9 +128,11 @@ def check_told_apart(step: float, start: float, end: float) -> None:
         )
 
 
-def check_limits(max_steps: Any, slow: Any, threads: Any = None) -> None:
-    """Whole and positive, and a speed."""
+def check_limits(max_steps: Any, slow: Any, threads: Any = None, period: Any = None) -> None:
+    """Whole and positive, a speed, and seconds."""
     whole_argument("max_steps", max_steps, 1)
     real_argument("slow", slow, "a speed in rad/s or m/s, or 0", least=0.0)
     if threads is not None:
         check_threads(threads)
+    if period is not None:
+        real_argument("period", period, "a number of seconds, or 0", least=0.0)

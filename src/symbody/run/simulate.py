@@ -132,22 +132,29 @@ def asked(
 ) -> tuple[Batch, Mapping[str, Any]]:  # fmt: skip
     """What the arguments of `simulate` ask for, checked; and its options by name."""
     o = read_options(dict(options or {}), NAMED, tolerance, sampling, closing)
-    t0, rtol, atol = o["t0"], o["rtol"], o["atol"]
-    check_numbers(duration, step, t0, rtol, atol)
-    check_limits(o["max_steps"], o["slow"], o["threads"])
+    check_numbers(duration, step, o["t0"], o["rtol"], o["atol"])
+    check_limits(o["max_steps"], o["slow"], o["threads"], o["period"])
+    # as Python's numbers: those of NumPy may have fewer digits, and files hold none of them
+    duration, step = float(duration), _plain(step)
+    t0, rtol, atol, slow, period = (_plain(o[n]) for n in ("t0", "rtol", "atol", "slow", "period"))
+    max_steps, threads = int(o["max_steps"]), None if o["threads"] is None else int(o["threads"])
     device = read_device(o["device"], o["precision"], o["reduce"])
     if device is not None and method == "auto" and step is None:
         method = "dopri5"
     inputs, values = of_controllers(inputs, parameters or {})
     settings = Settings(
-        choose_method(method, step, rtol), float(t0), step, rtol, rtol if atol is None else atol, o["max_steps"],
-        read_samples(o["samples"], t0, duration, step), o["period"], o["threads"], values,
-        automatic=method == "auto" and step is None, slow=o["slow"], device=device, precision=o["precision"],
+        choose_method(method, step, rtol), t0, step, rtol, rtol if atol is None else atol, max_steps,
+        read_samples(o["samples"], t0, duration, step), period, threads, values,
+        automatic=method == "auto" and step is None, slow=slow, device=device, precision=o["precision"],
     )  # fmt: skip
     given = {"q": named_state(mech, q0, "q"), "qd": named_state(mech, qd0, "qd"), **(states0 or {})}
     partition = formulated(mech, o["formalism"], o["partition"], o["formulation"], o["alpha"], o["beta"])
     model = Model(mech, o["formalism"], inputs, outputs, _rules(events))
-    return Batch(model, settings, float(duration), given, partition), o
+    return Batch(model, settings, duration, given, partition), o
+
+
+def _plain(number: Any) -> Any:
+    return None if number is None else float(number)
 
 
 NAMED = tuple(n for n in inspect.signature(simulate).parameters if n != "options")
@@ -310,9 +317,14 @@ def _going_on(members: Herd, k: int, goal: float) -> Asking[Any]:
 
 
 def _check_hooks(plan: Plan, checkpoint: str | Path | None) -> None:
+    if checkpoint is None:
+        return
+    from symbody.run.checkpoint import check_storable
+
     added = [hook.name for hook in plan.hooks if hook.name not in OWN]
-    if checkpoint is not None and added:
+    if added:
         _check_no_checkpoint(checkpoint, f"cannot hold what the hook {added[0]!r} remembers, which was added.")
+    check_storable(plan)
 
 
 def run(
