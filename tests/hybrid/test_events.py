@@ -235,6 +235,18 @@ def test_guards_and_resets_of_a_system_are_its_events():
     assert seen.x_end[0] == pytest.approx(1 - G / 2, abs=1e-9)
 
 
+@pytest.mark.parametrize("wrong", ["x", None, 2, 0.5, [1, 2], np.nan, 10**400], ids=lambda x: f"{x!r:.9}")
+def test_wrong_modes_of_a_system_are_told(wrong):
+    x, m = sb.symbols("x m")
+    rates = dict(inputs={"x": x, "m": m}, outputs={"x_dot": -x * m}, states={"x": "x_dot"})
+    events = dict(guards={"low": x - 0.5}, resets={"low.m": 2 * m})
+    start = [] if wrong in (2, 0.5) else ["m"]
+    for name in ("low.direction", *start):
+        system = sb.System("decay", **rates, **events, modes={"m": 1.0, name: wrong})
+        with pytest.raises(DefinitionError, match=r"direction|modes"):
+            sb.simulate(system, 1.0, 0.01, states0={"x": 1.0})
+
+
 def test_parameters_are_read_by_guards_and_resets():
     events = [When("bounce", "z - g/100", -1, reset={"v": "g"}, limit=2)]
     found = run(ball(), events, [1.0, 0.0], 5.0, parameters={"g": 4.0})

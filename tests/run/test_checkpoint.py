@@ -14,6 +14,8 @@ from run import kill_runs
 from simulation_models import ball, brick, chain, oscillator
 from symbody import atomic_file
 from symbody.errors import DefinitionError, FormatError, NameLookupError
+from symbody.expr.external import External
+from symbody.expr.functions import extern
 from symbody.expr.graph import symbols
 from symbody.flow.events import When
 from symbody.integrate import implicit, lanes, native
@@ -430,6 +432,34 @@ def test_what_a_file_cannot_hold_is_said_before_a_closed_run(tmp_path):
     with pytest.raises(DefinitionError, match=r"'jump' holds .*, which a checkpoint cannot"):
         simulate(slider_crank(0.2, 0.5), 1e9, events=[event], checkpoint=tmp_path / "run")
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
+def test_numbers_of_numpy_are_kept_as_those_of_python(tmp_path, closed):
+    mech = load("four_bar") if closed else load("pendulum2")
+    joint = "crank" if closed else "joint1"
+    turn = When("turn", f"q.{joint} - 0.1", np.int64(-1), {f"qd.{joint}": np.float32(0.5)}, limit=np.int64(9))
+    numbers = dict(t0=np.int64(0), period=np.float32(0.01), max_steps=np.int64(999), threads=np.int64(1))
+    numbers |= dict(rtol=np.float32(1e-6), atol=np.longdouble(1e-6), slow=np.float32(0.01), samples=np.int64(3))
+    inputs, parameters = {joint: np.longdouble(0.1)}, {"m1": np.longdouble(1.5)}
+    whole = simulate(
+        mech, np.float32(0.1), np.float32(0.01), events=[turn], inputs=inputs, parameters=parameters,
+        checkpoint=tmp_path / "run", **numbers,
+    )  # fmt: skip
+    assert (resume(tmp_path / "run", 0.0).q == whole.q).all()
+
+
+def test_what_a_file_cannot_hold_is_said_before_an_open_run(tmp_path):
+    x = symbols("x")
+    function = External("outside", 1, 1, np.cos)
+    system = System("outside", inputs={"x": x}, outputs={"x_dot": extern(function, x)}, states={"x": "x_dot"})
+    with pytest.raises(DefinitionError, match="external function 'outside', which a checkpoint cannot hold"):
+        simulate(system, 1.0, 0.01, checkpoint=tmp_path / "run")
+    asked = []
+    rule = When("turn", lambda t, values: asked.append(t) or values["q"][0])
+    with pytest.raises(DefinitionError, match="which a checkpoint cannot"):
+        simulate(oscillator(), 1.0, 0.01, q0=[1.0], events=[rule], checkpoint=tmp_path / "run")
+    assert not asked
 
 
 def test_functions_of_closed_runs_are_given_again(tmp_path):

@@ -162,6 +162,8 @@ MEANINGLESS = {
     "no iterations": _at("solve", 1, 3, value=0),
     "more iterations than are counted": _at("solve", 1, 3, value=10**30),
     "no tolerance": _at("solve", 1, 2, value="nan"),
+    "an endless power": _at("power", 1, value=["i", str(10**4000)]),
+    "a power that is no number": _at("power", 1, value="nan"),
     "points that do not ascend": _at("table", 1, 0, value=["0x0p0", "0x1p1", "0x1p0"]),
     "a table without rows": _at("table", 1, 1, value=[]),
 }

@@ -133,3 +133,20 @@ def test_no_flipped_bit_of_a_streamed_file_gives_other_numbers(tmp_path):
         assert list(found.outcomes) == list(good.outcomes)
         assert all(np.array_equal(found[n], a, equal_nan=True) for n, a in good.values.items())
     assert refused > 150
+
+
+def test_long_outcomes_of_a_stream_are_not_written_out_for_every_row(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "balls.parquet"
+    streamed(stream=sb.Stream(path, 7))
+    table = parquet.read_table(path)
+    words = arrow.array(["x" * 2**20])
+    column = arrow.DictionaryArray.from_arrays(np.zeros(table.num_rows, dtype=np.int8), words)
+    about = {"symbody-stream": parquet.read_metadata(path).metadata[b"symbody-stream"]}
+    table = table.set_column(table.column_names.index("outcome"), "outcome", column)
+    parquet.write_table(table.replace_schema_metadata(about), path)
+    pool = arrow.default_memory_pool()
+    before = pool.max_memory()
+    with pytest.raises(FormatError, match="checksum of its column 'outcome'"):
+        sb.Trajectory.load(path)
+    assert pool.max_memory() < before + 2**27 < 2**20 * table.num_rows

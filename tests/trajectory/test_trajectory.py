@@ -19,6 +19,7 @@ import pytest
 
 from symbody import atomic_file
 from symbody.errors import FormatError, NameLookupError, ShapeError, SymbodyError
+from symbody.trajectory import array_file
 from symbody.trajectory import files as trajectory_files
 from symbody.trajectory import record as trajectory_record
 from symbody.trajectory.files import FORMATS, load_trajectory, save_trajectory
@@ -251,6 +252,8 @@ UNUSUAL = {
     "folders": {".": np.arange(4.0), "..": np.arange(4.0)},
     "no text": {"a\udc80": np.arange(4.0)},
     "complex": {"q": np.arange(4) * 1j},
+    "a long name": {"q" * 140_000: np.arange(4.0)},
+    "many dimensions": {"q": np.arange(4.0).reshape(4, *[1] * 20)},
     "of no members": {"q": np.zeros((0, 4, 2))},
 }
 
@@ -311,6 +314,59 @@ def test_sizes_are_known_before_memory_is_asked_for(tmp_path: Path) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2**24
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("member", [-1, 2**40])
+def test_events_of_no_member_are_not_saved(tmp_path: Path, suffix: str, member: int) -> None:
+    pytest.importorskip(NEEDS.get(suffix, "numpy"))
+    with pytest.raises(FormatError, match="size of"):
+        motion((3,)).replace(events=(Event(0.1, "x", "", member),)).save(tmp_path / f"motion{suffix}")
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_what_is_too_large_to_be_loaded_is_not_saved(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(NEEDS.get(suffix, "numpy"))
+    path = tmp_path / f"motion{suffix}"
+    for module, name, most in (
+        (trajectory_files, "MAX_VALUES", 50),
+        (trajectory_files, "MAX_BYTES", 500),
+        (trajectory_record, "MAX_HEADER", 500),
+    ):
+        with monkeypatch.context() as less:
+            less.setattr(module, name, most)
+            with pytest.raises(FormatError, match="files hold at most"):
+                motion().save(path)
+        assert not path.exists()
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".parquet", ".h5"])
+def test_a_motion_at_rest_comes_back_however_close_it_could_be_packed(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small file may not unfold to any size; what is written may always be read."""
+    pytest.importorskip(NEEDS.get(suffix, "numpy"))
+    rest = Trajectory(np.zeros(500_000), {"q": np.zeros((500_000, 2))})
+    small = rest.save(tmp_path / f"small{suffix}")
+    monkeypatch.setattr(array_file, "ROOM", 2**20)
+    assert (Trajectory.load(rest.save(tmp_path / f"rest{suffix}")).q == 0).all()
+    if suffix != ".h5":
+        with pytest.raises(FormatError, match="unfold"):
+            Trajectory.load(small)
+
+
+def test_tables_of_no_rows_have_no_columns_without_end(tmp_path: Path) -> None:
+    path = Trajectory(np.zeros(0), {"q": np.zeros((0, 2))}).save(tmp_path / "motion.csv")
+    for shape in ("[268435456]", "[268435456,268435456]", "[3]"):
+        other = tmp_path / "other.csv"
+        other.write_text(path.read_text().replace('"shape":[2]', f'"shape":{shape}'))
+        tracemalloc.start()
+        with pytest.raises(FormatError, match=r"numbers|columns"):
+            Trajectory.load(other)
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+        tracemalloc.stop()
 
 
 def test_shapes_that_contradict_time_are_refused(tmp_path: Path) -> None:

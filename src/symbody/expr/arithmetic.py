@@ -347,12 +347,7 @@ def power(base: Node, exponent: Number) -> Node:
         exponent = Fraction(exponent)
         if exponent.denominator == 1:
             exponent = exponent.numerator
-    if isinstance(exponent, float):
-        if not math.isfinite(exponent):
-            raise ExpressionError(f"an exponent is {exponent}; expected a finite number.")
-    elif exact_bits(exponent) > LONGEST_EXPONENT:
-        bits = exact_bits(exponent)
-        raise ExpressionError(f"an exponent has {bits} bits; expected {LONGEST_EXPONENT} at most, or a float.")
+    check_exponent(exponent)
     if exponent == 1:
         return base
     if exponent == 0:
@@ -377,6 +372,16 @@ def power(base: Node, exponent: Number) -> Node:
 
         return call("abs", power(base.args[0], base.data // 2))
     return power_node(base, exponent)
+
+
+def check_exponent(exponent: Number) -> None:
+    """ExpressionError where a power would take no end of multiplications, or has no value."""
+    if isinstance(exponent, float):
+        if not math.isfinite(exponent):
+            raise ExpressionError(f"an exponent is {exponent}; expected a finite number.")
+    elif exact_bits(exponent) > LONGEST_EXPONENT:
+        bits = exact_bits(exponent)
+        raise ExpressionError(f"an exponent has {bits} bits; expected {LONGEST_EXPONENT} at most, or a float.")
 
 
 def power_node(base: Node, exponent: Number) -> Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from symbody.expr.arithmetic import power_node, product_node, sum_node
+from symbody.expr.arithmetic import check_exponent, power_node, product_node, sum_node
 from symbody.expr.call import function_node
 from symbody.expr.coefficients import negate
 from symbody.expr.function_row import FUNCTIONS
@@ -72,6 +72,7 @@ def restore(graph: Graph, op: str, args: tuple[Node, ...], data: Any) -> Node:
     if op == POW:
         if data == 0 or data == 1:
             raise ValueError(f"power with exponent {data}")
+        check_exponent(data)
         return power_node(args[0], data)
     if op == RESULT:
         if args[0].op is not EXTERN or not 0 <= data < args[0].data.results:

@@ -15,7 +15,7 @@ from symbody.expr.functions import extern
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
 from symbody.expr.walk import free_symbols
-from symbody.flow.events import system_events
+from symbody.flow.events import mode_start, system_events
 from symbody.flow.flow import Flow
 from symbody.flow.own_parameters import own_parameters
 from symbody.flow.quantities import expression, named_nodes
@@ -224,7 +224,7 @@ class _Connecting:
             self.extra_rates[renamed[n]] = node_array(found[rate], self.graph)
         for n in modes:
             self.extra_rates[renamed[n]] = np.full(system.inputs[n].shape, self.graph.zero, dtype=object)
-            self.extra_start[renamed[n]] = np.asarray(system.modes[n], dtype=float)
+            self.extra_start[renamed[n]] = mode_start(system, n)
         if system.guards:
             self._happens(system, given, renamed)
         return dict(found)

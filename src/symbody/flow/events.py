@@ -23,6 +23,7 @@ from symbody.errors import (
     NameLookupError,
     ShapeError,
     SymbodyError,
+    array_argument,
     nearest,
     real_argument,
     whole_argument,
@@ -81,6 +82,10 @@ class When:
         for what, reset in (("reset", self.reset), ("rest", self.rest or {})):
             if not isinstance(reset, Mapping):
                 raise wrong_argument(what, reset, "components with their values, in a dict", owner=owner)
+        # as Python's numbers, which files hold
+        for name, plain in (("direction", int), ("stop", bool), ("limit", int), ("slowest", float)):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else plain(value))
 
     @property
     def acts(self) -> bool:
@@ -159,9 +164,18 @@ def system_events(system: System) -> list[When]:
                     continue
                 check_reset(system, key, target)
                 reset[target] = value
-            direction = int(system.modes.get(f"{name}.direction", 0))
+            direction = system.modes.get(f"{name}.direction", 0)
             out.append(When(name if nodes.size == 1 else f"{name}_{k + 1}", node, direction, reset))
     return out
+
+
+def mode_start(system: System, name: str) -> np.ndarray:
+    """The initial value of an input that is a mode."""
+    value = array_argument(f"modes[{name!r}]", system.modes[name], "a number, its initial value", owner=system.name)
+    shape = system.inputs[name].shape
+    if value.size not in (1, math.prod(shape)) or not np.isfinite(value).all():
+        raise wrong_argument(f"modes[{name!r}]", system.modes[name], "its initial value", owner=system.name)
+    return np.resize(value, shape)
 
 
 def check_reset(system: System, key: str, target: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from symbody.errors import DefinitionError
+from symbody.flow.events import mode_start
 from symbody.flow.flow import Flow, shared_inputs
 from symbody.system.system import System
 
@@ -42,5 +43,5 @@ def system_flow(system: System) -> Flow:
         flat = np.concatenate([a.reshape(-1) for a in system.guards.values()])
         guards = System(f"{system.name}_guards", inputs=inputs, outputs={"guard": flat}, **keep)
     units: dict[str, str | tuple[str, ...]] = dict(system.units)
-    start = {n: np.asarray(x, dtype=float) for n, x in system.modes.items() if n in system.inputs}
+    start = {n: mode_start(system, n) for n in system.modes if n in system.inputs}
     return Flow(flow_rates, record=record, guards=guards, units=units, start=start, name=system.name)

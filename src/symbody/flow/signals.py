@@ -283,7 +283,7 @@ def _period_of(system: System) -> float:
         raise DefinitionError(
             f"controller {system.name!r} has clocks {dict(system.clocks)}; expected one, its period in seconds."
         )
-    return float(numbers[0])
+    return float(real_argument("period", numbers[0], "a positive number of seconds", above=0.0, owner=system.name))
 
 
 def measured_place(flow: Flow, name: str, size: int, who: str) -> int:

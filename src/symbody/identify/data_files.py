@@ -21,7 +21,7 @@ from symbody.errors import DataError, FormatError, SymbodyError, nearest, word_a
 from symbody.identify.mat_elements import check_elements
 from symbody.identify.series import Series
 from symbody.regular_file import read_regular
-from symbody.trajectory.array_file import read_arrays
+from symbody.trajectory.array_file import most_unfolded, read_arrays
 from symbody.trajectory.optional_packages import extra, is_number
 
 LARGEST = 2**31  # bytes of a record
@@ -183,7 +183,7 @@ def _mat(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
     if data[:8] == b"\x89HDF\r\n\x1a\n" or b"MATLAB 7.3" in data[:128]:
         return _hdf5(path)
     if matfile_version(io.BytesIO(data))[0] == 1:  # which SciPy calls version 5
-        check_elements(data, LARGEST)
+        check_elements(data, min(LARGEST, most_unfolded(len(data))))
     shapes = {n: shape for n, shape, kind in whosmat(io.BytesIO(data)) if kind in _MAT_NUMBERS}
     _bound(path, sum(math.prod(shape) for shape in shapes.values()))
     return _numeric(
@@ -226,8 +226,9 @@ def _hdf5(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
 
 def _bound(path: Path, count: int) -> None:
     """Numbers are counted before memory is asked for: a small file may unfold to a large one."""
-    if 8 * count > LARGEST:
-        raise FormatError(f"{path} says that it holds {count} numbers; expected at most {LARGEST // 8}.")
+    most = min(LARGEST, most_unfolded(path.stat().st_size))
+    if 8 * count > most:
+        raise FormatError(f"{path} says that it holds {count} numbers; expected at most {most // 8}.")
 
 
 def _numeric(arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -80,7 +80,7 @@ class Series:
 
     def __repr__(self) -> str:
         signals = ", ".join(f"{n} ({a.shape[1]})" for n, a in self.values.items())
-        rate = f"{1 / self.period:.6g} Hz" if self.is_even else "uneven sampling"
+        rate = f"{1 / self.period:.6g} Hz" if self.period > 0 and self.is_even else "uneven sampling"
         return f"Series({self.source or 'measured'}: {len(self)} samples, {self.duration:.6g} s, {rate}; {signals})"
 
     # -- sampling

@@ -105,10 +105,12 @@ def _data(value: Any, name: str, functions: bool = False) -> Any:
     """name: of what it belongs to, the key of an input; functions: whether it may be one."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if isinstance(value, np.floating):  # also longer ones, which have no item of Python
+        return float(value)
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray) and value.dtype != object:
-        return {"array": value}
+        return {"array": value if value.dtype.kind != "f" else value.astype(float)}
     if isinstance(value, (list, tuple, np.ndarray)):
         return {"tuple" if isinstance(value, tuple) else "list": [_data(v, name, functions) for v in value]}
     if isinstance(value, Mapping):

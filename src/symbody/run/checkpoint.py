@@ -19,6 +19,8 @@ import numpy as np
 from symbody.atomic_file import write_whole
 from symbody.errors import DefinitionError, FormatError, NameLookupError, SymbodyError, nearest
 from symbody.expr.external import External
+from symbody.expr.node import EXTERN
+from symbody.expr.walk import topological
 from symbody.flow.connect import Connected, Inside, Line, numeric_function
 from symbody.flow.evaluate import FlowKernels
 from symbody.flow.events import Prepared, When, element_events
@@ -27,7 +29,7 @@ from symbody.flow.signals import Held, InputSignals
 from symbody.flow.sources import Constant, Control, Feedback, OfTime, Source, Table, function_source
 from symbody.hybrid.events import Happened
 from symbody.hybrid.log import Log
-from symbody.hybrid.plan import Settings
+from symbody.hybrid.plan import Plan, Settings
 from symbody.hybrid.state import RunState, Segment
 from symbody.integrate.samples import SampleTimes
 from symbody.integrate.stepper import check_memory
@@ -103,6 +105,22 @@ def save_checkpoint(run: Ended | Herd, path: str | Path) -> Path:
     meta["checksum"] = _checksum(meta, arrays)
     arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
     return write_whole(path, npz_bytes(arrays))
+
+
+def check_storable(plan: Plan) -> None:
+    """DefinitionError where no file can hold the events or equations of a run: told before it begins."""
+    for rule in () if plan.events is None else plan.events.events:
+        _rule(rule, plan.flow)
+    controllers = [line.source.system for line in plan.connected.lines if isinstance(line.source, Control)]
+    given = {one.external.name for one in plan.connected.inside}
+    for system in (*plan.flow.systems.values(), *controllers):
+        names = [n.data.name for n in topological(system.expressions()) if n.op is EXTERN]
+        name = next((n for n in names if n not in given), None)
+        if name is not None:
+            raise DefinitionError(
+                f"{system.name} calls the external function {name!r}, which a checkpoint cannot hold. Leave checkpoint "
+                "out, or give the function itself as an input."
+            )
 
 
 def packed(value: Any, arrays: dict[str, np.ndarray]) -> Any:
@@ -256,10 +274,10 @@ def _rule(rule: When, flow: Flow) -> dict[str, Any]:
 
 
 def _text(value: Any, name: str) -> Any:
-    if isinstance(value, np.integer | np.floating):
-        return value.item()
     if isinstance(value, (str, int, float)) and not isinstance(value, bool):
         return value
+    if isinstance(value, np.number) and np.isrealobj(value):
+        return float(value)
     raise DefinitionError(
         f"event {name!r} holds {value!r}, which a checkpoint cannot; write guards and resets as texts."
     )

@@ -146,7 +146,11 @@ def asked(
     given = {"q": named_state(mech, q0, "q"), "qd": named_state(mech, qd0, "qd"), **(states0 or {})}
     partition = formulated(mech, o["formalism"], o["partition"], o["formulation"], o["alpha"], o["beta"])
     model = Model(mech, o["formalism"], inputs, outputs, _rules(events))
-    return Batch(model, settings, float(duration), given, partition), o
+    return Batch(model, settings, duration, given, partition), o
+
+
+def _plain(number: Any) -> Any:
+    return None if number is None else float(number)
 
 
 NAMED = tuple(n for n in inspect.signature(simulate).parameters if n != "options")
@@ -309,9 +313,14 @@ def _going_on(members: Herd, k: int, goal: float) -> Asking[Any]:
 
 
 def _check_hooks(plan: Plan, checkpoint: str | Path | None) -> None:
+    if checkpoint is None:
+        return
+    from symbody.run.checkpoint import check_storable
+
     added = [hook.name for hook in plan.hooks if hook.name not in OWN]
-    if checkpoint is not None and added:
+    if added:
         _check_no_checkpoint(checkpoint, f"cannot hold what the hook {added[0]!r} remembers, which was added.")
+    check_storable(plan)
 
 
 def run(

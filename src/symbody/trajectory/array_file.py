@@ -21,7 +21,14 @@ from symbody.regular_file import open_regular
 
 KINDS = "fiub"  # real numbers, integers, truth values
 MAX_NAMES = 100_000
+MOST_DIMENSIONS = 64  # that NumPy has
+ROOM, RATIO = 128 << 20, 100  # bytes that any file may unfold to, and those for each of its own
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what NumPy writes; others unfold to far more
+
+
+def most_unfolded(size: int) -> int:
+    """Bytes of numbers that a file of so many bytes may hold: measured or computed ones are never packed closer."""
+    return ROOM + RATIO * size
 
 
 def read_arrays(
@@ -47,7 +54,8 @@ def read_arrays(
             entries = [e for e in entries if e.filename.endswith(".npy")]
         if any(e.compress_type not in (METHODS if packed else METHODS[:1]) for e in entries):
             raise FormatError(f"{path} is packed in another way than NumPy does; expected it as it was written.")
-        limit = max_bytes if packed else min(max_bytes, os.fstat(stream.fileno()).st_size)
+        size = os.fstat(stream.fileno()).st_size
+        limit = min(max_bytes, most_unfolded(size) if packed else size)
         if sum(e.file_size for e in entries) > limit:
             raise FormatError(f"{path} would unfold to more than {limit} bytes.")
         out = {}
@@ -77,7 +85,7 @@ def _read_array(file: Any, size: int) -> np.ndarray:
         raise ValueError(f"an array whose header cannot be read ({error})") from None
     if dtype.kind not in KINDS:
         raise _NoNumbers(f"an array of type {dtype}")
-    if min(shape, default=0) < 0 or len(shape) > 16:
+    if min(shape, default=0) < 0 or len(shape) > MOST_DIMENSIONS:
         raise ValueError(f"an array of shape {shape}")
     if math.prod(shape) * dtype.itemsize != size - file.tell():
         raise ValueError(f"an array of shape {shape} in {size} bytes")
@@ -86,10 +94,12 @@ def _read_array(file: Any, size: int) -> np.ndarray:
 
 
 def npz_bytes(arrays: Mapping[str, np.ndarray], compressed: bool = False) -> bytes:
-    """The npz file of these arrays."""
+    """The npz file of these arrays; compressed ones are left as they are where they would not be read again."""
     memory = io.BytesIO()
     (np.savez_compressed if compressed else np.savez)(memory, **arrays)  # type: ignore[arg-type]  # names as options
-    return memory.getvalue()
+    data = memory.getvalue()
+    too_close = compressed and sum(a.nbytes for a in arrays.values()) > most_unfolded(len(data))
+    return npz_bytes(arrays) if too_close else data
 
 
 def checksum(text: str, arrays: Iterable[tuple[str, np.ndarray]]) -> str:

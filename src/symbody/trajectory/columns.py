@@ -51,23 +51,23 @@ def batch_shape(traj: Trajectory) -> tuple[int, ...]:
     return batch
 
 
-def core_shape(traj: Trajectory, name: str) -> tuple[int, ...]:
-    """Shape of one value of a quantity: () for a scalar, (nq,) for q."""
-    return np.shape(traj.values[name])[len(batch_shape(traj)) + 1 :]
+def core_shape(traj: Trajectory, name: str, depth: int | None = None) -> tuple[int, ...]:
+    """Shape of one value of a quantity: () for a scalar, (nq,) for q. depth: of the batch, where it is known."""
+    return np.shape(traj.values[name])[(len(batch_shape(traj)) if depth is None else depth) + 1 :]
 
 
-def component_labels(traj: Trajectory, name: str) -> list[str]:
+def component_labels(traj: Trajectory, name: str, depth: int | None = None) -> list[str]:
     """One label for each component: those given where they fit, else places counted from 1 ("2", "1.3")."""
-    shape = core_shape(traj, name)
+    shape = core_shape(traj, name, depth)
     size, given = int(np.prod(shape)), list(traj.labels.get(name, ()))
     if len(given) == size == len(set(given)):
         return given
     return [".".join(str(k + 1) for k in index) for index in np.ndindex(*shape)]
 
 
-def component_units(traj: Trajectory, name: str) -> list[str]:
+def component_units(traj: Trajectory, name: str, depth: int | None = None) -> list[str]:
     """One unit for each component."""
-    size = int(np.prod(core_shape(traj, name)))
+    size = int(np.prod(core_shape(traj, name, depth)))
     unit = traj.units.get(name, "")
     units = [unit] * size if isinstance(unit, str) else list(unit)
     return units if len(units) == size else [""] * size
@@ -75,11 +75,11 @@ def component_units(traj: Trajectory, name: str) -> list[str]:
 
 def columns(traj: Trajectory) -> list[Column]:
     """All columns in order of the values, without time."""
-    out = []
+    out, depth = [], len(batch_shape(traj))
     for name in traj.values:
-        shape = core_shape(traj, name)
-        places = list(np.ndindex(*shape))
-        for index, label, unit in zip(places, component_labels(traj, name), component_units(traj, name)):
+        shape = core_shape(traj, name, depth)
+        labels, units = component_labels(traj, name, depth), component_units(traj, name, depth)
+        for index, label, unit in zip(np.ndindex(*shape), labels, units):
             out.append(Column(f"{name}.{label}" if shape else name, name, label if shape else "", index, unit))
     return out
 

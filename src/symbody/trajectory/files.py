@@ -11,6 +11,7 @@ import io
 import math
 import struct
 from collections.abc import Callable, Collection
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,16 +22,17 @@ from symbody.arguments import declared
 from symbody.atomic_file import write_whole
 from symbody.errors import FormatError, SymbodyError
 from symbody.regular_file import missing
-from symbody.trajectory.array_file import KINDS, npz_bytes, read_arrays
+from symbody.trajectory.array_file import KINDS, RATIO, most_unfolded, npz_bytes, read_arrays
 from symbody.trajectory.columns import MEMBER, TIME, batch_shape, column_values, columns
-from symbody.trajectory.optional_packages import extra, is_number
+from symbody.trajectory.optional_packages import extra, is_number, is_words
 from symbody.trajectory.record import MAX_VALUES, Record, record_text
 from symbody.trajectory.stream_file import KEY as STREAM
 from symbody.trajectory.stream_file import OUTCOME, read_stream
 from symbody.trajectory.trajectory import Trajectory
 
 MAX_BYTES = 8 * MAX_VALUES
-MAX_HEADER = 64 * 2**20  # the description of a file: names, labels, events
+MAX_HEADER = 64 * 2**20  # bytes of the description
+LEAST_HEADER = 2**20  # that a small file may unfold to
 EXACT = 2**53  # whole numbers up to here are doubles
 KEY = b"symbody"
 DESCRIPTION = "# description: "
@@ -43,11 +45,20 @@ def save_trajectory(traj: Trajectory, path: str | Path) -> Path:
     """Write a Trajectory as .csv, .parquet, .h5, .hdf5 or .npz; an older file is replaced when the new one is whole."""
     path = Path(path)
     pack = _format(path)[0]
+    count = len(traj.t) + sum(np.size(a) for a in traj.values.values())
+    if count > MAX_VALUES:
+        raise _too_large(f"{count} numbers", f"{MAX_VALUES}")
     try:
         data = pack(traj)
     except UNFIT as error:
         raise FormatError(f"this trajectory cannot be kept in a {path.suffix} file: {error}.") from None
+    if len(data) > MAX_BYTES:
+        raise _too_large(f"{len(data)} bytes as {path.suffix}", f"{MAX_BYTES}")
     return write_whole(path, data)
+
+
+def _too_large(what: str, most: str) -> FormatError:
+    return FormatError(f"this trajectory has {what}; files hold at most {most}. Save it in parts, or fewer samples.")
 
 
 @declared
@@ -113,6 +124,8 @@ def _csv_text(traj: Trajectory) -> str:
         text.write(f"# {name}: {' '.join(value.split())}\n")
     text.write(f"{DESCRIPTION}{record_text(traj)}\n")
     names, parts = _table(traj)
+    if max(map(len, names)) > csv.field_size_limit():
+        raise FormatError(f"a name has {max(map(len, names))} characters, which a .csv file cannot hold: save .npz.")
     for name, values in zip(names, parts):
         if values.dtype.kind in "iu" and values.size and max(int(values.max()), -int(values.min())) > EXACT:
             raise FormatError(f"{name} holds whole numbers beyond 2^53, which a text of doubles cannot: save .npz.")
@@ -126,19 +139,24 @@ def _csv_text(traj: Trajectory) -> str:
 def _read_csv(path: Path) -> Trajectory:
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            description = next(
-                (s for s in iter(lambda: file.readline(MAX_HEADER), "") if s.startswith(DESCRIPTION)), ""
-            )
+            comments = takewhile(_is_comment, iter(lambda: file.readline(MAX_HEADER), ""))
+            description = next((s for s in comments if s.startswith(DESCRIPTION)), "")
             if not description:
                 raise FormatError(f"{path} is not a saved Trajectory: no line begins with {DESCRIPTION.strip()!r}.")
             record = Record(description[len(DESCRIPTION) :], str(path))
-            next(csv.reader(file))  # names of the columns, for people
+            names = next(csv.reader(file))  # of the columns, for people
             start = 1 if record.batch else 0
-            width = start + 1 + sum(int(np.prod(s)) for s in record.shapes.values())
+            width = start + 1 + sum(math.prod(s) for s in record.shapes.values())
+            if len(names) != width:
+                raise ValueError(f"{len(names)} columns, said are {width}")
             rows = _numbers(file.read(), record.rows, width)
     except (UnicodeDecodeError, StopIteration, ValueError, csv.Error) as error:
         raise FormatError(f"{path} is damaged: {error or 'it ends too early'}.") from None
     return record.from_columns(rows[:, start], [rows[:, k] for k in range(start + 1, width)])
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip("\ufeff").startswith("#") or not line.strip()
 
 
 def _numbers(text: str, rows: int, width: int) -> np.ndarray:
@@ -158,15 +176,24 @@ def _parquet_bytes(traj: Trajectory) -> Any:
     arrow, parquet = extra("pyarrow"), extra("pyarrow.parquet")
     names, arrays = _table(traj)
     table = arrow.table([arrow.array(a) for a in arrays], names=names)
-    sink = arrow.BufferOutputStream()
-    parquet.write_table(table.replace_schema_metadata({KEY: record_text(traj).encode()}), sink)
-    return memoryview(sink.getvalue())
+    table = table.replace_schema_metadata({KEY: record_text(traj).encode()})
+
+    def packed(**options: Any) -> Any:
+        sink = arrow.BufferOutputStream()
+        parquet.write_table(table, sink, **options)
+        return memoryview(sink.getvalue())
+
+    data = packed()
+    too_close = 8 * table.num_rows * table.num_columns > most_unfolded(len(data))  # it would not be read again
+    return packed(compression="none", use_dictionary=False) if too_close else data
 
 
 def _read_parquet(path: Path) -> Trajectory:
     parquet = extra("pyarrow.parquet")
     with parquet.ParquetFile(path) as file:
-        metadata = file.metadata.metadata or {}
+        metadata, groups = file.metadata.metadata or {}, file.metadata.num_row_groups
+        unpacked = sum(file.metadata.row_group(k).total_byte_size for k in range(groups))
+        _check_unfolded(path, max(unpacked, 8 * file.metadata.num_rows * file.metadata.num_columns))
         text, streamed = metadata.get(KEY), metadata.get(STREAM)
         _check_types(file, path, () if streamed is None else (OUTCOME,))
         if streamed is not None:
@@ -185,10 +212,18 @@ def _read_parquet(path: Path) -> Trajectory:
     return record.from_columns(parts[start], parts[start + 1 :])
 
 
+def _check_unfolded(path: Path, size: int) -> None:
+    """Bytes of numbers are held against the file before memory is asked for: what is not written takes no room."""
+    own = path.stat().st_size
+    if size > most_unfolded(own):
+        raise FormatError(f"{path} would unfold from {own} to {size} bytes; expected at most {most_unfolded(own)}.")
+
+
 def _check_types(file: Any, path: Path, texts: Collection[str]) -> None:
     """Numbers alone, so that rows and columns bound the memory; texts and lists may unfold to anything."""
     for field in file.schema_arrow:
-        if not is_number(field.type) and field.name not in texts:
+        words = field.name in texts and is_words(field.type)
+        if not is_number(field.type) and not words:
             raise FormatError(f"{path} is damaged: its column {field.name!r} is of type {field.type}.")
 
 
@@ -234,10 +269,16 @@ def _read_hdf5(path: Path) -> Trajectory:
         return np.asarray(found[()])
 
     with h5py.File(path, "r") as file:
-        record = Record(data(file, "description", MAX_HEADER).tobytes(), str(path))
+        record = Record(data(file, "description", _most_header(path.stat().st_size)).tobytes(), str(path))
+        _check_unfolded(path, record.bytes)
         t = data(file, "t", MAX_VALUES, (record.instants,))
         values = {n: data(file, _place(n), MAX_VALUES, record.shape(n)) for n in record.shapes}
     return record.trajectory(t, values)
+
+
+def _most_header(size: int) -> int:
+    """Bytes of the description in a file of so many bytes: it takes far more memory than its text."""
+    return min(MAX_HEADER, LEAST_HEADER + RATIO * size)
 
 
 # -- NPZ: the same arrays, with NumPy alone
@@ -245,12 +286,14 @@ def _read_hdf5(path: Path) -> Trajectory:
 
 def _npz_bytes(traj: Trajectory) -> bytes:
     description = np.frombuffer(record_text(traj).encode(), dtype=np.uint8)
-    arrays = {_place(n): np.asarray(a) for n, a in traj.values.items()}
-    return npz_bytes({"description": description, "t": np.asarray(traj.t, dtype=float), **arrays}, compressed=True)
+    values = {_place(n): np.asarray(a) for n, a in traj.values.items()}
+    arrays = {"description": description, "t": np.asarray(traj.t, dtype=float), **values}
+    data = npz_bytes(arrays, compressed=True)
+    return data if len(description) <= _most_header(len(data)) else npz_bytes(arrays)
 
 
 def _read_npz(path: Path) -> Trajectory:
-    about = read_arrays(path, MAX_HEADER, ("description",))
+    about = read_arrays(path, _most_header(path.stat().st_size), ("description",))
     if "description" not in about:
         raise FormatError(f"{path} is not a saved Trajectory: it has no array 'description'.")
     record = Record(about["description"].tobytes(), str(path))

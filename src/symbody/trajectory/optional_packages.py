@@ -19,6 +19,12 @@ def extra(module: str, group: str = "files") -> Any:
         ) from error
 
 
+def is_words(kind: Any) -> bool:
+    """Whether an Arrow type is that of texts that are kept once each."""
+    types = extra("pyarrow").types
+    return bool(types.is_dictionary(kind) and types.is_string(kind.value_type))
+
+
 def is_number(kind: Any) -> bool:
     """Whether an Arrow type is that of numbers or truth values: rows and columns bound what they take."""
     types = extra("pyarrow").types

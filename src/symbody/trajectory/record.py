@@ -18,11 +18,13 @@ from symbody.trajectory.trajectory import Event, Trajectory
 
 FORMAT = "symbody-trajectory"
 VERSION = 2  # 1 had no checksum
+MAX_HEADER = 64 * 2**20 - 4096  # characters of names, labels, events; the line of a text has some more
 MAX_VALUES = 2**28  # numbers in one file: 2 GiB of doubles
 
 
 def record_text(traj: Trajectory) -> str:
     """Everything but the numbers; `run`, what a run goes on from, stays with the run."""
+    batch = batch_shape(traj)
     record = {
         "format": FORMAT,
         "version": VERSION,
@@ -30,14 +32,19 @@ def record_text(traj: Trajectory) -> str:
         "method": traj.method,
         "outcome": traj.outcome.name,
         "instants": len(traj.t),
-        "batch": list(batch_shape(traj)),
+        "batch": list(batch),
         "outcomes": None if traj.outcomes is None else [_outcome_code(x) for x in np.ravel(traj.outcomes)],
-        "quantities": [quantity(traj, name) for name in traj.values],
+        "quantities": [quantity(traj, name, len(batch)) for name in traj.values],
         "statistics": {k: plain(v) for k, v in traj.statistics.items()},
-        "events": [[plain(e.t), e.name, e.text, *([] if e.member is None else [int(e.member)])] for e in traj.events],
+        "events": [
+            [plain(e.t), e.name, e.text, *([] if e.member is None else [_size(int(e.member))])] for e in traj.events
+        ],
         "notes": list(traj.notes),
     }
-    return canonical({"checksum": _checksum_of(canonical(record), traj), **record})
+    text = canonical({"checksum": _checksum_of(canonical(record), traj), **record})
+    if len(text) >= MAX_HEADER:
+        raise FormatError(f"names, events and notes take {len(text)} characters; files hold at most {MAX_HEADER}.")
+    return text
 
 
 def canonical(record: Mapping[str, Any]) -> str:
@@ -50,14 +57,14 @@ def _checksum_of(text: str, traj: Trajectory) -> str:
     return checksum(text, (("t", np.asarray(traj.t, dtype=float)), *traj.values.items()))
 
 
-def quantity(traj: Trajectory, name: str) -> dict[str, Any]:
+def quantity(traj: Trajectory, name: str, depth: int | None = None) -> dict[str, Any]:
     values = np.asarray(traj.values[name])
     if values.dtype.kind not in KINDS:
         raise FormatError(f"{name} holds values of type {values.dtype}; expected real numbers to save.")
     unit = traj.units.get(name, "")
     return {
         "name": name,
-        "shape": list(core_shape(traj, name)),
+        "shape": list(core_shape(traj, name, depth)),
         "type": values.dtype.str,
         "labels": list(traj.labels.get(name, ())),
         "unit": unit if isinstance(unit, str) else list(unit),
@@ -139,7 +146,7 @@ class Record:
                 labels[name] = tuple(str(x) for x in q["labels"])
             if q["unit"]:
                 units[name] = q["unit"] if isinstance(q["unit"], str) else tuple(str(x) for x in q["unit"])
-        count = self.rows * (1 + sum(math.prod(s) for s in self.shapes.values()))
+        count = max(self.rows, 1) * (1 + sum(math.prod(s) for s in self.shapes.values()))
         if count > MAX_VALUES:
             raise FormatError(f"{self.where} says that it holds {count} numbers; expected at most {MAX_VALUES}.")
         outcomes = data["outcomes"]

@@ -113,7 +113,10 @@ def _numbers(table: Any) -> Iterator[np.ndarray]:
     compute, arrow = extra("pyarrow.compute"), extra("pyarrow")
     for name, column in zip(table.column_names, table.columns):
         if name == OUTCOME:
-            column = compute.index_in(column.cast(arrow.string()), value_set=arrow.array(NAMES))
+            # words once each: written out for every row, long ones would take any memory
+            places = [compute.index_in(part.dictionary, value_set=arrow.array(NAMES)) for part in column.chunks]
+            parts = [compute.take(place, part.indices) for place, part in zip(places, column.chunks)]
+            column = arrow.chunked_array(parts, type=arrow.int32())
         yield column.to_numpy()
 
 
