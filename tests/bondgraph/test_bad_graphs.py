@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from symbody.bondgraph.files import read_text
@@ -139,3 +141,17 @@ def test_parts_say_what_they_need():
                   "bonds: [u -> g.a, j -> g.b, j -> J]\n")  # fmt: skip
     with pytest.raises(ModelError, match="R of a resistor is -1; expected a positive number, ohm"):
         read_text("parts: {r: {kind: resistor, R: -1}}\nelements: {u: Se}\nbonds: [u -> r]\n")
+
+
+def test_time_grows_with_the_size_of_a_graph_and_not_faster():
+    """Every element asks for its bonds: with a look at all of them 4000 junctions took seven seconds."""
+
+    def seconds(n: int) -> float:
+        elements = "".join(f"  j{k}: '{k % 2}'\n  R{k}: {{kind: R, value: 1}}\n" for k in range(n))
+        bonds = "".join(f"  - j{k} -> R{k}\n" + (f"  - j{k - 1} -> j{k}\n" if k else "") for k in range(n))
+        start = time.process_time()
+        read_text(f"elements:\n  source: Se\n{elements}bonds:\n  - source -> j0\n{bonds}")
+        return time.process_time() - start
+
+    seconds(10)
+    assert seconds(3000) < 25 * seconds(300)
