@@ -180,3 +180,47 @@ def test_a_wrong_call_gives_one_sentence(names, line, tmp_path, monkeypatch):
     assert first.rstrip().endswith((".", "?")), text
     assert len(first) > 15, text
     assert not list(tmp_path.iterdir()), "nothing is written"
+
+
+class Untold:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("value", [10**5000, -(10**5000), [10**5000], Untold(), "a" * 10**6], ids=range(5))
+def test_a_value_that_has_no_text_or_a_long_one_is_told_in_a_sentence(value) -> None:
+    arm = sb.load("pendulum2")
+    motion = sb.simulate(arm, 0.01)
+    system = sb.inverse_dynamics(arm)
+    calls = (
+        lambda: sb.simulate(arm, value), lambda: sb.simulate(arm, 0.1, q0=[value, 0]), lambda: sb.load([value]),
+        lambda: sb.simulate(arm, 0.1, parameters={"m1": [value]}), lambda: sb.When([value], "q.joint1"),
+        lambda: sb.verify(arm, states=[value]), lambda: sb.minimize(sum, [(0, [value])]),
+        lambda: system.compile([value]), lambda: system.optimize([value]), lambda: system.jacobian([value], "q"),
+        lambda: sb.Mechanism.builder([value]), lambda: motion[[value]], lambda: system.default([value]),
+    )  # fmt: skip
+    for call in calls:
+        with pytest.raises(SymbodyError) as told:
+            call()
+        assert len(str(told.value)) < 1000
+
+
+def test_methods_tell_wrong_arguments_too() -> None:
+    arm = sb.load("pendulum2")
+    with sb.Graph():
+        x = sb.symbols("x")
+        for wrong in ({"inputs": None}, {"outputs": "x"}, {"parameters": "x"}, {"units": 3}, {"parameters": [1]},
+                      {"inputs": {"x": np.broadcast_to(0.0, 10**12)}}):  # fmt: skip
+            with pytest.raises(SymbodyError):
+                sb.System("s", **{"inputs": {"x": x}, "outputs": {"f": x}, **wrong})
+    kernel = sb.inverse_dynamics(arm).compile()
+    for wrong in ({"repeat": "x"}, {"repeat": 0}, {"rounds": 1.5}):
+        with pytest.raises(SymbodyError, match=next(iter(wrong))):
+            kernel.time_native([0.1, 0.2], [0.1, 0.2], [0.1, 0.2], **wrong)
+    make = sb.Mechanism.builder("rod")
+    for wrong in ({"com": np.array(1.0)}, {"frames": 3}, {"frames": "x"}, {"com": np.broadcast_to(0.0, 10**12)}):
+        with pytest.raises(SymbodyError):
+            make.body("rod", 1.0, **wrong)
+    for wrong in ({"seed": -1}, {"seed": "x"}, {"bounds": 3}, {"bounds": [("a", "b")]}, {"start": ["a"]}):
+        with pytest.raises(SymbodyError):
+            sb.minimize(**{"function": sum, "bounds": [(0, 1)], "budget": 3, **wrong})

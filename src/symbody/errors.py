@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 T = TypeVar("T")
+LONGEST = 400  # characters of a value in a sentence
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -33,7 +34,16 @@ class Named:
 
 def argument(name: str, value: Any) -> Named:
     """An argument with the value that it was given."""
-    return Named(name, repr(value))
+    return Named(name, shown(value))
+
+
+def shown(value: Any) -> str:
+    """A value as a sentence shows it: a long one by its two ends, one without a text by its kind."""
+    try:
+        text = repr(value)
+    except Exception:  # whole numbers of more digits than Python writes, objects of others
+        return f"<{type(value).__name__}>"
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 60]} ... {text[-40:]}"
 
 
 class SymbodyError(Exception):
@@ -101,7 +111,7 @@ SHOWN = 12  # names listed where none is close
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A closing sentence for an unknown name: the nearest known ones, or the first of all."""
-    known, name = list(known), str(name)  # who gives a number for a name is told so, too
+    known, name = list(known), name if isinstance(name, str) else shown(name)  # a number for a name is told, too
     close = [k for k in known if k.lower() == name.lower()]  # only capitals are wrong
     close = close or difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
@@ -119,7 +129,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def record_argument(owner: str, value: Any, kind: type, expected: str) -> None:
     """A record of this kind, such as a Mechanism, as the subject of a verb."""
     if not isinstance(value, kind):
-        raise ModelError(f"{owner} was given {value!r}; expected {expected}.")
+        raise ModelError(f"{owner} was given {shown(value)}; expected {expected}.")
 
 
 def wrong_argument(

@@ -151,3 +151,17 @@ def test_junctions_with_many_bonds_between_them_are_checked_at_once():
     start = time.process_time()
     assert len(read_text(f"{text}bonds: [{bonds}]\n").bonds) == count + 2
     assert time.process_time() - start < 5
+
+
+def test_time_grows_with_the_size_of_a_graph_and_not_faster():
+    """Every element asks for its bonds: with a look at all of them 4000 junctions took seven seconds."""
+
+    def seconds(n: int) -> float:
+        elements = "".join(f"  j{k}: '{k % 2}'\n  R{k}: {{kind: R, value: 1}}\n" for k in range(n))
+        bonds = "".join(f"  - j{k} -> R{k}\n" + (f"  - j{k - 1} -> j{k}\n" if k else "") for k in range(n))
+        start = time.process_time()
+        read_text(f"elements:\n  source: Se\n{elements}bonds:\n  - source -> j0\n{bonds}")
+        return time.process_time() - start
+
+    seconds(10)
+    assert seconds(3000) < 25 * seconds(300)

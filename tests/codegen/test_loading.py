@@ -1,10 +1,13 @@
 """Object code comes to memory wherever there is room, also where the address space is taken in large parts."""
 
+import gc
 import subprocess
 import sys
 
 import pytest
 
+import symbody as sb
+from symbody.codegen.kernel.signature import Results
 from symbody.codegen.llvm.compile import LIBRARIES, Loaded, compile_modules
 from symbody.errors import CompileError
 
@@ -70,3 +73,14 @@ def test_functions_outlive_the_engine_that_takes_over():
 def test_code_is_loaded_where_the_address_space_is_taken_in_large_parts(room, tmp_path):
     done = subprocess.run([sys.executable, "-c", SCATTERED, str(room)], capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout == "loaded\n", done.stderr[-2000:]
+
+
+def test_programs_with_ever_other_names_leave_no_classes_behind() -> None:
+    """The results of a program are of a class of their own, by the names of its outputs."""
+    before = len(Results.__subclasses__())
+    with sb.Graph():
+        x = sb.symbols("x")
+        for k in range(700):
+            sb.System("s", inputs={"x": x}, outputs={f"a{k}": x, "b": x}).compile("python")(0.3)
+    gc.collect()
+    assert len(Results.__subclasses__()) - before < 600

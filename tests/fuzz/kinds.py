@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import random
 import tempfile
 import warnings
@@ -28,7 +29,7 @@ from fuzz.run_files import (
     stream_bytes,
     trajectory_bytes,
 )
-from fuzz.samples import EXPRESSIONS, LOOPS, MBS, MJCF, MJCF_MORE, MODEL, URDF, USD, XACRO
+from fuzz.samples import EXPRESSIONS, LOOPS, MBS, MJCF, MJCF_MORE, MODEL, PARTS, URDF, USD, XACRO
 from symbody.bondgraph.files import FOLDER as GRAPHS
 from symbody.cli.assignments import read_table
 from symbody.expr.walk import free_symbols
@@ -167,6 +168,28 @@ def _crate() -> bytes:
         return binary.read_bytes()
 
 
+# -- files that others name
+
+
+@functools.cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+
+
+def _part(name: str) -> Kind:
+    """A damaged file in the place where a good one names it."""
+    main, around, good = PARTS[name]
+    suffix = main.removeprefix("main")
+
+    def read(path: Path) -> Any:
+        folder = Path(_folder().name)
+        (folder / main).write_text(around)
+        (folder / f"part{suffix}").write_bytes(path.read_bytes())
+        return (sb.BondGraph.load if name == "bond_part" else sb.load)(folder / main)
+
+    return Kind(suffix, (yaml if suffix.endswith(".yaml") else xml)(good), read)
+
+
 # -- meshes and measured records
 
 
@@ -178,6 +201,8 @@ def _mesh(suffix: str) -> bytes:
     if suffix == ".obj":
         lines = [f"v {x} {y} {z}" for x, y, z in corners] + [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in faces]
         return "\n".join(lines).encode()
+    if suffix == ".msh":
+        return np.array([4, 0, 0, 4], dtype="<i4").tobytes() + corners.tobytes() + np.array(faces, "<i4").tobytes()
     triangles = b"".join(bytes(12) + corners[list(face)].tobytes() + bytes(2) for face in faces)
     return bytes(80) + len(faces).to_bytes(4, "little") + triangles
 
@@ -243,8 +268,8 @@ KINDS: dict[str, Kind] = {
     "mjcf": Kind(".xml", _mjcf, sb.load),
     "sdf": Kind(".sdf", _sdf, sb.load),
     "bondgraph": Kind(".bond.yaml", _bond_graph, sb.BondGraph.load),
-    "stl": Kind(".stl", _damaged_mesh(".stl"), lambda path: read_mesh(path, "")),
-    "obj": Kind(".obj", _damaged_mesh(".obj"), lambda path: read_mesh(path, "")),
+    **{name: _part(name) for name in PARTS},
+    **{s: Kind(f".{s}", _damaged_mesh(f".{s}"), lambda path: read_mesh(path, "")) for s in ("stl", "obj", "msh")},
     "series": Kind(".csv", lambda rng: text(_records())(rng), quietly(read_series)),
     "mbs": Kind(".mbs", xml(MBS), sb.load),
     "table": Kind(".csv", lambda rng: text(_records())(rng), lambda path: read_table(path, "tau", 1)),
@@ -287,8 +312,8 @@ GOOD: dict[str, Callable[[], str | bytes]] = {
     "mjcf": lambda: MJCF,
     "sdf": lambda: _written_xml("sdf", "puma560"),
     "bondgraph": lambda: _graph("robot_joint"),
-    "stl": lambda: _mesh(".stl"),
-    "obj": lambda: _mesh(".obj"),
+    **{name: functools.partial(str, good) for name, (_, _, good) in PARTS.items()},
+    **{s: functools.partial(_mesh, f".{s}") for s in ("stl", "obj", "msh")},
     "series": _records,
     "mbs": lambda: MBS,
     "system": lambda: json.dumps(_record()),

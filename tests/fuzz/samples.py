@@ -193,3 +193,59 @@ MJCF_MORE = """<mujoco model="more"><compiler angle="degree" autolimits="true" e
 <contact><exclude body1="base" body2="arm"/></contact><equality><tendon tendon1="t2" polycoef="0.1 0 0 0 0"/></equality>
 <keyframe><key name="home" qpos="0 0 1 1 0 0 0 0.1 0.02 0 0" qvel="0 0 0 0 0 0 1 0 0 0"/></keyframe></mujoco>
 """
+
+# files that others name: (name of the other, its text with the name of the damaged one, the damaged one)
+PARTS = {
+    "yaml_part": ("main.yaml", """name: two
+include: [part.yaml]
+bodies:
+  hand: {mass: 1, com: [0, 0, -0.5], inertia: [0.1, 0.1, 0.01]}
+joints:
+  wrist: {kind: revolute, parent: rod, child: hand, axis: y}
+""", """parameters:
+  k: {default: 2.0, unit: N m/rad}
+definitions:
+  twice: 2*k
+bodies:
+  rod: {mass: 1, com: [0, 0, -0.5], inertia: [0.1, 0.1, 0.01]}
+joints:
+  hinge: {kind: revolute, parent: world, child: rod, axis: y, stiffness: twice}
+sensors:
+  tip: {body: rod}
+"""),
+    "mjcf_part": ("main.xml", """<mujoco><compiler angle="radian" boundmass="0.001" boundinertia="0.001"/>
+<asset><model name="m" file="part.xml"/></asset><worldbody><body name="a"><joint name="j"/><geom size="0.1"/>
+<frame pos="1 0 0"><attach model="m" body="b" prefix="p_"/></frame></body></worldbody></mujoco>
+""", """<mujoco><compiler angle="degree" boundmass="0.001" boundinertia="0.001"/>
+<default><default class="c"><joint damping="0.1"/></default></default><worldbody><body name="b" euler="10 20 30">
+<joint name="h" class="c" range="-10 10" limited="true"/><geom type="capsule" size="0.1" fromto="0 0 0 0 0 1"/>
+<body name="d"><joint name="s" type="ball"/><geom size="0.1"/></body></body></worldbody>
+<equality><connect body1="b" anchor="0 0 0"/></equality><actuator><motor joint="h"/></actuator></mujoco>
+"""),
+    "sdf_part": ("main.sdf", """<sdf version="1.9"><model name="m"><include><uri>part.sdf</uri><name>i</name>
+<pose>1 0 0 0 0 0.1</pose></include><link name="l"><inertial><mass>1</mass></inertial></link>
+<joint name="j" type="revolute"><parent>l</parent><child>i::a</child><axis><xyz>0 0 1</xyz></axis></joint></model></sdf>
+""", """<sdf version="1.6"><model name="p">
+<link name="a"><pose>0 0 1 0 0 0</pose><inertial><mass>1</mass></inertial></link>
+<link name="b"><pose frame="a">0 0 1 0 0 0</pose><inertial><mass>1</mass></inertial></link>
+<joint name="k" type="prismatic"><parent>a</parent><child>b</child><axis><xyz>1 0 0</xyz></axis></joint></model></sdf>
+"""),
+    "bond_part": ("main.bond.yaml", """name: two
+models:
+  a: {file: part.bond.yaml, R: 3}
+  b: {file: part.bond.yaml}
+elements:
+  one: '1'
+  source: Se
+bonds: [source -> one, one -> a.p, one -> b.p]
+""", """name: part
+parameters:
+  R: 2.0
+elements:
+  p: port
+  r: {kind: R, value: R}
+  c: {kind: C, value: 1}
+  one: '1'
+bonds: [p -> one, one -> r, one -> c]
+"""),
+}  # fmt: skip

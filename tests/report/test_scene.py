@@ -11,7 +11,7 @@ import symbody as sb
 from robots import descriptions
 from symbody.model.load import bundled_names
 from symbody.report.animation import make_motion, player_data
-from symbody.report.meshes import LARGEST, Meshes
+from symbody.report.meshes import LARGEST, LARGEST_TOGETHER, Meshes
 from symbody.report.scene import make_scene, part_corners
 
 TRIANGLE_OBJ = "mtllib nowhere.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl red\nf 1 2 3\n"
@@ -79,6 +79,18 @@ def test_collada_brings_its_unit_and_its_pictures(tmp_path: Path) -> None:
     pictures = meshes.files[0].pictures
     assert pictures["skin.png"].startswith("data:image/png;base64,")
     assert pictures["../../etc/other.png"].startswith("data:image/gif")  # outside of the folder: a grey dot
+
+
+def test_pictures_count_among_what_a_report_may_hold(tmp_path: Path) -> None:
+    """One picture under many names would fill memory: each name brings its copy."""
+    (tmp_path / "skin.png").write_bytes(bytes(4 * 2**20))
+    names = "".join(f"<init_from>{'./' * k}skin.png</init_from>" for k in range(30))
+    (tmp_path / "a.dae").write_text(f"<COLLADA>{names}</COLLADA>")
+    meshes = Meshes()
+    meshes.add(str(tmp_path / "a.dae"))
+    pictures = meshes.files[0].pictures.values()
+    assert 0 < sum(map(len, pictures)) < 1.4 * LARGEST_TOGETHER
+    assert len(set(pictures)) == 2
 
 
 def test_links_without_shapes_reach_from_joint_to_joint() -> None:

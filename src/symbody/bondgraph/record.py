@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as _replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,7 +170,16 @@ class BondGraph(Packed):
         return tuple(e for e in self.elements.values() if e.kind in kinds)
 
     def bonds_of(self, name: str) -> tuple[Bond, ...]:
-        return tuple(b for b in self.bonds if name in (b.tail, b.head))
+        return tuple(self._bonds_by_end.get(name, ()))
+
+    @cached_property
+    def _bonds_by_end(self) -> dict[str, list[Bond]]:
+        """So that time grows with the size of a graph where every element asks for its bonds."""
+        found: dict[str, list[Bond]] = {}
+        for bond in self.bonds:
+            for end in dict.fromkeys((bond.tail, bond.head)):
+                found.setdefault(end, []).append(bond)
+        return found
 
     @property
     def ports(self) -> tuple[Port, ...]:

@@ -22,7 +22,7 @@ from symbody.codegen.target_rows.python import PYTHON
 from symbody.codegen.target_rows.rust import RUST
 from symbody.codegen.target_rows.text import TEXT
 from symbody.codegen.target_rows.torch import TORCH
-from symbody.errors import CompileError, DefinitionError, NameLookupError, nearest
+from symbody.errors import CompileError, DefinitionError, NameLookupError, nearest, shown
 
 ROWS = (
     NATIVE,
@@ -65,9 +65,11 @@ def target_to_emit(name: str) -> Target:
 
 
 def _found(name: str, known: list[str], what: str, other: str) -> Target:
+    if not isinstance(name, str):
+        raise NameLookupError(f"{shown(name)} is no target {what}. {nearest(name, known)}")
     if name in known:
         return TARGETS[name]
-    if isinstance(name, str) and name in TARGETS:
+    if name in TARGETS:
         raise CompileError(f"there is no target {name!r} {what}. {other}, or one of {', '.join(known)}.")
     raise NameLookupError(f"unknown target {name!r} {what}. {nearest(name, known)}")
 

@@ -26,6 +26,7 @@ from symbody.errors import (
     array_argument,
     nearest,
     real_argument,
+    shown,
     whole_argument,
     wrong_argument,
 )
@@ -70,7 +71,7 @@ class When:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise DefinitionError(f"an event has the name {self.name!r}; expected a text.")
+            raise DefinitionError(f"an event has the name {shown(self.name)}; expected a text.")
         if not isinstance(self.direction, int | float | np.number) or self.direction not in (-1, 0, 1):
             raise DefinitionError(f"event {self.name!r} has direction {self.direction!r}; expected -1, 0 or 1.")
         owner = f"event {self.name!r}"

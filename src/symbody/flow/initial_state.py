@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, NameLookupError, ShapeError, floats, nearest
+from symbody.errors import ModelError, NameLookupError, ShapeError, floats, nearest, shown
 from symbody.flow.flow import Flow
 from symbody.flow.sources import check_finite
 from symbody.model.record.typed_values import numbers, shared_unit
@@ -43,7 +43,7 @@ def _value(flow: Flow, name: str, given: Any) -> np.ndarray:
     try:
         array = np.array(floats(given))
     except (TypeError, ValueError):
-        raise ModelError(f"{what} is {given!r}; expected numbers, or a mapping of names to numbers.") from None
+        raise ModelError(f"{what} is {shown(given)}; expected numbers, or a mapping of names to numbers.") from None
     except MemoryError:
         raise ShapeError(
             f"{what} has shape {np.shape(given)}, which does not fit into memory; run it in parts."

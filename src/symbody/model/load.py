@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from symbody.arguments import declared
-from symbody.errors import DefinitionError, ModelError, NameLookupError, add_row, nearest, record_argument, remove_row
+from symbody.errors import (
+    DefinitionError,
+    ModelError,
+    NameLookupError,
+    add_row,
+    nearest,
+    record_argument,
+    remove_row,
+    shown,
+)
 from symbody.model.files.loop_file import close_loops
 from symbody.model.record.mechanism import Mechanism
 from symbody.regular_file import unreachable
@@ -94,7 +103,8 @@ def load(
     CAD data close; `mechanism.close_gaps(tolerance)` closes them exactly. The other options go to the reader of the
     file, such as root="free" for a URDF whose base is not fixed.
     """
-    if str(name_or_path).endswith(BOND_GRAPH):  # no Mechanism, but what journeys begin with, too
+    if isinstance(name_or_path, str | Path) and str(name_or_path).endswith(BOND_GRAPH):
+        # no Mechanism, but what journeys begin with, too
         graph: Any = _function(BOND_GRAPHS, "load_graph")(name_or_path)
         return graph
     try:
@@ -135,7 +145,7 @@ def _function(found: str | Callable[..., Any], name: str) -> Callable[..., Any]:
 
 def _load(name_or_path: str | Path, options: dict[str, Any]) -> Mechanism:
     if not isinstance(name_or_path, (str, Path)):
-        raise ModelError(f"a model is a name or the path of a file; {name_or_path!r} is neither.")
+        raise ModelError(f"a model is a name or the path of a file; {shown(name_or_path)} is neither.")
     path = Path(name_or_path)
     if len(path.name) > 255:
         raise ModelError(f"a name of {len(path.name)} characters was given; expected a model's name or path.")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError
+from symbody.errors import DefinitionError, array_argument, wrong_argument
 
 Function = Callable[[np.ndarray], Any]
 Bounds = Sequence[tuple[float, float]] | Mapping[str, tuple[float, float]]
@@ -100,6 +100,8 @@ def objective(
     if isinstance(bounds, Mapping):
         names, pairs = tuple(bounds), list(bounds.values())
     else:
+        if not isinstance(bounds, Iterable):
+            raise wrong_argument("bounds", bounds, "(lower, upper) for each unknown")
         pairs = list(bounds)
         names = tuple(f"x{k + 1}" for k in range(len(pairs)))
     if not callable(function):
@@ -107,12 +109,13 @@ def objective(
     if not pairs:
         raise DefinitionError("minimize was given no bounds; expected (lower, upper) for each unknown.")
     for n, pair in zip(names, pairs):
-        if len(pair) != 2 or not np.all(np.isfinite(pair)) or not pair[0] <= pair[1]:
+        array = array_argument(f"bounds of {n!r}", pair, "finite (lower, upper) with lower <= upper")
+        if array.shape != (2,) or not np.all(np.isfinite(array)) or not array[0] <= array[1]:
             raise DefinitionError(f"bounds of {n!r} are {pair!r}; expected finite (lower, upper) with lower <= upper.")
     lower, upper = (np.array([float(p[k]) for p in pairs]) for k in (0, 1))
     first = None
     if start is not None:
-        first = np.asarray(start, dtype=float)
+        first = array_argument("start", start, f"{lower.size} finite numbers")
         if first.shape != lower.shape or not np.all(np.isfinite(first)):
             raise DefinitionError(f"start has the shape {first.shape}; expected {lower.shape} finite numbers.")
         first = np.clip(first, lower, upper)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.errors import DefinitionError, add_row, remove_row, whole_argument, word_argument
 from symbody.optimise.problem import Bounds, Constraint, Function, Objective, Outcome, Result, objective
 
@@ -139,6 +140,7 @@ for _row in (
 OWN = frozenset(METHODS)
 
 
+@declared
 def minimize(
     function: Function,
     bounds: Bounds,
@@ -167,6 +169,7 @@ def minimize(
     row = METHODS[word_argument("method", name, METHODS, also=", auto")]
     whole_argument("budget", budget, 1)
     whole_argument("starts", starts, 1)
+    whole_argument("seed", seed, 0)
     if problem.constraints and not row.constraints:
         able = ", ".join(n for n, m in METHODS.items() if m.constraints)
         raise DefinitionError(f"method={name!r} takes no constraints; expected one of {able}.")

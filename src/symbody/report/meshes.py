@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from symbody.regular_file import inside
+from symbody.regular_file import TooLarge, inside, read_regular
 
 FORMATS = (".stl", ".obj", ".dae")
 LARGEST = 8 * 2**20  # bytes of one file
@@ -62,46 +62,44 @@ class Meshes:
                 return self._refuse(reference, f"its format is {suffix or 'unknown'}; known are {', '.join(FORMATS)}")
             if not path.is_absolute() or not path.is_file():  # readers give the paths they found as absolute ones
                 return self._refuse(reference, "there is no such file")
-            size = path.stat().st_size
-            if size > LARGEST or self._bytes + size > LARGEST_TOGETHER:
-                return self._refuse(reference, f"{size / 2**20:.1f} MiB is too much for a report")
-            content = path.read_bytes()
+            content = read_regular(path, min(LARGEST, LARGEST_TOGETHER - self._bytes))
+        except TooLarge as error:
+            return self._refuse(reference, f"{error.size / 2**20:.1f} MiB is too much for a report")
         except (OSError, ValueError) as error:
             return self._refuse(reference, str(error))
-        self._bytes += size
-        self.files.append(_stl(content) if suffix == ".stl" else _text_mesh(path, content))
+        self._bytes += len(content)
+        self.files.append(_stl(content) if suffix == ".stl" else self._text_mesh(path, content))
         return len(self.files) - 1
 
     def _refuse(self, reference: str, why: str) -> int:
         self._refused[reference] = why
         return -1
 
+    def _text_mesh(self, path: Path, content: bytes) -> MeshFile:
+        text = content.decode("utf-8", errors="replace")
+        if path.suffix.lower() == ".obj":
+            # the loader would look for material libraries beside the page
+            return MeshFile("obj", re.sub(r"(?m)^[ \t]*(mtllib|usemtl)\b.*$", "", text))
+        found = _UNIT.search(text)
+        try:
+            unit = float(found[1]) if found else 1.0
+        except ValueError:
+            unit = 1.0
+        names = dict.fromkeys(map(str.strip, _PICTURE.findall(text)))
+        pictures = {name: self._picture(path.parent, name) for name in names}
+        return MeshFile("dae", text, unit if 1e-6 < unit < 1e6 else 1.0, pictures)
+
+    def _picture(self, folder: Path, name: str) -> str:
+        """A picture beside the mesh as a data address; a grey dot where none is taken: nothing is looked for."""
+        kind = PICTURES.get(Path(name).suffix.lower())
+        target = inside(folder, name) if kind else None
+        try:
+            content = b"" if target is None else read_regular(target, min(LARGEST, LARGEST_TOGETHER - self._bytes))
+        except OSError:
+            return GREY_DOT
+        self._bytes += len(content)
+        return f"data:{kind};base64,{base64.b64encode(content).decode()}" if content else GREY_DOT
+
 
 def _stl(content: bytes) -> MeshFile:
     return MeshFile("stl", base64.b64encode(content).decode())
-
-
-def _text_mesh(path: Path, content: bytes) -> MeshFile:
-    text = content.decode("utf-8", errors="replace")
-    if path.suffix.lower() == ".obj":
-        # the loader would look for material libraries beside the page
-        return MeshFile("obj", re.sub(r"(?m)^[ \t]*(mtllib|usemtl)\b.*$", "", text))
-    found = _UNIT.search(text)
-    try:
-        unit = float(found[1]) if found else 1.0
-    except ValueError:
-        unit = 1.0
-    pictures = {name: _picture(path.parent, name) for name in dict.fromkeys(map(str.strip, _PICTURE.findall(text)))}
-    return MeshFile("dae", text, unit if 1e-6 < unit < 1e6 else 1.0, pictures)
-
-
-def _picture(folder: Path, name: str) -> str:
-    """A picture beside the mesh as a data address; a grey dot where there is none, so that nothing is looked for."""
-    kind = PICTURES.get(Path(name).suffix.lower())
-    target = inside(folder, name) if kind else None
-    try:
-        if target is not None and target.is_file() and target.stat().st_size <= LARGEST:
-            return f"data:{kind};base64,{base64.b64encode(target.read_bytes()).decode()}"
-    except (OSError, ValueError):
-        pass
-    return GREY_DOT

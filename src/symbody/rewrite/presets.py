@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from symbody.errors import DefinitionError, NameLookupError, nearest
+from symbody.errors import DefinitionError, NameLookupError, nearest, shown
 from symbody.expr.node import Node
 from symbody.rewrite.expand import expand_own, expand_where_cheaper
 from symbody.rewrite.factor import factor
@@ -84,8 +84,8 @@ def optimize(
         best, last = run(best, extra, accept, call_weight=call_weight)
         report.extend(last)
         return best, report
-    if preset not in PRESETS:
-        raise NameLookupError(f"unknown preset {preset!r} of rewriting. {nearest(preset, PRESETS)}")
+    if not isinstance(preset, str) or preset not in PRESETS:
+        raise NameLookupError(f"unknown preset {shown(preset)} of rewriting. {nearest(preset, PRESETS)}")
     roots = list(roots)
     if preset == "none":
         return run(roots, ())

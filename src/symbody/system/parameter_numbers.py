@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, ShapeError, floats
+from symbody.errors import ModelError, ShapeError, floats, shown
 
 
 def real_number(name: str, value: Any) -> np.ndarray:
@@ -14,7 +14,7 @@ def real_number(name: str, value: Any) -> np.ndarray:
     try:
         return floats(value)
     except (TypeError, ValueError):
-        raise ModelError(f"parameter {name!r} is {value!r}; expected a number.") from None
+        raise ModelError(f"parameter {name!r} is {shown(value)}; expected a number.") from None
 
 
 def check_number(name: str, array: np.ndarray, nonzero: bool) -> None:

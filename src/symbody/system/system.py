@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from dataclasses import replace as _replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError, ExpressionError, NameLookupError, ShapeError, nearest
+from symbody.errors import DefinitionError, ExpressionError, NameLookupError, ShapeError, nearest, shown, wrong_argument
 from symbody.expr.call import as_nodes
 from symbody.expr.evaluate import transplant
 from symbody.expr.graph import Graph, current_graph
@@ -20,6 +20,7 @@ from symbody.expr.walk import free_symbols, substitute, unknowns_below
 from symbody.system.parameter_numbers import real_number
 
 Arrays = dict[str, np.ndarray]
+MOST_NODES = 10_000_000  # in one array
 DIGITS_LOST, NOTE = "digits_lost", "note"  # entries of `origins` about the whole program
 
 
@@ -57,6 +58,7 @@ class System(Packed):
         put = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731  the record is frozen
         if not isinstance(self.name, str) or not self.name.isidentifier():
             raise DefinitionError(f"System name {self.name!r}: expected letters, digits and _, a letter first.")
+        self._check_mappings()
         put("inputs", {n: _symbols(n, v) for n, v in dict(self.inputs).items()})
         put("parameters", _parameters(self.parameters))
         graph = _graph_of([self.inputs, self.parameters, self.outputs])
@@ -88,6 +90,17 @@ class System(Packed):
         def load(path: str | Path, externals: Any = ()) -> System: ...
 
     # -- checks
+
+    def _check_mappings(self) -> None:
+        for one in fields(self):
+            if one.name in ("name", "graph"):
+                continue
+            value = getattr(self, one.name)
+            if one.name == "parameters" and isinstance(value, list | tuple):
+                if all(isinstance(s, Node) and s.op is SYMBOL for s in value):
+                    continue
+            if not isinstance(value, Mapping):
+                raise wrong_argument(one.name, value, "a dict", owner="System")
 
     def _expressions(self) -> Iterable[Node]:
         for kind in (self.outputs, self.guards, self.resets, self.residuals):
@@ -174,6 +187,7 @@ class System(Packed):
 
     def default(self, name: str) -> tuple[float, ...] | None:
         """Default values of a parameter, flat in C order; None if an element has none."""
+        self._known(name, self.parameters, "parameter")
         if name in self.defaults:
             return tuple(float(v) for v in self.defaults[name].flat)
         values = [s.data.default for s in self.parameters[name].flat]
@@ -181,17 +195,15 @@ class System(Packed):
 
     def argument(self, name: str) -> np.ndarray:
         """The symbols of an input or parameter."""
-        if name in self.inputs:
-            return self.inputs[name]
-        if name in self.parameters:
-            return self.parameters[name]
-        known = [*self.inputs, *self.parameters]
-        raise NameLookupError(f"System {self.name!r} has no input or parameter {name!r}. {nearest(name, known)}")
+        return self._known(name, {**self.inputs, **self.parameters}, "input or parameter")
 
     def output(self, name: str) -> np.ndarray:
-        if name not in self.outputs:
-            raise NameLookupError(f"System {self.name!r} has no output {name!r}. {nearest(name, self.outputs)}")
-        return self.outputs[name]
+        return self._known(name, self.outputs, "output")
+
+    def _known(self, name: str, arrays: Arrays, what: str) -> np.ndarray:
+        if not isinstance(name, str) or name not in arrays:
+            raise NameLookupError(f"System {self.name!r} has no {what} {shown(name)}. {nearest(name, arrays)}")
+        return arrays[name]
 
     def replace(self, **changes: Any) -> System:
         """The same System with some fields changed."""
@@ -269,6 +281,8 @@ class System(Packed):
 
 def node_array(value: Any, graph: Graph | None = None) -> np.ndarray:
     """An object array of nodes from a node, number, nested lists or an array."""
+    if isinstance(value, np.ndarray) and value.size > MOST_NODES:
+        raise ShapeError(f"an array of {value.size} expressions was given; at most {MOST_NODES} make a System.")
     array = np.array(value, dtype=object)
     flat = list(array.flat)
     if any(isinstance(v, (list, tuple, np.ndarray)) for v in flat):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symbody.display import html_notes, html_table
-from symbody.errors import DefinitionError, NameLookupError, nearest
+from symbody.errors import DefinitionError, NameLookupError, nearest, shown
 from symbody.later import later
 from symbody.system.names import components, stems
 from symbody.trajectory.outcome import Outcome
@@ -64,6 +64,8 @@ class Trajectory:
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Values by name: a quantity ("q"), or one component ("q.shoulder", "qd.3" counted from 1)."""
+        if not isinstance(name, str):
+            raise NameLookupError(f"a trajectory was asked for {shown(name)}; expected the name of a quantity.")
         if name in self.values:
             return self.values[name]
         owners = [n for n in self.values if name.startswith(f"{n}.")]

@@ -29,7 +29,7 @@ from symbody.codegen.kernel.threads import run_ranges
 from symbody.codegen.kernel.tiers import Tiers
 from symbody.codegen.llvm.libm import libm_address
 from symbody.codegen.llvm.values import DERIVED, DERIVED_STRIDE, EXTERN_TABLE, FIRST_PORT, FRAME, LIBM_TABLE
-from symbody.errors import Named, NameLookupError, ShapeError, SolveError, is_finite
+from symbody.errors import Named, NameLookupError, ShapeError, SolveError, is_finite, whole_argument
 from symbody.lower.program import say_unsolved
 from symbody.system.ports import Port, check_gathered, gather, gather_parameters, kept, loop_shape, merged
 
@@ -279,6 +279,8 @@ class NativeKernel(Remade):
 
     def time_native(self, *arrays: Any, repeat: int = 1000, rounds: int = 7, lanes: int = 1, **named: Any) -> float:
         """Seconds for one state: the best of `rounds` loops of `repeat` evaluations inside native code."""
+        whole_argument("repeat", repeat, 1)
+        whole_argument("rounds", rounds, 1)
         given = self._gathered(arrays, named)
         loop = loop_shape(self.inputs, given)
         states = math.prod(loop) if loop else repeat

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from symbody.codegen.llvm.modules import Layout
@@ -116,7 +116,7 @@ class Results(tuple[Any, ...]):
         return dict(zip(self._fields, self, strict=True))
 
 
-@cache
+@lru_cache(maxsize=512)  # bounded: programs that are made in a loop may have other names each time
 def results_type(names: tuple[str, ...]) -> type[Results]:
     """The class of results with these output names."""
 

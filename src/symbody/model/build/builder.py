@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from symbody import words
+from symbody.arguments import declared
 from symbody.errors import ModelError
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
@@ -75,6 +76,7 @@ class Builder:
 
     # -- parameters and numbers
 
+    @declared
     def parameter(
         self, name: str, default: Any = None, unit: str = "", nonzero: bool = False, origin: str = ""
     ) -> Node:
@@ -97,6 +99,7 @@ class Builder:
         self.names[name] = symbol
         return symbol
 
+    @declared
     def define(self, name: str, value: Any, origin: str = "") -> Node:
         """A name for an expression of parameters, for use in later expressions."""
         self._new_name(name, origin)
@@ -158,6 +161,7 @@ class Builder:
 
     # -- pieces
 
+    @declared
     def body(
         self,
         name: str,
@@ -200,6 +204,7 @@ class Builder:
         )
         return self
 
+    @declared
     def joint(
         self,
         name: str,
@@ -275,6 +280,7 @@ class Builder:
         self._joints[name] = replace(made, value=read_value(made, value, entry, f"q_{tag}"))
         return self
 
+    @declared
     def cut(
         self,
         name: str,
@@ -303,6 +309,7 @@ class Builder:
         self._cuts[name] = Cut(name, kind, start, end, size, chosen, axis, axis2, switched, origin)
         return self
 
+    @declared
     def coordinate(self, joint: str, component: int | None = None, rate: bool = False) -> Node:
         """The symbol of a joint's coordinate (or, with `rate`, velocity) for use in couplings.
 
@@ -311,6 +318,7 @@ class Builder:
         tail = "" if component is None else f".{component}"
         return self._coordinate(f"{'qd' if rate else 'q'}.{joint}{tail}")
 
+    @declared
     def coupling(
         self, name: str, expression: Any, kind: str = "position", switched: bool = False, origin: str = ""
     ) -> Builder:
@@ -329,6 +337,7 @@ class Builder:
         self._couplings[name] = Coupling(name, kind, node, switched, origin)
         return self
 
+    @declared
     def force(
         self,
         name: str,
@@ -362,6 +371,7 @@ class Builder:
         self._forces[name] = Force(name, kind, ends, given, origin)
         return self
 
+    @declared
     def sensor(self, name: str, body: str, frame: str = "", origin: str = "") -> Builder:
         """A frame whose motion is of interest."""
         self._check_name("sensor", name, self._sensors, origin)
@@ -371,6 +381,7 @@ class Builder:
         self._sensors[name] = Sensor(name, body, frame, origin)
         return self
 
+    @declared
     def keyframe(
         self, name: str, q: Mapping[str, Any] | None = None, qd: Mapping[str, Any] | None = None, origin: str = ""
     ) -> Builder:

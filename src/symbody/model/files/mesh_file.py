@@ -49,7 +49,8 @@ def read_mesh(path: Path, origin: str) -> Mesh:
 
 def checked(vertices: np.ndarray, faces: np.ndarray, what: str) -> Mesh:
     """Finite vertices, and faces that name them."""
-    points = np.asarray(vertices, dtype=np.float32).astype(float).reshape(-1, 3)
+    with np.errstate(invalid="ignore"):  # what is no number is refused below
+        points = np.asarray(vertices, dtype=np.float32).astype(float).reshape(-1, 3)
     triangles = np.asarray(faces, dtype=np.int64).reshape(-1, 3)
     if len(points) < 3 or not np.isfinite(points).all():
         raise ModelError(f"{what} has {len(points)} vertices, or some that are not finite; expected three at least.")

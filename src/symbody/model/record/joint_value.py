@@ -30,7 +30,7 @@ def read_value(joint: Joint, given: Any, number: Number, auto: str) -> Node | tu
     n, what = len(coordinate_names(joint)), f"value of joint {joint.name!r}"
     if n > 1 and isinstance(given, str) and given.strip() == AUTO:
         given = [AUTO] * n
-    if not isinstance(given, (list, tuple, np.ndarray)):
+    if not isinstance(given, (list, tuple, np.ndarray)) or (isinstance(given, np.ndarray) and not given.ndim):
         return number(given, auto, what)
     nodes = [number(x, f"{auto}{k + 1}" if n > 1 else auto, what) for k, x in enumerate(given)]
     if joint.mode == "locked" and has_quaternion(joint) and len(nodes) == n:

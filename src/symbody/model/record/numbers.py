@@ -204,13 +204,11 @@ def number_of(node: Node) -> float | None:
 
 def sequence_of(value: Any, size: int, what: str, origin: str) -> Sequence[Any]:
     """A list, tuple or array of the given length."""
-    if isinstance(value, np.ndarray):
-        value = list(value)
-    if not isinstance(value, (list, tuple)):
+    if not isinstance(value, (list, tuple, np.ndarray)) or (isinstance(value, np.ndarray) and not value.ndim):
         raise fault(origin, f"{what} is {shown(value)}; expected a list of {size} numbers.")
     if len(value) != size:
         raise fault(origin, f"{what} has {len(value)} entries; expected {size}.")
-    return value
+    return list(value) if isinstance(value, np.ndarray) else value
 
 
 def frozen_array(entries: Sequence[Any], *shape: int) -> np.ndarray:

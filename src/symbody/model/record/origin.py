@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from symbody.errors import ModelError
+from symbody.errors import shown as whole
 
 LONGEST_SENTENCE = 1600  # characters: names and values in it may be as long as the file
 
@@ -45,5 +46,5 @@ def readable(text: str) -> str:
 
 def shown(value: Any) -> str:
     """A value in a sentence, shortened."""
-    text = repr(value)
+    text = whole(value)
     return text if len(text) <= 60 else text[:57] + "..."
