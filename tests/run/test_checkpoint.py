@@ -249,6 +249,7 @@ OWN_CHANGES = {
     "a method at another instant": (GENERAL, _set("memory.t", lambda t: 0 * t)),
     "a method at another state": (GENERAL, _set("memory.state", lambda x: x + 1)),
     "a method that remembers more": (GENERAL, _set("memory.memory", lambda x: x[None])),
+    "an event of the future": (EVENT, _put("happened", 0, 0, 1e5)),
     "an event that was not counted": (EVENT, _put("happened", [])),
     "an event at another instant": (EVENT, _set("memory.now", lambda t: t - 0.1)),
     "steps backwards": (EVENT, _set("memory.h", lambda h: h - 1)),

@@ -426,7 +426,7 @@ def _run(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: M
     x = np.array(arrays["x_now"])
     signals = InputSignals(connected, settings.start, settings.step, settings.period, len(x) if x.ndim == 2 else None)
     happened = [Event(float(t), name, text, *member) for t, name, text, *member in meta["happened"]]
-    check_happened(happened, batch)
+    check_happened(happened, settings.start, meta["t"], batch)
     events = None
     if meta["events"] is not None:
         own = {rule.name: rule for rule in element_events(flow)}

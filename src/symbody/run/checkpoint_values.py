@@ -254,11 +254,13 @@ def check_rules(flow: Flow, rules: Sequence[When]) -> None:
             raise ValueError(f"an event {rule!r}")
 
 
-def check_happened(happened: Sequence[Event], batch: tuple[int, ...]) -> None:
-    """What has happened has an instant, and in a batch a member."""
+def check_happened(happened: Sequence[Event], start: float, now: float, batch: tuple[int, ...] = ()) -> None:
+    """What has happened has an instant from the start until now, and in a batch a member."""
+    late = SLACK * max(1.0, abs(start), abs(now))
     for event in happened:
         inside = event.member is None if not batch else event.member.__class__ is int and 0 <= event.member < batch[0]
-        if not np.isfinite(event.t) or event.name.__class__ is not str or event.text.__class__ is not str or not inside:
+        texts = event.name.__class__ is str and event.text.__class__ is str
+        if not (start - late <= event.t <= now + late and texts and inside):
             raise ValueError(f"an event {event!r} that has happened")
 
 

@@ -285,7 +285,7 @@ def _check_member(plan: Plan, batch: Batch, data: Mapping[str, Any]) -> None:
     check_ended(data["outcome"], reached, end)
     check_instants(batch.settings.sampling.instants)
     check_log(at, now)
-    check_happened([Event(float(e), *said) for e, *said in data["events"]], ())
+    check_happened([Event(float(e), *said) for e, *said in data["events"]], start, now)
     due = due_samples(batch.settings.sampling, start, now, batch.settings.step, len(t))
     check_samples(t, due, [e[0] for e in data["events"]], now)
     check_counts(data["counts"], data["notes"])
