@@ -175,6 +175,13 @@ def floats(value: Any) -> np.ndarray:
         raise ValueError("a whole number beyond all doubles") from None
 
 
+def float_of(text: str) -> float:
+    """The number of a cell; ValueError for what only Python takes for one: 1_000 and digits of other scripts."""
+    if "_" in text or not text.strip().isascii():
+        raise ValueError(f"could not convert string to float: {text.strip()!r:.80}")
+    return float(text)
+
+
 def array_argument(name: str, value: Any, expected: str, **words: Any) -> np.ndarray:
     """An array of floats; its shape is left to the caller."""
     try:

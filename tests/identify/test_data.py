@@ -10,6 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from symbody.cli.assignments import read_table
 from symbody.errors import DataError, FormatError, NameLookupError
 from symbody.identify import Series, check_signals, differentiated, joined, prepare, read_series, without_outliers
 from symbody.identify.signals import decimated, default_cutoff, low_pass
@@ -270,6 +271,23 @@ def test_what_holds_no_numbers_is_passed_over_in_archives_of_others(tmp_path):
     with h5py.File(path, "w") as file:
         file["t"], file["q"], file["nothing"] = np.arange(3.0), np.ones(3), h5py.Empty("f8")
     assert read_series(path).values.keys() == {"q"}
+
+
+@pytest.mark.parametrize("cell", ["1_000", "\N{ARABIC-INDIC DIGIT ONE}", "0x10", "1,5"])
+def test_what_only_python_takes_for_a_number_is_none(cell, tmp_path):
+    path = tmp_path / "run.csv"
+    path.write_text(f't,q\n0,"{cell}"\n1,2\n2,3\n', encoding="utf-8")
+    assert np.isnan(read_series(path)["q"][0, 0])
+    for rows in (f'0,"{cell}"\n1,2\n', f't,tau\n0,"{cell}"\n1,2\n', f'0,1\n1,"{cell}"\n'):
+        path.write_text(rows, encoding="utf-8")
+        with pytest.raises(FormatError, match="no table of numbers"):
+            read_table(path, "tau", 1)
+
+
+def test_instants_that_are_all_the_same_are_told(tmp_path):
+    path = tmp_path / "run.csv"
+    path.write_text("t,q\n1,1\n1,2\n1,3\n")
+    assert "uneven sampling" in repr(read_series(path))
 
 
 def test_a_long_number_in_the_name_of_a_column_takes_no_squared_time(tmp_path):

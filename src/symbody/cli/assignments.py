@@ -14,7 +14,7 @@ import numpy as np
 import typer
 
 from symbody.cli.common import reading_options
-from symbody.errors import FormatError, ModelError, NameLookupError, SolveError, nearest
+from symbody.errors import FormatError, ModelError, NameLookupError, SolveError, float_of, nearest
 from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
@@ -186,12 +186,12 @@ def read_table(path: Path, name: str, size: int) -> tuple[np.ndarray, np.ndarray
     what `--out` writes can be read.
     """
     rows = _rows(path)
-    heads = None if not rows or _is_numbers(rows[0]) else [h.partition("[")[0].strip() for h in rows.pop(0)]
+    heads = None if not rows or _is_number(rows[0][0]) else [h.partition("[")[0].strip() for h in rows.pop(0)]
     if not rows:
         raise FormatError(f"{path} has no rows of numbers; expected t and values of {name!r}.")
     width = len(rows[0]) if heads is None else len(heads)
     try:
-        table = np.array([[float(x) for x in row] for row in rows if len(row) == width or _uneven(path, row, width)])
+        table = np.array([[float_of(x) for x in row] for row in rows if len(row) == width or _uneven(path, row, width)])
     except ValueError as error:
         raise FormatError(f"{path} is no table of numbers: {error}.") from None
     if width == size + 1:
@@ -225,11 +225,12 @@ def _uneven(path: Path, row: Sequence[str], width: int) -> bool:
     raise FormatError(f"{path} has a row of {len(row)} values, {', '.join(row[:4])} ...; expected {width} in each.")
 
 
-def _is_numbers(row: Sequence[str]) -> bool:
+def _is_number(text: str) -> bool:
     try:
-        return bool([float(x) for x in row])
+        float_of(text)
     except ValueError:
         return False
+    return True
 
 
 @reading_options()

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DataError, FormatError, SymbodyError, nearest, word_argument
+from symbody.errors import DataError, FormatError, SymbodyError, float_of, nearest, word_argument
 from symbody.identify.mat_elements import check_elements
 from symbody.identify.series import Series
 from symbody.regular_file import read_regular
@@ -144,7 +144,7 @@ def _csv(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        return float_of(text)
     except ValueError:
         return float("nan")  # said and left out by `check_signals`
 
