@@ -284,7 +284,15 @@ def test_values_are_checked_as_everywhere(given, said):
 
 def test_a_mechanism_too_large_for_a_drawing_is_refused_in_a_sentence():
     b = Builder("far")
-    b.body("a", 1, frames={"f": (1e300, 1e300, 1e300)}).joint("j", "revolute", "world", "a").sensor("s", "a", "f")
-    b.body("c", 1).joint("k", "revolute", "a", "c", position=(1e300, 1e300, 1e300), axis="x")
-    with pytest.raises(ModelError, match=r"far reaches 1e\+300 m; expected less"):
+    b.body("a", 1, frames={"f": (1e50, 1e50, 1e50)}).joint("j", "revolute", "world", "a").sensor("s", "a", "f")
+    b.body("c", 1).joint("k", "revolute", "a", "c", position=(1e50, 1e50, 1e50), axis="x")
+    with pytest.raises(ModelError, match=r"far reaches 1e\+50 m; expected less"):
         show(b.done())
+
+
+def test_an_open_loop_whose_joints_are_all_driven_is_drawn_open():
+    b = Builder("driven")
+    b.body("a", 1, frames={"tip": (1, 0, 0)})
+    b.joint("j", "revolute", "world", "a", axis="y", mode="driven", value=0.1)
+    b.cut("c", "ball", ("a", "tip"), ("world", ""))
+    assert show(b.done()).axes

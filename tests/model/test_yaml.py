@@ -266,7 +266,7 @@ def test_names_longer_than_a_plain_key_of_yaml_are_read_back():
 
 def test_an_expression_that_no_model_file_can_hold_is_not_written():
     b = Builder("m")
-    node = b.parameter("p", 0.5)
+    node = b.parameter("p", 0.01)
     for _ in range(12):
         node = b.define(f"d{len(b.names)}", node * node + node)
     b.body("a", node)

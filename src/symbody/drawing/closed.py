@@ -27,7 +27,7 @@ def closed_coordinates(made: Numbers) -> np.ndarray:
     start = _start(made)
     driven = with_mode(mechanism, "driven")
     free = [k for k in range(mechanism.nv) if k not in driven]
-    if not any(not cut.switched for cut in mechanism.cuts):
+    if not free or all(cut.switched for cut in mechanism.cuts):
         return start
     rng = np.random.default_rng(0)
     for k in range(STARTS):

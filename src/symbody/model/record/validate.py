@@ -45,6 +45,7 @@ CUT_KINDS = {  # and how many equations they are
     "ball": 3, "rod": 1, "solid": 6, "rows": "the chosen",
     "revolute": 5, "prismatic": 5, "universal": 4, "cylindrical": 4,
 }  # fmt: skip
+LARGEST = 1e60  # of masses, lengths and moments of inertia; those of stars are below 1e50
 INERTIA_SLACK = 1e-6  # relative to the largest moment: published tables are rounded
 ROTATION_SLACK = 1e-6  # of R R^T - 1
 MODES = ("actuated", "passive", "locked", "driven")
@@ -326,13 +327,17 @@ def _placement(placement: Placement, owner: str, origin: str, given: Given = DEF
 
 
 def check_finite(nodes: Iterable[Node], what: str, origin: str, given: Given = DEFAULTS) -> None:
-    """Values for the default parameters, or those given, are finite, as far as there are any."""
+    """Values for the default parameters, or those given, have squares and products, as far as there are any."""
     for node in nodes if not isinstance(nodes, np.ndarray) else nodes.flat:
         value = value_of(node, given)
-        if value is not None and not np.isfinite(value).all():
-            wrong = np.ravel(value)[~np.isfinite(np.ravel(value))][0]
+        if value is not None and not (np.abs(value) <= LARGEST).all():
+            wrong = np.ravel(value)[~(np.abs(np.ravel(value)) <= LARGEST)][0]
             told = "given" if given else "default"
-            raise fault(origin, f"{what} contains {node}, which is {wrong:g} for the {told} parameters.")
+            raise fault(
+                origin,
+                f"{what} contains {node}, which is {wrong:g} for the {told} parameters; "
+                f"expected numbers below {LARGEST:g}.",
+            )
 
 
 # -- joints
