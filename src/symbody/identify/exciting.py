@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.atomic_file import write_whole
 from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest, whole_argument, word_argument
 from symbody.expr.derivative import gradient
@@ -403,6 +404,7 @@ def _place_slopes(system: System) -> System:
     return System(f"{system.name}_pull", inputs={"q": system.inputs["q"], "W": w}, outputs=outputs)
 
 
+@declared
 def excitation(
     model: InverseModel,
     *,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.atomic_file import write_whole
 from symbody.errors import FormatError
 from symbody.identify.equations import Equations
@@ -20,6 +21,7 @@ from symbody.report.page import Section, facts, page, sentences, table, text
 from symbody.trajectory.trajectory import Trajectory
 
 
+@declared
 def write_identification_report(
     estimate: Estimate,
     path: str | Path,
