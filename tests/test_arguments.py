@@ -9,8 +9,15 @@ import numpy as np
 import pytest
 
 import symbody as sb
+from symbody.analyse.control.measured_response import experimental_response
+from symbody.analyse.motion.point_to_point import point_to_point
 from symbody.arguments import declared
 from symbody.errors import DefinitionError, SymbodyError
+from symbody.identify.data_files import read_series
+from symbody.identify.identified import identified_mechanism
+from symbody.identify.linear_inverse import inverse_model
+from symbody.identify.series import Series
+from symbody.identify.signals import prepare
 from symbody.model.record.mechanism import Mechanism
 
 WRONG = [None, 3.5, "nothing", [None], {"nothing": None}, object(), np.zeros((2, 2, 2)), print]
@@ -70,3 +77,17 @@ def test_an_error_of_another_is_left_as_it_is():
         verb("arm")
     with pytest.raises(TypeError, match="missing"):
         verb()
+
+
+def test_functions_of_modules_tell_wrong_arguments_too(tmp_path):
+    arm = sb.load("pendulum2")
+    series = Series(np.arange(9.0), {"q": np.zeros((9, 2))})
+    (tmp_path / "record.csv").write_text("t,q.a\n0,1\n1,2\n2,4\n")
+    for call in (
+        lambda: inverse_model("arm"), lambda: inverse_model(arm, laws=3), lambda: prepare("series"),
+        lambda: point_to_point("arm", [0, 0], [1, 1]), lambda: point_to_point(arm, [0, 0], [1, 1], duration="long"),
+        lambda: experimental_response([1, 2], [1, 2], 0.1, segment="x"), lambda: prepare(series, period="x"),
+        lambda: read_series(tmp_path / "record.csv", labels=3), lambda: identified_mechanism(3),
+    ):  # fmt: skip
+        with pytest.raises(SymbodyError):
+            call()

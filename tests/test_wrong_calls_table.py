@@ -221,6 +221,13 @@ def test_methods_tell_wrong_arguments_too() -> None:
     for wrong in ({"com": np.array(1.0)}, {"frames": 3}, {"frames": "x"}, {"com": np.broadcast_to(0.0, 10**12)}):
         with pytest.raises(SymbodyError):
             make.body("rod", 1.0, **wrong)
-    for wrong in ({"seed": -1}, {"seed": "x"}, {"bounds": 3}, {"bounds": [("a", "b")]}, {"start": ["a"]}):
+    for wrong in (
+        {"seed": -1},
+        {"seed": "x"},
+        {"starts": 10**12},
+        {"bounds": 3},
+        {"bounds": [("a", "b")]},
+        {"start": ["a"]},
+    ):
         with pytest.raises(SymbodyError):
             sb.minimize(**{"function": sum, "bounds": [(0, 1)], "budget": 3, **wrong})

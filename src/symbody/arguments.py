@@ -112,4 +112,8 @@ KINDS: dict[str, Kind] = {
     "Trajectory": (_record("Trajectory"), "a Trajectory, as sb.simulate gives"),
     "Certificate": (_record("Certificate"), "a Certificate, as sb.verify gives"),
     "Modes": (_record("Modes"), "Modes, as sb.modes gives"),
+    "Series": (_record("Series"), "a Series, as read_series gives"),
+    "InverseModel": (_record("InverseModel"), "an InverseModel, as inverse_model gives"),
+    "Estimate": (_record("Estimate"), "an Estimate, as a fit gives"),
+    "NonlinearFit": (_record("NonlinearFit"), "what fit_system gives"),
 }

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.errors import DataError, FormatError, SymbodyError, float_of, nearest, word_argument
 from symbody.identify.mat_elements import check_elements
 from symbody.identify.series import Series
@@ -39,6 +40,7 @@ _MAT_NUMBERS = {"double", "single", "logical", *(f"{u}int{k}" for u in ("", "u")
 _PART = re.compile(r"^(?P<stem>.+?)(?:[._]?(?<!\d)(?P<number>\d+)|\[(?P<index>\d+)\]|\.(?P<label>.+))$")
 
 
+@declared
 def read_series(
     path: str | Path,
     signals: Mapping[str, str | Sequence[str]] | None = None,

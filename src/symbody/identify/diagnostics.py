@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.errors import DataError, real_argument
 from symbody.identify.equations import Equations
 from symbody.identify.estimate import Estimate
@@ -32,6 +33,7 @@ class Essential:
         )
 
 
+@declared
 def essential(
     estimator: Estimator, X: Any, y: Any = None, *, limit: float = 0.1, significance: float = 0.05
 ) -> Essential:
@@ -96,6 +98,7 @@ class CrossValidation:
         return f"cross-validation (seen -> unseen): {pairs}; mean of the unseen {self.error:.2%}"
 
 
+@declared
 def cross_validate(estimator: Estimator, records: Series | Sequence[Series], folds: int = 5) -> CrossValidation:
     """Fits to all but one record, or block of one record, and predicts the one that was left out."""
     from symbody.identify.equations import joined_equations

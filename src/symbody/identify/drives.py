@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.errors import DataError, real_argument
 from symbody.identify.equations import Equations
 from symbody.identify.estimators.consistent import pseudo_inertia
@@ -39,6 +40,7 @@ class DriveGains:
         return "\n".join([f"drive gains, residual {self.relative:.2%}", *lines, *(f"  note: {n}" for n in self.notes)])
 
 
+@declared
 def drive_gains(
     model: InverseModel,
     without: Series,

@@ -415,6 +415,7 @@ def _place_slopes(system: System) -> System:
     return System(f"{system.name}_pull", inputs={"q": system.inputs["q"], "W": w}, outputs=outputs)
 
 
+@declared
 def excitation(
     model: InverseModel,
     *,

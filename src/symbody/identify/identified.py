@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.errors import DataError
 from symbody.identify.estimate import Estimate
 from symbody.identify.estimators.consistent import inconsistent_bodies
@@ -32,6 +33,7 @@ def all_parameters(estimate: Estimate) -> np.ndarray:
     return np.asarray(model.prior + shift)
 
 
+@declared
 def identified_mechanism(estimate: Estimate, allow_unphysical: bool = False) -> Mechanism:
     """The Mechanism with the identified numbers; notes say where they come from.
 

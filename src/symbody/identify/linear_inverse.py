@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.errors import DataError, ShapeError
 from symbody.expr.arrays import matmul
 from symbody.formalisms.base_parameters import BaseParameters
@@ -195,6 +196,7 @@ class InverseModel:
         return self.matrix @ np.asarray(pi, dtype=float)
 
 
+@declared
 def inverse_model(
     mech: Mechanism,
     laws: Collection[str] = USUAL,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.errors import DefinitionError, NameLookupError, nearest
 from symbody.expr.derivative import jacobian
 from symbody.expr.walk import free_symbols, substitute
@@ -17,6 +18,7 @@ from symbody.formalisms.numeric_relations import greedy_relations, rounded
 from symbody.system.system import System, node_array
 
 
+@declared
 def linear_regressor(system: System, output: str, parameters: Sequence[str]) -> System:
     """(inputs) -> Y (m, p), f0 (m,) with output = Y p + f0, p the entries of the named parameters one after the other.
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from symbody.analyse.motion.sensitivity import sensitivity
+from symbody.arguments import declared
 from symbody.errors import DataError, DefinitionError, NameLookupError, nearest, whole_argument
 from symbody.expr.derivative import tangents
 from symbody.identify.series import Series
@@ -205,6 +206,7 @@ def _with_sensitivities(system: System, names: Sequence[str]) -> System:
     )
 
 
+@declared
 def fit_system(
     model: Mechanism | System,
     series: Series,
@@ -291,6 +293,7 @@ def _judged(motion: Motion, best: Any, costs: Sequence[float]) -> NonlinearFit:
     )  # fmt: skip
 
 
+@declared
 def profile(
     fit: NonlinearFit, name: str, points: int = 9, width: float = 3.0, budget: int = 20
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -338,6 +341,7 @@ def profile(
     return grid, np.array(rise)
 
 
+@declared
 def screen(motion_or_fit: Motion | NonlinearFit, at: Mapping[str, float] | None = None) -> dict[str, float]:
     """Local screening: name -> norm of the outputs' change for a change of the parameter by its whole range, relative
     to
@@ -349,6 +353,7 @@ def screen(motion_or_fit: Motion | NonlinearFit, at: Mapping[str, float] | None 
     return dict(zip(motion.names, size.tolist()))
 
 
+@declared
 def morris(motion: Motion, paths: int = 10, levels: int = 6, seed: int = 0) -> dict[str, tuple[float, float]]:
     """Global screening (Morris 1991): name -> (mean of |elementary effects| on the residuals' size, their deviation).
 

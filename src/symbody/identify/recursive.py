@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.errors import DataError, ShapeError, real_argument, whole_argument
 from symbody.expr.arrays import matmul
 from symbody.expr.graph import Graph
@@ -48,6 +49,7 @@ class RecursiveLS:
         return self
 
 
+@declared
 def recursive_system(unknowns: int, name: str = "recursive_ls") -> System:
     """One update as a System: (x, P, y, z, forgetting) -> x_new, P_new; `.emit("c")` makes a function of it for a
     controller. P is given and returned whole, (b, b)."""

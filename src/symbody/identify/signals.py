@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.errors import DataError, real_argument, whole_argument
 from symbody.identify.data_checks import check_signals, label_of
 from symbody.identify.series import Series
@@ -116,6 +117,7 @@ def trimmed(series: Series, edge: float) -> Series:
     return series.rows(keep)
 
 
+@declared
 def prepare(
     series: Series,
     cutoff: float | None = None,

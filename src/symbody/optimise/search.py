@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symbody.arguments import declared
-from symbody.errors import DefinitionError, add_row, remove_row, whole_argument, word_argument
+from symbody.errors import DefinitionError, add_row, argument, remove_row, shown, whole_argument, word_argument
 from symbody.optimise.problem import Bounds, Constraint, Function, Objective, Outcome, Result, objective
 
 FEASIBLE = 1e-6  # shortfall of a constraint that is taken for rounding
@@ -170,6 +170,10 @@ def minimize(
     whole_argument("budget", budget, 1)
     whole_argument("starts", starts, 1)
     whole_argument("seed", seed, 0)
+    if row.local and starts > budget:
+        raise DefinitionError(
+            argument("starts", starts), f"; expected at most the budget of {shown(budget)} evaluations."
+        )
     if problem.constraints and not row.constraints:
         able = ", ".join(n for n, m in METHODS.items() if m.constraints)
         raise DefinitionError(f"method={name!r} takes no constraints; expected one of {able}.")

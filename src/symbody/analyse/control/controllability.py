@@ -9,6 +9,7 @@ import numpy as np
 
 from symbody.analyse.linear.as_state_space import as_state_space
 from symbody.analyse.linear.state_space import StateSpace
+from symbody.arguments import declared
 from symbody.errors import ModelError, word_argument
 
 TOLERANCE = 1e-9  # relative size below which a block of the staircase counts as zero
@@ -53,12 +54,14 @@ class Reach:
         return text if self.complete else f"{text}; not reached: {'; '.join(self.missing())}"
 
 
+@declared
 def controllability(model: Any, inputs: Any = None, tolerance: float = TOLERANCE) -> Reach:
     """Rank by the staircase form (no powers of A), and the modes that inputs do not reach (hybrid 2.2.4, eq. (8))."""
     ss = as_state_space(model).channel(inputs)
     return _reach("controllable", ss.A, ss.B, ss.states, tolerance)
 
 
+@declared
 def observability(model: Any, outputs: Any = None, tolerance: float = TOLERANCE) -> Reach:
     """As `controllability`, of the transposed model (hybrid 2.2.4, eq. (9))."""
     ss = as_state_space(model).channel(None, outputs)

@@ -8,11 +8,13 @@ import numpy as np
 
 from symbody.analyse.linear.as_state_space import as_state_space
 from symbody.analyse.linear.state_space import StateSpace
+from symbody.arguments import declared
 from symbody.errors import DefinitionError, ModelError, real_argument, word_argument, wrong_argument
 
 METHODS = ("zoh", "tustin")
 
 
+@declared
 def discretize(model: Any, dt: float, method: str = "zoh", prewarp: float | None = None) -> StateSpace:
     """The model at sampling instants, dt in s.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from symbody.analyse.linear.as_state_space import as_state_space
 from symbody.analyse.linear.state_space import StateSpace, indices
+from symbody.arguments import declared
 from symbody.display import html_table, picture, styled, text_table
 from symbody.trajectory.plot import COLOURS
 
@@ -105,6 +106,7 @@ class Response:
         return figure
 
 
+@declared
 def frequency_response(model: Any, omega: Any = None, inputs: Any = None, outputs: Any = None) -> Response:
     """G over omega (rad/s); for a discrete model at z = exp(i omega dt). None: a range around the poles.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symbody.arguments import declared
 from symbody.errors import DefinitionError, ShapeError, real_argument, word_argument
 
 ESTIMATORS = ("H1", "H2", "Hv")
@@ -33,6 +34,7 @@ class MeasuredResponse:
         return self.omega / (2 * np.pi)
 
 
+@declared
 def experimental_response(
     u: Any,
     y: Any,

@@ -11,9 +11,11 @@ import numpy as np
 from symbody.analyse.control.controllability import controllability, controllability_matrix
 from symbody.analyse.linear.as_state_space import as_state_space
 from symbody.analyse.linear.state_space import StateSpace
+from symbody.arguments import declared
 from symbody.errors import ModelError, ShapeError
 
 
+@declared
 def place(model: Any, poles: Sequence[complex], inputs: Any = None) -> np.ndarray:
     """K (nu, nx) with eigenvalues of A - B K at the poles (rad/s, or in the z plane for a discrete model).
 
@@ -67,6 +69,7 @@ def _ackermann(ss: StateSpace, poles: np.ndarray) -> np.ndarray:
     return (last @ polynomial)[None]
 
 
+@declared
 def lqr(model: Any, Q: Any, R: Any, inputs: Any = None) -> np.ndarray:
     """K (nu, nx) that minimises the integral of x^T Q x + u^T R u (a sum in discrete time)."""
     from scipy.linalg import LinAlgError, solve_continuous_are, solve_discrete_are

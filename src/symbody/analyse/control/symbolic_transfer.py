@@ -8,6 +8,7 @@ import numpy as np
 
 from symbody.analyse.linear.linear_system import jacobian_matrices, names_of
 from symbody.analyse.linear.state_space import indices
+from symbody.arguments import declared
 from symbody.errors import DefinitionError, ModelError
 from symbody.expr.arrays import is_zero, matmul
 from symbody.expr.node import Node
@@ -18,6 +19,7 @@ from symbody.system.system import System, node_array
 LARGEST = 12  # states; the expressions grow quickly
 
 
+@declared
 def symbolic_transfer(system: System, input: Any = 0, output: Any = 0) -> System:
     """numerator (n + 1,) and denominator (n + 1,) of one channel, the highest power first, as a System of parameters.
 

@@ -9,10 +9,12 @@ import numpy as np
 from symbody.analyse.control.discretize import hold, ramp
 from symbody.analyse.linear.as_state_space import as_state_space
 from symbody.analyse.linear.state_space import StateSpace
+from symbody.arguments import declared
 from symbody.errors import DefinitionError, ShapeError, word_argument
 from symbody.trajectory.trajectory import Trajectory
 
 
+@declared
 def time_response(model: Any, t: Any, u: Any = None, x0: Any = None, between: str = "held") -> Trajectory:
     """x and y over equally spaced times t (k,) for inputs u (k, nu) (or (k,) for one input; None: zero).
 
@@ -38,12 +40,14 @@ def time_response(model: Any, t: Any, u: Any = None, x0: Any = None, between: st
     return _trajectory(ss, times, x, inputs, "exact linear response")
 
 
+@declared
 def step_response(model: Any, t: Any, input: Any = 0) -> Trajectory:
     """y for a unit step of one input at t = 0, from rest."""
     ss = as_state_space(model).channel(input)
     return time_response(ss, t, np.ones((len(np.ravel(t)), 1)))
 
 
+@declared
 def impulse_response(model: Any, t: Any, input: Any = 0) -> Trajectory:
     """y for a unit impulse of one input at t = 0, from rest: the inverse Laplace transform of the transfer function.
 

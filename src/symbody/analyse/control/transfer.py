@@ -10,6 +10,7 @@ import numpy as np
 from symbody.analyse.control.controllability import TOLERANCE, minimal
 from symbody.analyse.linear.as_state_space import as_state_space
 from symbody.analyse.linear.state_space import StateSpace, indices
+from symbody.arguments import declared
 from symbody.errors import DefinitionError
 
 
@@ -60,6 +61,7 @@ class Transfer:
         )
 
 
+@declared
 def transfer(model: Any, input: Any = 0, output: Any = 0, tolerance: float = TOLERANCE) -> Transfer:
     """One channel of a linear model. Poles that the channel does not reach or show have been cancelled.
 

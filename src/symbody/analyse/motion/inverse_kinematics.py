@@ -104,6 +104,7 @@ def inverse_kinematics(
     return solve(problem, poses, problem.start(q0), weights, nearest, starts, seed, tolerance)
 
 
+@declared
 def inverse_kinematics_along(
     mech: Mechanism,
     times: Any,

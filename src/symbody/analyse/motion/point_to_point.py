@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from symbody.analyse.linear.operating_point import coordinates, velocities
+from symbody.arguments import declared
 from symbody.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest, whole_argument
 from symbody.flow.labels import labels_of, units_of
 from symbody.library.motions import PEAKS, Motion, bang_bang, cubic, quintic, spline, trapezoid
@@ -24,6 +25,7 @@ from symbody.trajectory.trajectory import Trajectory
 LAWS = ("bang_bang", "trapezoid", "cubic", "quintic")
 
 
+@declared
 def point_to_point(
     mech: Mechanism,
     q0: Any,
