@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from symbody.codegen.printer.plan import Argument, Module, Part
+from symbody.codegen.printer.remarks import one_line
 from symbody.lower.count import count_program
 from symbody.lower.program import OutputPort
 from symbody.system.ports import Port
@@ -48,7 +49,7 @@ def head_lines(module: Module, heading: Heading) -> list[str]:
     renamed = {old: new for old, new in module.renamed.items() if old not in (new, "")}
     if renamed:
         lines += ["", "renamed here: " + ", ".join(f"{old} is {new}" for old, new in renamed.items())]
-    return lines
+    return [one_line(line) for line in lines]
 
 
 def parameter_lines(module: Module, base: int = 0) -> list[str]:
@@ -60,7 +61,7 @@ def parameter_lines(module: Module, base: int = 0) -> list[str]:
         unit = f" [{port.unit}]" if port.unit else ""
         given = "" if port.default is None else "  " + ", ".join(repr(float(x)) for x in port.default)
         lines.append(f"  {port.start + base:>4}  {port.name}{shape_text(port)}{unit}{given}")
-    return lines
+    return [one_line(line) for line in lines]
 
 
 def default_parameters(module: Module) -> list[float]:
@@ -81,7 +82,7 @@ def argument_lines(part: Part, heading: Heading, base: int = 0, width: int = 110
     lines = []
     for argument in part.arguments.values():
         lines += textwrap.wrap(
-            f"{argument.name:<12} {_told(argument, heading, base)}",
+            one_line(f"{argument.name:<12} {_told(argument, heading, base)}"),
             width,
             initial_indent="  ",
             subsequent_indent=" " * 15,

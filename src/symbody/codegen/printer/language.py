@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from symbody.codegen.printer.remarks import one_line
+
 if TYPE_CHECKING:
     from symbody.codegen.printer.plan import Argument, Module
     from symbody.codegen.printer.statements import Writer
@@ -113,6 +115,10 @@ class Language:
     adapt: Callable[[str], str] = str  # of texts of functions: to another precision
     fallback: Callable[[str], str] | None = None  # text of a function whose row has none for this language
     frame: Callable[[Function, Module], str]  # a part as a function of the file, not seen from outside
+
+    def said(self, text: str) -> str:
+        """A comment of one line, whatever the text holds."""
+        return self.remark.format(one_line(text))
 
 
 # how tightly a piece of text holds together: a sum, a changed sign, a product, a power, one word or call

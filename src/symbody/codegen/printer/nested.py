@@ -26,7 +26,7 @@ class NestedWriter(Writer):
     def loop_lines(self, unit: Unit, loop: Loop, around: tuple[Loop, ...]) -> list[str]:
         language, block, p = self.language, self.program.blocks[loop.block], self.module.prefix
         status = f"status{loop.block}"
-        lines = [language.remark.format(f"solve {block.name}")]
+        lines = [language.said(f"solve {block.name}")]
         if block.unknowns:
             guesses = [self.name(g, unit) for g in block.guess]
             names = [self.local[v] for v in block.unknowns]

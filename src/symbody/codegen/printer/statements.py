@@ -277,10 +277,10 @@ class Writer:
         lines: list[str] = []
         top = not around and unit.items is items
         if top and self.remarks.first and items:
-            lines.append(indent + self.language.remark.format(self.remarks.first))
+            lines.append(indent + self.language.said(self.remarks.first))
         for item in items:
             if top and self.remarks.call and self._called(item):
-                lines.append(indent + self.language.remark.format(self.remarks.call))
+                lines.append(indent + self.language.said(self.remarks.call))
                 self.remarks.call = ""
             if isinstance(item, Angles):
                 lines += [indent + line for line in self._angle_lines(unit, item)]
@@ -456,7 +456,7 @@ class Writer:
         declared = v in self.early or self.slots is not None
         if not declared:
             unit.reals.append(variable)
-        mark = " " + language.remark.format("check") if v in self.apart else ""
+        mark = " " + language.said("check") if v in self.apart else ""
         lines = [(language.assign if declared else language.define).format(variable, text) + mark]
         if v in self.work:
             unit.arguments.add("work")
@@ -477,7 +477,7 @@ class Writer:
         lines = []
         for target, name in targets:
             told = self.remarks.results.pop(name, "")
-            lines += [indent + self.language.remark.format(told)] if told else []
+            lines += [indent + self.language.said(told)] if told else []
             lines.append(indent + self.language.assign.format(target, text))
         return lines
 
@@ -489,7 +489,7 @@ class Writer:
         unit.arguments.add("status")
         status = language.element("status", loop.block)
         what = "Newton iteration, an evaluation of the body a pass" if block.unknowns else "checks"
-        lines = [language.remark.format(f"solve {block.name}: {what}")]
+        lines = [language.said(f"solve {block.name}: {what}")]
         if not around and self.slots is None:
             # what is read after the outermost loop must be declared before it
             for v in self.inside(loop):
@@ -513,7 +513,7 @@ class Writer:
             lines.append(language.when.format(language.compare.format(status, "<", 0)))
             lines += [language.indent + language.assign.format(x, language.nan.format(p)) for x, _ in pairs]
             lines.append(language.end_when)
-        lines.append(language.remark.format(f"end of solve {block.name}"))
+        lines.append(language.said(f"end of solve {block.name}"))
         if not around:
             for v in self.inside(loop):
                 lines += self.stored(unit, v)
