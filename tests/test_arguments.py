@@ -9,13 +9,17 @@ import numpy as np
 import pytest
 
 import symbody as sb
+from symbody.analyse.control.frequency import frequency_response
 from symbody.analyse.control.measured_response import experimental_response
+from symbody.analyse.control.placement import lqr, place
+from symbody.analyse.control.time_response import step_response, time_response
 from symbody.analyse.motion.point_to_point import point_to_point
 from symbody.arguments import declared
 from symbody.errors import DefinitionError, SymbodyError
 from symbody.identify.data_files import read_series
 from symbody.identify.identified import identified_mechanism
 from symbody.identify.linear_inverse import inverse_model
+from symbody.identify.recursive import RecursiveLS
 from symbody.identify.series import Series
 from symbody.identify.signals import prepare
 from symbody.model.record.mechanism import Mechanism
@@ -88,6 +92,28 @@ def test_functions_of_modules_tell_wrong_arguments_too(tmp_path):
         lambda: point_to_point("arm", [0, 0], [1, 1]), lambda: point_to_point(arm, [0, 0], [1, 1], duration="long"),
         lambda: experimental_response([1, 2], [1, 2], 0.1, segment="x"), lambda: prepare(series, period="x"),
         lambda: read_series(tmp_path / "record.csv", labels=3), lambda: identified_mechanism(3),
+    ):  # fmt: skip
+        with pytest.raises(SymbodyError):
+            call()
+
+
+def test_numbers_of_linear_models_and_of_estimates_are_numbers():
+    line = sb.linearize(sb.load("pendulum2")).state_space
+    series = Series(np.arange(9.0), {"q": np.zeros((9, 2))})
+    recursive = RecursiveLS(2)
+    run = sb.differentiable(sb.load("pendulum2"), 0.02, ["m1"], of=["q.joint1"], step=0.01)
+    t, day = np.linspace(0, 1, 5), np.datetime64("2020-01-01")
+    for call in (
+        lambda: line.channel([0.5]), lambda: line.channel(True), lambda: line.channel(1.5),
+        lambda: place(line, ["x"]), lambda: lqr(line, "x", 1), lambda: lqr(line, 1, [[1], [1, 2]]),
+        lambda: time_response(line, "x"), lambda: time_response(line, t, x0=[1, 2]), lambda: step_response(line, [day]),
+        lambda: frequency_response(line, {}), lambda: experimental_response(np.zeros(9), [1j] * 9, 0.1),
+        lambda: series.folds(-1), lambda: series.folds("x"), lambda: Series([day, day], {}), lambda: Series([0, 1], 3),
+        lambda: RecursiveLS(2, spread=np.nan), lambda: RecursiveLS(2, start=[np.nan, 1]),
+        lambda: recursive.update([1, 2], [day]), lambda: recursive.update([1, 2], [1], sigma=0.0),
+        lambda: run.gradient(weights=np.nan), lambda: run.gradient(weights=day), lambda: run.gradients("x"),
+        lambda: run.hessian_vector([1.0], ["x"]), lambda: sb.modes(sb.load("pendulum2")).largest(-1),
+        lambda: sb.BondGraph.load("rlc").in_mode(3),
     ):  # fmt: skip
         with pytest.raises(SymbodyError):
             call()

@@ -15,13 +15,15 @@ import numpy as np
 from symbody.bondgraph.causality import Causality, assign
 from symbody.bondgraph.record import SWITCH, Bond, BondGraph
 from symbody.bondgraph.validate import check_graph
-from symbody.errors import DefinitionError, NameLookupError, nearest
+from symbody.errors import DefinitionError, NameLookupError, nearest, wrong_argument
 
 MOST_MODES = 256
 
 
 def in_mode(graph: BondGraph, modes: Mapping[str, bool]) -> BondGraph:
     """The graph with switches set: on is a source of zero effort, off one of zero flow. Others stay switches."""
+    if not isinstance(modes, Mapping):
+        raise wrong_argument("modes", modes, "switch -> True or False, in a dict")
     switches = {e.name for e in graph.of_kind(SWITCH)}
     elements = dict(graph.elements)
     for name, on in modes.items():

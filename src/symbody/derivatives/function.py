@@ -332,7 +332,7 @@ class RunFunction:
         return Many(self, self._thetas(thetas), threads)
 
     def _thetas(self, thetas: Any) -> np.ndarray:
-        rows = np.asarray(thetas, dtype=float)
+        rows = array_argument("thetas", thetas, f"numbers (b, {self.variables.size})")
         if rows.ndim != 2 or rows.shape[1] != self.variables.size:
             raise ShapeError(f"thetas have shape {rows.shape}; expected (b, {self.variables.size}).")
         if not np.isfinite(rows).all():
@@ -350,7 +350,7 @@ class RunFunction:
     def products(self, run: Linearised, theta: Any, direction: Any, weights: Any = None) -> HessianVector:
         """`hessian_vector` of a run at theta that was linearised already."""
         w = self.weights_of(run.y, weights)
-        way = np.asarray(direction, dtype=float)
+        way = array_argument("direction", direction, f"numbers ({self.variables.size},)")
         n = self.variables.size
         if way.ndim not in (1, 2) or way.shape[-1] != n:
             raise ShapeError(f"the direction has shape {way.shape}; expected ({n},) or (k, {n}).")
@@ -377,7 +377,9 @@ class RunFunction:
             if y.size != 1:
                 raise ShapeError(f"y has {y.size} numbers; a gradient is that of one. Give weights, or a jacobian.")
             return np.ones(1)
-        w = np.asarray(weights, dtype=float)
+        w = array_argument("weights", weights, f"{y.size} numbers")
+        if not np.isfinite(w).all():
+            raise wrong_argument("weights", weights, "finite numbers")
         if w.size != y.size:
             raise ShapeError(f"weights have shape {w.shape}; expected {y.shape}, one for each number of y.")
         return w.reshape(y.shape)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symbody.errors import NameLookupError, nearest, real_argument
+from symbody.errors import NameLookupError, nearest, real_argument, wrong_argument
 
 if TYPE_CHECKING:
     from symbody.identify.equations import Equations
@@ -82,6 +82,8 @@ class Estimate:
         from scipy.stats import t
 
         real_argument("level", level, "a probability between 0 and 1", above=0.0)
+        if level >= 1:
+            raise wrong_argument("level", level, "a probability between 0 and 1")
         freedom = max(self.equations_count - len(self.values), 1)
         half = float(t.ppf(0.5 + level / 2, freedom)) * self.std
         return np.column_stack([self.values - half, self.values + half])

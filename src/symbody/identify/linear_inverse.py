@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symbody.arguments import declared
-from symbody.errors import DataError, ShapeError
+from symbody.errors import DataError, ShapeError, array_argument
 from symbody.expr.arrays import matmul
 from symbody.formalisms.base_parameters import BaseParameters
 from symbody.formalisms.numeric_relations import greedy_relations
@@ -109,11 +109,11 @@ class InverseModel:
 
     def _evaluated(self, q: Any, qd: Any, qdd: Any) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
         given = {
-            "q": np.asarray(q, dtype=float),
-            "qd": np.asarray(qd, dtype=float),
-            "qdd": np.asarray(qdd, dtype=float),
+            "q": array_argument("q", q, "numbers, a sample a row"),
+            "qd": array_argument("qd", qd, "numbers, a sample a row"),
+            "qdd": array_argument("qdd", qdd, "numbers, a sample a row"),
         }
-        count = len(given["q"])
+        count = len(given["q"]) if given["q"].ndim else 0
         for n, size in (("q", self.mech.nq), ("qd", self.mech.nv), ("qdd", self.mech.nv)):
             if given[n].shape != (count, size):
                 raise ShapeError(

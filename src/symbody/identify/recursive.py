@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from symbody.arguments import declared
-from symbody.errors import DataError, ShapeError, real_argument, whole_argument
+from symbody.errors import DataError, ShapeError, array_argument, real_argument, whole_argument, wrong_argument
 from symbody.expr.arrays import matmul
 from symbody.expr.graph import Graph
 from symbody.system.system import System
@@ -26,17 +26,22 @@ class RecursiveLS:
         self.forgetting = real_argument("forgetting", forgetting, "a number in (0, 1]", above=0.0)
         if forgetting > 1:
             raise DataError(f"forgetting={forgetting:g}; expected at most 1.")
-        self.x_ = np.zeros(unknowns) if start is None else np.array(start, dtype=float)
-        self.P_ = float(spread) * np.eye(unknowns)
+        self.x_ = np.zeros(unknowns) if start is None else np.array(array_argument("start", start, "numbers"))
+        if self.x_.shape != (unknowns,) or not np.isfinite(self.x_).all():
+            raise wrong_argument("start", start, f"finite numbers ({unknowns},)")
+        self.P_ = float(real_argument("spread", spread, "a positive number", above=0.0)) * np.eye(unknowns)
         self.count_ = 0
 
     def update(self, y: Any, z: Any, sigma: Any = 1.0) -> Self:
         """Take rows y (n, b) or (b,) with efforts z (n,); sigma: their deviations."""
-        rows = np.atleast_2d(np.asarray(y, dtype=float))
-        right = np.ravel(np.asarray(z, dtype=float))
+        rows = np.atleast_2d(array_argument("y", y, "numbers"))
+        right = np.ravel(array_argument("z", z, "numbers"))
         if rows.shape != (len(right), self.unknowns):
             raise ShapeError(f"y has the shape {rows.shape}; expected ({len(right)}, {self.unknowns}).")
-        deviation = np.broadcast_to(np.asarray(sigma, dtype=float), right.shape)
+        deviation = array_argument("sigma", sigma, "positive deviations of the rows")
+        if deviation.shape not in ((), right.shape) or not np.all((deviation > 0) & np.isfinite(deviation)):
+            raise wrong_argument("sigma", sigma, "positive deviations of the rows")
+        deviation = np.broadcast_to(deviation, right.shape)
         if not (np.all(np.isfinite(rows)) and np.all(np.isfinite(right))):
             raise DataError("a row holds something else than numbers; leave the sample out.")
         for a, b, s in zip(rows, right, deviation):

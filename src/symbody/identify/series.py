@@ -10,7 +10,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from symbody.errors import DataError, NameLookupError, ShapeError, nearest, real_argument
+from symbody.errors import (
+    DataError,
+    NameLookupError,
+    ShapeError,
+    floats,
+    nearest,
+    real_argument,
+    whole_argument,
+    wrong_argument,
+)
 
 JITTER = 0.02  # of the sampling period: below it instants count as equidistant
 
@@ -39,9 +48,11 @@ class Series:
     cutoff: float | None = None
 
     def __post_init__(self) -> None:
-        t = np.array(self.t, dtype=float)
+        t = _numbers(self._name, "t", self.t)
         if t.ndim != 1 or len(t) < 2:
             raise ShapeError(f"{self._name}t has the shape {t.shape}; expected at least two instants (N,).")
+        if not isinstance(self.values, Mapping):
+            raise wrong_argument("values", self.values, "signals by name, in a dict", owner="Series")
         values = {}
         for name, value in dict(self.values).items():
             array = _numbers(self._name, name, value)
@@ -154,6 +165,7 @@ class Series:
     def folds(self, count: int = 5) -> list[tuple[Self, Self]]:
         """Pairs (all but one block, that block) for cross-validation; blocks are stretches of time, not single rows:
         neighbouring samples are alike, and would tell the fit about each other."""
+        whole_argument("count", count, 2)
         edges = np.linspace(0, len(self), count + 1).astype(int)
         out = []
         for a, b in pairwise(edges):
@@ -215,7 +227,7 @@ def joined(parts: Sequence[Series]) -> Series:
 
 def _numbers(owner: str, name: str, value: Any) -> np.ndarray:
     try:
-        return np.array(value, dtype=float)
+        return np.array(floats(value))
     except (TypeError, ValueError):
         raise DataError(f"{owner}{name!r} holds something else than numbers; expected (N, n) numbers.") from None
 

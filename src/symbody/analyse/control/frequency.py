@@ -12,6 +12,7 @@ from symbody.analyse.linear.as_state_space import as_state_space
 from symbody.analyse.linear.state_space import StateSpace, indices
 from symbody.arguments import declared
 from symbody.display import html_table, picture, styled, text_table
+from symbody.errors import array_argument
 from symbody.trajectory.plot import COLOURS
 
 
@@ -113,7 +114,7 @@ def frequency_response(model: Any, omega: Any = None, inputs: Any = None, output
     A is brought to Hessenberg form once, so that each frequency costs O(n^2) (Laub 1981).
     """
     ss = as_state_space(model).channel(inputs, outputs)
-    chosen = default_range(ss) if omega is None else np.atleast_1d(np.asarray(omega, dtype=float))
+    chosen = default_range(ss) if omega is None else np.atleast_1d(array_argument("omega", omega, "rad/s"))
     points = 1j * chosen if ss.dt is None else np.exp(1j * chosen * ss.dt)
     return Response(chosen, evaluate_at(ss, points), ss.inputs, ss.outputs)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symbody.arguments import declared
-from symbody.errors import DefinitionError, ShapeError, real_argument, word_argument
+from symbody.errors import DefinitionError, ShapeError, array_argument, real_argument, whole_argument, word_argument
 
 ESTIMATORS = ("H1", "H2", "Hv")
 
@@ -55,10 +55,10 @@ def experimental_response(
     """
     from scipy.signal import csd, get_window
 
-    given, out = np.asarray(u, dtype=float), np.asarray(y, dtype=float)
+    given, out = array_argument("u", u, "samples (n,)"), array_argument("y", y, "samples (n,) or (n, ny)")
     single = out.ndim == 1
     out = out[:, None] if single else out
-    if given.ndim != 1 or len(out) != len(given) or len(given) < 4:
+    if given.ndim != 1 or out.ndim != 2 or len(out) != len(given) or len(given) < 4:
         raise ShapeError(
             f"u has shape {given.shape} and y {np.shape(y)}; expected (n,) and (n,) or (n, ny), n at least 4."
         )
@@ -66,6 +66,9 @@ def experimental_response(
     word_argument("estimator", estimator, ESTIMATORS)
     if not (np.all(np.isfinite(given)) and np.all(np.isfinite(out))):
         raise DefinitionError("the record holds values that are not finite; leave the instants out, or repair them.")
+    if segment is not None:
+        whole_argument("segment", segment, 4)
+    real_argument("overlap", overlap, "a share from 0, below 1", least=0.0)
     n = len(given)
     length = max(4, n // 8) if segment is None else int(segment)
     if not 4 <= length <= n or not 0 <= overlap < 1:

@@ -12,7 +12,7 @@ from symbody.analyse.control.controllability import controllability, controllabi
 from symbody.analyse.linear.as_state_space import as_state_space
 from symbody.analyse.linear.state_space import StateSpace
 from symbody.arguments import declared
-from symbody.errors import ModelError, ShapeError
+from symbody.errors import ModelError, ShapeError, array_argument, wrong_argument
 
 
 @declared
@@ -25,7 +25,10 @@ def place(model: Any, poles: Sequence[complex], inputs: Any = None) -> np.ndarra
     from scipy.signal import place_poles
 
     ss = as_state_space(model).channel(inputs)
-    wanted = np.asarray(poles, dtype=complex).ravel()
+    try:
+        wanted = np.asarray(poles, dtype=complex).ravel()
+    except (TypeError, ValueError, OverflowError):
+        raise wrong_argument("poles", poles, f"{len(ss.states)} numbers") from None
     if len(wanted) != len(ss.states):
         raise ShapeError(f"{len(wanted)} poles were given; the model has {len(ss.states)} states.")
     if not np.allclose(np.sort_complex(wanted), np.sort_complex(wanted.conj())):
@@ -95,7 +98,7 @@ def lqr(model: Any, Q: Any, R: Any, inputs: Any = None) -> np.ndarray:
 
 def _weights(name: str, given: Any, n: int, definite: bool) -> np.ndarray:
     """A symmetric matrix (n, n) without negative eigenvalues from one, from its diagonal, or from one number."""
-    array = np.asarray(given, dtype=float)
+    array = array_argument(name, given, f"a matrix {(n, n)}, its diagonal, or one number")
     full = array * np.eye(n) if array.ndim == 0 else np.diag(array) if array.ndim == 1 else array
     if full.shape != (n, n):
         raise ShapeError(f"{name} has shape {array.shape}; expected {(n, n)}, its diagonal, or one number.")

@@ -10,7 +10,7 @@ from symbody.analyse.control.discretize import hold, ramp
 from symbody.analyse.linear.as_state_space import as_state_space
 from symbody.analyse.linear.state_space import StateSpace
 from symbody.arguments import declared
-from symbody.errors import DefinitionError, ShapeError, word_argument
+from symbody.errors import DefinitionError, ShapeError, array_argument, word_argument
 from symbody.trajectory.trajectory import Trajectory
 
 
@@ -23,11 +23,11 @@ def time_response(model: Any, t: Any, u: Any = None, x0: Any = None, between: st
     """
     word_argument("between", between, ("held", "straight"))
     ss = as_state_space(model).proper("a response in time")
-    times = np.asarray(t, dtype=float).ravel()
+    times = array_argument("t", t, "equally spaced instants in s").ravel()
     dt = _spacing(times, ss)
     inputs = _signals(u, len(times), ss)
     x = np.zeros((len(times), len(ss.states)))
-    x[0] = 0.0 if x0 is None else np.asarray(x0, dtype=float)
+    x[0] = 0.0 if x0 is None else _start(x0, len(ss.states))
     if ss.dt is not None:
         A, first, second = ss.A, ss.B, 0 * ss.B
     elif between == "held":
@@ -44,7 +44,8 @@ def time_response(model: Any, t: Any, u: Any = None, x0: Any = None, between: st
 def step_response(model: Any, t: Any, input: Any = 0) -> Trajectory:
     """y for a unit step of one input at t = 0, from rest."""
     ss = as_state_space(model).channel(input)
-    return time_response(ss, t, np.ones((len(np.ravel(t)), 1)))
+    times = array_argument("t", t, "equally spaced instants in s").ravel()
+    return time_response(ss, times, np.ones((len(times), 1)))
 
 
 @declared
@@ -54,10 +55,17 @@ def impulse_response(model: Any, t: Any, input: Any = 0) -> Trajectory:
     In continuous time y = C exp(A t) B, without the impulse that D passes on; in discrete time the first sample is 1.
     """
     ss = as_state_space(model).channel(input).proper("a response in time")
-    times = np.asarray(t, dtype=float).ravel()
+    times = array_argument("t", t, "equally spaced instants in s").ravel()
     if ss.dt is not None:
         return time_response(ss, times, np.eye(len(times))[:, :1])
     return time_response(ss, times, x0=ss.B[:, 0])
+
+
+def _start(x0: Any, n: int) -> np.ndarray:
+    given = array_argument("x0", x0, f"numbers ({n},)")
+    if given.shape not in ((), (n,)):
+        raise ShapeError(f"x0 has shape {given.shape}; expected {(n,)}.")
+    return given
 
 
 def _spacing(times: np.ndarray, ss: StateSpace) -> float:
@@ -75,7 +83,7 @@ def _spacing(times: np.ndarray, ss: StateSpace) -> float:
 def _signals(u: Any, n: int, ss: StateSpace) -> np.ndarray:
     if u is None:
         return np.zeros((n, len(ss.inputs)))
-    given = np.asarray(u, dtype=float)
+    given = array_argument("u", u, "an instant a row, an input a column")
     if given.ndim == 1 and len(ss.inputs) == 1:
         given = given[:, None]
     if given.shape != (n, len(ss.inputs)):

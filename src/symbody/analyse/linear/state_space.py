@@ -6,14 +6,14 @@ position at once. Such a model is not proper: frequency responses and transfer f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as _replace
 from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest, real_argument
+from symbody.errors import DefinitionError, NameLookupError, ShapeError, nearest, real_argument, wrong_argument
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,9 @@ def indices(wanted: Any, names: Sequence[str], what: str) -> list[int]:
     if wanted is None:
         return list(range(len(names)))
     out: list[int] = []
-    for item in [wanted] if isinstance(wanted, (str, int, np.integer)) else list(wanted):
+    if not isinstance(wanted, (str, int, np.integer, Iterable)):
+        raise wrong_argument(what, wanted, "names, or numbers from 0")
+    for item in [wanted] if isinstance(wanted, (str, int, np.integer)) else wanted:
         if isinstance(item, str):
             found = [k for k, n in enumerate(names) if n == item] or [
                 k for k, n in enumerate(names) if n.startswith(f"{item}.")
@@ -130,6 +132,8 @@ def indices(wanted: Any, names: Sequence[str], what: str) -> list[int]:
             if not found:
                 raise NameLookupError(f"there is no {what} {item!r}. {nearest(item, names)}")
             out += found
+        elif not isinstance(item, (int, np.integer)) or isinstance(item, bool):
+            raise wrong_argument(what, item, "a name, or a number from 0")
         elif -len(names) <= item < len(names):
             out.append(int(item) % len(names))
         else:

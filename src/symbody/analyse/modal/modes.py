@@ -11,7 +11,7 @@ from symbody.analyse.linear.linear import Linear
 from symbody.analyse.modal.rigid_modes import resting_states, rigid_basis
 from symbody.arguments import declared
 from symbody.display import html_notes, html_table
-from symbody.errors import ModelError, word_argument
+from symbody.errors import ModelError, NameLookupError, whole_argument, word_argument
 
 RIGID = 1e-6  # modes slower than this share of the fastest one count as rigid
 ZERO = 1e-7  # double eigenvalues zero of a state matrix spread that far, by the root of the rounding
@@ -76,6 +76,10 @@ class Modes:
 
     def largest(self, index: int, count: int = 3) -> list[tuple[str, float]]:
         """The coordinates that take part most in a mode, with their shares."""
+        whole_argument("index", index, 0)
+        whole_argument("count", count, 1)
+        if index >= len(self):
+            raise NameLookupError(f"there is no mode {index}; there are {len(self)}, numbered from 0.")
         share = self.participation[index]
         order = np.argsort(-share, kind="stable")[:count]
         return [(self.coordinates[k], float(share[k])) for k in order if share[k] > 1e-3]
