@@ -224,6 +224,26 @@ def test_a_mat_file_whose_parts_say_more_than_it_has_is_refused(tmp_path):
                 read_series(path)
 
 
+@pytest.mark.parametrize(
+    ("at", "word"),
+    [(128 + 48, 21), (128 + 48, 0x40015), (128 + 16, 0x806), (128 + 16, 0xFF)],
+    ids=["a kind that is none", "in its tag", "a part that is missing", "a class that is none"],
+)
+def test_a_mat_file_that_would_end_the_process_is_refused(tmp_path, at, word):
+    """SciPy looks kinds up beyond its table, and reads on in the next matrix."""
+    savemat = pytest.importorskip("scipy.io").savemat
+    numbers = np.linspace(0.0, 1.0, 40)
+    savemat(
+        tmp_path / "run.mat", {"t": numbers, "q": numbers, "empty": np.zeros((0, 3)), "text": "a", "cell": {"a": 1}}
+    )
+    assert "q" in read_series(tmp_path / "run.mat")
+    data = bytearray((tmp_path / "run.mat").read_bytes())
+    struct.pack_into("<I", data, at, word)
+    (tmp_path / "run.mat").write_bytes(data)
+    with pytest.raises(FormatError, match="damaged one: a "):
+        read_series(tmp_path / "run.mat")
+
+
 def test_numbered_columns_stand_in_the_order_of_their_numbers(tmp_path):
     path = tmp_path / "record.csv"
     path.write_text("t,q_2,q_10,q_1\n0,2,10,1\n1,2,10,1\n")

@@ -1,6 +1,8 @@
-"""Sizes in MAT files of version 5, held against the file before it is read.
+"""Sizes and kinds in MAT files of version 5, held against the file before it is read.
 
 SciPy asks for as much memory as an element says that it has, whatever the file has: up to 4 GiB for one damaged word.
+It looks kinds of numbers up in a table whose end it does not know, and reads on in the next matrix where one has fewer
+parts than its flags say: both may end the process.
 An element is a tag (type, number of bytes) and its data, padded to 8 bytes; up to 4 bytes may stand in the tag itself
 (MathWorks, MAT-File Format).
 """
@@ -13,6 +15,8 @@ import zlib
 HEADER = 128  # bytes before the first element
 MATRIX, COMPRESSED = 14, 15
 SHORT = 4  # bytes that may stand in a tag
+CLASSES, NUMERIC, COMPLEX = range(1, 18), range(6, 16), 0x800  # of matrices: all, and those of numbers
+NAMES, NUMBERS = {1, 16}, {1, 2, 3, 4, 5, 6, 7, 9, 12, 13}  # kinds of parts
 
 
 def check_elements(data: bytes, largest: int) -> None:
@@ -42,14 +46,17 @@ def _unfolded(data: bytes, largest: int) -> bytes:
 
 def _check_matrix(data: bytes, order: str) -> None:
     """A matrix with its tag; its parts are elements within it."""
-    if len(data) < 8:
-        raise ValueError("a matrix ends within its tag")
+    if len(data) < 24:
+        raise ValueError("a matrix ends within its flags")
     _, size = struct.unpack_from(order + "II", data)
+    flags = int(struct.unpack_from(order + "I", data, 16)[0])
     at, end = 8, 8 + size
     if end > len(data):
         raise ValueError(f"a matrix has {size} bytes, and {len(data) - 8} are left")
+    kinds = []
     while at + 8 <= end:
         word, size = struct.unpack_from(order + "II", data, at)
+        kinds.append(word & 0xFFFF)
         if word >> 16:  # the data stand in the tag
             if word >> 16 > SHORT:
                 raise ValueError(f"a tag at byte {at} holds {word >> 16} bytes; expected {SHORT} at most")
@@ -58,3 +65,13 @@ def _check_matrix(data: bytes, order: str) -> None:
         if size > end - at - 8:
             raise ValueError(f"a part at byte {at} has {size} bytes, and {end - at - 8} are left")
         at += 8 + size + -size % 8
+    _check_kinds(flags, kinds)
+
+
+def _check_kinds(flags: int, kinds: list[int]) -> None:
+    """Flags, sizes and name; of a matrix of numbers, these and no more than what its flags say."""
+    kind, parts = flags & 0xFF, 2 if flags & COMPLEX else 1
+    if kind not in CLASSES or kinds[:2] != [6, 5] or not {*kinds[2:3]} <= NAMES:
+        raise ValueError(f"a matrix of class {kind} with parts of kinds {kinds[:3]}")
+    if kind in NUMERIC and not (len(kinds) == 3 + parts and {*kinds[3:]} <= NUMBERS):
+        raise ValueError(f"a matrix of numbers with parts of kinds {kinds[:6]}")
