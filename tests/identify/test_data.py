@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import struct
 import time
+import warnings
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from symbody.cli.assignments import read_table
 from symbody.errors import DataError, FormatError, NameLookupError
 from symbody.identify import Series, check_signals, differentiated, joined, prepare, read_series, without_outliers
+from symbody.identify.mat_elements import checked_elements
 from symbody.identify.signals import decimated, default_cutoff, low_pass
 
 
@@ -242,6 +245,43 @@ def test_a_mat_file_that_would_end_the_process_is_refused(tmp_path, at, word):
     (tmp_path / "run.mat").write_bytes(data)
     with pytest.raises(FormatError, match="damaged one: a "):
         read_series(tmp_path / "run.mat")
+
+
+def _short(kind: int, text: bytes) -> bytes:
+    """An element of a MAT file within its tag."""
+    return struct.pack("<HH4s", kind, len(text), text)
+
+
+def test_objects_beside_the_numbers_of_a_mat_file_are_passed_over(tmp_path):
+    """As MATLAB writes texts of its newer kind and tables."""
+    savemat = pytest.importorskip("scipy.io").savemat
+    path = tmp_path / "run.mat"
+    savemat(path, {"t": np.arange(3.0), "q": np.ones((3, 2))})
+    numbers = struct.pack("<IIII", 6, 8, 13, 0) + struct.pack("<IIii", 5, 8, 1, 1) + _short(1, b"") + _short(6, b"abcd")
+    parts = struct.pack("<IIII", 6, 8, 17, 0) + _short(1, b"s") + _short(1, b"MCOS") + _short(1, b"cls")
+    parts += struct.pack("<II", 14, len(numbers)) + numbers
+    path.write_bytes(path.read_bytes() + struct.pack("<II", 14, len(parts)) + parts)
+    assert read_series(path).values.keys() == {"q"}
+
+
+def test_mat_files_that_scipy_reads_are_not_damaged():
+    """Those that it is tested with: of many versions of MATLAB, cells, structures, functions and objects among them."""
+    matlab = pytest.importorskip("scipy.io.matlab")
+    files = sorted(Path(matlab.__file__).parent.glob("tests/data/*.mat"))
+    checked = 0
+    for path in files:
+        data = path.read_bytes()
+        if data[124:128] not in (b"\0\x01IM", b"\x01\0MI"):
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                matlab.loadmat(path)
+            except Exception:  # files that are damaged
+                continue
+        assert checked_elements(data, 1 << 28) == data
+        checked += 1
+    assert checked > 50 or not files
 
 
 def test_numbered_columns_stand_in_the_order_of_their_numbers(tmp_path):

@@ -19,7 +19,7 @@ import numpy as np
 
 from symbody.arguments import declared
 from symbody.errors import DataError, FormatError, SymbodyError, float_of, nearest, word_argument
-from symbody.identify.mat_elements import check_elements
+from symbody.identify.mat_elements import checked_elements
 from symbody.identify.series import Series
 from symbody.regular_file import read_regular
 from symbody.trajectory.array_file import most_unfolded, read_arrays
@@ -185,7 +185,7 @@ def _mat(path: Path) -> tuple[dict[str, np.ndarray], dict[str, list[str]]]:
     if data[:8] == b"\x89HDF\r\n\x1a\n" or b"MATLAB 7.3" in data[:128]:
         return _hdf5(path)
     if matfile_version(io.BytesIO(data))[0] == 1:  # which SciPy calls version 5
-        check_elements(data, min(LARGEST, most_unfolded(len(data))))
+        data = checked_elements(data, min(LARGEST, most_unfolded(len(data))))
     shapes = {n: shape for n, shape, kind in whosmat(io.BytesIO(data)) if kind in _MAT_NUMBERS}
     _bound(path, sum(math.prod(shape) for shape in shapes.values()))
     return _numeric(

@@ -15,23 +15,30 @@ import zlib
 HEADER = 128  # bytes before the first element
 MATRIX, COMPRESSED = 14, 15
 SHORT = 4  # bytes that may stand in a tag
-CLASSES, NUMERIC, COMPLEX = range(1, 18), range(6, 16), 0x800  # of matrices: all, and those of numbers
-NAMES, NUMBERS = {1, 16}, {1, 2, 3, 4, 5, 6, 7, 9, 12, 13}  # kinds of parts
+CLASSES, NUMERIC, OPAQUE, COMPLEX = range(1, 18), range(6, 16), 17, 0x800  # of matrices: all, numbers, objects
+FLAGS, SIZES, NAMES, NUMBERS = {6}, {5, 6}, {1, 16}, {1, 2, 3, 4, 5, 6, 7, 9, 12, 13}  # kinds of parts
 
 
-def check_elements(data: bytes, largest: int) -> None:
-    """ValueError where an element says that it has more than the file. largest: bytes of what is compressed."""
+def checked_elements(data: bytes, largest: int) -> bytes:
+    """The file without MATLAB's objects, which are no numbers, and which SciPy cannot list.
+
+    ValueError where an element says that it has more than the file. largest: bytes of what is compressed.
+    """
     order = ">" if data[126:128] == b"MI" else "<"
-    at = HEADER
+    at, kept = HEADER, [data[:HEADER]]
     while at + 8 <= len(data):
         kind, size = struct.unpack_from(order + "II", data, at)
         if size > len(data) - at - 8:
             raise ValueError(f"an element at byte {at} has {size} bytes, and {len(data) - at - 8} are left")
+        element = data[at : at + 8 + size]
         if kind == COMPRESSED:
-            _check_matrix(_unfolded(data[at + 8 : at + 8 + size], largest), order)
-        elif kind == MATRIX:
-            _check_matrix(data[at : at + 8 + size], order)
+            found = _check_matrix(_unfolded(element[8:], largest), order)
+        else:
+            found = _check_matrix(element, order) if kind == MATRIX else 0
+        if found != OPAQUE:
+            kept.append(element)
         at += 8 + size
+    return b"".join([*kept, data[at:]])
 
 
 def _unfolded(data: bytes, largest: int) -> bytes:
@@ -44,8 +51,8 @@ def _unfolded(data: bytes, largest: int) -> bytes:
     return unfolded
 
 
-def _check_matrix(data: bytes, order: str) -> None:
-    """A matrix with its tag; its parts are elements within it."""
+def _check_matrix(data: bytes, order: str) -> int:
+    """The class of a matrix with its tag; its parts are elements within it."""
     if len(data) < 24:
         raise ValueError("a matrix ends within its flags")
     _, size = struct.unpack_from(order + "II", data)
@@ -66,12 +73,15 @@ def _check_matrix(data: bytes, order: str) -> None:
             raise ValueError(f"a part at byte {at} has {size} bytes, and {end - at - 8} are left")
         at += 8 + size + -size % 8
     _check_kinds(flags, kinds)
+    return flags & 0xFF
 
 
 def _check_kinds(flags: int, kinds: list[int]) -> None:
-    """Flags, sizes and name; of a matrix of numbers, these and no more than what its flags say."""
+    """Flags, sizes and name, and of a matrix of numbers no more than what its flags say. Of what MATLAB keeps as
+    objects, texts of its newer kind among them, flags and three names."""
     kind, parts = flags & 0xFF, 2 if flags & COMPLEX else 1
-    if kind not in CLASSES or kinds[:2] != [6, 5] or not {*kinds[2:3]} <= NAMES:
-        raise ValueError(f"a matrix of class {kind} with parts of kinds {kinds[:3]}")
+    first = (FLAGS, NAMES, NAMES, NAMES) if kind == OPAQUE else (FLAGS, SIZES, NAMES)
+    if kind not in CLASSES or not all(k in known for k, known in zip(kinds, first)):
+        raise ValueError(f"a matrix of class {kind} with parts of kinds {kinds[:4]}")
     if kind in NUMERIC and not (len(kinds) == 3 + parts and {*kinds[3:]} <= NUMBERS):
         raise ValueError(f"a matrix of numbers with parts of kinds {kinds[:6]}")
