@@ -81,7 +81,7 @@ def _check_kinds(flags: int, kinds: list[int]) -> None:
     objects, texts of its newer kind among them, flags and three names."""
     kind, parts = flags & 0xFF, 2 if flags & COMPLEX else 1
     first = (FLAGS, NAMES, NAMES, NAMES) if kind == OPAQUE else (FLAGS, SIZES, NAMES)
-    if kind not in CLASSES or not all(k in known for k, known in zip(kinds, first)):
+    if kind not in CLASSES or len(kinds) < 2 or not all(k in known for k, known in zip(kinds, first)):
         raise ValueError(f"a matrix of class {kind} with parts of kinds {kinds[:4]}")
     if kind in NUMERIC and not (len(kinds) == 3 + parts and {*kinds[3:]} <= NUMBERS):
         raise ValueError(f"a matrix of numbers with parts of kinds {kinds[:6]}")
