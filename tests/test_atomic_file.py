@@ -16,12 +16,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import pytest
 
 import symbody as sb
 from symbody import atomic_file
 from symbody.atomic_file import SUFFIX, open_part, remove_abandoned, write_whole
 from symbody.errors import DefinitionError, FormatError
+from symbody.identify.estimate import Estimate
 from symbody.model.files import urdf_writer, yaml_writer
 from symbody.report.bond_graph import write_bond_graph_report
 from symbody.report.identification import write_identification_report
@@ -109,10 +111,12 @@ def test_a_name_that_no_file_can_have_is_a_sentence(tmp_path: Path, name: str) -
 
 @pytest.mark.parametrize("path", [1, None, b"page.html", ["page.html"]])
 def test_what_is_no_path_is_a_sentence(path: Any) -> None:
+    one = np.ones(1)
+    estimate = Estimate("OLS", ("a",), ("",), one, one[:, None], "white", {"r": 1.0}, 0.1, {"r": 0.1}, 1.0, 9)
     writers: list[Callable[..., Any]] = [
         Animated("", "nothing").save,
         partial(write_bond_graph_report, sb.BondGraph.load("rlc")),
-        partial(write_identification_report, None),
+        partial(write_identification_report, estimate),
     ]
     for write in writers:
         with pytest.raises(DefinitionError, match="expected a text or a path"):
