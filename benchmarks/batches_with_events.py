@@ -23,7 +23,7 @@ from rich.console import Console
 
 import symbody as sb
 from benchmarks.record import Claim, Options, Section
-from symbody.run.apart import at_instants
+from symbody.motion.run.side_by_side import at_instants
 
 MEMBERS, QUICK_MEMBERS = 10_000, 1000
 STREAMED, QUICK_STREAMED = 1_000_000, 20_000

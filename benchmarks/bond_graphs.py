@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.record import Claim, Missing, Options, Section
 from benchmarks.timing import TooSlow, limited
-from symbody.bondgraph.record import BondGraph
+from symbody.bondgraph.graph.bond_graph import BondGraph
 
 PEER = Path(__file__).resolve().parent / "bond_graphs_peer.py"
 EXACT = {"derivative": -0.5 / (2.0 + 3.0), "loop": -1 / (0.5 * (3.0 + 1.0 * 2.0 / (1.0 + 2.0)))}

@@ -20,9 +20,9 @@ import numpy as np
 
 import symbody as sb
 from benchmarks.derivatives_peers import STEPS, WEIGHTS, own, peers
-from symbody.derivatives.function import RunFunction
-from symbody.derivatives.linearised import Linearised
-from symbody.derivatives.tape import Steps
+from symbody.motion.derivatives.function import RunFunction
+from symbody.motion.derivatives.linearised import Linearised
+from symbody.motion.derivatives.tape import Steps
 
 STEP = 1e-3
 GAINS = {1: (400, 40), 2: (800, 80), 3: (300, 30), 4: (30, 3), 5: (30, 3), 6: (30, 3)}
@@ -62,7 +62,7 @@ def casadi_gradient(f: RunFunction, steps: int) -> tuple[Callable[[], Any], np.n
     """The same integral over so many steps, and its gradient, by CasADi."""
     import casadi as ca
 
-    from symbody.interop.casadi_bridge import casadi_function
+    from symbody.codegen.interop.casadi_bridge import casadi_function
 
     run = f.linearise()
     flow = run.numbers(run.first).machine.flow

@@ -19,10 +19,10 @@ import numpy as np
 import symbody as sb
 from benchmarks.dynamics_models import Robot, robot
 from benchmarks.dynamics_peers import mujoco_model
-from symbody.derivatives.function import RunFunction
-from symbody.flow.flow import Flow
-from symbody.flow.of_mechanism import mechanism_flow
-from symbody.interop.casadi_bridge import casadi_function
+from symbody.codegen.interop.casadi_bridge import casadi_function
+from symbody.motion.derivatives.function import RunFunction
+from symbody.motion.flow.flow import Flow
+from symbody.motion.flow.of_mechanism import mechanism_flow
 
 STEP, STEPS = 1e-3, 1000
 TORQUES = np.array([2.0, -30.0, 10.0, 0.5, -0.3, 0.2])  # N m

@@ -109,7 +109,7 @@ class Comparison:
     # -- programs
 
     def _symbody(self) -> None:
-        from symbody.verbs import dynamics
+        from symbody.mechanics.verbs import dynamics
 
         verb = {
             "inverse": dynamics.inverse_dynamics, "forward": dynamics.forward_dynamics,

@@ -79,7 +79,7 @@ def run(options: Options) -> Section:
 
 def symbody_generation(name: str, quantity: str, formalism: str, preset: str) -> dict[str, Any]:
     """Best time, and mul + add + div of the program. The formalism of kinematics is its scheme."""
-    from symbody.verbs import dynamics, kinematics
+    from symbody.mechanics.verbs import dynamics, kinematics
 
     verbs: dict[str, Any] = {
         "inverse": dynamics.inverse_dynamics,

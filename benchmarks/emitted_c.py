@@ -79,7 +79,7 @@ def run(options: Options) -> Section:
     if not library.available() or compiler() is None:
         section.rows.append({"program": Missing("CasADi or gcc is not installed")})
         return section
-    from symbody.verbs.dynamics import inverse_dynamics
+    from symbody.mechanics.verbs.dynamics import inverse_dynamics
 
     model = robot("puma560")
     system = inverse_dynamics(model.mechanism, "base" if options.quick else "auto")

@@ -244,13 +244,13 @@ def size_rows(folder: Path, table: dict[str, Any]) -> None:
 
 def march_of(model: Any, method: str, precision: str, **options: Any) -> tuple[Any, Any]:
     """The march of a model on the device, and the Flow that it is of."""
-    from symbody.flow.connect import connect
-    from symbody.flow.of_mechanism import mechanism_flow
-    from symbody.flow.of_system import system_flow
-    from symbody.flow.signals import InputSignals
-    from symbody.integrate.device import equations_of
-    from symbody.march.device import DeviceMarch
-    from symbody.march.methods import METHODS
+    from symbody.motion.flow.connect import connect
+    from symbody.motion.flow.of_mechanism import mechanism_flow
+    from symbody.motion.flow.of_system import system_flow
+    from symbody.motion.flow.signals import InputSignals
+    from symbody.motion.march.device_march import DeviceMarch
+    from symbody.motion.march.method_tables import METHODS
+    from symbody.motion.methods.device_stepper import equations_of
 
     flow = mechanism_flow(model) if isinstance(model, sb.Mechanism) else system_flow(model)
     connected = connect(flow, [])
@@ -264,7 +264,7 @@ def march_rows(table: dict[str, Any]) -> None:
     """Steps a second of the robot with the state in registers."""
     import torch
 
-    from symbody.march.device import even_schedule
+    from symbody.motion.march.device_march import even_schedule
 
     rows = table["marches"] = []
     for name, method, precision in MARCHES:
@@ -324,7 +324,7 @@ def many_runs(table: dict[str, Any]) -> None:
     """A million quarter-cars with parameters of their own, 1 s at 1 ms: through simulate, and on the device alone."""
     import torch
 
-    from symbody.march.device import even_schedule
+    from symbody.motion.march.device_march import even_schedule
 
     n, rng = 1_000_000, np.random.default_rng(0)
     values = {p: rng.uniform(0.7, 1.3, n) * d for p, d in (("mb", 400.0), ("mw", 40.0), ("k", 2e4), ("c", 1500.0))}

@@ -23,8 +23,8 @@ import numpy as np
 import symbody as sb
 from benchmarks.record import Claim, Missing, Options, Section
 from benchmarks.timing import TooSlow, limited
-from symbody.identify import inverse_model
-from symbody.verbs.parameters import base_parameters, regressor
+from symbody.mechanics.verbs.identifiable_parameters import base_parameters, regressor
+from symbody.studies.identification import inverse_model
 
 PEER = Path(__file__).resolve().parent / "identification_peer.py"
 ROBOTS = {"ur5": "ur_description/urdf/ur5_robot.urdf", "xarm7": "xarm_description/urdf/xarm7.urdf",

@@ -16,16 +16,16 @@ import numpy as np
 
 import symbody as sb
 from benchmarks.record import Claim, Options, Section
-from symbody.assembly.assembly import closed_samples
-from symbody.assembly.constraints import Constraints
-from symbody.errors import ModelError, SolveError
-from symbody.formalisms.tree import build_tree
-from symbody.loops.cutting.cutting import recut
-from symbody.loops.cutting.joint_graph import joint_graph, spanning
-from symbody.loops.equations.tree_equations import Opened
-from symbody.loops.partition.counted import counted_operations, plain_equations
-from symbody.loops.partition.partition import CONDITION, Partition, choose_partition
-from symbody.loops.rows.constraints import constraints
+from symbody.basics.errors import ModelError, SolveError
+from symbody.mechanics.assembly.assembly import closed_samples
+from symbody.mechanics.assembly.constraints import Constraints
+from symbody.mechanics.formalisms.tree import build_tree
+from symbody.mechanics.loops.cutting.cutting import recut
+from symbody.mechanics.loops.cutting.joint_graph import joint_graph, spanning
+from symbody.mechanics.loops.equations.tree_equations import Opened
+from symbody.mechanics.loops.partition.counted import counted_operations, plain_equations
+from symbody.mechanics.loops.partition.partition import CONDITION, Partition, choose_partition
+from symbody.mechanics.loops.rows.constraint_rows import constraints
 from symbody.model.record.coordinates import velocity_labels
 from symbody.model.record.mechanism import Mechanism
 

@@ -108,7 +108,7 @@ class Symbody(Library):
         return super().build(workload)
 
     def gradient(self, f: Any, variables: Sequence[Any]) -> list[Any]:
-        from symbody.expr.derivative import gradient
+        from symbody.symbolic.expr.derivative import gradient
 
         return gradient(f, list(variables))
 

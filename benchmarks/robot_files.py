@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import symbody as sb
-from symbody.errors import ModelError, SymbodyError
+from symbody.basics.errors import ModelError, SymbodyError
 from symbody.model.record.mechanism import Joint, Mechanism
 from symbody.model.record.numbers import number_of
 

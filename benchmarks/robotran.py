@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import symbody as sb
-from symbody.expr.arrays import is_zero
+from symbody.symbolic.expr.arrays import is_zero
 
 VERBS = {"inverse": sb.inverse_dynamics, "M and c": sb.semi_explicit, "forward": sb.forward_dynamics}
 COUNTED = {

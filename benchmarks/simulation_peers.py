@@ -23,12 +23,12 @@ from benchmarks.dynamics_peers import (
     pinocchio_native,
 )
 from benchmarks.timing import TooSlow
-from symbody.flow.evaluate import kernels
-from symbody.flow.field import Field
-from symbody.flow.of_mechanism import mechanism_flow
-from symbody.integrate.native import drift_of
-from symbody.march.march import March, Signals
 from symbody.model.record.mechanism import Mechanism
+from symbody.motion.flow.flow_kernels import kernels
+from symbody.motion.flow.of_mechanism import mechanism_flow
+from symbody.motion.flow.vector_field import Field
+from symbody.motion.march.march import March, Signals
+from symbody.motion.methods.native_stepper import drift_of
 
 EULER, RK4 = "semi_implicit_euler", "rk4"
 LIMIT = 600.0  # s, of a build that is then kept

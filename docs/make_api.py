@@ -15,7 +15,7 @@ from typing import Any
 import symbody
 
 PAGE = Path(__file__).resolve().parent / "api.md"
-ANALYSE = "symbody.analyse"
+ANALYSE = "symbody.studies"
 
 # title, what it is for, names
 GROUPS: list[tuple[str, str, list[str]]] = [
@@ -26,13 +26,13 @@ GROUPS: list[tuple[str, str, list[str]]] = [
     ("Equations", "Verbs that take a Mechanism and give an optimised System.", [
         "sb.inverse_dynamics", "sb.semi_explicit", "sb.forward_dynamics", "sb.kinematics", "sb.energy", "sb.reactions",
         "sb.driven_efforts", "sb.coriolis", "sb.gravity", "sb.center_of_mass", "sb.centroidal_momentum",
-        "sb.equations", "symbody.verbs.textbook.equations.Equations",
+        "sb.equations", "symbody.mechanics.verbs.textbook.textbook_equations.Equations",
         "sb.regressor", "sb.base_parameters", "sb.closure", "sb.assemble",
     ]),
     ("Trust", "Programs against a reference written apart; energy, power, closed loops.", ["sb.verify"]),
     ("Systems and Kernels", "From expressions with names to programs that run.", [
         "sb.System", "symbody.codegen.kernel.passport.Kernel", "symbody.codegen.kernel.native_kernel.NativeKernel",
-        "symbody.lower.count.Counts",
+        "symbody.symbolic.lower.count.Counts",
     ]),
     ("Motion", "See [simulation.md](simulation.md).", [
         "sb.simulate", "sb.resume", "sb.with_limits", "sb.saturated", "sb.When", "sb.Trajectory",
@@ -51,7 +51,7 @@ GROUPS: list[tuple[str, str, list[str]]] = [
         f"{ANALYSE}.motion.point_to_point.point_to_point", f"{ANALYSE}.motion.inverse_along.inverse_along",
     ]),
     ("Identification", "See [identification.md](identification.md).", [
-        f"symbody.identify.{n}" for n in (
+        f"symbody.studies.identification.{n}" for n in (
             "series.Series", "data_files.read_series", "signals.prepare", "linear_inverse.inverse_model",
             "linear_inverse.InverseModel", "extra_columns.Extra", "estimators.least_squares.OLS",
             "estimators.least_squares.WLS", "estimators.least_squares.Huber", "estimators.least_squares.TLS",
@@ -65,7 +65,7 @@ GROUPS: list[tuple[str, str, list[str]]] = [
     ]),
     ("Optimisation", "Smallest values within bounds and constraints.", ["sb.minimize"]),
     ("Report", "One HTML file that opens anywhere.", [
-        "sb.write_report", "symbody.report.identification.write_identification_report",
+        "sb.write_report", "symbody.show.report.identification.write_identification_report",
     ]),
     ("Expressions", "Symbols, and what can be made of them.", [
         "sb.symbols", "sb.symbol", "sb.parse", "sb.define", "sb.solve", "sb.evaluate", "sb.substitute", "sb.mask",

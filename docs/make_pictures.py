@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import symbody as sb
-from symbody.drawing.poses import body_poses
+from symbody.show.drawing.numeric_poses import body_poses
 
 DOCS = Path(__file__).resolve().parent
 FOLDER = DOCS / "pictures"
@@ -140,7 +140,7 @@ def plot() -> Any:
 
 @picture("bode.png", "The frequency response of three rods on each other, from the first motor to the second joint.")
 def bode() -> Any:
-    from symbody.analyse.control.frequency import frequency_response
+    from symbody.studies.control.frequency import frequency_response
 
     linear = sb.linearize(sb.load("pendulum3"), outputs=["q"])
     response = frequency_response(linear, np.geomspace(1, 100, 600), inputs="tau.joint1", outputs="q.joint2")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import symbody as sb
-from symbody.analyse.steady.equilibrium import Equilibrium, equilibrium
+from symbody.studies.steady.equilibrium import Equilibrium, equilibrium
 
 MODEL = Path(__file__).parent / "models" / "desk_lamp.yaml"
 

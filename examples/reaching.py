@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import symbody as sb
-from symbody.derivatives import torch_function
+from symbody.motion.derivatives import torch_function
 
 DURATION, STEP, POINTS = 1.0, 0.02, 6
 REACH = 1.2  # rad, largest angle of a goal

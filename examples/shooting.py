@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import symbody as sb
-from symbody.derivatives import casadi_function
+from symbody.motion.derivatives import casadi_function
 
 DURATION, STEP, TORQUES = 2.0, 0.02, 20
 COST = {"effort": "tau.swing^2"}

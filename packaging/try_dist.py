@@ -37,7 +37,7 @@ def check_metadata(wheel: Path) -> None:
     for line in ("Name: symbody", "License-Expression: BSD-3-Clause", "Requires-Python: >=3.11"):
         assert line in text, f"the metadata of {wheel.name} lacks {line!r}"
     assert "# symbody" in text, "the README is not in the metadata"
-    assert "symbody = symbody.cli.app:main" in entry
+    assert "symbody = symbody.show.cli.app:main" in entry
     assert not [n for n in names if n.startswith("tests/")], "tests are in the wheel"
 
 

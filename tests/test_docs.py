@@ -10,9 +10,9 @@ from types import ModuleType
 
 import pytest
 
-from pages import ROOT, blocks, run_page
-from symbody.integrate.methods import METHODS
-from symbody.trajectory.outcome import Outcome
+from helpers.pages import ROOT, blocks, run_page
+from symbody.motion.methods.methods import METHODS
+from symbody.motion.trajectory.outcome import Outcome
 
 DOCS = ROOT / "docs"
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))

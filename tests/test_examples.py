@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from pages import ROOT
+from helpers.pages import ROOT
 
 EXAMPLES = ROOT / "examples"
 TESTED = {

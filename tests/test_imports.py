@@ -17,45 +17,51 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "symbody"
 
-# A folder imports from lines above its own, never from below, and not from neighbours on the same line.
-LAYERS = (
-    ("errors", "telling"),
-    ("atomic_file", "regular_file", "later", "memory", "display", "words", "arguments"),
-    ("expr",),
-    ("rewrite", "spatial", "system", "library"),
-    ("model",),
-    ("formalisms", "reference"),
-    ("assembly",),
-    ("loops", "proof"),
-    ("lower",),
-    ("codegen", "interop", "bondgraph"),
-    ("march", "trajectory", "drawing"),
-    ("derived",),
-    ("verbs",),
-    ("flow",),
-    ("integrate",),
-    ("hybrid",),
-    ("run",),
-    ("derivatives",),
-    ("analyse", "optimise"),
-    ("identify",),
-    ("report",),
-    ("cli", "studio"),
+# The wings in the order of the journey: a wing imports from those above it.
+WINGS = (
+    "basics",
+    "symbolic",
+    "codegen",
+    "model",
+    "reference",
+    "mechanics",
+    "bondgraph",
+    "motion",
+    "studies",
+    "show",
 )
-LEVEL = {name: level for level, names in enumerate(LAYERS, start=1) for name in names}
+LEVEL = {name: level for level, name in enumerate(WINGS, start=1)}
 # of the package itself: they re-export, attach System's delegates, start the command line, and enter authors' rows
-EXEMPT = {"__init__.py", "__main__.py", "extend.py"}
+EXEMPT = {"__init__.py", "__main__.py", "extend.py", "identify.py"}
 NOT_LOADED = ("scipy", "matplotlib", "llvmlite", "yaml", "typer", "rich", "sympy", "symengine", "casadi")
 
 
+def room_levels(wing: str) -> dict[str, int]:
+    """The order inside a wing, as its door says it: room -> line."""
+    rooms = getattr(import_module(f"symbody.{wing}"), "ROOMS", ())
+    return {name: level for level, line in enumerate(rooms, start=1) for name in line.split()}
+
+
+ROOMS = {wing: room_levels(wing) for wing in WINGS}
+
+
 def drawing() -> str:
-    """The table as docs/architecture.md shows it."""
-    return "\n".join(f"{level:<3}{' | '.join(names)}" for level, names in enumerate(LAYERS, start=1))
+    """The wings as docs/architecture.md shows them, each with its rooms in their order."""
+    lines = []
+    for level, wing in enumerate(WINGS, start=1):
+        rooms = getattr(import_module(f"symbody.{wing}"), "ROOMS", ())
+        lines.append(f"{level:<3}{wing:<10} {' < '.join(rooms)}".rstrip())
+    return "\n".join(lines)
 
 
 def layer_of(path: Path) -> str:
-    """The folder, or the single module, of the package to which a file belongs."""
+    """The wing, or the single module, of the package to which a file belongs."""
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def room_of(path: Path) -> str:
+    """The room of a wing to which a file belongs: a folder, or a module beside the folders."""
+    return path.relative_to(PACKAGE).parts[1].removesuffix(".py")
 
 
 def imported_modules(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[int, str]]:
@@ -83,6 +89,7 @@ def violations(source: str, path: Path) -> list[str]:
     own = layer_of(path)
     package = ("symbody", *path.relative_to(PACKAGE).parts[:-1])
     where = path.relative_to(ROOT)
+    loaded = set(imported_modules(_WithoutTypes().visit(ast.parse(source)), package))
     found = []
     for line, name in imported_modules(ast.parse(source), package):
         head, *rest = name.split(".")
@@ -90,16 +97,34 @@ def violations(source: str, path: Path) -> list[str]:
             continue
         target = rest[0] if rest else ""
         if target == own:
+            found += _between_rooms(own, path, line, name) if (line, name) in loaded else []
             continue
         if target not in LEVEL:
             found.append(f"{where}:{line} imports {name}: name the module that defines it, not the package")
-        elif LEVEL[target] == LEVEL[own]:
-            found.append(f"{where}:{line} imports {name}: {target} and {own} are neighbours on line {LEVEL[own]}")
         elif LEVEL[target] > LEVEL[own]:
             found.append(
                 f"{where}:{line} imports {name}: {target} (line {LEVEL[target]}) is below {own} (line {LEVEL[own]})"
             )
     return found
+
+
+def _between_rooms(wing: str, path: Path, line: int, name: str) -> list[str]:
+    """What an import inside a wing breaks of the order that its door says."""
+    levels, parts = ROOMS[wing], name.split(".")
+    if len(parts) < 3 or len(path.relative_to(PACKAGE).parts) < 2 or not levels:
+        return []
+    own, target = room_of(path), parts[2]
+    if target == own or own == "__init__":
+        return []
+    where = f"{path.relative_to(ROOT)}:{line} imports {name}"
+    missing = [room for room in (own, target) if room not in levels]
+    if missing:
+        return [f"{where}: {missing[0]} is not in ROOMS of symbody/{wing}/__init__.py"]
+    if levels[target] > levels[own]:
+        return [f"{where}: the room {target} (line {levels[target]}) is below {own} (line {levels[own]})"]
+    if levels[target] == levels[own]:
+        return [f"{where}: {target} and {own} are neighbours on line {levels[own]}"]
+    return []
 
 
 def source_files() -> list[Path]:
@@ -198,17 +223,20 @@ def test_only_methods_of_records_find_functions_by_name():
 
 # -- doors: the public names of a folder
 
-FOLDERS = sorted(p.parent.name for p in PACKAGE.glob("*/__init__.py"))
+DOORS = [
+    p for p in (*PACKAGE.glob("*/__init__.py"), *PACKAGE.glob("*/*/__init__.py")) if "door(" in p.read_text("utf-8")
+]
+FOLDERS = sorted(".".join(p.parent.relative_to(PACKAGE).parts) for p in DOORS)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_every_folder_says_what_it_holds_and_which_names_are_public(folder):
     package = import_module(f"symbody.{folder}")
-    assert (package.__doc__ or "").endswith(".")
+    assert (package.__doc__ or "").rstrip().endswith(".")
     assert package.__all__
     assert package.__all__ == dir(package)
     for name in package.__all__:
-        here = PACKAGE / folder / name
+        here = PACKAGE / Path(*folder.split(".")) / name
         is_module = here.is_dir() or here.with_suffix(".py").exists()
         # of a function and a module with one name, Python finds the module, as soon as it is loaded
         assert isinstance(getattr(package, name), ModuleType) is is_module, name
@@ -247,9 +275,9 @@ def test_modules_import_from_where_a_name_is_defined():
 
 # the reference judges what is made from a Mechanism: of the folders above it, it may read these modules alone
 READ_BY_REFERENCE = (
-    "symbody.errors.",
-    "symbody.later.",
-    "symbody.expr.",
+    "symbody.basics.errors.",
+    "symbody.basics.lazy.",
+    "symbody.symbolic.expr.",
     "symbody.model.record.mechanism.",
     "symbody.reference.",
 )
@@ -264,9 +292,19 @@ def test_the_reference_imports_nothing_that_it_judges():
     assert not found, "\n".join(found)
 
 
-def test_every_file_belongs_to_a_layer():
+def test_every_file_belongs_to_a_wing_and_a_room():
     strangers = {layer_of(p) for p in source_files()} - set(LEVEL)
-    assert not strangers, f"not in the table of layers: {sorted(strangers)}"
+    assert not strangers, f"not in the table of wings: {sorted(strangers)}"
+    for wing, levels in ROOMS.items():
+        rooms = {room_of(p) for p in source_files() if layer_of(p) == wing} - {"__init__"}
+        assert not levels or rooms == set(levels), f"{wing}: {sorted(rooms ^ set(levels))}"
+
+
+def test_the_first_listing_is_short():
+    wings = [p for p in PACKAGE.iterdir() if p.is_dir() and p.name != "__pycache__"]
+    assert {p.name for p in wings} == set(WINGS)
+    assert len(wings) <= 10
+    assert {p.name for p in PACKAGE.glob("*.py")} == EXEMPT
 
 
 def test_imports_go_upward_only():
@@ -277,16 +315,17 @@ def test_imports_go_upward_only():
 @pytest.mark.parametrize(
     ("folder", "statement", "allowed"),
     [
-        ("lower", "from symbody.expr.external import External", True),
-        ("lower", "from symbody import expr, errors", True),
-        ("lower", "from .program import Program", True),
-        ("lower", "from ..expr import external", True),
-        ("lower", "import numpy as np", True),
-        ("expr", "from symbody.lower.program import Program", False),
-        ("expr", "from ..lower import program", False),
-        ("expr", "def f():\n    import symbody.lower.program", False),
-        ("expr", "import importlib\nimportlib.import_module('symbody.lower')", False),
-        ("rewrite", "from symbody.system import System", False),
+        ("symbolic/lower", "from symbody.symbolic.expr.external import External", True),
+        ("symbolic/lower", "from symbody import basics, symbolic", True),
+        ("symbolic/lower", "from .program import Program", True),
+        ("symbolic/lower", "from ..expr import external", True),
+        ("symbolic/lower", "import numpy as np", True),
+        ("symbolic/expr", "from symbody.symbolic.lower.program import Program", False),
+        ("symbolic/expr", "from ..lower import program", False),
+        ("symbolic/expr", "def f():\n    import symbody.symbolic.lower.program", False),
+        ("symbolic/expr", "import importlib\nimportlib.import_module('symbody.symbolic.lower')", False),
+        ("symbolic/rewrite", "from symbody.symbolic.system import System", False),
+        ("symbolic/lower", "from symbody.motion.run.simulate import simulate", False),
         ("codegen", "import symbody", False),
         ("codegen", "from symbody import sin", False),
     ],

@@ -7,7 +7,7 @@ import importlib.util
 import pytest
 
 import symbody as sb
-from pages import ROOT
+from helpers.pages import ROOT
 
 DOCS = ROOT / "docs"
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 
-from pages import ROOT, run_page
-from symbody import errors
+from helpers.pages import ROOT, run_page
+from symbody.basics import errors
 
 
 def test_readme_code_runs(tmp_path, monkeypatch):
@@ -30,7 +30,7 @@ def test_readme_names_targets_that_exist():
 
 
 def test_readme_names_commands_that_exist():
-    from symbody.cli.app import COMMANDS
+    from symbody.show.cli.app import COMMANDS
 
     named = set(re.findall(r"^    symbody (\w+)", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE))
     assert named

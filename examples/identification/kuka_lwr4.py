@@ -17,7 +17,7 @@ from measured import data_folder, picture
 
 import symbody as sb
 from symbody.identify import OLS, PhysicallyConsistent, Prior, Series, inverse_model, prepare
-from symbody.identify.estimators.consistent import inconsistent_bodies
+from symbody.studies.identification.estimators.consistent import inconsistent_bodies
 
 
 def main(out: str | None = None, data: str | None = None) -> dict[str, float]:

@@ -11,11 +11,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from symbody.errors import SymbodyError
-from symbody.expr import arrays as arrays
-from symbody.expr.evaluate import evaluate
-from symbody.expr.external import External
-from symbody.expr.functions import (
+from symbody.basics.errors import SymbodyError
+from symbody.basics.words import VERBS, nearest_word
+from symbody.symbolic.expr import arrays as arrays
+from symbody.symbolic.expr.evaluate import evaluate
+from symbody.symbolic.expr.external import External
+from symbody.symbolic.expr.functions import (
     acos,
     acosh,
     asin,
@@ -43,59 +44,58 @@ from symbody.expr.functions import (
     tan,
     tanh,
 )  # fmt: skip
-from symbody.expr.graph import Graph, symbol, symbols
-from symbody.expr.implicit import solve
-from symbody.expr.node import Node
-from symbody.expr.walk import substitute
-from symbody.system.system import System
-from symbody.words import VERBS, nearest_word
+from symbody.symbolic.expr.graph import Graph, symbol, symbols
+from symbody.symbolic.expr.implicit import solve
+from symbody.symbolic.expr.node import Node
+from symbody.symbolic.expr.walk import substitute
+from symbody.symbolic.system.system import System
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from symbody.analyse.linear.linearize import linearize
-    from symbody.analyse.modal.modes import modes
-    from symbody.analyse.motion.inverse_along import inverse_along
-    from symbody.analyse.motion.inverse_kinematics import inverse_kinematics
-    from symbody.analyse.motion.sensitivity import sensitivity
-    from symbody.analyse.steady.equilibrium import equilibrium
-    from symbody.analyse.steady.trim import trim
-    from symbody.bondgraph.record import BondGraph
+    from symbody.bondgraph.graph.bond_graph import BondGraph
     from symbody.codegen.kernel.grouped import GroupedKernel
     from symbody.codegen.kernel.passport import Kernel
-    from symbody.derivatives.function import differentiable
-    from symbody.expr.define import define
-    from symbody.expr.parse import parse
-    from symbody.flow.augmented import Augmented, Reduced
-    from symbody.flow.events import When
-    from symbody.loops.cutting.cutting import recut
-    from symbody.lower.count import Counts
+    from symbody.mechanics.loops.cutting.cutting import recut
+    from symbody.mechanics.verbs.assemble import assemble
+    from symbody.mechanics.verbs.centroidal import center_of_mass, centroidal_momentum
+    from symbody.mechanics.verbs.certify.verify import verify
+    from symbody.mechanics.verbs.closed_dynamics import closure
+    from symbody.mechanics.verbs.driven_efforts import driven_efforts
+    from symbody.mechanics.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
+    from symbody.mechanics.verbs.energy import energy
+    from symbody.mechanics.verbs.identifiable_parameters import base_parameters, regressor
+    from symbody.mechanics.verbs.kinematics import kinematics
+    from symbody.mechanics.verbs.limits import saturated, with_limits
+    from symbody.mechanics.verbs.partition_record import partition
+    from symbody.mechanics.verbs.reactions import reactions
+    from symbody.mechanics.verbs.split_bias import coriolis, gravity
+    from symbody.mechanics.verbs.textbook.textbook_equations import equations
     from symbody.model.load import load, save
     from symbody.model.record.mechanism import Mechanism
-    from symbody.optimise.search import minimize
-    from symbody.report.report import write_report
-    from symbody.rewrite.mask import mask, unmask
-    from symbody.rewrite.runner import Report
-    from symbody.run.environment import environment
-    from symbody.run.settings import Sampling, Tolerance
-    from symbody.run.simulate import resume, simulate
-    from symbody.trajectory.stream import Stream
-    from symbody.trajectory.trajectory import Trajectory
-    from symbody.verbs.assembly import assemble
-    from symbody.verbs.centroidal import center_of_mass, centroidal_momentum
-    from symbody.verbs.certify.verify import verify
-    from symbody.verbs.closed_dynamics import closure
-    from symbody.verbs.driven_efforts import driven_efforts
-    from symbody.verbs.dynamics import forward_dynamics, inverse_dynamics, semi_explicit
-    from symbody.verbs.energy import energy
-    from symbody.verbs.kinematics import kinematics
-    from symbody.verbs.limits import saturated, with_limits
-    from symbody.verbs.parameters import base_parameters, regressor
-    from symbody.verbs.partition import partition
-    from symbody.verbs.reactions import reactions
-    from symbody.verbs.split_bias import coriolis, gravity
-    from symbody.verbs.textbook.equations import equations
+    from symbody.motion.derivatives.function import differentiable
+    from symbody.motion.flow.event_rules import When
+    from symbody.motion.flow.loop_treatment import Augmented, Reduced
+    from symbody.motion.run.environment import environment
+    from symbody.motion.run.settings import Sampling, Tolerance
+    from symbody.motion.run.simulate import resume, simulate
+    from symbody.motion.trajectory.stream import Stream
+    from symbody.motion.trajectory.trajectory import Trajectory
+    from symbody.show.report.model_report import write_report
+    from symbody.studies.inverse.inverse_along import inverse_along
+    from symbody.studies.inverse.inverse_kinematics import inverse_kinematics
+    from symbody.studies.inverse.sensitivity import sensitivity
+    from symbody.studies.linear.linearize import linearize
+    from symbody.studies.modal.modes import modes
+    from symbody.studies.optimisation.minimize import minimize
+    from symbody.studies.steady.equilibrium import equilibrium
+    from symbody.studies.steady.trim import trim
+    from symbody.symbolic.expr.define import define
+    from symbody.symbolic.expr.parse import parse
+    from symbody.symbolic.lower.count import Counts
+    from symbody.symbolic.rewrite.mask import mask, unmask
+    from symbody.symbolic.rewrite.runner import Report
 
 __version__ = "0.1.0"
 
@@ -104,52 +104,52 @@ _LATER = {
     "load": "symbody.model.load",
     "save": "symbody.model.load",
     "Mechanism": "symbody.model.record.mechanism",
-    "BondGraph": "symbody.bondgraph.record",
-    "inverse_dynamics": "symbody.verbs.dynamics",
-    "semi_explicit": "symbody.verbs.dynamics",
-    "forward_dynamics": "symbody.verbs.dynamics",
-    "kinematics": "symbody.verbs.kinematics",
-    "energy": "symbody.verbs.energy",
-    "reactions": "symbody.verbs.reactions",
-    "driven_efforts": "symbody.verbs.driven_efforts",
-    "regressor": "symbody.verbs.parameters",
-    "base_parameters": "symbody.verbs.parameters",
-    "equations": "symbody.verbs.textbook.equations",
-    "coriolis": "symbody.verbs.split_bias",
-    "gravity": "symbody.verbs.split_bias",
-    "center_of_mass": "symbody.verbs.centroidal",
-    "centroidal_momentum": "symbody.verbs.centroidal",
-    "with_limits": "symbody.verbs.limits",
-    "saturated": "symbody.verbs.limits",
-    "verify": "symbody.verbs.certify.verify",
-    "closure": "symbody.verbs.closed_dynamics",
-    "partition": "symbody.verbs.partition",
-    "simulate": "symbody.run.simulate",
-    "environment": "symbody.run.environment",
-    "resume": "symbody.run.simulate",
-    "When": "symbody.flow.events",
-    "Augmented": "symbody.flow.augmented",
-    "Reduced": "symbody.flow.augmented",
-    "Sampling": "symbody.run.settings",
-    "Tolerance": "symbody.run.settings",
-    "Trajectory": "symbody.trajectory.trajectory",
-    "Stream": "symbody.trajectory.stream",
-    "linearize": "symbody.analyse.linear.linearize",
-    "equilibrium": "symbody.analyse.steady.equilibrium",
-    "trim": "symbody.analyse.steady.trim",
-    "inverse_along": "symbody.analyse.motion.inverse_along",
-    "inverse_kinematics": "symbody.analyse.motion.inverse_kinematics",
-    "sensitivity": "symbody.analyse.motion.sensitivity",
-    "differentiable": "symbody.derivatives.function",
-    "assemble": "symbody.verbs.assembly",
-    "recut": "symbody.loops.cutting.cutting",
-    "modes": "symbody.analyse.modal.modes",
-    "write_report": "symbody.report.report",
-    "minimize": "symbody.optimise.search",
-    "define": "symbody.expr.define",
-    "parse": "symbody.expr.parse",
-    "mask": "symbody.rewrite.mask",
-    "unmask": "symbody.rewrite.mask",
+    "BondGraph": "symbody.bondgraph.graph.bond_graph",
+    "inverse_dynamics": "symbody.mechanics.verbs.dynamics",
+    "semi_explicit": "symbody.mechanics.verbs.dynamics",
+    "forward_dynamics": "symbody.mechanics.verbs.dynamics",
+    "kinematics": "symbody.mechanics.verbs.kinematics",
+    "energy": "symbody.mechanics.verbs.energy",
+    "reactions": "symbody.mechanics.verbs.reactions",
+    "driven_efforts": "symbody.mechanics.verbs.driven_efforts",
+    "regressor": "symbody.mechanics.verbs.identifiable_parameters",
+    "base_parameters": "symbody.mechanics.verbs.identifiable_parameters",
+    "equations": "symbody.mechanics.verbs.textbook.textbook_equations",
+    "coriolis": "symbody.mechanics.verbs.split_bias",
+    "gravity": "symbody.mechanics.verbs.split_bias",
+    "center_of_mass": "symbody.mechanics.verbs.centroidal",
+    "centroidal_momentum": "symbody.mechanics.verbs.centroidal",
+    "with_limits": "symbody.mechanics.verbs.limits",
+    "saturated": "symbody.mechanics.verbs.limits",
+    "verify": "symbody.mechanics.verbs.certify.verify",
+    "closure": "symbody.mechanics.verbs.closed_dynamics",
+    "partition": "symbody.mechanics.verbs.partition_record",
+    "simulate": "symbody.motion.run.simulate",
+    "environment": "symbody.motion.run.environment",
+    "resume": "symbody.motion.run.simulate",
+    "When": "symbody.motion.flow.event_rules",
+    "Augmented": "symbody.motion.flow.loop_treatment",
+    "Reduced": "symbody.motion.flow.loop_treatment",
+    "Sampling": "symbody.motion.run.settings",
+    "Tolerance": "symbody.motion.run.settings",
+    "Trajectory": "symbody.motion.trajectory.trajectory",
+    "Stream": "symbody.motion.trajectory.stream",
+    "linearize": "symbody.studies.linear.linearize",
+    "equilibrium": "symbody.studies.steady.equilibrium",
+    "trim": "symbody.studies.steady.trim",
+    "inverse_along": "symbody.studies.inverse.inverse_along",
+    "inverse_kinematics": "symbody.studies.inverse.inverse_kinematics",
+    "sensitivity": "symbody.studies.inverse.sensitivity",
+    "differentiable": "symbody.motion.derivatives.function",
+    "assemble": "symbody.mechanics.verbs.assemble",
+    "recut": "symbody.mechanics.loops.cutting.cutting",
+    "modes": "symbody.studies.modal.modes",
+    "write_report": "symbody.show.report.model_report",
+    "minimize": "symbody.studies.optimisation.minimize",
+    "define": "symbody.symbolic.expr.define",
+    "parse": "symbody.symbolic.expr.parse",
+    "mask": "symbody.symbolic.rewrite.mask",
+    "unmask": "symbody.symbolic.rewrite.mask",
 }
 _LATER_MODULES = {"extend": "symbody.extend"}
 
@@ -171,21 +171,21 @@ def __dir__() -> list[str]:
 
 def _optimize(self: System, preset: str = "full", **options: Any) -> System:
     """The same values in fewer operations; presets "none", "standard", "full"."""
-    from symbody.lower.optimize import optimize_system
+    from symbody.symbolic.lower.optimize import optimize_system
 
     return optimize_system(self, preset, **options)
 
 
 def _optimize_with_report(self: System, preset: str = "full", **options: Any) -> tuple[System, Report]:
     """As `optimize`, with a report of what each pass saved."""
-    from symbody.lower.optimize import optimize_with_report
+    from symbody.symbolic.lower.optimize import optimize_with_report
 
     return optimize_with_report(self, preset, **options)
 
 
 def _count(self: System) -> Counts:
     """Operations of the System as it is: .mul .add .div .total .trig .other .setup .checks."""
-    from symbody.lower.optimize import count_system
+    from symbody.symbolic.lower.optimize import count_system
 
     return count_system(self)
 
@@ -206,42 +206,42 @@ def _emit(self: System, target: str = "c", **options: Any) -> str:
 
 def _jacobian(self: System, output: str, variable: str) -> System:
     """Raw partial derivative of an output by an input or parameter."""
-    from symbody.system.differentiate import jacobian_system
+    from symbody.symbolic.system.differentiate import jacobian_system
 
     return jacobian_system(self, output, variable)
 
 
 def _gradient(self: System, output: str, variable: str) -> System:
     """Gradient of a scalar output, by reverse accumulation."""
-    from symbody.system.differentiate import gradient_system
+    from symbody.symbolic.system.differentiate import gradient_system
 
     return gradient_system(self, output, variable)
 
 
 def _hessian(self: System, output: str, variable: str) -> System:
     """Second derivatives of a scalar output."""
-    from symbody.system.differentiate import hessian_system
+    from symbody.symbolic.system.differentiate import hessian_system
 
     return hessian_system(self, output, variable)
 
 
 def _jvp(self: System, output: str, variable: str) -> System:
     """Derivative along a direction, which becomes the input v_<variable>."""
-    from symbody.system.differentiate import jvp_system
+    from symbody.symbolic.system.differentiate import jvp_system
 
     return jvp_system(self, output, variable)
 
 
 def _save(self: System, path: str | Path) -> Path:
     """Write the System to a file that `sb.System.load` reads."""
-    from symbody.system.save import save_system
+    from symbody.symbolic.system.save import save_system
 
     return save_system(self, path)
 
 
 def _load(path: str | Path, externals: Iterable[External] = ()) -> System:
     """Read a System that `save` wrote; `externals` gives the external functions that it calls."""
-    from symbody.system.save import load_system
+    from symbody.symbolic.system.save import load_system
 
     return load_system(path, externals)
 

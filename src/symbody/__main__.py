@@ -1,5 +1,5 @@
 """`python -m symbody` is the command `symbody`."""
 
-from symbody.cli.app import main
+from symbody.show.cli.app import main
 
 main()

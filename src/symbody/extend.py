@@ -10,8 +10,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from symbody.errors import nearest
-from symbody.expr.function_row import (
+from symbody.basics.errors import nearest
+from symbody.symbolic.expr.function_row import (
     AND,
     ANY,
     ATOM,
@@ -26,22 +26,22 @@ from symbody.expr.function_row import (
     Instructions,
     Notation,
 )  # fmt: skip
-from symbody.rewrite.runner import Pass
+from symbody.symbolic.rewrite.runner import Pass
 
 if TYPE_CHECKING:
-    from symbody.bondgraph.parts import Part
-    from symbody.cli.app import Command
+    from symbody.bondgraph.graph.parts import Part
     from symbody.codegen.kernel.passport import Kernel
     from symbody.codegen.target_row import Source, Target
-    from symbody.hybrid.hooks import HookRow, Making
-    from symbody.hybrid.plan import Change, Quiet
-    from symbody.integrate.implicit_step import Diagonal
-    from symbody.integrate.methods import Method, Setup
-    from symbody.library.force_element import Account, Effect, Event, Field, ForceElement, Mode, Place, State
-    from symbody.march.methods import RungeKutta, Splitting
+    from symbody.model.library.force_element import Account, Effect, Event, Field, ForceElement, Mode, Place, State
     from symbody.model.load import Format
+    from symbody.model.record.elementary_motions import Motion, Setting
     from symbody.model.record.joints import Kind
-    from symbody.model.record.motions import Motion, Setting
+    from symbody.motion.events.hooks import HookRow, Making
+    from symbody.motion.events.plan import Change, Quiet
+    from symbody.motion.march.method_tables import RungeKutta, Splitting
+    from symbody.motion.methods.implicit_step import Diagonal
+    from symbody.motion.methods.methods import Method, Setup
+    from symbody.show.cli.app import Command
 
 __all__ = [
     "AND", "ANY", "ATOM", "COMPARE", "NOT", "OR", "POWER", "PRODUCT", "SIGN", "SUM", "Account", "Change", "Command",
@@ -58,27 +58,27 @@ __all__ = [
 # -- records that need more than expressions: found when asked for
 
 _LATER = {
-    "Change": "symbody.hybrid.plan",
-    "Command": "symbody.cli.app",
-    "HookRow": "symbody.hybrid.hooks",
-    "Making": "symbody.hybrid.hooks",
-    "Quiet": "symbody.hybrid.plan",
-    "Diagonal": "symbody.integrate.implicit_step",
+    "Change": "symbody.motion.events.plan",
+    "Command": "symbody.show.cli.app",
+    "HookRow": "symbody.motion.events.hooks",
+    "Making": "symbody.motion.events.hooks",
+    "Quiet": "symbody.motion.events.plan",
+    "Diagonal": "symbody.motion.methods.implicit_step",
     "Format": "symbody.model.load",
     "Kind": "symbody.model.record.joints",
-    "Motion": "symbody.model.record.motions",
-    "Setting": "symbody.model.record.motions",
+    "Motion": "symbody.model.record.elementary_motions",
+    "Setting": "symbody.model.record.elementary_motions",
     "Kernel": "symbody.codegen.kernel.passport",
-    "Method": "symbody.integrate.methods",
-    "Part": "symbody.bondgraph.parts",
-    "RungeKutta": "symbody.march.methods",
-    "Setup": "symbody.integrate.methods",
+    "Method": "symbody.motion.methods.methods",
+    "Part": "symbody.bondgraph.graph.parts",
+    "RungeKutta": "symbody.motion.march.method_tables",
+    "Setup": "symbody.motion.methods.methods",
     "Source": "symbody.codegen.target_row",
-    "Splitting": "symbody.march.methods",
+    "Splitting": "symbody.motion.march.method_tables",
     "Target": "symbody.codegen.target_row",
     **dict.fromkeys(
         ("Account", "Effect", "Event", "Field", "ForceElement", "Mode", "Place", "State"),
-        "symbody.library.force_element",
+        "symbody.model.library.force_element",
     ),
 }
 
@@ -98,8 +98,8 @@ def add_function(row: Function) -> Callable[..., Any]:
     From then on models and `sb.parse` know it by name, and it is differentiated, folded, evaluated, compiled, emitted,
     printed, saved and loaded by its row.
     """
-    from symbody.expr.function_row import add_row
-    from symbody.expr.functions import function_of
+    from symbody.symbolic.expr.function_row import add_row
+    from symbody.symbolic.expr.functions import function_of
 
     add_row(row)
     return function_of(row.name)
@@ -107,14 +107,14 @@ def add_function(row: Function) -> Callable[..., Any]:
 
 def remove_function(name: str) -> None:
     """Take an added function away. Expressions that call it cannot be used any more."""
-    from symbody.expr.function_row import remove_row
+    from symbody.symbolic.expr.function_row import remove_row
 
     remove_row(name)
 
 
 def functions() -> dict[str, Function]:
     """All rows by name, symbody's own first."""
-    from symbody.expr.function_row import FUNCTIONS
+    from symbody.symbolic.expr.function_row import FUNCTIONS
 
     return dict(FUNCTIONS)
 
@@ -124,21 +124,21 @@ def functions() -> dict[str, Function]:
 
 def add_pass(row: Pass) -> None:
     """Enter a pass of rewriting: `system.optimize(also=[name])` runs it at the end."""
-    from symbody.rewrite.presets import add_pass_row
+    from symbody.symbolic.rewrite.presets import add_pass_row
 
     add_pass_row(row)
 
 
 def remove_pass(name: str) -> None:
     """Take an added pass away."""
-    from symbody.rewrite.presets import remove_pass_row
+    from symbody.symbolic.rewrite.presets import remove_pass_row
 
     remove_pass_row(name)
 
 
 def passes() -> dict[str, Pass]:
     """All rows by name, symbody's own first."""
-    from symbody.rewrite.presets import PASSES
+    from symbody.symbolic.rewrite.presets import PASSES
 
     return dict(PASSES)
 
@@ -172,21 +172,21 @@ def targets() -> dict[str, Target]:
 
 def add_force_element(row: ForceElement) -> None:
     """Enter a kind of force element: models, programs, simulation, linear models and certificate know it by its row."""
-    from symbody.library.force_elements import add_row
+    from symbody.model.library.force_elements import add_row
 
     add_row(row)
 
 
 def remove_force_element(kind: str) -> None:
     """Take an added kind away. Mechanisms that have such elements cannot be used any more."""
-    from symbody.library.force_elements import remove_row
+    from symbody.model.library.force_elements import remove_row
 
     remove_row(kind)
 
 
 def force_elements() -> dict[str, ForceElement]:
     """All rows by kind, symbody's own first."""
-    from symbody.library.force_elements import FORCE_ELEMENTS
+    from symbody.model.library.force_elements import FORCE_ELEMENTS
 
     return dict(FORCE_ELEMENTS)
 
@@ -196,21 +196,21 @@ def force_elements() -> dict[str, ForceElement]:
 
 def add_part(row: Part) -> None:
     """Enter a part of bond graphs: `builder.part(name, row.name, ...)` and the section `parts` of files know it."""
-    from symbody.bondgraph.parts import add_part_row
+    from symbody.bondgraph.graph.parts import add_part_row
 
     add_part_row(row)
 
 
 def remove_part(name: str) -> None:
     """Take an added part away. Graphs that were made of it stay as they are."""
-    from symbody.bondgraph.parts import remove_part_row
+    from symbody.bondgraph.graph.parts import remove_part_row
 
     remove_part_row(name)
 
 
 def parts() -> dict[str, Part]:
     """All rows by name, symbody's own first."""
-    from symbody.bondgraph.parts import PARTS
+    from symbody.bondgraph.graph.parts import PARTS
 
     return dict(PARTS)
 
@@ -220,42 +220,42 @@ def parts() -> dict[str, Part]:
 
 def add_hook(row: HookRow) -> HookRow:
     """Enter a hook: what happens between stretches of smooth motion, asked after symbody's own."""
-    from symbody.hybrid.hooks import add_hook
+    from symbody.motion.events.hooks import add_hook
 
     return add_hook(row)
 
 
 def remove_hook(name: str) -> None:
     """Take an added hook away."""
-    from symbody.hybrid.hooks import remove_hook
+    from symbody.motion.events.hooks import remove_hook
 
     remove_hook(name)
 
 
 def add_method(row: Method | RungeKutta | Splitting | Diagonal) -> Method:
     """Enter an integration method: a table of coefficients, which runs natively, or a Method with its own Stepper."""
-    from symbody.integrate.methods import add_method
+    from symbody.motion.methods.methods import add_method
 
     return add_method(row)
 
 
 def remove_method(name: str) -> None:
     """Take an added method away."""
-    from symbody.integrate.methods import remove_method
+    from symbody.motion.methods.methods import remove_method
 
     remove_method(name)
 
 
 def hooks() -> dict[str, HookRow]:
     """All rows by name, symbody's own first."""
-    from symbody.hybrid.hooks import HOOKS
+    from symbody.motion.events.hooks import HOOKS
 
     return dict(HOOKS)
 
 
 def methods() -> dict[str, Method]:
     """All rows by name, symbody's own first."""
-    from symbody.integrate.methods import METHODS
+    from symbody.motion.methods.methods import METHODS
 
     return dict(METHODS)
 
@@ -288,22 +288,22 @@ def formats() -> dict[str, Format]:
 
 
 def add_command(row: Command) -> Command:
-    """Enter a command; `symbody.cli.app.main()` runs it with the others."""
-    from symbody.cli.app import add_command
+    """Enter a command; `symbody.show.cli.app.main()` runs it with the others."""
+    from symbody.show.cli.app import add_command
 
     return add_command(row)
 
 
 def remove_command(name: str) -> None:
     """Take an added command away."""
-    from symbody.cli.app import remove_command
+    from symbody.show.cli.app import remove_command
 
     remove_command(name)
 
 
 def commands() -> dict[str, Command]:
     """All rows by name, symbody's own first."""
-    from symbody.cli.app import COMMANDS
+    from symbody.show.cli.app import COMMANDS
 
     return dict(COMMANDS)
 
@@ -330,7 +330,7 @@ def remove_motion(name: str) -> None:
 
 def motions() -> dict[str, Motion]:
     """All rows by name, symbody's own first."""
-    from symbody.model.record.motions import MOTIONS
+    from symbody.model.record.elementary_motions import MOTIONS
 
     return dict(MOTIONS)
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from symbody.bondgraph.files import read_text
-from symbody.bondgraph.record import BondGraph
-from symbody.errors import ModelError, NameLookupError, SymbodyError
+from symbody.basics.errors import ModelError, NameLookupError, SymbodyError
+from symbody.bondgraph.graph.bond_graph import BondGraph
+from symbody.bondgraph.graph.graph_files import read_text
 
 
 def built(*chains: str, **elements):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.bondgraph.parts import PARTS, part_graph
-from symbody.bondgraph.record import BondGraph
-from symbody.bondgraph.switching import causality_by_mode
-from symbody.errors import ModelError
+from symbody.basics.errors import ModelError
+from symbody.bondgraph.causality.switching import causality_by_mode
+from symbody.bondgraph.graph.bond_graph import BondGraph
+from symbody.bondgraph.graph.parts import PARTS, part_graph
 
 
 def test_duffing_s_oscillator_keeps_its_energy():

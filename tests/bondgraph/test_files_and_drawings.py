@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from random_bond_graphs import random_graph
-from symbody.bondgraph import files
-from symbody.bondgraph.files import bundled_names, read_text, to_yaml
-from symbody.bondgraph.record import BondGraph
-from symbody.drawing.bond_graph import draw
-from symbody.drawing.digraph import draw_digraph
+from helpers.random_bond_graphs import random_graph
+from symbody.bondgraph.graph import graph_files as files
+from symbody.bondgraph.graph.bond_graph import BondGraph
+from symbody.bondgraph.graph.graph_files import bundled_names, read_text, to_yaml
+from symbody.show.drawing.bond_graph_drawing import draw
+from symbody.show.drawing.digraph import draw_digraph
 
 
 def test_there_are_ten_graphs_and_more_of_all_domains():

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from random_bond_graphs import random_graph
-from symbody.analyse.control.controllability import controllability
-from symbody.analyse.control.kalman import kalman_form
-from symbody.analyse.linear.state_space import StateSpace
-from symbody.bondgraph.files import bundled_names
-from symbody.bondgraph.record import BondGraph
+from helpers.random_bond_graphs import random_graph
+from symbody.bondgraph.graph.bond_graph import BondGraph
+from symbody.bondgraph.graph.graph_files import bundled_names
+from symbody.studies.control.controllability import controllability
+from symbody.studies.control.kalman import kalman_form
+from symbody.studies.linear.state_space import StateSpace
 
 
 def nonlinear_drive() -> BondGraph:

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.bondgraph.record import BondGraph
-from symbody.proof.prove import prove_equal
+from symbody.bondgraph.graph.bond_graph import BondGraph
+from symbody.mechanics.proof.prove import prove_equal
 
 sympy = pytest.importorskip("sympy")
 
 
 def same(matrix, rows) -> None:
     """A matrix of expressions equals hand-written formulas, entry by entry, as rational functions."""
-    from symbody.interop.sympy_bridge import to_sympy
+    from symbody.codegen.interop.sympy_bridge import to_sympy
 
     ours = to_sympy(np.asarray(matrix, dtype=object))
     theirs = sympy.Matrix(rows).applyfunc(lambda x: sympy.sympify(str(x), locals=NAMES))
@@ -173,7 +173,7 @@ def test_the_structural_example_of_the_thesis_has_its_equations():
 
 def test_the_system_has_the_matrices_as_its_jacobian():
     """The program that runs and the matrices come from one writing, by two ways: proved equal."""
-    from symbody.analyse.linear.linear_system import jacobian_matrices
+    from symbody.studies.linear.linear_system import jacobian_matrices
 
     for name in ("dc_motor", "gear_train", "quarter_car", "robot_joint"):
         graph = BondGraph.load(name)

@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from random_bond_graphs import defaults, random_graph, response
-from symbody.bondgraph.modular import rank
-from symbody.bondgraph.scalars import residues
+from helpers.random_bond_graphs import defaults, random_graph, response
+from symbody.bondgraph.causality.scalars import residues
+from symbody.mechanics.proof.modular import rank
 
 QUICK, SLOW, PIECES = 50, 95, 10  # graphs: 50 + 95 * 10 = 1000
 
@@ -94,7 +94,7 @@ def test_a_thousand_random_graphs(piece):
 
 def test_the_symbolic_equations_are_those_of_the_thesis_modulo_a_prime():
     """Two transcriptions: derivatives of the state equations, and (II.1.4) from blocks of S."""
-    from symbody.analyse.structure.sample import sample_of
+    from symbody.bondgraph.structure.sample import sample_of
 
     for _, graph in graphs(0, 20):
         m, s = graph.matrices(), sample_of(graph)

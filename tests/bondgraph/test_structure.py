@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from symbody.bondgraph.record import BondGraph
+from symbody.bondgraph.graph.bond_graph import BondGraph
 
 
 def supports(found) -> set[frozenset[str]]:
@@ -123,7 +123,7 @@ def test_the_condition_of_a_verdict_is_a_factored_polynomial():
     (condition,) = [c for c in graph.analysis().conditions if c.verdict == "controllable"]
     assert condition.factors in (("L1*R2 - L2*R1",), ("-L1*R2 + L2*R1",))
     assert not condition.open
-    from symbody.analyse.control.controllability import controllability
+    from symbody.studies.control.controllability import controllability
 
     equal = graph.matrices().numbers({"L1": 1.0, "R1": 2.0, "L2": 3.0, "R2": 6.0})
     other = graph.matrices().numbers({"L1": 1.0, "R1": 2.0, "L2": 3.0, "R2": 5.0})
@@ -138,7 +138,7 @@ def test_a_minor_that_vanishes_alone_is_no_failure():
     (condition,) = [c for c in graph.analysis().conditions if c.verdict == "controllable"]
     assert condition.factors == ()
     assert condition.special == ("I3*c + I4*a - I4",)
-    from symbody.analyse.control.controllability import controllability
+    from symbody.studies.control.controllability import controllability
 
     values = {n: p.data.default for n, p in graph.parameters.items()}
     values["I4"] = -values["I3"] * values["c"] / (values["a"] - 1)

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from codegen.plain_march_member import Member
-from symbody.errors import NameLookupError, ShapeError
-from symbody.march.members import check_method, check_tolerance, directions_of, passive_of, wanted_times
-from symbody.march.methods import Method, RungeKutta
-from symbody.march.ports import Ports, parameters_of
-from symbody.march.run import Run, Signals
+from symbody.basics.errors import NameLookupError, ShapeError
+from symbody.motion.march.march_ports import Ports, parameters_of
+from symbody.motion.march.members import check_method, check_tolerance, directions_of, passive_of, wanted_times
+from symbody.motion.march.method_tables import Method, RungeKutta
+from symbody.motion.march.run import Run, Signals
 
 
 class PlainMarch:

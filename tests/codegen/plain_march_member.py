@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from symbody.march.ir.splitting import DRIFTS
-from symbody.march.job import FAILED, GUARD, INSIDE, NOT_FINITE, REACHED, TOO_MANY, TOO_SMALL
-from symbody.march.methods import Method, RungeKutta, Splitting
-from symbody.march.ports import Ports
-from symbody.march.run import LogStep, Signals
-from symbody.march.step_control import BACK, GROW, ROUNDING, SAFETY, SHRINK, SMALLEST_MEMORY, exponents
+from symbody.motion.march.ir.splitting import DRIFTS
+from symbody.motion.march.job import FAILED, GUARD, INSIDE, NOT_FINITE, REACHED, TOO_MANY, TOO_SMALL
+from symbody.motion.march.march_ports import Ports
+from symbody.motion.march.method_tables import Method, RungeKutta, Splitting
+from symbody.motion.march.run import LogStep, Signals
+from symbody.motion.march.step_control import BACK, GROW, ROUNDING, SAFETY, SHRINK, SMALLEST_MEMORY, exponents
 
 
 class Member:

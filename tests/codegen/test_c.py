@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from programs import (
+from helpers.programs import (
     Builder,
     arcsine,
     nested_roots,
@@ -24,18 +24,18 @@ from programs import (
     setup_root,
     square_root,
 )
+from symbody.basics.errors import CompileError, DefinitionError, ShapeError, SolveError
 from symbody.codegen.c.build import CKernel, build_c, find_compiler
-from symbody.codegen.c.source import emit_c
-from symbody.codegen.c.text import literal
-from symbody.errors import CompileError, DefinitionError, ShapeError, SolveError
-from symbody.expr.external import External
-from symbody.expr.graph import Graph, symbols
-from symbody.lower.count import count_program
-from symbody.lower.fuse import fuse_multiply_add
-from symbody.lower.groups import group
-from symbody.lower.interpret import interpret
-from symbody.lower.program import Program
-from symbody.system.system import System
+from symbody.codegen.c.c_language import literal
+from symbody.codegen.c.c_source import emit_c
+from symbody.symbolic.expr.external import External
+from symbody.symbolic.expr.graph import Graph, symbols
+from symbody.symbolic.lower.count import count_program
+from symbody.symbolic.lower.fuse import fuse_multiply_add
+from symbody.symbolic.lower.groups import group
+from symbody.symbolic.lower.interpret import interpret
+from symbody.symbolic.lower.program import Program
+from symbody.symbolic.system.system import System
 
 needs_compiler = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler here")
 
@@ -240,7 +240,7 @@ def test_an_error_in_an_external_function_comes_back() -> None:
 
 def test_the_text_is_the_same_in_any_process() -> None:
     code = (
-        "from programs import random_program; from symbody.codegen.c.source import emit_c; import hashlib\n"
+        "from programs import random_program; from symbody.codegen.c.c_source import emit_c; import hashlib\n"
         "text = ''.join(emit_c(random_program(7, 200), chunk=50, reuse_names=True).values())\n"
         "print(hashlib.sha256(text.encode()).hexdigest())"
     )

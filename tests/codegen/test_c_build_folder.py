@@ -11,9 +11,9 @@ import tempfile
 import pytest
 
 import symbody as sb
+from symbody.basics.errors import CompileError
 from symbody.codegen.c import build
 from symbody.codegen.fmu import package
-from symbody.errors import CompileError
 
 COMPILED = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler here")
 

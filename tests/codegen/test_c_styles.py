@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import symbody as sb
+from symbody.basics.errors import NameLookupError
 from symbody.codegen.compile import emit_files
-from symbody.errors import NameLookupError
 
 pytestmark = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler here")
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-ffp-contract=off")

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from programs import CUBIC, Builder, pendulum, random_inputs, random_program
-from symbody.atomic_file import SUFFIX, remove_abandoned
+from helpers.programs import CUBIC, Builder, pendulum, random_inputs, random_program
+from symbody.basics.atomic_file import SUFFIX, remove_abandoned
+from symbody.basics.errors import NameLookupError
 from symbody.codegen.kernel import cache, secret
 from symbody.codegen.kernel.compile_program import compile_program
-from symbody.errors import NameLookupError
-from symbody.lower.program import Program
+from symbody.symbolic.lower.program import Program
 
 
 @pytest.fixture(autouse=True)

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.codegen.kernel import arguments
+from symbody.basics.errors import DefinitionError, NameLookupError, ShapeError
+from symbody.codegen.kernel import kernel_arrays as arguments
 from symbody.codegen.kernel.passport import Kernel
 from symbody.codegen.kernel.threads import run_ranges
-from symbody.errors import DefinitionError, NameLookupError, ShapeError
 
 HUGE = 10**12
 STATE = [0.1, 0.2]

@@ -12,23 +12,23 @@ import pytest
 
 import symbody as sb
 from codegen.test_c import build, sections, total
-from symbody.codegen.c.source import emit_c
+from symbody.basics.errors import SolveError
+from symbody.codegen.c.c_source import emit_c
 from symbody.codegen.kernel.compile_program import compile_program
-from symbody.errors import SolveError
-from symbody.expr.derivative import gradient, jacobian
-from symbody.expr.evaluate import evaluate
-from symbody.expr.graph import Graph
-from symbody.expr.implicit import check_block
-from symbody.expr.node import Check, Node, SolveInfo
-from symbody.expr.walk import at, solve_node
-from symbody.lower.count import count_program
-from symbody.lower.groups import group
-from symbody.lower.interpret import interpret
-from symbody.lower.lowering import lower
-from symbody.lower.optimize import optimize_system
-from symbody.lower.program import Program
-from symbody.system.save import fingerprint
-from symbody.system.system import System
+from symbody.symbolic.expr.derivative import gradient, jacobian
+from symbody.symbolic.expr.evaluate import evaluate
+from symbody.symbolic.expr.graph import Graph
+from symbody.symbolic.expr.implicit import check_block
+from symbody.symbolic.expr.node import Check, Node, SolveInfo
+from symbody.symbolic.expr.walk import at, solve_node
+from symbody.symbolic.lower.count import count_program
+from symbody.symbolic.lower.groups import group
+from symbody.symbolic.lower.interpret import interpret
+from symbody.symbolic.lower.lowering import lower
+from symbody.symbolic.lower.optimize import optimize_system
+from symbody.symbolic.lower.program import Program
+from symbody.symbolic.system.save import fingerprint
+from symbody.symbolic.system.system import System
 
 needs_compiler = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler here")
 

@@ -5,15 +5,15 @@ import pytest
 
 import symbody as sb
 from contracts import test_target_agrees_with_interpreter as kinds
-from cuda_on_host import needs_compiler, play
+from helpers.cuda_on_host import needs_compiler, play
+from symbody.basics.errors import CompileError, DefinitionError, DeviceError, ShapeError
 from symbody.codegen.cuda import nvrtc
 from symbody.codegen.cuda.device_array import DeviceArray
-from symbody.codegen.cuda.source import kernel_text
+from symbody.codegen.cuda.kernel_source import kernel_text
 from symbody.codegen.cuda.texts import folded
-from symbody.errors import CompileError, DefinitionError, DeviceError, ShapeError
-from symbody.lower.lowering import lower
-from symbody.system.ports import gather_parameters
-from symbody.system.together import together
+from symbody.symbolic.lower.lowering import lower
+from symbody.symbolic.system.ports import gather_parameters
+from symbody.symbolic.system.together import together
 
 needs_nvrtc = pytest.mark.skipif(bool(nvrtc.lacks()), reason="nvrtc is not here")
 

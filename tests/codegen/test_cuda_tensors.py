@@ -9,8 +9,8 @@ import pytest
 
 import symbody as sb
 from contracts import test_target_agrees_with_interpreter as kinds
-from cuda_on_host import needs_compiler, play
-from symbody.errors import DeviceError, ShapeError
+from helpers.cuda_on_host import needs_compiler, play
+from symbody.basics.errors import DeviceError, ShapeError
 
 pytestmark = needs_compiler
 N = 6

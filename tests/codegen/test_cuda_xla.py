@@ -10,8 +10,8 @@ import pytest
 
 import symbody as sb
 from contracts import test_target_agrees_with_interpreter as kinds
-from cuda_on_host import needs_compiler, play
-from symbody.errors import DefinitionError, NameLookupError, ShapeError
+from helpers.cuda_on_host import needs_compiler, play
+from symbody.basics.errors import DefinitionError, NameLookupError, ShapeError
 
 jax = pytest.importorskip("jax", minversion="0.5")
 from symbody.codegen.cuda import driver, ffi, xla  # noqa: E402 - after the skip
@@ -147,7 +147,7 @@ def test_parameters_are_bound_or_given_and_differentiated(device):
 
 
 def test_many_derived_values_go_as_an_array(device, monkeypatch):
-    monkeypatch.setattr("symbody.codegen.cuda.source.BY_VALUE", 8)
+    monkeypatch.setattr("symbody.codegen.cuda.kernel_source.BY_VALUE", 8)
     system = pendulum()
     state = numbers((N, 2), (N, 2), (N, 2))
     found = system.compile("cuda").bind({"m2": 1.7}).jax()(*state)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import symbody as sb
+from symbody.basics.errors import NameLookupError
 from symbody.codegen.targets import TARGETS
-from symbody.errors import NameLookupError
-from symbody.lower.groups import group
-from symbody.lower.lowering import lower
+from symbody.symbolic.lower.groups import group
+from symbody.symbolic.lower.lowering import lower
 
 
 @pytest.fixture(autouse=True)

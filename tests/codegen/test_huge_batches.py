@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.errors import DefinitionError, ShapeError
+from symbody.basics.errors import DefinitionError, ShapeError
 
 MECH = sb.load("pendulum2")
 HUGE = 10**12  # as a view of one number

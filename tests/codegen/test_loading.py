@@ -7,9 +7,9 @@ import sys
 import pytest
 
 import symbody as sb
+from symbody.basics.errors import CompileError
 from symbody.codegen.kernel.signature import Results
-from symbody.codegen.llvm.compile import LIBRARIES, Loaded, compile_modules
-from symbody.errors import CompileError
+from symbody.codegen.llvm.loading import LIBRARIES, Loaded, compile_modules
 
 IR = """
 define double @twice(double %x) {

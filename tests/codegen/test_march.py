@@ -18,13 +18,13 @@ from scipy.integrate import solve_ivp
 
 import symbody as sb
 from codegen.plain_march import PlainMarch
-from symbody.errors import NameLookupError, ShapeError
-from symbody.expr.external import External
-from symbody.expr.functions import extern
-from symbody.expr.implicit import solve
-from symbody.march.march import March, Run, Signals
-from symbody.march.methods import METHODS, RungeKutta, Splitting
-from symbody.march.run import LogStep
+from symbody.basics.errors import NameLookupError, ShapeError
+from symbody.motion.march.march import March, Run, Signals
+from symbody.motion.march.method_tables import METHODS, RungeKutta, Splitting
+from symbody.motion.march.run import LogStep
+from symbody.symbolic.expr.external import External
+from symbody.symbolic.expr.functions import extern
+from symbody.symbolic.expr.implicit import solve
 
 EXPLICIT = [n for n, m in METHODS.items() if isinstance(m, RungeKutta)]
 ADAPTIVE = [n for n, m in METHODS.items() if isinstance(m, RungeKutta) and m.error]

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from programs import CUBIC, Builder, arcsine, nested_roots, pendulum, random_inputs, random_program, square_root
+from helpers.programs import CUBIC, Builder, arcsine, nested_roots, pendulum, random_inputs, random_program, square_root
+from symbody.basics.errors import CompileError, NameLookupError, ShapeError, SolveError
 from symbody.codegen.kernel.compile_program import compile_program
 from symbody.codegen.kernel.native_kernel import NativeKernel as Kernel
 from symbody.codegen.llvm import chunks as partition
-from symbody.errors import CompileError, NameLookupError, ShapeError, SolveError
-from symbody.expr.external import External, Piecewise
-from symbody.expr.function_row import FUNCTIONS
-from symbody.lower.fuse import fuse_multiply_add
-from symbody.lower.interpret import interpret
-from symbody.lower.program import Program
+from symbody.symbolic.expr.external import External, Piecewise
+from symbody.symbolic.expr.function_row import FUNCTIONS
+from symbody.symbolic.lower.fuse import fuse_multiply_add
+from symbody.symbolic.lower.interpret import interpret
+from symbody.symbolic.lower.program import Program
 
 
 def native(program: Program, **options: Any) -> Kernel:

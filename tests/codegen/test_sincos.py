@@ -10,8 +10,8 @@ import pytest
 
 from symbody.codegen.kernel.compile_program import compile_program
 from symbody.codegen.kernel.native_kernel import NativeKernel as Kernel
-from symbody.lower.program import OutputPort, Program
-from symbody.system.ports import Port
+from symbody.symbolic.lower.program import OutputPort, Program
+from symbody.symbolic.system.ports import Port
 
 
 def kernel_of(functions: tuple[str, ...], **options: object) -> Kernel:

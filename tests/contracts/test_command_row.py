@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from symbody import extend
-from symbody.cli import options
-from symbody.cli.app import app
-from symbody.errors import DefinitionError
+from symbody.basics.errors import DefinitionError
 from symbody.extend import Command
+from symbody.show.cli import options
+from symbody.show.cli.app import app
 
 ROWS = list(extend.commands().values())
 
@@ -99,9 +99,9 @@ def added():
 
 def weigh(model: options.MODEL, parameter: options.PARAMETER = None, as_json: options.AS_JSON = False) -> None:
     """Weigh a model."""
-    from symbody.cli.assignments import parameter_values
-    from symbody.cli.common import load_model, print_json
-    from symbody.verbs.energy import energy
+    from symbody.mechanics.verbs.energy import energy
+    from symbody.show.cli.assignments import parameter_values
+    from symbody.show.cli.common import load_model, print_json
 
     mechanism = load_model(model)
     kernel = energy(mechanism).compile()
@@ -152,9 +152,9 @@ def test_an_argument_is_named_as_the_command_names_it(words, said):
 
 
 def test_an_argument_that_a_command_does_not_have_stays_as_python_has_it():
-    from symbody.cli.app import COMMANDS
-    from symbody.cli.common import in_options
-    from symbody.errors import Named, argument
+    from symbody.basics.errors import Named, argument
+    from symbody.show.cli.app import COMMANDS
+    from symbody.show.cli.common import in_options
 
     error = DefinitionError(argument("t0", 1), " and ", Named("parameters", "{...}"), " of ", Named("samples"))
     assert str(error) == "t0=1 and parameters={...} of samples"

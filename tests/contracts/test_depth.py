@@ -5,19 +5,19 @@ import json
 import pytest
 
 import symbody as sb
-from symbody.codegen.c.source import emit_c
-from symbody.expr.derivative import gradient, jacobian
-from symbody.expr.evaluate import evaluate, transplant
-from symbody.expr.latex import to_latex
-from symbody.expr.text import to_assignments, to_text
-from symbody.expr.walk import free_symbols, substitute, topological, uses
-from symbody.lower.count import count_program
-from symbody.lower.fuse import fuse_multiply_add
-from symbody.lower.interpret import interpret
-from symbody.lower.lowering import lower
-from symbody.rewrite.cost import cost
-from symbody.rewrite.presets import optimize
-from symbody.system.save import fingerprint, from_record, record
+from symbody.codegen.c.c_source import emit_c
+from symbody.symbolic.expr.derivative import gradient, jacobian
+from symbody.symbolic.expr.evaluate import evaluate, transplant
+from symbody.symbolic.expr.infix_text import to_assignments, to_text
+from symbody.symbolic.expr.latex_form import to_latex
+from symbody.symbolic.expr.walk import free_symbols, substitute, topological, uses
+from symbody.symbolic.lower.count import count_program
+from symbody.symbolic.lower.fuse import fuse_multiply_add
+from symbody.symbolic.lower.interpret import interpret
+from symbody.symbolic.lower.lowering import lower
+from symbody.symbolic.rewrite.cost import cost
+from symbody.symbolic.rewrite.presets import optimize
+from symbody.symbolic.system.save import fingerprint, from_record, record
 
 DEPTHS = [20_000, pytest.param(500_000, marks=pytest.mark.slow)]  # two nodes a level
 

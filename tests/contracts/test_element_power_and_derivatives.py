@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.formalisms.forces import wrenches
-from symbody.formalisms.tree import build_tree
-from symbody.library.force_elements import FORCE_ELEMENTS
+from symbody.mechanics.formalisms.applied_forces import wrenches
+from symbody.mechanics.formalisms.tree import build_tree
+from symbody.mechanics.verbs.certify.certificate import output_of
+from symbody.mechanics.verbs.certify.states import States
+from symbody.mechanics.verbs.system_of_tree import make_system, time_input
 from symbody.model.files.yaml_file import read_text
 from symbody.model.files.yaml_writer import to_yaml
+from symbody.model.library.force_elements import FORCE_ELEMENTS
 from symbody.model.record.mechanism import Mechanism
-from symbody.verbs.assemble import make_system, time_input
-from symbody.verbs.certify.certificate import output_of
-from symbody.verbs.certify.states import States
 
 STATES, STEP = 12, 1e-30
 CASES = [(kind, where) for kind, row in FORCE_ELEMENTS.items() for where in row.where]

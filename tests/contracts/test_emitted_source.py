@@ -1,7 +1,8 @@
 """Every source target, by its row: what it writes builds without a warning, runs, and gives what the interpreter gives.
 
 The generated test program carries stored values of the interpreter; it must pass, and fail where one is changed. Text
-in a language whose program is not here (Julia, Maple) is read by `tests/source_readers`, as is a document (LaTeX).
+in a language whose program is not here (Julia, Maple) is read by `tests/codegen/source_readers`, as is a document
+(LaTeX).
 """
 
 import ctypes
@@ -16,15 +17,15 @@ import numpy as np
 import pytest
 
 import symbody as sb
+from codegen.source_readers.julia import run_julia
+from codegen.source_readers.latex import Document
+from codegen.source_readers.maple import run_maple
 from contracts import test_target_agrees_with_interpreter as kinds
-from source_readers.julia import run_julia
-from source_readers.latex import Document
-from source_readers.maple import run_maple
 from symbody.codegen.target_row import Source, Target
 from symbody.codegen.targets import TARGETS
-from symbody.lower.interpret import interpret
-from symbody.lower.lowering import lower
-from symbody.system.together import together
+from symbody.symbolic.lower.interpret import interpret
+from symbody.symbolic.lower.lowering import lower
+from symbody.symbolic.system.together import together
 
 CHECKED = [row for row in TARGETS.values() if row.check]
 # compilers and programs that every machine of ours has; the others run with `make test-slow`

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from function_contract import CHECKS, samples, units_apart
-from pages import run_command
-from symbody.errors import CompileError, DefinitionError, ExpressionError, FormatError, NameLookupError
+from helpers.function_contract import CHECKS, samples, units_apart
+from helpers.pages import run_command
+from symbody.basics.errors import CompileError, DefinitionError, ExpressionError, FormatError, NameLookupError
+from symbody.codegen.interop.casadi_bridge import to_casadi
+from symbody.codegen.interop.sympy_bridge import from_sympy, to_sympy
 from symbody.extend import (
     Function,
     Instructions,
@@ -30,8 +32,6 @@ from symbody.extend import (
     remove_target,
     targets,
 )
-from symbody.interop.casadi_bridge import to_casadi
-from symbody.interop.sympy_bridge import from_sympy, to_sympy
 
 # Gudermann's function and the cube root, which the C library has
 GD = Function(

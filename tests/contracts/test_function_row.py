@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from function_contract import CHECKS, SPECIAL, samples, symbols, units_apart
+from helpers.function_contract import CHECKS, SPECIAL, samples, symbols, units_apart
 from symbody.codegen.targets import TARGETS
-from symbody.expr.call import call
-from symbody.expr.function_row import FUNCTIONS
-from symbody.expr.ops import ROWS
+from symbody.symbolic.expr.call import call
+from symbody.symbolic.expr.function_row import FUNCTIONS
+from symbody.symbolic.expr.ops import ROWS
 
 # the same functions by a program of many digits; others have their own name there
 ORACLE = {

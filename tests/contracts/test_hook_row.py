@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from passage_models import five_bar
-from simulation_models import ball, oscillator
-from symbody.errors import DefinitionError, NameLookupError
+from helpers.passage_models import five_bar
+from helpers.simulation_models import ball, oscillator
+from symbody.basics.errors import DefinitionError, NameLookupError
 from symbody.extend import Change, HookRow, Quiet, add_hook, hooks, remove_hook
 
 BOUNCE = sb.When("bounce", "q.z", direction=-1, reset={"qd.z": "-0.8*qd.z"})

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from passage_models import five_bar, parallelogram
-from simulation_models import ball, oscillator
-from symbody.integrate.methods import METHODS
-from symbody.run.apart import at_instants
-from symbody.trajectory.outcome import Outcome
+from helpers.passage_models import five_bar, parallelogram
+from helpers.simulation_models import ball, oscillator
+from symbody.motion.methods.methods import METHODS
+from symbody.motion.run.side_by_side import at_instants
+from symbody.motion.trajectory.outcome import Outcome
 
 BOUNCE = sb.When("bounce", "q.z", direction=-1, reset={"qd.z": "-0.8*qd.z"})
 APEX = sb.When("apex", "qd.z", direction=-1)
@@ -134,7 +134,7 @@ def test_closed_loops_with_other_parameters():
 
 def test_marks_beyond_their_room_do_not_change_a_run(monkeypatch):
     """The native march hands its marks over whenever they are many, and goes on."""
-    from symbody.march import lanes
+    from symbody.motion.march import lane_march as lanes
 
     low = [sb.When(f"low{k}", f"q.z - 0.{k}") for k in range(1, 8)]
     for options in ({"step": 0.01}, {"step": 0.01, "method": "verlet"}, {}):

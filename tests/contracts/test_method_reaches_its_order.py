@@ -9,7 +9,7 @@ import pytest
 
 import symbody as sb
 from symbody import extend
-from symbody.errors import DefinitionError, ShapeError, SymbodyError
+from symbody.basics.errors import DefinitionError, ShapeError, SymbodyError
 from symbody.extend import Diagonal, Method, RungeKutta
 
 METHODS = extend.methods()
@@ -89,7 +89,7 @@ def test_a_row_says_what_simulate_and_the_command_line_show(row):
 
 def row_names() -> list[str]:
     """What the command line offers after --method."""
-    from symbody.cli.completion import methods
+    from symbody.show.cli.completion import methods
 
     return [name for name, _ in methods("")]
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from symbody.errors import DefinitionError
+from symbody.basics.errors import DefinitionError
+from symbody.model.record.elementary_motions import MOTIONS, Motion, Setting
 from symbody.model.record.motion_check import check_motion
-from symbody.model.record.motions import MOTIONS, Motion, Setting
-from symbody.spatial.scalar import atan, cos, sin, sqrt
+from symbody.model.spatial.scalar import atan, cos, sin, sqrt
 
 
 def track_pose(q, at):

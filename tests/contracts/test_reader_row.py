@@ -12,7 +12,7 @@ import pytest
 
 import symbody as sb
 from symbody import extend
-from symbody.errors import DefinitionError, ModelError
+from symbody.basics.errors import DefinitionError, ModelError
 from symbody.extend import Format
 
 ROWS = list(extend.formats().values())
@@ -169,7 +169,7 @@ def test_a_reader_is_one_row(added, tmp_path):
     assert sb.save(mech, tmp_path / "copy.rods").read_text() == "[1.0, 0.5]"
     with pytest.raises(ModelError, match="'mass'"):
         sb.load(path, mas=3.0)
-    from symbody.cli.completion import models
+    from symbody.show.cli.completion import models
 
     assert str(path) in models(str(tmp_path / "tw"))
 

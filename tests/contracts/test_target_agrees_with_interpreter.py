@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import symbody as sb
+from symbody.basics.errors import NameLookupError, ShapeError, SolveError
 from symbody.codegen.compile import emit_files
 from symbody.codegen.kernel.passport import Kernel, results_by_name
 from symbody.codegen.targets import TARGETS
-from symbody.errors import NameLookupError, ShapeError, SolveError
-from symbody.lower.lowering import lower
+from symbody.symbolic.lower.lowering import lower
 
 BATCH = 11  # not a whole number of vectors
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from fuzz.forked import Server
 from fuzz.kinds import APART, KINDS
-from symbody.errors import SymbodyError
-from symbody.model.files import apart
+from symbody.basics.errors import SymbodyError
+from symbody.model.files import parser_process as apart
 
 FOUND = Path(__file__).parent / "found"
 SLOW = 1.0  # s of one input

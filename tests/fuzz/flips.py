@@ -23,8 +23,8 @@ import numpy as np
 import symbody as sb
 from fuzz.kinds import FILES, GOOD
 from fuzz.run_files import RUNS, checkpoint_bytes, stream_bytes, trajectory_bytes
-from symbody.errors import SymbodyError
-from symbody.system.save import fingerprint
+from symbody.basics.errors import SymbodyError
+from symbody.symbolic.system.save import fingerprint
 
 
 def _whole_motion(path: Path) -> list[Any]:

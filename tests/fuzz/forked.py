@@ -1,7 +1,7 @@
 """Processes apart, forked from one that has the parser loaded: thirty times as many inputs as by new interpreters.
 
-The program, its bounds and its files are those of `symbody.model.files.apart`; only the start of Python and the imports
-are made once. What a process takes is judged as what the attack itself takes is.
+The program, its bounds and its files are those of `symbody.model.files.parser_process`; only the start of Python and
+the imports are made once. What a process takes is judged as what the attack itself takes is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from typing import IO
 
-from symbody.model.files import apart
+from symbody.model.files import parser_process as apart
 
 _SERVER = """
 import json, os, resource, signal, socket, sys, traceback

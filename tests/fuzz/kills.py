@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 
 import symbody as sb
-from symbody.bondgraph.files import FOLDER as GRAPHS
+from symbody.basics.errors import FormatError
+from symbody.bondgraph.graph.graph_files import FOLDER as GRAPHS
 from symbody.codegen.kernel import cache, secret
-from symbody.drawing.svg import Picture
-from symbody.errors import FormatError
 from symbody.model.files import mbs_writer, mjcf_writer, sdf_writer, urdf_writer, yaml_writer
+from symbody.show.drawing.svg import Picture
 
 WATCHED = ("atomic_file.py", "cache.py", "secret.py")  # where a kill may fall on a line
 

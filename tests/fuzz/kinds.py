@@ -30,15 +30,15 @@ from fuzz.run_files import (
     trajectory_bytes,
 )
 from fuzz.samples import EXPRESSIONS, LOOPS, MBS, MJCF, MJCF_MORE, MODEL, PARTS, URDF, USD, XACRO
-from symbody.bondgraph.files import FOLDER as GRAPHS
-from symbody.cli.assignments import read_table
-from symbody.expr.walk import free_symbols
-from symbody.identify.data_files import read_series
+from symbody.bondgraph.graph.graph_files import FOLDER as GRAPHS
 from symbody.model.files import mjcf_writer, sdf_writer, urdf_writer, yaml_writer
 from symbody.model.files.loop_file import close_loops
 from symbody.model.files.mesh_file import read_mesh
 from symbody.model.load import FOLDER
-from symbody.system import save
+from symbody.show.cli.assignments import read_table
+from symbody.studies.identification.data_files import read_series
+from symbody.symbolic.expr.walk import free_symbols
+from symbody.symbolic.system import save
 
 OPEN = ("pendulum2", "puma560", "ur5", "stanford_arm")  # trees, which every format can hold
 FILES = [s for s, package in ((".parquet", "pyarrow"), (".h5", "h5py")) if find_spec(package) is not None]

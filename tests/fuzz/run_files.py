@@ -20,10 +20,11 @@ import numpy as np
 
 import symbody as sb
 from fuzz.mutators import damaged_bytes, damaged_text, damaged_value
-from symbody.integrate import native
-from symbody.run import checkpoint
-from symbody.trajectory import array_file, record, stream_file
-from symbody.trajectory.array_file import npz_bytes, read_arrays
+from symbody.motion.methods import native_stepper as native
+from symbody.motion.run import checkpoint
+from symbody.motion.trajectory import array_file, stream_file
+from symbody.motion.trajectory import saved_record as record
+from symbody.motion.trajectory.array_file import npz_bytes, read_arrays
 
 Arrays = dict[str, np.ndarray]
 STEPS = 20_000  # of a run: one that goes on from a damaged file may have steps of 1e-9 s, and takes all that it may

@@ -16,8 +16,8 @@ import symbody as sb
 from fuzz.attack import FOUND, attempt
 from fuzz.forked import Server
 from fuzz.kinds import APART, GOOD, KINDS
-from symbody.errors import SymbodyError
-from symbody.model.files import apart
+from symbody.basics.errors import SymbodyError
+from symbody.model.files import parser_process as apart
 
 
 @pytest.mark.parametrize("path", sorted(FOUND.glob("*")) if FOUND.is_dir() else [], ids=lambda p: p.name)

@@ -9,7 +9,7 @@ import pytest
 
 import symbody as sb
 from contracts.test_motion_rows import SPHERE, TRACK
-from symbody.errors import DefinitionError, ModelError
+from symbody.basics.errors import DefinitionError, ModelError
 from symbody.extend import (
     Motion,
     Setting,
@@ -31,7 +31,7 @@ from symbody.model.record.coordinates import (
     velocity_labels,
 )
 from symbody.model.record.mechanism import Force
-from symbody.spatial.scalar import cos, sin
+from symbody.model.spatial.scalar import cos, sin
 
 FORMALISMS = ("newton_euler", "barycentric", "base", "order_n", "screw")
 COASTER = """

@@ -8,16 +8,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from symbody.drawing.show import body_poses
-from symbody.errors import ModelError
-from symbody.expr.arrays import is_one, is_zero
-from symbody.expr.graph import Graph
+from symbody.basics.errors import ModelError
 from symbody.model.build.builder import Builder
 from symbody.model.record.coordinates import neutral
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.numbers import number_of, numbers_of
 from symbody.model.record.tree_text import tree_text
+from symbody.show.drawing.show import body_poses
+from symbody.symbolic.expr.arrays import is_one, is_zero
+from symbody.symbolic.expr.graph import Graph
 
 
 def single(kind: str, **details) -> Mechanism:

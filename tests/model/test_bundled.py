@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pinocchio_models import numbers, to_pinocchio
-from symbody.drawing.show import body_poses
-from symbody.expr.evaluate import evaluate
-from symbody.expr.walk import free_symbols
+from helpers.pinocchio_models import numbers, to_pinocchio
 from symbody.model.load import FOLDER, bundled_names, load
 from symbody.model.record.coordinates import has_coordinates
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.numbers import number_of
+from symbody.show.drawing.show import body_poses
+from symbody.symbolic.expr.evaluate import evaluate
+from symbody.symbolic.expr.walk import free_symbols
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
 PATTERNS = {

@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 import symbody as sb
-from robots import descriptions
-from symbody.cli.app import app
-from symbody.errors import ModelError
+from helpers.robots import descriptions
+from symbody.basics.errors import ModelError
 from symbody.model.load import write_file
+from symbody.show.cli.app import app
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 

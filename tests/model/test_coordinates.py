@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import expm
 
 import symbody as sb
-from symbody.errors import ShapeError
+from symbody.basics.errors import ShapeError
 from symbody.model.record.coordinates import (
     checked,
     coordinate_labels,

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from symbody.errors import ModelError
-from symbody.expr.walk import free_symbols
+from symbody.basics.errors import ModelError
 from symbody.model.build.builder import Builder
 from symbody.model.files.yaml_file import read_text
 from symbody.model.files.yaml_writer import to_yaml
 from symbody.model.record.couplings import coordinate_names, quote_coordinates
+from symbody.symbolic.expr.walk import free_symbols
 
 TEXT = """symbody: 1
 name: machine

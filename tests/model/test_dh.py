@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from pinocchio_oracle import Peer
-from symbody.errors import ModelError
-from symbody.expr.arrays import skew
+from helpers.pinocchio_oracle import Peer
+from symbody.basics.errors import ModelError
+from symbody.mechanics.verbs.kinematics import kinematics
 from symbody.model.build.dh import Row, dh_from_screws, from_dh, row_displacement
-from symbody.spatial.displacement import Displacement, compose
-from symbody.spatial.screws import couple, screw, slider
-from symbody.verbs.kinematics import kinematics
+from symbody.model.spatial.displacement import Displacement, compose
+from symbody.model.spatial.screws import couple, screw, slider
+from symbody.symbolic.expr.arrays import skew
 
 HALF = math.pi / 2
 

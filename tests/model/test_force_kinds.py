@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import symbody as sb
-from symbody.errors import ModelError
-from symbody.formalisms.forces import law_of
-from symbody.library.force_elements import FORCE_ELEMENTS
+from symbody.basics.errors import ModelError
+from symbody.mechanics.formalisms.applied_forces import law_of
 from symbody.model.files.yaml_file import read_text
+from symbody.model.library.force_elements import FORCE_ELEMENTS
 
 FILE = """\
 name: m

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.errors import ModelError, NameLookupError
+from symbody.basics.errors import ModelError, NameLookupError
 from symbody.model.record.frozen import FrozenMapping
 from symbody.model.record.mechanism import Body, Force
 

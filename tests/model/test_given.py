@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.analyse.linear.linear_system import linear_system
-from symbody.errors import ModelError, NameLookupError, ShapeError
+from symbody.basics.errors import ModelError, NameLookupError, ShapeError
+from symbody.mechanics.verbs.identifiable_parameters import parameter_values
 from symbody.model.record.parameter_values import check_given, given_numbers, massless
-from symbody.verbs.parameters import parameter_values
+from symbody.studies.linear.linear_system import linear_system
 
 VERBS = {
     "simulate": lambda mech, values: sb.simulate(mech, 0.01, parameters=values),

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.drawing.show import body_poses
-from symbody.errors import ModelError
+from symbody.basics.errors import ModelError
 from symbody.model.build.builder import Builder
 from symbody.model.files.urdf import read as read_urdf
 from symbody.model.files.urdf_writer import write as write_urdf
@@ -17,6 +16,7 @@ from symbody.model.files.yaml_file import read_text
 from symbody.model.files.yaml_writer import to_yaml
 from symbody.model.record.joints import KINDS, coordinate_names
 from symbody.model.record.mechanism import Mechanism
+from symbody.show.drawing.show import body_poses
 
 AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 VALUES = [0.3, -0.7, 0.45, 0.9, -0.2, 0.6]

@@ -5,8 +5,8 @@ import pytest
 from typer.testing import CliRunner
 
 import symbody as sb
-from symbody.cli.app import app
-from symbody.errors import ModelError, NameLookupError
+from symbody.basics.errors import ModelError, NameLookupError
+from symbody.show.cli.app import app
 
 MODEL = """<mujoco model="keys">
 <worldbody>

@@ -7,7 +7,15 @@ import pytest
 
 import symbody as sb
 from symbody.model.record.coordinates import checked, increment, retract
-from symbody.model.record.least_squares import Directions, Point, Problem, Rules, damped_step, least_squares, newton
+from symbody.model.record.retracted_least_squares import (
+    Directions,
+    Point,
+    Problem,
+    Rules,
+    damped_step,
+    least_squares,
+    newton,
+)
 
 
 def flat(residual, jacobian, **more):

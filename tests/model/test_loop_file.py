@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from loops.reference import LoopWorld
-from symbody.errors import ModelError, SymbodyError
+from mechanics.loops.reference import LoopWorld
+from symbody.basics.errors import ModelError, SymbodyError
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "closed_loop_urdf"
 PARALLELOGRAM = """<robot name="p">

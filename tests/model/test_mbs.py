@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from damaged_files import assert_read_or_refused, damaged
-from mechanism_numbers import Numbers
-from symbody.errors import ModelError
-from symbody.formalisms.composite import mass_and_bias
-from symbody.formalisms.tree import build_tree
+from helpers.damaged_files import assert_read_or_refused, damaged
+from helpers.mechanism_numbers import Numbers
+from symbody.basics.errors import ModelError
+from symbody.mechanics.formalisms.composite import mass_and_bias
+from symbody.mechanics.formalisms.tree import build_tree
 from symbody.model.files import mbs
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "robotran_models"

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from damaged_files import assert_read_or_refused, damaged
-from mechanism_numbers import Numbers
-from symbody.errors import ModelError
-from symbody.formalisms.efforts import generalized
-from symbody.formalisms.newton_euler import newton_euler
-from symbody.formalisms.tree import build_tree
+from helpers.damaged_files import assert_read_or_refused, damaged
+from helpers.mechanism_numbers import Numbers
+from symbody.basics.errors import ModelError
+from symbody.mechanics.formalisms.efforts import generalized
+from symbody.mechanics.formalisms.newton_euler import newton_euler
+from symbody.mechanics.formalisms.tree import build_tree
 from symbody.model.files import mjcf
 from symbody.model.record.coordinates import has_coordinates
 

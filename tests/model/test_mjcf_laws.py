@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.errors import ModelError
+from symbody.basics.errors import ModelError
 
 pytest.importorskip("mujoco")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))

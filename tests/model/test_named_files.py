@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import symbody as sb
-from symbody import regular_file
-from symbody.cli.assignments import _rows
-from symbody.errors import FormatError, SymbodyError
+from symbody.basics import regular_file
+from symbody.basics.errors import FormatError, SymbodyError
+from symbody.show.cli.assignments import _rows
 
 ARM = """
 bodies: {{a: {{mass: 1, shapes: [{{kind: mesh, file: {}}}]}}}}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.errors import ModelError
+from symbody.basics.errors import ModelError
 from symbody.model.load import write_file
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("mujoco")
 
-from random_mjcf import judge, random_mjcf
+from helpers.random_mjcf import judge, random_mjcf
 
 ALLOWED = (  # what MuJoCo has and a Mechanism has not
     "ball joint", "or third degree", "through sites has armature", "joints of several branches", "moves none",

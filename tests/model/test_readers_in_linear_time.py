@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import pytest
 
 import symbody as sb
-from symbody.errors import SymbodyError
+from symbody.basics.errors import SymbodyError
 from symbody.model.build.builder import Builder
 from symbody.model.files import mjcf_names
 from symbody.model.files.file_values import FileValues

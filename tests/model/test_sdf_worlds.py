@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.errors import ModelError
+from symbody.basics.errors import ModelError
 
 INERTIAL = (
     "<inertial><pose>.1 .2 .3 .1 .2 .3</pose><mass>2</mass><inertia><ixx>.3</ixx><iyy>.4</iyy><izz>.5</izz>"

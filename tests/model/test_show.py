@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.drawing.closed import closed_coordinates
-from symbody.drawing.curves import dashpot, helix, outline, zigzag
-from symbody.drawing.labels import Label, place_labels
-from symbody.drawing.planar import plane_of
-from symbody.drawing.poses import numbers
-from symbody.drawing.show import show
-from symbody.drawing.skeleton import bond_kind, skeleton
-from symbody.errors import ModelError
+from symbody.basics.errors import ModelError
 from symbody.model.build.builder import Builder
 from symbody.model.load import bundled_names
 from symbody.model.record.mechanism import Force
+from symbody.show.drawing.closed_coordinates import closed_coordinates
+from symbody.show.drawing.curves import dashpot, helix, outline, zigzag
+from symbody.show.drawing.labels import Label, place_labels
+from symbody.show.drawing.numeric_poses import numbers
+from symbody.show.drawing.planar import plane_of
+from symbody.show.drawing.show import show
+from symbody.show.drawing.skeleton import bond_kind, skeleton
 
 PLANAR = [
     "andrews_squeezer", "four_bar", "n_four_bar", "pendulum3", "slider_crank", "three_loops", "three_rrr_1",

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.model.build.snapping import LOOSE, SNAP, looseness, snapped
 from symbody.model.record.pose import about, from_rpy
+from symbody.model.record.snapping import LOOSE, SNAP, looseness, snapped
 
 RIGHT = np.pi / 2
 

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.robot_files import compare
 
-from random_mjcf import judge
+from helpers.random_mjcf import judge
 
 TETRAHEDRON = "v 0 0 0\nv .1 .01 0\nv .02 .12 .01\nv .01 .02 .2\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n"
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import symbody as sb
-from symbody.errors import ModelError
+from symbody.basics.errors import ModelError
 from symbody.model.record.units import read_unit
 
 FILE = """

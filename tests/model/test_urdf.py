@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from damaged_files import assert_read_or_refused, damaged
-from mechanism_numbers import Numbers
-from robots import DESCRIPTIONS, descriptions, pinocchio_state, random_q
-from symbody.errors import ModelError
-from symbody.formalisms.composite import mass_and_bias
-from symbody.formalisms.efforts import generalized
-from symbody.formalisms.newton_euler import newton_euler
-from symbody.formalisms.tree import build_tree
+from helpers.damaged_files import assert_read_or_refused, damaged
+from helpers.mechanism_numbers import Numbers
+from helpers.robots import DESCRIPTIONS, descriptions, pinocchio_state, random_q
+from symbody.basics.errors import ModelError
+from symbody.mechanics.formalisms.composite import mass_and_bias
+from symbody.mechanics.formalisms.efforts import generalized
+from symbody.mechanics.formalisms.newton_euler import newton_euler
+from symbody.mechanics.formalisms.tree import build_tree
 from symbody.model.build.builder import Builder
 from symbody.model.files import urdf, urdf_writer
 

@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from bad_model_files import BAD, GOOD
-from symbody.errors import ModelError, NameLookupError, SymbodyError
+from helpers.bad_model_files import BAD, GOOD
+from symbody.basics.errors import ModelError, NameLookupError, SymbodyError
 from symbody.model.build.builder import Builder
 from symbody.model.files.yaml_data import read_yaml
 from symbody.model.files.yaml_file import read_text

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bad_model_files import BAD, GOOD
-from symbody.errors import ModelError
-from symbody.library.force_elements import FORCE_ELEMENTS
+from helpers.bad_model_files import BAD, GOOD
+from symbody.basics.errors import ModelError
 from symbody.model.build.builder import Builder
-from symbody.model.files.schema import PIECES, SCHEMA_FILE, model_schema, schema_text
+from symbody.model.files.model_schema import PIECES, SCHEMA_FILE, model_schema, schema_text
 from symbody.model.files.yaml_data import read_yaml
 from symbody.model.files.yaml_file import read_text
 from symbody.model.files.yaml_writer import to_yaml, write
+from symbody.model.library.force_elements import FORCE_ELEMENTS
 from symbody.model.load import FOLDER, bundled_names, load
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import Mechanism, Shape

@@ -51,8 +51,8 @@ class Point:
 def make_point(mech: Any) -> Point:
     """States for a model, by the sources that are imported."""
     import symbody as sb
-    from symbody.formalisms.solve_accelerations import driven_velocities
-    from symbody.formalisms.tree import build_tree
+    from symbody.mechanics.formalisms.solve_accelerations import driven_velocities
+    from symbody.mechanics.formalisms.tree import build_tree
     from symbody.model.record.coordinates import checked
 
     rng = np.random.default_rng(5)
@@ -183,7 +183,7 @@ def _reactions(mech: Any, point: Point) -> Arrays:
 
 def _regressor(mech: Any, point: Point) -> Arrays:
     import symbody as sb
-    from symbody.verbs.parameters import parameter_values
+    from symbody.mechanics.verbs.identifiable_parameters import parameter_values
 
     return {**_tree(sb.regressor(mech, preset="none"), point), "pi": parameter_values(mech)}
 
@@ -191,9 +191,9 @@ def _regressor(mech: Any, point: Point) -> Arrays:
 def _rates(mech: Any, point: Point) -> Arrays:
     """q_dot = N(q) qd."""
     import symbody as sb
-    from symbody.expr.arrays import matmul
-    from symbody.formalisms.kinematics import kinematic_map
-    from symbody.formalisms.tree import build_tree
+    from symbody.mechanics.formalisms.frame_kinematics import kinematic_map
+    from symbody.mechanics.formalisms.tree import build_tree
+    from symbody.symbolic.expr.arrays import matmul
 
     tree = build_tree(mech)
     q_dot = matmul(kinematic_map(tree), tree.qd)
@@ -260,7 +260,7 @@ def _closed_reactions(mech: Any, point: Point) -> Arrays:
 
 
 def _projection(mech: Any, point: Point) -> Arrays:
-    from symbody.verbs.closed_dynamics import projection
+    from symbody.mechanics.verbs.closed_dynamics import projection
 
     assert point.closed_q is not None
     assert point.guess is not None

@@ -86,7 +86,7 @@ def position(mech: Any) -> np.ndarray:
 
 
 def ours(mech: Any, q: np.ndarray) -> Read:
-    from mechanism_numbers import Numbers
+    from helpers.mechanism_numbers import Numbers
 
     here = Numbers(mech, q)
     numbers: Arrays = {}

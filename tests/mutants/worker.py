@@ -93,8 +93,8 @@ def _out_of_time(signum: int, frame: FrameType | None) -> None:
 
 def quicken() -> None:
     """Search less for the smallest program: it takes nine tenths of a certificate, and the judgement is the same."""
-    from symbody.verbs import closed_dynamics as loops
-    from symbody.verbs.smallest import quick
+    from symbody.mechanics.verbs import closed_dynamics as loops
+    from symbody.mechanics.verbs.smallest import quick
 
     assert min(quick.WORK, quick.MOST, quick.SEVERAL, loops.COUNTED, loops.FINALISTS) > 0
     quick.WORK, quick.MOST, quick.SEVERAL, loops.COUNTED, loops.FINALISTS = 1, CANDIDATES, 1, CANDIDATES, 1
@@ -163,7 +163,7 @@ class Lines:
 def certificate_of(model: str) -> dict[str, Any]:
     """Whether `sb.verify` certifies a model, in words otherwise, and the seconds of processor time."""
     import symbody as sb
-    from symbody.errors import SymbodyError
+    from symbody.basics.errors import SymbodyError
 
     quicken()
     start = time.process_time()

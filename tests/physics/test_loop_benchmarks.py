@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from loops.reference import LoopWorld
-from symbody.assembly.numeric import Numeric
-from symbody.formalisms.tree import build_tree
-from symbody.loops.rows.constraints import constraints
-from symbody.verbs.assembly import assemble
+from mechanics.loops.reference import LoopWorld
+from symbody.mechanics.assembly.numeric import Numeric
+from symbody.mechanics.formalisms.tree import build_tree
+from symbody.mechanics.loops.rows.constraint_rows import constraints
+from symbody.mechanics.verbs.assemble import assemble
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
 

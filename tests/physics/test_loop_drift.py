@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.assembly.numeric import Numeric
-from symbody.formalisms.tree import build_tree
-from symbody.loops.rows.constraints import constraints
+from symbody.mechanics.assembly.numeric import Numeric
+from symbody.mechanics.formalisms.tree import build_tree
+from symbody.mechanics.loops.rows.constraint_rows import constraints
 
 SECONDS = 100.0
 

@@ -14,7 +14,7 @@ STEP = 1e-3
 def pinocchio_dynamics(mech: sb.Mechanism) -> Any:
     """(q, qd) -> qdd by constrained dynamics with multipliers; cuts of points and welds."""
     pin = pytest.importorskip("pinocchio")
-    from pinocchio_oracle import Peer
+    from helpers.pinocchio_oracle import Peer
 
     peer = Peer(mech)
     models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from formalisms.robotran_car import BODIES, F1, F2, robotran_car
-from symbody.expr.arrays import is_zero
+from mechanics.formalisms.robotran_car import BODIES, F1, F2, robotran_car
+from symbody.symbolic.expr.arrays import is_zero
 
 MODELS = Path(__file__).parents[2] / ".." / "shared" / "data" / "robotran_models"
 COMAN = {"inverse": 2043 + 1830, "semi_explicit": 9588 + 7347, "forward": 19063 + 16121 + 435}

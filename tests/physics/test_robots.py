@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from robots import DESCRIPTIONS, descriptions, pinocchio_state, random_q
-from symbody.errors import ModelError
+from helpers.robots import DESCRIPTIONS, descriptions, pinocchio_state, random_q
+from symbody.basics.errors import ModelError
 from symbody.model.files import urdf
-from symbody.system.names import identifier
+from symbody.symbolic.system.names import identifier
 
 TOLERANCE = 1e-10
 

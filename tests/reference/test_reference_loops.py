@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.reference.assembly import closed_positions, consistent_velocities, starts
 from symbody.reference.bodies import Model
+from symbody.reference.body_dynamics import Motion
+from symbody.reference.closed_search import closed_positions, consistent_velocities, starts
 from symbody.reference.closures import Closures
-from symbody.reference.dynamics import Motion
 from symbody.reference.maximal import solve
 
 FREEDOM = {  # of a free body that is cut to another, by the kind of the cut

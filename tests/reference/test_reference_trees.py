@@ -7,10 +7,10 @@ import pytest
 
 import symbody as sb
 from symbody.reference.bodies import Model, coordinates
+from symbody.reference.body_dynamics import Motion
 from symbody.reference.closures import Closures
-from symbody.reference.dynamics import Motion
 from symbody.reference.energies import energies
-from symbody.reference.frames import prescribed, seen
+from symbody.reference.frame_motion import prescribed, seen
 from symbody.reference.maximal import solve
 
 KINDS = (
@@ -146,7 +146,7 @@ def test_its_own_accelerations_conserve_energy():
         found = energies(Motion(model, x[:3], x[3:]), np.zeros((1, 3)))
         return float((found.kinetic + found.potential)[0])
 
-    from symbody.reference.assembly import consistent_velocities
+    from symbody.reference.closed_search import consistent_velocities
 
     x = np.concatenate([np.zeros(3), consistent_velocities(closures, np.zeros((1, 3)), np.array([[3.0, 0, 0]]))[0]])
     start, h = energy(x), 2e-3

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
+from symbody.basics.errors import CompileError
 from symbody.codegen.kernel.grouped import GroupedKernel
 from symbody.codegen.kernel.passport import Kernel
 from symbody.codegen.kernel.recipe import STEP, Recipe, Remade
 from symbody.codegen.target_row import Source
 from symbody.codegen.targets import TARGETS, target_to_build, target_to_emit
-from symbody.errors import CompileError
-from symbody.system.system import System
+from symbody.symbolic.system.system import System
 
 if TYPE_CHECKING:
     from symbody.codegen.kernel.native_kernel import NativeKernel

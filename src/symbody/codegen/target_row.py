@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from symbody.basics.errors import wrong_argument
 from symbody.codegen.kernel.grouped import GroupedKernel
 from symbody.codegen.kernel.passport import Kernel
 from symbody.codegen.printer.heading import Heading
-from symbody.errors import wrong_argument
-from symbody.lower.groups import Grouped, group
-from symbody.lower.lowering import lower
-from symbody.lower.program import Program
-from symbody.system.save import fingerprint
-from symbody.system.system import System
+from symbody.symbolic.lower.groups import Grouped, group
+from symbody.symbolic.lower.lowering import lower
+from symbody.symbolic.lower.program import Program
+from symbody.symbolic.system.save import fingerprint
+from symbody.symbolic.system.system import System
 
 
 class Source:

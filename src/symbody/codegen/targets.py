@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from symbody.basics.errors import CompileError, DefinitionError, NameLookupError, nearest, shown
 from symbody.codegen.target_row import Target
 from symbody.codegen.target_rows.c import C_HEADER, C
 from symbody.codegen.target_rows.casadi import CASADI
@@ -22,7 +23,6 @@ from symbody.codegen.target_rows.python import PYTHON
 from symbody.codegen.target_rows.rust import RUST
 from symbody.codegen.target_rows.text import TEXT
 from symbody.codegen.target_rows.torch import TORCH
-from symbody.errors import CompileError, DefinitionError, NameLookupError, nearest, shown
 
 ROWS = (
     NATIVE,

@@ -12,8 +12,8 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from symbody.arguments import declared
-from symbody.errors import (
+from symbody.basics.arguments import declared
+from symbody.basics.errors import (
     DefinitionError,
     ModelError,
     NameLookupError,
@@ -23,12 +23,15 @@ from symbody.errors import (
     remove_row,
     shown,
 )
+from symbody.basics.regular_file import unreachable
 from symbody.model.files.loop_file import close_loops
 from symbody.model.record.mechanism import Mechanism
-from symbody.regular_file import unreachable
 
 FOLDER = Path(__file__).parent / "bundled"
-BOND_GRAPH, BOND_GRAPHS = ".bond.yaml", "symbody.bondgraph.files"  # `load` gives the BondGraph of such a file
+BOND_GRAPH, BOND_GRAPHS = (
+    ".bond.yaml",
+    "symbody.bondgraph.graph.graph_files",
+)  # `load` gives the BondGraph of such a file
 
 
 @dataclass(frozen=True)

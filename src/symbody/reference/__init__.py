@@ -1,16 +1,21 @@
-"""Mechanics written a second time, in plain NumPy: what the certificate holds the programs against."""
+"""The mechanics of a Mechanism a second time, in plain NumPy: the oracle of the certificate.
 
-from symbody.later import door
+In: the records of a Mechanism. Out: numbers that programs are compared with. It imports nothing of what it judges: six
+coordinates for every body, poses as truncated Taylor series, Newton's and Euler's laws of every body by itself.
+Begin with `bodies.py`, then `body_dynamics.py`.
+"""
+
+from symbody.basics.lazy import door
 
 __all__, __getattr__, __dir__ = door(
     __name__,
     {
         "": "energies",
-        "assembly": "closed_positions consistent_velocities",
+        "closed_search": "closed_positions consistent_velocities",
         "bodies": "Model",
         "closures": "Closures",
-        "dynamics": "Motion",
-        "frames": "seen",
+        "body_dynamics": "Motion",
+        "frame_motion": "seen",
         "linear_parameters": "effort_columns",
     },
 )

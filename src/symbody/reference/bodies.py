@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError
+from symbody.basics.errors import ModelError
 from symbody.model.record.mechanism import Joint, Mechanism
 from symbody.reference.expressions import Numbers
 from symbody.reference.jets import Array, Jet, apply, axial, constant, matmul, quaternion_turn, scaled, turn
-from symbody.reference.joints import Places, Step, places_of, steps_of
+from symbody.reference.joint_steps import Places, Step, places_of, steps_of
 
 WORLD = -1
 

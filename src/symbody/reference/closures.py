@@ -13,13 +13,13 @@ from functools import cached_property
 
 import numpy as np
 
-from symbody.errors import ModelError
+from symbody.basics.errors import ModelError
 from symbody.model.record.mechanism import Coupling, Cut
 from symbody.reference.bodies import Model, Pose, coordinates, frame_pose, poses
-from symbody.reference.dynamics import Motion
+from symbody.reference.body_dynamics import Motion
 from symbody.reference.expressions import power
 from symbody.reference.jets import Array, Jet, apply, constant, cross_matrix, dot, stack, transpose
-from symbody.reference.joints import owns_coordinates
+from symbody.reference.joint_steps import owns_coordinates
 
 AXES = "xyz"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symbody.reference.dynamics import Motion
+from symbody.reference.body_dynamics import Motion
 from symbody.reference.jets import Array
 
 

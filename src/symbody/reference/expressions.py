@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError
-from symbody.expr.external import External, Piecewise
-from symbody.expr.function_row import FUNCTIONS
-from symbody.expr.node import ADD, ALIAS, CONST, EXTERN, MUL, POW, RESULT, SCALE, SYMBOL, TABLE, Node
+from symbody.basics.errors import ModelError
 from symbody.reference.jets import Array, Jet, compose, constant, where
+from symbody.symbolic.expr.external import External, Piecewise
+from symbody.symbolic.expr.function_row import FUNCTIONS
+from symbody.symbolic.expr.node import ADD, ALIAS, CONST, EXTERN, MUL, POW, RESULT, SCALE, SYMBOL, TABLE, Node
 
 # name -> value, first and second derivative at x
 CURVES: dict[str, Callable[[Array], tuple[Any, Any, Any]]] = {

@@ -14,7 +14,7 @@ import numpy as np
 
 from symbody.model.record.mechanism import Joint, Rotor
 from symbody.reference.bodies import Model, Part
-from symbody.reference.dynamics import Motion
+from symbody.reference.body_dynamics import Motion
 from symbody.reference.jets import Array
 
 ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # of the inertia tensor, after mass and first moments

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symbody.errors import ModelError
-from symbody.expr.external import External
-from symbody.expr.graph import Graph
-from symbody.expr.node import Node
-from symbody.expr.parse import parse
+from symbody.basics.errors import ModelError
 from symbody.model.record.mechanism import Force
 from symbody.reference.bodies import WORLD, Pose, frame_pose
 from symbody.reference.expressions import external
 from symbody.reference.jets import Array, Jet, constant
+from symbody.symbolic.expr.external import External
+from symbody.symbolic.expr.graph import Graph
+from symbody.symbolic.expr.node import Node
+from symbody.symbolic.expr.parse import parse
 
 if TYPE_CHECKING:
-    from symbody.reference.dynamics import Motion
+    from symbody.reference.body_dynamics import Motion
 
 
 @dataclass(eq=False)

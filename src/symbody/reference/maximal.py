@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from symbody.reference.bodies import WORLD
+from symbody.reference.body_dynamics import Motion
 from symbody.reference.closures import Closures
-from symbody.reference.dynamics import Motion
 from symbody.reference.jets import Array, cross_matrix
 
 

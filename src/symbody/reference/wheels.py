@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from symbody.expr.graph import Graph
 from symbody.reference import jets
 from symbody.reference.expressions import function, power
 from symbody.reference.jets import Array, Jet, constant, cross, dot, scaled, stack
 from symbody.reference.loads import Element
-from symbody.reference.magic_formula import coefficients, forces
+from symbody.reference.tyre_formula import coefficients, forces
+from symbody.symbolic.expr.graph import Graph
 
 # -- grounds
 

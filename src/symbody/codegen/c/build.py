@@ -19,14 +19,14 @@ from typing import Any, Self, overload
 
 import numpy as np
 
-from symbody.codegen.c.source import c_name, part_names
-from symbody.codegen.kernel.arguments import real_array, state_rows
+from symbody.basics.errors import CompileError
+from symbody.codegen.c.c_source import c_name, part_names
 from symbody.codegen.kernel.externals import ExternalTable, raise_pending
+from symbody.codegen.kernel.kernel_arrays import real_array, state_rows
 from symbody.codegen.kernel.program_kernel import ProgramKernel
-from symbody.errors import CompileError
-from symbody.lower.groups import Grouped
-from symbody.lower.program import Program
-from symbody.system.ports import kept, loop_shape
+from symbody.symbolic.lower.groups import Grouped
+from symbody.symbolic.lower.program import Program
+from symbody.symbolic.system.ports import kept, loop_shape
 
 # no contraction: what is fused was chosen at lowering
 FLAGS = ("-std=c99", "-O2", "-ffp-contract=off")

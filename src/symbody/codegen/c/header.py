@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from symbody.codegen.c.text import comment, kind_of
+from symbody.codegen.c.c_language import comment, kind_of
 from symbody.codegen.printer.heading import Heading, argument_lines, parameter_lines
 from symbody.codegen.printer.language import Names
-from symbody.codegen.printer.plan import Module, Part
+from symbody.codegen.printer.module_layout import Module, Part
 
 
 def header(module: Module, heading: Heading, head: str, real: str, more: str = "") -> str:

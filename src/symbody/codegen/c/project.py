@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from symbody.codegen.c.c_language import comment
 from symbody.codegen.c.header import outside
-from symbody.codegen.c.text import comment
-from symbody.codegen.printer.driver import Driver, driver
-from symbody.codegen.printer.plan import Module, Part
-from symbody.codegen.printer.samples import stub_terms
-from symbody.expr.external import External
+from symbody.codegen.printer.module_layout import Module, Part
+from symbody.codegen.printer.stored_values import stub_terms
+from symbody.codegen.printer.test_program import Driver, driver
+from symbody.symbolic.expr.external import External
 
 FLAGS = "-Wall -Wextra -pedantic -Werror"
 

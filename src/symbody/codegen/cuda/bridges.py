@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symbody.basics.errors import DefinitionError, NameLookupError, nearest
 from symbody.codegen.cuda.xla import evaluation
-from symbody.errors import DefinitionError, NameLookupError, nearest
 
 if TYPE_CHECKING:
     from symbody.codegen.cuda.kernel import CudaKernel

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from symbody.basics.errors import ShapeError
 from symbody.codegen.cuda import driver
-from symbody.errors import ShapeError
 
 CUDA_KIND = 2  # kDLCUDA
 _CODES = {"f": 2, "i": 0, "u": 1}

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from symbody.basics.errors import DeviceError
 from symbody.codegen.cuda import nvrtc
-from symbody.errors import DeviceError
 
 CPU = "Use target='native', or device=None, which run on the processor."
 OLDEST = (12, 0)  # CUDA version of the driver: nvrtc of the wheels makes code for it

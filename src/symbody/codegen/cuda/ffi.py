@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError, DeviceError
+from symbody.basics.errors import DefinitionError, DeviceError
 
 MAJOR = 0  # version of the interface that the structures are of
 METADATA, EXECUTE, STRING = 1, 3, 4  # an extension, a stage, a kind of attribute

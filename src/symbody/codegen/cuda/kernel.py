@@ -14,19 +14,19 @@ from typing import Any, Self
 
 import numpy as np
 
-from symbody.codegen.cuda import arrays as on_device
+from symbody.basics.errors import DefinitionError, DeviceError, NameLookupError, ShapeError, nearest
 from symbody.codegen.cuda import driver, shapes
+from symbody.codegen.cuda import foreign_arrays as on_device
 from symbody.codegen.cuda.device_array import DeviceArray
-from symbody.codegen.cuda.report import Report
-from symbody.codegen.cuda.source import BLOCK, KernelText
+from symbody.codegen.cuda.kernel_source import BLOCK, KernelText
+from symbody.codegen.cuda.occupancy import Report
 from symbody.codegen.cuda.tensor_calls import TensorCalls
 from symbody.codegen.cuda.texts import Texts, replace_layout, setup_values
 from symbody.codegen.kernel.program_kernel import ProgramKernel, call_arguments
 from symbody.codegen.kernel.signature import results_type
-from symbody.errors import DefinitionError, DeviceError, NameLookupError, ShapeError, nearest
-from symbody.lower.interpret import raise_if_failed
-from symbody.lower.program import Program
-from symbody.system.ports import Port, kept, loop_of
+from symbody.symbolic.lower.interpret import raise_if_failed
+from symbody.symbolic.lower.program import Program
+from symbody.symbolic.system.ports import Port, kept, loop_of
 
 STATES = 1000  # at most, on which accuracy is measured
 
@@ -367,7 +367,7 @@ class CudaKernel(ProgramKernel):
                     f"derivatives of '{self.name}' are generated from its System; compile it by system.compile('cuda') "
                     "without folded parameters."
                 )
-            from symbody.system.differentiate import vjp_system
+            from symbody.symbolic.system.differentiate import vjp_system
 
             made = vjp_system(self.recipe.system, key).compile("cuda", **self.recipe.options)
             assert isinstance(made, CudaKernel)

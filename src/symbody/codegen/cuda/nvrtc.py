@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from symbody.basics.errors import CompileError
 from symbody.codegen.kernel import cache
-from symbody.errors import CompileError
 
 DEFAULT_ARCH = "sm_80"  # for text that is compiled where there is no device
 INSTALL = "Install the extra: pip install symbody[cuda]."

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from symbody.codegen.cuda.source import vector
-from symbody.codegen.cuda.text import REALS
-from symbody.errors import ShapeError
-from symbody.system.ports import core_text
+from symbody.basics.errors import ShapeError
+from symbody.codegen.cuda.cuda_language import REALS
+from symbody.codegen.cuda.kernel_source import vector
+from symbody.symbolic.system.ports import core_text
 
 
 def whole(core: tuple[int, ...], loop: tuple[int, ...], layout: str) -> tuple[int, ...]:

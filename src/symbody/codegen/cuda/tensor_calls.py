@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symbody.codegen.cuda import arrays as on_device
 from symbody.codegen.cuda import driver
-from symbody.codegen.cuda.source import BLOCK
+from symbody.codegen.cuda import foreign_arrays as on_device
+from symbody.codegen.cuda.kernel_source import BLOCK
 from symbody.codegen.kernel.signature import results_type
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.cuda.source import KernelText, kernel_text
-from symbody.codegen.cuda.text import LONG
-from symbody.lower.interpret import elements, prepare
-from symbody.lower.program import Program
+from symbody.codegen.cuda.cuda_language import LONG
+from symbody.codegen.cuda.kernel_source import KernelText, kernel_text
+from symbody.symbolic.lower.interpret import elements, prepare
+from symbody.symbolic.lower.program import Program
 
 
 def setup_values(program: Program, derived: Sequence[int], given: Sequence[np.ndarray]) -> np.ndarray:

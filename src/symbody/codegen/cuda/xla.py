@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from symbody.codegen.cuda import arrays as on_device
+from symbody.basics.errors import DefinitionError, DeviceError, ShapeError
 from symbody.codegen.cuda import driver, ffi, shapes
-from symbody.codegen.cuda.source import BLOCK, KernelText
-from symbody.errors import DefinitionError, DeviceError, ShapeError
+from symbody.codegen.cuda import foreign_arrays as on_device
+from symbody.codegen.cuda.kernel_source import BLOCK, KernelText
 
 if TYPE_CHECKING:
     from symbody.codegen.cuda.kernel import CudaKernel

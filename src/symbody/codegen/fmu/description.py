@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.sax.saxutils import quoteattr
 
-from symbody.codegen.fmu.motion import Motion, Variable
+from symbody.codegen.fmu.fmu_model import Motion, Variable
 
 _BASE = {"m": "m", "kg": "kg", "s": "s", "rad": "rad", "A": "A", "K": "K"}
 _DERIVED = {"N": {"kg": 1, "m": 1, "s": -2}, "J": {"kg": 1, "m": 2, "s": -2}, "W": {"kg": 1, "m": 2, "s": -3},

@@ -15,12 +15,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from symbody.basics.errors import CompileError, DefinitionError
 from symbody.codegen.c.build import find_compiler, run_compiler, source_folder, temporary_files_inside
 from symbody.codegen.fmu.description import Stepping, fmi2_description, fmi3_description, scalars
-from symbody.codegen.fmu.motion import HERE, METHODS, Motion, core_text, motion_of
-from symbody.errors import CompileError, DefinitionError
-from symbody.system.save import fingerprint
-from symbody.system.system import System
+from symbody.codegen.fmu.fmu_model import HERE, METHODS, Motion, core_text, motion_of
+from symbody.symbolic.system.save import fingerprint
+from symbody.symbolic.system.system import System
 
 DATE = (2020, 1, 1, 0, 0, 0)  # of all files inside: the same System gives the same archive
 LICENCE = (

@@ -24,9 +24,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from symbody.atomic_file import remove_abandoned, through_part
+from symbody.basics.atomic_file import remove_abandoned, through_part
 from symbody.codegen.kernel.secret import CONFIG, Place, Unsafe, check_folder, folder_of, make_folder, user_secret
-from symbody.lower.program import Program
+from symbody.symbolic.lower.program import Program
 
 MAGIC = b"symbody object code 2\n"
 LIMIT = 1 << 30  # bytes of all entries together

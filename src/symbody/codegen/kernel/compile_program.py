@@ -8,19 +8,19 @@ from importlib import metadata
 
 import llvmlite
 
+from symbody.basics.errors import CompileError, whole_argument
 from symbody.codegen.kernel import cache as disk
 from symbody.codegen.kernel.externals import ExternalTable, matched
 from symbody.codegen.kernel.native_kernel import NativeKernel
 from symbody.codegen.kernel.signature import Signature, signature_of
 from symbody.codegen.kernel.tiers import Code, Tiers
-from symbody.codegen.llvm.compile import OPTIMIZED, QUICK, compile_in_processes, compile_modules, host
 from symbody.codegen.llvm.libm import libm_index
+from symbody.codegen.llvm.loading import OPTIMIZED, QUICK, compile_in_processes, compile_modules, host
 from symbody.codegen.llvm.modules import Plan, modules, plan
-from symbody.errors import CompileError, whole_argument
-from symbody.expr.external import External
-from symbody.expr.function_row import Function, added_functions
-from symbody.lower.fuse import fuse_multiply_add
-from symbody.lower.program import Program
+from symbody.symbolic.expr.external import External
+from symbody.symbolic.expr.function_row import Function, added_functions
+from symbody.symbolic.lower.fuse import fuse_multiply_add
+from symbody.symbolic.lower.program import Program
 
 # Above this many operations "auto" answers from quickly made code first.
 AUTO_QUICK = 20_000

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from symbody.errors import CompileError, NameLookupError, nearest
-from symbody.expr.external import External
+from symbody.basics.errors import CompileError, NameLookupError, nearest
+from symbody.symbolic.expr.external import External
 
 _DOUBLES = ctypes.POINTER(ctypes.c_double)
 _CALLBACK = ctypes.CFUNCTYPE(None, _DOUBLES, _DOUBLES)

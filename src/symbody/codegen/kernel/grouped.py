@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from symbody.basics.errors import NameLookupError, nearest
 from symbody.codegen.kernel.passport import Kernel
 from symbody.codegen.kernel.recipe import Remade
-from symbody.errors import NameLookupError, nearest
-from symbody.lower.fuse import fuse_multiply_add
-from symbody.lower.groups import group
-from symbody.lower.program import Program
+from symbody.symbolic.lower.fuse import fuse_multiply_add
+from symbody.symbolic.lower.groups import group
+from symbody.symbolic.lower.program import Program
 
 
 @dataclass(eq=False)

@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 
 from symbody.codegen.kernel.program_kernel import ProgramKernel
-from symbody.lower.interpret import LANES, Prepared, elements, prepare, run, run_prepared
-from symbody.lower.program import Program
-from symbody.system.ports import kept
+from symbody.symbolic.lower.interpret import LANES, Prepared, elements, prepare, run, run_prepared
+from symbody.symbolic.lower.program import Program
+from symbody.symbolic.system.ports import kept
 
 
 class InterpretedKernel(ProgramKernel):

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from symbody.codegen.kernel.arguments import (
+from symbody.basics.errors import Named, NameLookupError, ShapeError, SolveError, is_finite, whole_argument
+from symbody.codegen.kernel.externals import ExternalTable, raise_pending
+from symbody.codegen.kernel.kernel_arrays import (
     FLOAT,
     aligned,
     check_lanes,
@@ -21,17 +23,15 @@ from symbody.codegen.kernel.arguments import (
     too_many_states,
     usable_output,
 )
-from symbody.codegen.kernel.externals import ExternalTable, raise_pending
 from symbody.codegen.kernel.passport import results_by_name
 from symbody.codegen.kernel.recipe import Remade
 from symbody.codegen.kernel.signature import Result, Signature, results_type
 from symbody.codegen.kernel.threads import run_ranges
 from symbody.codegen.kernel.tiers import Tiers
+from symbody.codegen.llvm.chunk_text import DERIVED, DERIVED_STRIDE, EXTERN_TABLE, FIRST_PORT, FRAME, LIBM_TABLE
 from symbody.codegen.llvm.libm import libm_address
-from symbody.codegen.llvm.values import DERIVED, DERIVED_STRIDE, EXTERN_TABLE, FIRST_PORT, FRAME, LIBM_TABLE
-from symbody.errors import Named, NameLookupError, ShapeError, SolveError, is_finite, whole_argument
-from symbody.lower.program import say_unsolved
-from symbody.system.ports import Port, check_gathered, gather, gather_parameters, kept, loop_shape, merged
+from symbody.symbolic.lower.program import say_unsolved
+from symbody.symbolic.system.ports import Port, check_gathered, gather, gather_parameters, kept, loop_shape, merged
 
 # Batches below this size run state by state: a vector that is mostly empty costs more.
 SMALLEST_BATCH = 3

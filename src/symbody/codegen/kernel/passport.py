@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from symbody.system.ports import Port
+from symbody.symbolic.system.ports import Port
 
 
 class Output(Protocol):

@@ -8,15 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from symbody.codegen.kernel.arguments import check_lanes, targets_of, too_many_states
+from symbody.basics.errors import NameLookupError, ShapeError, nearest
+from symbody.codegen.kernel.kernel_arrays import check_lanes, targets_of, too_many_states
 from symbody.codegen.kernel.passport import results_by_name
 from symbody.codegen.kernel.recipe import Remade
 from symbody.codegen.kernel.signature import results_type
 from symbody.codegen.kernel.threads import check_threads
-from symbody.errors import NameLookupError, ShapeError, nearest
-from symbody.lower.interpret import raise_if_failed
-from symbody.lower.program import OutputPort, Program
-from symbody.system.ports import Port, check_numbers, checked, gather_parameters, loop_shape, merged
+from symbody.symbolic.lower.interpret import raise_if_failed
+from symbody.symbolic.lower.program import OutputPort, Program
+from symbody.symbolic.system.ports import Port, check_numbers, checked, gather_parameters, loop_shape, merged
 
 
 class ProgramKernel(Remade, ABC):

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from symbody.later import later
-from symbody.system.system import System
+from symbody.basics.lazy import later
+from symbody.symbolic.system.system import System
 
 STEP = ""  # no function of a group has an empty name
 

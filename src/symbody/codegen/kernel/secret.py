@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from symbody.atomic_file import remove_abandoned, through_part, way_to
+from symbody.basics.atomic_file import remove_abandoned, through_part, way_to
 
 SIZE = 32  # bytes
 NAME = "cache_secret"

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
+from symbody.basics.errors import NameLookupError, nearest
 from symbody.codegen.llvm.modules import Layout
-from symbody.errors import NameLookupError, nearest
-from symbody.lower.program import Program
-from symbody.system.ports import Port
+from symbody.symbolic.lower.program import Program
+from symbody.symbolic.system.ports import Port
 
 
 @dataclass(frozen=True, slots=True)

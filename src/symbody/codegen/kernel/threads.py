@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
-from symbody.errors import whole_argument
+from symbody.basics.errors import whole_argument
 
 # Starting a thread's share costs some 50 us: not worth it for fewer operations times states (0.1 ms of vector code).
 SHARE = 2_000_000

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from symbody.codegen.llvm.compile import Loaded
-from symbody.errors import CompileError
+from symbody.basics.errors import CompileError
+from symbody.codegen.llvm.loading import Loaded
 
 # void f(context, begin, end); ctypes releases the interpreter lock during the call
 Function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from symbody.expr.function_row import FUNCTIONS
-from symbody.lower.program import Program, operands
+from symbody.symbolic.expr.function_row import FUNCTIONS
+from symbody.symbolic.lower.program import Program, operands
 
 CHUNK = 500
 WHOLE = 1200

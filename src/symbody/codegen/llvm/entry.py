@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symbody.codegen.llvm.values import (
+from symbody.codegen.llvm.chunk_text import (
     CALL,
     DERIVED,
     DERIVED_STRIDE,

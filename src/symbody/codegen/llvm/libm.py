@@ -11,8 +11,8 @@ import ctypes.util
 import sys
 from typing import Any
 
-from symbody.errors import CompileError
-from symbody.expr.function_row import FUNCTIONS, added_functions
+from symbody.basics.errors import CompileError
+from symbody.symbolic.expr.function_row import FUNCTIONS, added_functions
 
 # Of symbody's own functions, in the order of their rows; sines and cosines, which have a slow branch, come first.
 _own = [row.libm for row in FUNCTIONS.values() if row.libm and row not in added_functions()]

@@ -13,17 +13,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from symbody.codegen.llvm.chunk_text import ARGUMENTS, Scope, Section
 from symbody.codegen.llvm.chunks import partition
 from symbody.codegen.llvm.entry import fits_loop, write_batch, write_main
-from symbody.codegen.llvm.lanes import extern_function, lanes_function, table_function
+from symbody.codegen.llvm.lane_functions import extern_function, lanes_function, table_function
 from symbody.codegen.llvm.libm import libm_index
 from symbody.codegen.llvm.rows import gather_functions, scatter_functions, small_gather, small_scatter
 from symbody.codegen.llvm.sincos import sincos_function, slow_function
 from symbody.codegen.llvm.solve import write_solve
-from symbody.codegen.llvm.values import ARGUMENTS, Scope, Section
 from symbody.codegen.llvm.writer import Lanes, Writer
-from symbody.lower.program import Program, operands
-from symbody.system.ports import Port
+from symbody.symbolic.lower.program import Program, operands
+from symbody.symbolic.system.ports import Port
 
 # Lines per module: memory stays bounded and several can be compiled at the same time.
 MODULE = 20_000

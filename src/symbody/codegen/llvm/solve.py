@@ -6,10 +6,10 @@ lanes and scalar code agree bit for bit.
 
 from __future__ import annotations
 
-from symbody.codegen.llvm.values import ARGUMENTS, CALL, Scope, Section
+from symbody.codegen.llvm.chunk_text import ARGUMENTS, CALL, Scope, Section
 from symbody.codegen.llvm.writer import Writer
-from symbody.expr.node import REACH
-from symbody.lower.program import SolveBlock
+from symbody.symbolic.expr.node import REACH
+from symbody.symbolic.lower.program import SolveBlock
 
 INFINITY, NAN = float("inf"), float("nan")
 

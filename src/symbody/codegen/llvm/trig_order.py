@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
-from symbody.lower.program import Program, operands
+from symbody.symbolic.lower.program import Program, operands
 
 TRIG = ("sin", "cos")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from symbody.codegen.printer.language import FEW_ANGLES
-from symbody.lower.program import Program, operands
+from symbody.symbolic.lower.program import Program, operands
 
 TRIG = ("sin", "cos")
 PLAIN = ("add", "sub", "neg", "mul")

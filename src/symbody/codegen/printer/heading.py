@@ -6,11 +6,11 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from symbody.codegen.printer.plan import Argument, Module, Part
+from symbody.codegen.printer.module_layout import Argument, Module, Part
 from symbody.codegen.printer.remarks import one_line
-from symbody.lower.count import count_program
-from symbody.lower.program import OutputPort
-from symbody.system.ports import Port
+from symbody.symbolic.lower.count import count_program
+from symbody.symbolic.lower.program import OutputPort
+from symbody.symbolic.system.ports import Port
 
 Labels = Mapping[str, Sequence[str]]
 

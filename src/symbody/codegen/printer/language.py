@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from symbody.codegen.printer.remarks import one_line
 
 if TYPE_CHECKING:
-    from symbody.codegen.printer.plan import Argument, Module
+    from symbody.codegen.printer.module_layout import Argument, Module
     from symbody.codegen.printer.statements import Writer
-    from symbody.expr.external import Piecewise
-    from symbody.expr.function_row import Function as FunctionRow
-    from symbody.lower.program import Number
+    from symbody.symbolic.expr.external import Piecewise
+    from symbody.symbolic.expr.function_row import Function as FunctionRow
+    from symbody.symbolic.lower.program import Number
 
 
 FEW_ANGLES = 3

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from symbody.codegen.printer.plan import Module
-from symbody.codegen.printer.samples import stub_terms
-from symbody.expr.external import External, Piecewise
-from symbody.expr.function_row import FUNCTIONS
+from symbody.codegen.printer.module_layout import Module
+from symbody.codegen.printer.stored_values import stub_terms
+from symbody.symbolic.expr.external import External, Piecewise
+from symbody.symbolic.expr.function_row import FUNCTIONS
 
 
 def called_helpers(

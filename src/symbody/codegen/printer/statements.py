@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Union
 
+from symbody.basics.errors import CompileError
 from symbody.codegen.printer.angles import Angles
 from symbody.codegen.printer.language import (
     ATOM,
@@ -27,13 +28,12 @@ from symbody.codegen.printer.language import (
     needs_of,
     strength_of,
 )
-from symbody.codegen.printer.plan import Argument, Module, Part, slots
-from symbody.codegen.printer.sections import Remarks
-from symbody.errors import CompileError
-from symbody.expr.function_row import FUNCTIONS
-from symbody.expr.node import REACH
-from symbody.lower.count import serving_checks
-from symbody.lower.program import Program, SolveBlock, operands
+from symbody.codegen.printer.module_layout import Argument, Module, Part, slots
+from symbody.codegen.printer.section_remarks import Remarks
+from symbody.symbolic.expr.function_row import FUNCTIONS
+from symbody.symbolic.expr.node import REACH
+from symbody.symbolic.lower.count import serving_checks
+from symbody.symbolic.lower.program import Program, SolveBlock, operands
 
 Item = Union[int, "Loop", "Unit", Angles]
 SIGNS = {"add": "+", "sub": "-", "mul": "*"}

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from symbody.codegen.printer.angles import with_angles
 from symbody.codegen.printer.heading import Heading
 from symbody.codegen.printer.language import Function
-from symbody.codegen.printer.plan import Argument, Module, Part
-from symbody.codegen.printer.sections import readable, remarks
+from symbody.codegen.printer.module_layout import Argument, Module, Part
+from symbody.codegen.printer.section_remarks import readable, remarks
 from symbody.codegen.printer.statements import Leaf, Unit, Writer, split
-from symbody.lower.liveness import values_of
+from symbody.symbolic.lower.liveness import values_of
 
 
 def write(module: Module, heading: Heading | None = None) -> None:

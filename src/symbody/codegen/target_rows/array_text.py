@@ -13,17 +13,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from symbody.codegen.printer.driver import BOUND
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
 from symbody.codegen.printer.language import Function, Language
+from symbody.codegen.printer.module_layout import Module, Part, plan
 from symbody.codegen.printer.nested import NestedWriter
 from symbody.codegen.printer.pieces import stub_sums
-from symbody.codegen.printer.plan import Module, Part, plan
-from symbody.codegen.printer.samples import samples
+from symbody.codegen.printer.stored_values import samples
+from symbody.codegen.printer.test_program import BOUND
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source
-from symbody.expr.external import Piecewise
-from symbody.expr.function_row import FUNCTIONS
+from symbody.symbolic.expr.external import Piecewise
+from symbody.symbolic.expr.function_row import FUNCTIONS
 
 TAKEN = frozenset((
     *keyword.kwlist, *keyword.softkwlist, "abs", "max", "min", "np", "jnp", "jax", "torch", "ca", "math", "numba",

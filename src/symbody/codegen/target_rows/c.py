@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from symbody.basics.errors import CompileError
 from symbody.codegen.kernel.grouped import GroupedKernel
 from symbody.codegen.kernel.passport import Kernel
-from symbody.codegen.printer.plan import NAMES
+from symbody.codegen.printer.module_layout import NAMES
 from symbody.codegen.target_row import Source, Target
-from symbody.errors import CompileError
-from symbody.lower.groups import Grouped
+from symbody.symbolic.lower.groups import Grouped
 
 
 def _emit(source: Source, **options: Any) -> dict[str, str]:
-    from symbody.codegen.c.source import emit_c
+    from symbody.codegen.c.c_source import emit_c
 
     return emit_c(source.parts, heading=source.heading, **options)
 

@@ -6,14 +6,14 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from symbody.codegen.c.c_language import LIBM, REALS, c_frame, c_language, columns, comment
+from symbody.codegen.c.c_source import c_module, definition, support
 from symbody.codegen.c.header import outside
 from symbody.codegen.c.project import FLAGS, compare_text, stub_text
-from symbody.codegen.c.source import c_module, definition, support
-from symbody.codegen.c.text import LIBM, REALS, c_frame, c_language, columns, comment
-from symbody.codegen.printer.driver import Driver, driver
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
 from symbody.codegen.printer.language import Language
-from symbody.codegen.printer.plan import Argument, Module, Part
+from symbody.codegen.printer.module_layout import Argument, Module, Part
+from symbody.codegen.printer.test_program import Driver, driver
 from symbody.codegen.target_row import Source, Target, needs
 
 _CALLS = re.compile(rf"(?<![\w:])({'|'.join(LIBM)})(f?)\(")

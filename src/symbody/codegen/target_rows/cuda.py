@@ -20,9 +20,9 @@ def _emit(
     """NAME.cu. layout: arrays by state or by component; parameters: shared, each (state) or folded (the defaults)."""
     from dataclasses import replace
 
-    from symbody.codegen.cuda.source import kernel_text
+    from symbody.codegen.cuda.kernel_source import kernel_text
     from symbody.codegen.cuda.texts import folded
-    from symbody.system.ports import gather_parameters
+    from symbody.symbolic.system.ports import gather_parameters
 
     program = source.program
     if parameters == "folded":
@@ -45,13 +45,13 @@ def _build(
     component (..., n); fold: parameters to be put into the text, a mapping, or True for the defaults; long: operations
     above which a program is cut into functions; device: where NumPy arrays are computed.
     """
+    from symbody.basics.errors import CompileError, whole_argument, word_argument
     from symbody.codegen.cuda import driver, nvrtc
+    from symbody.codegen.cuda.cuda_language import LONG, PRECISIONS
     from symbody.codegen.cuda.kernel import CudaKernel
-    from symbody.codegen.cuda.source import LAYOUTS
-    from symbody.codegen.cuda.text import LONG, PRECISIONS
+    from symbody.codegen.cuda.kernel_source import LAYOUTS
     from symbody.codegen.cuda.texts import Texts, folded
-    from symbody.errors import CompileError, whole_argument, word_argument
-    from symbody.system.ports import check_numbers, gather_parameters
+    from symbody.symbolic.system.ports import check_numbers, gather_parameters
 
     word_argument("precision", precision, PRECISIONS)
     word_argument("layout", layout, LAYOUTS)

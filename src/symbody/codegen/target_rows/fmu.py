@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from symbody.basics.errors import CompileError
 from symbody.codegen.target_row import Source, Target
-from symbody.errors import CompileError
 
 
 def _emit(version: int) -> Callable[..., dict[str, Any]]:

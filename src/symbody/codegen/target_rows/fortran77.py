@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from symbody.codegen.printer.driver import driver
 from symbody.codegen.printer.heading import Heading, argument_lines, default_parameters, head_lines, parameter_lines
 from symbody.codegen.printer.language import Function, Language
-from symbody.codegen.printer.plan import Argument, Module, Part, plan
+from symbody.codegen.printer.module_layout import Argument, Module, Part, plan
+from symbody.codegen.printer.test_program import driver
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target, needs
 from symbody.codegen.target_rows.fortran_text import (

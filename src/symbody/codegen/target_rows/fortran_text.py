@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 from symbody.codegen.printer.language import Language
-from symbody.codegen.printer.plan import Module
-from symbody.codegen.printer.samples import stub_terms
-from symbody.expr.external import External, Piecewise
-from symbody.expr.function_row import FUNCTIONS
+from symbody.codegen.printer.module_layout import Module
+from symbody.codegen.printer.stored_values import stub_terms
+from symbody.symbolic.expr.external import External, Piecewise
+from symbody.symbolic.expr.function_row import FUNCTIONS
 
 TAKEN = frozenset((
     "abs", "acos", "acosh", "aint", "allocate", "and", "anint", "asin", "asinh", "associate", "atan", "atan2", "atanh",

@@ -9,11 +9,11 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from symbody.codegen.printer.driver import driver
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
 from symbody.codegen.printer.language import Function, Language
+from symbody.codegen.printer.module_layout import Module, Part, plan
 from symbody.codegen.printer.pieces import called_helpers, called_tables, counted_table, stub_sums
-from symbody.codegen.printer.plan import Module, Part, plan
+from symbody.codegen.printer.test_program import driver
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target, needs
 

@@ -14,19 +14,19 @@ from typing import Any
 
 from symbody.codegen.printer.heading import Heading, head_lines
 from symbody.codegen.printer.language import ATOM, LOOSE, POWER, PRODUCT, SUM, Function, Language
-from symbody.codegen.printer.plan import Argument, Module, plan
+from symbody.codegen.printer.module_layout import Argument, Module, plan
 from symbody.codegen.printer.statements import Loop, Unit, Writer, bounded
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target
-from symbody.expr.external import Piecewise
-from symbody.expr.function_row import Function as Row
-from symbody.expr.function_row import Notation
-from symbody.expr.latex import latex_name
-from symbody.lower.program import OutputPort
-from symbody.system.ports import Port
+from symbody.symbolic.expr.external import Piecewise
+from symbody.symbolic.expr.function_row import Function as Row
+from symbody.symbolic.expr.function_row import Notation
+from symbody.symbolic.expr.latex_form import latex_name
+from symbody.symbolic.lower.program import OutputPort
+from symbody.symbolic.system.ports import Port
 
 SPECIAL = {**{c: "\\" + c for c in "_#$%&{}"}, "\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
-# strengths of notations (`expr/function_row.py`) as those of the printer: any, or, and, not, compare, sum, ...
+# strengths of notations (`symbolic/expr/function_row.py`) as those of the printer: any, or, and, not, compare, sum, ...
 STRENGTH = (LOOSE, LOOSE, LOOSE, LOOSE, LOOSE, SUM, PRODUCT, PRODUCT, POWER, ATOM)
 NEED = (LOOSE, SUM, SUM, SUM, SUM, SUM, PRODUCT, POWER, POWER, ATOM)
 LEFT, RIGHT = r"\left(", r"\right)"

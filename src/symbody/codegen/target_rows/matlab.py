@@ -7,15 +7,15 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from symbody.codegen.printer.driver import BOUND
 from symbody.codegen.printer.heading import Heading, argument_lines, default_parameters, head_lines, parameter_lines
 from symbody.codegen.printer.language import Function, Language
+from symbody.codegen.printer.module_layout import Argument, Module, Part, plan
 from symbody.codegen.printer.pieces import called_helpers, stub_sums
-from symbody.codegen.printer.plan import Argument, Module, Part, plan
-from symbody.codegen.printer.samples import samples
+from symbody.codegen.printer.stored_values import samples
+from symbody.codegen.printer.test_program import BOUND
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target, needs
-from symbody.expr.external import Piecewise
+from symbody.symbolic.expr.external import Piecewise
 
 TAKEN = frozenset((
     "break", "case", "catch", "classdef", "continue", "do", "else", "elseif", "end", "endif", "endfor", "endfunction",

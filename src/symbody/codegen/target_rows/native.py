@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from symbody.basics.errors import CompileError
 from symbody.codegen.kernel.grouped import GroupedKernel, compile_groups
 from symbody.codegen.target_row import Source, Target
-from symbody.errors import CompileError
-from symbody.expr.function_row import added_functions
-from symbody.expr.node import EXTERN
-from symbody.expr.walk import topological
+from symbody.symbolic.expr.function_row import added_functions
+from symbody.symbolic.expr.node import EXTERN
+from symbody.symbolic.expr.walk import topological
 
 if TYPE_CHECKING:
     from symbody.codegen.kernel.native_kernel import NativeKernel
@@ -34,7 +34,7 @@ def _build(source: Source, **options: Any) -> NativeKernel:
 
 def _build_groups(source: Source, **options: Any) -> GroupedKernel:
     from symbody.codegen.kernel.compile_program import compile_program
-    from symbody.codegen.llvm.compile import host
+    from symbody.codegen.llvm.loading import host
 
     assert source.groups is not None
     fma = options.pop("fma", True) and host().fma

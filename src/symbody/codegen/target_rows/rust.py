@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from symbody.codegen.printer.driver import driver
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
 from symbody.codegen.printer.language import Function, Language
+from symbody.codegen.printer.module_layout import Argument, Module, Part, plan
 from symbody.codegen.printer.pieces import called_helpers, called_tables
-from symbody.codegen.printer.plan import Argument, Module, Part, plan
-from symbody.codegen.printer.samples import stub_terms
+from symbody.codegen.printer.stored_values import stub_terms
+from symbody.codegen.printer.test_program import driver
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target, needs
-from symbody.expr.external import Piecewise
+from symbody.symbolic.expr.external import Piecewise
 
 TAKEN = frozenset((
     "as", "async", "await", "break", "const", "continue", "crate", "dyn", "else", "enum", "extern", "false", "fn",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from symbody.basics.errors import CompileError
 from symbody.codegen.target_row import Source, Target
-from symbody.errors import CompileError
-from symbody.expr.text import to_assignments
+from symbody.symbolic.expr.infix_text import to_assignments
 
 
 def _emit(source: Source) -> dict[str, str]:

@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from symbody import words
-from symbody.arguments import declared
-from symbody.errors import ModelError
-from symbody.expr.graph import Graph
-from symbody.expr.node import Node
-from symbody.library.force_elements import FORCE_ELEMENTS
+from symbody.basics import words
+from symbody.basics.arguments import declared
+from symbody.basics.errors import ModelError
+from symbody.basics.words import nearest_word
 from symbody.model.build import piece_forms as pieces
 from symbody.model.build.piece_forms import identifier, is_auto
 from symbody.model.build.rotation_forms import axis_vector, rotation_matrix
+from symbody.model.library.force_elements import FORCE_ELEMENTS
 from symbody.model.record.couplings import COUPLING_KINDS, quote_coordinates
 from symbody.model.record.joint_value import read_value
 from symbody.model.record.joints import KINDS
@@ -42,7 +41,8 @@ from symbody.model.record.numbers import AUTO, Checked, frozen_array, number_of,
 from symbody.model.record.origin import fault, is_name, place, readable, shown
 from symbody.model.record.units import ANY, declared_unit, quantities
 from symbody.model.record.validate import MODES, check_finite, validate
-from symbody.words import nearest_word
+from symbody.symbolic.expr.graph import Graph
+from symbody.symbolic.expr.node import Node
 
 ARGUMENTS = ("q", "qd", "qdd", "tau", "qdd_driven", "workspace")  # of the equations
 RESERVED = ("t", "pi", "deg", "inf", "nan", AUTO, "True", "False", "and", "or", "not", *ARGUMENTS)

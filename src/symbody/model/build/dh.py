@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, word_argument
-from symbody.expr.arrays import matmul, transpose
+from symbody.basics.errors import ModelError, word_argument
 from symbody.model.build.builder import Builder
 from symbody.model.record.mechanism import WORLD, Mechanism
-from symbody.spatial.displacement import Displacement, about, compose
-from symbody.spatial.screws import Screw
+from symbody.model.spatial.displacement import Displacement, about, compose
+from symbody.model.spatial.screws import Screw
+from symbody.symbolic.expr.arrays import matmul, transpose
 
 CONVENTIONS = ("modified", "standard")
 KINDS = {"R": "revolute", "P": "prismatic", "H": "helical", "F": "fixed"}

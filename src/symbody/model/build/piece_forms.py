@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import nearest
-from symbody.expr.graph import Graph
-from symbody.expr.node import Node
+from symbody.basics.errors import nearest
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import Limits, Mimic, Rotor
 from symbody.model.record.numbers import AUTO, frozen_array, number_of, sequence_of
 from symbody.model.record.origin import fault, shown
+from symbody.symbolic.expr.graph import Graph
+from symbody.symbolic.expr.node import Node
 
 Number = Callable[[Any, str, str], Node]  # a value, the name of the symbol if it is "auto", what it is -> Node
 INERTIA_ENTRIES = ("xx", "xy", "yy", "xz", "yz", "zz")

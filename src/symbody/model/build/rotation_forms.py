@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from symbody.expr.arrays import identity, is_one, is_zero, matmul, rotation_x, rotation_y, rotation_z
-from symbody.expr.graph import Graph
-from symbody.expr.node import CONST, Node
-from symbody.model.build.snapping import ROUNDING, SNAP, listed, looseness, snapped
 from symbody.model.record.numbers import frozen_array, plain, sequence_of
 from symbody.model.record.origin import fault, shown
-from symbody.spatial.quaternion import matrix_from_quaternion
+from symbody.model.record.snapping import ROUNDING, SNAP, listed, looseness, snapped
+from symbody.model.spatial.quaternion import matrix_from_quaternion
+from symbody.symbolic.expr.arrays import identity, is_one, is_zero, matmul, rotation_x, rotation_y, rotation_z
+from symbody.symbolic.expr.graph import Graph
+from symbody.symbolic.expr.node import CONST, Node
 
 Number = Callable[[Any, str], Node]  # a value and what it is -> Node, or an error
 TURNS = {"x": rotation_x, "y": rotation_y, "z": rotation_z}

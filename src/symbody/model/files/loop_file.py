@@ -20,11 +20,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from symbody.errors import nearest
+from symbody.basics.errors import nearest
+from symbody.basics.regular_file import TooLarge, read_regular
 from symbody.model.files.yaml_data import LONGEST, List, Map, read_yaml
 from symbody.model.record.mechanism import Cut, Joint, Limits, Mechanism
 from symbody.model.record.origin import fault, shown
-from symbody.regular_file import TooLarge, read_regular
 
 TYPES = {"6d": "solid", "3d": "ball"}
 KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type", "tolerance")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import nearest
+from symbody.basics.errors import nearest
 from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues, tensor_of
 from symbody.model.files.xml_file import Element, parse_numbers, read_xml

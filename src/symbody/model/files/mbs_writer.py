@@ -13,13 +13,13 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from symbody.atomic_file import write_whole
-from symbody.errors import ModelError
+from symbody.basics.atomic_file import write_whole
+from symbody.basics.errors import ModelError
 from symbody.model.files.mbs import START
 from symbody.model.files.xml_writer import XmlWriter, visible
+from symbody.model.record.elementary_motions import SLIDE, TURN
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import WORLD, Body, Cut, Joint, Mechanism
-from symbody.model.record.motions import SLIDE, TURN
 from symbody.model.record.numbers import number_of
 from symbody.model.record.pose import from_z, to_rpy
 

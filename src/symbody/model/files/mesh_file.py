@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from symbody.errors import ModelError
-from symbody.regular_file import TooLarge, read_regular
+from symbody.basics.errors import ModelError
+from symbody.basics.regular_file import TooLarge, read_regular
 
 LARGEST = 128 * 2**20  # bytes of one file
 SUFFIXES = (".stl", ".obj", ".msh")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, nearest, wrong_argument
+from symbody.basics.errors import ModelError, nearest, wrong_argument
 from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues
 from symbody.model.files.mjcf_actuators import Actuators

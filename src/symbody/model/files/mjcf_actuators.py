@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, nearest
+from symbody.basics.errors import ModelError, nearest
 from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues
 from symbody.model.files.mjcf_defaults import Defaults, override

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from symbody.errors import nearest
+from symbody.basics.errors import nearest
+from symbody.basics.regular_file import is_file
 from symbody.model.files.mjcf_actuators import actuator_with_defaults
 from symbody.model.files.mjcf_defaults import NO_CLASS, ORIENTATIONS, Defaults, expand_includes, section
 from symbody.model.files.mjcf_names import (
@@ -35,8 +36,7 @@ from symbody.model.files.mjcf_tree import WRITTEN_OUT, Compiler, compiler_of
 from symbody.model.files.urdf_shapes import allowed
 from symbody.model.files.xml_file import Element, read_xml
 from symbody.model.record.pose import from_axis_angle, from_euler
-from symbody.regular_file import is_file
-from symbody.spatial.quaternion import quaternion_from_matrix
+from symbody.model.spatial.quaternion import quaternion_from_matrix
 
 DEEPEST = 20
 # settings by which bodies of the other model would be compiled otherwise than those of this one

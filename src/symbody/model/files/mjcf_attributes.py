@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from symbody.errors import nearest
+from symbody.basics.errors import nearest
 from symbody.model.files.xml_file import Element
 
 _TREE = {

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from symbody.errors import nearest
+from symbody.basics.errors import nearest
+from symbody.basics.regular_file import is_file
 from symbody.model.files.mjcf_attributes import words
 from symbody.model.files.urdf_shapes import allowed
 from symbody.model.files.xml_file import MAX_DEPTH, Element, read_xml
-from symbody.regular_file import is_file
 
 MAIN = "main"
 NO_CLASS = "(none)"  # of elements whose attributes are all written out

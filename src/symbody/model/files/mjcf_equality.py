@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import nearest
+from symbody.basics.errors import nearest
 from symbody.model.build.builder import Builder
 from symbody.model.files.mjcf_tendons import Tendon
 from symbody.model.files.mjcf_tree import BodyRecord, JointRecord, TreeReader, frame_name

@@ -14,7 +14,7 @@ from symbody.model.build.builder import Builder
 from symbody.model.files.mjcf_tree import BodyRecord, JointRecord, TreeReader
 from symbody.model.files.xml_file import Element
 from symbody.model.record.pose import from_quaternion
-from symbody.spatial.quaternion import quaternion_from_matrix
+from symbody.model.spatial.quaternion import quaternion_from_matrix
 
 POSITIONS = {"hinge": 1, "slide": 1, "ball": 4, "free": 7}
 VELOCITIES = {"hinge": 1, "slide": 1, "ball": 3, "free": 6}

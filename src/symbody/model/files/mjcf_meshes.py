@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from symbody.errors import ModelError, nearest
+from symbody.basics.errors import ModelError, nearest
 from symbody.model.files.mesh_file import Mesh, checked, read_mesh
 from symbody.model.files.mesh_mass import MESH_AXES, RULES, Content, content, principal_axes
 from symbody.model.files.mjcf_defaults import Defaults

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from symbody.errors import nearest
+from symbody.basics.errors import nearest
 from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues
 from symbody.model.files.mjcf_springs import curve

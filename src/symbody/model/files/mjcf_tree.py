@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from symbody.model.build.snapping import listed
 from symbody.model.files.mjcf_defaults import ORIENTATIONS, Defaults
 from symbody.model.files.mjcf_geoms import MassProperties, mass_properties, size_and_pose, together, type_of
 from symbody.model.files.mjcf_meshes import MeshAssets
 from symbody.model.files.xml_file import Element, parse_numbers
 from symbody.model.record.pose import IDENTITY, Pose, from_axes, from_axis_angle, from_euler, from_quaternion, from_z
+from symbody.model.record.snapping import listed
 
 WRITTEN_OUT = (
     "the bodies written out, as MuJoCo does: mujoco.mj_saveLastXML('out.xml', mujoco.MjModel.from_xml_path('in.xml'))"

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from symbody.atomic_file import write_whole
-from symbody.errors import ModelError
-from symbody.expr.node import Node
+from symbody.basics.atomic_file import write_whole
+from symbody.basics.errors import ModelError
 from symbody.model.files.xml_writer import XmlWriter, to_quaternion, vector
+from symbody.model.record.elementary_motions import BALL, FREE, SCREW, SLIDE, TURN
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import WORLD, Body, Cut, Force, Joint, Mechanism, Shape
-from symbody.model.record.motions import BALL, FREE, SCREW, SLIDE, TURN
 from symbody.model.record.pose import IDENTITY, Pose
+from symbody.symbolic.expr.node import Node
 
 TYPES = {TURN: "hinge", SLIDE: "slide", BALL: "ball", FREE: "free"}
 CUTS = {"ball": "connect", "solid": "weld"}

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import nearest
+from symbody.basics.errors import nearest
 from symbody.model.build.builder import Builder
-from symbody.model.build.snapping import listed
 from symbody.model.files.file_values import FileValues, tensor_of, turned
 from symbody.model.files.sdf_include import MODEL_AXIS, expand_includes, read_sdf
 from symbody.model.files.sdf_poses import WORLD_FRAME, Frames
@@ -25,6 +24,7 @@ from symbody.model.files.urdf_shapes import Meshes, trusted_folders
 from symbody.model.files.xml_file import Element, parse_numbers
 from symbody.model.record.mechanism import WORLD, Limits, Mechanism
 from symbody.model.record.pose import IDENTITY, Pose, from_z
+from symbody.model.record.snapping import listed
 
 KINDS = {
     "fixed": "fixed", "revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "ball": "ball",

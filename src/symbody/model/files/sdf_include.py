@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from symbody.basics.regular_file import inside, is_file, resolved
 from symbody.model.files.mjcf_names import walk
 from symbody.model.files.xml_file import MAX_ELEMENTS, Element, read_xml
-from symbody.regular_file import inside, is_file, resolved
 
 FOLDERS = ("GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH", "SDF_PATH")
 SCENERY = ("sun", "ground_plane")  # Gazebo's own: a lamp, and a plane that stands still

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symbody.errors import nearest
+from symbody.basics.errors import nearest
 from symbody.model.files.xml_file import Element, parse_numbers
 from symbody.model.record.mechanism import WORLD
 from symbody.model.record.pose import IDENTITY, Pose, from_quaternion, from_rpy

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from symbody.atomic_file import write_whole
-from symbody.errors import ModelError
+from symbody.basics.atomic_file import write_whole
+from symbody.basics.errors import ModelError
 from symbody.model.files.xml_writer import AXES, XmlWriter, to_quaternion, vector
+from symbody.model.record.elementary_motions import BALL, FREE, SCREW, SLIDE, TURN
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import WORLD, Body, Cut, Joint, Mechanism, Shape
-from symbody.model.record.motions import BALL, FREE, SCREW, SLIDE, TURN
 from symbody.model.record.pose import Pose
 
 TYPES = {TURN: "revolute", SLIDE: "prismatic", BALL: "ball", SCREW: "screw"}

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import SHOWN, ModelError, nearest, wrong_argument
+from symbody.basics.errors import SHOWN, ModelError, nearest, wrong_argument
 from symbody.model.build.builder import Builder
-from symbody.model.build.snapping import SNAP, listed
 from symbody.model.files.file_values import FileValues, tensor_of, turned
 from symbody.model.files.urdf_shapes import Meshes, pose_of, read_materials, read_shapes
 from symbody.model.files.xml_file import Element, expand_xacro, read_xml
 from symbody.model.record.mechanism import WORLD, Limits, Mechanism
 from symbody.model.record.pose import IDENTITY, Pose, from_z
+from symbody.model.record.snapping import SNAP, listed
 
 KINDS = {
     "revolute": "revolute",

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from symbody.basics.regular_file import inside, is_file, resolved
 from symbody.model.build.builder import Builder
 from symbody.model.files.xml_file import Element
 from symbody.model.record.mechanism import Placement, Shape
 from symbody.model.record.pose import IDENTITY, Pose, from_quaternion, from_rpy
-from symbody.regular_file import inside, is_file, resolved
 
 Colour = tuple[float, ...]
 _PACKAGE = "package://"

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from symbody.atomic_file import write_whole
-from symbody.errors import ModelError
+from symbody.basics.atomic_file import write_whole
+from symbody.basics.errors import ModelError
 from symbody.model.files.xml_writer import XmlWriter, vector
+from symbody.model.record.elementary_motions import BALL, FREE, SLIDE, TURN
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import WORLD, Body, Joint, Mechanism, Placement, Shape
-from symbody.model.record.motions import BALL, FREE, SLIDE, TURN
 from symbody.model.record.numbers import number_of
 from symbody.model.record.pose import IDENTITY, Pose, to_rpy
 

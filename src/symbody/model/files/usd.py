@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError
+from symbody.basics.errors import ModelError
+from symbody.basics.regular_file import TooLarge, read_regular
 from symbody.model.build.builder import Builder
-from symbody.model.files.apart import ROOM, Failed, output_of
 from symbody.model.files.file_values import FileValues, turned
+from symbody.model.files.parser_process import ROOM, Failed, output_of
 from symbody.model.files.usd_size import check_size
 from symbody.model.files.xml_file import LARGEST as LARGEST_NUMBER
 from symbody.model.record.mechanism import WORLD, Limits, Mechanism
 from symbody.model.record.pose import IDENTITY, Pose, from_quaternion
-from symbody.regular_file import TooLarge, read_regular
 
 KINDS = {
     "PhysicsRevoluteJoint": "revolute", "PhysicsPrismaticJoint": "prismatic", "PhysicsFixedJoint": "fixed",

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from symbody.errors import ModelError
+from symbody.basics.errors import ModelError
 
 COPIES, FOR_EACH = 20_000, 10  # prims that arcs may make, and more for each that is written
 SCHEMAS = 300  # applied to one prim

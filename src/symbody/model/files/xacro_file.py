@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-from symbody.errors import ModelError
-from symbody.model.files.apart import Failed, output_of, package_folder
+from symbody.basics.errors import ModelError
+from symbody.model.files.parser_process import Failed, output_of, package_folder
 from symbody.model.files.urdf import read_tree
 from symbody.model.files.xml_file import MAX_BYTES, Element, expand_xacro, parse_xml, read_xml
 from symbody.model.record.mechanism import Mechanism

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
-from symbody.errors import ModelError, nearest
+from symbody.basics.errors import ModelError, nearest
+from symbody.basics.regular_file import TooLarge, read_regular
 from symbody.model.record.origin import fault
-from symbody.regular_file import TooLarge, read_regular
 
 MAX_BYTES = 128 * 2**20
 MAX_DEPTH = 200

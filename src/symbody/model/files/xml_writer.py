@@ -11,13 +11,13 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from symbody.errors import ModelError
-from symbody.model.build.snapping import snapped
+from symbody.basics.errors import ModelError
+from symbody.model.record.elementary_motions import pose_along
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import WORLD, Joint, Mechanism, Placement, Shape
-from symbody.model.record.motions import pose_along
 from symbody.model.record.numbers import number_of
 from symbody.model.record.pose import IDENTITY, Pose, rounded
+from symbody.model.record.snapping import snapped
 
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 

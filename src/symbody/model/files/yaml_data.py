@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from symbody.errors import ModelError
+from symbody.basics.errors import ModelError
 from symbody.model.record.origin import fault
 
 LONGEST = 40_000_000  # characters of a file: 200 000 bodies

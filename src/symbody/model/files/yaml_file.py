@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from symbody.errors import nearest
-from symbody.expr.node import Node
+from symbody.basics.errors import nearest
+from symbody.basics.regular_file import TooLarge, inside, is_file, read_regular
 from symbody.model.build.builder import Builder
 from symbody.model.build.piece_forms import default_value
-from symbody.model.files.schema import PIECES, VERSION
+from symbody.model.files.model_schema import PIECES, VERSION
 from symbody.model.files.yaml_data import LONGEST, List, Map, read_yaml
 from symbody.model.record.mechanism import Mechanism, Shape
 from symbody.model.record.origin import Origin, fault, place, shown
-from symbody.regular_file import TooLarge, inside, is_file, read_regular
+from symbody.symbolic.expr.node import Node
 
 MOST_INCLUDES = 50
 DEEPEST_INCLUDE = 8

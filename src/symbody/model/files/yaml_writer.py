@@ -11,14 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from symbody.atomic_file import write_whole
-from symbody.errors import ModelError
-from symbody.expr.arrays import is_zero, rotation_x, rotation_y, rotation_z
-from symbody.expr.node import CONST, Node
-from symbody.expr.text import to_text
+from symbody.basics.atomic_file import write_whole
+from symbody.basics.errors import ModelError
 from symbody.model.build.rotation_forms import AXES, is_identity
-from symbody.model.build.snapping import ROUNDING, snapped
-from symbody.model.files.schema import VERSION
+from symbody.model.files.model_schema import VERSION
 from symbody.model.record.mechanism import (
     Body,
     Coupling,
@@ -32,6 +28,10 @@ from symbody.model.record.mechanism import (
     Shape,
 )
 from symbody.model.record.numbers import LONGEST_EXPRESSION
+from symbody.model.record.snapping import ROUNDING, snapped
+from symbody.symbolic.expr.arrays import is_zero, rotation_x, rotation_y, rotation_z
+from symbody.symbolic.expr.infix_text import to_text
+from symbody.symbolic.expr.node import CONST, Node
 
 Lines = Iterator[str]
 _PLAIN = re.compile(r"[A-Za-z_(][\w .+*/^()-]*|-[\w(][\w .+*/^()-]*|[0-9][\w .+*/^()-]*")

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symbody.errors import ShapeError
-from symbody.memory import memory_of
+from symbody.basics.errors import ShapeError
+from symbody.basics.memory import memory_of
+from symbody.model.record.elementary_motions import MOTIONS, Motion, rotation_vector
 from symbody.model.record.joints import KINDS
-from symbody.model.record.motions import MOTIONS, Motion, rotation_vector
 
 if TYPE_CHECKING:
     from symbody.model.record.mechanism import Joint, Mechanism

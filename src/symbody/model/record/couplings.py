@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from symbody.errors import nearest
-from symbody.expr.derivative import jacobian
-from symbody.expr.node import Node
-from symbody.expr.walk import free_symbols
+from symbody.basics.errors import nearest
 from symbody.model.record.coordinates import coordinate_labels, velocity_labels
 from symbody.model.record.mechanism import Coupling, Mechanism
 from symbody.model.record.origin import fault, place, shown
+from symbody.symbolic.expr.derivative import jacobian
+from symbody.symbolic.expr.node import Node
+from symbody.symbolic.expr.walk import free_symbols
 
 COUPLING_KINDS = ("position", "velocity")
 _NAME = re.compile(r"(?<![\w.`])(?P<plain>qd?(?:\.\w+)+)|`(?P<quoted>(?:[^`]|``)+)`")

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, nearest
-from symbody.expr.external import External
-from symbody.expr.node import CONST, Node
-from symbody.library.force_element import FORMS, LEAST, Field, ForceElement
-from symbody.library.force_elements import FORCE_ELEMENTS
+from symbody.basics.errors import ModelError, nearest
+from symbody.model.library.force_element import FORMS, LEAST, Field, ForceElement
+from symbody.model.library.force_elements import FORCE_ELEMENTS
 from symbody.model.record.coordinates import has_coordinates
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import Force, Joint, Mechanism
 from symbody.model.record.origin import fault, place, shown
+from symbody.symbolic.expr.external import External
+from symbody.symbolic.expr.node import CONST, Node
 
 
 def check_force(force: Force, mechanism: Mechanism) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from symbody.memory import memory_of
+from symbody.basics.memory import memory_of
 from symbody.model.record.coordinates import has_coordinates
 from symbody.model.record.mechanism import Limits, Mechanism
 from symbody.model.record.numbers import number_of

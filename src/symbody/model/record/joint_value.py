@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from symbody.expr.node import CONST, Node
 from symbody.model.record.joints import coordinate_names, has_quaternion
 from symbody.model.record.mechanism import Joint
 from symbody.model.record.numbers import AUTO, value_of
 from symbody.model.record.origin import fault, place, shown
+from symbody.symbolic.expr.node import CONST, Node
 
 Number = Callable[[Any, str, str], Node]  # a value, the name of the symbol if it is "auto", what it is -> Node
 QUATERNION_SLACK = 1e-3  # of the length of a quaternion that is written with few digits

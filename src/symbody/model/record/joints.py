@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from symbody.errors import DefinitionError
-from symbody.model.record.motions import BALL, FREE, MOTIONS, SCREW, SLIDE, TURN, Motion
+from symbody.basics.errors import DefinitionError
+from symbody.model.record.elementary_motions import BALL, FREE, MOTIONS, SCREW, SLIDE, TURN, Motion
 
 Step = tuple[Motion, str]  # a motion and its axis
 

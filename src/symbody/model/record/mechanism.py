@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symbody.errors import ModelError, NameLookupError, nearest
-from symbody.expr.graph import Graph
-from symbody.expr.node import Node
-from symbody.expr.pickling import Packed
-from symbody.expr.walk import free_symbols
-from symbody.later import later
-from symbody.memory import memory_of
+from symbody.basics.errors import ModelError, NameLookupError, nearest
+from symbody.basics.lazy import later
+from symbody.basics.memory import memory_of
 from symbody.model.record.coordinates import Slot, layout
 from symbody.model.record.frozen import freeze
+from symbody.symbolic.expr.graph import Graph
+from symbody.symbolic.expr.node import Node
+from symbody.symbolic.expr.pickling import Packed
+from symbody.symbolic.expr.walk import free_symbols
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -365,7 +365,7 @@ class Mechanism(Packed):
 
     def close_gaps(self, tolerance: float = 1e-6) -> Mechanism:
         """The Mechanism whose loops close exactly where they close to the tolerance (m, rad), as CAD data may do."""
-        closed: Mechanism = later("loops.closing.gaps", "close_gaps")(self, tolerance)
+        closed: Mechanism = later("mechanics.loops.closing.gaps", "close_gaps")(self, tolerance)
         return closed
 
     @staticmethod
@@ -385,7 +385,7 @@ class Mechanism(Packed):
 
     def show(self, q: Any = None, parameters: Mapping[str, float] | None = None) -> Figure:
         """A matplotlib figure at q, in its plane if the mechanism is planar. Without q: zero, with the loops closed."""
-        figure: Figure = later("drawing.show", "show")(self, q, parameters)
+        figure: Figure = later("show.drawing.show", "show")(self, q, parameters)
         return figure
 
     @property

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import DefinitionError
-from symbody.model.record.motions import BUILT_IN, TABLE, Motion, Setting
+from symbody.basics.errors import DefinitionError
+from symbody.model.record.elementary_motions import BUILT_IN, TABLE, Motion, Setting
 
 STEP = 1e-30  # imaginary part of a coordinate: derivatives without cancellation (Squire and Trapp 1998)
 WRONG = 1e-9  # relative difference of twist and derivative

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ExpressionError, SymbodyError
-from symbody.expr.evaluate import Evaluation, evaluate
-from symbody.expr.graph import Graph
-from symbody.expr.node import CONST, Node
-from symbody.expr.parse import parse
-from symbody.expr.text import to_text
-from symbody.expr.walk import free_symbols, topological
+from symbody.basics.errors import ExpressionError, SymbodyError
 from symbody.model.record.origin import fault, shown
 from symbody.model.record.units import Dimensions, check_dimension, quantities, si_text
+from symbody.symbolic.expr.evaluate import Evaluation, evaluate
+from symbody.symbolic.expr.graph import Graph
+from symbody.symbolic.expr.infix_text import to_text
+from symbody.symbolic.expr.node import CONST, Node
+from symbody.symbolic.expr.parse import parse
+from symbody.symbolic.expr.walk import free_symbols, topological
 
 AUTO = "auto"
 LONGEST_EXPRESSION = 10_000  # characters of one expression in a model

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from symbody.errors import ModelError
-from symbody.errors import shown as whole
+from symbody.basics.errors import ModelError
+from symbody.basics.errors import shown as whole
 
 LONGEST_SENTENCE = 1600  # characters: names and values in it may be as long as the file
 

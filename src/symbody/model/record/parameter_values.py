@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import NameLookupError, ShapeError, SymbodyError, nearest
-from symbody.expr.walk import free_symbols
-from symbody.memory import memory_of
+from symbody.basics.errors import NameLookupError, ShapeError, SymbodyError, nearest
+from symbody.basics.memory import memory_of
 from symbody.model.record.mechanism import Body, Mechanism
 from symbody.model.record.numbers import numbers_of
 from symbody.model.record.validate import check_values
-from symbody.system.parameter_numbers import check_number, real_number
+from symbody.symbolic.expr.walk import free_symbols
+from symbody.symbolic.system.parameter_numbers import check_number, real_number
 
 
 def given_numbers(mechanism: Mechanism, given: Mapping[str, Any] | None) -> dict[str, float]:

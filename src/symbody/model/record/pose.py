@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from symbody.model.build.snapping import ROUNDING, snapped
-from symbody.spatial.quaternion import matrix_from_quaternion
+from symbody.model.record.snapping import ROUNDING, snapped
+from symbody.model.spatial.quaternion import matrix_from_quaternion
 
 TINY = 1e-10  # directions shorter than this have none
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from symbody.expr.text import to_text
-from symbody.expr.walk import free_symbols
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import WORLD, Joint, Mechanism
 from symbody.model.record.numbers import number_of
+from symbody.symbolic.expr.infix_text import to_text
+from symbody.symbolic.expr.walk import free_symbols
 
 
 def tree_text(mechanism: Mechanism) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, NameLookupError, ParseError, SymbodyError, floats
+from symbody.basics.errors import ModelError, NameLookupError, ParseError, SymbodyError, floats
 from symbody.model.record.origin import shown
 from symbody.model.record.units import KINDS, SHAPE, Powers, Unit, read_unit
 
@@ -78,9 +78,9 @@ def _split(text: str, unit: str | None, what: str) -> tuple[float, Unit | None]:
 
 def _constant(text: str, unit: str | None, what: str) -> float:
     """An expression of numbers, pi and deg, such as pi/6 or 2*deg."""
-    from symbody.expr.evaluate import evaluate
-    from symbody.expr.graph import Graph
-    from symbody.expr.parse import parse
+    from symbody.symbolic.expr.evaluate import evaluate
+    from symbody.symbolic.expr.graph import Graph
+    from symbody.symbolic.expr.parse import parse
 
     graph = Graph("values")
     try:

@@ -14,10 +14,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from symbody.errors import ModelError, NameLookupError, SymbodyError, nearest
-from symbody.expr.function_row import FUNCTIONS
-from symbody.expr.node import ADD, ALIAS, CONST, MUL, POW, SCALE, SYMBOL, Node
-from symbody.expr.walk import topological
+from symbody.basics.errors import ModelError, NameLookupError, SymbodyError, nearest
+from symbody.symbolic.expr.function_row import FUNCTIONS
+from symbody.symbolic.expr.node import ADD, ALIAS, CONST, MUL, POW, SCALE, SYMBOL, Node
+from symbody.symbolic.expr.walk import topological
 
 # powers of metre, kilogram, second, radian, ampere, kelvin
 Powers = tuple[int, int, int, int, int, int]

@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from symbody.errors import ModelError, nearest
-from symbody.expr.arrays import is_zero
-from symbody.expr.node import Node
-from symbody.expr.walk import free_symbols
-from symbody.memory import memory_of
+from symbody.basics.errors import ModelError, nearest
+from symbody.basics.memory import memory_of
+from symbody.basics.words import PARENTS, nearest_word
 from symbody.model.record.coordinates import has_coordinates
 from symbody.model.record.couplings import check_couplings
+from symbody.model.record.elementary_motions import MOTIONS
 from symbody.model.record.force_kinds import check_force
 from symbody.model.record.joint_value import check_value
 from symbody.model.record.joints import KINDS
@@ -36,10 +35,11 @@ from symbody.model.record.mechanism import (
     Sensor,
 )
 from symbody.model.record.motion_check import check_motion
-from symbody.model.record.motions import MOTIONS
 from symbody.model.record.numbers import numbers_of, value_of
 from symbody.model.record.origin import fault, is_name, place, shown
-from symbody.words import PARENTS, nearest_word
+from symbody.symbolic.expr.arrays import is_zero
+from symbody.symbolic.expr.node import Node
+from symbody.symbolic.expr.walk import free_symbols
 
 CUT_KINDS = {  # and how many equations they are
     "ball": 3, "rod": 1, "solid": 6, "rows": "the chosen",

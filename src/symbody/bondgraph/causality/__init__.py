@@ -1,0 +1,1 @@
+"""Causality by exact elimination, strokes, causal loops, and graphs that follow from them."""

@@ -1,0 +1,1 @@
+"""State equations, implicit equations, matrices and inverse models of a bond graph."""

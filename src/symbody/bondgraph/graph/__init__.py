@@ -1,0 +1,1 @@
+"""The frozen graph: elements, junctions, bonds; its builder, parts, files and checks."""

@@ -1,0 +1,50 @@
+"""Centre of mass and momentum of a whole Tree, as maps from its velocities (Orin, Goswami and Lee 2013)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symbody.mechanics.formalisms import vec3 as t3
+from symbody.mechanics.formalisms.composite import composite_bodies, unit_wrench
+from symbody.mechanics.formalisms.frame_kinematics import link_motions
+from symbody.mechanics.formalisms.link_poses import poses
+from symbody.mechanics.formalisms.tree import Tree
+from symbody.mechanics.formalisms.tree_energy import centre_of_mass, total_mass
+from symbody.mechanics.formalisms.vec3 import Vec
+from symbody.symbolic.expr.arrays import Array, zeros
+
+
+def centroidal_map(tree: Tree) -> Array:
+    """A (6, nv): (angular momentum about the centre of mass, linear momentum) = A qd, in world axes.
+
+    A column is the impulse that starts one velocity with all that it carries as one body. A rotor inside a joint adds
+    its inertia to M only: where its axis points is not said.
+    """
+    places, com = poses(tree), centre_of_mass(tree)
+    bodies = composite_bodies(tree, places)
+    moves = link_motions(tree, range(len(tree.links)), order=0)
+    out = zeros(6, len(tree.qd))
+    for link in tree.links:
+        pose, move = places[link.index], moves[link.index]
+        arm = t3.add(move.position, t3.negative(com))
+        axes = moves[link.parent].rotation if link.motion.axial else move.rotation
+        for a, column in enumerate(link.columns):
+            impulse = unit_wrench(link, a, bodies[link.index])
+            if link.motion.axial:
+                impulse = pose.stem_to_parent(impulse[0]), pose.stem_to_parent(impulse[1])
+            force, moment = (x if axes is None else t3.apply(axes, x) for x in impulse)
+            rows = (*t3.add(moment, t3.cross(arm, force)), *force)
+            for i, factor in column:
+                for row, x in enumerate(rows):
+                    out[row, i] = t3.plus(out[row, i], t3.times(factor, x))
+    return out
+
+
+def centre_of_mass_map(tree: Tree) -> tuple[Vec, Array]:
+    """(com (3,) m, J (3, nv)) of all bodies that move, in world axes: the velocity of the centre of mass is J qd."""
+    share: Any = 1 / total_mass(tree)
+    com, momentum = centre_of_mass(tree), centroidal_map(tree)[3:]
+    out = zeros(3, len(tree.qd))
+    for index, x in enumerate(momentum.flat):
+        out.flat[index] = t3.times(share, x)
+    return com, out

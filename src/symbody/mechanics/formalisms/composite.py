@@ -1,0 +1,212 @@
+"""Mass matrix by composite rigid bodies (Featherstone 2008, ch. 6), c by Newton-Euler without accelerations.
+
+The inertia of all that a joint carries is summed inward, in stem axes; the wrench that a unit acceleration of the joint
+needs is then handed down to the world and read off at every joint on the way. Second moments are kept as the inertia
+tensor J, or as the spread S = integral of r r^T dm with J = tr(S) 1 - S, whose change of origin takes fewer sums.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from symbody.basics.errors import ModelError, word_argument
+from symbody.mechanics.formalisms import vec3 as t3
+from symbody.mechanics.formalisms.efforts import generalized, projected
+from symbody.mechanics.formalisms.joint_laws import joint_laws
+from symbody.mechanics.formalisms.link_motion import axial_effort, own_efforts
+from symbody.mechanics.formalisms.link_poses import Pose, poses
+from symbody.mechanics.formalisms.newton_euler import at_rest, newton_euler
+from symbody.mechanics.formalisms.sweeps import sweep_inward
+from symbody.mechanics.formalisms.tree import Link, Tree
+from symbody.mechanics.formalisms.vec3 import Mat, Vec
+from symbody.model.spatial.inertia import Inertia
+from symbody.symbolic.expr.arrays import Array
+from symbody.symbolic.expr.functions import alias
+from symbody.symbolic.expr.node import SCALE, Node
+
+Body = tuple[Any, Vec, Mat]  # mass, first moment, second moments about the origin
+MOMENTS = ("tensor", "spread")
+HALF = Fraction(1, 2)
+NO_BODY: Body = (0, t3.ZERO, t3.NOTHING)
+
+
+def mass_and_bias(
+    tree: Tree, frames: str = "sequential", mass_frames: str | None = None, moments: str = "tensor"
+) -> tuple[Array, Array]:
+    """(M (nv, nv), c (nv,)) with joint laws in c; the frames of M may be chosen apart from those of c."""
+    return mass_matrix(tree, mass_frames or frames, moments), bias(tree, frames)
+
+
+def bias(tree: Tree, frames: str = "sequential", reference: str = "origin") -> Array:
+    """c (nv,): efforts at zero acceleration."""
+    efforts = newton_euler(tree, frames, reference, qdd=at_rest(tree))
+    out = generalized(tree, efforts, accelerating=False)
+    for k, law in enumerate(joint_laws(tree)):
+        out[k] = t3.plus(out[k], law)
+    return out
+
+
+def mass_matrix(tree: Tree, frames: str = "sequential", moments: str = "tensor") -> Array:
+    """M (nv, nv). moments: "tensor" or "spread", what is summed over the bodies."""
+    word_argument("moments", moments, MOMENTS, error=ModelError)
+    places = poses(tree, frames)
+    composites = composite_bodies(tree, places, moments == "spread")
+    if moments == "spread":
+        composites = [(mass, s, _tensor_of(spread)) for mass, s, spread in composites]
+    entries: dict[tuple[int, int, int, int], Any] = {}
+    for link in tree.links:
+        for a in range(len(link.columns)):
+            _hand_down(tree, places, link, a, composites[link.index], entries)
+    return projected(tree, lambda i, a, j, b: entries.get((i, a, j, b), 0))
+
+
+def composite_bodies(tree: Tree, places: list[Pose], spread: bool = False) -> list[Body]:
+    """Each Link with all that it carries, about its origin: in stem axes (Links that are not axial: in Link axes)."""
+    shift = shifted_spread if spread else shifted
+    out: list[Body] = [NO_BODY] * len(tree.links)
+
+    def inward(link: Link, handed: list[tuple[Body, bool]]) -> tuple[Body, bool]:
+        pose = places[link.index]
+        body = spread_body(link) if spread else as_body(link.inertia)
+        for other, stem in handed:
+            body = body if stem else add_bodies(body, other)
+        at_stem = (body[0], pose.to_stem(body[1]), pose.tensor_to_stem(body[2]))
+        for other, stem in handed:
+            at_stem = add_bodies(at_stem, other) if stem else at_stem
+        out[link.index] = at_stem if link.motion.axial else body
+        if pose.shared:
+            return shift(at_stem, pose.arm_stem), True
+        mass, moment, tensor = at_stem
+        turned = (mass, pose.stem_to_parent(moment), pose.tensor_to_parent(tensor))
+        return shift(turned, pose.arm), False
+
+    sweep_inward(tree, inward)
+    return out
+
+
+def as_body(inertia: Inertia) -> Body:
+    return inertia.mass, t3.triple(inertia.moment), t3.tensor(inertia.tensor)
+
+
+def spread_body(link: Link) -> Body:
+    j, diagonal = link.inertia.tensor, link.spread
+    if diagonal is None:
+        diagonal = t3.triple(
+            [t3.times(HALF, t3.minus(t3.plus(j[b, b], j[c, c]), j[a, a])) for a, (b, c) in enumerate(t3.OTHERS)]
+        )
+    spread = t3.from_upper(lambda a, b: named(diagonal[a], "spread") if a == b else t3.minus(0, j[a, b]))
+    return link.inertia.mass, t3.triple(link.inertia.moment), spread
+
+
+def _tensor_of(spread: Mat) -> Mat:
+    """tr(S) 1 - S."""
+
+    def entry(a: int, b: int) -> Any:
+        if a != b:
+            return t3.minus(0, spread[a][b])
+        x, y = t3.OTHERS[a]
+        return t3.plus(spread[x][x], spread[y][y])
+
+    return t3.from_upper(entry)
+
+
+def add_bodies(x: Body, y: Body) -> Body:
+    return t3.plus(x[0], y[0]), t3.add(x[1], y[1]), t3.add_symmetric(x[2], y[2])
+
+
+def shifted(body: Body, p: Vec) -> Body:
+    """About another origin; p leads from it to the present one."""
+    if t3.no_motion(p):
+        return body
+    mass, s, j = body
+    mp = t3.scaled(mass, p)
+    twice = tuple(_doubled(x) for x in p)
+
+    def entry(a: int, b: int) -> Any:
+        if a == b:
+            across = [k for k in range(3) if k != a]
+            more = t3.total(t3.plus(t3.times(mp[k], p[k]), t3.times(twice[k], s[k])) for k in across)
+            return t3.plus(j[a][a], more)
+        less = t3.total((t3.times(mp[a], p[b]), t3.times(p[a], s[b]), t3.times(p[b], s[a])))
+        return t3.minus(j[a][b], less)
+
+    return mass, t3.add(s, mp), t3.from_upper(entry)
+
+
+def shifted_spread(body: Body, p: Vec) -> Body:
+    """As `shifted`, for second moments as spread."""
+    if t3.no_motion(p):
+        return body
+    mass, s, spread = body
+    mp = t3.scaled(mass, p)
+    moment = t3.add(s, mp)
+
+    def entry(a: int, b: int) -> Any:
+        if a == b:
+            more = t3.plus(t3.times(_doubled(p[a]), s[a]), t3.times(mp[a], p[a]))
+        else:
+            more = t3.plus(t3.times(p[a], moment[b]), t3.times(p[b], s[a]))
+        return t3.plus(spread[a][b], more)
+
+    return mass, moment, t3.from_upper(entry)
+
+
+def _doubled(x: Any) -> Any:
+    return named(t3.times(2, x), "twice")
+
+
+def named(x: Any, stem: str) -> Any:
+    """A parameter with a numeric factor gets a name, so that the factor does not wander into sums of products."""
+    if isinstance(x, Node) and not x.flags and x.op is SCALE:
+        return alias(x, f"{stem}_{x.id}", 1)
+    return x
+
+
+def unit_wrench(link: Link, component: int, body: Body) -> tuple[Vec, Vec]:
+    """(force, moment) that a unit acceleration of one velocity component of the Link takes."""
+    mass, s, j = body
+    if not link.motion.axial:
+        w, v = link.twists[component]
+        force, moment = t3.cross(w, s), t3.apply(j, w)
+        return t3.add(force, t3.scaled(mass, v)), t3.add(moment, t3.cross(s, v))
+    axis = link.axis
+    e = t3.along(axis, 1)
+    force, moment = t3.ZERO, t3.ZERO
+    if link.motion.turns:
+        force, moment = t3.cross(e, s), j[axis]
+    if link.motion.slides:
+        force = t3.add(force, t3.scaled(link.advance, t3.along(axis, mass)))
+        moment = t3.add(moment, t3.scaled(link.advance, t3.cross(s, e)))
+    return force, moment
+
+
+def _hand_down(
+    tree: Tree, places: list[Pose], link: Link, a: int, body: Body, entries: dict[tuple[int, int, int, int], Any]
+) -> None:
+    """Fill in the entries of M of component a of a Link with itself and with all Links that carry it."""
+    force, moment = unit_wrench(link, a, body)
+    at, pose = link, places[link.index]
+    if not link.motion.axial:
+        for b, effort in enumerate(own_efforts(link, force, moment)[: a + 1]):
+            entries[link.index, a, link.index, b] = effort
+        force, moment = pose.to_stem(force), pose.to_stem(moment)
+    else:
+        entries[link.index, a, link.index, 0] = axial_effort(link, force, moment)
+    while at.parent >= 0:
+        if t3.no_motion(force) and t3.no_motion(moment):
+            return
+        # from the stem of a Link to the stem of its parent
+        carrier, below = tree.links[at.parent], places[at.parent]
+        if pose.shared:
+            moment = t3.add(moment, t3.cross(pose.arm_stem, force))
+        else:
+            force, moment = pose.stem_to_parent(force), pose.stem_to_parent(moment)
+            moment = t3.add(moment, t3.cross(pose.arm, force))
+            if not carrier.motion.axial:
+                for b, effort in enumerate(own_efforts(carrier, force, moment)):
+                    entries[link.index, a, carrier.index, b] = effort
+            force, moment = below.to_stem(force), below.to_stem(moment)
+        if carrier.motion.axial:
+            entries[link.index, a, carrier.index, 0] = axial_effort(carrier, force, moment)
+        at, pose = carrier, below

@@ -1,0 +1,275 @@
+"""Position, orientation, velocity and acceleration of frames, outward or inward along the Tree (robotran 3.2).
+
+Progressive: everything in the axes of the base, Links outward; Links that several frames share are visited once.
+Regressive: the frame as seen from each of its ancestors in turn, inward; cheaper where only p, or p and v, of one frame
+are wanted. Both hold for every kind of Link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from symbody.basics.errors import ModelError, word_argument
+from symbody.mechanics.formalisms import vec3 as t3
+from symbody.mechanics.formalisms.frames import Frame, common_ancestor, path, product
+from symbody.mechanics.formalisms.link_motion import own_acceleration, own_twist
+from symbody.mechanics.formalisms.link_poses import Pose, poses
+from symbody.mechanics.formalisms.tree import Link, Tree
+from symbody.mechanics.formalisms.vec3 import Mat, Vec
+from symbody.model.record.coordinates import parts
+from symbody.symbolic.expr.arrays import Array, zeros
+
+SCHEMES = ("progressive", "regressive")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Motion:
+    """Motion of a frame relative to a base, as the base sees it and in the axes of the base.
+
+    rotation (3, 3) takes coordinates of the frame to the base's, None is the identity; position (m) of its origin;
+    omega, velocity (rad/s, m/s); alpha, acceleration (rad/s^2, m/s^2), the classical one. Orders not asked for are 0.
+    """
+
+    rotation: Mat | None = None
+    position: Vec = t3.ZERO
+    omega: Vec = t3.ZERO
+    velocity: Vec = t3.ZERO
+    alpha: Vec = t3.ZERO
+    acceleration: Vec = t3.ZERO
+
+
+REST = Motion()
+
+
+def frame_motions(
+    tree: Tree, frames: Sequence[Frame], reference: Frame | None = None, order: int = 2, scheme: str = "progressive"
+) -> list[Motion]:
+    """Motions of frames relative to a reference frame (None: the world), up to an order 0, 1 or 2 of derivatives.
+
+    The recursion starts at the last common ancestor: Links that move the frames and the reference alike do not matter.
+    """
+    word_argument("scheme", scheme, SCHEMES, error=ModelError)
+    everything = [*frames] if reference is None else [*frames, reference]
+    base = -1 if reference is None else common_ancestor(tree, [f.link for f in everything])
+    if scheme == "progressive":
+        of_links = link_motions(tree, [f.link for f in everything], base, order)
+        found = [attached(of_links[f.link], f, order) for f in everything]
+    else:
+        places = poses(tree)
+        found = [regressive(tree, f, base, order, places) for f in everything]
+    if reference is None:
+        return found
+    *found, seen_from = found
+    return [relative(m, seen_from, order) for m in found]
+
+
+def choose_scheme(frames: int, quantities: Iterable[str]) -> str:
+    """The rule of robotran 3.2: regressive for p, or p and v, of one frame alone; else progressive."""
+    return "regressive" if frames == 1 and set(quantities) <= {"p", "v"} else "progressive"
+
+
+# -- progressive
+
+
+def link_motions(tree: Tree, links: Iterable[int], base: int = -1, order: int = 2) -> dict[int, Motion]:
+    """Motions relative to the Link `base` of the Links given and of all between: Link index -> Motion."""
+    needed = {k for link in links for k in path(tree, link, base)}
+    out = {base: REST}
+    places = poses(tree)
+    for k in sorted(needed):
+        link = tree.links[k]
+        out[k] = _outward(link, places[k], out[link.parent], order)
+    return out
+
+
+def _outward(link: Link, pose: Pose, h: Motion, order: int) -> Motion:
+    """Motion of a Link from that h of its parent."""
+    stem = product(h.rotation, pose.fixed)
+    rotation = _turned(stem, pose)
+    arm = _rotated(h.rotation, pose.arm)
+    position = t3.add(h.position, arm)
+    if order == 0:
+        return Motion(rotation, position)
+    spin, slide = own_velocity(link, stem, rotation, link.qd)
+    lift = t3.cross(h.omega, arm)
+    omega = t3.add(h.omega, spin)
+    velocity = t3.add(t3.add(h.velocity, lift), slide)
+    if order == 1:
+        return Motion(rotation, position, omega, velocity)
+    spin2, slide2 = own_rate(link, stem, rotation)
+    alpha = t3.add(t3.add(h.alpha, t3.cross(h.omega, spin)), spin2)
+    drag = t3.add(t3.cross(h.alpha, arm), t3.cross(h.omega, lift))
+    # a direction that the parent carries turns with it; what is written in Link axes turns with the Link
+    sweep = t3.add(h.omega, omega) if _slides_in_own_axes(link) else t3.scaled(2, h.omega)
+    acceleration = t3.add(t3.add(h.acceleration, drag), t3.add(t3.cross(sweep, slide), slide2))
+    return Motion(rotation, position, omega, velocity, alpha, acceleration)
+
+
+def own_velocity(link: Link, stem: Mat | None, rotation: Mat | None, rates: Any) -> tuple[Vec, Vec]:
+    """(angular, linear) velocity of a Link relative to its parent for given rates; stem: the joint's axes."""
+    if not link.motion.axial:
+        return _turned_out(rotation, own_twist(link, rates))
+    axis = column(stem, link.axis)
+    spin = t3.scaled(rates, axis) if link.motion.turns else t3.ZERO
+    if link.motion.is_turn:
+        return spin, t3.ZERO
+    return spin, t3.scaled(t3.times(link.advance, rates), axis)
+
+
+def own_rate(link: Link, stem: Mat | None, rotation: Mat | None) -> tuple[Vec, Vec]:
+    """Rates of these velocities as the axes see them in which they are written: those of the joint, or of the Link."""
+    if link.motion.axial:
+        return own_velocity(link, stem, rotation, link.qdd)
+    return _turned_out(rotation, own_acceleration(link, link.qd, link.qdd))
+
+
+def _turned_out(rotation: Mat | None, twist: tuple[Vec, Vec]) -> tuple[Vec, Vec]:
+    # the linear part first, as it has always been: equal input gives byte-identical text
+    linear = _rotated(rotation, twist[1])
+    return _rotated(rotation, twist[0]), linear
+
+
+def _slides_in_own_axes(link: Link) -> bool:
+    return link.motion.slides and not link.motion.axial
+
+
+def attached(m: Motion, f: Frame, order: int = 2) -> Motion:
+    """Motion of a frame that is fixed to a Link with motion m."""
+    arm = _rotated(m.rotation, f.position)
+    rotation, position = product(m.rotation, f.rotation), t3.add(m.position, arm)
+    if order == 0 or t3.no_motion(f.position):
+        return Motion(rotation, position, m.omega, m.velocity, m.alpha, m.acceleration)
+    lift = t3.cross(m.omega, arm)
+    velocity = t3.add(m.velocity, lift)
+    if order == 1:
+        return Motion(rotation, position, m.omega, velocity)
+    drag = t3.add(t3.cross(m.alpha, arm), t3.cross(m.omega, lift))
+    return Motion(rotation, position, m.omega, velocity, m.alpha, t3.add(m.acceleration, drag))
+
+
+# -- regressive
+
+
+def regressive(tree: Tree, f: Frame, base: int = -1, order: int = 2, places: list[Pose] | None = None) -> Motion:
+    """Motion of a frame relative to the Link `base`, by moving the observer from the frame's Link inward."""
+    places = poses(tree) if places is None else places
+    m = Motion(f.rotation, f.position)
+    for k in reversed(path(tree, f.link, base)):
+        m = _inward(tree.links[k], places[k], m, order)
+    return m
+
+
+def _inward(link: Link, pose: Pose, m: Motion, order: int) -> Motion:
+    """The motion that the Link sees, as its parent sees it."""
+
+    def turn(v: Vec) -> Vec:
+        return pose.to_stem(v)
+
+    def out(v: Vec) -> Vec:
+        return pose.stem_to_parent(v)
+
+    rotation = _turned_by(pose, m.rotation)
+    arm = turn(m.position)
+    position = t3.add(pose.arm, out(arm))
+    if order == 0:
+        return Motion(rotation, position)
+    # in the joint's axes, where the Link's own motion has one component
+    own = _matrix_of(pose)
+    spin, slide = own_velocity(link, None, own, link.qd)
+    w, v = turn(m.omega), turn(m.velocity)
+    lift = t3.cross(spin, arm)
+    omega, velocity = t3.add(w, spin), t3.add(t3.add(v, lift), slide)
+    if order == 1:
+        return Motion(rotation, position, out(omega), out(velocity))
+    spin2, slide2 = own_rate(link, None, own)
+    if _slides_in_own_axes(link):
+        slide2 = t3.add(slide2, t3.cross(spin, slide))
+    alpha = t3.add(t3.add(turn(m.alpha), t3.cross(spin, w)), spin2)
+    drag = t3.add(t3.cross(spin2, arm), t3.cross(spin, t3.add(lift, t3.scaled(2, v))))
+    acceleration = t3.add(t3.add(turn(m.acceleration), drag), slide2)
+    return Motion(rotation, position, out(omega), out(velocity), out(alpha), out(acceleration))
+
+
+# -- relative motion
+
+
+def relative(m: Motion, r: Motion, order: int = 2) -> Motion:
+    """Motion m as an observer with motion r sees it, in the observer's axes; both relative to one base."""
+
+    def back(v: Vec) -> Vec:
+        return v if r.rotation is None else t3.apply_transposed(r.rotation, v)
+
+    inverse = None if r.rotation is None else t3.transposed(r.rotation)
+    rotation = product(inverse, m.rotation)
+    arm = minus(m.position, r.position)
+    if order == 0:
+        return Motion(rotation, back(arm))
+    omega = minus(m.omega, r.omega)
+    lift = t3.cross(r.omega, arm)
+    velocity = minus(minus(m.velocity, r.velocity), lift)
+    if order == 1:
+        return Motion(rotation, back(arm), back(omega), back(velocity))
+    alpha = minus(minus(m.alpha, r.alpha), t3.cross(r.omega, omega))
+    drag = t3.add(t3.cross(r.alpha, arm), t3.cross(r.omega, t3.add(lift, t3.scaled(2, velocity))))
+    acceleration = minus(minus(m.acceleration, r.acceleration), drag)
+    return Motion(rotation, back(arm), back(omega), back(velocity), back(alpha), back(acceleration))
+
+
+# -- rates of coordinates
+
+
+def kinematic_map(tree: Tree) -> Array:
+    """N (nq, nv) with q_dot = N(q) qd: the identity but for quaternions, and for the position of free joints."""
+    out = zeros(len(tree.q), len(tree.qd))
+    for part in parts(tree.mechanism):
+        out[part.q, part.v] = part.motion.map_of_rates(tree.q[part.q])
+    return out
+
+
+def normalised(tree: Tree, q: Any) -> Array:
+    """Coordinates q (nq,), numbers or nodes, with every quaternion scaled to unit length."""
+    out = zeros(len(tree.q))
+    for part in parts(tree.mechanism):
+        out[part.q] = part.motion.normalise(q[part.q])
+    return out
+
+
+# -- rotations that may be the identity
+
+
+def column(m: Mat | None, axis: int) -> Vec:
+    return t3.along(axis, 1) if m is None else (m[0][axis], m[1][axis], m[2][axis])
+
+
+def minus(u: Vec, v: Vec) -> Vec:
+    return t3.add(u, t3.negative(v))
+
+
+def _rotated(m: Mat | None, v: Vec) -> Vec:
+    return v if m is None else t3.apply(m, v)
+
+
+def _matrix_of(pose: Pose) -> Mat | None:
+    """Link axes to stem axes."""
+    if pose.turn is None:
+        return pose.matrix
+    axis, c, s = pose.turn
+    return t3.transposed(tuple(t3.rotate(axis, c, s, t3.along(k, 1)) for k in range(3)))  # type: ignore[arg-type]
+
+
+def _turned(stem: Mat | None, pose: Pose) -> Mat | None:
+    """stem times the Link's own rotation: an elementary one combines two columns."""
+    if pose.turn is None or stem is None:
+        return product(stem, _matrix_of(pose))
+    axis, c, s = pose.turn
+    return tuple(t3.rotate(axis, c, t3.minus(0, s), row) for row in stem)  # type: ignore[return-value]
+
+
+def _turned_by(pose: Pose, m: Mat | None) -> Mat | None:
+    """The Link's own rotation, then the constant one, times m, column by column."""
+    if m is None:
+        return product(pose.fixed, _matrix_of(pose))
+    columns = [pose.stem_to_parent(pose.to_stem(c)) for c in t3.transposed(m)]
+    return t3.transposed(tuple(columns))  # type: ignore[arg-type]

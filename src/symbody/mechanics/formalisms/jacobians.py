@@ -1,0 +1,160 @@
+"""Jacobians of frames, omega and v of a frame = J qd, and their time derivatives (robotran 3.3).
+
+Progressive: columns are carried outward from Link to Link, shared by all frames beyond. Hybrid: rotations outward, then
+for each frame one walk inward with the vector to it: linear in the length of the path, best for a single frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from symbody.basics.errors import ModelError, word_argument
+from symbody.mechanics.formalisms import vec3 as t3
+from symbody.mechanics.formalisms.frame_kinematics import Motion, attached, column, link_motions, minus
+from symbody.mechanics.formalisms.frames import Frame, common_ancestor, path, product
+from symbody.mechanics.formalisms.tree import Link, Tree
+from symbody.mechanics.formalisms.vec3 import Vec
+from symbody.symbolic.expr.arrays import Array, zeros
+
+SCHEMES = ("auto", "progressive", "hybrid")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Column:
+    """Velocity that one unit of a Link's rate gives to a point, and its derivative in time, in the axes of the base."""
+
+    angular: Vec
+    linear: Vec
+    angular_rate: Vec
+    linear_rate: Vec
+
+
+Columns = dict[tuple[int, int], Column]  # (Link, component of its velocity) -> Column
+
+
+def frame_jacobians(
+    tree: Tree, frames: Sequence[Frame], reference: Frame | None = None, rates: bool = True, scheme: str = "auto"
+) -> list[tuple[Array, Array]]:
+    """(J, Jd) of each frame relative to a reference frame (None: the world), both (6, nv), angular first.
+
+    J qd is (omega, v), J qdd + Jd qd is (alpha, a), as the reference sees them, in its axes. Without `rates` Jd is 0.
+    scheme: progressive, hybrid, or auto: hybrid for a single frame.
+    """
+    word_argument("scheme", scheme, SCHEMES, error=ModelError)
+    everything = [*frames] if reference is None else [*frames, reference]
+    base = -1 if reference is None else common_ancestor(tree, [f.link for f in everything])
+    order = 1 if rates else 0
+    moves = link_motions(tree, [f.link for f in everything], base, order)
+    if scheme == "hybrid" or (scheme == "auto" and len(frames) == 1):
+        found = [_hybrid(tree, f, base, moves, order) for f in everything]
+    else:
+        carried = _progressive(tree, moves, base)
+        found = [_shifted_all(carried[f.link], *_arm(f, moves, order)) for f in everything]
+    if reference is not None:
+        *found, observer = found
+        seen_from = attached(moves[reference.link], reference, order)
+        points = [attached(moves[f.link], f, order) for f in frames]
+        found = [_relative(c, m, observer, seen_from) for c, m in zip(found, points, strict=True)]
+    return [_assemble(tree, columns) for columns in found]
+
+
+def own_columns(tree: Tree, link: Link, moves: dict[int, Motion]) -> Columns:
+    """Columns of a Link's own rates at its own origin."""
+    here, parent = moves[link.index], moves[link.parent]
+    out: Columns = {}
+
+    def put(component: int, angular: Vec, linear: Vec, carrier: Motion) -> None:
+        turn = carrier.omega  # what carries the direction turns it
+        out[link.index, component] = Column(angular, linear, t3.cross(turn, angular), t3.cross(turn, linear))
+
+    def outward(v: Vec) -> Vec:
+        return v if here.rotation is None else t3.apply(here.rotation, v)
+
+    if not link.motion.axial:
+        for k, (angular, linear) in enumerate(link.twists):
+            put(k, outward(angular), outward(linear), here)
+        for k, (angular, linear) in enumerate(link.twist_rates):
+            c = out[link.index, k]
+            rates = t3.add(c.angular_rate, outward(angular)), t3.add(c.linear_rate, outward(linear))
+            out[link.index, k] = Column(c.angular, c.linear, *rates)
+        return out
+    stem = product(parent.rotation, None if link.rotation is None else t3.tensor(link.rotation))
+    axis = column(stem, link.axis)
+    linear = t3.scaled(link.advance, axis)
+    put(0, axis if link.motion.turns else t3.ZERO, linear, parent)
+    return out
+
+
+def _progressive(tree: Tree, moves: dict[int, Motion], base: int) -> dict[int, Columns]:
+    """Columns at the origin of every Link met."""
+    out: dict[int, Columns] = {base: {}}
+    for k in sorted(moves):
+        if k != base:
+            link = tree.links[k]
+            here, parent = moves[k], moves[link.parent]
+            arm, rate = minus(here.position, parent.position), minus(here.velocity, parent.velocity)
+            out[k] = {**_shifted_all(out[link.parent], arm, rate), **own_columns(tree, link, moves)}
+    return out
+
+
+def _hybrid(tree: Tree, f: Frame, base: int, moves: dict[int, Motion], order: int) -> Columns:
+    """Columns at a frame: inward with the vector from each Link's origin to the frame."""
+    out: Columns = {}
+    arm, rate = _arm(f, moves, order)
+    for k in reversed(path(tree, f.link, base)):
+        link = tree.links[k]
+        out.update(_shifted_all(own_columns(tree, link, moves), arm, rate))
+        here, parent = moves[k], moves[link.parent]
+        arm = t3.add(arm, minus(here.position, parent.position))
+        rate = t3.add(rate, minus(here.velocity, parent.velocity))
+    return out
+
+
+def _arm(f: Frame, moves: dict[int, Motion], order: int) -> tuple[Vec, Vec]:
+    """Vector from the Link's origin to the frame's, in the axes of the base, and its rate."""
+    m = moves[f.link]
+    arm = f.position if m.rotation is None else t3.apply(m.rotation, f.position)
+    return arm, t3.cross(m.omega, arm) if order else t3.ZERO
+
+
+def _shifted_all(columns: Columns, arm: Vec, rate: Vec) -> Columns:
+    return {key: _shifted(c, arm, rate) for key, c in columns.items()}
+
+
+def _shifted(c: Column, arm: Vec, rate: Vec) -> Column:
+    """At a point that lies `arm` further on the same body."""
+    if t3.no_motion(c.angular):
+        return c
+    linear = t3.add(c.linear, t3.cross(c.angular, arm))
+    change = t3.add(t3.cross(c.angular_rate, arm), t3.cross(c.angular, rate))
+    return Column(c.angular, linear, c.angular_rate, t3.add(c.linear_rate, change))
+
+
+def _relative(columns: Columns, m: Motion, observer: Columns, r: Motion) -> Columns:
+    """Columns as an observer with motion r sees them, in the observer's axes."""
+    none = Column(t3.ZERO, t3.ZERO, t3.ZERO, t3.ZERO)
+    arm, rate = minus(m.position, r.position), minus(m.velocity, r.velocity)
+
+    def back(v: Vec) -> Vec:
+        return v if r.rotation is None else t3.apply_transposed(r.rotation, v)
+
+    out: Columns = {}
+    for key in [*columns, *(k for k in observer if k not in columns)]:
+        c, o = columns.get(key, none), _shifted(observer.get(key, none), arm, rate)
+        angular, linear = minus(c.angular, o.angular), minus(c.linear, o.linear)
+        angular_rate = minus(minus(c.angular_rate, o.angular_rate), t3.cross(r.omega, angular))
+        linear_rate = minus(minus(c.linear_rate, o.linear_rate), t3.cross(r.omega, linear))
+        out[key] = Column(back(angular), back(linear), back(angular_rate), back(linear_rate))
+    return out
+
+
+def _assemble(tree: Tree, columns: Columns) -> tuple[Array, Array]:
+    """(6, nv) matrices over the Mechanism's velocities."""
+    value, rate = zeros(6, len(tree.qd)), zeros(6, len(tree.qd))
+    for (index, component), c in columns.items():
+        for i, factor in tree.links[index].columns[component]:
+            for row, (x, xd) in enumerate(zip((*c.angular, *c.linear), (*c.angular_rate, *c.linear_rate), strict=True)):
+                value[row, i] = t3.plus(value[row, i], t3.times(factor, x))
+                rate[row, i] = t3.plus(rate[row, i], t3.times(factor, xd))
+    return value, rate

@@ -1,0 +1,117 @@
+"""Inverse dynamics by screws (dual numbers): MEDUSA, algorithms 4.7 and 4.10, corrected, for every kind of Link.
+
+A Link has the body twist V = omega + eps v and its derivative in its own axes, the pseudo-acceleration V'; in dual form
+
+    V  = D*^-1 V_parent  + S qd
+    V' = D*^-1 V'_parent + [V, S qd] + S qdd + S' qd  S: the joint's screws, constant in most joints
+    F  = H(V') + [V, H(V)]                            H: inertia operator, a twist to a momentum (4.41, 4.53)
+    T  = F + sum over the children of D* T            moments by rho x f, not f x rho (E2)
+    effort = {T / S}, dual part
+
+Gravity is the pseudo-acceleration -eps g of the world. Unlike the classical recursion this one needs velocities v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from symbody.mechanics.formalisms import vec3 as t3
+from symbody.mechanics.formalisms.efforts import generalized
+from symbody.mechanics.formalisms.joint_laws import joint_laws
+from symbody.mechanics.formalisms.link_motion import own_drift, own_efforts, own_twist
+from symbody.mechanics.formalisms.link_poses import Pose, poses
+from symbody.mechanics.formalisms.sweeps import sweep_inward, sweep_outward
+from symbody.mechanics.formalisms.tree import Link, Tree
+from symbody.mechanics.formalisms.vec3 import Vec
+from symbody.model.spatial.inertia import Inertia, is_massless
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Screw:
+    """re + eps du in Link axes, reduced at the Link's origin: (omega, v) of a twist, (force, moment) of a wrench."""
+
+    re: Vec = t3.ZERO
+    du: Vec = t3.ZERO
+
+
+def inverse(tree: Tree, wrenches: Mapping[int, tuple[Any, Any]] | None = None) -> list[Any]:
+    """tau, one node for each velocity: M qdd + c with rotors and joint laws, N m or N.
+
+    wrenches: Link index -> (force (3,), moment about its origin (3,)) from outside, in Link axes; None: the Tree's.
+    """
+    outside = tree.wrenches if wrenches is None else wrenches
+    places = poses(tree)
+    efforts: list[tuple[Any, ...]] = [()] * len(tree.links)
+
+    # outward: twists and pseudo-accelerations
+    def outward(link: Link, parent: tuple[Screw, Screw]) -> tuple[Screw, Screw]:
+        return step(link, places[link.index], *parent)
+
+    gravity = Screw(t3.ZERO, t3.negative(t3.triple(tree.gravity)))
+    motions = sweep_outward(tree, outward, (Screw(), gravity))
+
+    # inward: wrenches that the joints carry
+    def inward(link: Link, handed: list[Screw]) -> Screw:
+        total = dynamic_wrench(link.inertia, *motions[link.index])
+        if link.index in outside:
+            force, moment = outside[link.index]
+            total = add(total, Screw(t3.negative(t3.triple(force)), t3.negative(t3.triple(moment))))
+        for wrench in handed:
+            total = add(total, wrench)
+        efforts[link.index] = own_efforts(link, total.re, total.du)
+        return to_parent(places[link.index], total)
+
+    sweep_inward(tree, inward)
+    return [t3.plus(a, b) for a, b in zip(generalized(tree, efforts), joint_laws(tree), strict=True)]
+
+
+def step(link: Link, pose: Pose, twist: Screw, rate: Screw) -> tuple[Screw, Screw]:
+    """(V, V') of a Link from those of its parent (MEDUSA, eqs. 4.16, 4.21)."""
+    own = Screw(*own_twist(link, link.qd))
+    velocity = add(from_parent(pose, twist), own)
+    change = add(bracket(velocity, own), Screw(*own_twist(link, link.qdd)))
+    if link.twist_rates:
+        change = add(change, Screw(*own_drift(link, link.qd)))
+    return velocity, add(from_parent(pose, rate), change)
+
+
+def dynamic_wrench(inertia: Inertia, velocity: Screw, rate: Screw) -> Screw:
+    """H(V') + [V, H(V)], the wrench of a body's motion (MEDUSA, eq. 4.53).
+
+    With a = v' + omega x v, Jacobi's identity leaves m a + (omega' x s + omega x (omega x s)) and
+    I omega' + omega x I omega + s x a: the momenta m v and s x v need not be formed.
+    """
+    if is_massless(inertia):
+        return Screw()
+    w, wd = velocity.re, rate.re
+    s, tensor = t3.triple(inertia.moment), t3.tensor(inertia.tensor)
+    a = t3.add(rate.du, t3.cross(w, velocity.du))
+    force = t3.add(t3.scaled(inertia.mass, a), t3.add(t3.cross(wd, s), t3.cross(w, t3.cross(w, s))))
+    spin = t3.add(t3.apply(tensor, wd), t3.cross(w, t3.apply(tensor, w)))
+    return Screw(force, t3.add(spin, t3.cross(s, a)))
+
+
+# -- dual algebra on triples
+
+
+def add(x: Screw, y: Screw) -> Screw:
+    return Screw(t3.add(x.re, y.re), t3.add(x.du, y.du))
+
+
+def bracket(x: Screw, y: Screw) -> Screw:
+    """[X, Y]: the dual cross product."""
+    return Screw(t3.cross(x.re, y.re), t3.add(t3.cross(x.re, y.du), t3.cross(x.du, y.re)))
+
+
+def from_parent(pose: Pose, x: Screw) -> Screw:
+    """D*^-1 X."""
+    du = t3.add(x.du, t3.cross(x.re, pose.arm))
+    return Screw(pose.from_stem(pose.parent_to_stem(x.re)), pose.from_stem(pose.parent_to_stem(du)))
+
+
+def to_parent(pose: Pose, x: Screw) -> Screw:
+    """D* X."""
+    re = pose.stem_to_parent(pose.to_stem(x.re))
+    return Screw(re, t3.add(pose.stem_to_parent(pose.to_stem(x.du)), t3.cross(pose.arm, re)))

@@ -1,0 +1,1 @@
+"""The commands, one file each, named after the word that is typed."""

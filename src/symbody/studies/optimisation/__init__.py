@@ -1,0 +1,11 @@
+"""Minima of functions with bounds and constraints: one problem record, methods by name."""
+
+from symbody.basics.lazy import door
+
+__all__, __getattr__, __dir__ = door(
+    __name__,
+    {
+        "search_problem": "Bounds Constraint Objective Outcome Result",
+        "minimize": "METHODS Method add_method minimize remove_method",
+    },
+)

@@ -1,0 +1,184 @@
+"""Regressors beside that of a tree's efforts, against other derivations: loops, energy, power, the ground's wrench."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import symbody as sb
+from symbody.basics.errors import DataError, DefinitionError
+from symbody.mechanics.verbs.identifiable_parameters import (
+    base_parameters,
+    parameter_names,
+    parameter_values,
+    regressor,
+)
+from symbody.studies.identification import inverse_model
+from symbody.studies.identification.linear_systems import independent_columns, linear_regressor
+
+
+def state(mech, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-1, 1, mech.nq), *rng.uniform(-1, 1, (2, mech.nv))
+
+
+def test_power_is_the_efforts_along_the_velocities_and_energy_its_integral():
+    mech = sb.load("puma560")
+    q, qd, qdd = state(mech)
+    pi = parameter_values(mech)
+    y = regressor(mech).compile("python")(q, qd, qdd)
+    power = regressor(mech, model="power").compile("python")(q, qd, qdd)
+    np.testing.assert_allclose(power @ pi, [qd @ y @ pi], rtol=1e-12)
+    h = regressor(mech, model="energy").compile("python")
+    found = sb.energy(mech).compile("python")(q, qd, np.zeros(mech.nv))
+    assert h(q, qd) @ pi == pytest.approx(found.kinetic + found.potential, rel=1e-12)
+    # d/dt (h pi) = qd^T Y pi, friction left out: by columns, along the motion q + qd t + qdd t^2 / 2
+    eps = 1e-5
+    later, before = (h(q + s * eps * qd + eps**2 / 2 * qdd, qd + s * eps * qdd) for s in (1, -1))
+    lossless = [k for k, n in enumerate(parameter_names(mech)) if n.split(".")[1] not in ("viscous", "coulomb")]
+    slope = ((later - before) / (2 * eps))[lossless]
+    np.testing.assert_allclose(slope, (qd @ y)[lossless], atol=1e-7 * np.abs(qd @ y).max())
+
+
+def test_the_wrench_on_the_ground_is_the_reaction_of_the_first_joint():
+    mech = sb.load("ur5")
+    q, qd, qdd = state(mech, 3)
+    wrench = regressor(mech, model="base_wrench").compile("python")(q, qd, qdd) @ parameter_values(mech)
+    first = next(j for j in mech.joints if j.parent == "world")
+    reaction = np.asarray(getattr(sb.reactions(mech).compile("python")(q, qd, qdd), f"reaction_{first.name}"))
+    pose = sb.kinematics(mech, frames=first.child, order=0).compile("python")(q)
+    r, p = np.asarray(pose[0]), np.asarray(pose[1])
+    force = r @ reaction[3:]
+    # of the reaction's wrench the rotor of the first joint is no part, nor of the ground's
+    np.testing.assert_allclose(wrench[3:], force, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(wrench[:3], r @ reaction[:3] + np.cross(p, force), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "slider_crank"])
+def test_the_projected_regressor_of_loops_gives_the_closed_inverse_dynamics(name):
+    """B_vu acts on every column: a change of any body changes the efforts by its columns, exactly (robotran T16)."""
+    mech = sb.load(name)
+    q = sb.assemble(mech)
+    rng = np.random.default_rng(1)
+    qd, qdd = rng.uniform(-1, 1, (2, mech.nv))
+    found = regressor(mech, model="projected").compile("python")(q=q, qd=qd, qdd=qdd)
+    for heavier in (1.0, 2.5):
+        bodies = tuple(dataclasses.replace(b, mass=b.mass * heavier, inertia=b.inertia * heavier) for b in mech.bodies)
+        other = mech.replace(bodies=bodies)
+        tau = sb.inverse_dynamics(other, "newton_euler").compile("python")(q=q, qd=qd, qdd=qdd)
+        np.testing.assert_allclose(found.Y @ parameter_values(other), found.B.T @ tau, rtol=1e-9, atol=1e-12)
+
+
+def test_the_regressor_of_a_tree_is_the_complex_step_of_its_efforts():
+    b = sb.Mechanism.builder("pair", gravity=(0, 0, -9.81))
+    b.parameter("m2", 1.3)
+    b.body("a", 1.0, (0.1, 0.2, 0.3), (0.1, 0.2, 0.25))
+    b.body("b", "m2", (0.2, -0.1, 0.1), (0.05, 0.06, 0.07))
+    b.joint("j1", "revolute", "world", "a", axis="y")
+    b.joint("j2", "prismatic", "a", "b", position=(0.3, 0, 0), axis="x")
+    mech = b.done()
+    system = sb.inverse_dynamics(mech, "newton_euler")
+    q, qd, qdd = state(mech, 5)
+    at = {s: v for n, x in (("q", q), ("qd", qd), ("qdd", qdd)) for s, v in zip(system.inputs[n], x)}
+    m2 = system.parameters["m2"].item()
+    tau = sb.evaluate(list(system.outputs["tau"]), {**at, m2: 1.3 + 1e-30j})
+    step = np.array([np.imag(complex(x)) / 1e-30 for x in tau])
+    y = regressor(mech).compile("python")(q, qd, qdd)
+    # a kilogram more at the same centre of mass, and the same tensor about it
+    change = parameter_values(mech, {"m2": 2.3}) - parameter_values(mech, {"m2": 1.3})
+    np.testing.assert_allclose(y @ change, step, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "count"), [("ur5", 36), ("panda", 43), ("puma560", 36), ("stanford_arm", 33)])
+def test_published_counts_of_inertial_base_parameters(name, count):
+    mech = sb.load(name)
+    inertial = list(range(10 * len(mech.bodies)))
+    base = base_parameters(mech, inertial)
+    assert base.count == base.exact == count  # by QR, and modulo a prime with exact numbers
+    assert base.residual < 1e-9
+
+
+def test_the_exact_rank_is_that_of_any_columns_and_says_where_tolerance_decides():
+    """Of columns that repeat each other it is the number of independent ones; tilting an axis a little changes it."""
+    from symbody.mechanics.verbs.exact_rank import exact_rank
+
+    mech = sb.load("puma560")
+    base = base_parameters(mech)
+    assert exact_rank(mech, base.columns[:7], 1e-8) == 7
+    alone = [k for k, n in enumerate(base.names) if n in base.without_effect]
+    assert alone
+    assert exact_rank(mech, [*base.columns[:7], *alone], 1e-8) == 7
+    b = sb.Mechanism.builder("tilted", gravity=(0, 0, -9.81))
+    b.body("a", 1.0, (0.1, 0.2, 0.3), (0.1, 0.2, 0.25)), b.body("b", 1.0, (0.2, -0.1, 0.1), (0.05, 0.06, 0.07))
+    b.joint("j1", "revolute", "world", "a", axis="y")
+    b.joint("j2", "revolute", "a", "b", position=(0.3, 0, 0), axis=(0, 1, 1e-5))
+    tilted = b.done()
+    assert base_parameters(tilted).exact == base_parameters(tilted).count
+    coarse = base_parameters(tilted, tolerance=1e-3)
+    assert coarse.count < coarse.exact
+    assert any("the rank is" in note for note in coarse.notes)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["four_bar", *(pytest.param(n, marks=pytest.mark.slow) for n in ("slider_crank", "three_rrr_1", "delta_light"))],
+)
+def test_closed_mechanisms_have_as_many_base_parameters_as_their_projected_regressor_has_rank(name):
+    from symbody.mechanics.verbs.closed_regressor import ClosedSamples
+
+    mech = sb.load(name)
+    base = base_parameters(mech)
+    y = ClosedSamples(mech).rows(base.count + 20, seed=7)  # other states than those that decided
+    y = y / np.where(np.linalg.norm(y, axis=0) > 0, np.linalg.norm(y, axis=0), 1.0)
+    s = np.linalg.svd(y, compute_uv=False)
+    assert np.sum(s > 1e-8 * s[0]) == base.count
+    rest = y - y[:, base.columns] @ np.linalg.lstsq(y[:, base.columns], y, rcond=None)[0]
+    assert np.abs(rest).max() < 1e-7
+    assert base.count < base_parameters(mech, loops=False).count
+    assert base.notes  # what loops add is found by numbers, and said
+
+
+# -- any System: linearity is checked, and relations are seen as what they are (symofros 4.1)
+
+
+def system_of(**outputs):
+    x, v, a, b, c = sb.symbols("x v a b c")
+    names = {"x": x, "v": v, "a": a, "b": b, "c": c, "sin": sb.sin(x), "cos": sb.cos(x)}
+    text = {n: [eval(e, {"__builtins__": {}}, names) for e in rows] for n, rows in outputs.items()}
+    return sb.System("f", inputs={"x": x, "v": v}, outputs=text, parameters={"a": a, "b": b, "c": c})
+
+
+def test_a_product_of_parameters_is_refused_by_name():
+    with sb.Graph(), pytest.raises(DefinitionError, match="not linear in a, b"):
+        linear_regressor(system_of(f=["a*b*x + c"]), "f", ["a", "b", "c"])
+
+
+def test_what_is_linear_is_split_into_columns_and_the_rest():
+    with sb.Graph():
+        found = linear_regressor(system_of(f=["a*x + b*v**2 + c*sin + 3*x"]), "f", ["a", "b", "c"])
+        out = found.compile("python")(x=0.3, v=0.7)
+        np.testing.assert_allclose(out.Y, [[0.3, 0.49, np.sin(0.3)]])
+        np.testing.assert_allclose(out.f0, [0.9])
+
+
+def test_squares_of_sine_and_cosine_are_one_column_and_a_constant_is_another():
+    with sb.Graph():
+        trap = linear_regressor(system_of(f=["a*v + b*(sin**2 + cos**2)*v + c*0*x"]), "f", ["a", "b"])
+        kept, matrix = independent_columns(trap)
+        assert kept == [0]
+        np.testing.assert_allclose(matrix, [[1, 1]])
+    with sb.Graph():
+        constant = linear_regressor(system_of(f=["a*x + b*(x + 1) + c*0*v"]), "f", ["a", "b"])
+        assert independent_columns(constant)[0] == [0, 1]
+
+
+def test_samples_without_a_regressor_are_counted_and_large_ones_are_kept():
+    model = inverse_model(sb.load("puma560"), ())
+    q, qd, qdd = np.random.default_rng(0).uniform(-1, 1, (3, 50, 6))
+    qdd[7] = 1e200  # finite, though its square is not
+    assert np.isfinite(model.regressor(q, qd, qdd)).all()
+    q[[3, 9], 2] = np.nan
+    with pytest.raises(DataError, match="no value at 2 of 50 samples, first at 3"):
+        model.regressor(q, qd, qdd)

@@ -1,0 +1,70 @@
+"""sb.minimize: every method on known minima, constraints, budgets, several starts."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from symbody.basics.errors import DefinitionError, SymbodyError
+from symbody.studies.optimisation import METHODS, Constraint, Method, Outcome, add_method, minimize, remove_method
+
+
+def bowl(x):
+    return float((x[0] - 0.3) ** 2 + 2 * (x[1] + 0.2) ** 2)
+
+
+def slope(x):
+    return np.array([2 * (x[0] - 0.3), 4 * (x[1] + 0.2)])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_finds_the_bottom_of_a_bowl(method):
+    found = minimize(bowl, {"a": (-1, 1), "b": (-1, 1)}, method, budget=1500)
+    np.testing.assert_allclose(found.x, [0.3, -0.2], atol=2e-3)
+    assert found.evaluations <= 1500
+    assert set(found.as_dict()) == {"a", "b"}
+
+
+@pytest.mark.parametrize("method", [n for n, m in METHODS.items() if m.constraints])
+def test_constraints_hold_at_the_minimum(method):
+    wall = Constraint(lambda x: np.array([x[1] - 0.1]))
+    found = minimize(bowl, [(-1, 1)] * 2, method, constraints=[wall], budget=3000)
+    assert found.violation <= 1e-6
+    np.testing.assert_allclose(found.x, [0.3, 0.1], atol=1e-2)
+
+
+def test_gradients_save_evaluations_and_the_budget_is_kept():
+    with_slope = minimize(bowl, [(-1, 1)] * 2, gradient=slope)
+    assert with_slope.outcome is Outcome.CONVERGED
+    assert with_slope.evaluations < minimize(bowl, [(-1, 1)] * 2, "slsqp").evaluations
+    short = minimize(bowl, [(-1, 1)] * 2, "nelder_mead", budget=5)
+    assert (short.outcome, short.evaluations) == (Outcome.BUDGET, 5)
+    assert "larger budget" in str(short.outcome)
+    stopped = minimize(bowl, [(-1, 1)] * 2, progress=lambda k, v: k > 3)
+    assert stopped.outcome is Outcome.STOPPED
+
+
+def waves(x):
+    return float(np.sin(5 * x[0]) + 0.1 * x[0] ** 2)
+
+
+def test_several_starts_find_the_deeper_valley_also_at_the_same_time():
+    one, many = minimize(waves, [(-4, 4)], start=[3.4]), minimize(waves, [(-4, 4)], start=[3.4], starts=8)
+    assert many.fun < one.fun
+    assert len(many.starts) == 8
+    with ThreadPoolExecutor(2) as pool:
+        assert minimize(waves, [(-4, 4)], start=[3.4], starts=8, executor=pool).fun == many.fun
+
+
+def test_what_is_wrong_is_said():
+    with pytest.raises(SymbodyError, match="nelder_mead"):
+        minimize(bowl, [(-1, 1)] * 2, "nelder_mede")
+    with pytest.raises(DefinitionError, match="takes no constraints"):
+        minimize(bowl, [(-1, 1)] * 2, "powell", constraints=[Constraint(slope)])
+    with pytest.raises(DefinitionError, match="lower <= upper"):
+        minimize(bowl, [(1, -1)] * 2)
+    row = add_method(Method("middle", "the middle of the bounds", lambda p, r, s: (bool(r.function(p.lower) < 99), "")))
+    assert minimize(bowl, [(-1, 1)] * 2, row.name).evaluations == 1
+    remove_method("middle")
