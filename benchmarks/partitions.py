@@ -50,18 +50,18 @@ class Modelling:
     @property
     def columns(self) -> list[str]:
         """Velocities in loops."""
-        names = velocity_labels(self.found.tree.mechanism)
-        return [names[k] for k in np.flatnonzero(self.found.pattern.any(axis=0))]
+        names = velocity_labels(self.constraints.tree.mechanism)
+        return [names[k] for k in np.flatnonzero(self.constraints.pattern.any(axis=0))]
 
     @property
     def free(self) -> int:
         """How many of them are independent."""
-        return len(self.columns) - len(self.found.rows)
+        return len(self.columns) - len(self.constraints.rows)
 
     def partition(self, independent: tuple[str, ...]) -> Partition | None:
         """None where it is not admissible."""
         try:
-            made = choose_partition(self.found, independent, samples=self.samples)
+            made = choose_partition(self.constraints, independent, samples=self.samples)
         except ModelError:
             return None
         return made if made.condition <= CONDITION else None
@@ -102,12 +102,14 @@ def _compare(
         tried += 1
         made = model.partition(independent)
         if made is not None:
-            rough.append((counted_operations(model.found, made, model.equations, "none"), len(rough), model, made))
+            rough.append(
+                (counted_operations(model.constraints, made, model.equations, "none"), len(rough), model, made)
+            )
         if drawn is not None and len(rough) == drawn:
             break
     first = sorted(rough, key=lambda x: x[:2])[:COUNTED]
     better = sorted(
-        ((counted_operations(model.found, made, model.equations), k, model, made) for _, k, model, made in first),
+        ((counted_operations(model.constraints, made, model.equations), k, model, made) for _, k, model, made in first),
         key=lambda x: x[:2],
     )
     best = min(operations(model.mechanism, made) for _, _, model, made in better[:PROGRAMS])

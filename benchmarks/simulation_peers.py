@@ -26,7 +26,7 @@ from benchmarks.timing import TooSlow
 from symbody.model.record.mechanism import Mechanism
 from symbody.motion.flow.flow_kernels import kernels
 from symbody.motion.flow.of_mechanism import mechanism_flow
-from symbody.motion.flow.vector_field import Field
+from symbody.motion.flow.vector_field import VectorField
 from symbody.motion.march.march import March, Signals
 from symbody.motion.methods.native_stepper import drift_of
 
@@ -85,9 +85,9 @@ class Symbody:
             raise AssertionError(f"{self.flow.name} by dopri8: status {np.max(run.status)}")
         return np.asarray(run.x_end)
 
-    def field(self) -> Field:
+    def field(self) -> VectorField:
         """The same rates as a Python function."""
-        return Field(self.flow, signals=self.efforts)
+        return VectorField(self.flow, signals=self.efforts)
 
 
 class Stepped:

@@ -15,7 +15,7 @@ from typing import Any
 import symbody
 
 PAGE = Path(__file__).resolve().parent / "api.md"
-ANALYSE = "symbody.studies"
+STUDIES = "symbody.studies"
 
 # title, what it is for, names
 GROUPS: list[tuple[str, str, list[str]]] = [
@@ -38,21 +38,21 @@ GROUPS: list[tuple[str, str, list[str]]] = [
         "sb.simulate", "sb.resume", "sb.with_limits", "sb.saturated", "sb.When", "sb.Trajectory",
     ]),
     ("Analysis", "See [analysis.md](analysis.md).", [
-        "sb.linearize", f"{ANALYSE}.linear.linear.Linear", "sb.modes", f"{ANALYSE}.modal.modes.Modes",
-        f"{ANALYSE}.steady.equilibrium.equilibrium", f"{ANALYSE}.steady.trim.trim",
-        f"{ANALYSE}.control.frequency.frequency_response", f"{ANALYSE}.control.time_response.time_response",
-        f"{ANALYSE}.control.time_response.step_response", f"{ANALYSE}.control.time_response.impulse_response",
-        f"{ANALYSE}.control.transfer.transfer", f"{ANALYSE}.control.symbolic_transfer.symbolic_transfer",
-        f"{ANALYSE}.control.measured_response.experimental_response", f"{ANALYSE}.control.discretize.discretize",
-        f"{ANALYSE}.control.controllability.controllability", f"{ANALYSE}.control.controllability.observability",
-        f"{ANALYSE}.control.placement.place", f"{ANALYSE}.control.placement.lqr",
-        f"{ANALYSE}.motion.sensitivity.sensitivity", f"{ANALYSE}.motion.inverse_kinematics.inverse_kinematics",
-        f"{ANALYSE}.motion.inverse_kinematics.inverse_kinematics_along",
-        f"{ANALYSE}.motion.point_to_point.point_to_point", f"{ANALYSE}.motion.inverse_along.inverse_along",
+        "sb.linearize", f"{STUDIES}.linear.linear.Linear", "sb.modes", f"{STUDIES}.modal.modes.Modes",
+        f"{STUDIES}.steady.equilibrium.equilibrium", f"{STUDIES}.steady.trim.trim",
+        f"{STUDIES}.control.frequency.frequency_response", f"{STUDIES}.control.time_response.time_response",
+        f"{STUDIES}.control.time_response.step_response", f"{STUDIES}.control.time_response.impulse_response",
+        f"{STUDIES}.control.transfer.transfer", f"{STUDIES}.control.symbolic_transfer.symbolic_transfer",
+        f"{STUDIES}.control.measured_response.experimental_response", f"{STUDIES}.control.discretize.discretize",
+        f"{STUDIES}.control.controllability.controllability", f"{STUDIES}.control.controllability.observability",
+        f"{STUDIES}.control.placement.place", f"{STUDIES}.control.placement.lqr",
+        f"{STUDIES}.inverse.sensitivity.sensitivity", f"{STUDIES}.inverse.inverse_kinematics.inverse_kinematics",
+        f"{STUDIES}.inverse.inverse_kinematics.inverse_kinematics_along",
+        f"{STUDIES}.inverse.point_to_point.point_to_point", f"{STUDIES}.inverse.inverse_along.inverse_along",
     ]),
     ("Identification", "See [identification.md](identification.md).", [
         f"symbody.studies.identification.{n}" for n in (
-            "series.Series", "data_files.read_series", "signals.prepare", "linear_inverse.inverse_model",
+            "series.Series", "data_files.read_series", "filtering.prepare", "linear_inverse.inverse_model",
             "linear_inverse.InverseModel", "extra_columns.Extra", "estimators.least_squares.OLS",
             "estimators.least_squares.WLS", "estimators.least_squares.Huber", "estimators.least_squares.TLS",
             "estimators.least_squares.Prior", "estimators.likelihood.MaximumLikelihood", "estimators.simulated.IDIMIV",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from symbody.identify import Equations, Estimate
+from symbody.identify import Estimate, MeasuredEquations
 
 HERE = Path(__file__).resolve().parent
 
@@ -21,7 +21,7 @@ def data_folder(name: str, given: str | None = None) -> Path:
     return folder
 
 
-def picture(estimate: Estimate, equations: Equations, path: Path, title: str, unit: str = "N m") -> None:
+def picture(estimate: Estimate, equations: MeasuredEquations, path: Path, title: str, unit: str = "N m") -> None:
     """Measured and predicted efforts of a record, one panel a joint."""
     from matplotlib.figure import Figure
 

@@ -100,7 +100,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Found only when asked for, so that `import symbody` stays quick.
-_LATER = {
+_LAZY = {
     "load": "symbody.model.load",
     "save": "symbody.model.load",
     "Mechanism": "symbody.model.record.mechanism",
@@ -151,14 +151,14 @@ _LATER = {
     "mask": "symbody.symbolic.rewrite.mask",
     "unmask": "symbody.symbolic.rewrite.mask",
 }
-_LATER_MODULES = {"extend": "symbody.extend"}
+_LAZY_MODULES = {"extend": "symbody.extend"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    if name in _LATER_MODULES:
-        return import_module(_LATER_MODULES[name])
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    if name in _LAZY_MODULES:
+        return import_module(_LAZY_MODULES[name])
     raise AttributeError(f"module 'symbody' has no attribute {name!r}. {nearest_word(name, __dir__(), VERBS)}")
 
 

@@ -57,7 +57,7 @@ __all__ = [
 
 # -- records that need more than expressions: found when asked for
 
-_LATER = {
+_LAZY = {
     "Change": "symbody.motion.events.plan",
     "Command": "symbody.show.cli.app",
     "HookRow": "symbody.motion.events.hooks",
@@ -84,8 +84,8 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'symbody.extend' has no attribute {name!r}. {nearest(name, __all__)}")
 
 

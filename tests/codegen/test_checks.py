@@ -19,7 +19,7 @@ from symbody.symbolic.expr.derivative import gradient, jacobian
 from symbody.symbolic.expr.evaluate import evaluate
 from symbody.symbolic.expr.graph import Graph
 from symbody.symbolic.expr.implicit import check_block
-from symbody.symbolic.expr.node import Check, Node, SolveInfo
+from symbody.symbolic.expr.node import BlockCheck, Node, SolveInfo
 from symbody.symbolic.expr.walk import at, solve_node
 from symbody.symbolic.lower.count import count_program
 from symbody.symbolic.lower.groups import group
@@ -37,9 +37,9 @@ def scalar_array(x: Node) -> np.ndarray:
     return np.array(x, dtype=object)
 
 
-SLOPE = Check("above", "the slope vanishes")
-SIZE = Check("below", "the root is too large")
-APART = Check("above", "a and b are too close")
+SLOPE = BlockCheck("above", "the slope vanishes")
+SIZE = BlockCheck("below", "the root is too large")
+APART = BlockCheck("above", "a and b are too close")
 
 
 def checked_root() -> System:

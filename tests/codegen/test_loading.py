@@ -9,7 +9,7 @@ import pytest
 import symbody as sb
 from symbody.basics.errors import CompileError
 from symbody.codegen.kernel.signature import Results
-from symbody.codegen.llvm.loading import LIBRARIES, Loaded, compile_modules
+from symbody.codegen.llvm.loading import LIBRARIES, LoadedCode, compile_modules
 
 IR = """
 define double @twice(double %x) {
@@ -50,20 +50,20 @@ print("loaded")
 
 
 def test_a_function_that_is_not_there_has_no_address_and_one_that_needs_it_is_refused():
-    loaded = Loaded(compile_modules([IR], 0))
+    loaded = LoadedCode(compile_modules([IR], 0))
     assert loaded.address("twice")
     assert loaded.address("thrice") == 0
     with pytest.raises(CompileError, match="cannot be loaded"):
-        Loaded(compile_modules([LOST], 0)).address("lost")
+        LoadedCode(compile_modules([LOST], 0)).address("lost")
     with pytest.raises(CompileError, match="cannot be loaded"):
-        Loaded([b"no object code" * 20])
+        LoadedCode([b"no object code" * 20])
 
 
 def test_functions_outlive_the_engine_that_takes_over():
     objects = compile_modules([IR], 0)
-    first = Loaded(objects)
+    first = LoadedCode(objects)
     here = first.address("twice")
-    others = [Loaded(objects).address("twice") for _ in range(2 * LIBRARIES)]
+    others = [LoadedCode(objects).address("twice") for _ in range(2 * LIBRARIES)]
     assert all(others)
     assert first.address("twice") == here
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from fuzz.forked import Server
 from fuzz.kinds import APART, KINDS
 from symbody.basics.errors import SymbodyError
-from symbody.model.files import parser_process as apart
+from symbody.model.files import parser_process
 
 FOUND = Path(__file__).parent / "found"
 SLOW = 1.0  # s of one input
@@ -100,7 +100,7 @@ def confined_attack(name: str, first: int, count: int, seconds: float, note: str
     with contextlib.ExitStack() as stack:
         if name in APART:
             server = stack.enter_context(Server(*APART[name]))
-            apart.ran = lambda command, made, told: _judged(*server.run(command, made, told))
+            parser_process.ran = lambda command, made, told: _judged(*server.run(command, made, told))
         return attack(name, first, count, seconds, note)
 
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from typing import IO
 
-from symbody.model.files import parser_process as apart
+from symbody.model.files import parser_process
 
 _SERVER = """
 import json, os, resource, signal, socket, sys, traceback
@@ -56,8 +56,8 @@ class Server:
 
     def __init__(self, package: str, begin: str) -> None:
         ours, theirs = socket.socketpair()
-        folder = str(apart.package_folder(package))
-        command = [sys.executable, "-I", "-S", "-c", _SERVER, folder, begin, str(apart.SECONDS)]
+        folder = str(parser_process.package_folder(package))
+        command = [sys.executable, "-I", "-S", "-c", _SERVER, folder, begin, str(parser_process.SECONDS)]
         with theirs:
             self.process = subprocess.Popen(
                 [*command, str(theirs.fileno())],
@@ -80,5 +80,5 @@ class Server:
         socket.send_fds(self.link, [json.dumps(program).encode()], [made.fileno(), told.fileno()])
         status, seconds, memory = json.loads(self.link.recv(1000))
         if status == -signal.SIGALRM:
-            raise subprocess.TimeoutExpired(command, apart.SECONDS)
+            raise subprocess.TimeoutExpired(command, parser_process.SECONDS)
         return status, seconds, memory

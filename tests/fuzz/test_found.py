@@ -17,7 +17,7 @@ from fuzz.attack import FOUND, attempt
 from fuzz.forked import Server
 from fuzz.kinds import APART, GOOD, KINDS
 from symbody.basics.errors import SymbodyError
-from symbody.model.files import parser_process as apart
+from symbody.model.files import parser_process
 
 
 @pytest.mark.parametrize("path", sorted(FOUND.glob("*")) if FOUND.is_dir() else [], ids=lambda p: p.name)
@@ -57,7 +57,7 @@ def test_processes_that_are_forked_answer_as_new_ones_do(
         path.write_bytes(KINDS[name].make(random.Random(f"forked {k}")))
     new = [said(KINDS[name].read, path) for path in paths]
     with Server(*APART[name]) as server:
-        monkeypatch.setattr(apart, "ran", lambda *files: server.run(*files)[0])
+        monkeypatch.setattr(parser_process, "ran", lambda *files: server.run(*files)[0])
         assert [said(KINDS[name].read, path) for path in paths] == new
     assert new[0].startswith("Mechanism")
 

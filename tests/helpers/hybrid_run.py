@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from helpers.stretches import stretch_on
-from symbody.motion.events.events import Happenings
+from symbody.motion.events.events import EventEffects
 from symbody.motion.trajectory.outcome import Outcome
 
 
@@ -25,16 +25,16 @@ class HybridRun:
 
 def run_hybrid(driver, prepared, bound, t, x, t_end, times, **options) -> HybridRun:
     """Integrate from t to t_end, stretch by stretch from event to event."""
-    happenings = Happenings(prepared, bound, **options)
+    effects = EventEffects(prepared, bound, **options)
     span, memory = t_end - t, {}
-    x, mark = happenings.settled(bound, happenings.start(), t, np.array(x, dtype=float))
+    x, mark = effects.settled(bound, effects.start(), t, np.array(x, dtype=float))
     ts, xs, legs, events = [], [], [], []
     while True:
         leg, memory = stretch_on(driver, t, x, t_end, times[times > t], memory)
         legs.append(leg)
         ts += leg.t.tolist()
         xs += list(leg.x)
-        recorded, mark = happenings.record(bound, mark, leg.recorded)
+        recorded, mark = effects.record(bound, mark, leg.recorded)
         events += recorded
         begin, t, x, outcome = t, leg.t_end, leg.x_end, leg.outcome
         if outcome is Outcome.FINISHED and not leg.events and begin < t < t_end:
@@ -42,7 +42,7 @@ def run_hybrid(driver, prepared, bound, t, x, t_end, times, **options) -> Hybrid
         if not outcome.ok or not leg.events:
             break
         before = x
-        x, happened, ending, mark = happenings.answer(bound, mark, t, x, leg.events, span)
+        x, happened, ending, mark = effects.answer(bound, mark, t, x, leg.events, span)
         events += happened
         if x is not before:
             if not ts or ts[-1] != t:
@@ -55,7 +55,7 @@ def run_hybrid(driver, prepared, bound, t, x, t_end, times, **options) -> Hybrid
             break
         if t >= t_end:
             break
-        x, mark = happenings.settled(bound, mark, t, x)
+        x, mark = effects.settled(bound, mark, t, x)
     total = {"events": len(events)}
     for leg in legs:
         for name, count in leg.statistics.items():

@@ -19,7 +19,7 @@ from symbody.symbolic.expr.walk import free_symbols
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
 PATTERNS = {
-    # name: degrees of freedom, number of parameters without gravity (operation_counts.md, section 2)
+    # name: degrees of freedom, number of parameters without gravity
     "puma_robotran": (6, 5 + 4 + 13),
     "puma_medusa": (6, 4 + 6 * 10),
     "general_6r": (6, 5 * 2 + 5 + 4 + 6 * 10),

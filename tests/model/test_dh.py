@@ -11,7 +11,7 @@ import scipy.linalg
 from helpers.pinocchio_oracle import Peer
 from symbody.basics.errors import ModelError
 from symbody.mechanics.verbs.kinematics import kinematics
-from symbody.model.build.dh import Row, dh_from_screws, from_dh, row_displacement
+from symbody.model.build.dh import DhRow, dh_from_screws, from_dh, row_displacement
 from symbody.model.spatial.displacement import Displacement, compose
 from symbody.model.spatial.screws import couple, screw, slider
 from symbody.symbolic.expr.arrays import skew
@@ -92,7 +92,7 @@ def test_bodies_of_a_standard_table_are_given_in_its_frames():
 
 def test_acma_stands_where_it_should():
     """(25 sqrt 2, 50 + 25 sqrt 2, 10) cm (MEDUSA A5)."""
-    rows = [Row("P"), Row("R"), Row("R", 0, "L3"), Row("R", 0, "L4"), Row("R", -HALF), Row("R", -HALF)]
+    rows = [DhRow("P"), DhRow("R"), DhRow("R", 0, "L3"), DhRow("R", 0, "L4"), DhRow("R", -HALF), DhRow("R", -HALF)]
     mech = from_dh(rows, parameters={"L3": 50, "L4": 50})
     q = [10, *[math.pi / 4] * 5]
     found = kinematics(mech, "link6", order=0).compile("python")(q)
@@ -102,7 +102,7 @@ def test_acma_stands_where_it_should():
 
 def test_trees_and_base_poses():
     base = Displacement(np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]), np.array([1.0, 2, 3]))
-    rows = [Row("R", name="trunk"), Row("R", HALF, 0.3, parent="trunk"), Row("P", -HALF, 0.2, parent="trunk")]
+    rows = [DhRow("R", name="trunk"), DhRow("R", HALF, 0.3, parent="trunk"), DhRow("P", -HALF, 0.2, parent="trunk")]
     mech = from_dh(rows, base=base)
     assert [j.parent for j in mech.joints] == ["world", "base", "trunk", "trunk"]
     q = [0.3, -0.4, 0.5]
@@ -158,8 +158,8 @@ def test_table_found_from_screws_moves_the_end_like_the_exponentials(seed):
 
 def test_puma_is_identified_from_its_axes():
     """Twists and lengths of MEDUSA's table, up to the directions of the normals, which angles follow."""
-    rows = [Row(), Row("R", -HALF), Row("R", 0, 0.4318, 0, 0.1254), Row("R", -HALF, 0.0203, 0, 0.4318)]
-    rows += [Row("R", HALF), Row("R", -HALF)]
+    rows = [DhRow(), DhRow("R", -HALF), DhRow("R", 0, 0.4318, 0, 0.1254), DhRow("R", -HALF, 0.0203, 0, 0.4318)]
+    rows += [DhRow("R", HALF), DhRow("R", -HALF)]
     pose, screws = np.eye(4), []
     for row in rows:
         pose = pose @ matrix(row_displacement(row))
@@ -195,14 +195,14 @@ def test_opposite_parallel_axes_have_a_half_turn_of_twist():
 
 def test_wrong_tables_are_refused():
     with pytest.raises(ModelError, match="convention"):
-        from_dh([Row()], "classic")
+        from_dh([DhRow()], "classic")
     with pytest.raises(ModelError, match="kind 'Q'"):
-        from_dh([Row("Q")])
+        from_dh([DhRow("Q")])
     with pytest.raises(ModelError, match="row 2 stands on 'arm'"):
-        from_dh([Row(), Row(parent="arm")])
+        from_dh([DhRow(), DhRow(parent="arm")])
     with pytest.raises(ModelError, match="alpha"):
         from_dh([{"kind": "R", "alpha": 1}])
     with pytest.raises(ModelError, match="2 bodies"):
-        from_dh([Row()], bodies=[{}, {}])
+        from_dh([DhRow()], bodies=[{}, {}])
     with pytest.raises(ModelError, match="screw 1 is zero"):
         dh_from_screws([screw([0, 0, 0], [0, 0, 0])])

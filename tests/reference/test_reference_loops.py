@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.reference.bodies import Model
-from symbody.reference.body_dynamics import Motion
+from symbody.reference.bodies import NumericModel
+from symbody.reference.body_dynamics import BodyMotion
 from symbody.reference.closed_search import closed_positions, consistent_velocities, starts
 from symbody.reference.closures import Closures
 from symbody.reference.maximal import solve
@@ -29,7 +29,7 @@ def held(kind, **options):
 
 @pytest.mark.parametrize("kind", FREEDOM)
 def test_cuts_leave_the_freedom_of_their_kind(kind):
-    closures = Closures(Model(held(kind, **({"length": 0.7} if kind == "rod" else {}))))
+    closures = Closures(NumericModel(held(kind, **({"length": 0.7} if kind == "rod" else {}))))
     found = closed_positions(closures, starts(closures.model, 12, 0))
     assert len(found.q) >= 6
     assert set(6 - found.rank) == {FREEDOM[kind]}
@@ -37,7 +37,7 @@ def test_cuts_leave_the_freedom_of_their_kind(kind):
 
 @pytest.mark.parametrize(("rows", "freedom"), [([0], 5), ([0, 1], 4), ([0, 1, 2, 5], 2), ([3, 4], 4), ([3, 4, 5], 3)])
 def test_chosen_rows_leave_the_others_free(rows, freedom):
-    closures = Closures(Model(held("rows", rows=rows)))
+    closures = Closures(NumericModel(held("rows", rows=rows)))
     found = closed_positions(closures, starts(closures.model, 12, 0))
     assert len(found.q) >= 6
     assert set(6 - found.rank) == {freedom}
@@ -45,7 +45,7 @@ def test_chosen_rows_leave_the_others_free(rows, freedom):
 
 def test_both_branches_of_a_four_bar_are_found():
     """Open and crossed: the coupler's end lies on either side of the line between the crank's pin and the hinge."""
-    closures = Closures(Model(sb.load("four_bar")))
+    closures = Closures(NumericModel(sb.load("four_bar")))
     found = closed_positions(closures, starts(closures.model, 32, 0))
     q = found.q
     pin = np.stack([-0.1 * np.sin(q[:, 0]), 0.1 * np.cos(q[:, 0])], axis=1)
@@ -58,7 +58,7 @@ def test_both_branches_of_a_four_bar_are_found():
 
 def test_rank_sees_what_a_singular_branch_hides():
     """A scissor of two pairs: one degree of freedom, two on the branch on which the first pair lies flat."""
-    closures = Closures(Model(scissor()))
+    closures = Closures(NumericModel(scissor()))
     found = closed_positions(closures, starts(closures.model, 64, 0))
     assert 1 in set(5 - found.rank[found.rank >= 0])
 
@@ -81,7 +81,7 @@ def test_a_slider_crank_accelerates_as_its_formula_says():
     b = sb.Mechanism.builder("sc", gravity=(0, 0, 0))
     b.body("crank", inertia=(0, 0, inertia), frames={"pin": (r, 0, 0)}).body("slider", mass=m)
     b.joint("c", "revolute", "world", "crank").joint("s", "prismatic", "world", "slider", axis="x", mode="passive")
-    model = Model(b.cut("rod", "rod", "crank.pin", "slider", length=length).done())
+    model = NumericModel(b.cut("rod", "rod", "crank.pin", "slider", length=length).done())
     closures = Closures(model)
     angle, speed, torque = 0.8, 2.0, 1.7
     root = np.sqrt(length**2 - (r * np.sin(angle)) ** 2)
@@ -91,7 +91,7 @@ def test_a_slider_crank_accelerates_as_its_formula_says():
     wanted = (torque - m * slope * bend * speed**2) / (inertia + m * slope**2)
     q, qd = np.array([[angle, x]]), np.array([[speed, slope * speed]])
     assert np.abs(closures.gap(q)).max() < 1e-14
-    found = solve(Motion(model, q, qd), closures, np.array([[torque, 0.0]]))
+    found = solve(BodyMotion(model, q, qd), closures, np.array([[torque, 0.0]]))
     np.testing.assert_allclose(found.qdd[0], [wanted, slope * wanted + bend * speed**2], rtol=1e-12)
     # the rod's thrust moves the slider, and nothing else does
     np.testing.assert_allclose(found.loops[0, 1], m * found.qdd[0, 1], rtol=1e-12)
@@ -100,23 +100,23 @@ def test_a_slider_crank_accelerates_as_its_formula_says():
 @pytest.mark.parametrize("name", ["bricard", "whipple_bicycle"])
 def test_redundant_and_velocity_rows_leave_one_motion(name):
     """The dense solution satisfies the projected equations of the free bodies and keeps the loops closed."""
-    model = Model(sb.load(name))
+    model = NumericModel(sb.load(name))
     closures = Closures(model)
     q = closed_positions(closures, starts(model, 8, 0)).q[:3]
     rng = np.random.default_rng(0)
     qd = consistent_velocities(closures, q, rng.uniform(-1, 1, (len(q), model.nv)))
     tau = rng.uniform(-1, 1, qd.shape)
-    found = solve(Motion(model, q, qd), closures, tau)
-    motion = Motion(model, q, qd, found.qdd)
+    found = solve(BodyMotion(model, q, qd), closures, tau)
+    motion = BodyMotion(model, q, qd, found.qdd)
     left = motion.efforts() - tau - found.loops
     assert np.abs(left / motion.effort_terms()).max() < 1e-10
     assert np.abs(closures.rows(motion).hdd).max() < 1e-8
 
 
 def test_a_rod_that_lengthens_with_time_drives_its_end():
-    model = Model(_growing())
+    model = NumericModel(_growing())
     closures = Closures(model)
-    motion = Motion(model, [[0.5]], [[1.2]], [[0.8]], t=0.5)
+    motion = BodyMotion(model, [[0.5]], [[1.2]], [[0.8]], t=0.5)
     rows = closures.rows(motion)
     np.testing.assert_allclose(rows.h[0], [0.5 - (0.25 + 0.3 * 0.25)])
     np.testing.assert_allclose(rows.hd[0], [1.2 - 0.6 * 0.5])

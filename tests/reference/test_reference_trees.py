@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.reference.bodies import Model, coordinates
-from symbody.reference.body_dynamics import Motion
+from symbody.reference.bodies import NumericModel, coordinates
+from symbody.reference.body_dynamics import BodyMotion
 from symbody.reference.closures import Closures
 from symbody.reference.energies import energies
 from symbody.reference.frame_motion import prescribed, seen
@@ -42,9 +42,9 @@ def state(model, seed=3):
 def test_every_joint_moves_and_loads_as_in_pinocchio(kind):
     oracle = pytest.importorskip("pinocchio") and __import__("pinocchio_oracle")
     mech = chain(kind)
-    model, peer = Model(mech), oracle.Peer(mech)
+    model, peer = NumericModel(mech), oracle.Peer(mech)
     q, qd, qdd = state(model)
-    motion = Motion(model, q, qd, qdd)
+    motion = BodyMotion(model, q, qd, qdd)
     np.testing.assert_allclose(motion.efforts()[0], peer.torques(q[0], qd[0], qdd[0]), rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(motion.mass_matrix[0], peer.mass_matrix(q[0]), rtol=1e-11, atol=1e-11)
     (found,) = seen(motion, [("c", "end")])
@@ -67,7 +67,7 @@ def test_efforts_equal_those_of_mujoco(tmp_path):
     mech = sb.load(str(path))
     peer = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(peer)
-    model = Model(mech)
+    model = NumericModel(mech)
     q, qd, qdd = state(model)
     data.qpos[:], turn = q[0], slice(0, 3)
     # MuJoCo's free joint has its linear velocity first, in world axes, the angular one in body axes
@@ -75,8 +75,8 @@ def test_efforts_equal_those_of_mujoco(tmp_path):
     data.qvel[:] = np.concatenate([rate.x1[0, :3], qd[0, turn], qd[0, 6:]])
     data.qacc[:] = np.concatenate([rate.x2[0, :3], qdd[0, turn], qdd[0, 6:]])
     mujoco.mj_inverse(peer, data)
-    found = Motion(model, q, qd, qdd).efforts()[0]
-    rotation = seen(Motion(model, q, qd, qdd), [(mech.bodies[0].name, "")])[0].R[0]
+    found = BodyMotion(model, q, qd, qdd).efforts()[0]
+    rotation = seen(BodyMotion(model, q, qd, qdd), [(mech.bodies[0].name, "")])[0].R[0]
     wanted = np.concatenate([data.qfrc_inverse[3:6], rotation.T @ data.qfrc_inverse[:3], data.qfrc_inverse[6:]])
     np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
 
@@ -87,13 +87,13 @@ def test_the_double_pendulum_has_the_equations_of_textbooks():
     b = sb.Mechanism.builder("double", gravity=(0, -g, 0))
     b.body("a", mass=m1, com=(0, -l1, 0)).body("b", mass=m2, com=(0, -l2, 0))
     b.joint("one", "revolute", "world", "a").joint("two", "revolute", "a", "b", (0, -l1, 0))
-    model = Model(b.done())
+    model = NumericModel(b.done())
     (q,), (qd,), (qdd,) = state(model)
     u, w, a1, a2 = qd[0], qd[0] + qd[1], qdd[0], qdd[0] + qdd[1]
     t1, t2, d = q[0], q[0] + q[1], q[1]
     second = m2 * l2 * (l2 * a2 + l1 * a1 * np.cos(d) + l1 * u * u * np.sin(d) + g * np.sin(t2))
     first = (m1 + m2) * l1 * (l1 * a1 + g * np.sin(t1)) + m2 * l1 * l2 * (a2 * np.cos(d) - w * w * np.sin(d))
-    found = Motion(model, q, qd, qdd).efforts()[0]
+    found = BodyMotion(model, q, qd, qdd).efforts()[0]
     np.testing.assert_allclose(found, [first + second, second], rtol=1e-13)
 
 
@@ -103,8 +103,8 @@ def test_a_spinning_rotor_makes_its_carrier_precess():
     b.body("table", mass=1, inertia=(1, 1, 1)).body("wheel", mass=0).body("post", mass=0)
     b.joint("turn", "revolute", "world", "table", axis="z")
     b.joint("spin", "revolute", "table", "wheel", axis="x", rotor=(0.01, 50, True))
-    model = Model(b.joint("f", "fixed", "wheel", "post").done())
-    motion = Motion(model, [0, 0], [2.0, 3.0], [0, 0])
+    model = NumericModel(b.joint("f", "fixed", "wheel", "post").done())
+    motion = BodyMotion(model, [0, 0], [2.0, 3.0], [0, 0])
     np.testing.assert_allclose(
         motion.joint_wrenches()[0, 0, :3], np.cross([0, 0, 2], [0.01 * 50 * 3, 0, 0]), atol=1e-14
     )
@@ -118,13 +118,13 @@ def test_energy_changes_by_the_power_of_the_efforts():
     b.joint("one", "revolute", "world", "a", axis="y", rotor=(0.001, 30), elastic=(40, 0.3), viscous=0.2)
     b.joint("two", "revolute", "a", "b", (0.3, 0, 0), axis="x", rotor=(0.001, 20, True), stiffness=3, rest=0.2)
     b.joint("three", "revolute", "b", "c", (0, 0.4, 0), axis="z", mimic=("two", -0.5, 0.1), coulomb=0.4, stiffness=2)
-    model = Model(b.done())
+    model = NumericModel(b.done())
     q, qd, qdd = state(model)
-    motion = Motion(model, q, qd, qdd)
+    motion = BodyMotion(model, q, qd, qdd)
     tau = motion.efforts()
 
     def total(h):
-        moved = Motion(model, q + h * qd + h * h / 2 * qdd, qd + h * qdd)
+        moved = BodyMotion(model, q + h * qd + h * h / 2 * qdd, qd + h * qdd)
         found = energies(moved, tau)
         return found.kinetic + found.potential
 
@@ -135,15 +135,15 @@ def test_energy_changes_by_the_power_of_the_efforts():
 
 def test_its_own_accelerations_conserve_energy():
     """A swinging four-bar linkage, integrated by maximal coordinates alone."""
-    model = Model(sb.load("four_bar"))
+    model = NumericModel(sb.load("four_bar"))
     closures = Closures(model)
 
     def rate(x):
-        motion = Motion(model, x[:3], x[3:])
+        motion = BodyMotion(model, x[:3], x[3:])
         return np.concatenate([x[3:], solve(motion, closures, np.zeros((1, 3))).qdd[0]])
 
     def energy(x):
-        found = energies(Motion(model, x[:3], x[3:]), np.zeros((1, 3)))
+        found = energies(BodyMotion(model, x[:3], x[3:]), np.zeros((1, 3)))
         return float((found.kinetic + found.potential)[0])
 
     from symbody.reference.closed_search import consistent_velocities
@@ -164,7 +164,7 @@ def test_a_driven_quaternion_turns_as_its_laws_say():
     b = sb.Mechanism.builder("ship").body("hull", mass=1, inertia=(1, 1, 1))
     laws = ["t", "0", "t^2", "2*cos(t^2/2)", "0", "0", "2*sin(t^2/2)"]
     mech = b.joint("j", "free", "world", "hull", mode="driven", value=laws).done()
-    q, qd, qdd = prescribed(Model(mech).number, mech.joints[0], 0.5)
+    q, qd, qdd = prescribed(NumericModel(mech).number, mech.joints[0], 0.5)
     np.testing.assert_allclose(q, [0.5, 0, 0.25, np.cos(0.125), 0, 0, np.sin(0.125)], atol=1e-14)
     np.testing.assert_allclose(qd[:3], [0, 0, 1.0], atol=1e-14)
     np.testing.assert_allclose(qdd[:3], [0, 0, 2.0], atol=1e-14)

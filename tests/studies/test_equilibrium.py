@@ -11,7 +11,7 @@ from symbody.basics.errors import SymbodyError
 from symbody.show.cli.commands.new import starter
 from symbody.studies.linear.linearize import linearize
 from symbody.studies.steady.equilibrium import equilibrium
-from symbody.studies.steady.steady_solver import Solved
+from symbody.studies.steady.steady_solver import SteadyOutcome
 
 G = 9.81
 
@@ -62,7 +62,7 @@ def test_given_effort_holds_a_pendulum_at_an_angle():
 def test_effort_beyond_the_weight_has_no_equilibrium():
     found = equilibrium(pendulum(), inputs={"tau.hinge": 30.0}, starts=3)
     assert not found.ok
-    assert found.outcome is Solved.NOT_FOUND
+    assert found.outcome is SteadyOutcome.NOT_CONVERGED
     assert "hinge" in found.sentence
 
 

@@ -8,7 +8,7 @@ import pytest
 import symbody as sb
 from symbody.basics.errors import SymbodyError
 from symbody.studies.steady.equilibrium import equilibrium
-from symbody.studies.steady.steady_solver import Solved
+from symbody.studies.steady.steady_solver import SteadyOutcome
 from symbody.studies.steady.trim import trim
 
 G = 9.81
@@ -63,7 +63,7 @@ def test_output_can_be_a_condition():
 
 def test_more_conditions_than_unknowns_are_met_as_well_as_they_can():
     found = trim(conical_pendulum(), ["tau.spin"], q0={"tilt": 0.5})
-    assert found.outcome is Solved.LEAST_SQUARES
+    assert found.outcome is SteadyOutcome.LEAST_SQUARES
     assert not found.ok
     assert "tilt" in found.sentence
     impossible = trim(conical_pendulum(), {"tilt": 0.2}, {"qdd.tilt": 0, "qdd.spin": 3.0}, qd0={"spin": 1.0})

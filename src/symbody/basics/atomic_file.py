@@ -127,7 +127,7 @@ def _behind_links(path: Path) -> Path:
 def _check_links(path: Path) -> None:
     """OSError where a folder on the way is a link of another user in a folder like /tmp: the rule of Linux, which not
     every machine has switched on."""
-    for place in way_to(path.absolute()):
+    for place in folders_through(path.absolute()):
         if place.is_symlink():
             folder = place.parent.stat()
             shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & 0o002
@@ -135,7 +135,7 @@ def _check_links(path: Path) -> None:
                 raise OSError(f"{place} is a link of another user")
 
 
-def way_to(path: Path) -> set[Path]:
+def folders_through(path: Path) -> set[Path]:
     """The folders that a name leads through, also those that links on the way lie in and lead to."""
     found: set[Path] = set()
     waiting = list(path.parents)

@@ -15,7 +15,7 @@ DPI = 110  # of a figure in a notebook
 def _picture_class() -> Any:
     from matplotlib.figure import Figure
 
-    class Picture(Figure):
+    class FigurePicture(Figure):
         """A Figure that a notebook shows as a picture, whatever backend is chosen."""
 
         def _repr_png_(self) -> bytes:
@@ -26,7 +26,7 @@ def _picture_class() -> Any:
         def __reduce__(self) -> Any:  # pickle would look for the class by its name: it is made where it is used
             return _blank, (), self.__getstate__()
 
-    return Picture
+    return FigurePicture
 
 
 def _blank() -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 from symbody.basics.errors import nearest
 
 
-def later(module: str, name: str) -> Any:
+def imported(module: str, name: str) -> Any:
     """The function of this name in a module of symbody."""
     return getattr(import_module(f"symbody.{module}"), name)
 

@@ -19,7 +19,7 @@ ROOMS = (
 __all__, __getattr__, __dir__ = door(
     __name__,
     {
-        "graph.graph_builder": "Builder",
+        "graph.graph_builder": "GraphBuilder",
         "causality.causality": "assign alternatives Causality",
         "equations.state_equations": "state_equations",
         "equations.inverse_model": "inverse Inverse",
@@ -27,7 +27,7 @@ __all__, __getattr__, __dir__ = door(
         "causality.causal_loops": "causal_loops CausalLoop",
         "equations.state_matrices": "matrices Matrices",
         "graph.parts": "Part",
-        "graph.power_ports": "Domain DOMAINS Port",
+        "graph.power_ports": "Domain DOMAINS PowerPort",
         "causality.reciprocal": "dual reciprocal",
         "graph.bond_graph": "Bond BondGraph Element Integral",
     },

@@ -107,7 +107,7 @@ class Target:
     motion        `emit` takes Systems with states, and options method and step: what it writes integrates itself
     groups        `emit` takes Sources with groups
     precisions    `emit` takes precision=..., one of these
-    names         `emit` takes names=..., one of these: how values are called (`printer/plan.py`)
+    names         `emit` takes names=..., one of these: how values are called (`printer/module_layout.py`)
     single        `emit` takes single_header=True: everything in one file
     check         commands that build and run the test program of a project (`emit` with project=True), in its folder;
                   "{python}" is the running interpreter

@@ -48,23 +48,23 @@ ROWS = (
     LATEX,
     TEXT,
 )
-OWN = {row.name: row for row in ROWS}
-TARGETS: dict[str, Target] = dict(OWN)
+BUILT_IN = {row.name: row for row in ROWS}
+TARGETS: dict[str, Target] = dict(BUILT_IN)
 
 
 def target_to_build(name: str) -> Target:
     """The row of a target that makes Kernels."""
     known = [row.name for row in TARGETS.values() if row.build]
-    return _found(name, known, "to compile for", "It is source text alone: use emit")
+    return _row_named(name, known, "to compile for", "It is source text alone: use emit")
 
 
 def target_to_emit(name: str) -> Target:
     """The row of a target that writes source text."""
     known = [row.name for row in TARGETS.values() if row.emit]
-    return _found(name, known, "to emit", "It has no source text: use compile")
+    return _row_named(name, known, "to emit", "It has no source text: use compile")
 
 
-def _found(name: str, known: list[str], what: str, other: str) -> Target:
+def _row_named(name: str, known: list[str], what: str, other: str) -> Target:
     if not isinstance(name, str):
         raise NameLookupError(f"{shown(name)} is no target {what}. {nearest(name, known)}")
     if name in known:
@@ -87,10 +87,10 @@ def add_target_row(row: Target) -> None:
 
 def remove_target_row(name: str) -> None:
     """Take an author's row away."""
-    if name in OWN:
+    if name in BUILT_IN:
         raise DefinitionError(f"target {name!r} is symbody's own and cannot be removed.")
     if name not in TARGETS:
         raise NameLookupError(
-            f"there is no added target {name!r}. {nearest(name, [n for n in TARGETS if n not in OWN])}"
+            f"there is no added target {name!r}. {nearest(name, [n for n in TARGETS if n not in BUILT_IN])}"
         )
     del TARGETS[name]

@@ -66,7 +66,7 @@ _ROWS = (
     Format("xacro", "xacro macros of URDF (needs xacro)", (".xacro",), "symbody.model.files.xacro_file"),
 )
 FORMATS: dict[str, Format] = {row.name: row for row in _ROWS}
-OWN = frozenset(FORMATS)
+BUILT_IN = frozenset(FORMATS)
 
 
 def add_format(row: Format) -> Format:
@@ -84,7 +84,7 @@ def add_format(row: Format) -> Format:
 
 def remove_format(name: str) -> None:
     """Take an added format out again."""
-    remove_row(FORMATS, name, OWN, "format")
+    remove_row(FORMATS, name, BUILT_IN, "format")
 
 
 def suffixes() -> dict[str, Format]:

@@ -12,9 +12,9 @@ __all__, __getattr__, __dir__ = door(
     {
         "": "energies",
         "closed_search": "closed_positions consistent_velocities",
-        "bodies": "Model",
+        "bodies": "NumericModel",
         "closures": "Closures",
-        "body_dynamics": "Motion",
+        "body_dynamics": "BodyMotion",
         "frame_motion": "seen",
         "linear_parameters": "effort_columns",
     },

@@ -15,15 +15,15 @@ import numpy as np
 
 from symbody.basics.errors import ModelError
 from symbody.model.record.mechanism import Joint, Mechanism
-from symbody.reference.expressions import Numbers
+from symbody.reference.expressions import ParameterNumbers
 from symbody.reference.jets import Array, Jet, apply, axial, constant, matmul, quaternion_turn, scaled, turn
-from symbody.reference.joint_steps import Places, Step, places_of, steps_of
+from symbody.reference.joint_steps import JointStep, Places, places_of, steps_of
 
 WORLD = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class BodyPart:
     """A body with numbers, and the joint that carries it.
 
     parent     index of the parent's Part, -1: the world
@@ -36,14 +36,14 @@ class Part:
     parent: int
     rotation: Array
     position: Array
-    steps: tuple[Step, ...]
+    steps: tuple[JointStep, ...]
     mass: float
     com: Array
     inertia: Array
     moves: bool
 
 
-class Model:
+class NumericModel:
     """A Mechanism with numbers for its parameters: Parts in the order of the joints, parents first.
 
     foreign: rows of force elements by kind that are not transcribed here; their laws are called as they are
@@ -56,12 +56,12 @@ class Model:
         foreign: Mapping[str, Any] | None = None,
     ) -> None:
         self.mechanism, self.foreign = mechanism, dict(foreign or {})
-        self.number = Numbers(values or {})
+        self.number = ParameterNumbers(values or {})
         self.places: Places = places_of(mechanism)
         self.nq, self.nv = self.places.nq, self.places.nv
         self.gravity = self.number(mechanism.gravity)
         self.index: dict[str, int] = {"world": WORLD}
-        self.parts: list[Part] = []
+        self.parts: list[BodyPart] = []
         bodies = {b.name: b for b in mechanism.bodies}
         for joint in mechanism.joints:
             body, parent = bodies[joint.child], self.index[joint.parent]
@@ -70,7 +70,7 @@ class Model:
             place = joint.placement
             self.index[joint.child] = len(self.parts)
             self.parts.append(
-                Part(
+                BodyPart(
                     body.name, joint, parent, self.number(place.rotation), self.number(place.position), steps,
                     self.number(body.mass), self.number(body.com), self.number(body.inertia), moving,
                 )
@@ -93,16 +93,16 @@ class Model:
     def angles(self) -> Array:
         """(nq,) whether a coordinate is an angle; lengths and quaternions are none."""
         out = np.zeros(self.nq, dtype=bool)
-        for step in self.own_steps():
+        for step in self.free_steps():
             out[step.first_q] = step.kind in ("turn", "screw")
         return out
 
     @cached_property
     def quaternions(self) -> list[int]:
         """Places of all quaternions in q."""
-        return [s.first_q + (3 if s.kind == "free" else 0) for s in self.own_steps() if s.kind in ("ball", "free")]
+        return [s.first_q + (3 if s.kind == "free" else 0) for s in self.free_steps() if s.kind in ("ball", "free")]
 
-    def own_steps(self) -> list[Step]:
+    def free_steps(self) -> list[JointStep]:
         """Motions that own coordinates, in the order of q."""
         return [s for p in self.parts for s in p.steps if s.value is None and p.joint.mimic is None]
 
@@ -146,13 +146,13 @@ def hamilton(p: Array, w: Array) -> Array:
     return np.concatenate([-np.sum(vector * w, axis=-1, keepdims=True), scalar * w + np.cross(vector, w)], axis=-1)
 
 
-def coordinates(model: Model, q: Array, qd: Array, qdd: Array | None = None) -> Jet:
+def coordinates(model: NumericModel, q: Array, qd: Array, qdd: Array | None = None) -> Jet:
     """q (..., nq) along the motion with velocities qd (..., nv): q' = N qd, and q'' where qdd is given."""
     shape = np.broadcast_shapes(q.shape[:-1], qd.shape[:-1])
     kind = np.result_type(q, qd, float)
     first = np.zeros((*shape, model.nq), kind)
     second = np.zeros((*shape, model.nq), kind)
-    for step in model.own_steps():
+    for step in model.free_steps():
         iq, iv = step.first_q, step.first_v
         if step.kind not in ("ball", "free"):
             first[..., iq] = qd[..., iv]
@@ -179,7 +179,7 @@ def coordinates(model: Model, q: Array, qd: Array, qdd: Array | None = None) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class Pose:
+class BodyPose:
     """Rotation (..., 3, 3) body to world axes, and origin (..., 3)."""
 
     rotation: Jet
@@ -189,9 +189,9 @@ class Pose:
         """A point that is fixed to the body."""
         return self.position + apply(self.rotation, constant(local, self.position))
 
-    def moved(self, rotation: Array, position: Array) -> Pose:
+    def moved(self, rotation: Array, position: Array) -> BodyPose:
         """The pose of a frame that is fixed to the body."""
-        return Pose(matmul(self.rotation, constant(rotation, self.rotation)), self.point(position))
+        return BodyPose(matmul(self.rotation, constant(rotation, self.rotation)), self.point(position))
 
     @property
     def omega(self) -> Array:
@@ -208,11 +208,11 @@ class Pose:
         return np.concatenate([w, self.position.x1 - np.cross(w, self.position.x)], axis=-1)
 
 
-def poses(model: Model, q: Jet) -> list[Pose]:
+def poses(model: NumericModel, q: Jet) -> list[BodyPose]:
     """Of all Parts; q (..., nq) with its rates."""
-    ground = Pose(_still(np.eye(3), q), _still(np.zeros(3), q))
+    ground = BodyPose(_still(np.eye(3), q), _still(np.zeros(3), q))
     like = ground.position[..., 0]
-    out: list[Pose] = []
+    out: list[BodyPose] = []
     for part in model.parts:
         at = (out[part.parent] if part.parent >= 0 else ground).moved(part.rotation, part.position)
         for step in part.steps:
@@ -231,12 +231,12 @@ def _still(value: Array, q: Jet) -> Jet:
     return Jet(spread(q.x, value), spread(q.x1, zero), None if q.x2 is None else spread(q.x2, zero))
 
 
-def _carried_out(step: Step, at: Pose, q: Jet, like: Jet) -> Pose:
+def _carried_out(step: JointStep, at: BodyPose, q: Jet, like: Jet) -> BodyPose:
     if step.kind in ("ball", "free"):
         size = 4 if step.kind == "ball" else 7
         entries = constant(step.value, like) if step.value is not None else q[..., step.first_q : step.first_q + size]
         shifted = at.position + apply(at.rotation, entries[..., :3]) if size == 7 else at.position
-        return Pose(matmul(at.rotation, quaternion_turn(entries[..., -4:])), shifted)
+        return BodyPose(matmul(at.rotation, quaternion_turn(entries[..., -4:])), shifted)
     value = constant(step.value[0], like) if step.value is not None else q[..., step.first_q] * step.scale + step.shift
     rotation, position = at.rotation, at.position
     if step.kind in ("slide", "screw"):
@@ -244,13 +244,13 @@ def _carried_out(step: Step, at: Pose, q: Jet, like: Jet) -> Pose:
         position = position + scaled(apply(rotation, constant(step.axis, like)), along)
     if step.kind in ("turn", "screw"):
         rotation = matmul(rotation, turn(step.axis, value))
-    return Pose(rotation, position)
+    return BodyPose(rotation, position)
 
 
-def frame_pose(model: Model, at: list[Pose], body: str, frame: str, like: Jet) -> Pose:
+def frame_pose(model: NumericModel, at: list[BodyPose], body: str, frame: str, like: Jet) -> BodyPose:
     """Pose of a frame of a body; "" is the body's own, "world" the ground's."""
     if body == "world":
-        return Pose(constant(np.eye(3), like), constant(np.zeros(3), like))
+        return BodyPose(constant(np.eye(3), like), constant(np.zeros(3), like))
     pose = at[model.index[body]]
     if not frame:
         return pose
@@ -259,7 +259,7 @@ def frame_pose(model: Model, at: list[Pose], body: str, frame: str, like: Jet) -
     return pose.moved(*model.frames[body, frame])
 
 
-def twist_maps(model: Model, q: Array) -> Array:
+def twist_maps(model: NumericModel, q: Array) -> Array:
     """(..., bodies, 6, nv): twists by velocities, from the derivatives of the poses along each velocity.
 
     q may be complex, for a complex step.

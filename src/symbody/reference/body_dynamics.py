@@ -12,10 +12,10 @@ from functools import cached_property
 import numpy as np
 
 from symbody.model.record.mechanism import Joint
-from symbody.reference.bodies import WORLD, Model, Part, Pose, coordinates, poses, twist_maps
+from symbody.reference.bodies import WORLD, BodyPart, BodyPose, NumericModel, coordinates, poses, twist_maps
 from symbody.reference.element_laws import loads
 from symbody.reference.jets import Array, Jet, apply, constant, matmul, transpose
-from symbody.reference.joint_steps import Step
+from symbody.reference.joint_steps import JointStep
 from symbody.reference.loads import Loads
 
 Inputs = Callable[[str, tuple[int, ...]], Array]  # value of an input or a state of a force element, by name and shape
@@ -26,11 +26,17 @@ def nothing(name: str, shape: tuple[int, ...]) -> Array:
     return np.zeros(shape)
 
 
-class Motion:
+class BodyMotion:
     """States (n, nq), (n, nv), (n, nv) of a Model at time t, and what follows from them; each is computed once."""
 
     def __init__(
-        self, model: Model, q: Array, qd: Array, qdd: Array | None = None, t: float = 0.0, inputs: Inputs = nothing
+        self,
+        model: NumericModel,
+        q: Array,
+        qd: Array,
+        qdd: Array | None = None,
+        t: float = 0.0,
+        inputs: Inputs = nothing,
     ) -> None:
         self.model, self.t, self.inputs = model, t, inputs
         self.q, self.qd = np.atleast_2d(q), np.atleast_2d(qd)
@@ -45,7 +51,7 @@ class Motion:
         return coordinates(self.model, self.q, self.qd, self.qdd)
 
     @cached_property
-    def poses(self) -> list[Pose]:
+    def poses(self) -> list[BodyPose]:
         return poses(self.model, self.coordinates)
 
     @cached_property
@@ -103,7 +109,7 @@ class Motion:
                 out[:, part.parent] += abs(step.scale * inertia * ratio) * (rate + speed * _norm(axis.x1))
         return out
 
-    def tensor(self, part: Part, pose: Pose) -> Jet:
+    def tensor(self, part: BodyPart, pose: BodyPose) -> Jet:
         """Inertia tensor about the centre of mass in world axes."""
         local = constant(part.inertia, pose.rotation)
         return matmul(matmul(pose.rotation, local), transpose(pose.rotation))
@@ -173,7 +179,7 @@ class Motion:
                 out[:, k, 1] += force
         return out
 
-    def rotors(self) -> Iterator[tuple[bool, Part, Step, Jet, float, float]]:
+    def rotors(self) -> Iterator[tuple[bool, BodyPart, JointStep, Jet, float, float]]:
         """(whether it is reflected only, Part of the joint, its first motion, axis in the world, inertia, ratio)."""
         for part in self.model.parts:
             rotor = part.joint.rotor

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symbody.reference.bodies import Model, coordinates
-from symbody.reference.body_dynamics import Motion
+from symbody.reference.bodies import NumericModel, coordinates
+from symbody.reference.body_dynamics import BodyMotion
 from symbody.reference.closures import Closures
 from symbody.reference.jets import Array
 
@@ -28,7 +28,7 @@ class Positions:
         return Positions(self.q[keep], self.rank[keep], self.condition[keep])
 
 
-def advanced(model: Model, q: Array, step: Array) -> Array:
+def advanced(model: NumericModel, q: Array, step: Array) -> Array:
     """q moved by tangent increments (n, nv)."""
     return model.normalised(q + coordinates(model, q, step).x1)
 
@@ -84,10 +84,10 @@ def described(closures: Closures, q: Array, t: float = 0.0) -> Positions:
     return Positions(q, np.where(undecided, -1, rank), 1 / np.maximum(last, 1e-300))
 
 
-def scales(model: Model) -> Array:
+def scales(model: NumericModel) -> Array:
     """(nv,) unit of each velocity: rad/s, and the mechanism's length per second."""
     out = np.ones(model.nv)
-    for step in model.own_steps():
+    for step in model.free_steps():
         if step.kind == "slide":
             out[step.first_v] = model.size
         elif step.kind == "free":
@@ -106,7 +106,7 @@ def null_space(slopes: Array, rank: int) -> Array:
     return np.linalg.svd(slopes, full_matrices=True)[2][rank:].T
 
 
-def starts(model: Model, count: int, seed: int, near: Array | None = None) -> Array:
+def starts(model: NumericModel, count: int, seed: int, near: Array | None = None) -> Array:
     """Seeded random positions over all angles and the size of the mechanism; the first half lies around `near`."""
     rng = np.random.default_rng(seed)
     q = rng.uniform(-1, 1, (count, model.nq)) * np.where(model.angles, np.pi, model.size)
@@ -124,7 +124,7 @@ def starts(model: Model, count: int, seed: int, near: Array | None = None) -> Ar
 def consistent_velocities(closures: Closures, q: Array, qd: Array, t: float = 0.0) -> Array:
     """The velocities nearest to qd (n, nv) that keep the loops closed."""
     for _ in range(2):
-        motion = Motion(closures.model, q, qd, t=t)
+        motion = BodyMotion(closures.model, q, qd, t=t)
         rate = closures.rows(motion).hd
         slopes = closures.jacobian(q, t, qd)
         qd = qd - np.einsum("nij,nj->ni", np.linalg.pinv(slopes, rcond=1e-9), rate)

@@ -15,8 +15,8 @@ import numpy as np
 
 from symbody.basics.errors import ModelError
 from symbody.model.record.mechanism import Coupling, Cut
-from symbody.reference.bodies import Model, Pose, coordinates, frame_pose, poses
-from symbody.reference.body_dynamics import Motion
+from symbody.reference.bodies import BodyPose, NumericModel, coordinates, frame_pose, poses
+from symbody.reference.body_dynamics import BodyMotion
 from symbody.reference.expressions import power
 from symbody.reference.jets import Array, Jet, apply, constant, cross_matrix, dot, stack, transpose
 from symbody.reference.joint_steps import owns_coordinates
@@ -25,7 +25,7 @@ AXES = "xyz"
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ClosureRows:
     """Of n states and all rows. h (n, m) m, rad; hd, hdd (n, m + velocity rows): their rates along the motion."""
 
     h: Array
@@ -36,7 +36,7 @@ class Rows:
 class Closures:
     """The cuts and couplings of a Model."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: NumericModel) -> None:
         self.model = model
         self.cuts = model.mechanism.cuts
         self.positions = [c for c in model.mechanism.couplings if c.kind == "position"]
@@ -48,15 +48,15 @@ class Closures:
         found = [c.name for c in self.cuts for _ in range(_count(c))]
         return found + [c.name for c in self.positions]
 
-    def rows(self, motion: Motion) -> Rows:
+    def rows(self, motion: BodyMotion) -> ClosureRows:
         """Along a Motion, whose time runs."""
         t = Jet(np.full(motion.count, motion.t), np.ones(motion.count), np.zeros(motion.count))
         h = self.along(motion.poses, motion.coordinates, t)
         flow = [self._velocity(c, motion, t) for c in self.velocities]
         hd = np.concatenate([h.x1, *(f.x[:, None] for f in flow)], axis=-1)
-        return Rows(h.x, hd, np.concatenate([h.x2, *(f.x1[:, None] for f in flow)], axis=-1))
+        return ClosureRows(h.x, hd, np.concatenate([h.x2, *(f.x1[:, None] for f in flow)], axis=-1))
 
-    def along(self, at: list[Pose], q: Jet, t: Jet) -> Jet:
+    def along(self, at: list[BodyPose], q: Jet, t: Jet) -> Jet:
         """(..., m) rows of all cuts and position couplings along any curve of poses and coordinates."""
         like = at[0].position[..., 0]
         parts = [
@@ -95,7 +95,7 @@ class Closures:
                 out[f"{stem}.{joint.name}"] = leader + number(joint.mimic.offset) if stem == "q" else leader
         return out
 
-    def _velocity(self, coupling: Coupling, motion: Motion, t: Jet, seed: Array | None = None) -> Jet:
+    def _velocity(self, coupling: Coupling, motion: BodyMotion, t: Jet, seed: Array | None = None) -> Jet:
         """A velocity coupling with its rate; with a seed (nv,) its slope in that direction of velocities."""
         q = motion.coordinates
         here = Jet(q.x, q.x1 if seed is None else 0 * q.x1)
@@ -113,7 +113,7 @@ class Closures:
         slopes = np.swapaxes(np.broadcast_to(h.x1, (n, nv, h.x.shape[-1])), 1, 2)
         if not self.velocities:
             return np.asarray(slopes)
-        motion = Motion(self.model, q, np.zeros((n, nv)) if qd is None else qd, t=t)
+        motion = BodyMotion(self.model, q, np.zeros((n, nv)) if qd is None else qd, t=t)
         clock = Jet(np.full(n, t), np.zeros(n))
         more = [[self._velocity(c, motion, clock, e).x1 for e in np.eye(nv)] for c in self.velocities]
         return np.concatenate([slopes, np.moveaxis(np.array(more), 2, 0)], axis=1)
@@ -135,12 +135,12 @@ class Closures:
                 good &= dot(one.rotation[..., k], two.rotation[..., k]).x > 0
         return good
 
-    def body_maps(self, motion: Motion) -> list[tuple[str, Array, Array]]:
+    def body_maps(self, motion: BodyMotion) -> list[tuple[str, Array, Array]]:
         """(cut, H1, H2) with H (n, rows, 6): rates of a cut's rows by the twists of its two bodies."""
         out = []
         zero = Jet(np.zeros(motion.count), np.zeros(motion.count))
         t = Jet(np.full((motion.count, 1), motion.t), np.zeros((motion.count, 1)))
-        flat = [Pose(*(Jet(j.x, 0 * j.x1) for j in (p.rotation, p.position))) for p in motion.poses]
+        flat = [BodyPose(*(Jet(j.x, 0 * j.x1) for j in (p.rotation, p.position))) for p in motion.poses]
         for cut in self.cuts:
             one, two = (frame_pose(self.model, flat, *end, zero) for end in (cut.first, cut.second))
             maps = []
@@ -151,37 +151,37 @@ class Closures:
             out.append((cut.name, maps[0], maps[1]))
         return out
 
-    def coupling_maps(self, motion: Motion) -> Array:
+    def coupling_maps(self, motion: BodyMotion) -> Array:
         """(n, couplings, nv): slopes of couplings alone, which act on joints and on no body."""
         slopes = self.jacobian(motion.q, motion.t, motion.qd)
         return slopes[:, sum(_count(c) for c in self.cuts) :]
 
 
-def _spread(p: Pose) -> Pose:
+def _spread(p: BodyPose) -> BodyPose:
     rotation, position = _pair(p)
-    return Pose(rotation.map(lambda a: a[..., None, :, :]), position.map(lambda a: a[..., None, :]))
+    return BodyPose(rotation.map(lambda a: a[..., None, :, :]), position.map(lambda a: a[..., None, :]))
 
 
-def _pair(p: Pose) -> tuple[Jet, Jet]:
+def _pair(p: BodyPose) -> tuple[Jet, Jet]:
     def leading(j: Jet, size: int) -> Jet:
         return j.map(lambda a: a if a.ndim > size else a[None])
 
     return leading(p.rotation, 2), leading(p.position, 1)
 
 
-def _turned(p: Pose) -> Pose:
+def _turned(p: BodyPose) -> BodyPose:
     """The pose (n, 6) for unit twists: three turns about the world's origin, three translations."""
     rotation, position = _pair(p)
     spins = np.concatenate([np.eye(3), np.zeros((3, 3))])
     slides = np.concatenate([np.zeros((3, 3)), np.eye(3)])
     r, x = rotation.x[..., None, :, :], position.x[..., None, :]
-    return Pose(Jet(r, cross_matrix(spins) @ r), Jet(x, np.cross(spins, x) + slides))
+    return BodyPose(Jet(r, cross_matrix(spins) @ r), Jet(x, np.cross(spins, x) + slides))
 
 
 def _count(cut: Cut) -> int:
     """How many rows `cut_rows` gives."""
-    one = Pose(Jet(np.eye(3), np.zeros((3, 3))), Jet(np.array([1.0, 0, 0]), np.zeros(3)))
-    two = Pose(one.rotation, Jet(np.zeros(3), np.zeros(3)))
+    one = BodyPose(Jet(np.eye(3), np.zeros((3, 3))), Jet(np.array([1.0, 0, 0]), np.zeros(3)))
+    two = BodyPose(one.rotation, Jet(np.zeros(3), np.zeros(3)))
     return cut_rows(cut, one, two, Jet(1.0, 0.0)).x.shape[-1]
 
 
@@ -197,7 +197,7 @@ def _joined(parts: list[Jet], like: Jet) -> Jet:
     return Jet(join(lambda p: p.x, like.x.shape[:-1]), join(lambda p: p.x1, like.x1.shape[:-1]), second)
 
 
-def cut_rows(cut: Cut, one: Pose, two: Pose, length: Jet) -> Jet:
+def cut_rows(cut: Cut, one: BodyPose, two: BodyPose, length: Jet) -> Jet:
     """(..., k) rows of a cut between two frames: zero where it is closed."""
     gap = two.position - one.position
     if cut.kind == "rod":

@@ -12,14 +12,14 @@ from symbody.basics.errors import ModelError
 from symbody.reference import jets
 from symbody.reference.expressions import power
 from symbody.reference.jets import Array, Jet, dot
-from symbody.reference.loads import Element, ForeignPlace, Loads
+from symbody.reference.loads import ForeignPlace, Loads, NumericElement
 from symbody.reference.wheels import contact, ramp, tyre, wheel
 
 if TYPE_CHECKING:
-    from symbody.reference.body_dynamics import Motion
+    from symbody.reference.body_dynamics import BodyMotion
 
 
-def loads(motion: Motion) -> Loads:
+def loads(motion: BodyMotion) -> Loads:
     """Of all force elements of the Mechanism."""
     n, bodies = motion.count, len(motion.model.parts)
 
@@ -28,7 +28,7 @@ def loads(motion: Motion) -> Loads:
 
     out = Loads(zero(bodies, 6), zero(bodies), zero(bodies), zero(motion.model.nv), zero(), zero(), zero(), zero())
     for force in motion.model.mechanism.forces:
-        element = Element(motion, force, out)
+        element = NumericElement(motion, force, out)
         if force.kind in KINDS:
             KINDS[force.kind](element)
         elif force.kind in motion.model.foreign:
@@ -41,7 +41,7 @@ def loads(motion: Motion) -> Loads:
 # -- between two points
 
 
-def distance(element: Element) -> tuple[Jet, Array]:
+def distance(element: NumericElement) -> tuple[Jet, Array]:
     """(Z with its rate, unit vector from the second point to the first)."""
     z = element.points[0].position - element.points[1].position
     length = power(dot(z, z), 0.5)
@@ -50,7 +50,7 @@ def distance(element: Element) -> tuple[Jet, Array]:
     return length, z.x / length.x[:, None]
 
 
-def along(element: Element, direction: Array, force: Array) -> None:
+def along(element: NumericElement, direction: Array, force: Array) -> None:
     """A force that pushes the two points apart when it is positive."""
     element.show("F", force)
     vector, none = force[:, None] * direction, np.zeros_like(direction)
@@ -58,7 +58,7 @@ def along(element: Element, direction: Array, force: Array) -> None:
     element.push(1, -vector, none)
 
 
-def spring_damper(element: Element) -> None:
+def spring_damper(element: NumericElement) -> None:
     z, direction = distance(element)
     k, d, free = element.number("stiffness", 0.0), element.number("damping", 0.0), element.number("length", 0.0)
     law = element.word("law", "linear")
@@ -76,7 +76,7 @@ def spring_damper(element: Element) -> None:
     along(element, direction, force)
 
 
-def driven(element: Element) -> Array:
+def driven(element: NumericElement) -> Array:
     """Effort of an actuator: its input times the gain, behind a lag, softly limited."""
     effort = element.number("gain", 1.0) * element.input(f"u_{element.name}")
     if element.has("time_constant"):
@@ -88,17 +88,17 @@ def driven(element: Element) -> Array:
     return effort
 
 
-def source(element: Element, force: Array, z: Jet, direction: Array) -> None:
+def source(element: NumericElement, force: Array, z: Jet, direction: Array) -> None:
     along(element, direction, force)
     element.give(force * z.x1)
 
 
-def actuator(element: Element) -> None:
+def actuator(element: NumericElement) -> None:
     z, direction = distance(element)
     source(element, driven(element), z, direction)
 
 
-def link(element: Element) -> None:
+def link(element: NumericElement) -> None:
     z, direction = distance(element)
     source(element, element.input(f"F_{element.name}"), z, direction)
 
@@ -106,7 +106,7 @@ def link(element: Element) -> None:
 # -- at one point
 
 
-def given(element: Element, parts: tuple[str, ...] = ("force", "moment")) -> None:
+def given(element: NumericElement, parts: tuple[str, ...] = ("force", "moment")) -> None:
     """A force and a moment from the record, or inputs where it gives neither; in axes of the world or of the frame."""
     some = any(element.has(p) for p in parts)
     found: dict[str, Array] = {}
@@ -122,7 +122,7 @@ def given(element: Element, parts: tuple[str, ...] = ("force", "moment")) -> Non
     element.give(element.push(0, found["force"], found["moment"]))
 
 
-def outside(element: Element) -> None:
+def outside(element: NumericElement) -> None:
     """A function of the user, or inputs."""
     law, t = element.force.values.get("function"), np.asarray(element.motion.t)
     if len(element.points) == 2:
@@ -146,7 +146,7 @@ def outside(element: Element) -> None:
     element.give(element.push(0, values[:, :3], moment))
 
 
-def drag(element: Element) -> None:
+def drag(element: NumericElement) -> None:
     """Each axis of the frame by itself: -(a + b |v|) v."""
     pose = element.points[0]
     still = np.zeros((element.motion.count, 3))
@@ -162,7 +162,7 @@ def drag(element: Element) -> None:
     element.push(0, world[0], world[1])
 
 
-def ellipsoid_drag(element: Element) -> None:
+def ellipsoid_drag(element: NumericElement) -> None:
     """MuJoCo's fluid model of an ellipsoid, in its axes: momentum of the fluid, lift, drag."""
     pose, n = element.points[0], element.motion.count
     turn, nothing = pose.rotation.x, np.zeros((element.motion.count, 3))
@@ -197,7 +197,7 @@ def ellipsoid_drag(element: Element) -> None:
     element.push(0, np.einsum("nij,nj->ni", turn, force), np.einsum("nij,nj->ni", turn, moment))
 
 
-def bushing(element: Element) -> None:
+def bushing(element: NumericElement) -> None:
     """Towards the pose of the second frame, by the distance and the rotation vector."""
     one, two = element.points
     none = np.zeros((element.motion.count, 3))
@@ -219,7 +219,7 @@ def bushing(element: Element) -> None:
 # -- tendons
 
 
-def tendon(element: Element) -> None:
+def tendon(element: NumericElement) -> None:
     """One force on a length: the line through the points, or a sum of coordinates."""
     n = element.motion.count
     length, acts = (_over_joints if element.has("joints") else _through_points)(element)
@@ -248,7 +248,7 @@ def tendon(element: Element) -> None:
 Acts = list[Callable[[Array], Any]]
 
 
-def _through_points(element: Element) -> tuple[Jet, Acts]:
+def _through_points(element: NumericElement) -> tuple[Jet, Acts]:
     gaps = list(zip(element.points, element.points[1:]))
     given = element.force.values.get("divisors")
     divisors = np.ones(len(gaps)) if given is None else np.ravel(element.motion.model.number(list(given)))
@@ -270,11 +270,11 @@ def _through_points(element: Element) -> tuple[Jet, Acts]:
     return total, acts
 
 
-def _on_velocity(element: Element, iv: int, gain: float, force: Array) -> None:
+def _on_velocity(element: NumericElement, iv: int, gain: float, force: Array) -> None:
     element.effort(iv, gain * force)
 
 
-def _over_joints(element: Element) -> tuple[Jet, Acts]:
+def _over_joints(element: NumericElement) -> tuple[Jet, Acts]:
     model, motion = element.motion.model, element.motion
     joints = {j.name: j for j in model.mechanism.joints}
     coefficients = np.ravel(model.number(list(element.force.values["coefficients"])))
@@ -297,7 +297,7 @@ def _over_joints(element: Element) -> tuple[Jet, Acts]:
 # -- with memory, on a joint or between two points
 
 
-def along_a_line(element: Element) -> tuple[Jet, Callable[[Array], None]]:
+def along_a_line(element: NumericElement) -> tuple[Jet, Callable[[Array], None]]:
     """(displacement with its rate, what puts a force there)."""
     if len(element.force.points) == 2 and not element.has("joint"):
         z, direction = distance(element)
@@ -311,7 +311,7 @@ def along_a_line(element: Element) -> tuple[Jet, Callable[[Array], None]]:
     return Jet(element.motion.q[:, iq], element.motion.qd[:, iv]), act
 
 
-def bristles(element: Element) -> None:
+def bristles(element: NumericElement) -> None:
     """Dahl's friction and LuGre: the share 1 - sigma z sign(v) / limit of the motion bends them."""
     x, act = along_a_line(element)
     v, z = x.x1, element.input(f"x_{element.name}_z")
@@ -330,7 +330,7 @@ def bristles(element: Element) -> None:
     act(-sigma * z - damping * bend - viscous * v)
 
 
-def stiction(element: Element) -> None:
+def stiction(element: NumericElement) -> None:
     x, act = along_a_line(element)
     v, z, way = x.x1, element.input(f"x_{element.name}_z"), element.input(f"m_{element.name}")
     sigma, held = element.number("stiffness"), np.round(way) == 0
@@ -351,7 +351,7 @@ def stiction(element: Element) -> None:
     act(-np.where(held, sigma * z + element.number("damping", 0.0) * v, sliding))
 
 
-def maxwell(element: Element) -> None:
+def maxwell(element: NumericElement) -> None:
     x, act = along_a_line(element)
     k, c, beside = element.number("stiffness"), element.number("damping"), element.number("parallel", 0.0)
     z = element.input(f"x_{element.name}_z")
@@ -367,7 +367,7 @@ def maxwell(element: Element) -> None:
 # -- kinds without a transcription
 
 
-def foreign(element: Element) -> None:
+def foreign(element: NumericElement) -> None:
     """A law that is called as it is, at a place of the reference's own kinematics; its account of energy is believed.
 
     The certificate names it, and judges its account by the power balance.
@@ -405,7 +405,7 @@ def foreign(element: Element) -> None:
 # -- on joints
 
 
-def joint(element: Element) -> None:
+def joint(element: NumericElement) -> None:
     iq, iv = _coordinate(element)
     q = Jet(element.motion.q[:, iq], element.motion.qd[:, iv])
     qd = q.x1
@@ -444,25 +444,25 @@ def joint(element: Element) -> None:
     element.effort(iv, effort)
 
 
-def _sense(element: Element, qd: Array) -> Array:
+def _sense(element: NumericElement, qd: Array) -> Array:
     width = element.number("width", 0.0)
     return np.sign(qd) if width == 0 else np.tanh(qd / width)
 
 
-def _stribeck(element: Element, qd: Array) -> Array:
+def _stribeck(element: NumericElement, qd: Array) -> Array:
     level, top, speed = (element.number(k) for k in ("level", "breakaway", "speed"))
     dry = level + (top - level) * np.exp(-((qd / speed) ** 2))
     return -dry * _sense(element, qd) - element.number("coefficient", 0.0) * qd
 
 
-FRICTION: dict[str, Callable[[Element, Array], Array]] = {
+FRICTION: dict[str, Callable[[NumericElement, Array], Array]] = {
     "viscous": lambda e, qd: -e.number("coefficient") * qd,
     "coulomb": lambda e, qd: -e.number("level") * _sense(e, qd),
     "stribeck": _stribeck,
 }
 
 
-def _coordinate(element: Element) -> tuple[int, int]:
+def _coordinate(element: NumericElement) -> tuple[int, int]:
     """Places in q and qd of the joint that is named, or that carries the element's body."""
     mechanism, wanted = element.motion.model.mechanism, element.force.values.get("joint")
     if wanted is None:
@@ -471,7 +471,7 @@ def _coordinate(element: Element) -> tuple[int, int]:
     return iq, iv
 
 
-KINDS: dict[str, Callable[[Element], Any]] = {
+KINDS: dict[str, Callable[[NumericElement], Any]] = {
     "spring_damper": spring_damper,
     "actuator": actuator,
     "link": link,

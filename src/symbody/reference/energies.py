@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symbody.reference.body_dynamics import Motion
+from symbody.reference.body_dynamics import BodyMotion
 from symbody.reference.jets import Array
 
 
@@ -23,7 +23,7 @@ class Energies:
     sizes: dict[str, Array]
 
 
-def energies(motion: Motion, tau: Array) -> Energies:
+def energies(motion: BodyMotion, tau: Array) -> Energies:
     """Of all bodies that move; tau (n, nv) are the efforts from outside."""
     n, model = motion.count, motion.model
     kinetic, potential, high = np.zeros(n), np.zeros(n), np.zeros(n)

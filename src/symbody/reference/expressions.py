@@ -42,7 +42,7 @@ TRUTHS: dict[str, Callable[[Array, Array], Array]] = {
 }  # fmt: skip
 
 
-class Numbers:
+class ParameterNumbers:
     """Numbers for the parameters of a Mechanism, by name: those given, else the defaults."""
 
     def __init__(self, given: Mapping[str, float]) -> None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from symbody.model.record.mechanism import Joint
-from symbody.reference.bodies import Model, Pose, coordinates, frame_pose, hamilton, poses
-from symbody.reference.body_dynamics import Motion
-from symbody.reference.expressions import Numbers, power
+from symbody.reference.bodies import BodyPose, NumericModel, coordinates, frame_pose, hamilton, poses
+from symbody.reference.body_dynamics import BodyMotion
+from symbody.reference.expressions import ParameterNumbers, power
 from symbody.reference.jets import Array, Jet, apply, dot, matmul, quaternion_turn, scaled, stack, transpose
 
 Frame = tuple[str, str]  # body, frame of it ("": its own)
@@ -19,7 +19,7 @@ TINY = 1e-30  # complex step
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class RelativeMotion:
     """Motion of a frame (n, ...) as a reference frame sees it, in its axes; J, Jd (n, 6, nv) angular first."""
 
     R: Array
@@ -32,13 +32,13 @@ class Seen:
     Jd: Array
 
 
-def relative(pose: Pose, base: Pose) -> Pose:
+def relative(pose: BodyPose, base: BodyPose) -> BodyPose:
     """A pose as another frame sees it."""
     back = transpose(base.rotation)
-    return Pose(matmul(back, pose.rotation), apply(back, pose.position - base.position))
+    return BodyPose(matmul(back, pose.rotation), apply(back, pose.position - base.position))
 
 
-def jacobians(model: Model, q: Array, frames: Sequence[Frame], base: Frame = GROUND) -> list[Array]:
+def jacobians(model: NumericModel, q: Array, frames: Sequence[Frame], base: Frame = GROUND) -> list[Array]:
     """(n, 6, nv) of each frame, from the derivatives of its pose; q (n, nq) may be complex."""
     n, nv = len(q), model.nv
     seeds = coordinates(model, q[:, None, :], np.broadcast_to(np.eye(nv), (n, nv, nv)))
@@ -53,7 +53,7 @@ def jacobians(model: Model, q: Array, frames: Sequence[Frame], base: Frame = GRO
     return out
 
 
-def seen(motion: Motion, frames: Sequence[Frame], base: Frame = GROUND) -> list[Seen]:
+def seen(motion: BodyMotion, frames: Sequence[Frame], base: Frame = GROUND) -> list[RelativeMotion]:
     """Of each frame, to second order."""
     model, n = motion.model, motion.count
     first = jacobians(model, motion.q, frames, base)
@@ -67,11 +67,11 @@ def seen(motion: Motion, frames: Sequence[Frame], base: Frame = GROUND) -> list[
         vectors = (position.x, pose.omega, position.x1, pose.alpha, position.x2)
         p, omega, v, alpha, a = (np.broadcast_to(x, (n, 3)) for x in vectors)
         R = np.broadcast_to(rotation.x, (n, 3, 3))
-        out.append(Seen(R, p, omega, v, alpha, a, J, np.imag(moved) / TINY))
+        out.append(RelativeMotion(R, p, omega, v, alpha, a, J, np.imag(moved) / TINY))
     return out
 
 
-def prescribed(number: Numbers, joint: Joint, t: float) -> tuple[Array, Array, Array]:
+def prescribed(number: ParameterNumbers, joint: Joint, t: float) -> tuple[Array, Array, Array]:
     """(q, qd, qdd) of a driven joint at a time, by its laws; a quaternion is scaled to unit length."""
     clock = Jet(np.array(t), np.array(1.0), np.array(0.0))
     laws = stack([number.jet(law, {"t": clock}) for law in joint.values])

@@ -11,7 +11,7 @@ import numpy as np
 
 from symbody.basics.errors import ModelError
 from symbody.model.record.mechanism import Joint, Mechanism
-from symbody.reference.expressions import Numbers
+from symbody.reference.expressions import ParameterNumbers
 from symbody.reference.jets import Array
 
 X, Y, Z = np.eye(3)
@@ -20,7 +20,7 @@ SIZES = {"turn": (1, 1), "slide": (1, 1), "screw": (1, 1), "ball": (4, 3), "free
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class JointStep:
     """One elementary motion: turn, slide or screw along `axis` (3,) of the frame reached so far; ball; free.
 
     first_q, first_v   its places in q and qd; -1: it has none (locked), or those of a leader
@@ -94,7 +94,7 @@ def places_of(mechanism: Mechanism) -> Places:
     return Places(out, nq, nv)
 
 
-def steps_of(joint: Joint, places: Places, number: Numbers) -> list[Step]:
+def steps_of(joint: Joint, places: Places, number: ParameterNumbers) -> list[JointStep]:
     """The motions of a joint with numbers, ready to be carried out."""
     axis = number(joint.axis)
     axis = axis / np.linalg.norm(axis)
@@ -107,16 +107,16 @@ def steps_of(joint: Joint, places: Places, number: Numbers) -> list[Step]:
     if joint.mimic is not None:
         first_q, _, first_v, _ = places.of[joint.mimic.joint]
         scale, shift = number(joint.mimic.ratio), number(joint.mimic.offset)
-        return [Step(kind, along, pitch, first_q, first_v, scale, shift) for kind, along in motions]
+        return [JointStep(kind, along, pitch, first_q, first_v, scale, shift) for kind, along in motions]
     at_q, _, at_v, _ = places.of[joint.name]
     out = []
     for kind, along in motions:
-        out.append(Step(kind, along, pitch, at_q, at_v))
+        out.append(JointStep(kind, along, pitch, at_q, at_v))
         at_q, at_v = at_q + SIZES[kind][0], at_v + SIZES[kind][1]
     return out
 
 
-def _locked(joint: Joint, motions: list[tuple[str, Array]], pitch: float, number: Numbers) -> list[Step]:
+def _locked(joint: Joint, motions: list[tuple[str, Array]], pitch: float, number: ParameterNumbers) -> list[JointStep]:
     given = None if joint.value is None else list(number(joint.values))
     out = []
     for kind, along in motions:
@@ -128,5 +128,5 @@ def _locked(joint: Joint, motions: list[tuple[str, Array]], pitch: float, number
             value, given = np.array(given[:size]), given[size:]
         if kind in ("ball", "free"):
             value[-4:] /= np.linalg.norm(value[-4:])
-        out.append(Step(kind, along, pitch, -1, -1, value=value))
+        out.append(JointStep(kind, along, pitch, -1, -1, value=value))
     return out

@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 
 from symbody.model.record.mechanism import Joint, Rotor
-from symbody.reference.bodies import Model, Part
-from symbody.reference.body_dynamics import Motion
+from symbody.reference.bodies import BodyPart, NumericModel
+from symbody.reference.body_dynamics import BodyMotion
 from symbody.reference.jets import Array
 
 ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # of the inertia tensor, after mass and first moments
 KINEMATIC = ("coordinates", "poses", "maps", "relative")  # what no mass enters
 
 
-def parameter_count(model: Model) -> int:
+def parameter_count(model: NumericModel) -> int:
     return 10 * len(model.parts) + sum(len(list(_laws(p.joint))) for p in _in_document_order(model))
 
 
-def linear_parameters(model: Model) -> Array:
+def linear_parameters(model: NumericModel) -> Array:
     """(p,): for every body m, m c (3), Ixx Ixy Iyy Ixz Iyz Izz about its origin; then the joints' constants."""
     out: list[float] = []
     for part in _bodies(model):
@@ -37,13 +37,13 @@ def linear_parameters(model: Model) -> Array:
     return np.array(out, dtype=float)
 
 
-def effort_columns(motion: Motion, chosen: Sequence[int]) -> tuple[Array, Array]:
+def effort_columns(motion: BodyMotion, chosen: Sequence[int]) -> tuple[Array, Array]:
     """(Y (n, nv, k), tau0 (n, nv)): efforts = Y pi + tau0; columns of Y by their numbers in `linear_parameters`."""
     model = motion.model
     empty = [_emptied(p) for p in model.parts]
     unforced = replace(model.mechanism, forces=())  # forces are large, and would leave few digits of a difference
 
-    def efforts(index: int = 0, part: Part | None = None) -> Array:
+    def efforts(index: int = 0, part: BodyPart | None = None) -> Array:
         parts = list(empty)
         if part is not None:
             parts[index] = part
@@ -51,7 +51,7 @@ def effort_columns(motion: Motion, chosen: Sequence[int]) -> tuple[Array, Array]
         other.parts = parts
         if part is not None:
             other.mechanism = unforced
-        moved = Motion(other, motion.q, motion.qd, motion.qdd, motion.t, motion.inputs)
+        moved = BodyMotion(other, motion.q, motion.qd, motion.qdd, motion.t, motion.inputs)
         # found by now, and the same whatever the masses are
         moved.__dict__.update({name: getattr(motion, name) for name in KINEMATIC})
         return moved.efforts()
@@ -72,12 +72,12 @@ def effort_columns(motion: Motion, chosen: Sequence[int]) -> tuple[Array, Array]
     return (np.stack(columns, axis=-1) if columns else np.zeros((*rest.shape, 0))), rest
 
 
-def _bodies(model: Model) -> list[Part]:
+def _bodies(model: NumericModel) -> list[BodyPart]:
     """Parts in the order of the Mechanism's bodies."""
     return [model.parts[model.index[b.name]] for b in model.mechanism.bodies]
 
 
-def _in_document_order(model: Model) -> list[Part]:
+def _in_document_order(model: NumericModel) -> list[BodyPart]:
     """Parts in the order of the Mechanism's joints."""
     return [model.parts[model.index[j.child]] for j in model.mechanism.joints]
 
@@ -95,14 +95,14 @@ def _laws(joint: Joint) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _emptied(part: Part) -> Part:
+def _emptied(part: BodyPart) -> BodyPart:
     """Without mass, rotor and laws; it moves as before."""
     elastic: Any = None if part.joint.elastic is None else (0.0, 0.0)
     joint = replace(part.joint, rotor=None, viscous=None, coulomb=None, stiffness=None, elastic=elastic)
     return replace(part, joint=joint, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3)))
 
 
-def _unit_body(part: Part, k: int) -> tuple[Part, Part | None]:
+def _unit_body(part: BodyPart, k: int) -> tuple[BodyPart, BodyPart | None]:
     """Bodies whose difference has a unit of the k-th parameter alone; None: nothing."""
     if k == 0:
         return replace(part, mass=1.0), None
@@ -116,7 +116,7 @@ def _unit_body(part: Part, k: int) -> tuple[Part, Part | None]:
     return replace(part, inertia=tensor), None
 
 
-def _unit_law(part: Part, joint: Joint, what: str) -> Part:
+def _unit_law(part: BodyPart, joint: Joint, what: str) -> BodyPart:
     """With a unit of one constant of its joint."""
     one: Any = 1.0  # numbers stand in for nodes here
     if what == "rotor":

@@ -10,7 +10,7 @@ import numpy as np
 
 from symbody.basics.errors import ModelError
 from symbody.model.record.mechanism import Force
-from symbody.reference.bodies import WORLD, Pose, frame_pose
+from symbody.reference.bodies import WORLD, BodyPose, frame_pose
 from symbody.reference.expressions import external
 from symbody.reference.jets import Array, Jet, constant
 from symbody.symbolic.expr.external import External
@@ -19,7 +19,7 @@ from symbody.symbolic.expr.node import Node
 from symbody.symbolic.expr.parse import parse
 
 if TYPE_CHECKING:
-    from symbody.reference.body_dynamics import Motion
+    from symbody.reference.body_dynamics import BodyMotion
 
 
 @dataclass(eq=False)
@@ -53,24 +53,24 @@ def plain_name(name: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in name)
 
 
-class Element:
+class NumericElement:
     """A force element at the states of a Motion: numbers of its values, poses of its points (first order)."""
 
-    def __init__(self, motion: Motion, force: Force, into: Loads) -> None:
+    def __init__(self, motion: BodyMotion, force: Force, into: Loads) -> None:
         self.motion, self.force, self.into = motion, force, into
         self.name = plain_name(force.name)
         self.zero = Jet(np.zeros(motion.count), np.zeros(motion.count))
         self.points = [self._pose(body, frame) for body, frame in force.points]
 
-    def _pose(self, body: str, frame: str) -> Pose:
-        flat = [Pose(*(Jet(j.x, j.x1) for j in (p.rotation, p.position))) for p in self.motion.poses]
+    def _pose(self, body: str, frame: str) -> BodyPose:
+        flat = [BodyPose(*(Jet(j.x, j.x1) for j in (p.rotation, p.position))) for p in self.motion.poses]
         found = frame_pose(self.motion.model, flat, body, frame, self.zero)
         n = self.motion.count
 
         def full(j: Jet, *shape: int) -> Jet:
             return j.map(lambda a: np.broadcast_to(a, (n, *shape)))
 
-        return Pose(full(found.rotation, 3, 3), full(found.position, 3))
+        return BodyPose(full(found.rotation, 3, 3), full(found.position, 3))
 
     # -- numbers
 
@@ -160,7 +160,7 @@ class Element:
 class ForeignPlace:
     """What a law without a transcription sees: numbers of its element and motions, as arrays (n,) over the states."""
 
-    def __init__(self, element: Element) -> None:
+    def __init__(self, element: NumericElement) -> None:
         self.element, self.displacement = element, element.zero
         self.row = element.motion.model.foreign[element.force.kind]
         self.where: str = self.row.place_of(element.force.points, element.force.values)

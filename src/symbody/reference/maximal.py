@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from symbody.reference.bodies import WORLD
-from symbody.reference.body_dynamics import Motion
+from symbody.reference.body_dynamics import BodyMotion
 from symbody.reference.closures import Closures
 from symbody.reference.jets import Array, cross_matrix
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class MaximalSolution:
     """qdd (n, nv); wrenches (n, bodies, 6) of joints about the world's origin; efforts (n, nv) of the loops, J^T lam.
 
     driven (n, driven velocities): efforts of driven joints; residual (n,) of the system over its right side
@@ -34,7 +34,7 @@ class Solution:
     residual: Array
 
 
-def solve(motion: Motion, closures: Closures, tau: Array, qdd_driven: Array | None = None) -> Solution:
+def solve(motion: BodyMotion, closures: Closures, tau: Array, qdd_driven: Array | None = None) -> MaximalSolution:
     """Of a Motion whose qdd are zero, for efforts tau (n, nv)."""
     model, n = motion.model, motion.count
     bodies, nv, driven = len(model.parts), model.nv, model.driven
@@ -107,7 +107,7 @@ def solve(motion: Motion, closures: Closures, tau: Array, qdd_driven: Array | No
     left = np.abs(np.einsum("nij,nj->ni", system, x) - right).max(axis=-1, initial=0.0)
     lam = x[:, at_l:at_d]
     slopes = closures.jacobian(motion.q, motion.t, motion.qd)
-    return Solution(
+    return MaximalSolution(
         x[:, at_q:at_w],
         x[:, at_w:at_l].reshape(n, bodies, 6),
         np.einsum("nmi,nm->ni", slopes, lam),
@@ -116,7 +116,7 @@ def solve(motion: Motion, closures: Closures, tau: Array, qdd_driven: Array | No
     )
 
 
-def spatial_accelerations(motion: Motion) -> Array:
+def spatial_accelerations(motion: BodyMotion) -> Array:
     """(n, bodies, 6) rates of the twists."""
     out = []
     for pose in motion.poses:
@@ -125,7 +125,7 @@ def spatial_accelerations(motion: Motion) -> Array:
     return np.stack(out, axis=1)
 
 
-def spatial_inertias(motion: Motion) -> Array:
+def spatial_inertias(motion: BodyMotion) -> Array:
     """(n, bodies, 6, 6) about the world's origin: momentum (angular, linear) by twists."""
     out = np.zeros((motion.count, len(motion.model.parts), 6, 6))
     for b, (part, pose, centre) in enumerate(zip(motion.model.parts, motion.poses, motion.centres, strict=True)):

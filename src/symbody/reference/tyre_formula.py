@@ -12,7 +12,7 @@ import numpy as np
 from symbody.reference.jets import Array
 
 if TYPE_CHECKING:
-    from symbody.reference.loads import Element
+    from symbody.reference.loads import NumericElement
 
 # Table A3.1 of the 2nd edition, 205/60R15 91V; what it does not list is 0, scaling factors are 1
 _CAR = """
@@ -34,7 +34,7 @@ _ASYMMETRIC = (
 )
 
 
-def coefficients(element: Element) -> dict[str, float]:
+def coefficients(element: NumericElement) -> dict[str, float]:
     """Of the tyre that the element names (or its record), with those that the element gives itself."""
     words = _CAR.split()
     out = {name: float(x) for name, x in zip(words[::2], words[1::2], strict=True)}

@@ -11,7 +11,7 @@ import numpy as np
 from symbody.reference import jets
 from symbody.reference.expressions import function, power
 from symbody.reference.jets import Array, Jet, constant, cross, dot, scaled, stack
-from symbody.reference.loads import Element
+from symbody.reference.loads import NumericElement
 from symbody.reference.tyre_formula import coefficients, forces
 from symbody.symbolic.expr.graph import Graph
 
@@ -37,7 +37,7 @@ class Surface:
         return z, stack([-along_x * size, -along_y * size, size])
 
 
-def surface(element: Element) -> Surface:
+def surface(element: NumericElement) -> Surface:
     """The ground that an element stands on."""
     given = element.force.values.get("ground", "flat")
     if not isinstance(given, str):
@@ -75,7 +75,7 @@ def surface(element: Element) -> Surface:
     return Surface(height=profile)
 
 
-def _foreign(element: Element, given: Any) -> Surface:
+def _foreign(element: NumericElement, given: Any) -> Surface:
     """A ground of the user: a record with normal and offset, or a function of nodes (x, y) -> height."""
     element.into.foreign.append(f"{element.force.name} (ground)")
     number = element.motion.model.number
@@ -132,7 +132,7 @@ def compressed(depth: Jet, stiffness: float, width: float) -> Jet:
     return ramp(depth, width)[1] * share
 
 
-def contact(element: Element) -> None:
+def contact(element: NumericElement) -> None:
     """A point that the ground pushes out, with friction."""
     at, ground = element.points[0].position, surface(element)
     z, n = ground.at(at[..., 0], at[..., 1])
@@ -173,7 +173,7 @@ class Rolling:
     travel: Array
 
 
-def rolling(element: Element) -> Rolling:
+def rolling(element: NumericElement) -> Rolling:
     """Geometry of a thin disc on the ground, and its slips."""
     pose, ground = element.points[0], surface(element)
     axle = pose.rotation[..., "xyz".index(element.word("axle", "y"))]
@@ -251,7 +251,7 @@ def _on_surface(centre: Jet, axle: Jet, ground: Surface) -> tuple[Jet, Jet, Jet,
     return found[..., 3], t1, t3, n
 
 
-def press_on(element: Element, at: Rolling, force: Array, moment: Array) -> Array:
+def press_on(element: NumericElement, at: Rolling, force: Array, moment: Array) -> Array:
     """A force and a moment (n, 3) along S1, S2, S3 at the contact point; their power, W."""
     axes = np.stack([at.forward, at.side, at.normal], axis=1)
     world, torque = (np.einsum("nki,nk->ni", axes, v) for v in (force, moment))
@@ -259,14 +259,14 @@ def press_on(element: Element, at: Rolling, force: Array, moment: Array) -> Arra
     return element.push(0, world, torque, point)
 
 
-def wheel(element: Element) -> None:
+def wheel(element: NumericElement) -> None:
     """The contact wrench is an input."""
     at = rolling(element)
     wrench = element.input(f"W_{element.name}", 6)
     element.give(press_on(element, at, wrench[:, :3], wrench[:, 3:]))
 
 
-def tyre(element: Element) -> None:
+def tyre(element: NumericElement) -> None:
     """A wheel with a law for its forces."""
     law = element.word("law", "linear")
     record = coefficients(element) if law == "magic_formula" else {}
@@ -298,7 +298,7 @@ def tyre(element: Element) -> None:
         element.give(power_in)
 
 
-def _relaxed(element: Element, at: Rolling, key: str, name: str, slip: Array) -> Array:
+def _relaxed(element: NumericElement, at: Rolling, key: str, name: str, slip: Array) -> Array:
     """A slip, or the state that follows it over a length of travel."""
     if not element.has(key):
         return slip
@@ -308,7 +308,7 @@ def _relaxed(element: Element, at: Rolling, key: str, name: str, slip: Array) ->
     return x
 
 
-def _linear(element: Element, load: Array, kappa: Array, alpha: Array, at: Rolling) -> tuple[Array, ...]:
+def _linear(element: NumericElement, load: Array, kappa: Array, alpha: Array, at: Rolling) -> tuple[Array, ...]:
     """Stiffnesses for slip, slip angle and camber, with a soft limit of their resultant."""
     stiff = {k: element.number(f"{k}_stiffness", 0.0) for k in ("slip", "cornering", "camber")}
     pair = np.stack([stiff["slip"] * kappa, -stiff["cornering"] * alpha - stiff["camber"] * at.camber])

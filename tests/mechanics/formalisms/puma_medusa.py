@@ -6,18 +6,18 @@ import math
 
 import numpy as np
 
-from symbody.model.build.dh import Row, from_dh
+from symbody.model.build.dh import DhRow, from_dh
 from symbody.model.record.mechanism import Mechanism
 
 HALF = math.pi / 2
 LENGTHS = {"L3": 0.4318, "D3": 0.1254, "L4": 0.0203, "D4": 0.4318}
 ROWS = [
-    Row("R"),
-    Row("R", -HALF),
-    Row("R", 0, "L3", 0, "D3"),
-    Row("R", -HALF, "L4", 0, "D4"),
-    Row("R", HALF),
-    Row("R", -HALF),
+    DhRow("R"),
+    DhRow("R", -HALF),
+    DhRow("R", 0, "L3", 0, "D3"),
+    DhRow("R", -HALF, "L4", 0, "D4"),
+    DhRow("R", HALF),
+    DhRow("R", -HALF),
 ]
 
 # q_i = 0.1 i, qd_i = 0.2 i, qdd_i = 0.3 i; the same at rest; all zero. By Luh-Walker-Paul, checked against MEDUSA's 4.7

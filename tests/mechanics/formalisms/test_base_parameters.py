@@ -15,7 +15,7 @@ from mechanics.formalisms.patterns import Maker, about_x, full, p2, p6a, random_
 from mechanics.formalisms.test_dynamics import agree
 from symbody.basics.errors import ModelError
 from symbody.mechanics.formalisms.base_parameters import find_base_parameters
-from symbody.mechanics.formalisms.row_echelon import ZERO, Echelon, Term
+from symbody.mechanics.formalisms.row_echelon import ZERO, RowEchelon, ValuedTerm
 from symbody.mechanics.memoised.model_memory import derived_of
 from symbody.mechanics.verbs.identifiable_parameters import (
     base_parameters,
@@ -262,11 +262,11 @@ def relations(rows, names):
         def term(text):
             node = sb.parse(text, symbols) if isinstance(text, str) else text
             value = float(sb.evaluate(node, values)) if isinstance(node, sb.Node) else float(node)
-            return Term(node, value) if value else ZERO
+            return ValuedTerm(node, value) if value else ZERO
 
         table = [{k: t for k, t in enumerate(map(term, row)) if t.value} for row in rows]
         size = len(rows[0])
-        return [{k: str((-t).node) for k, t in row.items()} for row in Echelon(table).null_space(size)]
+        return [{k: str((-t).node) for k, t in row.items()} for row in RowEchelon(table).null_space(size)]
 
 
 def test_a_column_is_grouped_with_quotients_of_constants():

@@ -119,7 +119,7 @@ class Case:
     def __init__(self, mech, seed=0, forces=None, inputs=None):
         self.mech, (self.q, self.qd) = mech, state(mech, seed)
         self.tree = tree = build_tree(mech)
-        self.found = found = wrenches(tree, forces)
+        self.wrenches = found = wrenches(tree, forces)
         self.tree = tree = replace(tree, wrenches=found.links)
         Q = -generalized(tree, newton_euler(tree, qdd=at_rest(tree), still=True), accelerating=False)
         given = {**found.inputs, **found.states}
@@ -454,10 +454,10 @@ class Asked(FrozenMapping):
 
     def __init__(self, values):
         super().__init__(values)
-        self.asked = set()
+        self.names = set()
 
     def get(self, key, default=None):
-        self.asked.add(key)
+        self.names.add(key)
         return super().get(key, default)
 
 
@@ -494,7 +494,7 @@ def test_the_laws_read_just_the_values_that_the_table_of_kinds_lists(kind, count
     asked = Asked({**words, **given})
     points = (("hull", "a"), ("arm", "b"), ("world", ""))[:count] if "joint" not in values else (("arm", ""),)
     wrenches(tree, [Force("x", kind, points, asked)]).account()
-    lower = {k for k in asked.asked if not k.isupper()}  # the others are coefficients of tyre files
+    lower = {k for k in asked.names if not k.isupper()}  # the others are coefficients of tyre files
     expected = {k for k in (*words, *values) if not k.isupper()} | ({"function"} if kind == "external" else set())
     placed = {"joint", "joints", *(NOT_THERE[count] if kind == "tendon" else ())}  # asked for to know the place
     assert lower - placed == expected - placed

@@ -185,7 +185,7 @@ def judge_forces(case: Case, verdict: Verdict) -> None:
 def rows_of(case: Case) -> np.ndarray:
     """(m, nv) J of symbody's rows, to which its multipliers belong."""
     problem = closed_problem(case.mech)
-    found, tree = problem.found, problem.tree
+    found, tree = problem.constraints, problem.tree
     values = dict(zip(tree.q, case.q, strict=True))  # no random cut depends on time
     J = np.zeros((len(found.rows), case.world.nv))
     for i, row in enumerate(found.rows):

@@ -57,7 +57,7 @@ class LoopWorld(World):
         self.names = self._names()
         self.holonomic = [k for k, (_, kind) in enumerate(self.names) if kind == "position"]
         self.driven = [self.first[j.name][1] for j in mech.joints if j.mode == "driven" and j.name in self.first]
-        self._own = self._coordinates()
+        self._coordinates_of = self._coordinates()
         self._places: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}
 
     def _names(self) -> list[tuple[str, str]]:
@@ -143,7 +143,7 @@ class LoopWorld(World):
 
         def value(place: np.ndarray, speed: np.ndarray, time: complex) -> complex:
             vectors = {"q": place, "qd": speed}
-            named = {name: vectors[which][k] for name, (which, k) in self._own.items()}
+            named = {name: vectors[which][k] for name, (which, k) in self._coordinates_of.items()}
             at = self.values | {"t": time} | self._followers(place, speed) | named
             return complex(sb.evaluate(coupling.expression, at))
 

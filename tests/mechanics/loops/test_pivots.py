@@ -21,7 +21,7 @@ from symbody.model.record.mechanism import Mechanism
 from symbody.symbolic.expr.call import as_nodes
 from symbody.symbolic.expr.graph import Graph
 from symbody.symbolic.expr.implicit import check_block
-from symbody.symbolic.expr.node import Check
+from symbody.symbolic.expr.node import BlockCheck
 from symbody.symbolic.expr.walk import at
 from symbody.symbolic.lower.fuse import fuse_multiply_add
 from symbody.symbolic.lower.interpret import interpret
@@ -45,7 +45,7 @@ def solver(pattern: np.ndarray, transposed: bool = False) -> Program:
     plan = _exchanging(entries, None)
     found = factors(entries, plan.pivots, spare=plan.spare)
     x = as_nodes([g.zero, *(found.solve_transposed(b) if transposed else found.solve(b))])[1:]
-    checks = [(Check("above", "singular"), *as_nodes([d.value, VANISHING * d.scale])) for d in found.divisors]
+    checks = [(BlockCheck("above", "singular"), *as_nodes([d.value, VANISHING * d.scale])) for d in found.divisors]
     block = check_block("sound", checks)
     return lower(System("block", inputs={"a": a, "b": b}, outputs={"x": np.array([at(block, v) for v in x])}))
 

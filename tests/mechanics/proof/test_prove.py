@@ -13,7 +13,7 @@ from helpers.random_nodes import random_nodes  # type: ignore[import-not-found]
 from symbody.basics.errors import ShapeError
 from symbody.mechanics.proof.degree import Degrees
 from symbody.mechanics.proof.field_tape import tape_of
-from symbody.mechanics.proof.points import Point, Relations
+from symbody.mechanics.proof.points import RandomPoint, Relations
 from symbody.mechanics.proof.prime_field import (
     ORDER,
     P,
@@ -145,7 +145,7 @@ def test_the_seed_draws_other_points_and_the_same_seed_the_same():
     relations = Relations()
     with Graph() as graph:
         tape = tape_of(system_of(graph.symbol("x") * call("sin", graph.symbol("y"))))
-    one, same, other = (values_at(tape, Point(seed, relations)) for seed in (0, 0, 1))
+    one, same, other = (values_at(tape, RandomPoint(seed, relations)) for seed in (0, 0, 1))
     assert one == same != other
 
 

@@ -18,7 +18,7 @@ from symbody.mechanics.formalisms.formulation import Choice
 from symbody.mechanics.verbs.problem import problem_of
 from symbody.mechanics.verbs.smallest.auto import smallest
 from symbody.mechanics.verbs.smallest.quick import QuickSearch
-from symbody.mechanics.verbs.smallest.stored import Found, keep, stored
+from symbody.mechanics.verbs.smallest.stored import StoredChoice, keep, stored
 from symbody.mechanics.verbs.smallest.tuned import pattern
 from symbody.symbolic.system.save import fingerprint
 
@@ -37,7 +37,7 @@ def arm(links: int = 3):
 
 def put_by_hand(folder, key, choice, total=1):
     """A file as a search would have left it."""
-    keep(key, Found(choice.as_dict(), total, 1))
+    keep(key, StoredChoice(choice.as_dict(), total, 1))
     assert len(list((folder / "choices").iterdir())) == 1
 
 
@@ -128,23 +128,23 @@ def test_a_later_search_is_seen_by_the_same_mechanism(folder):
     key = pattern(problem_of(mech).tree, "inverse")
     put_by_hand(folder, key, Choice(grouping="base"), 900)
     first = sb.inverse_dynamics(mech, budget="stored", preset="standard")
-    keep(key, Found(Choice().as_dict(), 800, 1))
+    keep(key, StoredChoice(Choice().as_dict(), 800, 1))
     second = sb.inverse_dynamics(mech, budget="stored", preset="standard")
     assert first.count().total < second.count().total
 
 
 def test_the_smallest_of_several_searches_stays(folder):
     key = "model/inverse/1"
-    keep(key, Found({"grouping": "base"}, 100, 5))
-    keep(key, Found({"grouping": "barycentric"}, 120, 50))
-    assert stored(key, "model", "inverse") == Found({"grouping": "base"}, 100, 5)
-    keep(key, Found({}, 90, 50))
+    keep(key, StoredChoice({"grouping": "base"}, 100, 5))
+    keep(key, StoredChoice({"grouping": "barycentric"}, 120, 50))
+    assert stored(key, "model", "inverse") == StoredChoice({"grouping": "base"}, 100, 5)
+    keep(key, StoredChoice({}, 90, 50))
     assert stored(key, "model", "inverse").choice == {}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "[" * 10**5, '{"code": 1}', '{"code": "", "key": "model/inverse/1"}'])
 def test_a_damaged_file_is_no_stored_search(folder, text):
-    keep("model/inverse/1", Found({}, 90, 50))
+    keep("model/inverse/1", StoredChoice({}, 90, 50))
     (path,) = (folder / "choices").iterdir()
     path.write_text(text)
     with pytest.raises(ModelError, match="budget='long'"):
@@ -152,7 +152,7 @@ def test_a_damaged_file_is_no_stored_search(folder, text):
 
 
 def test_no_flipped_bit_of_a_stored_search_is_used(folder):
-    keep("model/inverse/1", Found({"grouping": "base", "unit": "l1"}, 90, 50))
+    keep("model/inverse/1", StoredChoice({"grouping": "base", "unit": "l1"}, 90, 50))
     (path,) = (folder / "choices").iterdir()
     good = path.read_bytes()
     for at in range(8 * len(good)):
@@ -163,14 +163,14 @@ def test_no_flipped_bit_of_a_stored_search_is_used(folder):
             found = stored("model/inverse/1", "model", "inverse")
         except ModelError:
             continue
-        assert found == Found({"grouping": "base", "unit": "l1"}, 90, 50)  # blanks between the words
+        assert found == StoredChoice({"grouping": "base", "unit": "l1"}, 90, 50)  # blanks between the words
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs links and pipes of POSIX")
 @pytest.mark.parametrize("kind", ["pipe", "link", "renamed", "writable"])
 def test_a_stored_search_must_be_a_file_of_the_users_own(folder, kind):
     for key in ("model/inverse/1", "model/inverse/2"):
-        keep(key, Found({}, 90, 50))
+        keep(key, StoredChoice({}, 90, 50))
     path, other = (folder / "choices" / p for p in sorted(os.listdir(folder / "choices")))
     assert stored("model/inverse/1", "model", "inverse").total == 90
     if kind == "writable":

@@ -275,12 +275,12 @@ def scaled_cut_frame(patch):
 
 
 def closure_shifted_by_a_millimetre(patch):
-    right = cut_rows._Writer.row
+    right = cut_rows._CutRowWriter.row
 
     def wrong(self, name, h, slopes, bias, unit, *given, **more):
         return right(self, name, h + 1e-3 if unit == "m" else h, slopes, bias, unit, *given, **more)
 
-    patch.setattr(cut_rows._Writer, "row", wrong)
+    patch.setattr(cut_rows._CutRowWriter, "row", wrong)
 
 
 @pytest.mark.parametrize("fault", [scaled_cut_frame, closure_shifted_by_a_millimetre])

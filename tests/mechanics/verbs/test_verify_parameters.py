@@ -14,8 +14,8 @@ from symbody.mechanics.verbs.certify.parameter_checks import parameter_checks
 from symbody.mechanics.verbs.certify.states import States
 from symbody.mechanics.verbs.identifiable_parameters import parameter_values
 from symbody.model.record.joints import KINDS
-from symbody.reference.bodies import Model
-from symbody.reference.body_dynamics import Motion
+from symbody.reference.bodies import NumericModel
+from symbody.reference.body_dynamics import BodyMotion
 from symbody.reference.linear_parameters import effort_columns, linear_parameters, parameter_count
 
 
@@ -33,10 +33,10 @@ def test_columns_of_the_reference_are_those_of_pinocchio(seed):
     kinds = [k for k in KINDS if k != "fixed"]
     mech = random_tree(seed + 200, 1 + seed, kinds, couplings=False, rotors=False, plain=True)
     q, qd, qdd = random_state(mech, seed)
-    peer, model = Peer(mech), Model(mech, defaults(mech))
+    peer, model = Peer(mech), NumericModel(mech, defaults(mech))
     theirs = pin.computeJointTorqueRegressor(peer.model, peer.data, peer.q(q), peer.v(qd), peer.v(qdd))
     theirs = peer.back(np.asarray(theirs).T).T
-    ours = effort_columns(Motion(model, q, qd, qdd), range(parameter_count(model)))[0][0]
+    ours = effort_columns(BodyMotion(model, q, qd, qdd), range(parameter_count(model)))[0][0]
     for k, body in enumerate(mech.bodies):
         joint = next(j for j in mech.joints if j.child == body.name)
         index = peer.model.getJointId(f"{joint.name}.{len(KINDS[joint.kind].motions(joint)) - 1}")
@@ -48,8 +48,8 @@ def test_columns_of_the_reference_are_those_of_pinocchio(seed):
 def test_columns_times_parameters_are_the_efforts(seed):
     """Rotors of both sorts, springs, friction, elasticity, mimic joints and fixed bodies among them."""
     mech, (q, qd, qdd) = moving_tree(seed, 3 + seed)
-    model = Model(mech, defaults(mech))
-    motion = Motion(model, q, qd, qdd)
+    model = NumericModel(mech, defaults(mech))
+    motion = BodyMotion(model, q, qd, qdd)
     y, rest = effort_columns(motion, range(parameter_count(model)))
     assert (y @ linear_parameters(model) + rest)[0] == pytest.approx(motion.efforts()[0], rel=1e-10, abs=1e-10)
     assert linear_parameters(model) == pytest.approx(parameter_values(mech), rel=1e-12, abs=1e-12)

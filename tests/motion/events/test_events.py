@@ -17,7 +17,7 @@ from symbody.basics.errors import DefinitionError, NameLookupError, ShapeError
 from symbody.motion.flow.event_rules import When, prepare, system_events
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.of_system import system_flow
-from symbody.motion.flow.vector_field import Field
+from symbody.motion.flow.vector_field import VectorField
 from symbody.motion.methods.implicit_stepper import ImplicitFixed
 from symbody.motion.methods.locate import bracket, crossed, locate
 from symbody.motion.methods.native_stepper import NativeAdaptive, NativeFixed
@@ -47,7 +47,7 @@ def make_driver(method, prepared, field, tolerance=1e-10):
 
 def run(flow, events, x0, end, times=NONE, method="dop853", signals=None, parameters=None, start=0.0, **options):
     prepared = prepare(flow, events)
-    field = Field(prepared.flow, parameters, signals)
+    field = VectorField(prepared.flow, parameters, signals)
     driver = make_driver(method, prepared, field, options.pop("tolerance", 1e-10))
     return run_hybrid(driver, prepared, field, start, np.array(x0, dtype=float), end, np.asarray(times), **options)
 

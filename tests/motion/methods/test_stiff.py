@@ -14,7 +14,7 @@ from symbody.model.build.builder import Builder
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.of_mechanism import mechanism_flow
 from symbody.motion.flow.of_system import system_flow
-from symbody.motion.flow.vector_field import Field
+from symbody.motion.flow.vector_field import VectorField
 from symbody.motion.methods.implicit_form import implicit_form
 from symbody.motion.methods.implicit_stepper import balance_of
 from symbody.motion.methods.scipy import METHODS, SciPyStepper
@@ -77,7 +77,7 @@ def test_van_der_pol_with_mu_1000_ends_where_the_test_set_says(method):
     """Mazzia and Magherini, Test Set for IVP Solvers 2.4 (2008): x(2000), x'(2000) by a run in quadruple precision."""
     tolerance = {"radau": 1e-8, "bdf": 1e-9}.get(method, 1e-10)
     leg = stretch(
-        driver(Field(van_der_pol()), method, rtol=tolerance, atol=1e-3 * tolerance),
+        driver(VectorField(van_der_pol()), method, rtol=tolerance, atol=1e-3 * tolerance),
         0.0,
         np.array([2.0, 0.0]),
         2000.0,
@@ -96,12 +96,12 @@ def test_hires_ends_where_the_test_set_says(method):
         0.2386356198831331e-2, 0.6238968252742796e-2, 0.2849998395185769e-2, 0.2850001604814231e-2,
     ]  # fmt: skip
     start = np.array([1, 0, 0, 0, 0, 0, 0, 0.0057])
-    leg = stretch(driver(Field(hires()), method, rtol=1e-9, atol=1e-13), 0.0, start, 321.8122, NONE)
+    leg = stretch(driver(VectorField(hires()), method, rtol=1e-9, atol=1e-13), 0.0, start, 321.8122, NONE)
     np.testing.assert_allclose(leg.x_end, expected, rtol=1e-6)
 
 
 def test_stiff_methods_take_few_steps_where_explicit_ones_take_many():
-    field = Field(van_der_pol())
+    field = VectorField(van_der_pol())
     start = np.array([2.0, 0.0])
     stiff = stretch(driver(field, "radau"), 0.0, start, 10.0, NONE)
     plain = stretch(driver(field, "rk45"), 0.0, start, 10.0, NONE)
@@ -118,7 +118,7 @@ def test_samples_lie_on_the_motion(method):
         x, u = sb.symbol("x", "state"), sb.symbol("u")
         flow = system_flow(sb.System("lag", inputs={"x": x, "u": u}, outputs={"dx": u - x}, states={"x": "dx"}))
     times = np.linspace(0, 5, 23)
-    made = driver(Field(flow, signals=lambda t, x: [np.sin(t)]), method, rtol=1e-9, atol=1e-11)
+    made = driver(VectorField(flow, signals=lambda t, x: [np.sin(t)]), method, rtol=1e-9, atol=1e-11)
     leg = stretch(made, 0.0, np.array([1.0]), 5.0, times)
     np.testing.assert_array_equal(leg.t, times[1:])
     t = leg.t
@@ -134,7 +134,7 @@ def test_large_sparse_matrices_are_factorised_as_such(method):
         full = [0, *x, 0]
         rates = [(full[k - 1] - 2 * full[k] + full[k + 1]) * (n + 1) ** 2 for k in range(1, n + 1)]
         flow = system_flow(sb.System("rod", inputs={"x": x}, outputs={"dx": rates}, states={"x": "dx"}))
-    made = driver(Field(flow), method, rtol=1e-8, atol=1e-12)
+    made = driver(VectorField(flow), method, rtol=1e-8, atol=1e-12)
     assert made._sparse
     mode = np.sin(np.pi * np.arange(1, n + 1) / (n + 1))
     decay = 4 * (n + 1) ** 2 * np.sin(np.pi / (2 * (n + 1))) ** 2
@@ -145,7 +145,7 @@ def test_large_sparse_matrices_are_factorised_as_such(method):
 def test_the_generated_jacobian_is_the_derivative_of_the_rates():
     """Of a chain of three pendulums, by central differences."""
     flow = mechanism_flow(sb.load("pendulum3"))
-    field = Field(flow, signals=np.array([0.1, 0.2, -0.3]))
+    field = VectorField(flow, signals=np.array([0.1, 0.2, -0.3]))
     x, h = np.array([0.4, -0.7, 1.1, 0.5, -0.2, 0.9]), 1e-6
     columns = [(field.rates(0.0, x + h * e) - field.rates(0.0, x - h * e)) / (2 * h) for e in np.eye(6)]
     np.testing.assert_allclose(field.jacobian(0.0, x), np.array(columns).T, rtol=1e-7, atol=1e-8)
@@ -157,14 +157,14 @@ def test_quaternions_keep_their_length(method):
     """A free body without torque, in samples and at the end."""
     mech = Builder("top").body("a", mass=1, inertia=[0.1, 0.2, 0.28]).joint("j", "ball", "world", "a").done()
     flow = mechanism_flow(mech)
-    made = driver(Field(flow, signals=np.zeros(3)), method, rtol=1e-5, atol=1e-7)
+    made = driver(VectorField(flow, signals=np.zeros(3)), method, rtol=1e-5, atol=1e-7)
     leg = stretch(made, 0.0, np.array([1.0, 0, 0, 0, 0.3, 4.0, 0.2]), 10.0, np.linspace(0, 10, 17))
     for x in (*leg.x, leg.x_end):
         assert np.linalg.norm(x[:4]) == pytest.approx(1, abs=1e-14)
 
 
 def test_parameters_are_those_given():
-    field = Field(van_der_pol(), {"mu": 0.0})
+    field = VectorField(van_der_pol(), {"mu": 0.0})
     leg = stretch(driver(field, "dop853", rtol=1e-11, atol=1e-12), 0.0, np.array([1.0, 0.0]), 1.0, NONE)
     np.testing.assert_allclose(leg.x_end, [np.cos(1), -np.sin(1)], atol=1e-9)
 
@@ -175,7 +175,7 @@ def test_parameters_are_those_given():
 @pytest.mark.parametrize("method", EVERY)
 def test_a_pole_ends_the_run_before_it(method):
     """x' = x^2 from 1 is infinite at t = 1."""
-    made = driver(Field(flow_of("pole", {"x": "x*x"})), method)
+    made = driver(VectorField(flow_of("pole", {"x": "x*x"})), method)
     leg = stretch(made, 0.0, np.array([1.0]), 2.0, np.array([0.5, 1.5]))
     assert leg.outcome in (Outcome.STEP_TOO_SMALL, Outcome.NOT_FINITE)
     assert leg.t_end == pytest.approx(1, abs=1e-3)
@@ -185,7 +185,7 @@ def test_a_pole_ends_the_run_before_it(method):
 
 @pytest.mark.parametrize("method", ["radau", "rk45", "lsoda"])
 def test_rates_that_are_no_numbers_are_said_so(method):
-    leg = stretch(driver(Field(flow_of("root", {"x": "sqrt(x)"})), method), 0.0, np.array([-1.0]), 1.0, NONE)
+    leg = stretch(driver(VectorField(flow_of("root", {"x": "sqrt(x)"})), method), 0.0, np.array([-1.0]), 1.0, NONE)
     assert leg.outcome is Outcome.NOT_FINITE
     assert leg.t_end == 0
 
@@ -197,13 +197,13 @@ def test_a_loop_that_opens_is_not_converged(method):
         x, y, t = sb.symbol("x", "state"), sb.symbol("y"), sb.symbol("t", "time")
         found = sb.solve([y * y - (1 - t)], [y], [1.0])
         flow = system_flow(sb.System("loop", inputs={"x": x, "t": t}, outputs={"dx": found[0]}, states={"x": "dx"}))
-    leg = stretch(driver(Field(flow), method), 0.0, np.array([0.0]), 2.0, NONE)
+    leg = stretch(driver(VectorField(flow), method), 0.0, np.array([0.0]), 2.0, NONE)
     assert leg.outcome is Outcome.NOT_CONVERGED
     assert leg.t_end == pytest.approx(1, abs=0.01)
 
 
 def test_too_many_steps_are_an_outcome():
-    leg = stretch(driver(Field(van_der_pol()), "rk45", max_steps=50), 0.0, np.array([2.0, 0.0]), 10.0, NONE)
+    leg = stretch(driver(VectorField(van_der_pol()), "rk45", max_steps=50), 0.0, np.array([2.0, 0.0]), 10.0, NONE)
     assert leg.outcome is Outcome.TOO_MANY_STEPS
     assert leg.statistics["steps"] == 50
 
@@ -217,7 +217,7 @@ def test_exceptions_of_signals_come_through():
         raise ZeroDivisionError("mine")
 
     with pytest.raises(ZeroDivisionError, match="mine"):
-        stretch(driver(Field(flow, signals=broken), "radau"), 0.0, np.array([1.0]), 1.0, NONE)
+        stretch(driver(VectorField(flow, signals=broken), "radau"), 0.0, np.array([1.0]), 1.0, NONE)
 
 
 def test_missing_and_unknown_things_are_named():
@@ -225,11 +225,11 @@ def test_missing_and_unknown_things_are_named():
         x, u = sb.symbol("x", "state"), sb.symbol("u")
         flow = system_flow(sb.System("lag", inputs={"x": x, "u": u}, outputs={"dx": u - x}, states={"x": "dx"}))
     with pytest.raises(DefinitionError, match="u"):
-        Field(flow)
+        VectorField(flow)
     with pytest.raises(ShapeError, match="expected 1"):
-        Field(flow, signals=np.zeros(2))
+        VectorField(flow, signals=np.zeros(2))
     with pytest.raises(NameLookupError, match="radau"):
-        SciPyStepper(Field(flow, signals=np.zeros(1)), "rado")
+        SciPyStepper(VectorField(flow, signals=np.zeros(1)), "rado")
 
 
 # -- SUNDIALS
@@ -238,7 +238,7 @@ def test_missing_and_unknown_things_are_named():
 def test_without_the_package_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sksundae", None)
     with pytest.raises(SymbodyError, match=r"symbody\[sundials\]"):
-        CvodeStepper(Field(van_der_pol()))
+        CvodeStepper(VectorField(van_der_pol()))
 
 
 @cache
@@ -309,7 +309,7 @@ def test_ida_moves_a_tree_in_implicit_form(form):
     system, states = implicit_form(flow, unsolved)
     assert states == {"q": "q_dot", "qd": "qd_dot"}
     leg = stretch(IdaStepper(system, states, signals=tau, rtol=1e-9, atol=1e-10), 0.0, x0, 1.0, NONE)
-    reference = stretch(driver(Field(flow, signals=tau), "dop853", rtol=1e-12, atol=1e-12), 0.0, x0, 1.0, NONE)
+    reference = stretch(driver(VectorField(flow, signals=tau), "dop853", rtol=1e-12, atol=1e-12), 0.0, x0, 1.0, NONE)
     np.testing.assert_allclose(leg.x_end, reference.x_end, atol=1e-6)
 
 
@@ -325,7 +325,7 @@ def test_ida_counts_its_equations():
 def test_steps_of_sundials_are_counted_as_it_makes_them(method):
     """Against CVODE itself, asked for one step at a time."""
     cvode = pytest.importorskip("sksundae").cvode
-    field = Field(van_der_pol(), {"mu": 5.0})
+    field = VectorField(van_der_pol(), {"mu": 5.0})
     leg = stretch(driver(field, method, rtol=1e-5, atol=1e-8), 0.0, np.array([2.0, 0.0]), 20.0, NONE)
 
     def rates(t, y, out):
@@ -358,6 +358,6 @@ def test_samples_of_radau_meet_the_tolerance_between_its_steps(rtol):
     cubic between them."""
     flow = flow_of("follower", {"y": "-1e6*(y - sin(t)) + cos(t)"})
     times = np.linspace(0.01, 10.0, 1000)
-    leg = stretch(driver(Field(flow), "radau", rtol=rtol, atol=rtol), 0.0, np.zeros(1), 10.0, times)
+    leg = stretch(driver(VectorField(flow), "radau", rtol=rtol, atol=rtol), 0.0, np.zeros(1), 10.0, times)
     assert leg.statistics["steps"] < 100
     assert np.abs(leg.x[:, 0] - np.sin(times)).max() < 4 * rtol

@@ -19,8 +19,7 @@ from symbody.motion.flow.event_rules import When
 from symbody.motion.methods import implicit_stepper as implicit
 from symbody.motion.methods import lane_stepper as lanes
 from symbody.motion.methods import native_stepper as native
-from symbody.motion.run import checkpoint, closed_checkpoint
-from symbody.motion.run import ensemble as herd
+from symbody.motion.run import checkpoint, closed_checkpoint, ensemble
 from symbody.motion.run import simulate as verbs
 from symbody.motion.run.simulate import resume, simulate
 from symbody.motion.trajectory.outcome import Outcome
@@ -424,7 +423,7 @@ def test_a_batch_of_closed_mechanisms_goes_on_from_any_of_its_checkpoints(tmp_pa
     written = checkpoint.save_checkpoint
     monkeypatch.setattr(checkpoint, "save_checkpoint", save)
     monkeypatch.setattr(verbs, "CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr(herd, "GROUP", 2)  # some members are done, some on their way, some not begun
+    monkeypatch.setattr(ensemble, "GROUP", 2)  # some members are done, some on their way, some not begun
     simulate(mech, 0.4, checkpoint=tmp_path / "run", **options)
     monkeypatch.undo()
     assert len(files) > 20

@@ -24,7 +24,7 @@ from symbody.motion.trajectory import saved_record as trajectory_record
 from symbody.motion.trajectory.outcome import Outcome
 from symbody.motion.trajectory.plot import COLOURS, plot
 from symbody.motion.trajectory.tables import to_pandas, to_xarray
-from symbody.motion.trajectory.trajectory import Event, Trajectory
+from symbody.motion.trajectory.trajectory import EventRecord, Trajectory
 from symbody.motion.trajectory.trajectory_files import FORMATS, load_trajectory, save_trajectory
 
 NEEDS = {".parquet": "pyarrow", ".h5": "h5py", ".hdf5": "h5py"}
@@ -52,7 +52,7 @@ def motion(batch: tuple[int, ...] = (), n: int = 7) -> Trajectory:
         outcome=Outcome.STOPPED if not batch else Outcome.NOT_FINITE,
         outcomes=members,
         statistics={"steps": 12, "seconds": 0.25, "largest": float("inf")},
-        events=(Event(0.31, "stop", 'the "upper" stop\nwas met'), Event(0.4, "µ")),
+        events=(EventRecord(0.31, "stop", 'the "upper" stop\nwas met'), EventRecord(0.4, "µ")),
         notes=("a law sets slide",),
         model="arm <b>",
         method="rk4",
@@ -160,7 +160,7 @@ def test_files_of_others_and_other_versions_are_refused(tmp_path: Path) -> None:
         ({"quantities": [{"name": "q", "shape": [2], "type": "O", "labels": [], "unit": ""}]}, "type"),
     ):
         with pytest.raises(FormatError, match=words):
-            trajectory_record.Record(json.dumps({**record, **change}), "file")
+            trajectory_record.SavedRecord(json.dumps({**record, **change}), "file")
     with pytest.raises(FormatError, match=r"suffix '.txt'; expected one of .csv"):
         save_trajectory(motion(), tmp_path / "run.txt")
     with pytest.raises(FormatError, match="there is no file"):
@@ -320,7 +320,7 @@ def test_sizes_are_known_before_memory_is_asked_for(tmp_path: Path) -> None:
 def test_events_of_no_member_are_not_saved(tmp_path: Path, suffix: str, member: int) -> None:
     pytest.importorskip(NEEDS.get(suffix, "numpy"))
     with pytest.raises(FormatError, match="size of"):
-        motion((3,)).replace(events=(Event(0.1, "x", "", member),)).save(tmp_path / f"motion{suffix}")
+        motion((3,)).replace(events=(EventRecord(0.1, "x", "", member),)).save(tmp_path / f"motion{suffix}")
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -452,7 +452,7 @@ def test_legend_and_labels_stay_inside_the_figure(count: int) -> None:
         {"q": np.random.default_rng(0).normal(size=(n, count)) * 1e5, "tau": np.ones((n, count))},
         labels={"q": names, "tau": names},
         units={"q": "rad", "tau": "N m"},
-        events=tuple(Event(0.1 * k, f"event number {k}") for k in range(5)),
+        events=tuple(EventRecord(0.1 * k, f"event number {k}") for k in range(5)),
         model="many",
         method="rk4",
     )
@@ -512,7 +512,7 @@ def test_a_large_batch_is_shown_by_its_median_and_band(tmp_path: Path) -> None:
 
 
 def test_many_events_and_dollar_signs_do_not_disturb_a_plot(tmp_path: Path) -> None:
-    events = tuple(Event(0.05 * k, "im$pact_{") for k in range(100))
+    events = tuple(EventRecord(0.05 * k, "im$pact_{") for k in range(100))
     made = Trajectory(np.linspace(0, 5, 50), {"a$b^": np.zeros(50)}, events=events, model="$x_{")
     plot(made).savefig(tmp_path / "x.png")
     plot(made.replace(events=events[:3])).savefig(tmp_path / "y.png")

@@ -19,7 +19,7 @@ import pytest
 import symbody as sb
 from symbody.basics.errors import FormatError, ModelError, ShapeError
 from symbody.motion.trajectory.outcome import Outcome
-from symbody.motion.trajectory.trajectory import Event, Trajectory
+from symbody.motion.trajectory.trajectory import EventRecord, Trajectory
 from symbody.show.report import animation
 from symbody.show.report.mathml import to_mathml
 from symbody.show.report.model_report import write_report
@@ -66,7 +66,7 @@ def pendulum() -> sb.Mechanism:
 def report(pendulum: sb.Mechanism, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("report") / "pendulum.html"
     trajectory = swing(
-        pendulum, events=(Event(1.5, "top", "highest point"),), statistics={"steps": 321}, outcome=Outcome.STOPPED
+        pendulum, events=(EventRecord(1.5, "top", "highest point"),), statistics={"steps": 321}, outcome=Outcome.STOPPED
     )
     state = np.array([[0.0, 1.0], [-4.0, -0.4]])
     written = write_report(
@@ -136,7 +136,7 @@ def test_text_from_files_never_becomes_markup(tmp_path: Path) -> None:
     builder.body(NASTY, mass=1.0, com=(0, 0, -length), inertia=(0.1, 0.1, 0.1))
     builder.joint(f"j{NASTY}", "revolute", "world", NASTY, axis="y")
     mech = builder.done().replace(notes=(NASTY,))
-    trajectory = swing(mech, labels={"q": (NASTY,)}, events=(Event(1, NASTY, NASTY),), model=NASTY, method=NASTY)
+    trajectory = swing(mech, labels={"q": (NASTY,)}, events=(EventRecord(1, NASTY, NASTY),), model=NASTY, method=NASTY)
     path = write_report(mech, tmp_path / "nasty.html", trajectory, certificate=True, others={NASTY: NASTY}, title=NASTY)
     text = path.read_text(encoding="utf-8")
     reader = Reader(text)

@@ -11,7 +11,7 @@ import symbody as sb
 from helpers.robots import descriptions
 from symbody.model.load import bundled_names
 from symbody.show.report.animation import make_motion, player_data
-from symbody.show.report.meshes import LARGEST, LARGEST_TOGETHER, Meshes
+from symbody.show.report.meshes import LARGEST, LARGEST_TOGETHER, EmbeddedMeshes
 from symbody.show.report.scene import make_scene, part_corners
 
 TRIANGLE_OBJ = "mtllib nowhere.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl red\nf 1 2 3\n"
@@ -57,7 +57,7 @@ def test_meshes_are_bounded_embedded_once_and_only_of_known_kinds(tmp_path: Path
     (tmp_path / "a.obj").write_text(TRIANGLE_OBJ)
     (tmp_path / "big.stl").write_bytes(b"\0" * (LARGEST + 1))
     (tmp_path / "secret.txt").write_text("x")
-    meshes = Meshes()
+    meshes = EmbeddedMeshes()
     assert meshes.add(str(tmp_path / "a.obj"))[0] == meshes.add(str(tmp_path / "a.obj"))[0] == 0
     for name in ("big.stl", "secret.txt", "none.stl"):
         assert meshes.add(str(tmp_path / name))[0] == -1
@@ -74,7 +74,7 @@ def test_collada_brings_its_unit_and_its_pictures(tmp_path: Path) -> None:
     )
     (tmp_path / "a.dae").write_text(text)
     (tmp_path / "skin.png").write_bytes(b"\x89PNG")
-    meshes = Meshes()
+    meshes = EmbeddedMeshes()
     assert meshes.add(str(tmp_path / "a.dae")) == (0, 0.01)
     pictures = meshes.files[0].pictures
     assert pictures["skin.png"].startswith("data:image/png;base64,")
@@ -86,7 +86,7 @@ def test_pictures_count_among_what_a_report_may_hold(tmp_path: Path) -> None:
     (tmp_path / "skin.png").write_bytes(bytes(4 * 2**20))
     names = "".join(f"<init_from>{'./' * k}skin.png</init_from>" for k in range(30))
     (tmp_path / "a.dae").write_text(f"<COLLADA>{names}</COLLADA>")
-    meshes = Meshes()
+    meshes = EmbeddedMeshes()
     meshes.add(str(tmp_path / "a.dae"))
     pictures = meshes.files[0].pictures.values()
     assert 0 < sum(map(len, pictures)) < 1.4 * LARGEST_TOGETHER

@@ -14,9 +14,9 @@ from symbody.studies.identification import (
     OLS,
     TLS,
     WLS,
-    Equations,
     Huber,
     MaximumLikelihood,
+    MeasuredEquations,
     PhysicallyConsistent,
     Prior,
     RecursiveLS,
@@ -47,7 +47,7 @@ def planar_equations(planar, w=(1.0, 1.0, 1.0), noise=0.0, seed=0):
     t, q, qd, qdd = motion(w)
     y = model.regressor(q, qd, qdd)[:, :, columns]
     z = y @ TRUE + noise * np.random.default_rng(seed).normal(size=y.shape[:2])
-    return Equations(y, z, t, model.rows, tuple(model.base_names[k] for k in columns))
+    return MeasuredEquations(y, z, t, model.rows, tuple(model.base_names[k] for k in columns))
 
 
 def test_without_noise_the_parameters_of_the_thesis_come_back(planar):
@@ -126,7 +126,7 @@ def test_weights_follow_the_noise_of_each_joint(planar):
     rng = np.random.default_rng(2)
     noise = np.array([0.001, 0.1, 0.1])
     z = equations.z + noise * rng.normal(size=equations.z.shape)
-    noisy = Equations(equations.y, z, equations.t, equations.rows, equations.names)
+    noisy = MeasuredEquations(equations.y, z, equations.t, equations.rows, equations.names)
     ols, wls = OLS().fit(noisy), WLS().fit(noisy)
     assert wls.sigma_["j1"] == pytest.approx(0.001, rel=0.2)
     # the best linear estimate with the true weights has these deviations

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from symbody.basics.errors import DefinitionError, SymbodyError
-from symbody.studies.optimisation import METHODS, Constraint, Method, Outcome, add_method, minimize, remove_method
+from symbody.studies.optimisation import (
+    METHODS,
+    Constraint,
+    SearchMethod,
+    SearchOutcome,
+    add_method,
+    minimize,
+    remove_method,
+)
 
 
 def bowl(x):
@@ -37,13 +45,13 @@ def test_constraints_hold_at_the_minimum(method):
 
 def test_gradients_save_evaluations_and_the_budget_is_kept():
     with_slope = minimize(bowl, [(-1, 1)] * 2, gradient=slope)
-    assert with_slope.outcome is Outcome.CONVERGED
+    assert with_slope.outcome is SearchOutcome.CONVERGED
     assert with_slope.evaluations < minimize(bowl, [(-1, 1)] * 2, "slsqp").evaluations
     short = minimize(bowl, [(-1, 1)] * 2, "nelder_mead", budget=5)
-    assert (short.outcome, short.evaluations) == (Outcome.BUDGET, 5)
+    assert (short.outcome, short.evaluations) == (SearchOutcome.BUDGET, 5)
     assert "larger budget" in str(short.outcome)
     stopped = minimize(bowl, [(-1, 1)] * 2, progress=lambda k, v: k > 3)
-    assert stopped.outcome is Outcome.STOPPED
+    assert stopped.outcome is SearchOutcome.STOPPED
 
 
 def waves(x):
@@ -65,6 +73,8 @@ def test_what_is_wrong_is_said():
         minimize(bowl, [(-1, 1)] * 2, "powell", constraints=[Constraint(slope)])
     with pytest.raises(DefinitionError, match="lower <= upper"):
         minimize(bowl, [(1, -1)] * 2)
-    row = add_method(Method("middle", "the middle of the bounds", lambda p, r, s: (bool(r.function(p.lower) < 99), "")))
+    row = add_method(
+        SearchMethod("middle", "the middle of the bounds", lambda p, r, s: (bool(r.function(p.lower) < 99), ""))
+    )
     assert minimize(bowl, [(-1, 1)] * 2, row.name).evaluations == 1
     remove_method("middle")

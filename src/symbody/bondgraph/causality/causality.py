@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Any
 
 from symbody.basics.errors import DefinitionError, ModelError, NameLookupError, nearest, word_argument
-from symbody.bondgraph.causality.relation import Choice, Relation, choose, relation_of
+from symbody.bondgraph.causality.relation import PortCausality, Relation, choose, relation_of
 from symbody.bondgraph.causality.scalars import Residue, residues
 from symbody.bondgraph.causality.strokes import PORT, Board, strokes_for
 from symbody.bondgraph.graph.bond_graph import DETECTORS, SOURCES, BondGraph
@@ -64,7 +64,7 @@ class Causality:
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PreparedGraph:
     """A graph in scalars with its relation modulo the prime: what all causalities of it begin with."""
 
     flat: Flat
@@ -75,7 +75,7 @@ class Prepared:
         return self.flat.ports
 
 
-def prepare(graph: BondGraph, seed: Any = 0) -> Prepared:
+def prepare(graph: BondGraph, seed: Any = 0) -> PreparedGraph:
     """Scalars and relation at a random point of the moduli."""
     flat = flatten(graph)
     moduli = [n.modulus for n in flat.nodes if n.kind in ("TF", "GY")]
@@ -85,7 +85,7 @@ def prepare(graph: BondGraph, seed: Any = 0) -> Prepared:
     def scalar(c: Any) -> Residue:
         return Residue((c if c.__class__ is int else table[c]) % P)
 
-    return Prepared(flat, relation_of(flat, scalar))
+    return PreparedGraph(flat, relation_of(flat, scalar))
 
 
 def wishes(ports: Sequence[ScalarPort], prefer: str, dualise: str = "", first: Sequence[int] = (),
@@ -108,7 +108,7 @@ def wishes(ports: Sequence[ScalarPort], prefer: str, dualise: str = "", first: S
             yield p.index, "e" if law is None else law.gives
 
 
-def granted(ready: Prepared, prefer: str, dualise: str = "", first: Sequence[int] = ()) -> Choice:
+def granted(ready: PreparedGraph, prefer: str, dualise: str = "", first: Sequence[int] = ()) -> PortCausality:
     """The best causality; sources or detectors that contradict each other are refused with their bonds."""
     choice = choose(ready.relation, list(wishes(ready.ports, prefer, dualise, first, ready.flat.graph)))
     for k, others in choice.refused.items():
@@ -118,7 +118,7 @@ def granted(ready: Prepared, prefer: str, dualise: str = "", first: Sequence[int
     return choice
 
 
-def _conflict(ready: Prepared, port: ScalarPort, others: list[ScalarPort]) -> ModelError:
+def _conflict(ready: PreparedGraph, port: ScalarPort, others: list[ScalarPort]) -> ModelError:
     flat = ready.flat
     held = [p for p in others if is_fixed(p)]
     names = ", ".join(f"{p.label!r} ({p.kind}) on bond {flat.bond_name(p.bond)}" for p in (port, *held))
@@ -130,7 +130,7 @@ def _conflict(ready: Prepared, port: ScalarPort, others: list[ScalarPort]) -> Mo
     )
 
 
-def recorded(ready: Prepared, choice: Choice, prefer: str) -> Causality:
+def recorded(ready: PreparedGraph, choice: PortCausality, prefer: str) -> Causality:
     """The record of a choice, with strokes on all bonds."""
     ports, flat = ready.ports, ready.flat
     board = strokes_for(flat, choice.gives)
@@ -189,7 +189,7 @@ def assign(
     return recorded(ready, granted(ready, prefer, dualise, places(ready, first)), prefer)
 
 
-def places(ready: Prepared, labels: Sequence[str]) -> list[int]:
+def places(ready: PreparedGraph, labels: Sequence[str]) -> list[int]:
     """Places of storages by label."""
     known = {p.label: p.index for p in ready.ports if p.is_storage}
     for label in labels:

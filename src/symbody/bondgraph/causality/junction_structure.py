@@ -16,7 +16,7 @@ import numpy as np
 
 from symbody.basics.errors import word_argument
 from symbody.bondgraph.causality.causality import Causality as _Causality
-from symbody.bondgraph.causality.causality import Prepared, granted, places, prepare, recorded
+from symbody.bondgraph.causality.causality import PreparedGraph, granted, places, prepare, recorded
 from symbody.bondgraph.causality.relation import Matrix, relation_of, solved
 from symbody.bondgraph.causality.scalars import ZERO, Twin, residues
 from symbody.bondgraph.graph.bond_graph import DETECTORS, SOURCES, BondGraph
@@ -75,7 +75,7 @@ def junction_structure(graph: BondGraph, first: Sequence[str] = (), prefer: str 
     return structure_for(ready, recorded(ready, choice, prefer), choice.gives)
 
 
-def structure_for(ready: Prepared, causality: _Causality, gives: Sequence[str]) -> JunctionStructure:
+def structure_for(ready: PreparedGraph, causality: _Causality, gives: Sequence[str]) -> JunctionStructure:
     """S for a causality that was chosen."""
     graph, ports = ready.flat.graph, ready.ports
     moduli = [n.modulus for n in ready.flat.nodes if n.kind in ("TF", "GY")]

@@ -123,7 +123,7 @@ def _ring(graph: BondGraph, number: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Choice:
+class PortCausality:
     """A causality of all ports.
 
     gives      port -> "e" or "f", what the element gives to the junction structure
@@ -134,7 +134,7 @@ class Choice:
     refused: dict[int, tuple[int, ...]]
 
 
-def choose(relation: Relation[S], wishes: Sequence[tuple[int, str]]) -> Choice:
+def choose(relation: Relation[S], wishes: Sequence[tuple[int, str]]) -> PortCausality:
     """The causality that grants the wishes (port, what its element gives) in their order as far as possible."""
     rows = [dict(row) for row in relation.rows]
     columns: dict[int, set[int]] = {v: set() for v in range(2 * relation.size)}
@@ -162,7 +162,7 @@ def choose(relation: Relation[S], wishes: Sequence[tuple[int, str]]) -> Choice:
             factor = rows[i].pop(result)
             _subtract(rows[i], pivot, factor, columns, i)
         columns[result] = {r}
-    return Choice(tuple(gives), refused)
+    return PortCausality(tuple(gives), refused)
 
 
 def solved(relation: Relation[S], gives: Sequence[str]) -> Matrix[S]:

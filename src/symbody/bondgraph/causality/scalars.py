@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from symbody.mechanics.proof.field_tape import tape_of
-from symbody.mechanics.proof.points import Point, Relations
+from symbody.mechanics.proof.points import RandomPoint, Relations
 from symbody.mechanics.proof.prime_field import NoValue, P, inverse
 from symbody.mechanics.proof.tape_values import values_at
 from symbody.symbolic.expr.arrays import scalar_array
@@ -146,7 +146,7 @@ def residues(nodes: Sequence[Node | int], graph: Graph, seed: Any = 0) -> list[i
         halved = dict(tape.halvings)
         for attempt in range(TRIES):
             try:
-                values = values_at(tape, Point((seed, attempt), Relations(), None, halved))
+                values = values_at(tape, RandomPoint((seed, attempt), Relations(), None, halved))
                 break
             except NoValue:
                 if attempt == TRIES - 1:

@@ -14,10 +14,10 @@ import numpy as np
 
 from symbody.basics.errors import ModelError
 from symbody.bondgraph.causality.causal_loops import bond_graph_edges
-from symbody.bondgraph.causality.causality import Prepared, granted, prepare
+from symbody.bondgraph.causality.causality import PreparedGraph, granted, prepare
 from symbody.bondgraph.causality.scalars import residues
 from symbody.bondgraph.causality.strokes import strokes_for
-from symbody.bondgraph.equations.state_equations import Equations, arrays_of, write_equations
+from symbody.bondgraph.equations.state_equations import StateEquations, arrays_of, write_equations
 from symbody.bondgraph.graph.bond_graph import BondGraph
 from symbody.bondgraph.graph.flat import effort, flow
 from symbody.mechanics.proof.modular import rank
@@ -85,7 +85,7 @@ def inverse(graph: BondGraph, optimize: str = "standard") -> Inverse:
     return Inverse(graph, optimize_system(system, optimize), degrees, lines)
 
 
-def _differentiated(made: Equations) -> tuple[dict[str, int], list[Node]]:
+def _differentiated(made: StateEquations) -> tuple[dict[str, int], list[Node]]:
     """How often each output is differentiated until an input appears, and what is found then."""
     x, u = list(made.x.values()), set(made.inputs.values())
     rates = list(made.rates.values())
@@ -103,7 +103,7 @@ def _differentiated(made: Equations) -> tuple[dict[str, int], list[Node]]:
     return degrees, right
 
 
-def _reads(node: Node, u: set[Node], made: Equations) -> bool:
+def _reads(node: Node, u: set[Node], made: StateEquations) -> bool:
     own = [s for s in free_symbols([node]) if s in u]
     return bool(own) and any(residues(list(jacobian([node], own)[0]), made.graph.graph))
 
@@ -118,7 +118,7 @@ def _pairs(values: np.ndarray, u: list[str], y: list[str]) -> list[tuple[str, st
 
 def _line(graph: BondGraph, source: str, detector: str) -> tuple[int, ...]:
     """Bonds of a shortest causal path from a source to a detector, elements on the way answering at once."""
-    ready: Prepared = prepare(graph)
+    ready: PreparedGraph = prepare(graph)
     choice = granted(ready, "integral")
     board = strokes_for(ready.flat, choice.gives)
     if board is None:

@@ -19,7 +19,7 @@ from symbody.basics.errors import ModelError, word_argument
 from symbody.bondgraph.causality.scalars import cleaned, residues
 from symbody.bondgraph.equations.laws import products, slopes
 from symbody.bondgraph.equations.losses import losses
-from symbody.bondgraph.equations.state_equations import Equations, sources, with_signals
+from symbody.bondgraph.equations.state_equations import StateEquations, sources, with_signals
 from symbody.bondgraph.equations.writing import Writing
 from symbody.bondgraph.graph.bond_graph import BondGraph
 from symbody.bondgraph.graph.flat import ScalarPort
@@ -59,7 +59,7 @@ class SecondOrder(Packed):
         return A, B
 
 
-def second_order(made: Equations, of: str = "displacement") -> SecondOrder:
+def second_order(made: StateEquations, of: str = "displacement") -> SecondOrder:
     """The second-order form of written equations in energies; needs w from z' where e is not 0."""
     word_argument("of", of, ("displacement", "impulse"))
     own, other = ("I", "C") if of == "displacement" else ("C", "I")
@@ -89,7 +89,9 @@ def second_order(made: Equations, of: str = "displacement") -> SecondOrder:
     return SecondOrder(M, R, K, B, J, tuple(coenergy_name(p) for p in z), inputs)
 
 
-def _before_storages(made: Equations, ports: Sequence[ScalarPort]) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+def _before_storages(
+    made: StateEquations, ports: Sequence[ScalarPort]
+) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
     """[a b; d e] and [c; h]: what storages receive, by co-energies and by inputs; and the names of these."""
     w = Writing(made.graph, made.structure)
     sources(w)
@@ -107,7 +109,7 @@ def _before_storages(made: Equations, ports: Sequence[ScalarPort]) -> tuple[np.n
     return cleaned(slopes(received, list(symbols.values())), w.g), cleaned(by_inputs, w.g), tuple(w.inputs)
 
 
-def _inertia(made: Equations, ports: Sequence[ScalarPort]) -> np.ndarray:
+def _inertia(made: StateEquations, ports: Sequence[ScalarPort]) -> np.ndarray:
     """Moduli of the storages, and S12 F_D^-1 S12^T, which dependent ones add."""
     s = made.structure
     out, late = _moduli(made.graph, ports), s.groups["derivative"]

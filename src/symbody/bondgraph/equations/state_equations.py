@@ -40,7 +40,7 @@ VARIABLES = ("energy", "coenergy")
 
 
 @dataclass(frozen=True, eq=False)
-class Equations:
+class StateEquations:
     """Nodes of a graph's motion.
 
     x, rates    states with their rates; names p_<I>, q_<C>, and integrals
@@ -82,7 +82,7 @@ def state_equations(
     return optimize_system(as_system(made), optimize)
 
 
-def as_system(made: Equations) -> System:
+def as_system(made: StateEquations) -> System:
     """The System of written equations, as they are."""
     graph = made.graph
     rates = {f"{n}_dot": r for n, r in made.rates.items()}
@@ -114,7 +114,7 @@ def arrays_of(nodes: Mapping[str, Node]) -> dict[str, np.ndarray]:
     return {n: scalar_array(node) for n, node in nodes.items()}
 
 
-def _units(made: Equations) -> dict[str, str]:
+def _units(made: StateEquations) -> dict[str, str]:
     units: dict[str, str] = {}
     for p in (*made.structure.groups["integral"], *made.structure.groups["source"], *made.structure.groups["detector"]):
         domain = DOMAINS.get(made.graph.elements[p.element].domain)
@@ -130,7 +130,7 @@ def _units(made: Equations) -> dict[str, str]:
     return units
 
 
-def write_equations(graph: BondGraph, outputs: Sequence[str] = (), first: Sequence[str] = ()) -> Equations:
+def write_equations(graph: BondGraph, outputs: Sequence[str] = (), first: Sequence[str] = ()) -> StateEquations:
     """Nodes of rates and outputs in energy variables."""
     w = Writing(graph, junction_structure(graph, first))
     sources(w)
@@ -205,7 +205,7 @@ def energy(w: Writing, everything: Sequence[ScalarPort]) -> Node:
     return total
 
 
-def finished(w: Writing, rates: dict[str, Node], found: dict[str, Node]) -> Equations:
+def finished(w: Writing, rates: dict[str, Node], found: dict[str, Node]) -> StateEquations:
     """Signals put in, rates of sources removed."""
     rates = {**rates, **w.integral_rates}
     z = {state_name(p): w.gives[p.index] for p in w.I}
@@ -219,7 +219,7 @@ def finished(w: Writing, rates: dict[str, Node], found: dict[str, Node]) -> Equa
     parts = [dict(zip(names[a:b], nodes[a:b])) for a, b in pairwise(starts)]
     x = {state_name(p): w.x[p.index] for p in w.I}
     x |= {i.name: state_symbol(w.g, i.name) for i in w.graph.integrals}
-    made = Equations(w.graph, w.structure, x, parts[0], dict(w.inputs), parts[1], parts[2], switches=parts[3])
+    made = StateEquations(w.graph, w.structure, x, parts[0], dict(w.inputs), parts[1], parts[2], switches=parts[3])
     return without_input_rates(made, w.dots)
 
 
@@ -255,7 +255,7 @@ def with_signals(w: Writing, nodes: Sequence[Node]) -> list[Node]:
     return substitute(nodes, made)
 
 
-def without_input_rates(made: Equations, dots: Mapping[Node, Node]) -> Equations:
+def without_input_rates(made: StateEquations, dots: Mapping[Node, Node]) -> StateEquations:
     """The equations with x* = x - b u for x, where rates u' of sources enter by constant factors b."""
     used = {u: d for u, d in dots.items() if d in set(free_symbols([*made.rates.values(), *made.outputs.values()]))}
     if not used:
@@ -265,7 +265,7 @@ def without_input_rates(made: Equations, dots: Mapping[Node, Node]) -> Equations
     moving = [s for s in free_symbols(slopes.flat) if s.data.role != "parameter"]
     known = {d.data.name: d for d in symbols}
     if moving:
-        return Equations(
+        return StateEquations(
             made.graph,
             made.structure,
             made.x,
@@ -283,7 +283,7 @@ def without_input_rates(made: Equations, dots: Mapping[Node, Node]) -> Equations
     outputs = substitute(list(made.outputs.values()), moved)
     z = substitute(list(made.z.values()), moved)
     left = {n: d for n, d in known.items() if d in set(free_symbols(outputs))}
-    return Equations(
+    return StateEquations(
         made.graph,
         made.structure,
         made.x,
@@ -296,7 +296,7 @@ def without_input_rates(made: Equations, dots: Mapping[Node, Node]) -> Equations
     )
 
 
-def in_coenergies(made: Equations) -> Equations:
+def in_coenergies(made: StateEquations) -> StateEquations:
     """The same equations with flows of I and efforts of C as states."""
     ports = made.structure.groups["integral"]
     late = {p.element for p in made.structure.groups["derivative"]}
@@ -321,6 +321,6 @@ def in_coenergies(made: Equations) -> Equations:
     put: Callable[[Mapping[str, Node]], dict[str, Node]] = lambda nodes: dict(  # noqa: E731
         zip(nodes, substitute(list(nodes.values()), table))
     )
-    return Equations(
+    return StateEquations(
         made.graph, made.structure, x, put(rates), made.inputs, put(made.outputs), dict(x), {}, put(made.switches)
     )

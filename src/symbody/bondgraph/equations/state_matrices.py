@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.errors import ModelError, word_argument
-from symbody.basics.lazy import later
+from symbody.basics.lazy import imported
 from symbody.bondgraph.causality.scalars import cleaned, residues
 from symbody.bondgraph.equations.laws import slopes
 from symbody.bondgraph.equations.second_order import SecondOrder, second_order
-from symbody.bondgraph.equations.state_equations import Equations, in_coenergies, write_equations
+from symbody.bondgraph.equations.state_equations import StateEquations, in_coenergies, write_equations
 from symbody.bondgraph.graph.bond_graph import BondGraph
 from symbody.symbolic.expr.arrays import is_zero
 from symbody.symbolic.expr.node import Node
@@ -36,7 +36,7 @@ class Matrices(Packed):
     """
 
     graph: BondGraph
-    equations: Equations
+    equations: StateEquations
     A: np.ndarray
     B: np.ndarray
     C: np.ndarray
@@ -75,25 +75,25 @@ class Matrices(Packed):
         values = {}
         for name, matrix in (("A", self.A), ("B", self.B), ("C", self.C), ("D", self.D), ("D1", self.D1)):
             values[name] = _numbers(matrix, given, self.graph)
-        made: Any = later("studies.linear.state_space", "StateSpace")
+        made: Any = imported("studies.linear.state_space", "StateSpace")
         return made(**values, states=self.states, inputs=self.inputs, outputs=self.outputs)
 
     def to_control(self, parameters: Mapping[str, float] | None = None) -> Any:
         """A control.StateSpace of python-control."""
-        return later("codegen.interop.control_bridge", "to_control")(self.numbers(parameters))
+        return imported("codegen.interop.control_bridge", "to_control")(self.numbers(parameters))
 
     def kalman(self, parameters: Mapping[str, float] | None = None) -> Any:
         """Kalman's decomposition with numbers: T, and the model in its four parts; see `analyse.control.kalman`."""
-        return later("studies.control.kalman", "kalman_form")(self.numbers(parameters))
+        return imported("studies.control.kalman", "kalman_form")(self.numbers(parameters))
 
     def transfer(self, input: Any = 0, output: Any = 0) -> System:
         """Numerator and denominator of one channel as expressions, the highest power first."""
-        made: System = later("studies.control.symbolic_transfer", "symbolic_transfer")(self.motion(), input, output)
+        made: System = imported("studies.control.symbolic_transfer", "symbolic_transfer")(self.motion(), input, output)
         return made
 
     def motion(self) -> System:
         """The state equations with these matrices as a System."""
-        made: System = later("bondgraph.equations.state_equations", "as_system")(self.equations)
+        made: System = imported("bondgraph.equations.state_equations", "as_system")(self.equations)
         return made
 
     def second_order(self, of: str = "displacement") -> SecondOrder:
@@ -114,7 +114,7 @@ def matrices(graph: BondGraph, variables: str = "energy", first: Sequence[str] =
     return matrices_of(made)
 
 
-def matrices_of(made: Equations) -> Matrices:
+def matrices_of(made: StateEquations) -> Matrices:
     """Jacobians of written equations, which must not depend on the state."""
     graph = made.graph
     dots = {n: s for n, s in made.inputs.items() if n.endswith("_dot") and n[:-4] in made.inputs}

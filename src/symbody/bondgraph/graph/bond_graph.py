@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symbody.basics.errors import ModelError, NameLookupError, nearest
-from symbody.basics.lazy import later
-from symbody.bondgraph.graph.power_ports import Port
+from symbody.basics.lazy import imported
+from symbody.bondgraph.graph.power_ports import PowerPort
 from symbody.model.record.frozen import freeze
 from symbody.symbolic.expr.graph import Graph
 from symbody.symbolic.expr.node import Node
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from symbody.bondgraph.causality.causality import Causality
     from symbody.bondgraph.equations.dae import Dae
     from symbody.bondgraph.equations.state_matrices import Matrices
-    from symbody.bondgraph.graph.graph_builder import Builder
+    from symbody.bondgraph.graph.graph_builder import GraphBuilder
     from symbody.symbolic.system.system import System
 
 SOURCES, DETECTORS, STORAGES, JUNCTIONS = ("Se", "Sf"), ("De", "Df"), ("I", "C"), ("0", "1")
@@ -137,26 +137,26 @@ class BondGraph(Packed):
         freeze(self, "elements", "parameters")
 
     @staticmethod
-    def builder(name: str = "graph", **options: Any) -> Builder:
+    def builder(name: str = "graph", **options: Any) -> GraphBuilder:
         """Collects elements and bonds; `done()` validates and gives the BondGraph."""
-        made: Builder = later("bondgraph.graph.graph_builder", "Builder")(name, **options)
+        made: GraphBuilder = imported("bondgraph.graph.graph_builder", "GraphBuilder")(name, **options)
         return made
 
     @staticmethod
     def load(name_or_path: str | Path) -> BondGraph:
         """A bundled graph ("rlc") or a .bond.yaml file."""
-        made: BondGraph = later("bondgraph.graph.graph_files", "load_graph")(name_or_path)
+        made: BondGraph = imported("bondgraph.graph.graph_files", "load_graph")(name_or_path)
         return made
 
     def save(self, path: str | Path) -> Path:
         """Write the graph as a .bond.yaml file."""
-        made: Path = later("bondgraph.graph.graph_files", "save_graph")(self, path)
+        made: Path = imported("bondgraph.graph.graph_files", "save_graph")(self, path)
         return made
 
     def replace(self, **changes: Any) -> BondGraph:
         """The same graph with some fields changed, validated again."""
         made = _replace(self, **changes)
-        later("bondgraph.graph.check_graph", "check_graph")(made)
+        imported("bondgraph.graph.check_graph", "check_graph")(made)
         return made
 
     # -- access
@@ -182,12 +182,12 @@ class BondGraph(Packed):
         return found
 
     @property
-    def ports(self) -> tuple[Port, ...]:
+    def ports(self) -> tuple[PowerPort, ...]:
         """Open ports; power is counted into the graph."""
         out = []
         for element in self.of_kind(OPEN):
             (bond,) = self.bonds_of(element.name)
-            out.append(Port(element.name, element.domain, bond.dimension, bond.tail == element.name))
+            out.append(PowerPort(element.name, element.domain, bond.dimension, bond.tail == element.name))
         return tuple(out)
 
     def __repr__(self) -> str:
@@ -199,70 +199,72 @@ class BondGraph(Packed):
 
     def causality(self, prefer: str = "integral", **options: Any) -> Causality:
         """Strokes of all bonds: prefer "integral" or "derivative"; see `bondgraph.causality.assign`."""
-        found: Causality = later("bondgraph.causality.causality", "assign")(self, prefer, **options)
+        found: Causality = imported("bondgraph.causality.causality", "assign")(self, prefer, **options)
         return found
 
     def alternatives(self, prefer: str = "integral", most: int = 20, **options: Any) -> list[Causality]:
         """Causalities that are as good as the first one."""
-        found: list[Causality] = later("bondgraph.causality.causality", "alternatives")(self, prefer, most, **options)
+        found: list[Causality] = imported("bondgraph.causality.causality", "alternatives")(
+            self, prefer, most, **options
+        )
         return found
 
     def structure(self, **options: Any) -> Any:
         """The junction-structure matrix S with its blocks; see `bondgraph.junction_structure`."""
-        return later("bondgraph.causality.junction_structure", "junction_structure")(self, **options)
+        return imported("bondgraph.causality.junction_structure", "junction_structure")(self, **options)
 
     def system(self, **options: Any) -> System:
         """State equations as a System: compiles, simulates, linearises, exports; see `bondgraph.equations`."""
-        made: System = later("bondgraph.equations.state_equations", "state_equations")(self, **options)
+        made: System = imported("bondgraph.equations.state_equations", "state_equations")(self, **options)
         return made
 
     def dae(self, **options: Any) -> Dae:
         """The implicit form F(t, x, x', w, u) = 0, nothing solved for; see `bondgraph.dae`."""
-        made: Dae = later("bondgraph.equations.dae", "implicit_form")(self, **options)
+        made: Dae = imported("bondgraph.equations.dae", "implicit_form")(self, **options)
         return made
 
     def matrices(self, **options: Any) -> Matrices:
         """Symbolic A, B, C, D of a linear graph; see `bondgraph.matrices`."""
-        made: Matrices = later("bondgraph.equations.state_matrices", "matrices")(self, **options)
+        made: Matrices = imported("bondgraph.equations.state_matrices", "matrices")(self, **options)
         return made
 
     def loops(self, **options: Any) -> Any:
         """Causal loops with their gains; see `bondgraph.loops`."""
-        return later("bondgraph.causality.causal_loops", "causal_loops")(self, **options)
+        return imported("bondgraph.causality.causal_loops", "causal_loops")(self, **options)
 
     def reciprocal(self) -> BondGraph:
         """The reciprocal graph: junctions swapped, moduli inverted, sources and detectors dualised."""
-        made: BondGraph = later("bondgraph.causality.reciprocal", "reciprocal")(self)
+        made: BondGraph = imported("bondgraph.causality.reciprocal", "reciprocal")(self)
         return made
 
     def dual(self) -> BondGraph:
         """The dual graph: effort and flow exchanged; the same motion in the other variables."""
-        made: BondGraph = later("bondgraph.causality.reciprocal", "dual")(self)
+        made: BondGraph = imported("bondgraph.causality.reciprocal", "dual")(self)
         return made
 
     def inverse(self, **options: Any) -> Any:
         """The inverse model by bicausality: inputs that make the outputs what they should be."""
-        return later("bondgraph.equations.inverse_model", "inverse")(self, **options)
+        return imported("bondgraph.equations.inverse_model", "inverse")(self, **options)
 
     def analysis(self, **options: Any) -> Any:
         """Structural ranks, controllability, observability, zeros; see `analyse.structure.analysis`."""
-        return later("bondgraph.structure.analysis", "analyse")(self, **options)
+        return imported("bondgraph.structure.analysis", "analyse")(self, **options)
 
     def show(self, causality: Any = "integral", **options: Any) -> Any:
         """The drawing, with causal strokes; notebooks show it, `.svg` is its text."""
-        return later("show.drawing.bond_graph_drawing", "draw")(self, causality, **options)
+        return imported("show.drawing.bond_graph_drawing", "draw")(self, causality, **options)
 
     def in_mode(self, modes: Mapping[str, bool]) -> BondGraph:
         """The graph with its switches set: each becomes a source of zero."""
-        made: BondGraph = later("bondgraph.causality.switching", "in_mode")(self, modes)
+        made: BondGraph = imported("bondgraph.causality.switching", "in_mode")(self, modes)
         return made
 
     def with_ports(self, given: Mapping[str, str]) -> BondGraph:
         """Open ports closed by inputs: name -> "effort" or "flow", which comes from outside."""
-        made: BondGraph = later("bondgraph.equations.open_ports", "with_ports")(self, given)
+        made: BondGraph = imported("bondgraph.equations.open_ports", "with_ports")(self, given)
         return made
 
     def drive(self, joints: Mapping[str, str]) -> System:
         """A System that drives joints of a Mechanism by open ports: port -> joint; see `bondgraph.open_ports`."""
-        made: System = later("bondgraph.equations.open_ports", "drive")(self, joints)
+        made: System = imported("bondgraph.equations.open_ports", "drive")(self, joints)
         return made

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.errors import nearest
-from symbody.basics.lazy import later
+from symbody.basics.lazy import imported
 from symbody.bondgraph.graph.bond_graph import (
     DETECTORS,
     JUNCTIONS,
@@ -87,7 +87,7 @@ def real(value: int | float, what: str, origin: str) -> float:
 
 
 @dataclass
-class Builder:
+class GraphBuilder:
     """Collects pieces; `done()` gives the BondGraph."""
 
     name: str
@@ -236,7 +236,7 @@ class Builder:
 
     def part(self, name: str, kind: str, origin: str = "", **values: Any) -> None:
         """A part of the library (`bondgraph.parts`) as a sub-model."""
-        graph, given = later("bondgraph.graph.parts", "part_graph")(kind, values, origin)
+        graph, given = imported("bondgraph.graph.parts", "part_graph")(kind, values, origin)
         self.include(name, graph, given, origin)
 
     # -- the end
@@ -412,7 +412,7 @@ class Builder:
             port = self._ports[ends[0]]
             self._use(port, ends[0], b)
             inside = self._bonds[port.number - 1]
-            self._check_way(b, ends[0], port)
+            self._check_direction(b, ends[0], port)
             if port.inward:
                 joined[port.number] = replace(b, head=inside.head)
             else:
@@ -454,7 +454,7 @@ class Builder:
             )
         port.used = True
 
-    def _check_way(self, b: Bond, name: str, port: _Merged) -> None:
+    def _check_direction(self, b: Bond, name: str, port: _Merged) -> None:
         if (b.head == name) != port.inward:
             way = "into" if port.inward else "out of"
             raise fault(
@@ -467,7 +467,7 @@ class Builder:
         first, second = self._ports[tail], self._ports[head]
         for name, port in ((tail, first), (head, second)):
             self._use(port, name, b)
-            self._check_way(b, name, port)
+            self._check_direction(b, name, port)
         start, end = self._bonds[first.number - 1], self._bonds[second.number - 1]
         return replace(b, tail=start.tail, head=end.head)
 

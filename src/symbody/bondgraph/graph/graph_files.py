@@ -27,9 +27,9 @@ from symbody.basics.atomic_file import write_whole
 from symbody.basics.errors import ModelError, NameLookupError, nearest
 from symbody.basics.regular_file import TooLarge, inside, read_regular, resolved
 from symbody.bondgraph.graph.bond_graph import BondGraph, Element
-from symbody.bondgraph.graph.graph_builder import Builder
+from symbody.bondgraph.graph.graph_builder import GraphBuilder
 from symbody.bondgraph.graph.parts import PARTS
-from symbody.model.files.yaml_data import LONGEST, List, Map, read_yaml
+from symbody.model.files.yaml_data import LONGEST, List, YamlMapping, read_yaml
 from symbody.model.record.origin import Origin, fault, place, shown
 from symbody.symbolic.expr.infix_text import to_text
 from symbody.symbolic.expr.node import CONST, Node
@@ -64,23 +64,23 @@ def bundled_names() -> list[str]:
 def read(path: str | Path) -> BondGraph:
     """The BondGraph of a file; files of sub-models lie in its folder or below."""
     path = Path(path)
-    return _read(path, path.name, _Files((resolved(path) or path,), {}))
+    return _read(path, path.name, _GraphFiles((resolved(path) or path,), {}))
 
 
 def read_text(text: str, file: str = "text") -> BondGraph:
     """The BondGraph of a text in the format of the file; it cannot name other files."""
-    return _build(text, file, None, _Files((), {}))
+    return _build(text, file, None, _GraphFiles((), {}))
 
 
 @dataclass(frozen=True)
-class _Files:
+class _GraphFiles:
     """Files around the one that is read, and the graphs of those that were: many sub-models may be of one file."""
 
     above: tuple[Path, ...]
     known: dict[Path, BondGraph]
 
 
-def _read(path: Path, shown_as: str, files: _Files, origin: str = "") -> BondGraph:
+def _read(path: Path, shown_as: str, files: _GraphFiles, origin: str = "") -> BondGraph:
     try:
         text = read_regular(path, 4 * LONGEST).decode()
     except TooLarge as error:
@@ -95,16 +95,16 @@ def _read(path: Path, shown_as: str, files: _Files, origin: str = "") -> BondGra
     return _build(text, shown_as, path.parent, files)
 
 
-def _build(text: str, file: str, folder: Path | None, files: _Files) -> BondGraph:
+def _build(text: str, file: str, folder: Path | None, files: _GraphFiles) -> BondGraph:
     data = read_yaml(text, file)
-    if not isinstance(data, Map):
+    if not isinstance(data, YamlMapping):
         raise fault(file, f"the file holds {shown(data)}; expected a mapping with elements and bonds.")
     _keys(data, _FILE, "the file", file)
     for key in ("name", "source", "description"):
         if key in data and not isinstance(data[key], str):
             raise fault(f"{file}:{data.lines[key]}", f"{key} is {shown(data[key])}; expected a text.")
     stem = Path(file).name.removesuffix(SUFFIX).removesuffix(".yaml").replace("-", "_")
-    made = Builder(data.get("name", stem), data.get("source", ""), _origin(data, file))
+    made = GraphBuilder(data.get("name", stem), data.get("source", ""), _origin(data, file))
     for name, value, origin in _section(data, "parameters", file):
         _parameter(made, name, value, origin)
     for name, value, origin in _section(data, "parts", file):
@@ -126,53 +126,53 @@ def _build(text: str, file: str, folder: Path | None, files: _Files) -> BondGrap
         _element(made, name, {"kind": value} if short else value, origin)
     for item in _list(data, "bonds", file):
         at = f"{file}:{getattr(item, 'line', data.lines['bonds'])}"
-        if isinstance(item, Map):
+        if isinstance(item, YamlMapping):
             _keys(item, ("bond", "dimension"), "a bond", file)
             made.bonds(item.get("bond", ""), dimension=item.get("dimension", 1), origin=at)
         else:
             made.bonds(item, origin=at)
     for name, value, origin in _section(data, "integrals", file):
-        if isinstance(value, Map):
+        if isinstance(value, YamlMapping):
             _keys(value, ("rate", "unit"), f"integral {name!r}", file)
-        rate, unit = (value.get("rate"), value.get("unit")) if isinstance(value, Map) else (value, "")
+        rate, unit = (value.get("rate"), value.get("unit")) if isinstance(value, YamlMapping) else (value, "")
         if rate is None:
             raise fault(origin, f"integral {name!r} has no rate; expected an expression.")
         made.integral(name, rate, str(unit or ""), origin)
     return made.done()
 
 
-def _origin(data: Map, file: str) -> Origin:
+def _origin(data: YamlMapping, file: str) -> Origin:
     return Origin(file, {key: f"{file}:{line}" for key, line in data.lines.items()})
 
 
-def _keys(data: Map, known: tuple[str, ...], owner: str, file: str) -> None:
+def _keys(data: YamlMapping, known: tuple[str, ...], owner: str, file: str) -> None:
     for key in data:
         if key not in known:
             raise fault(f"{file}:{data.lines[key]}", f"{owner} has the unknown key {key!r}. {nearest(key, known)}")
 
 
-def _section(data: Map, key: str, file: str) -> list[tuple[str, Any, Origin]]:
+def _section(data: YamlMapping, key: str, file: str) -> list[tuple[str, Any, Origin]]:
     entries = data.get(key)
     if entries is None:
         return []
-    if not isinstance(entries, Map):
+    if not isinstance(entries, YamlMapping):
         raise fault(
             f"{file}:{data.lines[key]}", f"{key} is {shown(entries)}; expected names, each with a colon and its values."
         )
     out = []
     for name, value in entries.items():
-        places = {k: f"{file}:{line}" for k, line in value.lines.items()} if isinstance(value, Map) else {}
+        places = {k: f"{file}:{line}" for k, line in value.lines.items()} if isinstance(value, YamlMapping) else {}
         out.append((name, value, Origin(f"{file}:{entries.lines[name]}", places)))
     return out
 
 
-def _map(value: Any, owner: str, origin: Origin) -> Map:
-    if not isinstance(value, Map):
+def _map(value: Any, owner: str, origin: Origin) -> YamlMapping:
+    if not isinstance(value, YamlMapping):
         raise fault(origin, f"{owner} is {shown(value)}; expected keys and values.")
     return value
 
 
-def _list(data: Map, key: str, file: str) -> list[Any]:
+def _list(data: YamlMapping, key: str, file: str) -> list[Any]:
     value = data.get(key)
     if value is None:
         return []
@@ -181,8 +181,8 @@ def _list(data: Map, key: str, file: str) -> list[Any]:
     return value
 
 
-def _parameter(made: Builder, name: str, value: Any, origin: Origin) -> None:
-    if not isinstance(value, Map):
+def _parameter(made: GraphBuilder, name: str, value: Any, origin: Origin) -> None:
+    if not isinstance(value, YamlMapping):
         made.parameter(name, value, origin=origin)
         return
     for key in value:
@@ -200,7 +200,7 @@ def _parameter(made: Builder, name: str, value: Any, origin: Origin) -> None:
     made.parameter(name, value.get("default"), unit, nonzero, origin)
 
 
-def _element(made: Builder, name: str, value: Any, origin: Origin) -> None:
+def _element(made: GraphBuilder, name: str, value: Any, origin: Origin) -> None:
     if not isinstance(value, Mapping):
         raise fault(origin, f"element {name!r} is {shown(value)}; expected its kind, or kind and value.")
     for key in value:
@@ -218,7 +218,7 @@ def _element(made: Builder, name: str, value: Any, origin: Origin) -> None:
     made.element(name, str(kind), **given, origin=origin)
 
 
-def _sub(values: Map, name: str, origin: Origin, folder: Path | None, files: _Files) -> BondGraph:
+def _sub(values: YamlMapping, name: str, origin: Origin, folder: Path | None, files: _GraphFiles) -> BondGraph:
     file = values.get("file")
     at = place(origin, "file")
     if not isinstance(file, str):

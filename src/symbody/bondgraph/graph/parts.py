@@ -12,7 +12,7 @@ from typing import Any
 
 from symbody.basics.errors import DefinitionError, add_row, nearest, remove_row
 from symbody.bondgraph.graph.bond_graph import BondGraph
-from symbody.bondgraph.graph.graph_builder import Builder, real
+from symbody.bondgraph.graph.graph_builder import GraphBuilder, real
 from symbody.model.library.force_element import Field
 from symbody.model.library.friction import stribeck
 from symbody.model.library.law_functions import exp, sqrt
@@ -20,7 +20,7 @@ from symbody.model.library.springs import cubic_spring
 from symbody.model.record.origin import fault, place
 from symbody.symbolic.expr.node import Node
 
-Make = Callable[[Builder, Mapping[str, Node]], None]
+Make = Callable[[GraphBuilder, Mapping[str, Node]], None]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def add_part_row(row: Part) -> Part:
 
 def remove_part_row(name: str) -> None:
     """Take an added part out again."""
-    remove_row(PARTS, name, OWN, "part")
+    remove_row(PARTS, name, BUILT_IN, "part")
 
 
 def part_graph(kind: str, values: Mapping[str, Any], origin: str = "") -> tuple[BondGraph, dict[str, Any]]:
@@ -66,7 +66,7 @@ def part_graph(kind: str, values: Mapping[str, Any], origin: str = "") -> tuple[
     for key in values:
         if key not in row.fields:
             raise fault(place(origin, key), f"a {kind} has no {key!r}. {nearest(key, row.fields)}")
-    made = Builder(kind)
+    made = GraphBuilder(kind)
     symbols = {}
     for name, f in row.fields.items():
         if f.needed and name not in values:
@@ -92,7 +92,7 @@ def _holds(bound: str, value: float) -> bool:
 def _one(kind: str, field: str, change: Callable[[Node], Any] = lambda x: x) -> Make:
     """A one-port element whose modulus is a function of one field."""
 
-    def make(b: Builder, v: Mapping[str, Node]) -> None:
+    def make(b: GraphBuilder, v: Mapping[str, Node]) -> None:
         b.element(kind, kind, change(v[field]))
         b.bond("a", kind)
 
@@ -102,7 +102,7 @@ def _one(kind: str, field: str, change: Callable[[Node], Any] = lambda x: x) -> 
 def _two(kind: str, field: str, change: Callable[[Node], Any] = lambda x: x) -> Make:
     """A TF or GY between ports a and b."""
 
-    def make(b: Builder, v: Mapping[str, Node]) -> None:
+    def make(b: GraphBuilder, v: Mapping[str, Node]) -> None:
         b.element(kind, kind, change(v[field]))
         b.bonds(f"a -> {kind} -> b")
 
@@ -114,7 +114,7 @@ def _law(
 ) -> Make:
     """A one-port with a nonlinear law of the library."""
 
-    def make(b: Builder, v: Mapping[str, Node]) -> None:
+    def make(b: GraphBuilder, v: Mapping[str, Node]) -> None:
         x = b.graph.symbol(letter, "input", scope=f"law of {kind}")
         b.element(kind, kind, law=law(v, x), guess=guess)
         b.bond("a", kind)
@@ -122,7 +122,7 @@ def _law(
     return make
 
 
-def _dc_motor(b: Builder, v: Mapping[str, Node]) -> None:
+def _dc_motor(b: GraphBuilder, v: Mapping[str, Node]) -> None:
     b.one("current", "speed")
     b.element("R", "R", v["R"], domain="electrical")
     b.element("L", "I", v["L"], domain="electrical")
@@ -132,14 +132,14 @@ def _dc_motor(b: Builder, v: Mapping[str, Node]) -> None:
     b.bonds("electric -> current -> R", "current -> L", "current -> K -> speed -> J", "speed -> B", "speed -> shaft")
 
 
-def _pump(b: Builder, v: Mapping[str, Node]) -> None:
+def _pump(b: GraphBuilder, v: Mapping[str, Node]) -> None:
     b.zero("outlet")
     b.element("D", "TF", v["D"])
     b.element("leak", "R", 1 / v["G"])
     b.bonds("shaft -> D -> outlet -> leak", "outlet -> line")
 
 
-def _tank(b: Builder, v: Mapping[str, Node]) -> None:
+def _tank(b: GraphBuilder, v: Mapping[str, Node]) -> None:
     b.element("C", "C", v["A"] / (v["rho"] * v["g"]))
     b.bond("a", "C")
 
@@ -206,4 +206,4 @@ _ROWS = (
 )  # fmt: skip
 for _row in _ROWS:
     add_part_row(_row)
-OWN = frozenset(PARTS)
+BUILT_IN = frozenset(PARTS)

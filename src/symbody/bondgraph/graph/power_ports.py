@@ -53,7 +53,7 @@ DOMAINS: dict[str, Domain] = {row.name: row for row in _ROWS}
 
 
 @dataclass(frozen=True)
-class Port:
+class PowerPort:
     """A named place where power enters a part.
 
     domain      a name of DOMAINS, "" where nothing is said

@@ -18,7 +18,7 @@ MOST = 20
 
 
 @dataclass(frozen=True)
-class Relation:
+class AlgebraicRelation:
     """States whose rates are bound: labels, and the coefficients modulo the prime, the first one 1."""
 
     states: tuple[str, ...]
@@ -30,7 +30,7 @@ class Relation:
     __repr__ = __str__
 
 
-def relations(rows: np.ndarray, labels: Sequence[str], most: int = MOST) -> list[Relation]:
+def relations(rows: np.ndarray, labels: Sequence[str], most: int = MOST) -> list[AlgebraicRelation]:
     """Relations of smallest support among the rows of a matrix, the smallest first; they span all of them."""
     null = left_null_space(rows)
     if not len(null):
@@ -60,6 +60,6 @@ def relations(rows: np.ndarray, labels: Sequence[str], most: int = MOST) -> list
     return [_record(found[s], s, labels) for s in kept]
 
 
-def _record(v: np.ndarray, support: tuple[int, ...], labels: Sequence[str]) -> Relation:
+def _record(v: np.ndarray, support: tuple[int, ...], labels: Sequence[str]) -> AlgebraicRelation:
     scale = pow(int(v[support[0]]), -1, P)
-    return Relation(tuple(labels[k] for k in support), tuple(int(v[k]) * scale % P for k in support))
+    return AlgebraicRelation(tuple(labels[k] for k in support), tuple(int(v[k]) * scale % P for k in support))

@@ -15,10 +15,10 @@ from symbody.basics.errors import SymbodyError, whole_argument
 from symbody.bondgraph.causality.causal_loops import CausalLoop, unsolvable_loops
 from symbody.bondgraph.causality.causality import prepare
 from symbody.bondgraph.graph.bond_graph import BondGraph
-from symbody.bondgraph.structure.algebraic_relations import Relation, relations
+from symbody.bondgraph.structure.algebraic_relations import AlgebraicRelation, relations
 from symbody.bondgraph.structure.conditions import LARGEST, Condition, conditions
 from symbody.bondgraph.structure.ranks import Assignments, Rank, assignments, ranks, zero_eigenvalues
-from symbody.bondgraph.structure.reach import Kalman, Reach, kalman, output_controllable, reach
+from symbody.bondgraph.structure.reach import Kalman, ReachableSpace, kalman, output_controllable, reach
 from symbody.bondgraph.structure.sample import Sample, sample_of
 from symbody.bondgraph.structure.sets import MOST, Sets, sets_of
 from symbody.bondgraph.structure.zeros import Zeros, zeros_of
@@ -49,9 +49,9 @@ class Analysis:
     sample: Sample
     ranks: dict[str, Rank]
     zero_eigenvalues: int
-    bound: list[Relation]
-    reached: Reach
-    shown: Reach
+    bound: list[AlgebraicRelation]
+    reached: ReachableSpace
+    shown: ReachableSpace
     uncontrollable: tuple[str, ...]
     unobservable: tuple[str, ...]
     sources: Sets
@@ -62,7 +62,7 @@ class Analysis:
     zeros: Zeros
     unsolvable: list[CausalLoop]
     conditions: list[Condition]
-    by_source: dict[str, tuple[Relation, ...]]
+    by_source: dict[str, tuple[AlgebraicRelation, ...]]
 
     @property
     def controllable(self) -> bool:
@@ -152,9 +152,9 @@ def _beside(s: Sample, *groups: str) -> np.ndarray:
     return np.concatenate([s.blocks["x", g] for g in groups], axis=1)
 
 
-def _dark(integral: tuple[str, ...] | None, found: Reach, labels: tuple[str, ...]) -> tuple[str, ...]:
+def _dark(integral: tuple[str, ...] | None, found: ReachableSpace, labels: tuple[str, ...]) -> tuple[str, ...]:
     """Storages that stay integral, and those that no path reaches; None: those without a pivot in what is reached."""
-    apart = {labels[k] for k in found.apart}
+    apart = {labels[k] for k in found.unreached}
     if integral is None:
         pivots = {int(np.flatnonzero(row)[0]) for row in found.basis}
         integral = tuple(n for k, n in enumerate(labels) if k not in pivots)

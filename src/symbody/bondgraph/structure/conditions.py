@@ -18,10 +18,10 @@ import numpy as np
 
 from symbody.basics.errors import SymbodyError
 from symbody.bondgraph.equations.state_matrices import Matrices
-from symbody.bondgraph.structure.reach import Echelon, krylov
+from symbody.bondgraph.structure.reach import ResidueEchelon, krylov
 from symbody.mechanics.proof.field_tape import tape_of
 from symbody.mechanics.proof.modular import determinant, product, rank
-from symbody.mechanics.proof.points import Point, Relations
+from symbody.mechanics.proof.points import RandomPoint, Relations
 from symbody.mechanics.proof.prime_field import P, draw
 from symbody.mechanics.proof.tape_values import values_at
 from symbody.symbolic.expr.node import Node
@@ -83,10 +83,10 @@ def _rank_condition(verdict: str, m: Matrices) -> Condition:
 def _krylov_condition(verdict: str, m: Matrices, A: np.ndarray, B: np.ndarray) -> Condition:
     n, k = len(A), B.shape[1]
     nodes = [*A.flat, *B.flat]
-    values = _Values(m, nodes)
+    values = _Residues(m, nodes)
     at = values.at({})
     a, b = at[: n * n].reshape(n, n), at[n * n :].reshape(n, k)
-    space, chosen = Echelon(n), list[tuple[int, int]]()
+    space, chosen = ResidueEchelon(n), list[tuple[int, int]]()
     front = [(j, 0, b[:, j]) for j in range(k)]
     while front and len(chosen) < n:  # the first columns of B, A B, ... that are independent
         after = []
@@ -116,7 +116,7 @@ def _is_modular(a: np.ndarray) -> bool:
     return all(isinstance(x, int) for x in a.flat)
 
 
-class _Values:
+class _Residues:
     """Residues of expressions at points of the parameters."""
 
     def __init__(self, m: Matrices, nodes: Sequence[Node]) -> None:
@@ -129,13 +129,13 @@ class _Values:
     def at(self, scaled: Mapping[str, int], given: Mapping[str, int] = MappingProxyType({})) -> np.ndarray:
         """Values at the random point with some parameters scaled, or given."""
         point = {(n, 0): given.get(n, draw("condition", n)) * scaled.get(n, 1) % P for n in self.names}
-        return np.array(values_at(self.tape, Point("condition", Relations(), point)), dtype=object)
+        return np.array(values_at(self.tape, RandomPoint("condition", Relations(), point)), dtype=object)
 
 
 def _condition(verdict: str, m: Matrices, nodes: Sequence[Node], matrix: Callable[[np.ndarray], np.ndarray],
                complete: Callable[[np.ndarray], bool]) -> Condition:  # fmt: skip
     """matrix: the minor's matrix of the nodes' values; complete: whether the verdict holds for them."""
-    values = _Values(m, nodes)
+    values = _Residues(m, nodes)
     base = determinant(matrix(values.at({})))
     if not base:
         return Condition(verdict, {}, open=tuple(values.names))
@@ -170,7 +170,7 @@ def _logarithm(ratios: Sequence[int], bases: Sequence[int]) -> int | None:
     return None
 
 
-def _fails(factor: Any, values: _Values, complete: Callable[[np.ndarray], bool]) -> bool:
+def _fails(factor: Any, values: _Residues, complete: Callable[[np.ndarray], bool]) -> bool:
     """Whether a verdict fails at a random point where a factor, a SymPy polynomial, vanishes.
 
     The point is found where the factor is linear in some parameter; a factor that is in none counts as failing.
@@ -193,7 +193,7 @@ def _residue(coefficient: Any, names: Sequence[str]) -> int:
     return int(top) * pow(int(bottom), -1, P) % P
 
 
-def _factors(nodes: Sequence[Node], matrix: Callable[[np.ndarray], np.ndarray], values: _Values,
+def _factors(nodes: Sequence[Node], matrix: Callable[[np.ndarray], np.ndarray], values: _Residues,
              rest: Sequence[str]) -> list[Any] | None:  # fmt: skip
     """Factors of the part that is no product of parameters, SymPy polynomials; None without SymPy."""
     try:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symbody.bondgraph.causality.causality import Causality, Prepared, granted, recorded
+from symbody.bondgraph.causality.causality import Causality, PreparedGraph, granted, recorded
 from symbody.bondgraph.causality.relation import choose
 from symbody.bondgraph.graph.bond_graph import DETECTORS, SOURCES
 from symbody.bondgraph.structure.sample import Sample
@@ -82,7 +82,7 @@ class Assignments:
         return len(self.by_detectors.integral)
 
 
-def assignments(ready: Prepared) -> Assignments:
+def assignments(ready: PreparedGraph) -> Assignments:
     """The causalities of a graph."""
 
     first = granted(ready, "integral")
@@ -98,7 +98,7 @@ def assignments(ready: Prepared) -> Assignments:
     )  # fmt: skip
 
 
-def dualisable(ready: Prepared, kinds: Sequence[str], held: Sequence[str] = (*SOURCES, *DETECTORS)) -> int:
+def dualisable(ready: PreparedGraph, kinds: Sequence[str], held: Sequence[str] = (*SOURCES, *DETECTORS)) -> int:
     """How many sources (or detectors) can be turned together, those of other kinds that are held not changing."""
     fixed = [(p.index, p.natural) for p in ready.ports if p.kind in held and p.kind not in kinds]
     turned = [p for p in ready.ports if p.kind in kinds]

@@ -11,13 +11,13 @@ from symbody.mechanics.proof.prime_field import P
 
 
 @dataclass(frozen=True, eq=False)
-class Reach:
+class ReachableSpace:
     """What a set of inputs reaches; of the transposed matrices, what outputs show.
 
     rank      dimension of the reachable space; `basis` (rank, n) spans it, reduced
     index     smallest k for which B, A B, ..., A^(k-1) B span it
     paths     longest shortest path from an input to a state, in edges: the structural index; 0: some state has none
-    apart     places of states that no path reaches
+    unreached places of states that no path reaches
     """
 
     rank: int
@@ -25,14 +25,14 @@ class Reach:
     basis: np.ndarray
     index: int
     paths: int
-    apart: tuple[int, ...]
+    unreached: tuple[int, ...]
 
     @property
     def complete(self) -> bool:
         return self.rank == self.size
 
 
-class Echelon:
+class ResidueEchelon:
     """A growing space of row vectors, modulo the prime."""
 
     def __init__(self, n: int) -> None:
@@ -58,10 +58,10 @@ class Echelon:
         return True
 
 
-def krylov(A: np.ndarray, B: np.ndarray) -> tuple[Echelon, int]:
+def krylov(A: np.ndarray, B: np.ndarray) -> tuple[ResidueEchelon, int]:
     """The space that columns of B span through A, and how many blocks it takes."""
     n = len(A)
-    space, index = Echelon(n), 0
+    space, index = ResidueEchelon(n), 0
     links = [np.flatnonzero(row) for row in A]
     values = [row[k] for row, k in zip(A, links)]
     fresh = [B[:, k] for k in range(B.shape[1])]
@@ -81,13 +81,13 @@ def _times(links: list[np.ndarray], values: list[np.ndarray], v: np.ndarray) -> 
     return out
 
 
-def reach(A: np.ndarray, B: np.ndarray) -> Reach:
+def reach(A: np.ndarray, B: np.ndarray) -> ReachableSpace:
     """What the columns of B reach through A."""
     space, index = krylov(A, B)
     distance = distances(A, B)
     apart = tuple(k for k, d in enumerate(distance) if d == 0)
     longest = 0 if apart or not len(A) else max(distance)
-    return Reach(len(space.pivots), len(A), space.rows, index, longest, apart)
+    return ReachableSpace(len(space.pivots), len(A), space.rows, index, longest, apart)
 
 
 def distances(A: np.ndarray, B: np.ndarray) -> list[int]:
@@ -121,7 +121,9 @@ class Kalman:
     states: dict[str, str]
 
 
-def kalman(forward: Reach, backward: Reach, labels: tuple[str, ...], dark: set[str], hidden: set[str]) -> Kalman:
+def kalman(
+    forward: ReachableSpace, backward: ReachableSpace, labels: tuple[str, ...], dark: set[str], hidden: set[str]
+) -> Kalman:
     """forward: what inputs reach; backward: what outputs show; dark, hidden: storages that they do not, causally."""
     n, r, o = forward.size, forward.rank, backward.rank
     # unobservable space: what the rows of the observable space annihilate

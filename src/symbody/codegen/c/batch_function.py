@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from symbody.basics.errors import CompileError
 from symbody.codegen.c.c_language import c_language, comment
-from symbody.codegen.printer.module_layout import Part, plan
+from symbody.codegen.printer.module_layout import ModulePart, plan
 from symbody.codegen.printer.write import write
 from symbody.symbolic.lower.program import Program
 
-OWN = ("derived", "work", "status", "parameters", "sn", "cs")  # not one for each state
+SHARED_NAMES = ("derived", "work", "status", "parameters", "sn", "cs")  # not one for each state
 
 
 def batch_function(program: Program, precision: str, real: str) -> tuple[str, str]:
@@ -49,12 +49,12 @@ def batch_function(program: Program, precision: str, real: str) -> tuple[str, st
 
 
 def _element(name: str, k: int) -> str:
-    if name in OWN:
+    if name in SHARED_NAMES:
         return f"{name}[{k}]"
     return f"{name}[{k}*n + i]" if k else f"{name}[i]"
 
 
-def _again(part: Part, real: str) -> list[str]:
+def _again(part: ModulePart, real: str) -> list[str]:
     """Statements that compute states with large angles once more, by the function of one state."""
     inputs, outputs = part.of("input"), part.of("output")
     small = [f"fabs({angle}) < 1e5" for angle in part.angles]

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from symbody.basics.errors import DefinitionError
-from symbody.codegen.printer.language import Function, Language
-from symbody.codegen.printer.module_layout import Argument, Module
+from symbody.codegen.printer.language import FunctionText, Language
+from symbody.codegen.printer.module_layout import Argument, EmittedModule
 from symbody.symbolic.expr.external import External, Piecewise
 
 # identifiers that values may not take: keywords of C and C++, and what math.h declares
@@ -206,10 +206,10 @@ def kind_of(argument: Argument, real: str, name: str) -> str:
     return kind if argument.written else f"const {kind}"
 
 
-def c_frame(real: str, restrict: str = "restrict ") -> Callable[[Function, Module], str]:
+def c_frame(real: str, restrict: str = "restrict ") -> Callable[[FunctionText, EmittedModule], str]:
     """A part as a static function."""
 
-    def frame(function: Function, module: Module) -> str:
+    def frame(function: FunctionText, module: EmittedModule) -> str:
         kinds = [(kind_of(a, real, module.name), a.name) for a in function.arguments]
         declared = ", ".join(f"{kind} *{restrict}{name}" for kind, name in kinds) or "void"
         text = f"static void {function.name}({declared})\n{{\n" + "\n".join(function.lines) + "\n}\n"

@@ -29,7 +29,7 @@ from symbody.codegen.c.c_language import (
 from symbody.codegen.c.header import header
 from symbody.codegen.printer.heading import Heading, default_parameters, head_lines
 from symbody.codegen.printer.language import Language
-from symbody.codegen.printer.module_layout import CHUNK, Module, Part, module_name, plan
+from symbody.codegen.printer.module_layout import CHUNK, EmittedModule, ModulePart, module_name, plan
 from symbody.codegen.printer.module_layout import part_names as names_of_parts
 from symbody.codegen.printer.write import write
 from symbody.symbolic.expr.function_row import FUNCTIONS
@@ -61,7 +61,7 @@ def emit_c(
     precision: double or single.
     heading: names of components and the like for the comments.
     batch: also NAME_batch, a loop over a structure of arrays.
-    names: plain, staged or compact, see `printer/plan.py`.
+    names: plain, staged or compact, see `printer/module_layout.py`.
     single_header: everything in one header, with bounds of what calls take of the stack.
     own_trig: sines and cosines of several angles by a function of the text, in vectors and to two units in the last
         place, not by those of the C library.
@@ -100,7 +100,7 @@ def c_module(
     chunk: int = CHUNK,
     names: str = "plain",
     heading: Heading | None = None,
-) -> Module:
+) -> EmittedModule:
     """The functions of a C module, written."""
     if chunk < 1:
         raise DefinitionError(f"chunk is {chunk}; expected a positive number of operations.")
@@ -119,7 +119,7 @@ def part_names(grouped: Grouped) -> dict[str, str]:
     return names_of_parts(grouped, C)
 
 
-def definition(module: Module, part: Part, real: str, restrict: str = "restrict ") -> str:
+def definition(module: EmittedModule, part: ModulePart, real: str, restrict: str = "restrict ") -> str:
     """The text of a public function, its static parts before it."""
     assert part.text is not None
     arguments = ", ".join(f"{kind_of(a, real, module.name)} *{restrict}{a.name}" for a in part.arguments.values())
@@ -155,7 +155,7 @@ def chained(lines: Sequence[str], real: str) -> list[str]:
     return found
 
 
-def support(module: Module, bodies: str, real: str) -> str:
+def support(module: EmittedModule, bodies: str, real: str) -> str:
     """Only the helpers, tables and externals that the bodies call."""
     name, source, adapt = module.name, module.source, module.language.adapt
     helpers = ""
@@ -179,7 +179,7 @@ def support(module: Module, bodies: str, real: str) -> str:
     return helpers + trig
 
 
-def _text(module: Module, head: str, real: str, batch: str = "") -> str:
+def _text(module: EmittedModule, head: str, real: str, batch: str = "") -> str:
     name = module.name
     bodies = "".join(f"/* ==== {part.name} ==== */\n\n{definition(module, part, real)}\n" for part in module.every)
     bodies += batch

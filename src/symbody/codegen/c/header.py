@@ -5,10 +5,10 @@ from __future__ import annotations
 from symbody.codegen.c.c_language import comment, kind_of
 from symbody.codegen.printer.heading import Heading, argument_lines, parameter_lines
 from symbody.codegen.printer.language import Names
-from symbody.codegen.printer.module_layout import Module, Part
+from symbody.codegen.printer.module_layout import EmittedModule, ModulePart
 
 
-def header(module: Module, heading: Heading, head: str, real: str, more: str = "") -> str:
+def header(module: EmittedModule, heading: Heading, head: str, real: str, more: str = "") -> str:
     """Sizes as macros, then the prototypes, each with a table of its arguments, and `more` of them."""
     guard = f"{module.name.upper()}_H"
     lines = [head, f"#ifndef {guard}", f"#define {guard}", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
@@ -34,12 +34,12 @@ def header(module: Module, heading: Heading, head: str, real: str, more: str = "
     return "\n".join(lines)
 
 
-def outside(module: Module) -> list[str]:
+def outside(module: EmittedModule) -> list[str]:
     """Functions from outside that have no C text: the caller hands them over."""
     return [name for e, name in zip(module.source.externals, module.externals) if e.c_body is None]
 
 
-def sizes(module: Module) -> dict[str, int]:
+def sizes(module: EmittedModule) -> dict[str, int]:
     """Macro -> size of an argument."""
     prefix = module.name.upper()
     macros = {
@@ -59,7 +59,7 @@ def sizes(module: Module) -> dict[str, int]:
     return {f"{name:<{width}}": size for name, size in macros.items()}
 
 
-def _prototype(module: Module, part: Part, heading: Heading, real: str, sentence: str) -> list[str]:
+def _prototype(module: EmittedModule, part: ModulePart, heading: Heading, real: str, sentence: str) -> list[str]:
     rows = [f"{part.name}: {sentence}", *argument_lines(part, heading)]
     arguments = ", ".join(f"{kind_of(a, real, module.name)} *{a.name}" for a in part.arguments.values())
     return [comment("\n".join(rows)).rstrip(), f"void {part.name}({arguments});", ""]

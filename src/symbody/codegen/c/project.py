@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from symbody.codegen.c.c_language import comment
 from symbody.codegen.c.header import outside
-from symbody.codegen.printer.module_layout import Module, Part
+from symbody.codegen.printer.module_layout import EmittedModule, ModulePart
 from symbody.codegen.printer.stored_values import stub_terms
 from symbody.codegen.printer.test_program import Driver, driver
 from symbody.symbolic.expr.external import External
@@ -51,12 +51,12 @@ def main_text(test: Driver, real: str, before: Sequence[str] = (), lines: Sequen
     return "int main(void)\n{\n" + "\n".join(f"    {line}" for line in body) + "\n}\n"
 
 
-def c_project(module: Module, real: str) -> dict[str, str]:
+def c_project(module: EmittedModule, real: str) -> dict[str, str]:
     """test_NAME.c, Makefile and NAME_ctypes.py."""
     name = module.name
     fields = outside(module)
 
-    def call(part: Part, names: list[str]) -> str:
+    def call(part: ModulePart, names: list[str]) -> str:
         given = ["&externals" if n == "externals" else n for n in names]
         return f"{part.name}({', '.join(given)});"
 
@@ -80,7 +80,7 @@ def c_project(module: Module, real: str) -> dict[str, str]:
     return {f"test_{name}.c": text, "Makefile": make, f"{name}_ctypes.py": ctypes_wrapper(module, real)}
 
 
-def ctypes_wrapper(module: Module, real: str) -> str:
+def ctypes_wrapper(module: EmittedModule, real: str) -> str:
     """A Python module that calls the shared library: arrays in, arrays out."""
     name, kind = module.name, "c_double" if real == "double" else "c_float"
     lines = [
@@ -119,7 +119,7 @@ def ctypes_wrapper(module: Module, real: str) -> str:
     return "\n".join(lines)
 
 
-def _results(part: Part) -> str:
+def _results(part: ModulePart) -> str:
     return ", ".join(
         a.name for a in [*part.of("output"), *(part.of("derived") if part.setup else []), *part.of("status")]
     )

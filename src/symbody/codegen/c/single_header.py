@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 
 from symbody.codegen.c.c_language import comment
-from symbody.codegen.printer.module_layout import Module, Part
+from symbody.codegen.printer.module_layout import EmittedModule, ModulePart
 
 SPARE = 512  # bytes a function: saved registers, return address, alignment, parts of one expression
 HELPER = 3 * SPARE  # the deepest chain of helpers: sincos, turn, and a function of the C library
 
 
-def stack_bytes(module: Module, part: Part) -> int:
+def stack_bytes(module: EmittedModule, part: ModulePart) -> int:
     """How much stack a call of a public function takes at most."""
 
     def of(lines: list[str], arrays: int) -> int:
@@ -30,7 +30,7 @@ def stack_bytes(module: Module, part: Part) -> int:
     return own + sum(inner) + HELPER  # parts of parts: all of them bound any chain
 
 
-def single_header(files: dict[str, str], module: Module) -> dict[str, str]:
+def single_header(files: dict[str, str], module: EmittedModule) -> dict[str, str]:
     """NAME.h with everything in it, of the header and the source that `emit_c` wrote."""
     name = module.name
     header, source = files[f"{name}.h"], files[f"{name}.c"]

@@ -30,7 +30,7 @@ def torch_function(kernel: CudaKernel, parameters: Sequence[str] = ()) -> Callab
     cores = {p.name: len(p.shape) for p in (*kernel.inputs, *kernel.parameters)}
     first = kernel.layout == "state"
 
-    class Evaluation(torch.autograd.Function):
+    class TorchEvaluation(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *tensors: Any) -> Any:
             given = [t.contiguous() for t in tensors]
@@ -62,7 +62,7 @@ def torch_function(kernel: CudaKernel, parameters: Sequence[str] = ()) -> Callab
         if len(tensors) != len(names) + len(own):
             expected = ", ".join([*names, *own])
             raise DefinitionError(f"{len(tensors)} tensors were given; expected {expected}.")
-        return Evaluation.apply(*tensors)
+        return TorchEvaluation.apply(*tensors)
 
     function.__doc__ = f"{kernel.name}({', '.join([*names, *own])}) on tensors of a device; cores {cores}"
     return function

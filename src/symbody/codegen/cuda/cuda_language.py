@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from symbody.basics.errors import CompileError, DefinitionError
 from symbody.codegen.c.c_language import SINGLE, TAKEN, C, check_precision, kind_of
 from symbody.codegen.c.c_source import support
-from symbody.codegen.printer.language import Function, Language
-from symbody.codegen.printer.module_layout import Module, Part, plan
+from symbody.codegen.printer.language import FunctionText, Language
+from symbody.codegen.printer.module_layout import EmittedModule, ModulePart, plan
 from symbody.codegen.printer.write import write
 from symbody.symbolic.lower.liveness import values_of
 from symbody.symbolic.lower.program import Program
@@ -44,8 +44,8 @@ def cuda_language(precision: str) -> Language:
     return replace(base, taken=WORDS, angles=(), frame=_frame(REALS[precision], precision == "fast"))
 
 
-def _frame(real: str, fast: bool) -> Callable[[Function, Module], str]:
-    def frame(function: Function, module: Module) -> str:
+def _frame(real: str, fast: bool) -> Callable[[FunctionText, EmittedModule], str]:
+    def frame(function: FunctionText, module: EmittedModule) -> str:
         declared = ", ".join(f"{kind_of(a, real, module.name)} *__restrict__ {a.name}" for a in function.arguments)
         lines = "\n".join(with_sincos(function.lines, real, fast))
         return f"static __device__ __noinline__ void {function.name}({declared})\n{{\n{lines}\n}}\n"
@@ -95,7 +95,7 @@ class DeviceProgram:
     """
 
     program: Program
-    module: Module
+    module: EmittedModule
     space: str
     text: str
     pieces: int
@@ -130,7 +130,7 @@ class DeviceProgram:
         return self._call(self.module.setup, {}, {}, places)
 
     def _call(
-        self, part: Part, inputs: Mapping[str, str], outputs: Mapping[str, str], places: Mapping[str, str]
+        self, part: ModulePart, inputs: Mapping[str, str], outputs: Mapping[str, str], places: Mapping[str, str]
     ) -> str:
         given = []
         for a in part.arguments.values():
@@ -168,7 +168,7 @@ def device_program(program: Program, precision: str, space: str, long: int = LON
     return DeviceProgram(program, module, space, text, pieces)
 
 
-def _definition(module: Module, part: Part, real: str, fast: bool) -> str:
+def _definition(module: EmittedModule, part: ModulePart, real: str, fast: bool) -> str:
     assert part.text is not None
     arguments = ", ".join(f"{kind_of(a, real, module.name)} *__restrict__ {a.name}" for a in part.arguments.values())
     frames = [module.language.frame(function, module) for function in part.functions]

@@ -108,7 +108,7 @@ class Device:
         self.arch = f"sm_{self._attribute(75)}{self._attribute(76)}"
         self.multiprocessors = self._attribute(16)
         self._launch, self._current = api.cuLaunchKernel, api.cuCtxGetCurrent
-        self._modules: dict[Any, Module] = {}
+        self._modules: dict[Any, DeviceModule] = {}
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -179,17 +179,17 @@ class Device:
 
     # -- code
 
-    def build(self, text: str, options: Sequence[str] = ()) -> Module:
+    def build(self, text: str, options: Sequence[str] = ()) -> DeviceModule:
         """The code of a text, compiled and loaded once."""
         key = (text, tuple(options))
         with self._lock:
             found = self._modules.get(key)
             if found is None:
-                found = self._modules[key] = Module(self, nvrtc.compiled(text, self.arch, options))
+                found = self._modules[key] = DeviceModule(self, nvrtc.compiled(text, self.arch, options))
             return found
 
 
-class Module:
+class DeviceModule:
     """Loaded code."""
 
     def __init__(self, device: Device, image: nvrtc.Image) -> None:
@@ -197,22 +197,22 @@ class Module:
         device.enter()
         self._handle = ctypes.c_void_p()
         _check(device._api.cuModuleLoadData(ctypes.byref(self._handle), image.code), "loading code")
-        self._functions: dict[str, Function] = {}
+        self._functions: dict[str, DeviceFunction] = {}
 
-    def function(self, name: str) -> Function:
+    def function(self, name: str) -> DeviceFunction:
         """A kernel by its name."""
         if name not in self._functions:
             handle = ctypes.c_void_p()
             api = self.device._api
             _check(api.cuModuleGetFunction(ctypes.byref(handle), self._handle, name.encode()), f"kernel {name}")
-            self._functions[name] = Function(self, name, handle)
+            self._functions[name] = DeviceFunction(self, name, handle)
         return self._functions[name]
 
 
-class Function:
+class DeviceFunction:
     """A kernel. Arguments are words of 8 bytes (numbers of states, addresses, distances), then one block by value."""
 
-    def __init__(self, module: Module, name: str, handle: ctypes.c_void_p) -> None:
+    def __init__(self, module: DeviceModule, name: str, handle: ctypes.c_void_p) -> None:
         self.module, self.name, self._handle = module, name, handle
         # a compiler that has made the code before says nothing about it
         self.resources = module.image.resources.get(name) or nvrtc.Resources(self._attribute(4), self._attribute(3))
@@ -248,7 +248,7 @@ class Function:
 class Launch:
     """Arguments of a kernel where the driver reads them; `words` may be changed between calls."""
 
-    def __init__(self, function: Function, states: int, block: int, words: Sequence[int], constants: Any) -> None:
+    def __init__(self, function: DeviceFunction, states: int, block: int, words: Sequence[int], constants: Any) -> None:
         self.function, self.constants, self.device = function, constants, function.module.device
         self.words = (ctypes.c_uint64 * len(words))(*words)
         base = ctypes.addressof(self.words)

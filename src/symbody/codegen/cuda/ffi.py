@@ -60,7 +60,7 @@ class Message(ctypes.Structure):
     )
 
 
-class Asked(ctypes.Structure):
+class OneAddressCall(ctypes.Structure):
     """Arguments of what takes one address and answers with another: Stream_Get (context, stream), Error_GetMessage
     (error, text), Error_Destroy (error, nothing)."""
 
@@ -72,7 +72,7 @@ class Asked(ctypes.Structure):
     )
 
 
-ASK = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(Asked))
+ASK = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(OneAddressCall))
 
 
 class Api(ctypes.Structure):
@@ -82,8 +82,8 @@ class Api(ctypes.Structure):
         ("version", Version),
         ("internal", ctypes.c_void_p),
         ("error_create", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(Message))),
-        ("error_message", ctypes.CFUNCTYPE(None, ctypes.POINTER(Asked))),
-        ("error_destroy", ctypes.CFUNCTYPE(None, ctypes.POINTER(Asked))),
+        ("error_message", ctypes.CFUNCTYPE(None, ctypes.POINTER(OneAddressCall))),
+        ("error_destroy", ctypes.CFUNCTYPE(None, ctypes.POINTER(OneAddressCall))),
         ("handler_register", ctypes.c_void_p),
         ("stream_get", ASK),
     )
@@ -127,7 +127,7 @@ class Attributes(ctypes.Structure):
     )
 
 
-class Frame(ctypes.Structure):
+class CallFrame(ctypes.Structure):
     """XLA_FFI_CallFrame: one call of the handler."""
 
     _fields_ = (
@@ -156,7 +156,7 @@ def declared_version() -> tuple[int, int]:
     return MAJOR, int(found["MINOR"])
 
 
-def tell_version(frame: Frame, declared: tuple[int, int]) -> bool:
+def answer_version(frame: CallFrame, declared: tuple[int, int]) -> bool:
     """Answer where registration asks for the version of the handler; False: the call is one to compute.
 
     The version is that of the caller, whose minor ones all have the structures above. JAX 0.5 does not tell its own.
@@ -171,7 +171,7 @@ def tell_version(frame: Frame, declared: tuple[int, int]) -> bool:
     return True
 
 
-def error(frame: Frame, sentence: str, code: int) -> int | None:
+def error(frame: CallFrame, sentence: str, code: int) -> int | None:
     """An error of XLA, which the handler returns; XLA frees it."""
     if not frame.api:
         return None
@@ -180,21 +180,21 @@ def error(frame: Frame, sentence: str, code: int) -> int | None:
     return made
 
 
-def stream(frame: Frame) -> int:
+def stream(frame: CallFrame) -> int:
     """The stream of the computation, as the driver of its platform takes it."""
     api = frame.api.contents
-    asked = Asked(ctypes.sizeof(Asked), None, frame.context, None)
+    asked = OneAddressCall(ctypes.sizeof(OneAddressCall), None, frame.context, None)
     failure = api.stream_get(asked)
     if failure:
-        told = Asked(ctypes.sizeof(Asked), None, failure, None)
+        told = OneAddressCall(ctypes.sizeof(OneAddressCall), None, failure, None)
         api.error_message(told)
         sentence = ctypes.string_at(told.answer).decode() if told.answer else "no reason was given"
-        api.error_destroy(Asked(Asked.answer.offset, None, failure, None))
+        api.error_destroy(OneAddressCall(OneAddressCall.answer.offset, None, failure, None))
         raise DeviceError(f"XLA has no stream for this computation: {sentence}.")
     return asked.answer or 0
 
 
-def text_attribute(frame: Frame) -> str:
+def text_attribute(frame: CallFrame) -> str:
     """The one attribute of the call, a text."""
     given = frame.attributes
     if given.size != 1 or given.types[0] != STRING:

@@ -19,7 +19,7 @@ NUMBERS = {"torch.float64": "<f8", "torch.float32": "<f4", "torch.int32": "<i4",
 
 
 @dataclass(slots=True)
-class Seen:
+class ForeignArray:
     """An array on a device. strides None: C order; keep: what keeps it alive."""
 
     pointer: int
@@ -49,16 +49,16 @@ def library_of(value: Any) -> str:
     return ""
 
 
-def seen(value: Any, name: str, library: str) -> Seen:
+def seen(value: Any, name: str, library: str) -> ForeignArray:
     """Where an array on a device is, and how it lies."""
     if library == "torch":
         if value.requires_grad:
             value = value.detach()
         strides = None if value.is_contiguous() else tuple(value.stride())
         kind = NUMBERS.get(str(value.dtype), str(value.dtype))
-        return Seen(value.data_ptr(), tuple(value.shape), kind, strides, value.device.index, library, value)
+        return ForeignArray(value.data_ptr(), tuple(value.shape), kind, strides, value.device.index, library, value)
     if library == "symbody":
-        return Seen(value.pointer, value.shape, value.dtype.str, None, value.device.ordinal, library, value)
+        return ForeignArray(value.pointer, value.shape, value.dtype.str, None, value.device.ordinal, library, value)
     if library == "dlpack":
         capsule = value.__dlpack__()
         tensor = read_capsule(capsule).tensor
@@ -78,10 +78,12 @@ def seen(value: Any, name: str, library: str) -> Seen:
     return _seen(pointer, tuple(about["shape"]), about["typestr"], strides, ordinal_of(pointer), library, value)
 
 
-def _seen(pointer: int, shape: tuple[int, ...], kind: str, strides: Any, device: int, library: str, keep: Any) -> Seen:
+def _seen(
+    pointer: int, shape: tuple[int, ...], kind: str, strides: Any, device: int, library: str, keep: Any
+) -> ForeignArray:
     if strides is not None and tuple(strides) == dense(shape):
         strides = None
-    return Seen(pointer, shape, kind, strides, device, library, keep)
+    return ForeignArray(pointer, shape, kind, strides, device, library, keep)
 
 
 def dense(shape: Sequence[int]) -> tuple[int, ...]:

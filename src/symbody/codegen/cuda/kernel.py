@@ -19,7 +19,7 @@ from symbody.codegen.cuda import driver, shapes
 from symbody.codegen.cuda import foreign_arrays as on_device
 from symbody.codegen.cuda.device_array import DeviceArray
 from symbody.codegen.cuda.kernel_source import BLOCK, KernelText
-from symbody.codegen.cuda.occupancy import Report
+from symbody.codegen.cuda.occupancy import Occupancy
 from symbody.codegen.cuda.tensor_calls import TensorCalls
 from symbody.codegen.cuda.texts import Texts, replace_layout, setup_values
 from symbody.codegen.kernel.program_kernel import ProgramKernel, call_arguments
@@ -53,7 +53,7 @@ class CudaKernel(ProgramKernel):
         if self.texts.folded:
             raise DefinitionError(f"the parameters of '{self.name}' are folded into its text; compile it again.")
         bound = type(self)(self.program, self.texts, self.ordinal)
-        host, device = self._apart(parameters)
+        host, device = self._host_and_device(parameters)
         bound._bound = self._kept(host)
         bound._device_bound = {**self._device_bound, **device}
         known = {**kept(host or {}), **device} if device else kept(host)
@@ -105,10 +105,10 @@ class CudaKernel(ProgramKernel):
         given = [self._seen(v, p.name) for v, p in zip(args, ports)]
         device = driver.device(given[0].device if given else self.ordinal)
         placed = list(zip((p.name for p in ports), given, (p.shape for p in ports)))
-        own: dict[str, on_device.Seen] = {}
+        own: dict[str, on_device.ForeignArray] = {}
         host = parameters
         if self._device_bound or isinstance(parameters, Mapping):
-            host, device_parameters = self._apart(parameters)
+            host, device_parameters = self._host_and_device(parameters)
             for name, value in {**self._device_bound, **device_parameters}.items():
                 port = next((p for p in self.parameters if p.name == name), None)
                 if port is None:
@@ -140,7 +140,8 @@ class CudaKernel(ProgramKernel):
         return packed, outcome
 
     def _launch(
-        self, device: driver.Device, states: int, words: list[int], host: Any, own: Mapping[str, on_device.Seen],
+        self, device: driver.Device, states: int, words: list[int], host: Any,
+        own: Mapping[str, on_device.ForeignArray],
         loop: tuple[int, ...], results: Sequence[Any], status: Any, stream: int,
     ) -> list[Any]:  # fmt: skip
         """Start the kernel; what must stay alive until it has run."""
@@ -205,7 +206,7 @@ class CudaKernel(ProgramKernel):
         given = self._bound if host is None and self._bound is not None else self._gathered(host)
         return setup_values(text.functions.program, text.functions.derived, given).astype(self.dtype)
 
-    def _apart(self, parameters: Any) -> tuple[Any, dict[str, Any]]:
+    def _host_and_device(self, parameters: Any) -> tuple[Any, dict[str, Any]]:
         """Parameters of the host, and those whose arrays are on a device."""
         if not isinstance(parameters, Mapping):
             return parameters, {}
@@ -213,7 +214,7 @@ class CudaKernel(ProgramKernel):
         host = {n: v for n, v in parameters.items() if n not in device}
         return (host or None if device else parameters), device
 
-    def _seen(self, value: Any, name: str) -> on_device.Seen:
+    def _seen(self, value: Any, name: str) -> on_device.ForeignArray:
         library = on_device.library_of(value)
         if not library:
             raise DeviceError(
@@ -377,14 +378,14 @@ class CudaKernel(ProgramKernel):
 
     # -- what it is
 
-    def report(self, ordinal: int | None = None) -> Report:
+    def report(self, ordinal: int | None = None) -> Occupancy:
         """Registers, spills and occupancy on a device."""
         device = driver.device(self.ordinal if ordinal is None else ordinal)
         text = self.texts.text("shared")
         function = device.build(text.text, text.options).function(text.entry)
         r, made = function.resources, text.functions
         operations = len(self.program.main()) + sum(len(b.body) for b in self.program.blocks)
-        return Report(
+        return Occupancy(
             text.entry, device.name, r.registers, r.stack, r.spill_stores, r.spill_loads, function.occupancy(BLOCK),
             operations, made.pieces, made.work,
         )  # fmt: skip

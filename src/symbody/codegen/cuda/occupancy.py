@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Report:
+class Occupancy:
     """What a kernel takes on a device. occupancy: part of the threads of a multiprocessor that run at once.
 
     registers, stack, spill_stores, spill_loads: a thread, and bytes a thread; pieces: functions that a long program was

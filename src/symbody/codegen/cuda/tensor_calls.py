@@ -30,8 +30,8 @@ class TensorCalls:
 
     def __init__(self, kernel: CudaKernel) -> None:
         self.kernel = kernel
-        self.plans: dict[tuple[int, tuple[int, ...]], Plan | None] = {}  # by device and shape of the first tensor
-        self.last: Plan | None = None
+        self.plans: dict[tuple[int, tuple[int, ...]], TensorCall | None] = {}  # by device and shape of the first tensor
+        self.last: TensorCall | None = None
 
     def __call__(self, args: Sequence[Any], out: Any, stream: Any) -> tuple[Any, Any] | None:
         """(results, statuses). None: the general way says what is wrong, or does what is unusual."""
@@ -46,7 +46,7 @@ class TensorCalls:
         self.last = plan
         return plan(args, out, stream)
 
-    def _planned(self, first: Any) -> Plan | None:
+    def _planned(self, first: Any) -> TensorCall | None:
         torch = sys.modules.get("torch")
         if torch is None or type(first) is not torch.Tensor or not first.is_cuda:
             return None
@@ -57,7 +57,7 @@ class TensorCalls:
             self.plans[key] = self._plan(*key)
         return self.plans.get(key)
 
-    def _plan(self, ordinal: int, shape: tuple[int, ...]) -> Plan | None:
+    def _plan(self, ordinal: int, shape: tuple[int, ...]) -> TensorCall | None:
         kernel = self.kernel
         core = kernel.inputs[0].shape
         if len(shape) != len(core) + 1 or kernel._device_bound or kernel._differs(None):
@@ -67,13 +67,15 @@ class TensorCalls:
         if n < 1 or text.parameters == "each" or not text.by_value:
             return None
         function = driver.device(ordinal).build(text.text, text.options).function(text.entry)
-        return Plan(kernel, n, ordinal, function, kernel._constants(text, None))
+        return TensorCall(kernel, n, ordinal, function, kernel._constants(text, None))
 
 
-class Plan:
+class TensorCall:
     """Calls for n states on one device. words: number of states, address and distance of inputs, then results."""
 
-    def __init__(self, kernel: CudaKernel, n: int, ordinal: int, function: driver.Function, constants: Any) -> None:
+    def __init__(
+        self, kernel: CudaKernel, n: int, ordinal: int, function: driver.DeviceFunction, constants: Any
+    ) -> None:
         torch = sys.modules["torch"]
         self.ordinal, self.tensor, self.like, self.whole = ordinal, torch.Tensor, torch.empty_like, torch.int32
         self.kind = torch.float64 if kernel.dtype.itemsize == 8 else torch.float32
@@ -96,13 +98,13 @@ class Plan:
         names = tuple(p.name for p in kernel.outputs)
         self.packed = None if len(names) == 1 else results_type(names)
         self.make = lambda: function.prepared(n, BLOCK, words, constants)
-        self.own = threading.local()
+        self.thread = threading.local()
 
     def __call__(self, args: Sequence[Any], out: Any, stream: Any) -> tuple[Any, Any] | None:
         try:
-            launch = self.own.launch
+            launch = self.thread.launch
         except AttributeError:
-            launch = self.own.launch = self.make()
+            launch = self.thread.launch = self.make()
         tensor, kind, ordinal, words = self.tensor, self.kind, self.ordinal, launch.words
         if len(args) != self.count:
             return None

@@ -44,7 +44,7 @@ class Operand(NamedTuple):
     width: int
 
 
-class Result(NamedTuple):
+class XlaResult(NamedTuple):
     name: str
     core: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -56,15 +56,15 @@ _Call = tuple[list[int], list[tuple[int, int, str]]]  # words; place among them,
 
 
 @dataclass(frozen=True, eq=False)
-class Launch:
+class XlaLaunch:
     """A text with its parameters, and the arrays that it takes and makes."""
 
     name: str
     text: KernelText
     constants: Any
     operands: tuple[Operand, ...]
-    results: tuple[Result, ...]
-    functions: dict[driver.Device, driver.Function] = field(default_factory=dict)
+    results: tuple[XlaResult, ...]
+    functions: dict[driver.Device, driver.DeviceFunction] = field(default_factory=dict)
     calls: dict[Any, _Call] = field(default_factory=dict)  # by shapes and types of operands and results
 
     @functools.cached_property
@@ -76,17 +76,17 @@ class Launch:
         """The states of operands of these shapes: (), or (n,)."""
         return shapes.common_loop(((o.name, s, o.core) for s, o in zip(given, self.operands)), self.text.layout)
 
-    def function(self, device: driver.Device) -> driver.Function:
+    def function(self, device: driver.Device) -> driver.DeviceFunction:
         """The kernel on a device, built when it is first wanted there."""
         if device not in self.functions:
             self.functions[device] = device.build(self.text.text, self.text.options).function(self.text.entry)
         return self.functions[device]
 
 
-_launches: dict[str, Launch] = {}  # for the process: computations that JAX has compiled refer to them
+_launches: dict[str, XlaLaunch] = {}  # for the process: computations that JAX has compiled refer to them
 
 
-def launch_of(kernel: CudaKernel, own: Sequence[str] = ()) -> tuple[Launch, dict[str, Any]]:
+def launch_of(kernel: CudaKernel, own: Sequence[str] = ()) -> tuple[XlaLaunch, dict[str, Any]]:
     """What a call of the kernel launches, and those of its operands that are bound, by name.
 
     own: names of parameters that are given with each call
@@ -108,31 +108,31 @@ def launch_of(kernel: CudaKernel, own: Sequence[str] = ()) -> tuple[Launch, dict
     else:
         bound[DERIVED] = kernel._derived_values(text, None)
         operands.append(Operand(DERIVED, bound[DERIVED].shape, False, kernel.dtype.itemsize))
-    results = [Result(p.name, p.shape, kernel.dtype, kernel._width(p.shape)) for p in kernel.outputs]
+    results = [XlaResult(p.name, p.shape, kernel.dtype, kernel._width(p.shape)) for p in kernel.outputs]
     if kernel.program.blocks:
-        results.append(Result("status", (len(kernel.program.blocks),), np.dtype(np.int32), 4))
-    made = Launch(kernel.name, text, constants, tuple(operands), tuple(results))
+        results.append(XlaResult("status", (len(kernel.program.blocks),), np.dtype(np.int32), 4))
+    made = XlaLaunch(kernel.name, text, constants, tuple(operands), tuple(results))
     return _launches.setdefault(made.digest, made), bound
 
 
 # -- the handler
 
 
-def _on_cuda(frame: ffi.Frame, pointer: int) -> tuple[driver.Device, int]:
+def _on_cuda(frame: ffi.CallFrame, pointer: int) -> tuple[driver.Device, int]:
     """The device that the arrays are on, and the stream of the computation."""
     device = driver.device(on_device.ordinal_of(pointer))
     return device, ffi.stream(frame)
 
 
-def _on_processor(frame: ffi.Frame, pointer: int) -> tuple[driver.Device, int]:
+def _on_processor(frame: ffi.CallFrame, pointer: int) -> tuple[driver.Device, int]:
     raise DeviceError(
         "its arrays are in the memory of the processor, where JAX computes here. Bring them to a CUDA device "
         "(`pip install jax[cuda12]`, `jax.device_put`), or call the kernel on NumPy arrays."
     )
 
 
-PLACES: dict[str, Callable[[ffi.Frame, int], tuple[driver.Device, int]]] = {"CUDA": _on_cuda, "cpu": _on_processor}
-_HANDLER = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(ffi.Frame))
+PLACES: dict[str, Callable[[ffi.CallFrame, int], tuple[driver.Device, int]]] = {"CUDA": _on_cuda, "cpu": _on_processor}
+_HANDLER = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(ffi.CallFrame))
 
 
 def _handler(platform: str, version: tuple[int, int]) -> Any:
@@ -142,7 +142,7 @@ def _handler(platform: str, version: tuple[int, int]) -> Any:
         frame = frame_at.contents
         name = "a kernel"
         try:
-            if not ffi.tell_version(frame, version) and frame.stage == ffi.EXECUTE:
+            if not ffi.answer_version(frame, version) and frame.stage == ffi.EXECUTE:
                 launch = _named(frame)
                 name = f"'{launch.name}'"
                 _run(launch, frame, PLACES[platform])
@@ -154,7 +154,7 @@ def _handler(platform: str, version: tuple[int, int]) -> Any:
     return _HANDLER(handle)
 
 
-def _named(frame: ffi.Frame) -> Launch:
+def _named(frame: ffi.CallFrame) -> XlaLaunch:
     digest = ffi.text_attribute(frame)
     if digest not in _launches:
         raise DefinitionError(
@@ -163,7 +163,9 @@ def _named(frame: ffi.Frame) -> Launch:
     return _launches[digest]
 
 
-def _run(launch: Launch, frame: ffi.Frame, place_of: Callable[[ffi.Frame, int], tuple[driver.Device, int]]) -> None:
+def _run(
+    launch: XlaLaunch, frame: ffi.CallFrame, place_of: Callable[[ffi.CallFrame, int], tuple[driver.Device, int]]
+) -> None:
     """Launch on the arrays of a call."""
     operands, results = ffi.arrays(frame.operands), ffi.arrays(frame.results)
     key = tuple(a[1:] for a in operands), tuple(a[1:] for a in results)
@@ -179,7 +181,7 @@ def _run(launch: Launch, frame: ffi.Frame, place_of: Callable[[ffi.Frame, int], 
     launch.function(device).launch(words[0], BLOCK, words, launch.constants, stream)
 
 
-def _call(launch: Launch, operands: Sequence[_Kind], results: Sequence[_Kind]) -> _Call:
+def _call(launch: XlaLaunch, operands: Sequence[_Kind], results: Sequence[_Kind]) -> _Call:
     """Calls on arrays of these shapes and types: the words without addresses, and where those go."""
     if len(operands) != len(launch.operands) or len(results) != len(launch.results):
         raise ShapeError(f"{len(operands)} operands and {len(results)} results were given; expected "

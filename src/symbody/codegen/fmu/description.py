@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.sax.saxutils import quoteattr
 
-from symbody.codegen.fmu.fmu_model import Motion, Variable
+from symbody.codegen.fmu.fmu_model import FmuArray, FmuModel
 
 _BASE = {"m": "m", "kg": "kg", "s": "s", "rad": "rad", "A": "A", "K": "K"}
 _DERIVED = {"N": {"kg": 1, "m": 1, "s": -2}, "J": {"kg": 1, "m": 2, "s": -2}, "W": {"kg": 1, "m": 2, "s": -3},
@@ -46,7 +46,7 @@ def base_units(unit: str) -> dict[str, int] | None:
     return {name: e for name, e in found.items() if e}
 
 
-def _units(motion: Motion) -> list[str]:
+def _units(motion: FmuModel) -> list[str]:
     known: dict[str, dict[str, int]] = {}
     for v in motion.variables:
         for unit in v.unit:
@@ -74,7 +74,7 @@ def rate_label(label: str) -> str:
     return f"der({label})"
 
 
-def scalars(motion: Motion) -> Iterator[tuple[str, Variable, int]]:
+def scalars(motion: FmuModel) -> Iterator[tuple[str, FmuArray, int]]:
     """(name, variable, component) of every number, in the order of value references."""
     for v in motion.variables:
         for k in range(v.size):
@@ -82,7 +82,7 @@ def scalars(motion: Motion) -> Iterator[tuple[str, Variable, int]]:
             yield (rate_label(label) if v.kind == "rate" else label), v, k
 
 
-def fmi2_description(motion: Motion, token: str, stepping: Stepping, sources: list[str]) -> str:
+def fmi2_description(motion: FmuModel, token: str, stepping: Stepping, sources: list[str]) -> str:
     order = list(scalars(motion))
     index = {(v.name, k): i + 1 for i, (_, v, k) in enumerate(order)}
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<fmiModelDescription", '  fmiVersion="2.0"']
@@ -99,7 +99,7 @@ def fmi2_description(motion: Motion, token: str, stepping: Stepping, sources: li
     lines += [f'  <DefaultExperiment startTime="0" stopTime="1" stepSize="{max(stepping.step, 1e-2)!r}"/>']
     lines += ["  <ModelVariables>"]
     for i, (name, v, k) in enumerate(order):
-        told, start, more = _told(v, k)
+        told, start, more = _attributes(v, k)
         more += f' derivative="{index[(v.of, k)]}"' if v.kind == "rate" else ""
         unit = _unit(v.unit[k] if v.unit else "")
         lines += [f'    <ScalarVariable name={quoteattr(name)} valueReference="{v.start + k}" {told}>']
@@ -109,7 +109,7 @@ def fmi2_description(motion: Motion, token: str, stepping: Stepping, sources: li
     outputs = [(v, k) for _, v, k in order if v.kind in ("state", "output")]
     rates = [(v, k) for _, v, k in order if v.kind == "rate"]
 
-    def listed(tag: str, unknowns: list[tuple[Variable, int]]) -> list[str]:
+    def listed(tag: str, unknowns: list[tuple[FmuArray, int]]) -> list[str]:
         if not unknowns:
             return []
         rows = [f"    <{tag}>"]
@@ -127,7 +127,7 @@ def fmi2_description(motion: Motion, token: str, stepping: Stepping, sources: li
     return "\n".join([*lines, "  </ModelStructure>", "</fmiModelDescription>", ""])
 
 
-def _dependencies(v: Variable, k: int, motion: Motion) -> list[tuple[str, int]]:
+def _dependencies(v: FmuArray, k: int, motion: FmuModel) -> list[tuple[str, int]]:
     """States, inputs and modes that a component depends on."""
     known = {x.name for x in motion.variables}
     found = []
@@ -138,7 +138,7 @@ def _dependencies(v: Variable, k: int, motion: Motion) -> list[tuple[str, int]]:
     return found
 
 
-def _told(v: Variable, k: int) -> tuple[str, str, str]:
+def _attributes(v: FmuArray, k: int) -> tuple[str, str, str]:
     """Attributes of a ScalarVariable, its start, and more."""
     start = f' start="{v.values[k]!r}"' if v.values else ""
     return {
@@ -153,7 +153,7 @@ def _told(v: Variable, k: int) -> tuple[str, str, str]:
     }[v.kind]
 
 
-def fmi3_description(motion: Motion, token: str, stepping: Stepping) -> str:
+def fmi3_description(motion: FmuModel, token: str, stepping: Stepping) -> str:
     """Arrays stay arrays; a value reference is the place of the first element."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<fmiModelDescription", '  fmiVersion="3.0"']
     lines += [f"  modelName={quoteattr(motion.name)}", f'  instantiationToken="{token}"', '  generationTool="symbody"']
@@ -169,7 +169,7 @@ def fmi3_description(motion: Motion, token: str, stepping: Stepping) -> str:
     lines += ["  <ModelVariables>"]
     place = {v.name: v.start for v in motion.variables}
     for v in motion.variables:
-        told, start, more = _told(v, 0)
+        told, start, more = _attributes(v, 0)
         start = f' start="{" ".join(repr(x) for x in v.values)}"' if v.values else start
         more += f' derivative="{place[v.of]}"' if v.kind == "rate" else ""
         units = set(v.unit)
@@ -186,7 +186,7 @@ def fmi3_description(motion: Motion, token: str, stepping: Stepping) -> str:
             lines += [f"{head}/>"]
     lines += ["  </ModelVariables>", "  <ModelStructure>"]
 
-    def reads(v: Variable) -> str:
+    def reads(v: FmuArray) -> str:
         if v.kind == "state":
             return f' dependencies="{v.start}"'
         found = sorted({place[n] for k in range(v.size) for n, _ in _dependencies(v, k, motion)})

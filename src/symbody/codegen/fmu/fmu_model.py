@@ -18,7 +18,7 @@ from symbody.basics.errors import CompileError, DefinitionError
 from symbody.codegen.c.c_language import C, columns, comment, literal
 from symbody.codegen.c.c_source import c_module, emit_c
 from symbody.codegen.c.header import outside
-from symbody.codegen.printer.module_layout import Part
+from symbody.codegen.printer.module_layout import ModulePart
 from symbody.symbolic.expr import derivative
 from symbody.symbolic.expr.node import Node
 from symbody.symbolic.expr.walk import free_symbols
@@ -31,7 +31,7 @@ METHODS = ("euler", "rk4", "dopri5")
 
 
 @dataclass(frozen=True)
-class Variable:
+class FmuArray:
     """An array of the vector of an instance: kind state, rate, input, mode, parameter, output, guard or time."""
 
     name: str
@@ -53,18 +53,18 @@ class Variable:
 
 
 @dataclass
-class Motion:
+class FmuModel:
     """What FMUs and stand-alone programs are made of."""
 
     name: str
     system: System
-    variables: list[Variable]
+    variables: list[FmuArray]
     guards: list[tuple[str, int]]  # name and direction of every element
     files: dict[str, str] = field(default_factory=dict)  # modules and motion.h
     derivatives: bool = True
     derivative_names: dict[str, str] = field(default_factory=dict)
 
-    def of(self, kind: str) -> list[Variable]:
+    def of(self, kind: str) -> list[FmuArray]:
         return [v for v in self.variables if v.kind == kind]
 
     def size(self, kind: str) -> int:
@@ -77,7 +77,7 @@ def motion_of(
     units: Mapping[str, str | Sequence[str]] | None = None,
     start: Mapping[str, Any] | None = None,
     derivatives: bool = True,
-) -> Motion:
+) -> FmuModel:
     """The C files of a System with states. start: values of states, modes and inputs that do not begin at zero."""
     if not system.states:
         raise DefinitionError(
@@ -107,14 +107,14 @@ class _Making:
         self.results = [n for n in system.outputs if n not in rates and n not in projected]
         self.projected = {n.removeprefix("project_"): n for n in projected}
 
-    def motion(self, derivatives: bool) -> Motion:
+    def motion(self, derivatives: bool) -> FmuModel:
         system = self.system
-        variables = [Variable("time", "time", 0, unit=("s",))]
+        variables = [FmuArray("time", "time", 0, unit=("s",))]
         at = 1
 
         def add(name: str, kind: str, shape: tuple[int, ...], **more: Any) -> None:
             nonlocal at
-            made = Variable(
+            made = FmuArray(
                 name, kind, at, shape, labels=self._labels(name, shape), unit=self._unit(name, shape), **more
             )
             variables.append(made)
@@ -124,7 +124,7 @@ class _Making:
             add(n, "state", system.inputs[n].shape, values=self._start(n))
         for n, rate in system.states.items():
             shape = system.inputs[n].shape
-            made = Variable(
+            made = FmuArray(
                 f"der({n})", "rate", at, shape, labels=self._labels(n, shape), unit=_per_second(self._unit(n, shape)),
                 of=n, reads=self._reads(system.outputs[rate]),
             )  # fmt: skip
@@ -141,7 +141,7 @@ class _Making:
             called = f"{n}_out" if n in system.inputs or n in system.parameters else n
             labels = tuple(called + label[len(n) :] for label in self._labels(n, shape))
             reads, unit = self._reads(system.outputs[n]), self._unit(n, shape)
-            variables.append(Variable(called, "output", at, shape, labels=labels, unit=unit, reads=reads))
+            variables.append(FmuArray(called, "output", at, shape, labels=labels, unit=unit, reads=reads))
             at += variables[-1].size
         guards = [
             (n if a.size == 1 else f"{n}[{k + 1}]", self._direction(n))
@@ -150,9 +150,9 @@ class _Making:
         ]
         for (n, _), node in zip(guards, [x for a in system.guards.values() for x in a.flat]):
             reads = self._reads(np.array([node], dtype=object))
-            variables.append(Variable(f"guard.{n}", "guard", at, unit=("",), labels=(f"guard.{n}",), reads=reads))
+            variables.append(FmuArray(f"guard.{n}", "guard", at, unit=("",), labels=(f"guard.{n}",), reads=reads))
             at += 1
-        motion = Motion(system.name, system, variables, guards, derivatives=derivatives)
+        motion = FmuModel(system.name, system, variables, guards, derivatives=derivatives)
         self._write(motion, at)
         return motion
 
@@ -188,7 +188,7 @@ class _Making:
 
     # -- C
 
-    def _write(self, motion: Motion, total: int) -> None:
+    def _write(self, motion: FmuModel, total: int) -> None:
         """The emitted modules, and motion.h with the calls and the layout of the vector."""
         system, name = self.system, self.system.name
         place = {v.name: v.start for v in motion.variables if v.kind != "rate"} | {"t": 0}
@@ -356,7 +356,7 @@ class _Making:
         return True
 
 
-def _setup_call(setup: Part, key: str) -> str:
+def _setup_call(setup: ModulePart, key: str) -> str:
     """The call of a module's setup inside of motion_setup."""
     blocks, given, declared = len(setup.program.blocks), [], []
     for a in setup.arguments.values():

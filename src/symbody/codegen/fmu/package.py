@@ -18,7 +18,7 @@ from typing import Any
 from symbody.basics.errors import CompileError, DefinitionError
 from symbody.codegen.c.build import find_compiler, run_compiler, source_folder, temporary_files_inside
 from symbody.codegen.fmu.description import Stepping, fmi2_description, fmi3_description, scalars
-from symbody.codegen.fmu.fmu_model import HERE, METHODS, Motion, core_text, motion_of
+from symbody.codegen.fmu.fmu_model import HERE, METHODS, FmuModel, core_text, motion_of
 from symbody.symbolic.system.save import fingerprint
 from symbody.symbolic.system.system import System
 
@@ -90,7 +90,7 @@ def platform_of() -> tuple[str, str, str]:
     return found
 
 
-def fmu_sources(motion: Motion, version: int, token: str, stepping: Stepping) -> dict[str, str]:
+def fmu_sources(motion: FmuModel, version: int, token: str, stepping: Stepping) -> dict[str, str]:
     """all.c includes the rest."""
     numbers = {"RTOL": stepping.rtol, "ATOL": stepping.atol, "STEP": float(stepping.step)}
     head = "/* emitted by symbody: this file is the one to compile */\n"
@@ -130,7 +130,7 @@ def _build_description(name: str) -> str:
     )
 
 
-def _page(motion: Motion, stepping: Stepping, certificate: str | None) -> str:
+def _page(motion: FmuModel, stepping: Stepping, certificate: str | None) -> str:
     rows = "".join(
         f"<tr><td>{html.escape(name)}</td><td>{v.kind}</td><td>{html.escape(v.unit[k] if v.unit else '')}</td></tr>\n"
         for name, v, k in scalars(motion)

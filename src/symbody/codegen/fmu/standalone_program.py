@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from symbody.codegen.fmu.description import Stepping, scalars
-from symbody.codegen.fmu.fmu_model import HERE, Motion, core_text
+from symbody.codegen.fmu.fmu_model import HERE, FmuModel, core_text
 
 
-def program_files(motion: Motion, stepping: Stepping) -> dict[str, str]:
+def program_files(motion: FmuModel, stepping: Stepping) -> dict[str, str]:
     """NAME_main.c, which includes the rest, and a Makefile."""
     name = motion.name
     names = ",\n    ".join(json.dumps(label) for label, _, _ in scalars(motion))

@@ -27,7 +27,7 @@ from symbody.symbolic.system.names import identifier
 from symbody.symbolic.system.system import System
 
 
-class Variable(Protocol):
+class BlockVariable(Protocol):
     """What FMPy says of a variable."""
 
     name: str
@@ -37,7 +37,7 @@ class Variable(Protocol):
     valueReference: int
     start: str | None
     unit: str | None
-    derivative: Variable | None
+    derivative: BlockVariable | None
     dimensions: Sequence[object]
 
 
@@ -121,7 +121,7 @@ def _check(path: Path, description: Any) -> None:
             )
 
 
-def _names(variables: Sequence[Variable], taken: Any = ()) -> dict[str, str]:
+def _names(variables: Sequence[BlockVariable], taken: Any = ()) -> dict[str, str]:
     """Variable -> identifier, each once."""
     found: dict[str, str] = {}
     used = {"t", *taken}
@@ -142,9 +142,9 @@ class _Instance:
     def __init__(self, fmpy: Any, path: Path, description: Any) -> None:
         self.fmpy, self.description = fmpy, description
         self.three = str(description.fmiVersion).startswith("3")
-        variables: list[Variable] = list(description.modelVariables)
+        variables: list[BlockVariable] = list(description.modelVariables)
         self.rates = [unknown.variable for unknown in description.derivatives]
-        self.states: list[Variable] = [v.derivative for v in self.rates if v.derivative is not None]
+        self.states: list[BlockVariable] = [v.derivative for v in self.rates if v.derivative is not None]
         self.inputs = [v for v in variables if v.causality == "input"]
         places = {v.valueReference for v in self.states}
         self.outputs = [v for v in variables if v.causality == "output" and v.valueReference not in places]
@@ -179,12 +179,12 @@ class _Instance:
             fmu.newDiscreteStates()
         fmu.enterContinuousTimeMode()
 
-    def _set(self, variables: Sequence[Variable], values: Sequence[float]) -> None:
+    def _set(self, variables: Sequence[BlockVariable], values: Sequence[float]) -> None:
         if variables:
             places = [v.valueReference for v in variables]
             (self.fmu.setFloat64 if self.three else self.fmu.setReal)(places, [float(x) for x in values])
 
-    def _get(self, variables: Sequence[Variable]) -> Sequence[float]:
+    def _get(self, variables: Sequence[BlockVariable]) -> Sequence[float]:
         places = [v.valueReference for v in variables]
         return (self.fmu.getFloat64 if self.three else self.fmu.getReal)(places) if places else []
 

@@ -25,7 +25,15 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from symbody.basics.atomic_file import remove_abandoned, through_part
-from symbody.codegen.kernel.secret import CONFIG, Place, Unsafe, check_folder, folder_of, make_folder, user_secret
+from symbody.codegen.kernel.secret import (
+    CONFIG,
+    SystemFolder,
+    Unsafe,
+    check_folder,
+    folder_of,
+    make_folder,
+    user_secret,
+)
 from symbody.symbolic.lower.program import Program
 
 MAGIC = b"symbody object code 2\n"
@@ -38,7 +46,7 @@ _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0
 _written: dict[Path, int] = {}  # bytes written into a folder since it was looked at
 
 
-CACHE = Place(
+CACHE = SystemFolder(
     "SYMBODY_CACHE",
     "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME",
     windows="AppData/Local",
@@ -118,7 +126,7 @@ def load(name: str) -> tuple[dict[str, Any], list[bytes]] | None:
         return None
     path = _place(folder, name)
     try:
-        with open_own(path) as file:
+        with open_private(path) as file:
             entry = _unpack(name, file.read())
             if entry is not None:
                 _touch(path, file.fileno())
@@ -132,20 +140,20 @@ def _place(folder: Path, name: str) -> str:
     return os.path.join(folder, name + SUFFIX)
 
 
-def open_own(path: Path | str) -> BinaryIO:
+def open_private(path: Path | str) -> BinaryIO:
     """A file of the folder, open to be read. A link is not followed, and a pipe not waited for.
 
     OSError unless it is a regular file of this user that nobody else can write, and not too large.
     """
     handle = os.open(path, _READ)
     status = os.fstat(handle)
-    if not _is_own(status) or status.st_size > LIMIT:
+    if not _is_private(status) or status.st_size > LIMIT:
         os.close(handle)
         raise OSError(f"{path} is no file of this user's own")
     return os.fdopen(handle, "rb")
 
 
-def _is_own(status: os.stat_result) -> bool:
+def _is_private(status: os.stat_result) -> bool:
     """Whether an entry is a regular file of this user that nobody else can write."""
     if not stat.S_ISREG(status.st_mode):
         return False

@@ -16,7 +16,7 @@ from symbody.codegen.kernel.signature import Signature, signature_of
 from symbody.codegen.kernel.tiers import Code, Tiers
 from symbody.codegen.llvm.libm import libm_index
 from symbody.codegen.llvm.loading import OPTIMIZED, QUICK, compile_in_processes, compile_modules, host
-from symbody.codegen.llvm.modules import Plan, modules, plan
+from symbody.codegen.llvm.modules import ModulePlan, modules, plan
 from symbody.symbolic.expr.external import External
 from symbody.symbolic.expr.function_row import Function, added_functions
 from symbody.symbolic.lower.fuse import fuse_multiply_add
@@ -117,7 +117,7 @@ def _make(
     return signature, tiers
 
 
-def _quick(planned: Plan, signature: Signature, entry: str | None) -> Code:
+def _quick(planned: ModulePlan, signature: Signature, entry: str | None) -> Code:
     """Scalar code alone: it also serves batches, with the same bits."""
     objects = compile_modules(modules(planned, batch=False), QUICK)
     if entry is not None:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from symbody.codegen.kernel.program_kernel import ProgramKernel
-from symbody.symbolic.lower.interpret import LANES, Prepared, elements, prepare, run, run_prepared
+from symbody.symbolic.lower.interpret import LANES, PreparedProgram, elements, prepare, run, run_prepared
 from symbody.symbolic.lower.program import Program
 from symbody.symbolic.system.ports import kept
 
@@ -19,7 +19,7 @@ class InterpretedKernel(ProgramKernel):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self._prepared: Prepared | None = None
+        self._prepared: PreparedProgram | None = None
 
     def _compute(
         self, arrays: list[np.ndarray], given: list[np.ndarray], loop: tuple[int, ...]

@@ -25,7 +25,7 @@ from symbody.codegen.kernel.kernel_arrays import (
 )
 from symbody.codegen.kernel.passport import results_by_name
 from symbody.codegen.kernel.recipe import Remade
-from symbody.codegen.kernel.signature import Result, Signature, results_type
+from symbody.codegen.kernel.signature import NamedOutput, Signature, results_type
 from symbody.codegen.kernel.threads import run_ranges
 from symbody.codegen.kernel.tiers import Tiers
 from symbody.codegen.llvm.chunk_text import DERIVED, DERIVED_STRIDE, EXTERN_TABLE, FIRST_PORT, FRAME, LIBM_TABLE
@@ -123,7 +123,7 @@ class NativeKernel(Remade):
         return self.signature.parameters
 
     @property
-    def outputs(self) -> tuple[Result, ...]:
+    def outputs(self) -> tuple[NamedOutput, ...]:
         return self.signature.outputs
 
     @property
@@ -139,16 +139,16 @@ class NativeKernel(Remade):
     def __repr__(self) -> str:
         s = self.signature
 
-        def told(p: Any) -> str:
+        def port_text(p: Any) -> str:
             size = "x".join(map(str, p.shape)) or "1"
             return f"{p.name}[{size}]" + (f" {p.unit}" if p.unit else "")
 
-        inputs = ", ".join(map(told, s.inputs)) or "nothing"
-        outputs = ", ".join(map(told, s.outputs)) or "nothing"
+        inputs = ", ".join(map(port_text, s.inputs)) or "nothing"
+        outputs = ", ".join(map(port_text, s.outputs)) or "nothing"
         lines = [f"Kernel {s.name}: {inputs} -> {outputs}"]
         if s.parameters:
             bound = " (bound)" if self._derived is not None else ""
-            lines.append(f"  parameters{bound}: " + ", ".join(map(told, s.parameters)))
+            lines.append(f"  parameters{bound}: " + ", ".join(map(port_text, s.parameters)))
         if s.blocks:
             lines.append("  solve blocks: " + ", ".join(name for name, *_ in s.blocks))
         lines.append(f"  native, {s.layout.width} lanes, {self.tier}; {s.operations} operations")

@@ -111,13 +111,13 @@ class ProgramKernel(Remade, ABC):
         return results_by_name(self.outputs, self(*args, parameters=parameters, **named))
 
     def __repr__(self) -> str:
-        def told(ports: Sequence[Port | OutputPort]) -> str:
+        def port_text(ports: Sequence[Port | OutputPort]) -> str:
             texts = [f"{p.name}[{'x'.join(map(str, p.shape)) or 1}]" + (f" {p.unit}" if p.unit else "") for p in ports]
             return ", ".join(texts) or "nothing"
 
-        lines = [f"{type(self).__name__} {self.name}: {told(self.inputs)} -> {told(self.outputs)}"]
+        lines = [f"{type(self).__name__} {self.name}: {port_text(self.inputs)} -> {port_text(self.outputs)}"]
         if self.parameters:
-            lines.append(f"  parameters{' (bound)' if self._bound is not None else ''}: {told(self.parameters)}")
+            lines.append(f"  parameters{' (bound)' if self._bound is not None else ''}: {port_text(self.parameters)}")
         if self.program.blocks:
             lines.append("  solve blocks: " + ", ".join(block.name for block in self.program.blocks))
         return "\n".join(lines)

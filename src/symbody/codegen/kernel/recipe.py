@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from symbody.basics.lazy import later
+from symbody.basics.lazy import imported
 from symbody.symbolic.system.system import System
 
 STEP = ""  # no function of a group has an empty name
@@ -31,7 +31,7 @@ class Recipe:
         return replace(self, bound=(*self.bound, parameters))
 
     def make(self) -> Any:
-        kernel = later("codegen.compile", "compile_system")(
+        kernel = imported("codegen.compile", "compile_system")(
             self.system, self.target, groups=self.groups, **self.options
         )
         if self.function is not None:

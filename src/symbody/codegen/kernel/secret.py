@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from symbody.basics.atomic_file import remove_abandoned, through_part, way_to
+from symbody.basics.atomic_file import folders_through, remove_abandoned, through_part
 
 SIZE = 32  # bytes
 NAME = "cache_secret"
@@ -27,17 +27,17 @@ class Unsafe(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
+class SystemFolder:
     """Where the system keeps a kind of file: an own variable, the system's variable, and folders of the home."""
 
-    own: str
+    override: str
     variable: str
     windows: str
     mac: str
     other: str
 
 
-CONFIG = Place(
+CONFIG = SystemFolder(
     "SYMBODY_CONFIG",
     "APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME",
     windows="AppData/Roaming",
@@ -46,9 +46,9 @@ CONFIG = Place(
 )
 
 
-def folder_of(place: Place) -> Path:
+def folder_of(place: SystemFolder) -> Path:
     """The folder that the environment names for symbody, absolute; Unsafe where there is none."""
-    own, systems = os.environ.get(place.own), os.environ.get(place.variable)
+    own, systems = os.environ.get(place.override), os.environ.get(place.variable)
     try:
         if own:
             return Path(own).expanduser().absolute()
@@ -57,9 +57,9 @@ def folder_of(place: Place) -> Path:
         usual = {"win32": place.windows, "darwin": place.mac}.get(sys.platform, place.other)
         return Path(Path.home(), usual, "symbody").absolute()
     except RuntimeError:
-        raise Unsafe(f"is not known, as this user has no home; name a folder of yours in {place.own}") from None
+        raise Unsafe(f"is not known, as this user has no home; name a folder of yours in {place.override}") from None
     except OSError:
-        raise Unsafe(f"is not known, as the working folder is gone; name a whole path in {place.own}") from None
+        raise Unsafe(f"is not known, as the working folder is gone; name a whole path in {place.override}") from None
 
 
 def make_folder(path: Path) -> None:
@@ -84,14 +84,14 @@ def check_folder(path: Path) -> None:
         raise Unsafe(
             f"can be written by others (mode {stat.S_IMODE(status.st_mode):04o}); remove that permission: chmod 700"
         )
-    check_way(path)
+    check_folders(path)
 
 
-def check_way(path: Path) -> None:
+def check_folders(path: Path) -> None:
     """Raise Unsafe where everyone could put another file into the place of this one."""
     if not hasattr(os, "getuid"):
         return
-    for parent in way_to(path):
+    for parent in folders_through(path):
         mode = parent.stat().st_mode
         # what a group may exchange is still authenticated; where everyone may, even the owner's check means little
         if mode & 0o002 and not mode & stat.S_ISVTX:
@@ -109,7 +109,7 @@ def _secret_of(folder: Path) -> bytes:
     try:
         make_folder(folder)
         try:
-            check_way(path)
+            check_folders(path)
         except Unsafe as error:
             raise Unsafe(f"needs the secret {path}, which {error}") from None
         if not path.exists():

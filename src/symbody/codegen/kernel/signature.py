@@ -9,13 +9,13 @@ from functools import lru_cache
 from typing import Any
 
 from symbody.basics.errors import NameLookupError, nearest
-from symbody.codegen.llvm.modules import Layout
+from symbody.codegen.llvm.modules import ModuleLayout
 from symbody.symbolic.lower.program import Program
 from symbody.symbolic.system.ports import Port
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class NamedOutput:
     """A named output, its core shape and unit."""
 
     name: str
@@ -34,12 +34,12 @@ class Signature:
     name: str
     inputs: tuple[Port, ...]
     parameters: tuple[Port, ...]
-    outputs: tuple[Result, ...]
+    outputs: tuple[NamedOutput, ...]
     blocks: tuple[tuple[str, int, str, tuple[str, ...]], ...]
     externals: tuple[tuple[str, int, int], ...]
     counts: dict[str, int]
     operations: int
-    layout: Layout
+    layout: ModuleLayout
 
     def to_json(self) -> dict[str, Any]:
         data = asdict(self)
@@ -66,23 +66,23 @@ class Signature:
             data["name"],
             ports(data["inputs"]),
             ports(data["parameters"]),
-            tuple(Result(o["name"], tuple(o["shape"]), o["unit"]) for o in data["outputs"]),
+            tuple(NamedOutput(o["name"], tuple(o["shape"]), o["unit"]) for o in data["outputs"]),
             tuple((n, k, remedy, tuple(words)) for n, k, remedy, words in data["blocks"]),
             tuple((n, a, r) for n, a, r in data["externals"]),
             data["counts"],
             data["operations"],
-            Layout(**data["layout"]),
+            ModuleLayout(**data["layout"]),
         )
 
 
-def signature_of(program: Program, layout: Layout, name: str | None = None) -> Signature:
+def signature_of(program: Program, layout: ModuleLayout, name: str | None = None) -> Signature:
     runs = [*program.main(), *(v for b in program.blocks for v in b.body)]
     counts = Counter(program.ops[v] for v in runs)
     return Signature(
         name or program.name,
         program.inputs,
         program.parameters,
-        tuple(Result(o.name, o.shape, o.unit) for o in program.outputs),
+        tuple(NamedOutput(o.name, o.shape, o.unit) for o in program.outputs),
         tuple((b.name, b.max_iterations, b.remedy, b.words) for b in program.blocks),
         tuple((e.name, e.arity, e.results) for e in program.externals),
         dict(sorted(counts.items())),

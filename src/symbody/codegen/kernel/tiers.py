@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symbody.basics.errors import CompileError
-from symbody.codegen.llvm.loading import Loaded
+from symbody.codegen.llvm.loading import LoadedCode
 
 # void f(context, begin, end); ctypes releases the interpreter lock during the call
 Function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -20,7 +20,7 @@ class Code:
 
     def __init__(self, objects: Sequence[bytes], tier: str) -> None:
         self.tier = tier
-        self.loaded = Loaded(objects)
+        self.loaded = LoadedCode(objects)
         names = ("sb_setup", "sb_main", "sb_main_one", "sb_batch")
         setup, main, one, batch = (self.loaded.address(name) for name in names)
         if not setup or not main or not one:

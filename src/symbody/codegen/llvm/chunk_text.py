@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from symbody.basics.errors import CompileError
-from symbody.codegen.llvm.chunks import CHUNK, Partition
+from symbody.codegen.llvm.chunks import CHUNK, ChunkedRun
 from symbody.codegen.llvm.libm import libm_index
 from symbody.codegen.llvm.sincos import Request, call_sincos, write_sincos
 from symbody.codegen.llvm.trig_order import in_waves
-from symbody.codegen.llvm.writer import Lanes, Writer
+from symbody.codegen.llvm.writer import LaneTypes, LlvmWriter
 from symbody.symbolic.expr.function_row import FUNCTIONS, Function
 from symbody.symbolic.lower.program import Program
 
@@ -26,7 +26,7 @@ CALL = "(ptr %t, ptr %f, ptr %d, ptr %x)"
 
 
 @dataclass(slots=True)
-class Section:
+class ProgramSection:
     """A run of a Program (setup, or step and call) for some number of lanes, and where its values come from and go.
 
     elements: element k of the inputs is (port, offset in the port).
@@ -38,8 +38,8 @@ class Section:
 
     prefix: str
     program: Program
-    part: Partition
-    lanes: Lanes
+    part: ChunkedRun
+    lanes: LaneTypes
     fma: bool
     source: str
     elements: Sequence[tuple[int, int]]
@@ -90,7 +90,9 @@ def constant(number: int | float | Fraction) -> float:
 class Scope:
     """The values known in one function and how to reach the others."""
 
-    def __init__(self, section: Section, writer: Writer, chunk: int = -1, ports: dict[int, str] | None = None) -> None:
+    def __init__(
+        self, section: ProgramSection, writer: LlvmWriter, chunk: int = -1, ports: dict[int, str] | None = None
+    ) -> None:
         """chunk: whose values are written here; ports: pointers to the ports' data that are known already."""
         self.section, self.w, self.chunk = section, writer, chunk
         self.ports = {} if ports is None else dict(ports)
@@ -342,12 +344,12 @@ class Scope:
         return self.w.load("%f", (s.part.externs[call] + arity + k) * self.bytes, s.lanes.double, self.align)
 
 
-def input_ports(section: Section) -> int:
+def input_ports(section: ProgramSection) -> int:
     ports = section.program.parameters if section.source == "parameter" else section.program.inputs
     return len(ports)
 
 
-def splat(w: Writer, scalar: str) -> str:
+def splat(w: LlvmWriter, scalar: str) -> str:
     width, kind = w.lanes.width, w.lanes.double
     one = w.line(f"insertelement {kind} poison, double {scalar}, i64 0")
     return w.line(f"shufflevector {kind} {one}, {kind} poison, <{width} x i32> zeroinitializer")

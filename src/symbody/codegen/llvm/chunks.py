@@ -30,7 +30,7 @@ class Chunk:
 
 
 @dataclass(slots=True)
-class Partition:
+class ChunkedRun:
     """Functions of a run and its frame. Slots are counted in values: a frame has `frame_size` times the lanes doubles.
 
     chunks: all functions; top: those of the run itself in order; bodies: those of each block. home: value -> its chunk.
@@ -47,9 +47,9 @@ class Partition:
     frame_size: int = 0
 
 
-def partition(program: Program, values: Sequence[int], outputs: Sequence[int], width: int) -> Partition:
+def partition(program: Program, values: Sequence[int], outputs: Sequence[int], width: int) -> ChunkedRun:
     """Cut `values` (a run in order, with `solve` values whose blocks are cut too) for code of `width` lanes."""
-    p = Partition()
+    p = ChunkedRun()
     p.top = _cut(program, p, values, (), None)
     last_read = _crossings(program, p)
     for v in outputs:
@@ -60,7 +60,9 @@ def partition(program: Program, values: Sequence[int], outputs: Sequence[int], w
     return p
 
 
-def _cut(program: Program, p: Partition, values: Sequence[int], inside: tuple[int, ...], time: int | None) -> list[int]:
+def _cut(
+    program: Program, p: ChunkedRun, values: Sequence[int], inside: tuple[int, ...], time: int | None
+) -> list[int]:
     """Append the chunks of a run (and of the blocks in it); their indices in order. time: None for the run itself."""
     weights = {**{name: row.weight for name, row in FUNCTIONS.items()}, **WEIGHTS}
     limit = CHUNK if len(values) > WHOLE else len(values) * max(weights.values()) + 1
@@ -90,7 +92,7 @@ def _cut(program: Program, p: Partition, values: Sequence[int], inside: tuple[in
     return made
 
 
-def _crossings(program: Program, p: Partition) -> dict[int, int]:
+def _crossings(program: Program, p: ChunkedRun) -> dict[int, int]:
     """For each value that needs a slot, the time (position of a top chunk) at which it is last read."""
     ops, args, home = program.ops, program.args, p.home
     last: dict[int, int] = {}
@@ -115,7 +117,7 @@ def _crossings(program: Program, p: Partition) -> dict[int, int]:
 _PLAIN = frozenset(("add", "sub", "mul", "div", "neg", "sin", "cos", "sqrt", "select", "lt", "le", "min", "max"))
 
 
-def _place(program: Program, p: Partition, last_read: dict[int, int], width: int) -> None:
+def _place(program: Program, p: ChunkedRun, last_read: dict[int, int], width: int) -> None:
     """Give slots: reused ones to values of the top chunks, lasting ones to values of blocks and external calls."""
     slots, size = p.slots, 0
     free: list[int] = []

@@ -8,11 +8,11 @@ from symbody.codegen.llvm.chunk_text import (
     DERIVED_STRIDE,
     FIRST_PORT,
     FRAME,
+    ProgramSection,
     Scope,
-    Section,
     input_ports,
 )
-from symbody.codegen.llvm.writer import Writer
+from symbody.codegen.llvm.writer import LlvmWriter
 
 # Ports with at most so many elements are moved between rows and lanes by code without loops.
 SMALL_ROW = 16
@@ -20,15 +20,15 @@ SMALL_ROW = 16
 FEW_PORTS = 32
 
 
-def fits_loop(section: Section) -> bool:
+def fits_loop(section: ProgramSection) -> bool:
     """Whether the values of a scalar section can be written into the loop over states, without calls."""
     few = input_ports(section) + len(section.outputs) <= FEW_PORTS
     return few and len(section.part.top) == 1 and not section.part.bodies and len(section.pieces()) <= 1
 
 
-def write_main(section: Section, entry: str, inline: bool) -> Writer:
+def write_main(section: ProgramSection, entry: str, inline: bool) -> LlvmWriter:
     """The loop over states of scalar code; a single chunk is written into the loop itself."""
-    w = Writer(section.lanes, section.fma)
+    w = LlvmWriter(section.lanes, section.fma)
     ports = input_ports(section) + len(section.outputs)
     w.do("%f = load ptr, ptr %x, align 8")
     base = w.load("%x", 8 * DERIVED, "ptr", 8)
@@ -68,7 +68,7 @@ def write_main(section: Section, entry: str, inline: bool) -> Writer:
     return w
 
 
-def _fill_table(w: Writer, ports: int) -> None:
+def _fill_table(w: LlvmWriter, ports: int) -> None:
     """Pointers to the data of all ports for state %i into %t, in a loop: there may be thousands of ports."""
     before = w.block
     w.do("br label %port")
@@ -92,15 +92,15 @@ def _fill_table(w: Writer, ports: int) -> None:
     w.start("ready")
 
 
-def _pair(w: Writer, port: int) -> tuple[str, str]:
+def _pair(w: LlvmWriter, port: int) -> tuple[str, str]:
     """(address, stride) of a port from the context."""
     at = 8 * (FIRST_PORT + 2 * port)
     return w.load("%x", at, "ptr", 8), w.load("%x", at + 8, "i64", 8)
 
 
-def write_batch(section: Section, entry: str) -> Writer:
+def write_batch(section: ProgramSection, entry: str) -> LlvmWriter:
     """The loop over vectors of states: rows to lanes, all chunks, lanes to rows; the last vector may be incomplete."""
-    w = Writer(section.lanes, section.fma)
+    w = LlvmWriter(section.lanes, section.fma)
     width, bytes_ = section.lanes.width, 8 * section.lanes.width
     inputs = input_ports(section)
     w.used.add("rows")

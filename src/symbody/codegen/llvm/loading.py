@@ -163,7 +163,7 @@ def compile_in_processes(texts: Iterable[str], level: int, count: int | None = N
         workers.close()
 
 
-class Loaded:
+class LoadedCode:
     """Object code in memory; functions stay valid as long as this object lives.
 
     Sections of a module reach each other by offsets of 32 bits. JITLink takes one piece of memory for a module, as

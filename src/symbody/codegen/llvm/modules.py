@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from symbody.codegen.llvm.chunk_text import ARGUMENTS, Scope, Section
+from symbody.codegen.llvm.chunk_text import ARGUMENTS, ProgramSection, Scope
 from symbody.codegen.llvm.chunks import partition
 from symbody.codegen.llvm.entry import fits_loop, write_batch, write_main
 from symbody.codegen.llvm.lane_functions import extern_function, lanes_function, table_function
@@ -21,7 +21,7 @@ from symbody.codegen.llvm.libm import libm_index
 from symbody.codegen.llvm.rows import gather_functions, scatter_functions, small_gather, small_scatter
 from symbody.codegen.llvm.sincos import sincos_function, slow_function
 from symbody.codegen.llvm.solve import write_solve
-from symbody.codegen.llvm.writer import Lanes, Writer
+from symbody.codegen.llvm.writer import LaneTypes, LlvmWriter
 from symbody.symbolic.lower.program import Program, operands
 from symbody.symbolic.system.ports import Port
 
@@ -34,7 +34,7 @@ PACK = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ModuleLayout:
     """Sizes that a caller must know. Frames are counted in doubles; `width` 1 means that there is no `sb_batch`."""
 
     width: int
@@ -46,25 +46,25 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ModulePlan:
     """The sections of a Program, cut and placed, before any text is written."""
 
     program: Program
-    setup: Section
-    main: Section
-    batch: Section | None
-    layout: Layout
+    setup: ProgramSection
+    main: ProgramSection
+    batch: ProgramSection | None
+    layout: ModuleLayout
 
 
-def plan(program: Program, width: int, fma: bool) -> Plan:
+def plan(program: Program, width: int, fma: bool) -> ModulePlan:
     """Decide what is derived, where chunks end and where everything stands."""
     blocks = _solved(program, program.setup)
     derived = _derived(program)
     outcomes = {b: len(derived) + i for i, b in enumerate(blocks)}
     kept = [*derived, *(~b for b in blocks)]
-    one = Lanes(1)
+    one = LaneTypes(1)
     part = partition(program, program.setup, kept, 1)
-    setup = Section("p", program, part, one, fma, "parameter", _elements(program.parameters), [kept], {}, {})
+    setup = ProgramSection("p", program, part, one, fma, "parameter", _elements(program.parameters), [kept], {}, {})
 
     values = program.main()
     outputs: list[Sequence[int]] = [port.values for port in program.outputs]
@@ -73,12 +73,12 @@ def plan(program: Program, width: int, fma: bool) -> Plan:
     flat = [v for port in outputs for v in port]
     elements = _elements(program.inputs)
     part = partition(program, values, flat, 1)
-    main = Section("s", program, part, one, fma, "input", elements, outputs, derived, outcomes)
+    main = ProgramSection("s", program, part, one, fma, "input", elements, outputs, derived, outcomes)
     batch = None
     batch_frame = 0
     if width > 1:
         part = partition(program, values, flat, width)
-        batch = Section("v", program, part, Lanes(width), fma, "input", elements, outputs, derived, outcomes)
+        batch = ProgramSection("v", program, part, LaneTypes(width), fma, "input", elements, outputs, derived, outcomes)
         batch.inputs_at = part.frame_size
         batch.outputs_at = batch.inputs_at + program.input_size
         batch_frame = batch.outputs_at + len(flat)
@@ -86,7 +86,7 @@ def plan(program: Program, width: int, fma: bool) -> Plan:
             batch.derived_at = batch_frame
             batch_frame += len(kept)
     setup.pack = main.pack = min(width, PACK)
-    layout = Layout(
+    layout = ModuleLayout(
         width,
         len(kept),
         setup.part.frame_size,
@@ -94,10 +94,10 @@ def plan(program: Program, width: int, fma: bool) -> Plan:
         batch_frame * width,
         batch is not None and batch.derived_at >= 0,
     )
-    return Plan(program, setup, main, batch, layout)
+    return ModulePlan(program, setup, main, batch, layout)
 
 
-def modules(plan: Plan, *, batch: bool = True, setup: bool = True) -> Iterator[str]:
+def modules(plan: ModulePlan, *, batch: bool = True, setup: bool = True) -> Iterator[str]:
     """IR of one module after another, without target lines."""
     if setup:
         yield from _section_modules(plan.setup, "sb_setup")
@@ -162,7 +162,7 @@ def _derived(program: Program) -> dict[int, int]:
     return derived
 
 
-def _section_modules(section: Section, entry: str) -> Iterator[str]:
+def _section_modules(section: ProgramSection, entry: str) -> Iterator[str]:
     """The functions of a section, `MODULE` operations to a module; the first holds the entry point."""
     part = section.part
     inline = section.lanes.width == 1 and fits_loop(section)
@@ -179,25 +179,25 @@ def _section_modules(section: Section, entry: str) -> Iterator[str]:
         yield _module(section, writers)
 
 
-def _functions(section: Section) -> Iterator[Writer]:
+def _functions(section: ProgramSection) -> Iterator[LlvmWriter]:
     """Chunks, then pieces of the outputs that are copied at the end."""
     for index, chunk in enumerate(section.part.chunks):
-        w = Writer(section.lanes, section.fma)
+        w = LlvmWriter(section.lanes, section.fma)
         Scope(section, w, index).emit(chunk.values)
         yield _closed(w, f"{section.prefix}{index}")
     for k, piece in enumerate(section.pieces()):
-        w = Writer(section.lanes, section.fma)
+        w = LlvmWriter(section.lanes, section.fma)
         Scope(section, w).write_late(piece)
         yield _closed(w, f"{section.prefix}late{k}")
 
 
-def _closed(w: Writer, name: str) -> Writer:
+def _closed(w: LlvmWriter, name: str) -> LlvmWriter:
     w.do("ret void\n}")
     w.lines.insert(0, f"define void @{name}({ARGUMENTS}) #0 {{\nentry:\n{w.trig_alloca()}")
     return w
 
 
-def _module(section: Section, writers: Sequence[Writer]) -> str:
+def _module(section: ProgramSection, writers: Sequence[LlvmWriter]) -> str:
     """Functions with the helpers, intrinsics and neighbours that they call."""
     width = section.lanes.width
     used = set().union(*(w.used for w in writers))
@@ -236,7 +236,7 @@ def _module(section: Section, writers: Sequence[Writer]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _neighbours(section: Section, text: str) -> list[str]:
+def _neighbours(section: ProgramSection, text: str) -> list[str]:
     """Declarations of the functions of the section that are called here and defined in another module."""
     name = rf"({section.prefix}(?:solve|late)?\d+)"
     called = set(re.findall(rf"^call void @{name}\(", text, re.MULTILINE))

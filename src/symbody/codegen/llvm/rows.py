@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symbody.codegen.llvm.writer import Lanes, Writer
+from symbody.codegen.llvm.writer import LaneTypes, LlvmWriter
 
 
 def gather_functions(width: int) -> str:
@@ -227,7 +227,7 @@ done:
 
 def small_gather(width: int, size: int) -> str:
     """`gather.<size>(source, stride, target)`: `gather` without loops, in half the instructions."""
-    w = Writer(Lanes(width), False)
+    w = LlvmWriter(LaneTypes(width), False)
     kind = w.lanes.double
     w.do(f"define internal void @gather.{size}(ptr noalias %source, i64 %stride, ptr noalias %target) #0 {{")
     w.start("entry")
@@ -256,7 +256,7 @@ def small_gather(width: int, size: int) -> str:
 
 def small_scatter(width: int, size: int) -> str:
     """`scatter.<size>(source, target, stride)`: `scatter` without loops."""
-    w = Writer(Lanes(width), False)
+    w = LlvmWriter(LaneTypes(width), False)
     kind = w.lanes.double
     w.do(f"define internal void @scatter.{size}(ptr noalias %source, ptr noalias %target, i64 %stride) #0 {{")
     w.start("entry")
@@ -274,7 +274,7 @@ def small_scatter(width: int, size: int) -> str:
     return "\n".join(w.lines) + "\n"
 
 
-def _rows(w: Writer, first: str) -> list[str]:
+def _rows(w: LlvmWriter, first: str) -> list[str]:
     """Pointers to the rows of all lanes."""
     rows = [first]
     for _ in range(1, w.lanes.width):
@@ -282,7 +282,7 @@ def _rows(w: Writer, first: str) -> list[str]:
     return rows
 
 
-def _joined(w: Writer, pairs: list[str]) -> str:
+def _joined(w: LlvmWriter, pairs: list[str]) -> str:
     """Concatenation of pairs."""
     size = 2
     while len(pairs) > 1:

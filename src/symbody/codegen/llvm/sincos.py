@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from symbody.codegen.llvm.writer import Lanes, Writer
+from symbody.codegen.llvm.writer import LaneTypes, LlvmWriter
 
 LIMIT = 1e5
 
@@ -52,7 +52,7 @@ class Request:
     cos: bool
 
 
-def write_sincos(w: Writer, requests: Sequence[Request], libm: str) -> list[tuple[str, str]]:
+def write_sincos(w: LlvmWriter, requests: Sequence[Request], libm: str) -> list[tuple[str, str]]:
     """Add code for all requests with one shared slow branch; (sine, cosine) operands, "" where not wanted.
 
     `libm` is the operand that points to the table of C functions, for `slow_function`.
@@ -79,14 +79,14 @@ def write_sincos(w: Writer, requests: Sequence[Request], libm: str) -> list[tupl
     return [(joined(f[0], m[0]), joined(f[1], m[1])) for f, m in zip(results, repaired, strict=True)]
 
 
-def call_sincos(w: Writer, requests: Sequence[Request], libm: str, pack: int) -> list[tuple[str, str]]:
+def call_sincos(w: LlvmWriter, requests: Sequence[Request], libm: str, pack: int) -> list[tuple[str, str]]:
     """As `write_sincos` by calls of `sincos_function`: shorter code; scalar code packs `pack` angles in a vector."""
     if w.lanes.width > 1:
         return [pair for r in requests for pair in _call(w, w.lanes, r.angle, [(0, r)], libm)]
     made: list[tuple[str, str]] = []
     for start in range(0, len(requests), pack):
         group = requests[start : start + pack]
-        lanes = Lanes(1 << (len(group) - 1).bit_length())
+        lanes = LaneTypes(1 << (len(group) - 1).bit_length())
         angles = group[0].angle
         if lanes.width > 1:
             # unused lanes hold zeros, which never need the slow branch
@@ -98,7 +98,7 @@ def call_sincos(w: Writer, requests: Sequence[Request], libm: str, pack: int) ->
 
 
 def _call(
-    w: Writer, lanes: Lanes, angles: str, wanted: Sequence[tuple[int, Request]], libm: str
+    w: LlvmWriter, lanes: LaneTypes, angles: str, wanted: Sequence[tuple[int, Request]], libm: str
 ) -> list[tuple[str, str]]:
     """Results for the requests in the given lanes of a vector (all lanes for requests of the vector's own type)."""
     kind = lanes.double
@@ -112,9 +112,9 @@ def _call(
     return [(part(0, i) if r.sin else "", part(1, i) if r.cos else "") for i, r in wanted]
 
 
-def sincos_function(width: int, fma: bool) -> Writer:
+def sincos_function(width: int, fma: bool) -> LlvmWriter:
     """`sincos<width>(angles, libm)` returns sines and cosines: the code of `write_sincos` as a function."""
-    w = Writer(Lanes(width), fma)
+    w = LlvmWriter(LaneTypes(width), fma)
     kind = w.lanes.double
     ((s, c),) = write_sincos(w, [Request("%angles", True, True)], "%libm")
     first = w.line(f"insertvalue {{ {kind}, {kind} }} poison, {kind} {s}, 0")
@@ -124,7 +124,7 @@ def sincos_function(width: int, fma: bool) -> Writer:
     return w
 
 
-def _fast(w: Writer, request: Request) -> tuple[str, str]:
+def _fast(w: LlvmWriter, request: Request) -> tuple[str, str]:
     """Sine and cosine where |x| < LIMIT; anything elsewhere."""
     kind, whole, num = w.lanes.double, w.lanes.integer, w.lanes.number
     r, t, bits = _reduce(w, request.angle)
@@ -165,7 +165,7 @@ def _fast(w: Writer, request: Request) -> tuple[str, str]:
     return sine, cosine
 
 
-def _reduce(w: Writer, x: str) -> tuple[str, str, str]:
+def _reduce(w: LlvmWriter, x: str) -> tuple[str, str, str]:
     """(r, t, bits): x = n pi/2 + r - t, and an integer whose two low bits are those of n."""
     kind, num = w.lanes.double, w.lanes.number
     shifted = w.multiply_add(x, num(TWO_OVER_PI), num(ROUNDER))
@@ -186,7 +186,7 @@ def _reduce(w: Writer, x: str) -> tuple[str, str, str]:
     return r, rest, bits
 
 
-def _difference(w: Writer, a: str, b: str) -> tuple[str, str]:
+def _difference(w: LlvmWriter, a: str, b: str) -> tuple[str, str]:
     """(d, e) with a - b = d - e exactly (Knuth's two-sum)."""
     kind = w.lanes.double
     d = w.line(f"fsub {kind} {a}, {b}")
@@ -197,7 +197,7 @@ def _difference(w: Writer, a: str, b: str) -> tuple[str, str]:
 
 
 def _repair(
-    w: Writer, requests: Sequence[Request], results: Sequence[tuple[str, str]], libm: str
+    w: LlvmWriter, requests: Sequence[Request], results: Sequence[tuple[str, str]], libm: str
 ) -> list[tuple[str, str]]:
     """In the slow branch: hand all angles to `slow_function`, which replaces what the fast code got wrong."""
     kind, width, count = w.lanes.double, w.lanes.width, len(requests)
@@ -222,7 +222,7 @@ def _repair(
 
 def slow_function(sin_index: int, cos_index: int) -> str:
     """IR of `sincos_slow(angles | sines | cosines, n, libm)`: libm's values where |x| >= LIMIT or x is not a number."""
-    limit = Lanes(1).number(LIMIT)
+    limit = LaneTypes(1).number(LIMIT)
     return f"""
 define internal void @sincos_slow(ptr %buffer, i64 %n, ptr %libm) cold noinline #0 {{
 entry:

@@ -6,23 +6,23 @@ lanes and scalar code agree bit for bit.
 
 from __future__ import annotations
 
-from symbody.codegen.llvm.chunk_text import ARGUMENTS, CALL, Scope, Section
-from symbody.codegen.llvm.writer import Writer
+from symbody.codegen.llvm.chunk_text import ARGUMENTS, CALL, ProgramSection, Scope
+from symbody.codegen.llvm.writer import LlvmWriter
 from symbody.symbolic.expr.node import REACH
 from symbody.symbolic.lower.program import SolveBlock
 
 INFINITY, NAN = float("inf"), float("nan")
 
 
-def _times(w: Writer, factor: float, value: str) -> str:
+def _times(w: LlvmWriter, factor: float, value: str) -> str:
     return w.line(f"fmul {w.lanes.double} {w.lanes.number(factor)}, {value}")
 
 
-def write_solve(section: Section, b: int) -> Writer:
+def write_solve(section: ProgramSection, b: int) -> LlvmWriter:
     """The function `<prefix>solve<b>`: unknowns, body values and outcome (+k or -k evaluations) end in the frame."""
     block, part, lanes = section.program.blocks[b], section.part, section.lanes
     kind, flag, num = lanes.double, lanes.boolean, lanes.number
-    w = Writer(lanes, section.fma)
+    w = LlvmWriter(lanes, section.fma)
     scope = Scope(section, w)
     slots = [part.slots[u] for u in block.unknowns]
 

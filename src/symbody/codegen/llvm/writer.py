@@ -15,7 +15,7 @@ def double_literal(number: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
+class LaneTypes:
     """Type names for values of `width` doubles that are computed together; width 1 is plain scalar code."""
 
     width: int
@@ -46,13 +46,13 @@ class Lanes:
 
 
 @dataclass(slots=True)
-class Writer:
+class LlvmWriter:
     """Lines of one function. Unnamed results count upwards in the order of their lines, as LLVM's parser wants.
 
     `used` gathers the intrinsics and helper functions that the text refers to, so that the module can declare them.
     """
 
-    lanes: Lanes
+    lanes: LaneTypes
     fma: bool
     lines: list[str] = field(default_factory=list)
     entry: list[str] = field(default_factory=list)

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from symbody.codegen.printer.module_layout import Argument, Module, Part
+from symbody.codegen.printer.module_layout import Argument, EmittedModule, ModulePart
 from symbody.codegen.printer.remarks import one_line
 from symbody.symbolic.lower.count import count_program
 from symbody.symbolic.lower.program import OutputPort
@@ -39,7 +39,7 @@ class Heading:
     certificate: str | None = None
 
 
-def head_lines(module: Module, heading: Heading) -> list[str]:
+def head_lines(module: EmittedModule, heading: Heading) -> list[str]:
     """The comment at the head of a file: what it computes and at what cost."""
     source = module.source
     lines = [f"{source.name}: emitted by symbody", ""]
@@ -52,7 +52,7 @@ def head_lines(module: Module, heading: Heading) -> list[str]:
     return [one_line(line) for line in lines]
 
 
-def parameter_lines(module: Module, base: int = 0) -> list[str]:
+def parameter_lines(module: EmittedModule, base: int = 0) -> list[str]:
     """The place of each parameter in the vector, its unit and its default."""
     if not module.source.parameters:
         return []
@@ -64,7 +64,7 @@ def parameter_lines(module: Module, base: int = 0) -> list[str]:
     return [one_line(line) for line in lines]
 
 
-def default_parameters(module: Module) -> list[float]:
+def default_parameters(module: EmittedModule) -> list[float]:
     """The parameter vector of the defaults; NaN where there is none."""
     return [
         float(x)
@@ -77,12 +77,12 @@ def shape_text(port: Port | OutputPort) -> str:
     return "".join(f"[{n}]" for n in port.shape)
 
 
-def argument_lines(part: Part, heading: Heading, base: int = 0, width: int = 110) -> list[str]:
+def argument_lines(part: ModulePart, heading: Heading, base: int = 0, width: int = 110) -> list[str]:
     """One entry an argument: role, shape, unit, where it comes from, and the name of every component."""
     lines = []
     for argument in part.arguments.values():
         lines += textwrap.wrap(
-            one_line(f"{argument.name:<12} {_told(argument, heading, base)}"),
+            one_line(f"{argument.name:<12} {_argument_text(argument, heading, base)}"),
             width,
             initial_indent="  ",
             subsequent_indent=" " * 15,
@@ -91,7 +91,7 @@ def argument_lines(part: Part, heading: Heading, base: int = 0, width: int = 110
     return lines
 
 
-def _told(argument: Argument, heading: Heading, base: int) -> str:
+def _argument_text(argument: Argument, heading: Heading, base: int) -> str:
     port = argument.port
     if port is None:
         return ROLES[argument.role]

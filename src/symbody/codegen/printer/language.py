@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from symbody.codegen.printer.remarks import one_line
 
 if TYPE_CHECKING:
-    from symbody.codegen.printer.module_layout import Argument, Module
-    from symbody.codegen.printer.statements import Writer
+    from symbody.codegen.printer.module_layout import Argument, EmittedModule
+    from symbody.codegen.printer.statements import StatementWriter
     from symbody.symbolic.expr.external import Piecewise
     from symbody.symbolic.expr.function_row import Function as FunctionRow
     from symbody.symbolic.lower.program import Number
@@ -21,7 +21,7 @@ FEW_ANGLES = 3
 
 
 @dataclass(eq=False)
-class Function:
+class FunctionText:
     """A function on its way to text: its arguments, its lines, and the names of what it declares."""
 
     name: str
@@ -107,14 +107,14 @@ class Language:
     group: str = "({0})"
     angles: tuple[str, ...] = ()
     few_angles: int = FEW_ANGLES
-    writer: type[Writer] | None = None
+    writer: type[StatementWriter] | None = None
     template: Callable[[FunctionRow], tuple[str, int, tuple[int, ...]]] | None = None
     indent: str = "    "
     width: int = 88
     tolerance: float = 0.0  # the least tolerance of solve blocks: what the numbers of the language can reach
     adapt: Callable[[str], str] = str  # of texts of functions: to another precision
     fallback: Callable[[str], str] | None = None  # text of a function whose row has none for this language
-    frame: Callable[[Function, Module], str]  # a part as a function of the file, not seen from outside
+    frame: Callable[[FunctionText, EmittedModule], str]  # a part as a function of the file, not seen from outside
 
     def said(self, text: str) -> str:
         """A comment of one line, whatever the text holds."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from symbody.basics.errors import NameLookupError, nearest
-from symbody.codegen.printer.language import Function, Language, Names, identifier
+from symbody.codegen.printer.language import FunctionText, Language, Names, identifier
 from symbody.symbolic.lower.groups import Grouped
 from symbody.symbolic.lower.liveness import reuse_names, values_of
 from symbody.symbolic.lower.program import OutputPort, Program, operands
@@ -35,7 +35,7 @@ class Argument:
 
 
 @dataclass
-class Part:
+class ModulePart:
     """One public function: what it runs of which Program, where its values come from, and, when written, its text."""
 
     name: str
@@ -43,8 +43,8 @@ class Part:
     order: list[int]
     origin: Sequence[int]  # numbers of the values in the Program that setup belongs to
     arguments: dict[str, Argument] = field(default_factory=dict)
-    functions: list[Function] = field(default_factory=list)  # its parts, in the order in which they must stand
-    text: Function | None = None
+    functions: list[FunctionText] = field(default_factory=list)  # its parts, in the order in which they must stand
+    text: FunctionText | None = None
     setup: bool = False
     angles: list[str] = field(default_factory=list)  # texts of those whose sines and cosines are taken together
 
@@ -57,15 +57,15 @@ class Part:
 
 
 @dataclass
-class Module:
+class EmittedModule:
     """Options and shared names; `derived` lists the values of `source` that setup hands to the other functions."""
 
     source: Program
     name: str
     language: Language
     derived: list[int]
-    parts: list[Part]
-    setup: Part
+    parts: list[ModulePart]
+    setup: ModulePart
     externals: list[str]  # identifiers of the functions from outside
     chunk: int | None = CHUNK
     reuse: bool = False
@@ -85,7 +85,7 @@ class Module:
         return SHORT[role] if self.compact else role
 
     @property
-    def every(self) -> list[Part]:
+    def every(self) -> list[ModulePart]:
         return [self.setup, *self.parts]
 
 
@@ -95,17 +95,19 @@ def plan(
     chunk: int | None = CHUNK,
     reuse: bool = False,
     names: str = "plain",
-) -> Module:
+) -> EmittedModule:
     """The module of a Program, or of a Grouped one; its functions are written by `write.write`. names: of NAMES."""
     if names not in NAMES:
         raise NameLookupError(f"there are no names {names!r}. {nearest(names, NAMES)}")
     source = program.program if isinstance(program, Grouped) else program
     name = module_name(source, language)
     parts = _parts(program, name, language)
-    setup = Part(f"{name}_setup", source, list(source.setup), range(len(source.ops)), setup=True)
+    setup = ModulePart(f"{name}_setup", source, list(source.setup), range(len(source.ops)), setup=True)
     outer = Names((), None, language.taken, language.one_case)
     externals = [outer.unique(e.name) for e in source.externals]
-    module = Module(source, name, language, _derived(source, parts), parts, setup, externals, chunk, reuse, names)
+    module = EmittedModule(
+        source, name, language, _derived(source, parts), parts, setup, externals, chunk, reuse, names
+    )
     given, made = module.array("parameters"), module.array("derived")
     setup.arguments = {
         given: Argument(given, "parameters", source.parameter_size),
@@ -129,18 +131,18 @@ def part_names(grouped: Grouped, language: Language) -> dict[str, str]:
     return {group: names.unique(f"{name}_{identifier(group)}") for group in grouped.functions}
 
 
-def _parts(program: Program | Grouped, name: str, language: Language) -> list[Part]:
+def _parts(program: Program | Grouped, name: str, language: Language) -> list[ModulePart]:
     if isinstance(program, Program):
-        return [Part(name, program, program.main(), range(len(program.ops)))]
+        return [ModulePart(name, program, program.main(), range(len(program.ops)))]
     step = program.step
-    parts = [Part(f"{name}_step", step, step.main(), program.step_origin)]
+    parts = [ModulePart(f"{name}_step", step, step.main(), program.step_origin)]
     for group, called in part_names(program, language).items():
         function = program.functions[group]
-        parts.append(Part(called, function, function.main(), program.origins[group]))
+        parts.append(ModulePart(called, function, function.main(), program.origins[group]))
     return parts
 
 
-def _derived(source: Program, parts: Sequence[Part]) -> list[int]:
+def _derived(source: Program, parts: Sequence[ModulePart]) -> list[int]:
     """What the functions read of parameters and setup, in the numbers of the source: parameters first."""
     of_setup = values_of(source, source.setup)
     read: set[int] = set()
@@ -166,7 +168,7 @@ def _last(blocks: int) -> dict[str, Argument]:
     }
 
 
-def _name_arguments(module: Module, part: Part) -> None:
+def _name_arguments(module: EmittedModule, part: ModulePart) -> None:
     language = module.language
     taken = [module.array("derived"), "status", "work", "externals", module.array("parameters")]
     names = Names(taken, module.name, language.taken, language.one_case)
@@ -179,6 +181,6 @@ def _name_arguments(module: Module, part: Part) -> None:
     module.renamed.update(names.renamed)
 
 
-def slots(module: Module, program: Program) -> dict[int, int] | None:
+def slots(module: EmittedModule, program: Program) -> dict[int, int] | None:
     """Variables shared by liveness, if asked for."""
     return reuse_names(program).slot if module.reuse else None

@@ -13,17 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symbody.codegen.printer.statements import Loop, Unit, Writer, bounded
+from symbody.codegen.printer.statements import FunctionUnit, Loop, StatementWriter, bounded
 
 
 def _listed(texts: Sequence[str]) -> str:
     return "(" + ", ".join(texts) + ("," if len(texts) == 1 else "") + ")"
 
 
-class NestedWriter(Writer):
+class NestedWriter(StatementWriter):
     """Statements whose results are names: elements of outputs and of `status` are put together at the end."""
 
-    def loop_lines(self, unit: Unit, loop: Loop, around: tuple[Loop, ...]) -> list[str]:
+    def loop_lines(self, unit: FunctionUnit, loop: Loop, around: tuple[Loop, ...]) -> list[str]:
         language, block, p = self.language, self.program.blocks[loop.block], self.module.prefix
         status = f"status{loop.block}"
         lines = [language.said(f"solve {block.name}")]
@@ -32,7 +32,7 @@ class NestedWriter(Writer):
             names = [self.local[v] for v in block.unknowns]
             body = self.item_lines(unit, loop.items, (*around, loop), language.indent)
             steps = [self.name(s, unit) for s in block.step]
-            later = [self.local[v] for v in self._later(loop)]
+            later = [self.local[v] for v in self._read_after(loop)]
             later += [f"status{b}" for b in self._blocks(loop)]
             lines += [
                 f"def block{loop.value}(in{loop.value}):",
@@ -58,7 +58,7 @@ class NestedWriter(Writer):
                 lines += self.stored(unit, v)
         return lines
 
-    def _later(self, loop: Loop) -> list[int]:
+    def _read_after(self, loop: Loop) -> list[int]:
         """Values of the body that are read after the loop."""
         unknowns = set(self.program.blocks[loop.block].unknowns)
         return [v for v in self.inside(loop) if v in self.early and v not in unknowns]
@@ -71,5 +71,5 @@ class NestedWriter(Writer):
                 found += [item.block, *self._blocks(item)]
         return found
 
-    def failed(self, unit: Unit, solves: Sequence[int]) -> list[str]:
+    def failed(self, unit: FunctionUnit, solves: Sequence[int]) -> list[str]:
         return []  # the frame puts results and outcomes together

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from symbody.codegen.printer.module_layout import Module
+from symbody.codegen.printer.module_layout import EmittedModule
 from symbody.codegen.printer.stored_values import stub_terms
 from symbody.symbolic.expr.external import External, Piecewise
 from symbody.symbolic.expr.function_row import FUNCTIONS
 
 
 def called_helpers(
-    module: Module, bodies: str, own: Mapping[str, str], finished: Callable[[str], str] = "{}\n".format
+    module: EmittedModule, bodies: str, own: Mapping[str, str], finished: Callable[[str], str] = "{}\n".format
 ) -> str:
     """The helpers that the bodies call, those of the rows of functions before the language's own.
 
@@ -33,7 +33,7 @@ def counted_table(index: int, table: Piecewise, x: str, prefix: str) -> str:
 
 
 def called_tables(
-    module: Module, bodies: str, mark: str = "{p}_x{k},"
+    module: EmittedModule, bodies: str, mark: str = "{p}_x{k},"
 ) -> Iterator[tuple[int, list[float], list[float]]]:
     """(number, break points, coefficients) of the tables that the bodies read; row k holds those of power k."""
     for k, table in enumerate(module.source.tables):

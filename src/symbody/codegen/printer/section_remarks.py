@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from symbody.codegen.printer.heading import Heading
-from symbody.codegen.printer.module_layout import Module, Part
+from symbody.codegen.printer.module_layout import EmittedModule, ModulePart
 
 WORDS = {
     "coordinate": "positions",
@@ -29,7 +29,7 @@ class Remarks:
     results: dict[str, str] = field(default_factory=dict)
 
 
-def remarks(part: Part, heading: Heading | None) -> Remarks:
+def remarks(part: ModulePart, heading: Heading | None) -> Remarks:
     """Of one function."""
     program = part.program
     if part.setup or not part.order:
@@ -60,7 +60,7 @@ def _role(port: object) -> str:
     return getattr(port, "role", "")
 
 
-def readable(module: Module, part: Part) -> dict[int, str]:
+def readable(module: EmittedModule, part: ModulePart) -> dict[int, str]:
     """Names of parameters, and of what setup makes of them, where a System gives one: value of the part -> name."""
     source = module.source
     ports = {

@@ -22,20 +22,20 @@ from symbody.codegen.printer.language import (
     PRODUCT,
     SIGN,
     SUM,
-    Function,
+    FunctionText,
     Language,
     Names,
     needs_of,
     strength_of,
 )
-from symbody.codegen.printer.module_layout import Argument, Module, Part, slots
+from symbody.codegen.printer.module_layout import Argument, EmittedModule, ModulePart, slots
 from symbody.codegen.printer.section_remarks import Remarks
 from symbody.symbolic.expr.function_row import FUNCTIONS
 from symbody.symbolic.expr.node import REACH
 from symbody.symbolic.lower.count import serving_checks
 from symbody.symbolic.lower.program import Program, SolveBlock, operands
 
-Item = Union[int, "Loop", "Unit", Angles]
+Item = Union[int, "Loop", "FunctionUnit", Angles]
 SIGNS = {"add": "+", "sub": "-", "mul": "*"}
 Leaf = tuple[str, str]  # text and the argument that it reads, "" for none
 
@@ -50,7 +50,7 @@ class Loop:
 
 
 @dataclass(eq=False)
-class Unit:
+class FunctionUnit:
     """A function: values, loops, and calls of other units, in order."""
 
     items: list[Item]
@@ -76,7 +76,7 @@ def split(program: Program, order: Sequence[int], chunk: int | None) -> list[Ite
             size = 0
         parts[-1].append(v)
         size += weight
-    return [Unit(_items(program, part, chunk)) for part in parts]
+    return [FunctionUnit(_items(program, part, chunk)) for part in parts]
 
 
 def _items(program: Program, order: Iterable[int], chunk: int | None) -> list[Item]:
@@ -122,20 +122,20 @@ def _template(language: Language, op: str) -> tuple[str, int, tuple[int, ...]]:
     return text, strength_of(text), needs_of(text, row.arity)
 
 
-class Writer:
+class StatementWriter:
     """Writes one part: first where values are made and read, then the lines."""
 
     def __init__(
-        self, module: Module, part: Part, leaves: Mapping[int, Leaf], stores: Mapping[int, Sequence[Leaf]]
+        self, module: EmittedModule, part: ModulePart, leaves: Mapping[int, Leaf], stores: Mapping[int, Sequence[Leaf]]
     ) -> None:
         self.module, self.part, self.program, self.language = module, part, part.program, module.language
         self.leaves, self.stores = dict(leaves), stores
         self.slots = slots(module, part.program)
         taken = [*part.arguments, *module.externals]
         self.names = Names(taken, module.name, self.language.taken, self.language.one_case)
-        self.apart = serving_checks(self.program).difference(self.program.setup)
-        self.functions: list[Function] = []
-        self.home: dict[int, Unit] = {}
+        self.serving = serving_checks(self.program).difference(self.program.setup)
+        self.functions: list[FunctionText] = []
+        self.home: dict[int, FunctionUnit] = {}
         self.loops: dict[int, tuple[Loop, ...]] = {}  # the loops around a value in its unit, outermost first
         self.uses: dict[int, int] = {}
         self.early: set[int] = set()  # made in a loop and read after it in the same unit
@@ -151,7 +151,7 @@ class Writer:
 
     # ---- planning: where values are made, and which are read elsewhere
 
-    def place(self, main: Unit) -> None:
+    def place(self, main: FunctionUnit) -> None:
         self._home(main, main.items, ())
         self._reads(main, main.items, ())
         if self.module.compact and self.slots is None:
@@ -160,13 +160,13 @@ class Writer:
             for number, v in enumerate(sorted(own, key=lambda v: self._waits(v, ()))):
                 self.local[v] = f"t{number}"
 
-    def _home(self, unit: Unit, items: list[Item], around: tuple[Loop, ...]) -> None:
+    def _home(self, unit: FunctionUnit, items: list[Item], around: tuple[Loop, ...]) -> None:
         for item in items:
             if isinstance(item, Angles):
                 for v, (function, k) in item.of.items():
                     self.home[v], self.loops[v] = unit, around
                     self.local[v] = self.language.element("sn" if function == "sin" else "cs", k)
-            elif isinstance(item, Unit):
+            elif isinstance(item, FunctionUnit):
                 self._home(item, item.items, ())
             elif isinstance(item, Loop):
                 inner = (*around, item)
@@ -178,7 +178,7 @@ class Writer:
                     self.results.setdefault(self.program.args[item][0], []).append(item)
                 self._settle(item, unit, around)
 
-    def _settle(self, v: int, unit: Unit, around: tuple[Loop, ...]) -> None:
+    def _settle(self, v: int, unit: FunctionUnit, around: tuple[Loop, ...]) -> None:
         self.home[v], self.loops[v] = unit, around
         if self.slots is None or v not in self.slots:
             given = self.program.names.get(v)
@@ -186,13 +186,13 @@ class Writer:
         else:
             self.local[v] = f"w{self.slots[v]}"
 
-    def _reads(self, unit: Unit, items: list[Item], around: tuple[Loop, ...]) -> None:
+    def _reads(self, unit: FunctionUnit, items: list[Item], around: tuple[Loop, ...]) -> None:
         ops, args = self.program.ops, self.program.args
         for item in items:
             if isinstance(item, Angles):
                 for v in item.values:
                     self._read(v, unit, around)
-            elif isinstance(item, Unit):
+            elif isinstance(item, FunctionUnit):
                 self._reads(item, item.items, ())
             elif isinstance(item, Loop):
                 block = self.program.blocks[item.block]
@@ -219,12 +219,12 @@ class Writer:
             item = waiting.pop()
             if isinstance(item, int):
                 yield item
-            elif isinstance(item, Unit):
+            elif isinstance(item, FunctionUnit):
                 waiting.extend(reversed(item.items))
             elif isinstance(item, Loop):
                 yield from self.inside(item)
 
-    def _read(self, v: int, unit: Unit, around: tuple[Loop, ...], whole: bool = False) -> None:
+    def _read(self, v: int, unit: FunctionUnit, around: tuple[Loop, ...], whole: bool = False) -> None:
         home = self.home.get(v)
         if home is None:
             return
@@ -245,11 +245,11 @@ class Writer:
 
     # ---- writing
 
-    def name_leaves(self, unit: Unit, names: Mapping[int, str]) -> None:
+    def name_leaves(self, unit: FunctionUnit, names: Mapping[int, str]) -> None:
         """Local names of values that arguments hold, for those that are read."""
         read = _all_reads(self.program, self.part.order) | set(self.stores)
         for v, name in names.items():
-            if v in read and v in self.leaves and not any(isinstance(i, Unit) for i in unit.items):
+            if v in read and v in self.leaves and not any(isinstance(i, FunctionUnit) for i in unit.items):
                 text, argument = self.leaves[v]
                 own = self.names.unique(name)
                 unit.arguments.add(argument)
@@ -257,7 +257,7 @@ class Writer:
                 self.heads.append(self.language.define.format(own, text))
                 self.leaves[v] = own, argument
 
-    def unit_lines(self, unit: Unit) -> list[str]:
+    def unit_lines(self, unit: FunctionUnit) -> list[str]:
         lines = [self.language.indent + line for line in self.heads]
         self.heads = []
         lines += self.item_lines(unit, unit.items, (), self.language.indent)
@@ -273,7 +273,7 @@ class Writer:
         assert self.slots is not None
         return v in self.slots and not (self.program.ops[v] == "unknown" and v in self.work)
 
-    def item_lines(self, unit: Unit, items: list[Item], around: tuple[Loop, ...], indent: str) -> list[str]:
+    def item_lines(self, unit: FunctionUnit, items: list[Item], around: tuple[Loop, ...], indent: str) -> list[str]:
         lines: list[str] = []
         top = not around and unit.items is items
         if top and self.remarks.first and items:
@@ -284,7 +284,7 @@ class Writer:
                 self.remarks.call = ""
             if isinstance(item, Angles):
                 lines += [indent + line for line in self._angle_lines(unit, item)]
-            elif isinstance(item, Unit):
+            elif isinstance(item, FunctionUnit):
                 inside = self.program.blocks[around[-1].block].name if around else ""
                 lines.append(indent + self._call(unit, item, inside))
             elif isinstance(item, Loop):
@@ -297,7 +297,7 @@ class Writer:
         value = item.value if isinstance(item, Loop) else item
         return value in self.remarks.calls
 
-    def _angle_lines(self, unit: Unit, angles: Angles) -> list[str]:
+    def _angle_lines(self, unit: FunctionUnit, angles: Angles) -> list[str]:
         """Sines and cosines of several angles; those that are results are put there."""
         self.angles = [self._spelled(v, unit) for v in angles.values]
         names = [self.name(v, unit) for v in angles.values]
@@ -312,14 +312,14 @@ class Writer:
             lines += self.stored(unit, v)
         return lines
 
-    def _spelled(self, v: int, unit: Unit) -> str:
+    def _spelled(self, v: int, unit: FunctionUnit) -> str:
         """An angle written out, down to arguments of the function."""
         if v not in self.home:
             return self.name(v, unit)
         op, args = self.program.ops[v], [self._spelled(a, unit) for a in self.program.args[v]]
         return f"(-{args[0]})" if op == "neg" else f"({args[0]} {SIGNS[op]} {args[1]})"
 
-    def _call(self, unit: Unit, called: Unit, block: str) -> str:
+    def _call(self, unit: FunctionUnit, called: FunctionUnit, block: str) -> str:
         """Writes a unit as a function that stands before all others that call it, and gives the call."""
         body = self.unit_lines(called)
         name = f"{self.part.name}_part{len(self.functions) + 1}"
@@ -328,14 +328,14 @@ class Writer:
         wanted = [a for n, a in self.part.arguments.items() if n in called.arguments]
         size = self.work_size()
         wanted = [Argument(a.name, a.role, size, True) if a.role == "work" else a for a in wanted]
-        self.functions.append(Function(name, wanted, body, called.reals, called.integers, called.arrays, block))
+        self.functions.append(FunctionText(name, wanted, body, called.reals, called.integers, called.arrays, block))
         return self.language.call.format(name, ", ".join(a.name for a in wanted))
 
-    def name(self, v: int, unit: Unit) -> str:
+    def name(self, v: int, unit: FunctionUnit) -> str:
         """How a unit writes a value: a leaf, a local variable, or an element of the work array."""
         return self.piece(v, unit)[0]
 
-    def piece(self, v: int, unit: Unit) -> tuple[str, int]:
+    def piece(self, v: int, unit: FunctionUnit) -> tuple[str, int]:
         """The text of a value, and how tightly it holds together."""
         waiting = self.waiting.pop(v, None)
         if waiting is not None:
@@ -353,11 +353,11 @@ class Writer:
         unit.arguments.add(argument)
         return text, ATOM
 
-    def held(self, v: int, unit: Unit, need: int) -> str:
+    def held(self, v: int, unit: FunctionUnit, need: int) -> str:
         text, strength = self.piece(v, unit)
         return text if strength >= need else self.language.group.format(text)
 
-    def expression(self, unit: Unit, v: int) -> tuple[str, int]:
+    def expression(self, unit: FunctionUnit, v: int) -> tuple[str, int]:
         """The right side for one value, with operators only where the counter counts."""
         op, args = self.program.ops[v], self.program.args[v]
         if op in ("add", "sub"):
@@ -384,7 +384,7 @@ class Writer:
         given = [self.held(a, unit, need) for a, need in zip(args, needs)]
         return text.format(*given, p=self.module.prefix.removesuffix("_")), strength
 
-    def statement(self, unit: Unit, v: int, around: tuple[Loop, ...]) -> list[str]:
+    def statement(self, unit: FunctionUnit, v: int, around: tuple[Loop, ...]) -> list[str]:
         op = self.program.ops[v]
         if op == "result":
             return []  # made by its call
@@ -404,10 +404,10 @@ class Writer:
             and v not in self.whole
             and v not in self.stores
             and (v not in self.program.names or self.module.compact)
-            and v not in self.apart
+            and v not in self.serving
         )
 
-    def _extern(self, unit: Unit, v: int, around: tuple[Loop, ...]) -> list[str]:
+    def _extern(self, unit: FunctionUnit, v: int, around: tuple[Loop, ...]) -> list[str]:
         language, args = self.language, self.program.args[v]
         external = self.program.externals[args[0]]
         given = [self.held(a, unit, LOOSE) for a in args[1:]]
@@ -440,7 +440,7 @@ class Writer:
             return f"{self.module.name}_external_{name}", ""
         return f"externals->{name}", "externals"
 
-    def made(self, unit: Unit, v: int, text: str, around: tuple[Loop, ...]) -> list[str]:
+    def made(self, unit: FunctionUnit, v: int, text: str, around: tuple[Loop, ...]) -> list[str]:
         """The statements that make a value and put it where it is wanted."""
         language, variable = self.language, self.local[v]
         stores = self.stores.get(v, ()) if not around else ()
@@ -456,7 +456,7 @@ class Writer:
         declared = v in self.early or self.slots is not None
         if not declared:
             unit.reals.append(variable)
-        mark = " " + language.said("check") if v in self.apart else ""
+        mark = " " + language.said("check") if v in self.serving else ""
         lines = [(language.assign if declared else language.define).format(variable, text) + mark]
         if v in self.work:
             unit.arguments.add("work")
@@ -467,7 +467,7 @@ class Writer:
             lines.append(language.unused.format(variable))
         return lines
 
-    def stored(self, unit: Unit, v: int) -> list[str]:
+    def stored(self, unit: FunctionUnit, v: int) -> list[str]:
         targets = self.stores.get(v, ())
         unit.arguments.update(name for _, name in targets)
         return self.assigned(targets, self.name(v, unit), "") if targets else []
@@ -483,7 +483,7 @@ class Writer:
 
     # ---- solve blocks
 
-    def loop_lines(self, unit: Unit, loop: Loop, around: tuple[Loop, ...]) -> list[str]:
+    def loop_lines(self, unit: FunctionUnit, loop: Loop, around: tuple[Loop, ...]) -> list[str]:
         """A solve block as a loop; its outcome goes to `status`."""
         language, block = self.language, self.program.blocks[loop.block]
         unit.arguments.add("status")
@@ -519,7 +519,7 @@ class Writer:
                 lines += self.stored(unit, v)
         return [line for line in lines if line]
 
-    def _checks(self, unit: Unit, index: int) -> list[str]:
+    def _checks(self, unit: FunctionUnit, index: int) -> list[str]:
         language, block = self.language, self.program.blocks[index]
         status, lines = language.element("status", index), []
         for j, (check, value, limit) in enumerate(zip(block.checks, block.watched, block.limits, strict=True)):
@@ -532,7 +532,7 @@ class Writer:
         return lines
 
     def _iteration(
-        self, unit: Unit, loop: Loop, around: tuple[Loop, ...], pairs: Sequence[tuple[str, str]]
+        self, unit: FunctionUnit, loop: Loop, around: tuple[Loop, ...], pairs: Sequence[tuple[str, str]]
     ) -> list[str]:
         language, block, p = self.language, self.program.blocks[loop.block], self.module.prefix
         status, k = language.element("status", loop.block), f"k{loop.value}"
@@ -565,10 +565,10 @@ class Writer:
         tail = [line.format(**labels) for line in language.end_loop]
         return [*head, *body, *(language.indent + line for line in inner if line), *tail]
 
-    def _early_here(self, v: int, unit: Unit) -> bool:
+    def _early_here(self, v: int, unit: FunctionUnit) -> bool:
         return v in self.early and self.home[v] is unit and not (self.program.ops[v] == "unknown" and v in self.work)
 
-    def failed(self, unit: Unit, solves: Sequence[int]) -> list[str]:
+    def failed(self, unit: FunctionUnit, solves: Sequence[int]) -> list[str]:
         """NaN in all results where a block failed."""
         language, p = self.language, self.module.prefix
         results = [a for a in self.part.of("output") if a.size] or self.part.of("derived")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.codegen.printer.module_layout import Module
+from symbody.codegen.printer.module_layout import EmittedModule
 from symbody.symbolic.expr.external import External
 from symbody.symbolic.lower.interpret import interpret
 from symbody.symbolic.lower.program import Program
@@ -58,7 +58,7 @@ def with_stubs(program: Program, keep_text: bool = False) -> Program:
     return replace(program, externals=tuple(stubs))
 
 
-def samples(module: Module, states: int = STATES) -> Samples:
+def samples(module: EmittedModule, states: int = STATES) -> Samples:
     """States near zero at which every block is solved, where there are such; the same in any process."""
     program = with_stubs(module.source, keep_text=module.language.functions == "c")
     rng = np.random.default_rng(7)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from symbody.codegen.printer.module_layout import Module, Part
+from symbody.codegen.printer.module_layout import EmittedModule, ModulePart
 from symbody.codegen.printer.stored_values import samples
 
 BOUND = {True: 1e-5, False: 1e-12}  # largest relative difference in single and in double precision
@@ -21,7 +21,7 @@ class Driver:
     bound: float = 1e-12
 
 
-def driver(module: Module, call: Callable[[Part, list[str]], str], compare: str) -> Driver:
+def driver(module: EmittedModule, call: Callable[[ModulePart, list[str]], str], compare: str) -> Driver:
     """call: (part, names of the arrays of its arguments) -> statement; compare: statement of found {0}, stored {1}."""
     language, found = module.language, samples(module)
     out = Driver(bound=BOUND[bool(language.tolerance)])
@@ -32,7 +32,7 @@ def driver(module: Module, call: Callable[[Part, list[str]], str], compare: str)
             language.assign.format(language.element(name, k), language.literal(x)) for k, x in enumerate(values)
         ]
 
-    def run(part: Part, place: dict[str, str]) -> None:
+    def run(part: ModulePart, place: dict[str, str]) -> None:
         names = []
         for a in part.arguments.values():
             name = place.get(a.name) or roles.get(a.role) or "externals"

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from symbody.codegen.printer.angles import with_angles
 from symbody.codegen.printer.heading import Heading
-from symbody.codegen.printer.language import Function
-from symbody.codegen.printer.module_layout import Argument, Module, Part
+from symbody.codegen.printer.language import FunctionText
+from symbody.codegen.printer.module_layout import Argument, EmittedModule, ModulePart
 from symbody.codegen.printer.section_remarks import readable, remarks
-from symbody.codegen.printer.statements import Leaf, Unit, Writer, split
+from symbody.codegen.printer.statements import FunctionUnit, Leaf, StatementWriter, split
 from symbody.symbolic.lower.liveness import values_of
 
 
-def write(module: Module, heading: Heading | None = None) -> None:
+def write(module: EmittedModule, heading: Heading | None = None) -> None:
     """Write all functions of a module; each part has its text then. heading: what remarks tell of results."""
     source = module.source
     place = {v: k for k, v in enumerate(module.derived)}
@@ -43,17 +43,22 @@ def write(module: Module, heading: Heading | None = None) -> None:
 
 
 def _write_part(
-    module: Module,
-    part: Part,
+    module: EmittedModule,
+    part: ModulePart,
     leaves: Mapping[int, Leaf],
     stores: Mapping[int, Sequence[Leaf]],
     heading: Heading | None,
 ) -> None:
     """One function: its body, results that are leaves, and NaN in all results where a block failed."""
     program, language = part.program, module.language
-    writer = (language.writer or Writer)(module, part, leaves, stores)
-    main = Unit(split(program, part.order, module.chunk))
-    if language.angles and not part.setup and not module.reuse and not any(isinstance(i, Unit) for i in main.items):
+    writer = (language.writer or StatementWriter)(module, part, leaves, stores)
+    main = FunctionUnit(split(program, part.order, module.chunk))
+    if (
+        language.angles
+        and not part.setup
+        and not module.reuse
+        and not any(isinstance(i, FunctionUnit) for i in main.items)
+    ):
         main.items = with_angles(program, main.items, language.few_angles)
     if not module.compact:
         writer.remarks = remarks(part, heading)
@@ -84,4 +89,4 @@ def _write_part(
     if language.idle:
         lines += [language.indent + language.idle.format(n) for n in part.arguments if n not in main.arguments]
     part.functions, part.angles = writer.functions, writer.angles
-    part.text = Function(part.name, [*part.arguments.values()], lines, main.reals, main.integers, main.arrays)
+    part.text = FunctionText(part.name, [*part.arguments.values()], lines, main.reals, main.integers, main.arrays)

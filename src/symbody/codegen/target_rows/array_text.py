@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
-from symbody.codegen.printer.language import Function, Language
-from symbody.codegen.printer.module_layout import Module, Part, plan
+from symbody.codegen.printer.language import FunctionText, Language
+from symbody.codegen.printer.module_layout import EmittedModule, ModulePart, plan
 from symbody.codegen.printer.nested import NestedWriter
 from symbody.codegen.printer.pieces import stub_sums
 from symbody.codegen.printer.stored_values import samples
@@ -73,7 +73,7 @@ def _table(index: int, table: Piecewise, x: str, prefix: str) -> str:
     return f"{prefix}table({prefix}x{index}, {prefix}c{index}, {x})"
 
 
-def _no_frame(function: Function, module: Module) -> str:
+def _no_frame(function: FunctionText, module: EmittedModule) -> str:
     raise AssertionError("array languages are not cut into parts")
 
 
@@ -96,12 +96,12 @@ def array_language(flavour: Flavour, single: bool = False) -> Language:
     )
 
 
-def _results(part: Part) -> dict[str, int]:
+def _results(part: ModulePart) -> dict[str, int]:
     """Arrays that a function returns, with their sizes."""
     return {a.name: a.size for a in (part.of("derived") if part.setup else part.of("output"))}
 
 
-def _function(part: Part, module: Module, flavour: Flavour, told: list[str]) -> str:
+def _function(part: ModulePart, module: EmittedModule, flavour: Flavour, told: list[str]) -> str:
     assert part.text is not None
     results = _results(part)
     given = [a for a in part.arguments.values() if a.name not in results and a.role != "status"]
@@ -126,7 +126,7 @@ def _function(part: Part, module: Module, flavour: Flavour, told: list[str]) -> 
     return "\n".join(lines) + "\n"
 
 
-def _all_blocks(part: Part, v: int) -> list[int]:
+def _all_blocks(part: ModulePart, v: int) -> list[int]:
     program, index = part.program, part.program.args[v][0]
     found = [index]
     for w in program.blocks[index].body:
@@ -174,7 +174,7 @@ def emit_arrays(
     return files
 
 
-def _test(module: Module, flavour: Flavour, setting: str) -> str:
+def _test(module: EmittedModule, flavour: Flavour, setting: str) -> str:
     """A program that compares with stored values."""
     found, name = samples(module), module.name
     bound = BOUND[bool(module.language.tolerance)]
@@ -196,7 +196,7 @@ def _test(module: Module, flavour: Flavour, setting: str) -> str:
         members.append(f"    {short}=lambda {', '.join(xs)}: ({', '.join(stub_sums(external))},),")
     lines += ["", "externals = types.SimpleNamespace(", *members, ")"] if members else []
 
-    def call(part: Part, place: dict[str, str]) -> str:
+    def call(part: ModulePart, place: dict[str, str]) -> str:
         results = _results(part)
         given = [a for a in part.arguments.values() if a.name not in results and a.role != "status"]
         texts = []

@@ -12,7 +12,7 @@ from symbody.codegen.c.header import outside
 from symbody.codegen.c.project import FLAGS, compare_text, stub_text
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
 from symbody.codegen.printer.language import Language
-from symbody.codegen.printer.module_layout import Argument, Module, Part
+from symbody.codegen.printer.module_layout import Argument, EmittedModule, ModulePart
 from symbody.codegen.printer.test_program import Driver, driver
 from symbody.codegen.target_row import Source, Target, needs
 
@@ -69,7 +69,7 @@ def emit_cpp(
     return files | (_project(module, real) if project else {})
 
 
-def _class(module: Module, real: str, heading: Any) -> str:
+def _class(module: EmittedModule, real: str, heading: Any) -> str:
     """The class: setup in its constructor, one method a function, outcomes of solve blocks beside."""
     name, size = module.name, module.source.parameter_size
     detail, blocks = f"{name}_detail", max([1, *(len(p.program.blocks) for p in module.every)])
@@ -113,7 +113,7 @@ def _class(module: Module, real: str, heading: Any) -> str:
     return "\n".join(lines)
 
 
-def _call(module: Module, part: Part, detail: str, real: str, size: int) -> str:
+def _call(module: EmittedModule, part: ModulePart, detail: str, real: str, size: int) -> str:
     def given(a: Argument) -> str:
         if a.role == "externals":
             return "&externals_"
@@ -124,15 +124,15 @@ def _call(module: Module, part: Part, detail: str, real: str, size: int) -> str:
     return f"        {detail}::{part.name}({', '.join(given(a) for a in part.arguments.values())});"
 
 
-def _solved(part: Part) -> str:
+def _solved(part: ModulePart) -> str:
     blocks = len(part.program.blocks) if part.of("status") else 0
     return " && ".join(f"status_[{k}] >= 0" for k in range(blocks)) or "true"
 
 
-def _project(module: Module, real: str) -> dict[str, str]:
+def _project(module: EmittedModule, real: str) -> dict[str, str]:
     name, fields = module.name, outside(module)
 
-    def call(part: Part, names: list[str]) -> str:
+    def call(part: ModulePart, names: list[str]) -> str:
         if part.setup:
             return "model.setup(parameters);" if module.source.parameter_size else "model.setup();"
         shown = [n for n, a in zip(names, part.arguments.values()) if a.role in ("input", "output")]

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
-from symbody.codegen.printer.language import Function, Language
-from symbody.codegen.printer.module_layout import Argument, Module, plan
+from symbody.codegen.printer.language import FunctionText, Language
+from symbody.codegen.printer.module_layout import Argument, EmittedModule, plan
 from symbody.codegen.printer.test_program import driver
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target, needs
@@ -86,7 +86,7 @@ def _intent(a: Argument, public: bool) -> str:
     return "out" if public and a.role == "output" else "inout"
 
 
-def _subroutine(module: Module, function: Function, remarks: Sequence[str], public: bool) -> str:
+def _subroutine(module: EmittedModule, function: FunctionText, remarks: Sequence[str], public: bool) -> str:
     out = [f"    ! {remark}".rstrip() for remark in remarks]
     arguments = ", ".join(a.name for a in function.arguments)
     head = [f"    subroutine {function.name}({arguments})"]
@@ -102,7 +102,7 @@ def _subroutine(module: Module, function: Function, remarks: Sequence[str], publ
     return "\n".join(out) + "\n"
 
 
-def _frame(function: Function, module: Module) -> str:
+def _frame(function: FunctionText, module: EmittedModule) -> str:
     remarks = [f"a part of solve {function.block}"] if function.block else []
     return _subroutine(module, function, remarks, False)
 
@@ -124,7 +124,7 @@ def _modern(lines: Sequence[str]) -> list[str]:
     return out
 
 
-def _support(module: Module, bodies: str) -> str:
+def _support(module: EmittedModule, bodies: str) -> str:
     texts, p, literal = [], module.prefix, module.language.literal
     for k, table in enumerate(module.source.tables):
         if f"{p}table{k}(" in bodies:
@@ -186,7 +186,7 @@ def emit_fortran2008(
     return files | (_project(module) if project else {})
 
 
-def _project(module: Module) -> dict[str, str]:
+def _project(module: EmittedModule) -> dict[str, str]:
     name, language = module.name, module.language
     test = driver(
         module,

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from symbody.codegen.printer.heading import Heading, argument_lines, default_parameters, head_lines, parameter_lines
-from symbody.codegen.printer.language import Function, Language
-from symbody.codegen.printer.module_layout import Argument, Module, Part, plan
+from symbody.codegen.printer.language import FunctionText, Language
+from symbody.codegen.printer.module_layout import Argument, EmittedModule, ModulePart, plan
 from symbody.codegen.printer.test_program import driver
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target, needs
@@ -105,7 +105,7 @@ def _names(kind: str, names: Sequence[str]) -> list[str]:
     return [f"{kind} {', '.join(names[k : k + 6])}" for k in range(0, len(names), 6)]
 
 
-def _kind(module: Module) -> str:
+def _kind(module: EmittedModule) -> str:
     return "real" if module.language.tolerance else "double precision"
 
 
@@ -116,7 +116,7 @@ def _declarations(arguments: Sequence[Argument], kind: str) -> list[str]:
     return lines
 
 
-def _subroutine(module: Module, function: Function, remarks: Sequence[str]) -> str:
+def _subroutine(module: EmittedModule, function: FunctionText, remarks: Sequence[str]) -> str:
     kind = _kind(module)
     lines = [marked(_relations(line), module.prefix) for line in function.lines]
     head = f"subroutine {function.name}({', '.join(a.name for a in function.arguments)})"
@@ -135,7 +135,7 @@ def _subroutine(module: Module, function: Function, remarks: Sequence[str]) -> s
     return "\n".join(out) + "\n"
 
 
-def _frame(function: Function, module: Module) -> str:
+def _frame(function: FunctionText, module: EmittedModule) -> str:
     return _subroutine(module, function, [f"a part of solve {function.block}"] if function.block else [])
 
 
@@ -147,7 +147,7 @@ def _function(name: str, arguments: str, lines: Sequence[str], more: Sequence[st
     return "\n".join(s for line in [*statements, *more, *text, "end"] for s in _statement(line)) + "\n"
 
 
-def _support(module: Module, bodies: str) -> str:
+def _support(module: EmittedModule, bodies: str) -> str:
     kind = _kind(module)
     texts = []
     for k, table in enumerate(module.source.tables):
@@ -210,12 +210,12 @@ def _wrapped(lines: Sequence[str]) -> list[str]:
     return [piece for line in lines for piece in (textwrap.wrap(line, 64, subsequent_indent="  ") or [""])]
 
 
-def _remarks(part: Part, heading: Heading) -> list[str]:
+def _remarks(part: ModulePart, heading: Heading) -> list[str]:
     told = "what depends on parameters only" if part.setup else "at every call"
     return ["", f"{part.name}: {told}", *argument_lines(part, heading, base=1, width=62), ""]
 
 
-def _defaults(module: Module) -> str:
+def _defaults(module: EmittedModule) -> str:
     """A subroutine that fills in the default parameters."""
     size = module.source.parameter_size
     if not size:
@@ -229,7 +229,7 @@ def _defaults(module: Module) -> str:
     return "\n".join(s for line in [*lines, "end"] for s in _statement(line)) + "\n"
 
 
-def _project(module: Module) -> dict[str, str]:
+def _project(module: EmittedModule) -> dict[str, str]:
     """A test program with stored values, stubs, and a Makefile."""
     name, kind, language = module.name, _kind(module), module.language
     test = driver(

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from symbody.codegen.printer.language import Language
-from symbody.codegen.printer.module_layout import Module
+from symbody.codegen.printer.module_layout import EmittedModule
 from symbody.codegen.printer.stored_values import stub_terms
 from symbody.symbolic.expr.external import External, Piecewise
 from symbody.symbolic.expr.function_row import FUNCTIONS
@@ -78,7 +78,7 @@ def table_call(index: int, table: Piecewise, x: str, prefix: str) -> str:
     return f"{prefix}table{index}({x})"
 
 
-def helper_functions(module: Module, bodies: str) -> list[tuple[str, str, list[str]]]:
+def helper_functions(module: EmittedModule, bodies: str) -> list[tuple[str, str, list[str]]]:
     """(name, arguments, statements) of the helpers that the bodies call, in the numbers of the module."""
     p, adapt = module.prefix, module.language.adapt
     low = bodies.lower()
@@ -107,7 +107,7 @@ def table_statements(table: Piecewise) -> list[str]:
     ]
 
 
-def called(module: Module, lines: list[str]) -> list[str]:
+def called(module: EmittedModule, lines: list[str]) -> list[str]:
     """Helper functions that some lines call."""
     p = re.escape(module.prefix)
     words = dict.fromkeys(re.findall(rf"\b({p}\w+)\(", "\n".join(lines), re.IGNORECASE))

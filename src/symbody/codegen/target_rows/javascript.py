@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
-from symbody.codegen.printer.language import Function, Language
-from symbody.codegen.printer.module_layout import Argument, Module, Part, plan
+from symbody.codegen.printer.language import FunctionText, Language
+from symbody.codegen.printer.module_layout import Argument, EmittedModule, ModulePart, plan
 from symbody.codegen.printer.pieces import called_helpers, called_tables, counted_table, stub_sums
 from symbody.codegen.printer.test_program import driver
 from symbody.codegen.printer.write import write
@@ -62,7 +62,7 @@ def literal(number: Any) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-def _frame(function: Function, module: Module) -> str:
+def _frame(function: FunctionText, module: EmittedModule) -> str:
     arguments = ", ".join(a.name for a in function.arguments)
     return f"function {function.name}({arguments}) {{\n" + "\n".join(function.lines) + "\n}\n"
 
@@ -118,7 +118,7 @@ def emit_javascript(source: Source, *, certificate: str | None = None, project: 
     return files | (_project(module) if project else {})
 
 
-def _type(a: Argument, module: Module) -> str:
+def _type(a: Argument, module: EmittedModule) -> str:
     if a.role == "externals":
         listed = zip(module.source.externals, module.externals)
         members = [f"{n}({', '.join(f'x{k}: number' for k in range(e.arity))}): ArrayLike<number>" for e, n in listed]
@@ -128,7 +128,7 @@ def _type(a: Argument, module: Module) -> str:
     return "Float64Array | number[]" if a.written else "ArrayLike<number>"
 
 
-def _types(module: Module) -> str:
+def _types(module: EmittedModule) -> str:
     lines = ["export declare const parameters: readonly number[];"]
     lines += ["export declare const sizes: Readonly<Record<string, number>>;"]
     for part in module.every:
@@ -137,10 +137,10 @@ def _types(module: Module) -> str:
     return "\n".join([*lines, ""])
 
 
-def _project(module: Module) -> dict[str, str]:
+def _project(module: EmittedModule) -> dict[str, str]:
     name = module.name
 
-    def call(part: Part, names: list[str]) -> str:
+    def call(part: ModulePart, names: list[str]) -> str:
         return f"model.{part.name}({', '.join(names)});"
 
     test = driver(module, call, "compare({0}, {1});")

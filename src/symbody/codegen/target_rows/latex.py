@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from symbody.codegen.printer.heading import Heading, head_lines
-from symbody.codegen.printer.language import ATOM, LOOSE, POWER, PRODUCT, SUM, Function, Language
-from symbody.codegen.printer.module_layout import Argument, Module, plan
-from symbody.codegen.printer.statements import Loop, Unit, Writer, bounded
+from symbody.codegen.printer.language import ATOM, LOOSE, POWER, PRODUCT, SUM, FunctionText, Language
+from symbody.codegen.printer.module_layout import Argument, EmittedModule, plan
+from symbody.codegen.printer.statements import FunctionUnit, Loop, StatementWriter, bounded
 from symbody.codegen.printer.write import write
 from symbody.codegen.target_row import Source, Target
 from symbody.symbolic.expr.external import Piecewise
@@ -110,10 +110,10 @@ def _marked(symbol: str, mark: str) -> str:
     return f"{symbol[:-1]}, {mark}}}" if re.search(r"_\{[^{}]*\}$", symbol) else f"{symbol}_{{{mark}}}"
 
 
-class LatexWriter(Writer):
+class LatexWriter(StatementWriter):
     """Equations: lines that begin with "= " stand in formulas, others are sentences."""
 
-    def _settle(self, v: int, unit: Unit, around: tuple[Loop, ...]) -> None:
+    def _settle(self, v: int, unit: FunctionUnit, around: tuple[Loop, ...]) -> None:
         super()._settle(v, unit, around)
         name = self.local[v]
         language = self.language
@@ -121,7 +121,7 @@ class LatexWriter(Writer):
         index = re.fullmatch(r"t(\d+)", name)
         self.local[v] = language.symbols.new(f"t_{{{index[1]}}}" if index else latex_name(name), name)
 
-    def _extern(self, unit: Unit, v: int, around: tuple[Loop, ...]) -> list[str]:
+    def _extern(self, unit: FunctionUnit, v: int, around: tuple[Loop, ...]) -> list[str]:
         args = self.program.args[v]
         given = ", ".join(self.held(a, unit, LOOSE) for a in args[1:])
         name = escaped(self.module.externals[args[0]])
@@ -131,7 +131,7 @@ class LatexWriter(Writer):
             lines += self.made(unit, r, called, around)
         return lines
 
-    def loop_lines(self, unit: Unit, loop: Loop, around: tuple[Loop, ...]) -> list[str]:
+    def loop_lines(self, unit: FunctionUnit, loop: Loop, around: tuple[Loop, ...]) -> list[str]:
         block, language = self.program.blocks[loop.block], self.language
         lines = [r"\begin{quote}", rf"\textbf{{Solve {escaped(block.name)}}}"]
         if block.unknowns:
@@ -163,11 +163,11 @@ class LatexWriter(Writer):
                 lines += self.stored(unit, v)
         return lines
 
-    def failed(self, unit: Unit, solves: Sequence[int]) -> list[str]:
+    def failed(self, unit: FunctionUnit, solves: Sequence[int]) -> list[str]:
         return ["Where a block has no solution, no result has a value."]
 
 
-def _no_frame(function: Function, module: Module) -> str:
+def _no_frame(function: FunctionText, module: EmittedModule) -> str:
     raise AssertionError("a document is not cut into functions")
 
 
@@ -235,7 +235,7 @@ def _row(symbol: str, name: str, unit: str, default: str = "") -> str:
     return rf"${symbol}$ & \verb|{name}| & {escaped(unit)} & {default} \\"
 
 
-def _name_parameters(module: Module, symbols: Symbols) -> list[str]:
+def _name_parameters(module: EmittedModule, symbols: Symbols) -> list[str]:
     """Symbols of parameters, and of what setup hands over: rows of the table."""
     rows, elements = [], symbols.elements
     for port in module.source.parameters:

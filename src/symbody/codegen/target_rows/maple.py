@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
-from symbody.codegen.printer.language import Function, Language
-from symbody.codegen.printer.module_layout import Module, Part, plan
+from symbody.codegen.printer.language import FunctionText, Language
+from symbody.codegen.printer.module_layout import EmittedModule, ModulePart, plan
 from symbody.codegen.printer.pieces import called_helpers, called_tables, counted_table, stub_sums
 from symbody.codegen.printer.test_program import driver
 from symbody.codegen.printer.write import write
@@ -73,7 +73,7 @@ def literal(number: Any) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-def _frame(function: Function, module: Module, told: str = "") -> str:
+def _frame(function: FunctionText, module: EmittedModule, told: str = "") -> str:
     given = [a.name for a in function.arguments]
     made = dict.fromkeys(re.findall(r"^\s*(\w+) :=|^\s*for (\w+) from", "\n".join(function.lines), re.MULTILINE))
     local = [n for pair in made for n in pair if n and n not in given]
@@ -138,11 +138,11 @@ def emit_maple(source: Source, *, certificate: str | None = None, project: bool 
     return {f"{p}.mpl": text} | ({f"test_{p}.mpl": _test(module)} if project else {})
 
 
-def _test(module: Module) -> str:
+def _test(module: EmittedModule) -> str:
     """A program that compares with stored values."""
     name = module.name
 
-    def call(part: Part, names: list[str]) -> str:
+    def call(part: ModulePart, names: list[str]) -> str:
         return f"{part.name}({', '.join(names)});"
 
     test = driver(module, call, "compare({0}, {1});")

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from symbody.codegen.printer.heading import Heading, argument_lines, default_parameters, head_lines, parameter_lines
-from symbody.codegen.printer.language import Function, Language
-from symbody.codegen.printer.module_layout import Argument, Module, Part, plan
+from symbody.codegen.printer.language import FunctionText, Language
+from symbody.codegen.printer.module_layout import Argument, EmittedModule, ModulePart, plan
 from symbody.codegen.printer.pieces import called_helpers, stub_sums
 from symbody.codegen.printer.stored_values import samples
 from symbody.codegen.printer.test_program import BOUND
@@ -60,7 +60,7 @@ def _table(index: int, table: Piecewise, x: str, prefix: str) -> str:
     return f"{prefix}table([{', '.join(map(literal, table.x))}], [{rows}], {x})"
 
 
-def _no_frame(function: Function, module: Module) -> str:
+def _no_frame(function: FunctionText, module: EmittedModule) -> str:
     raise AssertionError("functions of MATLAB are not cut into parts")
 
 
@@ -92,11 +92,11 @@ LANGUAGE = Language(
 )
 
 
-def _results(part: Part) -> list[Argument]:
+def _results(part: ModulePart) -> list[Argument]:
     return part.of("derived") if part.setup else part.of("output")
 
 
-def _file(part: Part, module: Module, heading: Heading, head: list[str]) -> str:
+def _file(part: ModulePart, module: EmittedModule, heading: Heading, head: list[str]) -> str:
     """One function file with the helpers that it calls."""
     assert part.text is not None
     results = _results(part)
@@ -130,7 +130,7 @@ def emit_matlab(source: Source, *, certificate: str | None = None, project: bool
     return files | ({f"test_{module.name}.m": _test(module)} if project else {})
 
 
-def _test(module: Module) -> str:
+def _test(module: EmittedModule) -> str:
     """A script that compares with stored values; exits with an error where they differ."""
     found, name = samples(module), module.name
     lines = [f"% test of {name}: stored values, from symbody's interpreter", "worst = 0;", "stubs = struct();"]
@@ -138,7 +138,7 @@ def _test(module: Module) -> str:
         xs = [f"x{k}" for k in range(external.arity)]
         lines.append(f"stubs.{short} = @({', '.join(xs)}) [{', '.join(stub_sums(external))}];")
 
-    def call(part: Part, place: dict[str, str], left: list[str]) -> str:
+    def call(part: ModulePart, place: dict[str, str], left: list[str]) -> str:
         results = _results(part)
         given = [a for a in part.arguments.values() if a not in results and a.role not in ("status", "work")]
         texts = ["stubs" if a.role == "externals" else place.get(a.name, a.name) for a in given]

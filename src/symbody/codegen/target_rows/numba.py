@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
-from symbody.codegen.printer.language import Function, Language
-from symbody.codegen.printer.module_layout import Module, Part, plan
+from symbody.codegen.printer.language import FunctionText, Language
+from symbody.codegen.printer.module_layout import EmittedModule, ModulePart, plan
 from symbody.codegen.printer.pieces import called_helpers, called_tables, counted_table, stub_sums
 from symbody.codegen.printer.test_program import driver
 from symbody.codegen.printer.write import write
@@ -37,7 +37,7 @@ HELPERS = {
 }
 
 
-def _frame(function: Function, module: Module) -> str:
+def _frame(function: FunctionText, module: EmittedModule) -> str:
     arguments = ", ".join(a.name for a in function.arguments)
     lines = function.lines or ["    pass"]
     return f'@numba.njit(error_model="numpy")\ndef {function.name}({arguments}):\n' + "\n".join(lines) + "\n"
@@ -106,10 +106,10 @@ def _emit(source: Source, *, certificate: str | None = None, project: bool = Fal
     return files | (_project(module) if project else {})
 
 
-def _project(module: Module) -> dict[str, str]:
+def _project(module: EmittedModule) -> dict[str, str]:
     name = module.name
 
-    def call(part: Part, names: list[str]) -> str:
+    def call(part: ModulePart, names: list[str]) -> str:
         return f"model.{part.name}({', '.join(names)})"
 
     test = driver(module, call, "compare({0}, {1})")

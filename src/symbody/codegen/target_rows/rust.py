@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from symbody.codegen.printer.heading import argument_lines, default_parameters, head_lines, parameter_lines
-from symbody.codegen.printer.language import Function, Language
-from symbody.codegen.printer.module_layout import Argument, Module, Part, plan
+from symbody.codegen.printer.language import FunctionText, Language
+from symbody.codegen.printer.module_layout import Argument, EmittedModule, ModulePart, plan
 from symbody.codegen.printer.pieces import called_helpers, called_tables
 from symbody.codegen.printer.stored_values import stub_terms
 from symbody.codegen.printer.test_program import driver
@@ -107,7 +107,7 @@ def _kind(a: Argument, real: str) -> str:
     return f"&mut [{element}]" if a.written else f"&[{element}]"
 
 
-def _function(function: Function, real: str, public: bool) -> str:
+def _function(function: FunctionText, real: str, public: bool) -> str:
     arguments = ", ".join(f"{a.name}: {_kind(a, real)}" for a in function.arguments)
     head = f"{'pub ' if public else ''}fn {function.name}({arguments}) {{"
     return "\n".join([head, *function.lines, "}", ""])
@@ -184,7 +184,7 @@ def emit_rust(
     return files | (_project(module, real) if project else {})
 
 
-def _passed(line: str, module: Module) -> str:
+def _passed(line: str, module: EmittedModule) -> str:
     """Slices know their sizes."""
     return re.sub(rf"{module.name}_no_number\((\w+), \d+\)", rf"{module.name}_no_number(\1)", line)
 
@@ -207,10 +207,10 @@ def _math(bodies: str, real: str) -> str:
     return text
 
 
-def _project(module: Module, real: str) -> dict[str, str]:
+def _project(module: EmittedModule, real: str) -> dict[str, str]:
     name, language = module.name, module.language
 
-    def call(part: Part, names: Sequence[str]) -> str:
+    def call(part: ModulePart, names: Sequence[str]) -> str:
         given = []
         for n, a in zip(names, part.arguments.values()):
             if a.role == "externals":

@@ -22,10 +22,15 @@ from symbody.mechanics.assembly.numeric import Numeric, length_unit, numeric_of
 from symbody.model.record.coordinates import parts, retract, sliding, velocity_owners, with_mode
 from symbody.model.record.joint_limits import joint_limits
 from symbody.model.record.mechanism import Mechanism
-from symbody.model.record.retracted_least_squares import Point, Problem, Rules, least_squares
+from symbody.model.record.retracted_least_squares import (
+    LeastSquaresProblem,
+    ResidualPoint,
+    StoppingRules,
+    least_squares,
+)
 
 CLOSED = 1e-12  # rad, and units of length (`Numeric.units`)
-RULES = Rules(steps=60, damping=1.0, longest=0.7, stalled=1e-3, near=1e-8)
+RULES = StoppingRules(steps=60, damping=1.0, longest=0.7, stalled=1e-3, near=1e-8)
 NEAR = 0.3  # rad: how far from the assembled configuration samples start
 FARTHEST, AWAY = 1.5, 1e-4  # rad: where they start at most, and how far from it they must end
 STRIDE, WALK = 0.15, 6  # rad of the fastest joint in one step of a walk, and how many
@@ -61,7 +66,7 @@ def assemble_constraints(
     numeric = numeric_of(_chosen(found, loops), parameters, time)
     guess = driven_coordinates(mechanism, guess, parameters, time)
     free = free_velocities(mechanism, fixed)
-    if not numeric.found.rows:
+    if not numeric.constraints.rows:
         return guess
     best: Attempt | None = None
     for start in _starts(mechanism, guess, free, seed, starts, numeric.length()):
@@ -101,8 +106,8 @@ def close(numeric: Numeric, q: np.ndarray, free: Sequence[int], tolerance: float
     turning = memory_of(mechanism).get("turning", (), lambda: _turning(mechanism))[columns]
     units, tolerance = _measure(numeric, tolerance)
     strides = np.where(sliding(mechanism), length_unit(numeric.length()), 1.0)[columns]
-    problem: Problem[np.ndarray] = Problem(
-        lambda at: Point(numeric.h(at) / units, lambda: numeric.J(at)[:, columns] * strides / units[:, None]),
+    problem: LeastSquaresProblem[np.ndarray] = LeastSquaresProblem(
+        lambda at: ResidualPoint(numeric.h(at) / units, lambda: numeric.J(at)[:, columns] * strides / units[:, None]),
         lambda at, step: retract(mechanism, at, _spread(step * strides, columns, mechanism.nv)),
         turning,
     )
@@ -283,7 +288,7 @@ def _failure(
     fixed: Collection[str],
 ) -> str:
     """Which loops stay open and by how much; a loop that cannot close even alone is named as such."""
-    found = numeric.found
+    found = numeric.constraints
     name = found.tree.mechanism.name
     units, allowed = _measure(numeric, tolerance)
     gaps = np.abs(best.h) / units
@@ -300,7 +305,7 @@ def _failure(
 
 
 def _closes_alone(numeric: Numeric, loop: str, guess: np.ndarray, free: Sequence[int], tolerance: float | None) -> bool:
-    found = numeric.found
+    found = numeric.constraints
     rows = [i for i, row in enumerate(found.rows) if row.loop == loop]
     only = Numeric(found.select(rows), _by_name(numeric), numeric.time)
     starts = _starts(found.tree.mechanism, guess, free, 1, 6, numeric.length())

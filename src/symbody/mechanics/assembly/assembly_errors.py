@@ -48,13 +48,13 @@ def say_gap(gap: float) -> str:
 
 def loop_joints(numeric: Numeric, loop: str) -> list[str]:
     """Joints whose velocities the constraints of a loop contain."""
-    columns = {k for row in numeric.found.rows if row.loop == loop for k in row.J}
+    columns = {k for row in numeric.constraints.rows if row.loop == loop for k in row.J}
     return list(dict.fromkeys(j for k, j in enumerate(velocity_owners(numeric.tree.mechanism)) if k in columns))
 
 
 def loop_gap(numeric: Numeric, h: np.ndarray, loop: str) -> str:
     """By how much a loop is open, with units; of a rod the difference to its length."""
-    rows = [(i, r) for i, r in enumerate(numeric.found.rows) if r.loop == loop]
+    rows = [(i, r) for i, r in enumerate(numeric.constraints.rows) if r.loop == loop]
     parts = []
     for unit in dict.fromkeys(r.unit for _, r in rows):
         size = float(np.linalg.norm([h[i] for i, r in rows if r.unit == unit]))

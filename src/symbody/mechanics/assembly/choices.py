@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from symbody.mechanics.assembly.conditioning import Choice, Conditioning, last_values
+from symbody.mechanics.assembly.conditioning import Conditioning, RowChoice, last_values
 from symbody.mechanics.assembly.redundancy import all_pivoted, independent_rows
 
 CLEARLY = 1.1  # a choice by other means is taken where it is better by this factor
 
 
-def best_choice(at: Conditioning, J: np.ndarray, whole: bool = False) -> tuple[Choice | None, float]:
+def best_choice(at: Conditioning, J: np.ndarray, whole: bool = False) -> tuple[RowChoice | None, float]:
     """The Choice with the best conditioned J_v that is found, and its smallest singular value; None if J has none.
 
     J: as `Conditioning.jacobian` gives it. Rows and columns are chosen together: rows that are redundant on a branch
@@ -19,14 +19,14 @@ def best_choice(at: Conditioning, J: np.ndarray, whole: bool = False) -> tuple[C
     return best_choices(at, J[None], whole)[0]
 
 
-def best_choices(at: Conditioning, J: np.ndarray, whole: bool = False) -> list[tuple[Choice | None, float]]:
+def best_choices(at: Conditioning, J: np.ndarray, whole: bool = False) -> list[tuple[RowChoice | None, float]]:
     """The same at each of several J (n, m, nv), whose numbers are computed together."""
     rank, used = at.rank, np.asarray(J.any(axis=1))
     held = np.ones(J.shape[2], dtype=bool)
     held[at.free] = False
     used[:, held] = False
     good = np.isfinite(J).all(axis=(1, 2)) & (used.sum(axis=1) >= rank) & (J.shape[1] >= rank)
-    out: list[tuple[Choice | None, float]] = [(None, 0.0)] * len(J)
+    out: list[tuple[RowChoice | None, float]] = [(None, 0.0)] * len(J)
     if not good.any():
         return out
     J, used = J[good], used[good]
@@ -41,7 +41,7 @@ def best_choices(at: Conditioning, J: np.ndarray, whole: bool = False) -> list[t
     each = np.arange(len(J))
     chosen = zip(*(a[which, each].tolist() for a in (rows, columns, sizes)), strict=True)
     for place, (own, dependent, size) in zip(np.flatnonzero(good).tolist(), chosen, strict=True):
-        out[place] = Choice(tuple(own), tuple(dependent)), size
+        out[place] = RowChoice(tuple(own), tuple(dependent)), size
     return out
 
 

@@ -26,14 +26,14 @@ NONZERO = 1e-6  # of the largest singular value of J: at least
 NEIGHBOURS, SPREAD = 3, 0.5  # positions about one, and how far from it (rad), that show how large entries of J are
 
 
-class Choice(NamedTuple):
+class RowChoice(NamedTuple):
     """Rows that are kept, ascending, and as many velocities that they are solved for."""
 
     rows: tuple[int, ...]
     dependent: tuple[int, ...]
 
 
-class Solved(Protocol):
+class SolvedPart(Protocol):
     """What of a Partition is read here."""
 
     @property
@@ -61,7 +61,7 @@ class Conditioning:
         neighbours: int = NEIGHBOURS,
     ) -> None:
         """neighbours: positions about the first that tell sizes too; 0 where the first is known to be regular."""
-        self.found, self.rank, self.parameters = found, rank, dict(parameters or {})
+        self.constraints, self.rank, self.parameters = found, rank, dict(parameters or {})
         self.neighbours = neighbours
         mechanism = found.tree.mechanism
         self.held = with_mode(mechanism, "driven")
@@ -74,7 +74,7 @@ class Conditioning:
     def numeric(self, t: float) -> Numeric:
         """Numbers of the constraints at time t."""
         if self._numeric is None or self.moving:
-            self._numeric = numeric_of(self.found, self.parameters, t)
+            self._numeric = numeric_of(self.constraints, self.parameters, t)
         return self._numeric
 
     def jacobian(self, q: np.ndarray, t: float = 0.0) -> np.ndarray:
@@ -105,7 +105,7 @@ class Conditioning:
         """J at positions about q, closed or not: all rows of a stretched mechanism may vanish at q itself."""
         if not self.neighbours:
             return []
-        mechanism, rng = self.found.tree.mechanism, np.random.default_rng(0)
+        mechanism, rng = self.constraints.tree.mechanism, np.random.default_rng(0)
         length = self.numeric(t).length()
         out = []
         for _ in range(self.neighbours):
@@ -126,7 +126,7 @@ class Conditioning:
         columns = np.ones(J.shape[2])
         sizes = [_mean(J[:, :, part], 1) for part in (self.slides, ~self.slides)]
         columns[self.slides] = sizes[1] / sizes[0] if min(sizes) > 0 else 1.0
-        units = rows_of(self.found).units
+        units = rows_of(self.constraints).units
         rows = np.ones(J.shape[1])
         for unit in set(units):
             rows[units == unit] = _mean((J * columns)[:, units == unit], 2) or 1.0
@@ -144,17 +144,17 @@ class Conditioning:
         if value > NEAR:
             return value
         numeric = self.numeric(t)
-        better = close(numeric, checked(self.found.tree.mechanism, q), self.free, 1e-16)
+        better = close(numeric, checked(self.constraints.tree.mechanism, q), self.free, 1e-16)
         if np.abs(better.h).max(initial=0.0) > np.abs(numeric.h(q)).max(initial=0.0):
             return value
         return min(value, self.of_mechanism(self.jacobian(better.q, t)))
 
-    def of_partition(self, J: np.ndarray, partition: Solved) -> float:
+    def of_partition(self, J: np.ndarray, partition: SolvedPart) -> float:
         """The smallest singular value of J_v, or a pivot given by hand that is smaller."""
         whole = self._last(J[np.ix_(partition.rows, partition.dependent)])
         return min([whole, *(size for size, _, _ in given_pivots(J, partition))])
 
-    def of_choice(self, J: np.ndarray, choice: Choice) -> float:
+    def of_choice(self, J: np.ndarray, choice: RowChoice) -> float:
         """The smallest singular value of J_v for rows and dependent velocities that no partition is made of yet."""
         return self._last(J[np.ix_(choice.rows, choice.dependent)])
 
@@ -167,7 +167,7 @@ class Conditioning:
 
     # -- words
 
-    def say(self, partition: Solved, q: np.ndarray, t: float = 0.0, low: float = SINGULAR) -> str:
+    def say(self, partition: SolvedPart, q: np.ndarray, t: float = 0.0, low: float = SINGULAR) -> str:
         """Which loops are singular at q, and for which joints. low: of J, below which the mechanism is to blame."""
         J = self.jacobian(q, t)
         whole, mine = self.of_position(q, t), self.of_partition(J, partition)
@@ -175,22 +175,22 @@ class Conditioning:
             return self.say_meeting(J, partition.rows)
         if mine < self._last(J[np.ix_(partition.rows, partition.dependent)]):
             size, row, velocity = min(given_pivots(J, partition))
-            joint = velocity_labels(self.found.tree.mechanism)[velocity]
+            joint = velocity_labels(self.constraints.tree.mechanism)[velocity]
             return (
-                f"the pivot of row {self.found.rows[row].name} and joint {joint}, which was given by hand, is "
+                f"the pivot of row {self.constraints.rows[row].name} and joint {joint}, which was given by hand, is "
                 f"{size:.1e} there: give another order of pivots, or leave them to be chosen."
             )
         unsolved = self.say_unsolved(J, partition.rows, partition.dependent)
         return f"{unsolved}, but for other joints: choose another partition."
 
-    def say_rows(self, partition: Solved, q: np.ndarray, t: float = 0.0, low: float = SINGULAR) -> str:
+    def say_rows(self, partition: SolvedPart, q: np.ndarray, t: float = 0.0, low: float = SINGULAR) -> str:
         """The same where all velocities are solved for at once: the rows that are kept may be to blame."""
         J = self.jacobian(q, t)
         whole, mine = self.of_position(q, t), self.of_rows(J, partition.rows)
         if whole < max(low, UNRESOLVED) or whole < 2 * mine:
             return self.say_meeting(J, partition.rows)
         loops = self._weakest(J[list(partition.rows)], partition.rows)[0]
-        left = ", ".join(self.found.rows[i].name for i in partition.redundant)
+        left = ", ".join(self.constraints.rows[i].name for i in partition.redundant)
         return (
             f"the constraints of {loops} that are kept depend on each other there (smallest singular value {mine:.1e}, "
             f"of all constraints {whole:.1e}), and {left} should be kept: give q0 of another position, or use "
@@ -200,7 +200,7 @@ class Conditioning:
     def say_meeting(self, J: np.ndarray, rows: Sequence[int]) -> str:
         """Which of the rows of J (as `jacobian` gives it; those that are redundant left out) the mechanism loses."""
         loops, inside, count = self._weakest(J[list(rows)], rows)
-        names = velocity_labels(self.found.tree.mechanism)
+        names = velocity_labels(self.constraints.tree.mechanism)
         if count > 1:
             lost = f"the constraints of {loops} depend on each other there"
         else:
@@ -214,14 +214,14 @@ class Conditioning:
         """The beginning of a sentence: which loops cannot be solved for which of the dependent velocities."""
         part = J[np.ix_(rows, dependent)]
         loops, inside, _ = self._weakest(part, rows)
-        names = velocity_labels(self.found.tree.mechanism)
+        names = velocity_labels(self.constraints.tree.mechanism)
         joints = ", ".join(names[c] for c in sorted(inside & set(dependent)))
         return f"the loops {loops} cannot be solved for {joints} there (smallest singular value {self._last(part):.1e})"
 
     def _weakest(self, part: np.ndarray, rows: Sequence[int]) -> tuple[str, set[int], int]:
         """Loops of those rows that are almost dependent, the velocities in them, and how many rows there are."""
         weights = np.abs(np.linalg.svd(part)[0][:, -1])
-        weak = [self.found.rows[i] for i, w in zip(rows, weights, strict=True) if w > 0.1 * weights.max()]
+        weak = [self.constraints.rows[i] for i, w in zip(rows, weights, strict=True) if w > 0.1 * weights.max()]
         loops = ", ".join(repr(x) for x in dict.fromkeys(row.loop for row in weak))
         return loops, {c for row in weak for c in row.J}, len(weak)
 
@@ -240,7 +240,7 @@ def last_values(J: np.ndarray, rank: int) -> np.ndarray:
     return out
 
 
-def given_pivots(J: np.ndarray, partition: Solved) -> list[tuple[float, int, int]]:
+def given_pivots(J: np.ndarray, partition: SolvedPart) -> list[tuple[float, int, int]]:
     """(size, row, velocity) of each pivot that was given by hand, up to one that vanishes."""
     out = []
     for k in sorted(partition.given):

@@ -31,7 +31,7 @@ class UnitWrench:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class ConstraintRow:
     """One scalar constraint, symbolic over a Tree's Graph.
 
     name      "<cut>.x", "<cut>.rx", "<cut>.rod", "<coupling>"
@@ -65,7 +65,7 @@ class Row:
 class Constraints:
     """Rows in the order of the cuts, then of the couplings. notes: rows that were left out, and why."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ConstraintRow, ...]
     tree: Tree
     notes: tuple[str, ...] = ()
 

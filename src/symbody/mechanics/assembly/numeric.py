@@ -45,7 +45,7 @@ class Entries:
         return out
 
 
-class Rows:
+class ConstraintFunctions:
     """The constraints as functions, made once for all Numeric of them.
 
     constants   symbols that are no coordinates: parameters and time
@@ -67,7 +67,7 @@ class Rows:
         self.shape = (len(rows), len(tree.qd))
         self.loops = [row.loop for row in rows]
         self.units = np.array([row.unit for row in rows])
-        self._found = found
+        self._constraints = found
         self._symbols = [*self.constants, *tree.q, *tree.qd]
         self._ready: dict[str, Entries] = {}
         self._lengths: list[tuple[Evaluation, list[Any]]] | None = None
@@ -81,7 +81,7 @@ class Rows:
 
     def _nodes(self, what: str) -> list[Any]:
         """Nodes or numbers of a quantity, row by row."""
-        rows = self._found.rows
+        rows = self._constraints.rows
         if what == "J":
             return [x for row in rows for x in row.J.values()]
         if what == "h_and_J":
@@ -95,7 +95,7 @@ class Rows:
     def lengths(self, values: Mapping[Node, Any]) -> list[float]:
         """m, distances between neighbouring joints that are known; values: of constants."""
         if self._lengths is None:
-            nodes = [[x for x in link.offset if isinstance(x, Node)] for link in self._found.tree.links]
+            nodes = [[x for x in link.offset if isinstance(x, Node)] for link in self._constraints.tree.links]
             made = [Evaluation(own) for own in nodes if own]
             self._lengths = [(e, [s.data.default for s in e.symbols]) for e in made]
         out = []
@@ -124,9 +124,9 @@ def usual_unit(found: Constraints) -> float:
     return memory_of(found).get("usual_unit", (), make)
 
 
-def rows_of(found: Constraints) -> Rows:
+def rows_of(found: Constraints) -> ConstraintFunctions:
     """The one Rows of a Constraints, which never changes."""
-    return memory_of(found).get("rows", (), lambda: Rows(found))
+    return memory_of(found).get("rows", (), lambda: ConstraintFunctions(found))
 
 
 def numeric_of(found: Constraints, parameters: Mapping[str, Any] | None = None, time: float = 0.0) -> Numeric:
@@ -146,7 +146,7 @@ class Numeric:
 
     def __init__(self, found: Constraints, parameters: Mapping[str, Any] | None = None, time: Any = 0.0) -> None:
         """time: s, or (k,) for a batch of q."""
-        self.found = found
+        self.constraints = found
         self.tree = found.tree
         self.time = time
         self.rows = rows_of(found)

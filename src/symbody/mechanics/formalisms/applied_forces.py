@@ -15,10 +15,10 @@ from importlib import import_module
 from typing import Any
 
 from symbody.mechanics.formalisms import vec3 as t3
-from symbody.mechanics.formalisms.link_forces import measure, push_apart
+from symbody.mechanics.formalisms.link_forces import measure, push_along_line
 from symbody.mechanics.formalisms.tendons import on_joints, on_path
 from symbody.mechanics.formalisms.tree import Tree
-from symbody.mechanics.formalisms.wrenches import Element, Wrenches, elements
+from symbody.mechanics.formalisms.wrenches import TreeElement, Wrenches, elements
 from symbody.model.library.force_element import Effect, ForceElement
 from symbody.model.record.force_kinds import carrying_joint, check_force
 from symbody.model.record.mechanism import Force
@@ -46,7 +46,7 @@ def law_of(row: ForceElement) -> Callable[[Any], Effect | None]:
     return found
 
 
-def _act(element: Element) -> None:
+def _act(element: TreeElement) -> None:
     """Measure the place of an element, ask its law, and put the effect on the Links."""
     law, act = law_of(element.row), _PLACES[element.where]
     if isinstance(element.row.law, str):
@@ -55,7 +55,7 @@ def _act(element: Element) -> None:
         act(element, law)
 
 
-def _on_joint(element: Element, law: Callable[[Any], Any]) -> None:
+def _on_joint(element: TreeElement, law: Callable[[Any], Any]) -> None:
     tree = element.tree
     joint = carrying_joint(element.force, tree.mechanism)
     slot = next(s for s in tree.mechanism.slots if s.joint is joint)
@@ -66,16 +66,16 @@ def _on_joint(element: Element, law: Callable[[Any], Any]) -> None:
     element.wrenches.efforts[slot.iv] = t3.plus(element.wrenches.efforts[slot.iv], effect.force)
 
 
-def _on_link(element: Element, law: Callable[[Any], Any]) -> None:
+def _on_link(element: TreeElement, law: Callable[[Any], Any]) -> None:
     line = measure(element)
     element.x, element.v = line.Z, line.Zd
     effect: Effect = law(element)
     element.observe("F", effect.force, "N")
-    push_apart(element, line, effect.force)
+    push_along_line(element, line, effect.force)
     _keep(element, effect)
 
 
-def _at_point(element: Element, law: Callable[[Any], Any]) -> None:
+def _at_point(element: TreeElement, law: Callable[[Any], Any]) -> None:
     effect: Effect = law(element)
     force, moment = t3.triple(effect.force), t3.triple(effect.moment)
     for axis, value in zip("xyz", force):
@@ -84,22 +84,22 @@ def _at_point(element: Element, law: Callable[[Any], Any]) -> None:
     _keep(element, effect)
 
 
-def _on_path(element: Element, law: Callable[[Any], Any]) -> None:
+def _on_path(element: TreeElement, law: Callable[[Any], Any]) -> None:
     _keep(element, on_path(element, law))
 
 
-def _on_joints(element: Element, law: Callable[[Any], Any]) -> None:
+def _on_joints(element: TreeElement, law: Callable[[Any], Any]) -> None:
     _keep(element, on_joints(element, law))
 
 
-def _keep(element: Element, effect: Effect) -> None:
+def _keep(element: TreeElement, effect: Effect) -> None:
     """What an effect adds besides its force."""
     element.rates(effect.rates)
     element.happens(effect.events)
     element.account(effect.account)
 
 
-_PLACES: dict[str, Callable[[Element, Callable[[Any], Any]], None]] = {
+_PLACES: dict[str, Callable[[TreeElement, Callable[[Any], Any]], None]] = {
     "joint": _on_joint,
     "link": _on_link,
     "point": _at_point,

@@ -3,7 +3,7 @@
     moment = J wd + B a + ...        force = B^T wd + M a + ...
 
 J and M are symmetric. Blocks stand in one frame, about its origin. Velocities that move several Links may wait to be
-eliminated, see `pending.py`.
+eliminated, see `Pending`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from symbody.mechanics.formalisms import vec3 as t3
-from symbody.mechanics.formalisms.link_motion import Twist, axial_effort, own_twists
-from symbody.mechanics.formalisms.link_poses import Pose
+from symbody.mechanics.formalisms.link_motion import Twist, axial_effort, joint_twists
+from symbody.mechanics.formalisms.link_poses import LinkPose
 from symbody.mechanics.formalisms.tree import Link
 from symbody.mechanics.formalisms.vec3 import Mat, Vec
 from symbody.mechanics.formalisms.waiting_velocities import NONE, Pending
@@ -38,7 +38,7 @@ class Articulated:
 
 
 @dataclass(slots=True)
-class Pivot:
+class EliminatedJoint:
     """What the outward sweep needs of an eliminated joint.
 
     One velocity: acceleration = (drive - moment_row . wd - force_row . a - sum_k couplings[k] x_k) * inverse, with the
@@ -47,7 +47,7 @@ class Pivot:
 
     moment_row: Vec = t3.ZERO
     force_row: Vec = t3.ZERO
-    own: Any = 0
+    pivot: Any = 0
     drive: Any = 0
     solved: Any = None
     columns: Any = None
@@ -57,7 +57,7 @@ class Pivot:
     @property
     def inverse(self) -> Any:
         """1 / own; an interned node, so that it is one division however often it is asked for."""
-        return reciprocal(self.own)
+        return reciprocal(self.pivot)
 
 
 def rigid(inertia: Inertia, moment: Vec, force: Vec) -> Articulated:
@@ -75,7 +75,7 @@ def add(x: Articulated, y: Articulated) -> Articulated:
     )  # fmt: skip
 
 
-def to_stem(x: Articulated, pose: Pose) -> Articulated:
+def to_stem(x: Articulated, pose: LinkPose) -> Articulated:
     """From Link axes to stem axes."""
     return Articulated(
         pose.tensor_to_stem(x.j), pose.tensor_to_stem(x.b, False), pose.tensor_to_stem(x.m),
@@ -83,7 +83,7 @@ def to_stem(x: Articulated, pose: Pose) -> Articulated:
     )  # fmt: skip
 
 
-def to_parent(x: Articulated, pose: Pose) -> Articulated:
+def to_parent(x: Articulated, pose: LinkPose) -> Articulated:
     """From stem axes to parent axes, about the same origin."""
     return Articulated(
         pose.tensor_to_parent(x.j), pose.tensor_to_parent(x.b, False), pose.tensor_to_parent(x.m),
@@ -115,7 +115,9 @@ def carried(x: Articulated, wd: Vec, a: Vec) -> Articulated:
 # -- elimination of a joint
 
 
-def eliminate(link: Link, x: Articulated, effort: Any, wd: Vec, a: Vec, last: bool) -> tuple[Articulated, Pivot]:
+def eliminate(
+    link: Link, x: Articulated, effort: Any, wd: Vec, a: Vec, last: bool
+) -> tuple[Articulated, EliminatedJoint]:
     """(the body as felt through the joint, the pivot); `effort` drives the joint, (wd, a) are velocity products.
 
     last: nothing is felt further down, only the pivot is wanted.
@@ -141,7 +143,7 @@ def eliminate(link: Link, x: Articulated, effort: Any, wd: Vec, a: Vec, last: bo
     return rest, out
 
 
-def joint_row(link: Link, x: Articulated) -> Pivot:
+def joint_row(link: Link, x: Articulated) -> EliminatedJoint:
     """The row of an axial joint in the equations of the body, and the reciprocal of its own inertia."""
     k = link.axis
     turning = 1 if link.motion.turns else 0
@@ -152,10 +154,12 @@ def joint_row(link: Link, x: Articulated) -> Pivot:
         row_n = t3.add(row_n, t3.scaled(sliding, (x.b[0][k], x.b[1][k], x.b[2][k])))
         row_f = t3.add(row_f, t3.scaled(sliding, x.m[k]))
     own = t3.plus(t3.plus(t3.times(turning, row_n[k]), t3.times(sliding, row_f[k])), link.reflected)
-    return Pivot(row_n, row_f, own=own)
+    return EliminatedJoint(row_n, row_f, pivot=own)
 
 
-def removed(x: Articulated, pivot: Pivot, gone_n: int | None = None, gone_f: int | None = None) -> Articulated:
+def removed(
+    x: Articulated, pivot: EliminatedJoint, gone_n: int | None = None, gone_f: int | None = None
+) -> Articulated:
     """The body without one motion, whose row is in the pivot: x - row^T row / own, and so on.
 
     gone_n, gone_f: axis along which moment or force can be nothing but the effort, so that their rows are zero.
@@ -180,7 +184,7 @@ def removed(x: Articulated, pivot: Pivot, gone_n: int | None = None, gone_f: int
 
 
 def _left_pending(
-    pending: Pending, pivot: Pivot, by_n: Vec, by_f: Vec, gone_n: int | None, gone_f: int | None
+    pending: Pending, pivot: EliminatedJoint, by_n: Vec, by_f: Vec, gone_n: int | None, gone_f: int | None
 ) -> Pending:
     """K_k - row c_k / own, H_ik - c_i c_k / own, r_k + c_k drive / own with the couplings c."""
     if not pivot.couplings:
@@ -199,7 +203,7 @@ def _with(v: Vec, k: int | None, value: Any) -> Vec:
     return t3.triple([value if i == k else v[i] for i in range(3)])
 
 
-def _eliminate_ball(x: Articulated, effort: Any, a: Vec) -> tuple[Articulated, Pivot]:
+def _eliminate_ball(x: Articulated, effort: Any, a: Vec) -> tuple[Articulated, EliminatedJoint]:
     """Three rotations at once: a 3 x 3 solve; no moment but the effort passes."""
     factors = ldlt(np.array(x.j, dtype=object), order="from_last")
     drive = np.array([t3.minus(e, n) for e, n in zip(effort, x.moment)], dtype=object)
@@ -216,10 +220,10 @@ def _eliminate_ball(x: Articulated, effort: Any, a: Vec) -> tuple[Articulated, P
         left, lambda i, k: t3.dot(felt[i], waiting[k]), lambda k: t3.dot(felt[k], t3.triple(solved))
     )
     rest = carried(Articulated(t3.NOTHING, t3.NOTHING, m, t3.triple(effort), force, pending), t3.ZERO, a)
-    return rest, Pivot(solved=solved, columns=rows, waiting=waiting)
+    return rest, EliminatedJoint(solved=solved, columns=rows, waiting=waiting)
 
 
-def _eliminate_free(x: Articulated, effort: Any) -> tuple[Articulated, Pivot]:
+def _eliminate_free(x: Articulated, effort: Any) -> tuple[Articulated, EliminatedJoint]:
     """All motions at once: a 6 x 6 solve; nothing but the effort passes."""
     h = np.empty((6, 6), dtype=object)
     h[:3, :3], h[:3, 3:], h[3:, 3:] = x.j, x.b, x.m
@@ -236,7 +240,7 @@ def _eliminate_free(x: Articulated, effort: Any) -> tuple[Articulated, Pivot]:
     left = dict.fromkeys(felt, (t3.ZERO, t3.ZERO))
     pending = x.pending.reduced(left, lambda i, k: work(i, waiting[k]), lambda k: work(k, solved))
     rest = Articulated(t3.NOTHING, t3.NOTHING, t3.NOTHING, t3.triple(effort[:3]), t3.triple(effort[3:]), pending)
-    return rest, Pivot(solved=solved, waiting=waiting)
+    return rest, EliminatedJoint(solved=solved, waiting=waiting)
 
 
 def _felt(x: Articulated, twist: Twist) -> tuple[Vec, Vec]:
@@ -251,10 +255,10 @@ def _work(twist: Twist, wrench: tuple[Vec, Vec]) -> Any:
     return t3.plus(t3.dot(twist[0], wrench[0]), t3.dot(twist[1], wrench[1]))
 
 
-def _eliminate_columns(link: Link, x: Articulated, effort: Any, wd: Vec, a: Vec) -> tuple[Articulated, Pivot]:
+def _eliminate_columns(link: Link, x: Articulated, effort: Any, wd: Vec, a: Vec) -> tuple[Articulated, EliminatedJoint]:
     """Any number of velocities at once, with the columns S of their twists: U = I S, D = S^T U,
     I - U D^-1 U^T, p + U D^-1 (effort - S^T p) (Featherstone 2008, 7.3)."""
-    S = own_twists(link)
+    S = joint_twists(link)
     n = len(S)
     U = [_felt(x, s) for s in S]
     inertia = np.empty((n, n), dtype=object)
@@ -293,7 +297,7 @@ def _eliminate_columns(link: Link, x: Articulated, effort: Any, wd: Vec, a: Vec)
         t3.from_upper(lambda i, k: t3.minus(x.m[i][k], less(i, k, 1, 1))),
         t3.add(x.moment, shared(solved, 0)), t3.add(x.force, shared(solved, 1)), pending,
     )  # fmt: skip
-    return carried(rest, wd, a), Pivot(solved=solved, columns=by, waiting=waiting)
+    return carried(rest, wd, a), EliminatedJoint(solved=solved, columns=by, waiting=waiting)
 
 
 # -- velocities that move several Links
@@ -303,7 +307,7 @@ def _release_columns(link: Link, x: Articulated) -> Articulated:
     """`release` for a Link that is not axial: T_k is the twist that a unit of velocity k gives."""
     none: Twist = (t3.ZERO, t3.ZERO)
     twists: dict[int, Twist] = {}
-    for (w, v), column in zip(own_twists(link), link.columns):
+    for (w, v), column in zip(joint_twists(link), link.columns):
         for k, f in column:
             w0, v0 = twists.get(k, none)
             twists[k] = t3.add(w0, t3.scaled(f, w)), t3.add(v0, t3.scaled(f, v))
@@ -344,17 +348,17 @@ def release(link: Link, x: Articulated) -> Articulated:
     def inertia(i: int, k: int) -> Any:
         fi, fk = factors.get(i, 0), factors.get(k, 0)
         mixed = t3.plus(t3.times(fi, felt.get(k, 0)), t3.times(fk, felt.get(i, 0)))
-        return t3.plus(old.coupling(i, k), t3.plus(mixed, t3.times(t3.times(fi, fk), row.own)))
+        return t3.plus(old.coupling(i, k), t3.plus(mixed, t3.times(t3.times(fi, fk), row.pivot)))
 
     efforts = {k: t3.plus(old.efforts.get(k, 0), t3.times(factors.get(k, 0), effort)) for k in wrenches}
     pairs = {(i, k): inertia(i, k) for i in wrenches for k in wrenches if i <= k}
     return replace(x, pending=Pending(wrenches, pairs, efforts))
 
 
-def settle(x: Articulated, velocity: int, effort: Any) -> tuple[Articulated, Pivot]:
+def settle(x: Articulated, velocity: int, effort: Any) -> tuple[Articulated, EliminatedJoint]:
     """(the body without a velocity that waited, the pivot): all Links that it moves have been met."""
     pending = x.pending
-    out = Pivot(*pending.wrenches[velocity], own=pending.coupling(velocity, velocity))
+    out = EliminatedJoint(*pending.wrenches[velocity], pivot=pending.coupling(velocity, velocity))
     out.drive = t3.minus(effort, pending.efforts[velocity])
     out.couplings = {k: pending.coupling(velocity, k) for k in pending.wrenches if k != velocity}
     return removed(x, out), out
@@ -363,7 +367,7 @@ def settle(x: Articulated, velocity: int, effort: Any) -> tuple[Articulated, Piv
 # -- outward
 
 
-def acceleration(link: Link, pivot: Pivot, wd: Vec, a: Vec, known: Any) -> Any:
+def acceleration(link: Link, pivot: EliminatedJoint, wd: Vec, a: Vec, known: Any) -> Any:
     """Of the joint, from the acceleration (wd, a) that its Link would have without it; known: of those that waited."""
     less: tuple[Any, ...]
     if link.motion.axial:
@@ -379,7 +383,7 @@ def acceleration(link: Link, pivot: Pivot, wd: Vec, a: Vec, known: Any) -> Any:
     return tuple(t3.minus(x, y) for x, y in zip(pivot.solved, less))
 
 
-def pivot_acceleration(pivot: Pivot, wd: Vec, a: Vec, known: Any) -> Any:
+def pivot_acceleration(pivot: EliminatedJoint, wd: Vec, a: Vec, known: Any) -> Any:
     """Of one velocity, at the acceleration (wd, a) of the body from which it was removed."""
     felt = t3.plus(t3.dot(pivot.moment_row, wd), t3.dot(pivot.force_row, a))
     for k, c in pivot.couplings.items():

@@ -16,7 +16,7 @@ from symbody.basics.errors import ModelError
 from symbody.mechanics.formalisms.joint_relations import joint_relations
 from symbody.mechanics.formalisms.numeric_relations import greedy_relations, random_regressor, rounded
 from symbody.mechanics.formalisms.regressor import columns
-from symbody.mechanics.formalisms.row_echelon import ONE, Echelon, Row, Term, number
+from symbody.mechanics.formalisms.row_echelon import ONE, Row, RowEchelon, ValuedTerm, number
 from symbody.mechanics.formalisms.tree import Tree
 from symbody.symbolic.expr.arithmetic import collect
 from symbody.symbolic.expr.arrays import Array, is_zero, zeros
@@ -32,9 +32,9 @@ TOLERANCE = 1e-8  # direction cosines and lengths below it are zero; files are o
 
 WRONG = 1e3  # times the tolerance: groups that leave more than that of a column at random states are refused
 
-Found = list[tuple[int, dict[int, float]]]  # what `greedy_relations` gives
+RelationTable = list[tuple[int, dict[int, float]]]  # what `greedy_relations` gives
 # (columns kept, relations between them by numbers) -> (dependent, independent) -> expression of the coefficient
-Geometry = Callable[[Sequence[int], Found], dict[tuple[int, int], Node]]
+Geometry = Callable[[Sequence[int], RelationTable], dict[tuple[int, int], Node]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ def find_base_parameters(
                 a default gets a number that depends on its name alone
     sampled     number of unknowns -> Y at random states (rows, p) of what the relations by numbers are taken of, where
                 it is not the tree: closed loops
-    geometry    says what numbers found so are as expressions of the geometry, see `geometry_terms.py`
+    geometry    says what numbers found so are as expressions of the geometry, see `Geometry`
     """
     mechanism = tree.mechanism
     with quiet_collector():
@@ -141,7 +141,7 @@ def find_base_parameters(
 
 
 def _add_numeric(
-    relations: Echelon, y: np.ndarray, names: Sequence[str], candidates: Sequence[int], tolerance: float,
+    relations: RowEchelon, y: np.ndarray, names: Sequence[str], candidates: Sequence[int], tolerance: float,
     geometry: Geometry | None = None,
 ) -> tuple[set[int], float, tuple[str, ...]]:  # fmt: skip
     """(columns with coefficients from numbers, condition, notes), after adding what numbers show to be dependent."""
@@ -152,7 +152,7 @@ def _add_numeric(
     known = {} if geometry is None or not found else geometry(kept, found)
     for dependent, weights in found:
         named = {k: known.get((dependent, k)) for k in weights}
-        terms = {k: number(rounded(w)) if (t := named[k]) is None else Term(t, w) for k, w in weights.items()}
+        terms = {k: number(rounded(w)) if (t := named[k]) is None else ValuedTerm(t, w) for k, w in weights.items()}
         row: Row = {kept[dependent]: ONE, **{kept[k]: -term for k, term in terms.items()}}
         relations.insert(row, kept[dependent])
         numeric |= {kept[k] for k in weights if named[k] is None}
@@ -166,11 +166,11 @@ def _add_numeric(
     return numeric, condition, tuple(notes)
 
 
-def _kept(relations: Echelon, candidates: Sequence[int]) -> list[int]:
+def _kept(relations: RowEchelon, candidates: Sequence[int]) -> list[int]:
     return [c for c in candidates if c not in relations.rows]
 
 
-def _matrix(relations: Echelon, candidates: Sequence[int], size: int) -> Array:
+def _matrix(relations: RowEchelon, candidates: Sequence[int], size: int) -> Array:
     """(count, size): a column that depends on others adds to their parameters (symofros, eq. 4.6)."""
     kept = _kept(relations, candidates)
     place = {c: k for k, c in enumerate(kept)}

@@ -6,14 +6,14 @@ from fractions import Fraction
 
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.point_motions import from_frame
-from symbody.mechanics.formalisms.wrenches import Element
+from symbody.mechanics.formalisms.wrenches import TreeElement
 from symbody.model.library.force_element import Account
 from symbody.model.spatial.rotation_vector import logarithm
 
 HALF = Fraction(1, 2)
 
 
-def bushing(element: Element) -> None:
+def bushing(element: TreeElement) -> None:
     """On the first frame the force -linear d at its origin and the moment -angular v; the opposite on the second.
 
     d (3,) m goes from the second origin to the first; v (3,) rad is the rotation vector from the second frame to the

@@ -14,8 +14,8 @@ from symbody.basics.errors import ModelError, word_argument
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.efforts import generalized, projected
 from symbody.mechanics.formalisms.joint_laws import joint_laws
-from symbody.mechanics.formalisms.link_motion import axial_effort, own_efforts
-from symbody.mechanics.formalisms.link_poses import Pose, poses
+from symbody.mechanics.formalisms.link_motion import axial_effort, joint_efforts
+from symbody.mechanics.formalisms.link_poses import LinkPose, poses
 from symbody.mechanics.formalisms.newton_euler import at_rest, newton_euler
 from symbody.mechanics.formalisms.sweeps import sweep_inward
 from symbody.mechanics.formalisms.tree import Link, Tree
@@ -61,7 +61,7 @@ def mass_matrix(tree: Tree, frames: str = "sequential", moments: str = "tensor")
     return projected(tree, lambda i, a, j, b: entries.get((i, a, j, b), 0))
 
 
-def composite_bodies(tree: Tree, places: list[Pose], spread: bool = False) -> list[Body]:
+def composite_bodies(tree: Tree, places: list[LinkPose], spread: bool = False) -> list[Body]:
     """Each Link with all that it carries, about its origin: in stem axes (Links that are not axial: in Link axes)."""
     shift = shifted_spread if spread else shifted
     out: list[Body] = [NO_BODY] * len(tree.links)
@@ -182,13 +182,13 @@ def unit_wrench(link: Link, component: int, body: Body) -> tuple[Vec, Vec]:
 
 
 def _hand_down(
-    tree: Tree, places: list[Pose], link: Link, a: int, body: Body, entries: dict[tuple[int, int, int, int], Any]
+    tree: Tree, places: list[LinkPose], link: Link, a: int, body: Body, entries: dict[tuple[int, int, int, int], Any]
 ) -> None:
     """Fill in the entries of M of component a of a Link with itself and with all Links that carry it."""
     force, moment = unit_wrench(link, a, body)
     at, pose = link, places[link.index]
     if not link.motion.axial:
-        for b, effort in enumerate(own_efforts(link, force, moment)[: a + 1]):
+        for b, effort in enumerate(joint_efforts(link, force, moment)[: a + 1]):
             entries[link.index, a, link.index, b] = effort
         force, moment = pose.to_stem(force), pose.to_stem(moment)
     else:
@@ -204,7 +204,7 @@ def _hand_down(
             force, moment = pose.stem_to_parent(force), pose.stem_to_parent(moment)
             moment = t3.add(moment, t3.cross(pose.arm, force))
             if not carrier.motion.axial:
-                for b, effort in enumerate(own_efforts(carrier, force, moment)):
+                for b, effort in enumerate(joint_efforts(carrier, force, moment)):
                     entries[link.index, a, carrier.index, b] = effort
             force, moment = below.to_stem(force), below.to_stem(moment)
         if carrier.motion.axial:

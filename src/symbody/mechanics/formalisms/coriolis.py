@@ -20,8 +20,8 @@ from typing import Any
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.composite import as_body, composite_bodies, spread_body
 from symbody.mechanics.formalisms.efforts import generalized
-from symbody.mechanics.formalisms.link_motion import Twist, own_efforts, own_twist, own_twists
-from symbody.mechanics.formalisms.link_poses import Pose, poses
+from symbody.mechanics.formalisms.link_motion import Twist, joint_efforts, joint_twist, joint_twists
+from symbody.mechanics.formalisms.link_poses import LinkPose, poses
 from symbody.mechanics.formalisms.sweeps import sweep_inward, sweep_outward
 from symbody.mechanics.formalisms.tree import Link, Tree
 from symbody.mechanics.formalisms.vec3 import Mat, Vec
@@ -42,7 +42,7 @@ def coriolis_matrix(tree: Tree) -> Array:
         mass, s, j = bodies[link.index]
         block, momentum = gyros[link.index]
         seen = stems if link.motion.axial else twists
-        columns = own_twists(link)
+        columns = joint_twists(link)
         rates = _rates(link, seen[link.index], columns)
         for a, ((w, u), (wd, ud)) in enumerate(zip(columns, rates, strict=True)):
             inertial = _inertial(mass, s, j, w, u)
@@ -72,7 +72,7 @@ def gravity_efforts(tree: Tree) -> Array:
         force, moment = t3.negative(t3.scaled(mass, g)), t3.cross(g, s)
         for f, m in handed:
             force, moment = t3.add(force, f), t3.add(moment, m)
-        efforts[link.index] = own_efforts(link, force, moment)
+        efforts[link.index] = joint_efforts(link, force, moment)
         force, moment = (pose.stem_to_parent(pose.to_stem(x)) for x in (force, moment))
         return force, t3.add(moment, t3.cross(pose.arm, force))
 
@@ -80,7 +80,7 @@ def gravity_efforts(tree: Tree) -> Array:
     return generalized(tree, efforts, accelerating=False)
 
 
-def _twists(tree: Tree, places: list[Pose]) -> tuple[list[Twist], list[Twist]]:
+def _twists(tree: Tree, places: list[LinkPose]) -> tuple[list[Twist], list[Twist]]:
     """Twists of the Links at their origins: in stem axes without their own motion, and in Link axes with it."""
     stems: list[Twist] = []
 
@@ -88,13 +88,13 @@ def _twists(tree: Tree, places: list[Pose]) -> tuple[list[Twist], list[Twist]]:
         (w, u), pose = parent, places[link.index]
         stem = pose.parent_to_stem(w), pose.parent_to_stem(t3.add(u, t3.cross(w, pose.arm)))
         stems.append(stem)
-        spin, slide = own_twist(link, link.qd)
+        spin, slide = joint_twist(link, link.qd)
         return t3.add(pose.from_stem(stem[0]), spin), t3.add(pose.from_stem(stem[1]), slide)
 
     return stems, sweep_outward(tree, outward, (t3.ZERO, t3.ZERO))
 
 
-def _composite_gyros(tree: Tree, places: list[Pose], twists: list[Twist]) -> list[Gyro]:
+def _composite_gyros(tree: Tree, places: list[LinkPose], twists: list[Twist]) -> list[Gyro]:
     """E of each Link with all that it carries: axes as those of `composite_bodies`."""
     out: list[Gyro] = [(t3.NOTHING, t3.ZERO)] * len(tree.links)
 
@@ -136,7 +136,7 @@ def _inertial(mass: Any, s: Vec, j: Mat, w: Vec, u: Vec) -> Wrench:
 
 
 def _hand_down(
-    tree: Tree, places: list[Pose], stems: list[Twist], twists: list[Twist], link: Link, a: int, forward: Wrench,
+    tree: Tree, places: list[LinkPose], stems: list[Twist], twists: list[Twist], link: Link, a: int, forward: Wrench,
     inertial: Wrench, backward: Vec, out: Array,
 ) -> None:  # fmt: skip
     """Entries of a component of a Link with itself and all Links that carry it.
@@ -151,7 +151,7 @@ def _hand_down(
                 out[at] = t3.plus(out[at], t3.times(t3.times(x, y), value))
 
     def read(at: Link, twist: Twist) -> None:
-        columns = own_twists(at)
+        columns = joint_twists(at)
         rates = _rates(at, twist, columns)
         for b, ((w, u), (wd, ud)) in enumerate(zip(columns, rates, strict=True)):
             put(at.index, b, t3.plus(t3.dot(w, forward[1]), t3.dot(u, forward[0])), row=False)
@@ -168,7 +168,7 @@ def _hand_down(
     while at.parent >= 0:
         arm = pose.arm
 
-        def shifted(wrench: Wrench, pose: Pose = pose, arm: Vec = arm) -> Wrench:
+        def shifted(wrench: Wrench, pose: LinkPose = pose, arm: Vec = arm) -> Wrench:
             force, moment = _each(wrench, pose.stem_to_parent)
             return force, t3.add(moment, t3.cross(arm, force))
 

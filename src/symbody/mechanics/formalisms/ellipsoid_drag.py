@@ -12,7 +12,7 @@ from typing import Any
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.point_motions import from_frame, to_frame
 from symbody.mechanics.formalisms.vec3 import Vec
-from symbody.mechanics.formalisms.wrenches import Element
+from symbody.mechanics.formalisms.wrenches import TreeElement
 from symbody.model.library.force_element import Account
 from symbody.symbolic.expr.call import call
 
@@ -20,7 +20,7 @@ SMALLEST = 1e-15  # below it MuJoCo takes a divisor as this
 STILL = 1e-200  # beside a square: a norm at rest then has the derivative 0
 
 
-def ellipsoid_drag(element: Element) -> None:
+def ellipsoid_drag(element: TreeElement) -> None:
     """Force and moment at the origin of the frame, whose axes are those of the ellipsoid.
 
     v (3,) m/s is the velocity of the frame's origin in the fluid, whose own velocity in world axes is `wind`; w (3,)
@@ -39,7 +39,7 @@ def ellipsoid_drag(element: Element) -> None:
     )
 
 
-def _added_mass(element: Element, v: Vec, w: Vec) -> tuple[Vec, Vec]:
+def _added_mass(element: TreeElement, v: Vec, w: Vec) -> tuple[Vec, Vec]:
     """p x w, and p x v + L x w, with the momenta p and L of the fluid that moves along."""
     p, spin = (
         t3.triple([t3.times(a, b) for a, b in zip(element.values(name), x)]) if element.given(name) else t3.ZERO
@@ -48,7 +48,7 @@ def _added_mass(element: Element, v: Vec, w: Vec) -> tuple[Vec, Vec]:
     return t3.cross(p, w), t3.add(t3.cross(p, v), t3.cross(spin, w))
 
 
-def _viscous(element: Element, v: Vec, w: Vec) -> tuple[Vec, Vec]:
+def _viscous(element: TreeElement, v: Vec, w: Vec) -> tuple[Vec, Vec]:
     """Stokes' drag of the sphere of mean radius, quadratic drag by the projected area, and the lift of Kutta and
     Magnus."""
     a, b, c = element.values("semiaxes")

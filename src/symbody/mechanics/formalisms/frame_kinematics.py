@@ -14,8 +14,8 @@ from typing import Any
 from symbody.basics.errors import ModelError, word_argument
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.frames import Frame, common_ancestor, path, product
-from symbody.mechanics.formalisms.link_motion import own_acceleration, own_twist
-from symbody.mechanics.formalisms.link_poses import Pose, poses
+from symbody.mechanics.formalisms.link_motion import joint_acceleration, joint_twist
+from symbody.mechanics.formalisms.link_poses import LinkPose, poses
 from symbody.mechanics.formalisms.tree import Link, Tree
 from symbody.mechanics.formalisms.vec3 import Mat, Vec
 from symbody.model.record.coordinates import parts
@@ -25,7 +25,7 @@ SCHEMES = ("progressive", "regressive")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Motion:
+class FrameMotion:
     """Motion of a frame relative to a base, as the base sees it and in the axes of the base.
 
     rotation (3, 3) takes coordinates of the frame to the base's, None is the identity; position (m) of its origin;
@@ -40,12 +40,12 @@ class Motion:
     acceleration: Vec = t3.ZERO
 
 
-REST = Motion()
+REST = FrameMotion()
 
 
 def frame_motions(
     tree: Tree, frames: Sequence[Frame], reference: Frame | None = None, order: int = 2, scheme: str = "progressive"
-) -> list[Motion]:
+) -> list[FrameMotion]:
     """Motions of frames relative to a reference frame (None: the world), up to an order 0, 1 or 2 of derivatives.
 
     The recursion starts at the last common ancestor: Links that move the frames and the reference alike do not matter.
@@ -73,7 +73,7 @@ def choose_scheme(frames: int, quantities: Iterable[str]) -> str:
 # -- progressive
 
 
-def link_motions(tree: Tree, links: Iterable[int], base: int = -1, order: int = 2) -> dict[int, Motion]:
+def link_motions(tree: Tree, links: Iterable[int], base: int = -1, order: int = 2) -> dict[int, FrameMotion]:
     """Motions relative to the Link `base` of the Links given and of all between: Link index -> Motion."""
     needed = {k for link in links for k in path(tree, link, base)}
     out = {base: REST}
@@ -84,33 +84,33 @@ def link_motions(tree: Tree, links: Iterable[int], base: int = -1, order: int = 
     return out
 
 
-def _outward(link: Link, pose: Pose, h: Motion, order: int) -> Motion:
+def _outward(link: Link, pose: LinkPose, h: FrameMotion, order: int) -> FrameMotion:
     """Motion of a Link from that h of its parent."""
     stem = product(h.rotation, pose.fixed)
     rotation = _turned(stem, pose)
     arm = _rotated(h.rotation, pose.arm)
     position = t3.add(h.position, arm)
     if order == 0:
-        return Motion(rotation, position)
-    spin, slide = own_velocity(link, stem, rotation, link.qd)
+        return FrameMotion(rotation, position)
+    spin, slide = joint_velocity(link, stem, rotation, link.qd)
     lift = t3.cross(h.omega, arm)
     omega = t3.add(h.omega, spin)
     velocity = t3.add(t3.add(h.velocity, lift), slide)
     if order == 1:
-        return Motion(rotation, position, omega, velocity)
-    spin2, slide2 = own_rate(link, stem, rotation)
+        return FrameMotion(rotation, position, omega, velocity)
+    spin2, slide2 = joint_velocity_rate(link, stem, rotation)
     alpha = t3.add(t3.add(h.alpha, t3.cross(h.omega, spin)), spin2)
     drag = t3.add(t3.cross(h.alpha, arm), t3.cross(h.omega, lift))
     # a direction that the parent carries turns with it; what is written in Link axes turns with the Link
-    sweep = t3.add(h.omega, omega) if _slides_in_own_axes(link) else t3.scaled(2, h.omega)
+    sweep = t3.add(h.omega, omega) if _slides_in_link_axes(link) else t3.scaled(2, h.omega)
     acceleration = t3.add(t3.add(h.acceleration, drag), t3.add(t3.cross(sweep, slide), slide2))
-    return Motion(rotation, position, omega, velocity, alpha, acceleration)
+    return FrameMotion(rotation, position, omega, velocity, alpha, acceleration)
 
 
-def own_velocity(link: Link, stem: Mat | None, rotation: Mat | None, rates: Any) -> tuple[Vec, Vec]:
+def joint_velocity(link: Link, stem: Mat | None, rotation: Mat | None, rates: Any) -> tuple[Vec, Vec]:
     """(angular, linear) velocity of a Link relative to its parent for given rates; stem: the joint's axes."""
     if not link.motion.axial:
-        return _turned_out(rotation, own_twist(link, rates))
+        return _turned_out(rotation, joint_twist(link, rates))
     axis = column(stem, link.axis)
     spin = t3.scaled(rates, axis) if link.motion.turns else t3.ZERO
     if link.motion.is_turn:
@@ -118,11 +118,11 @@ def own_velocity(link: Link, stem: Mat | None, rotation: Mat | None, rates: Any)
     return spin, t3.scaled(t3.times(link.advance, rates), axis)
 
 
-def own_rate(link: Link, stem: Mat | None, rotation: Mat | None) -> tuple[Vec, Vec]:
+def joint_velocity_rate(link: Link, stem: Mat | None, rotation: Mat | None) -> tuple[Vec, Vec]:
     """Rates of these velocities as the axes see them in which they are written: those of the joint, or of the Link."""
     if link.motion.axial:
-        return own_velocity(link, stem, rotation, link.qdd)
-    return _turned_out(rotation, own_acceleration(link, link.qd, link.qdd))
+        return joint_velocity(link, stem, rotation, link.qdd)
+    return _turned_out(rotation, joint_acceleration(link, link.qd, link.qdd))
 
 
 def _turned_out(rotation: Mat | None, twist: tuple[Vec, Vec]) -> tuple[Vec, Vec]:
@@ -131,37 +131,39 @@ def _turned_out(rotation: Mat | None, twist: tuple[Vec, Vec]) -> tuple[Vec, Vec]
     return _rotated(rotation, twist[0]), linear
 
 
-def _slides_in_own_axes(link: Link) -> bool:
+def _slides_in_link_axes(link: Link) -> bool:
     return link.motion.slides and not link.motion.axial
 
 
-def attached(m: Motion, f: Frame, order: int = 2) -> Motion:
+def attached(m: FrameMotion, f: Frame, order: int = 2) -> FrameMotion:
     """Motion of a frame that is fixed to a Link with motion m."""
     arm = _rotated(m.rotation, f.position)
     rotation, position = product(m.rotation, f.rotation), t3.add(m.position, arm)
     if order == 0 or t3.no_motion(f.position):
-        return Motion(rotation, position, m.omega, m.velocity, m.alpha, m.acceleration)
+        return FrameMotion(rotation, position, m.omega, m.velocity, m.alpha, m.acceleration)
     lift = t3.cross(m.omega, arm)
     velocity = t3.add(m.velocity, lift)
     if order == 1:
-        return Motion(rotation, position, m.omega, velocity)
+        return FrameMotion(rotation, position, m.omega, velocity)
     drag = t3.add(t3.cross(m.alpha, arm), t3.cross(m.omega, lift))
-    return Motion(rotation, position, m.omega, velocity, m.alpha, t3.add(m.acceleration, drag))
+    return FrameMotion(rotation, position, m.omega, velocity, m.alpha, t3.add(m.acceleration, drag))
 
 
 # -- regressive
 
 
-def regressive(tree: Tree, f: Frame, base: int = -1, order: int = 2, places: list[Pose] | None = None) -> Motion:
+def regressive(
+    tree: Tree, f: Frame, base: int = -1, order: int = 2, places: list[LinkPose] | None = None
+) -> FrameMotion:
     """Motion of a frame relative to the Link `base`, by moving the observer from the frame's Link inward."""
     places = poses(tree) if places is None else places
-    m = Motion(f.rotation, f.position)
+    m = FrameMotion(f.rotation, f.position)
     for k in reversed(path(tree, f.link, base)):
         m = _inward(tree.links[k], places[k], m, order)
     return m
 
 
-def _inward(link: Link, pose: Pose, m: Motion, order: int) -> Motion:
+def _inward(link: Link, pose: LinkPose, m: FrameMotion, order: int) -> FrameMotion:
     """The motion that the Link sees, as its parent sees it."""
 
     def turn(v: Vec) -> Vec:
@@ -174,28 +176,28 @@ def _inward(link: Link, pose: Pose, m: Motion, order: int) -> Motion:
     arm = turn(m.position)
     position = t3.add(pose.arm, out(arm))
     if order == 0:
-        return Motion(rotation, position)
+        return FrameMotion(rotation, position)
     # in the joint's axes, where the Link's own motion has one component
     own = _matrix_of(pose)
-    spin, slide = own_velocity(link, None, own, link.qd)
+    spin, slide = joint_velocity(link, None, own, link.qd)
     w, v = turn(m.omega), turn(m.velocity)
     lift = t3.cross(spin, arm)
     omega, velocity = t3.add(w, spin), t3.add(t3.add(v, lift), slide)
     if order == 1:
-        return Motion(rotation, position, out(omega), out(velocity))
-    spin2, slide2 = own_rate(link, None, own)
-    if _slides_in_own_axes(link):
+        return FrameMotion(rotation, position, out(omega), out(velocity))
+    spin2, slide2 = joint_velocity_rate(link, None, own)
+    if _slides_in_link_axes(link):
         slide2 = t3.add(slide2, t3.cross(spin, slide))
     alpha = t3.add(t3.add(turn(m.alpha), t3.cross(spin, w)), spin2)
     drag = t3.add(t3.cross(spin2, arm), t3.cross(spin, t3.add(lift, t3.scaled(2, v))))
     acceleration = t3.add(t3.add(turn(m.acceleration), drag), slide2)
-    return Motion(rotation, position, out(omega), out(velocity), out(alpha), out(acceleration))
+    return FrameMotion(rotation, position, out(omega), out(velocity), out(alpha), out(acceleration))
 
 
 # -- relative motion
 
 
-def relative(m: Motion, r: Motion, order: int = 2) -> Motion:
+def relative(m: FrameMotion, r: FrameMotion, order: int = 2) -> FrameMotion:
     """Motion m as an observer with motion r sees it, in the observer's axes; both relative to one base."""
 
     def back(v: Vec) -> Vec:
@@ -205,16 +207,16 @@ def relative(m: Motion, r: Motion, order: int = 2) -> Motion:
     rotation = product(inverse, m.rotation)
     arm = minus(m.position, r.position)
     if order == 0:
-        return Motion(rotation, back(arm))
+        return FrameMotion(rotation, back(arm))
     omega = minus(m.omega, r.omega)
     lift = t3.cross(r.omega, arm)
     velocity = minus(minus(m.velocity, r.velocity), lift)
     if order == 1:
-        return Motion(rotation, back(arm), back(omega), back(velocity))
+        return FrameMotion(rotation, back(arm), back(omega), back(velocity))
     alpha = minus(minus(m.alpha, r.alpha), t3.cross(r.omega, omega))
     drag = t3.add(t3.cross(r.alpha, arm), t3.cross(r.omega, t3.add(lift, t3.scaled(2, velocity))))
     acceleration = minus(minus(m.acceleration, r.acceleration), drag)
-    return Motion(rotation, back(arm), back(omega), back(velocity), back(alpha), back(acceleration))
+    return FrameMotion(rotation, back(arm), back(omega), back(velocity), back(alpha), back(acceleration))
 
 
 # -- rates of coordinates
@@ -251,7 +253,7 @@ def _rotated(m: Mat | None, v: Vec) -> Vec:
     return v if m is None else t3.apply(m, v)
 
 
-def _matrix_of(pose: Pose) -> Mat | None:
+def _matrix_of(pose: LinkPose) -> Mat | None:
     """Link axes to stem axes."""
     if pose.turn is None:
         return pose.matrix
@@ -259,7 +261,7 @@ def _matrix_of(pose: Pose) -> Mat | None:
     return t3.transposed(tuple(t3.rotate(axis, c, s, t3.along(k, 1)) for k in range(3)))  # type: ignore[arg-type]
 
 
-def _turned(stem: Mat | None, pose: Pose) -> Mat | None:
+def _turned(stem: Mat | None, pose: LinkPose) -> Mat | None:
     """stem times the Link's own rotation: an elementary one combines two columns."""
     if pose.turn is None or stem is None:
         return product(stem, _matrix_of(pose))
@@ -267,7 +269,7 @@ def _turned(stem: Mat | None, pose: Pose) -> Mat | None:
     return tuple(t3.rotate(axis, c, t3.minus(0, s), row) for row in stem)  # type: ignore[return-value]
 
 
-def _turned_by(pose: Pose, m: Mat | None) -> Mat | None:
+def _turned_by(pose: LinkPose, m: Mat | None) -> Mat | None:
     """The Link's own rotation, then the constant one, times m, column by column."""
     if m is None:
         return product(pose.fixed, _matrix_of(pose))

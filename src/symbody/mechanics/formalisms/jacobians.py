@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from symbody.basics.errors import ModelError, word_argument
 from symbody.mechanics.formalisms import vec3 as t3
-from symbody.mechanics.formalisms.frame_kinematics import Motion, attached, column, link_motions, minus
+from symbody.mechanics.formalisms.frame_kinematics import FrameMotion, attached, column, link_motions, minus
 from symbody.mechanics.formalisms.frames import Frame, common_ancestor, path, product
 from symbody.mechanics.formalisms.tree import Link, Tree
 from symbody.mechanics.formalisms.vec3 import Vec
@@ -21,7 +21,7 @@ SCHEMES = ("auto", "progressive", "hybrid")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Column:
+class VelocityColumn:
     """Velocity that one unit of a Link's rate gives to a point, and its derivative in time, in the axes of the base."""
 
     angular: Vec
@@ -30,7 +30,7 @@ class Column:
     linear_rate: Vec
 
 
-Columns = dict[tuple[int, int], Column]  # (Link, component of its velocity) -> Column
+Columns = dict[tuple[int, int], VelocityColumn]  # (Link, component of its velocity) -> Column
 
 
 def frame_jacobians(
@@ -59,14 +59,14 @@ def frame_jacobians(
     return [_assemble(tree, columns) for columns in found]
 
 
-def own_columns(tree: Tree, link: Link, moves: dict[int, Motion]) -> Columns:
+def joint_columns(tree: Tree, link: Link, moves: dict[int, FrameMotion]) -> Columns:
     """Columns of a Link's own rates at its own origin."""
     here, parent = moves[link.index], moves[link.parent]
     out: Columns = {}
 
-    def put(component: int, angular: Vec, linear: Vec, carrier: Motion) -> None:
+    def put(component: int, angular: Vec, linear: Vec, carrier: FrameMotion) -> None:
         turn = carrier.omega  # what carries the direction turns it
-        out[link.index, component] = Column(angular, linear, t3.cross(turn, angular), t3.cross(turn, linear))
+        out[link.index, component] = VelocityColumn(angular, linear, t3.cross(turn, angular), t3.cross(turn, linear))
 
     def outward(v: Vec) -> Vec:
         return v if here.rotation is None else t3.apply(here.rotation, v)
@@ -77,7 +77,7 @@ def own_columns(tree: Tree, link: Link, moves: dict[int, Motion]) -> Columns:
         for k, (angular, linear) in enumerate(link.twist_rates):
             c = out[link.index, k]
             rates = t3.add(c.angular_rate, outward(angular)), t3.add(c.linear_rate, outward(linear))
-            out[link.index, k] = Column(c.angular, c.linear, *rates)
+            out[link.index, k] = VelocityColumn(c.angular, c.linear, *rates)
         return out
     stem = product(parent.rotation, None if link.rotation is None else t3.tensor(link.rotation))
     axis = column(stem, link.axis)
@@ -86,7 +86,7 @@ def own_columns(tree: Tree, link: Link, moves: dict[int, Motion]) -> Columns:
     return out
 
 
-def _progressive(tree: Tree, moves: dict[int, Motion], base: int) -> dict[int, Columns]:
+def _progressive(tree: Tree, moves: dict[int, FrameMotion], base: int) -> dict[int, Columns]:
     """Columns at the origin of every Link met."""
     out: dict[int, Columns] = {base: {}}
     for k in sorted(moves):
@@ -94,24 +94,24 @@ def _progressive(tree: Tree, moves: dict[int, Motion], base: int) -> dict[int, C
             link = tree.links[k]
             here, parent = moves[k], moves[link.parent]
             arm, rate = minus(here.position, parent.position), minus(here.velocity, parent.velocity)
-            out[k] = {**_shifted_all(out[link.parent], arm, rate), **own_columns(tree, link, moves)}
+            out[k] = {**_shifted_all(out[link.parent], arm, rate), **joint_columns(tree, link, moves)}
     return out
 
 
-def _hybrid(tree: Tree, f: Frame, base: int, moves: dict[int, Motion], order: int) -> Columns:
+def _hybrid(tree: Tree, f: Frame, base: int, moves: dict[int, FrameMotion], order: int) -> Columns:
     """Columns at a frame: inward with the vector from each Link's origin to the frame."""
     out: Columns = {}
     arm, rate = _arm(f, moves, order)
     for k in reversed(path(tree, f.link, base)):
         link = tree.links[k]
-        out.update(_shifted_all(own_columns(tree, link, moves), arm, rate))
+        out.update(_shifted_all(joint_columns(tree, link, moves), arm, rate))
         here, parent = moves[k], moves[link.parent]
         arm = t3.add(arm, minus(here.position, parent.position))
         rate = t3.add(rate, minus(here.velocity, parent.velocity))
     return out
 
 
-def _arm(f: Frame, moves: dict[int, Motion], order: int) -> tuple[Vec, Vec]:
+def _arm(f: Frame, moves: dict[int, FrameMotion], order: int) -> tuple[Vec, Vec]:
     """Vector from the Link's origin to the frame's, in the axes of the base, and its rate."""
     m = moves[f.link]
     arm = f.position if m.rotation is None else t3.apply(m.rotation, f.position)
@@ -122,18 +122,18 @@ def _shifted_all(columns: Columns, arm: Vec, rate: Vec) -> Columns:
     return {key: _shifted(c, arm, rate) for key, c in columns.items()}
 
 
-def _shifted(c: Column, arm: Vec, rate: Vec) -> Column:
+def _shifted(c: VelocityColumn, arm: Vec, rate: Vec) -> VelocityColumn:
     """At a point that lies `arm` further on the same body."""
     if t3.no_motion(c.angular):
         return c
     linear = t3.add(c.linear, t3.cross(c.angular, arm))
     change = t3.add(t3.cross(c.angular_rate, arm), t3.cross(c.angular, rate))
-    return Column(c.angular, linear, c.angular_rate, t3.add(c.linear_rate, change))
+    return VelocityColumn(c.angular, linear, c.angular_rate, t3.add(c.linear_rate, change))
 
 
-def _relative(columns: Columns, m: Motion, observer: Columns, r: Motion) -> Columns:
+def _relative(columns: Columns, m: FrameMotion, observer: Columns, r: FrameMotion) -> Columns:
     """Columns as an observer with motion r sees them, in the observer's axes."""
-    none = Column(t3.ZERO, t3.ZERO, t3.ZERO, t3.ZERO)
+    none = VelocityColumn(t3.ZERO, t3.ZERO, t3.ZERO, t3.ZERO)
     arm, rate = minus(m.position, r.position), minus(m.velocity, r.velocity)
 
     def back(v: Vec) -> Vec:
@@ -145,7 +145,7 @@ def _relative(columns: Columns, m: Motion, observer: Columns, r: Motion) -> Colu
         angular, linear = minus(c.angular, o.angular), minus(c.linear, o.linear)
         angular_rate = minus(minus(c.angular_rate, o.angular_rate), t3.cross(r.omega, angular))
         linear_rate = minus(minus(c.linear_rate, o.linear_rate), t3.cross(r.omega, linear))
-        out[key] = Column(back(angular), back(linear), back(angular_rate), back(linear_rate))
+        out[key] = VelocityColumn(back(angular), back(linear), back(angular_rate), back(linear_rate))
     return out
 
 

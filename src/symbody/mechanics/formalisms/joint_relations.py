@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.mechanics.formalisms.link_motion import own_twists
+from symbody.mechanics.formalisms.link_motion import joint_twists
 from symbody.mechanics.formalisms.regressor import columns
 from symbody.mechanics.formalisms.rigid_maps import (
     Twist,
@@ -35,7 +35,17 @@ from symbody.mechanics.formalisms.rigid_maps import (
     transport,
     transposed,
 )
-from symbody.mechanics.formalisms.row_echelon import ONE, ZERO, Echelon, Row, Term, add_to, closed, combination, number
+from symbody.mechanics.formalisms.row_echelon import (
+    ONE,
+    ZERO,
+    Row,
+    RowEchelon,
+    ValuedTerm,
+    add_to,
+    closed,
+    combination,
+    number,
+)
 from symbody.mechanics.formalisms.tree import Link, Tree
 from symbody.symbolic.expr.evaluate import evaluate
 from symbody.symbolic.expr.node import CONST, Node
@@ -46,7 +56,7 @@ ROTOR = TEN  # column of a joint's rotor, beside the ten of the Link
 Values = Callable[[list[Node]], dict[Node, float]]
 
 
-def joint_relations(tree: Tree, values: Values, tolerance: float, candidates: Collection[int]) -> Echelon:
+def joint_relations(tree: Tree, values: Values, tolerance: float, candidates: Collection[int]) -> RowEchelon:
     """Relations among some columns of `regressor(tree)`, each expressing its last column by columns before it.
 
     values     numbers for the symbols of some nodes, by which zeros are told from the rest
@@ -75,11 +85,11 @@ class JointRelations:
         for link in tree.links:
             self.leading.setdefault(link.joint, link)
 
-    def echelon(self) -> Echelon:
+    def echelon(self) -> RowEchelon:
         """All relations, each expressing its last column by columns before it; hidden columns are gone."""
         links = self.tree.links
         base = [self.first[k.body] if k.body else self.size + TEN * k.index for k in links]
-        space = Echelon(last=True, hidden=self.size)
+        space = RowEchelon(last=True, hidden=self.size)
         behind = self.size + TEN * len(links)
         place = self._outward()
 
@@ -157,13 +167,13 @@ class JointRelations:
             add_to(rows[0], ROTOR, square)
         mixed = [energy(a, w) for a in own for w in moves]
         turned = [combination((x, m.get(k, {})) for k, x in f.items()) for f in felt for m in maps]
-        senses = Echelon([*rows, *mixed, *turned])
+        senses = RowEchelon([*rows, *mixed, *turned])
         size = TEN + (ROTOR in rows[0])
         bodily = [{k: x for k, x in row.items() if k < TEN} for row in [*rows, *mixed, *turned]]
-        everything = Echelon([*bodily, *felt])
-        return senses.null_space(size), list(Echelon([*own, *moves]).rows.values()), list(everything.rows.values())
+        everything = RowEchelon([*bodily, *felt])
+        return senses.null_space(size), list(RowEchelon([*own, *moves]).rows.values()), list(everything.rows.values())
 
-    def _rotor(self, link: Link) -> Term:
+    def _rotor(self, link: Link) -> ValuedTerm:
         """ratio^2 of a reflected rotor on the first motion of a joint."""
         gyroscopic = f"{link.joint}.rotor" in self.leading
         if self.leading[link.joint] is not link or link.joint not in self.rotors or gyroscopic:
@@ -190,7 +200,7 @@ class JointRelations:
             return [{k: ONE} for k in range(6)]
         back = transposed(self._matrix(link.body_rotation))
         out = []
-        for angular, linear in own_twists(link):
+        for angular, linear in joint_twists(link):
             parts = (*apply(back, self._vector(angular)), *apply(back, self._vector(linear)))
             out.append({k: x for k, x in enumerate(parts) if abs(x.value) > self.tolerance})
         return out
@@ -217,13 +227,13 @@ class JointRelations:
             return [(ONE, ZERO, ZERO), (ZERO, ONE, ZERO), (ZERO, ZERO, ONE)]
         return [self._vector(row) for row in m]
 
-    def _term(self, x: Any) -> Term:
+    def _term(self, x: Any) -> ValuedTerm:
         return self.terms[x] if isinstance(x, Node) else number(x)
 
     def _clean(self, rotation: list[Vector]) -> list[Vector]:
         """Entries of a rotation that are zero or one but for rounding."""
 
-        def snapped(x: Term) -> Term:
+        def snapped(x: ValuedTerm) -> ValuedTerm:
             if isinstance(x.node, Node):
                 return x if abs(x.value) > self.tolerance else ZERO
             near = round(x.value)
@@ -232,7 +242,7 @@ class JointRelations:
         return [(snapped(a), snapped(b), snapped(c)) for a, b, c in rotation]
 
 
-def _terms_of(tree: Tree, values: Values, tolerance: float) -> dict[Node, Term]:
+def _terms_of(tree: Tree, values: Values, tolerance: float) -> dict[Node, ValuedTerm]:
     """Terms of all nodes of the geometry; lengths and direction cosines below the tolerance are zero."""
     nodes: list[Node] = [x for x in tree.gravity if isinstance(x, Node)]
     arrays: list[Any] = []
@@ -245,5 +255,5 @@ def _terms_of(tree: Tree, values: Values, tolerance: float) -> dict[Node, Term]:
     out = {}
     for node, value in zip(nodes, evaluate(nodes, values(nodes))):
         exact = node.data if node.op is CONST else node
-        out[node] = ZERO if abs(float(value)) <= tolerance else Term(exact, float(value))
+        out[node] = ZERO if abs(float(value)) <= tolerance else ValuedTerm(exact, float(value))
     return out

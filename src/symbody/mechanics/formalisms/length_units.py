@@ -1,4 +1,4 @@
-"""Lengths in units of one of the model's own lengths, which becomes 1: its products vanish (operation_counts.md, 5.3).
+"""Lengths in units of one of the model's own lengths, which becomes 1: its products vanish (docs/theory.md).
 
 Also the freedom to place origins: a Link's origin may slide along its joint's axis.
 """

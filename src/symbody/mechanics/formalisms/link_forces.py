@@ -16,11 +16,11 @@ from typing import Any
 
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.frames import Frame, common_ancestor, path
-from symbody.mechanics.formalisms.link_motion import own_twist
-from symbody.mechanics.formalisms.link_poses import Pose, poses
+from symbody.mechanics.formalisms.link_motion import joint_twist
+from symbody.mechanics.formalisms.link_poses import LinkPose, poses
 from symbody.mechanics.formalisms.tree import Link
 from symbody.mechanics.formalisms.vec3 import Vec
-from symbody.mechanics.formalisms.wrenches import Element
+from symbody.mechanics.formalisms.wrenches import TreeElement
 from symbody.symbolic.expr.call import call
 
 
@@ -44,12 +44,12 @@ class Side:
     """One point: the Links that move it, outward, and (for the last of them) z before its motion."""
 
     frame: Frame
-    links: tuple[tuple[Link, Pose], ...]
+    links: tuple[tuple[Link, LinkPose], ...]
     stem_z: Vec
     turning: Any  # (r x z) about the axis of the last Link, if it is revolute; else 0
 
 
-def distance(element: Element, k: int = 0) -> Distance:
+def distance(element: TreeElement, k: int = 0) -> Distance:
     """Distance of the element's k-th point and the next; refused where they coincide at every position."""
     tree, places = element.tree, element.wrenches.places
     first, second = element.frames[k : k + 2]
@@ -72,7 +72,7 @@ def distance(element: Element, k: int = 0) -> Distance:
     return Distance(Z, t3.minus(power[0], power[1]) / Z, z, (sides[0], sides[1]))
 
 
-def _inward(chain: tuple[tuple[Link, Pose], ...], point: Vec) -> tuple[Vec, list[Vec]]:
+def _inward(chain: tuple[tuple[Link, LinkPose], ...], point: Vec) -> tuple[Vec, list[Vec]]:
     """The point in base axes, and its arm from the origin of each Link: in stem axes (not axial: Link axes)."""
     arms = []
     for link, pose in reversed(chain):
@@ -82,7 +82,7 @@ def _inward(chain: tuple[tuple[Link, Pose], ...], point: Vec) -> tuple[Vec, list
     return point, arms[::-1]
 
 
-def _outward(chain: tuple[tuple[Link, Pose], ...], arms: list[Vec], z: Vec) -> tuple[Vec, Any, Any]:
+def _outward(chain: tuple[tuple[Link, LinkPose], ...], arms: list[Vec], z: Vec) -> tuple[Vec, Any, Any]:
     """(z in the stem axes of the last Link, its turning component, speed of the point along z times Z)."""
     rate: Any = 0
     turning: Any = 0
@@ -93,7 +93,7 @@ def _outward(chain: tuple[tuple[Link, Pose], ...], arms: list[Vec], z: Vec) -> t
         turning = 0
         if not link.motion.axial:
             inside = pose.from_stem(z)
-            spin, slide = own_twist(link, link.qd)
+            spin, slide = joint_twist(link, link.qd)
             rate = t3.plus(rate, t3.dot(spin, t3.cross(arm, inside)))
             rate = t3.plus(rate, t3.dot(slide, inside))
             continue
@@ -106,7 +106,7 @@ def _outward(chain: tuple[tuple[Link, Pose], ...], arms: list[Vec], z: Vec) -> t
     return z, turning, rate
 
 
-def push_apart(element: Element, line: Distance, force: Any) -> None:
+def push_along_line(element: TreeElement, line: Distance, force: Any) -> None:
     """Put a force along the line on both Links."""
     per_length = force / line.Z
     for side, gain in zip(line.sides, (per_length, -per_length)):
@@ -124,7 +124,7 @@ def push_apart(element: Element, line: Distance, force: Any) -> None:
 # -- elements
 
 
-def measure(element: Element) -> Distance:
+def measure(element: TreeElement) -> Distance:
     """Distance of the element's two points, observed as Z and Zd."""
     first, second = element.frames
     if first.link == second.link:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Twist = tuple[Vec, Vec]  # angular, linear
 
 
-def own_twists(link: Link) -> tuple[Twist, ...]:
+def joint_twists(link: Link) -> tuple[Twist, ...]:
     """Of each of the Link's velocities: the twist that a unit of it gives relative to the parent, in Link axes."""
     if not link.motion.axial:
         return link.twists
@@ -27,7 +27,7 @@ def own_twists(link: Link) -> tuple[Twist, ...]:
     return ((angular, t3.along(link.axis, link.advance)),)
 
 
-def own_twist(link: Link, rates: Any) -> Twist:
+def joint_twist(link: Link, rates: Any) -> Twist:
     """Twist of a Link relative to its parent for given rates, in Link axes."""
     if link.motion.axial:
         spin = t3.along(link.axis, rates) if link.motion.turns else t3.ZERO
@@ -35,16 +35,16 @@ def own_twist(link: Link, rates: Any) -> Twist:
     return _combined(link.twists, rates)
 
 
-def own_drift(link: Link, qd: Any) -> Twist:
+def joint_drift(link: Link, qd: Any) -> Twist:
     """Rate of the twist, in Link axes, that turning columns make of constant velocities qd; zero at rest."""
     if not link.twist_rates or all(is_zero(x) for x in qd):
         return t3.ZERO, t3.ZERO
     return _combined(link.twist_rates, qd)
 
 
-def own_acceleration(link: Link, qd: Any, qdd: Any) -> Twist:
+def joint_acceleration(link: Link, qd: Any, qdd: Any) -> Twist:
     """Rate of the twist relative to the parent as seen in Link axes, of a Link that is not axial."""
-    (spin, slide), (turn, bend) = _combined(link.twists, qdd), own_drift(link, qd)
+    (spin, slide), (turn, bend) = _combined(link.twists, qdd), joint_drift(link, qd)
     return t3.add(spin, turn), t3.add(slide, bend)
 
 
@@ -55,9 +55,9 @@ def _combined(columns: tuple[Twist, ...], factors: Any) -> Twist:
     return spin, slide
 
 
-def own_efforts(link: Link, force: Vec, moment: Vec) -> tuple[Any, ...]:
+def joint_efforts(link: Link, force: Vec, moment: Vec) -> tuple[Any, ...]:
     """Component of a wrench at the Link's origin, in Link axes, along each of its velocities, N or N m."""
-    return tuple(t3.plus(t3.dot(w, moment), t3.dot(v, force)) for w, v in own_twists(link))
+    return tuple(t3.plus(t3.dot(w, moment), t3.dot(v, force)) for w, v in joint_twists(link))
 
 
 def axial_effort(link: Link, force: Vec, moment: Vec) -> Any:

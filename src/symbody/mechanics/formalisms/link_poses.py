@@ -21,7 +21,7 @@ Planar = tuple[int, Any, Any]  # axis, cosine, sine
 
 
 @dataclass(slots=True)
-class Pose:
+class LinkPose:
     """arm (3,) from the parent's origin to the Link's, in parent axes; arm_stem the same in stem axes if it is shared.
 
     fixed    stem axes to parent axes, None is the identity; planar: the same as an elementary rotation, where it is one
@@ -79,10 +79,10 @@ class Pose:
         return t if self.fixed is None else t3.turn_tensor(self.fixed, t, symmetric)
 
 
-def poses(tree: Tree, frames: str = "sequential") -> list[Pose]:
+def poses(tree: Tree, frames: str = "sequential") -> list[LinkPose]:
     """Of all Links. frames: "sequential", or "group" / "group_body" to share stems among parallel revolute axes."""
     word_argument("frames", frames, FRAMES, error=ModelError)
-    out: list[Pose] = []
+    out: list[LinkPose] = []
     for link in tree.links:
         parent = tree.links[link.parent] if link.parent >= 0 else None
         shared = (
@@ -100,7 +100,7 @@ def poses(tree: Tree, frames: str = "sequential") -> list[Pose]:
     return out
 
 
-def _pose(link: Link) -> Pose:
+def _pose(link: Link) -> LinkPose:
     fixed = None if link.rotation is None else t3.tensor(link.rotation)
     planar = None if link.rotation is None else planar_rotation(link.rotation)
     arm, turn, matrix, angle = t3.triple(link.offset), None, None, 0
@@ -114,7 +114,7 @@ def _pose(link: Link) -> Pose:
         matrix, move = link.displacement
     if move is not None:
         arm = t3.add(arm, move if fixed is None else t3.apply(fixed, move))
-    return Pose(arm, fixed, planar, turn, matrix, angle=angle)
+    return LinkPose(arm, fixed, planar, turn, matrix, angle=angle)
 
 
 def axis_in_parent(link: Link) -> Vec:

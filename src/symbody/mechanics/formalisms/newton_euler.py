@@ -1,7 +1,7 @@
 """Recursive Newton-Euler: outward for the motion of each Link, inward for the wrench that it takes (robotran 3.4).
 
 Everything stands in Link axes, or in the stem axes of `poses.py`. Gravity is the upward acceleration of the base.
-With U = wd~ + w~ w~ a point p of a Link accelerates by a + U p, and Euler's equation reuses U (operation_counts.md, 3).
+With U = wd~ + w~ w~ a point p of a Link accelerates by a + U p, and Euler's equation reuses U (docs/theory.md).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 from symbody.basics.errors import ModelError, word_argument
 from symbody.mechanics.formalisms import vec3 as t3
-from symbody.mechanics.formalisms.link_motion import axial_effort, own_acceleration, own_efforts, own_twist
-from symbody.mechanics.formalisms.link_poses import Pose, poses
+from symbody.mechanics.formalisms.link_motion import axial_effort, joint_acceleration, joint_efforts, joint_twist
+from symbody.mechanics.formalisms.link_poses import LinkPose, poses
 from symbody.mechanics.formalisms.sweeps import sweep_inward, sweep_outward
 from symbody.mechanics.formalisms.tree import Link, Tree
 from symbody.mechanics.formalisms.vec3 import Mat, Vec
@@ -25,7 +25,7 @@ REFERENCES = ("origin", "com")
 
 
 @dataclass(slots=True)
-class Motion:
+class LinkMotion:
     """w, wd (rad/s, rad/s^2), a: acceleration of the origin less gravity (m/s^2), u: the matrix U; in Link axes.
 
     The same before the Link's own rotation, in stem axes: stem_w, stem_wd, stem_a; rate and rate2 are the sums of joint
@@ -59,7 +59,7 @@ def newton_euler(
     reference: str = "origin",
     qdd: Sequence[Any] | None = None,
     still: bool = False,
-    places: list[Pose] | None = None,
+    places: list[LinkPose] | None = None,
 ) -> list[tuple[Any, ...]]:
     """Efforts of every Link, one per velocity component, N m or N: what M qdd + c is made of, without joint laws.
 
@@ -84,16 +84,20 @@ def newton_euler(
 
 
 def motions(
-    tree: Tree, places: list[Pose], frames: str = "sequential", qdd: Sequence[Any] | None = None, still: bool = False
-) -> list[Motion]:
+    tree: Tree,
+    places: list[LinkPose],
+    frames: str = "sequential",
+    qdd: Sequence[Any] | None = None,
+    still: bool = False,
+) -> list[LinkMotion]:
     """The motion of every Link."""
 
-    def outward(link: Link, parent: Motion) -> Motion:
+    def outward(link: Link, parent: LinkMotion) -> LinkMotion:
         velocity = _none(link) if still else link.qd
         acceleration = link.qdd if qdd is None else qdd[link.index]
         return step(link, places[link.index], parent, velocity, acceleration, frames == "group")
 
-    return sweep_outward(tree, outward, Motion(a=t3.negative(t3.triple(tree.gravity))))
+    return sweep_outward(tree, outward, LinkMotion(a=t3.negative(t3.triple(tree.gravity))))
 
 
 def at_rest(tree: Tree) -> list[Any]:
@@ -105,10 +109,10 @@ def _none(link: Link) -> Any:
     return 0 if link.motion.axial else (0,) * len(link.columns)
 
 
-def step(link: Link, pose: Pose, parent: Motion, qd: Any, qdd: Any, in_stem: bool = False) -> Motion:
+def step(link: Link, pose: LinkPose, parent: LinkMotion, qd: Any, qdd: Any, in_stem: bool = False) -> LinkMotion:
     """Motion of a Link from that of its parent. in_stem: with a shared stem, U times the arm is formed in stem axes."""
     motion, axis = link.motion, link.axis
-    m = Motion()
+    m = LinkMotion()
     if pose.shared:
         m.stem_w, m.stem_wd = parent.stem_w, parent.stem_wd
         m.rate, m.rate2 = t3.plus(parent.rate, qd), t3.plus(parent.rate2, qdd)
@@ -131,7 +135,7 @@ def step(link: Link, pose: Pose, parent: Motion, qd: Any, qdd: Any, in_stem: boo
     wd = pose.from_stem(m.stem_wd)
     m.a = pose.from_stem(m.stem_a)
     if not motion.axial:
-        (spin, v), (spin2, v2) = own_twist(link, qd), own_acceleration(link, qd, qdd)
+        (spin, v), (spin2, v2) = joint_twist(link, qd), joint_acceleration(link, qd, qdd)
         m.w = t3.add(w, spin)
         m.wd = t3.add(wd, t3.add(t3.cross(w, spin), spin2))
         if motion.slides:  # v: of the origin relative to the parent, in Link axes
@@ -162,7 +166,7 @@ def rate_matrix(w: Vec, wd: Vec) -> Mat:
     )
 
 
-def link_wrench(tree: Tree, link: Link, m: Motion, reference: str = "origin") -> Wrench:
+def link_wrench(tree: Tree, link: Link, m: LinkMotion, reference: str = "origin") -> Wrench:
     """What the Link's own motion takes, at its origin and in its axes, less the wrench from outside."""
     if reference == "com":
         force, moment = t3.ZERO, t3.ZERO
@@ -180,7 +184,7 @@ def link_wrench(tree: Tree, link: Link, m: Motion, reference: str = "origin") ->
     return Wrench(force, moment)
 
 
-def body_wrench(inertia: Inertia, m: Motion, spread: Any = None) -> tuple[Vec, Vec]:
+def body_wrench(inertia: Inertia, m: LinkMotion, spread: Any = None) -> tuple[Vec, Vec]:
     """mass a + U s and J wd + w x J w + s x a, with the first moment s; spread as in `euler`."""
     s = t3.triple(inertia.moment)
     force = t3.add(t3.scaled(inertia.mass, m.a), t3.apply(m.u, s))
@@ -189,7 +193,7 @@ def body_wrench(inertia: Inertia, m: Motion, spread: Any = None) -> tuple[Vec, V
 
 
 def euler(j: Mat, w: Vec, wd: Vec, u: Mat, spread: Any = None) -> Vec:
-    """j wd + w x j w by entries of U (operation_counts.md, 3).
+    """j wd + w x j w by entries of U (docs/theory.md).
 
     spread: diagonal of the pseudo-inertia, j_aa = s_b + s_c. Where one of two entries is zero, the two products of a
     component are one product with an entry of U.
@@ -215,7 +219,7 @@ def _opposite(x: Any, y: Any) -> bool:
     return isinstance(y, Node) and not is_zero(y) and x is -y
 
 
-def collect(link: Link, pose: Pose, own: Wrench, handed: list[Wrench]) -> tuple[tuple[Any, ...], Wrench]:
+def collect(link: Link, pose: LinkPose, own: Wrench, handed: list[Wrench]) -> tuple[tuple[Any, ...], Wrench]:
     """(efforts of the Link, what it asks of its parent) from its own wrench and those of its children."""
     force, moment = own.force, own.moment
     stem_force, stem_moment = t3.ZERO, t3.ZERO
@@ -226,7 +230,7 @@ def collect(link: Link, pose: Pose, own: Wrench, handed: list[Wrench]) -> tuple[
             force, moment = t3.add(force, h.force), t3.add(moment, h.moment)
     efforts: tuple[Any, ...] = ()
     if not link.motion.axial:
-        efforts = own_efforts(link, force, moment)
+        efforts = joint_efforts(link, force, moment)
     force = t3.add(stem_force, pose.to_stem(force))
     moment = t3.add(stem_moment, pose.to_stem(moment))
     if not efforts:

@@ -1,7 +1,7 @@
 """Accelerations in a number of operations that is linear in the bodies: the articulated-body recursion (robotran 3.7).
 
 "local"     the wrenches that Newton-Euler finds at zero joint acceleration are the bias; what remains to be solved
-            has no velocity terms and no gravity (operation_counts.md 4.3, ABA-2)
+            has no velocity terms and no gravity (docs/theory.md)
 "textbook"  velocity products travel with the articulated inertias, gravity enters at the base (Featherstone 2008, 7.3)
 """
 
@@ -14,7 +14,7 @@ from symbody.basics.errors import ModelError, word_argument
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.articulated import (
     Articulated,
-    Pivot,
+    EliminatedJoint,
     acceleration,
     add,
     carried,
@@ -30,9 +30,9 @@ from symbody.mechanics.formalisms.articulated import (
 )
 from symbody.mechanics.formalisms.frames import common_ancestor
 from symbody.mechanics.formalisms.joint_laws import joint_laws
-from symbody.mechanics.formalisms.link_motion import own_twist
-from symbody.mechanics.formalisms.link_poses import Pose, poses
-from symbody.mechanics.formalisms.newton_euler import Motion, at_rest, link_wrench, motions, rate_matrix, step
+from symbody.mechanics.formalisms.link_motion import joint_twist
+from symbody.mechanics.formalisms.link_poses import LinkPose, poses
+from symbody.mechanics.formalisms.newton_euler import LinkMotion, at_rest, link_wrench, motions, rate_matrix, step
 from symbody.mechanics.formalisms.solve_accelerations import driven_velocities
 from symbody.mechanics.formalisms.sweeps import sweep_inward, sweep_outward
 from symbody.mechanics.formalisms.tree import Link, Tree
@@ -73,7 +73,7 @@ def order_n(tree: Tree, variant: str = "local", frames: str = "sequential", give
     """qdd (nv,) of the Tree under tau; driven joints accelerate as given (nv,).
 
     A velocity that moves several Links (a joint that follows another, a gyroscopic rotor) is eliminated at the last
-    Link that carries them all; on the way there it waits, see `pending.py`.
+    Link that carries them all; on the way there it waits, see `Pending`.
     """
     word_argument("variant", variant, VARIANTS, error=ModelError)
     check_order_n(tree)
@@ -94,17 +94,17 @@ def order_n(tree: Tree, variant: str = "local", frames: str = "sequential", give
         products: list[Acceleration] = [(t3.ZERO, t3.ZERO)] * len(tree.links)
         base = t3.ZERO
     else:
-        spins = [Motion(w=m.w, u=rate_matrix(m.w, t3.ZERO)) for m in moves]
+        spins = [LinkMotion(w=m.w, u=rate_matrix(m.w, t3.ZERO)) for m in moves]
         own = [link_wrench(tree, link, spins[link.index]) for link in tree.links]
         products = []
         for link in tree.links:
-            parent = spins[link.parent] if link.parent >= 0 else Motion()
+            parent = spins[link.parent] if link.parent >= 0 else LinkMotion()
             m = step(link, places[link.index], parent, link.qd, qdd[link.index])
             products.append((m.wd, m.a))
         base = t3.negative(t3.triple(tree.gravity))
     efforts = [t3.minus(tau, law) for tau, law in zip(tree.tau, joint_laws(tree))]
-    pivots: list[Pivot] = [Pivot()] * len(tree.links)
-    settled: dict[int, Pivot] = {}  # by velocity, in the order of elimination
+    pivots: list[EliminatedJoint] = [EliminatedJoint()] * len(tree.links)
+    settled: dict[int, EliminatedJoint] = {}  # by velocity, in the order of elimination
     on_world = rigid(no_inertia(), t3.ZERO, t3.ZERO)
 
     def settled_here(link: int, x: Articulated, own_motion: bool) -> Articulated:
@@ -205,7 +205,7 @@ def _first_joint(tree: Tree, velocity: int) -> str:
     return next(link.joint for link in tree.links if _moves(tree, link.index, velocity))
 
 
-def _reach(tree: Tree, places: list[Pose], link: Link, parent: Acceleration) -> Acceleration:
+def _reach(tree: Tree, places: list[LinkPose], link: Link, parent: Acceleration) -> Acceleration:
     """Acceleration that a Link takes from its parent, in its stem axes."""
     pose, (wd, a) = places[link.index], parent
     if pose.shared:
@@ -219,7 +219,7 @@ def _reach(tree: Tree, places: list[Pose], link: Link, parent: Acceleration) -> 
 
 def _moved(link: Link, wd: Vec, a: Vec, x: Any) -> Acceleration:
     """With the joint's own acceleration."""
-    spin, slide = own_twist(link, x)
+    spin, slide = joint_twist(link, x)
     return t3.add(wd, spin), t3.add(a, slide)
 
 
@@ -227,7 +227,7 @@ def _check_inertia(link: Link, x: Articulated) -> None:
     empty = all(is_zero(e) for block in (x.j, x.b, x.m) for row in block for e in row)
     if empty and is_zero(link.reflected):
         raise _undetermined(link.joint)
-    if link.motion.axial and is_zero(joint_row(link, x).own):
+    if link.motion.axial and is_zero(joint_row(link, x).pivot):
         raise _undetermined(link.joint, " which the joints that it carries do not move alike")
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.element_energy import contact_account, rate_along_motion
-from symbody.mechanics.formalisms.link_forces import measure, push_apart
+from symbody.mechanics.formalisms.link_forces import measure, push_along_line
 from symbody.mechanics.formalisms.point_motions import from_frame, to_frame
 from symbody.mechanics.formalisms.tyres import ground_of
-from symbody.mechanics.formalisms.wrenches import Element
+from symbody.mechanics.formalisms.wrenches import TreeElement
 from symbody.model.library import contact
 from symbody.model.library.force_element import Account
 from symbody.model.library.grounds import surface
@@ -18,12 +18,12 @@ from symbody.symbolic.expr.call import call
 # -- given forces
 
 
-def point_force(element: Element) -> None:
+def point_force(element: TreeElement) -> None:
     """force (3,) N at the point, in world axes (axes: body for the frame's own); else the input F_<name>."""
     _given(element, ("force",))
 
 
-def wrench(element: Element) -> None:
+def wrench(element: TreeElement) -> None:
     """force (3,) N at the point and moment (3,) N m, in world axes (axes: body for the frame's own).
 
     What is not given becomes an input: F_<name>, M_<name>; if one of them is given, the other is zero.
@@ -31,7 +31,7 @@ def wrench(element: Element) -> None:
     _given(element, ("force", "moment"))
 
 
-def _given(element: Element, parts: tuple[str, ...]) -> None:
+def _given(element: TreeElement, parts: tuple[str, ...]) -> None:
     some = any(element.given(p) for p in parts)
     found: dict[str, Any] = {"force": t3.ZERO, "moment": t3.ZERO}
     for part, letter, unit in (("force", "F", "N"), ("moment", "M", "N m")):
@@ -50,7 +50,7 @@ def _given(element: Element, parts: tuple[str, ...]) -> None:
     element.account(lambda: Account(given=element.power_world(from_frame(turn, force), from_frame(turn, moment))))
 
 
-def _push_given(element: Element, force: Any, moment: Any) -> None:
+def _push_given(element: TreeElement, force: Any, moment: Any) -> None:
     """A force and a moment in world axes that come from outside: their power is given."""
     element.push_world(force, moment)
     element.account(lambda: Account(given=element.power_world(force, moment)))
@@ -59,7 +59,7 @@ def _push_given(element: Element, force: Any, moment: Any) -> None:
 # -- drag
 
 
-def drag(element: Element) -> None:
+def drag(element: TreeElement) -> None:
     """In axes of the frame: force -(linear + quadratic abs(v)) v, moment -(angular + angular_quadratic abs(w)) w.
 
     v (3,) m/s is the velocity of the frame's origin in the fluid, whose own velocity in world axes is `wind`; w (3,)
@@ -89,7 +89,7 @@ def _size(v: Any) -> Any:
 # -- contact of a point with the ground
 
 
-def contact_point(element: Element) -> None:
+def contact_point(element: TreeElement) -> None:
     """A point that the ground pushes out: stiffness (N/m), damping (N s/m), friction (coefficient).
 
     slowest (m/s): friction is nearly full above this speed; width (m): smooth onset; ground: see `tyres.ground_of`.
@@ -125,7 +125,7 @@ def contact_point(element: Element) -> None:
 # -- functions of the user
 
 
-def external(element: Element) -> None:
+def external(element: TreeElement) -> None:
     """A user's `function`: an External (Python or C), a Python function of nodes, or the text of an expression.
 
     link    F = function(Z, Zd, t); names in a text: Z, Zd, t
@@ -140,7 +140,7 @@ def external(element: Element) -> None:
         else:
             (force,) = element.call(function, {"Z": line.Z, "Zd": line.Zd, "t": element.time}, (1,))
         element.observe("F", force, "N")
-        push_apart(element, line, force)
+        push_along_line(element, line, force)
         element.account(lambda: Account(given=t3.times(force, line.Zd)))
         return
     if function is None:

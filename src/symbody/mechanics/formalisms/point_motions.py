@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 
 from symbody.basics.errors import NameLookupError, nearest
 from symbody.mechanics.formalisms import vec3 as t3
-from symbody.mechanics.formalisms.frame_kinematics import Motion, attached, frame_motions, link_motions
+from symbody.mechanics.formalisms.frame_kinematics import FrameMotion, attached, frame_motions, link_motions
 from symbody.mechanics.formalisms.frames import Frame, common_ancestor, frame, path, product
 from symbody.mechanics.formalisms.link_poses import poses
-from symbody.mechanics.formalisms.newton_euler import Motion as LocalMotion
+from symbody.mechanics.formalisms.newton_euler import LinkMotion as LocalMotion
 from symbody.mechanics.formalisms.newton_euler import step
 from symbody.mechanics.formalisms.tree import Tree
 from symbody.mechanics.formalisms.vec3 import Mat, Vec
@@ -52,7 +52,7 @@ def _turned(stem: Mat | None, turn: tuple[int, object, object]) -> Mat:
     return tuple(t3.rotate(axis, c, t3.minus(0, s), row) for row in rows)  # type: ignore[return-value]
 
 
-def world_motions(tree: Tree, frames: Sequence[Frame], order: int = 1) -> list[Motion]:
+def world_motions(tree: Tree, frames: Sequence[Frame], order: int = 1) -> list[FrameMotion]:
     """Motions of frames relative to the world, in world axes, up to an order 0, 1 or 2 of derivatives."""
     turned = orientations(tree, [f.link for f in frames])
     hub = common_ancestor(tree, [f.link for f in frames]) if frames else -1
@@ -61,7 +61,7 @@ def world_motions(tree: Tree, frames: Sequence[Frame], order: int = 1) -> list[M
     else:
         found = _through_hub(tree, frames, hub, turned[hub], order)
     return [
-        Motion(product(turned[f.link], f.rotation), m.position, m.omega, m.velocity, m.alpha, m.acceleration)
+        FrameMotion(product(turned[f.link], f.rotation), m.position, m.omega, m.velocity, m.alpha, m.acceleration)
         for f, m in zip(frames, found)
     ]
 
@@ -71,7 +71,7 @@ def _spins_little(tree: Tree, hub: int) -> bool:
     return sum(tree.links[k].motion.turning_axes for k in tree.ancestors(hub)) < 2
 
 
-def _through_hub(tree: Tree, frames: Sequence[Frame], hub: int, turn: Mat | None, order: int) -> list[Motion]:
+def _through_hub(tree: Tree, frames: Sequence[Frame], hub: int, turn: Mat | None, order: int) -> list[FrameMotion]:
     """Motion of the hub, composed with motions relative to it (the theorem of Coriolis, once per frame)."""
     carrier = link_motions(tree, [hub], order=order)[hub]
     own = _local(tree, hub)  # angular velocity and acceleration of the hub in its own axes
@@ -85,17 +85,17 @@ def _through_hub(tree: Tree, frames: Sequence[Frame], hub: int, turn: Mat | None
         m = attached(relative[f.link], f, order)
         position = t3.add(carrier.position, out(m.position))
         if order == 0:
-            found.append(Motion(None, position))
+            found.append(FrameMotion(None, position))
             continue
         velocity = t3.add(carrier.velocity, out(t3.add(t3.cross(own.w, m.position), m.velocity)))
         omega = out(t3.add(own.w, m.omega))
         if order == 1:
-            found.append(Motion(None, position, omega, velocity))
+            found.append(FrameMotion(None, position, omega, velocity))
             continue
         alpha = t3.add(t3.add(own.wd, t3.cross(own.w, m.omega)), m.alpha)
         drag = t3.add(t3.apply(own.u, m.position), t3.cross(t3.scaled(2, own.w), m.velocity))
         acceleration = t3.add(carrier.acceleration, out(t3.add(drag, m.acceleration)))
-        found.append(Motion(None, position, omega, velocity, out(alpha), acceleration))
+        found.append(FrameMotion(None, position, omega, velocity, out(alpha), acceleration))
     return found
 
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from symbody.basics.errors import ModelError
 from symbody.mechanics.formalisms import vec3 as t3
-from symbody.mechanics.formalisms.link_motion import Twist, own_twists
-from symbody.mechanics.formalisms.link_poses import Pose, poses
-from symbody.mechanics.formalisms.newton_euler import Motion, motions, rate_matrix
+from symbody.mechanics.formalisms.link_motion import Twist, joint_twists
+from symbody.mechanics.formalisms.link_poses import LinkPose, poses
+from symbody.mechanics.formalisms.newton_euler import LinkMotion, motions, rate_matrix
 from symbody.mechanics.formalisms.sweeps import sweep_outward
 from symbody.mechanics.formalisms.tree import Link, Tree
 from symbody.mechanics.formalisms.vec3 import Mat, Vec
@@ -37,7 +37,7 @@ Twists = dict[int, Twist]  # velocity of the Mechanism -> twist of a frame for a
 
 
 @dataclass(frozen=True)
-class Column:
+class ParameterColumn:
     """A linear parameter: a quantity of a body or of a joint."""
 
     owner: str
@@ -48,15 +48,15 @@ class Column:
         return f"{self.owner}.{self.quantity}"
 
 
-def columns(mechanism: Mechanism) -> list[Column]:
+def columns(mechanism: Mechanism) -> list[ParameterColumn]:
     """What the entries of pi are: ten for every body, then those of the joints, both in document order.
 
     A body that is fixed to another keeps its own ten. A joint has those of rotor, viscous, coulomb, stiffness,
     elastic_stiffness and elastic_damping that the Mechanism gives it.
     """
-    out = [Column(body.name, name, unit) for body in mechanism.bodies for name, unit in INERTIAL.items()]
+    out = [ParameterColumn(body.name, name, unit) for body in mechanism.bodies for name, unit in INERTIAL.items()]
     for joint in mechanism.joints:
-        out += [Column(joint.name, name) for name in joint_columns(joint)]
+        out += [ParameterColumn(joint.name, name) for name in joint_columns(joint)]
     return out
 
 
@@ -119,10 +119,10 @@ def regressor(tree: Tree, wanted: Collection[int] | None = None) -> Array:
     return out
 
 
-def wrench_columns(m: Motion) -> tuple[list[Vec], list[Vec]]:
+def wrench_columns(m: LinkMotion) -> tuple[list[Vec], list[Vec]]:
     """Force and moment at a body's origin, in its axes, for a unit of each of the ten parameters.
 
-    mass a + U s and J wd + w x J w + s x a; the second by entries of U (operation_counts.md, 3).
+    mass a + U s and J wd + w x J w + s x a; the second by entries of U (docs/theory.md).
     """
     forces = [m.a, *t3.transposed(m.u), *[t3.ZERO] * 6]
     moments = [t3.ZERO, *(t3.cross(t3.along(k, 1), m.a) for k in range(3))]
@@ -144,7 +144,7 @@ def wrench_columns(m: Motion) -> tuple[list[Vec], list[Vec]]:
 # -- twists
 
 
-def link_twists(tree: Tree, places: list[Pose]) -> list[Twists]:
+def link_twists(tree: Tree, places: list[LinkPose]) -> list[Twists]:
     """Of the frame of every Link: what a unit of each velocity on its path gives."""
 
     def outward(link: Link, parent: Twists) -> Twists:
@@ -156,7 +156,7 @@ def link_twists(tree: Tree, places: list[Pose]) -> list[Twists]:
                 pose.from_stem(pose.parent_to_stem(angular)),
                 pose.from_stem(pose.parent_to_stem(linear)),
             )
-        for (angular, linear), column in zip(own_twists(link), link.columns):
+        for (angular, linear), column in zip(joint_twists(link), link.columns):
             for velocity, factor in column:
                 # joints that mimic one another share a velocity
                 old = out.get(velocity, (t3.ZERO, t3.ZERO))
@@ -169,7 +169,7 @@ def link_twists(tree: Tree, places: list[Pose]) -> list[Twists]:
     return sweep_outward(tree, outward, {})
 
 
-def _at(m: Motion, twists: Twists, rotation: Mat | None, origin: Vec) -> tuple[Motion, Twists]:
+def _at(m: LinkMotion, twists: Twists, rotation: Mat | None, origin: Vec) -> tuple[LinkMotion, Twists]:
     """Motion and twists of a frame on the Link: rotation takes its coordinates to the Link's, origin in Link axes."""
     if rotation is None and t3.no_motion(origin):
         return m, twists
@@ -183,7 +183,7 @@ def _at(m: Motion, twists: Twists, rotation: Mat | None, origin: Vec) -> tuple[M
         velocity: (back(angular), back(t3.add(linear, t3.cross(angular, origin))))
         for velocity, (angular, linear) in twists.items()
     }
-    return Motion(w=w, wd=wd, a=a, u=u), shifted
+    return LinkMotion(w=w, wd=wd, a=a, u=u), shifted
 
 
 # -- joints
@@ -192,7 +192,7 @@ def _at(m: Motion, twists: Twists, rotation: Mat | None, origin: Vec) -> tuple[M
 class _Laws:
     """Columns of the joints' own parameters, as (velocity, value) pairs."""
 
-    def __init__(self, tree: Tree, moves: list[Motion], twists: list[Twists]) -> None:
+    def __init__(self, tree: Tree, moves: list[LinkMotion], twists: list[Twists]) -> None:
         self.tree, self.moves, self.twists = tree, moves, twists
         self.slots = {s.owner: s for s in tree.mechanism.slots}
         self.first: dict[str, Link] = {}

@@ -6,7 +6,7 @@ revolute joint with axis u and origin p in the parent, three numbers are free. T
     m v v^T + s (v u^T + u v^T) + t u u^T        v = (p, 1),  u = (u, 0)
 
 and the body loses the same with p = 0, whatever m, s and t are. Plain base parameters clear the body's own entries. The
-numbers may then be used a second time to clear entries of the parent (operation_counts.md, 5.2), if that divides by
+numbers may then be used a second time to clear entries of the parent (docs/theory.md), if that divides by
 nothing that may vanish.
 """
 
@@ -31,7 +31,7 @@ from symbody.symbolic.expr.walk import free_symbols
 
 HALF = Fraction(1, 2)
 LAMINA, FIRST, SECOND = "lamina", "first", "second"  # what becomes of the transverse inertia of a revolute body
-SMALL = 1e-4  # below this share of 1 a divisor costs digits (operation_counts.md, 6)
+SMALL = 1e-4  # below this share of 1 a divisor costs digits (docs/theory.md)
 
 Target = tuple[int, int] | str
 Entry = list[list[Any]]  # 4 x 4, symmetric
@@ -68,7 +68,7 @@ def regroup(tree: Tree, choice: Regrouping = PLAIN) -> Tree:
         if link.motion.is_slide:
             _move_tensor(own, parent, link)
         elif link.motion.about_axis:
-            _clear_own(own, parent, link, choice.keep.get(link.index, LAMINA))
+            _clear_link(own, parent, link, choice.keep.get(link.index, LAMINA))
         elif link.motion.all_turns:
             _transfer(own, parent, link, own[3][3], 0, 0)
     named = _Names()
@@ -162,7 +162,7 @@ def _transfer(own: Entry, parent: Entry | None, link: Link, m: Any, s: Any, t: A
                 _add(parent, i, k, t3.times(amount, unit))
 
 
-def _clear_own(own: Entry, parent: Entry | None, link: Link, keep: str) -> None:
+def _clear_link(own: Entry, parent: Entry | None, link: Link, keep: str) -> None:
     a = link.axis
     b, c = t3.OTHERS[a]
     t = own[a][a]

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.regressor import TENSOR
-from symbody.mechanics.formalisms.row_echelon import ONE, ZERO, Row, Term, add_to, combination
+from symbody.mechanics.formalisms.row_echelon import ONE, ZERO, Row, ValuedTerm, add_to, combination
 
 SLOT = {(i, k): 4 + n for n, entry in enumerate(TENSOR) for i, k in (entry, entry[::-1])}
 
-Vector = tuple[Term, Term, Term]
-Twist = dict[int, Term]
+Vector = tuple[ValuedTerm, ValuedTerm, ValuedTerm]
+Twist = dict[int, ValuedTerm]
 Matrix = dict[int, Row]
 
 
@@ -112,7 +112,7 @@ def cross_row(w: Vector, a: int) -> Row:
     return {k: x for k, x in ((c, w[b]), (b, -w[c])) if x.value}
 
 
-def pair(row: Mapping[int, Term], vector: Mapping[int, Term]) -> Term:
+def pair(row: Mapping[int, ValuedTerm], vector: Mapping[int, ValuedTerm]) -> ValuedTerm:
     total = ZERO
     for k, x in row.items():
         if k in vector:

@@ -20,13 +20,13 @@ SMALL = 1e-3  # share of a row's largest entry below which an entry is no pivot:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class ValuedTerm:
     """An expression (a Node, or a number) and its value."""
 
     node: Any
     value: float
 
-    def __add__(self, other: Term) -> Term:
+    def __add__(self, other: ValuedTerm) -> ValuedTerm:
         if not self.value:
             return other
         if not other.value:
@@ -36,41 +36,41 @@ class Term:
             return ZERO
         return _term(self.node + other.node, value)
 
-    def __sub__(self, other: Term) -> Term:
+    def __sub__(self, other: ValuedTerm) -> ValuedTerm:
         return self + (-other)
 
-    def __mul__(self, other: Term) -> Term:
+    def __mul__(self, other: ValuedTerm) -> ValuedTerm:
         if not self.value or not other.value:
             return ZERO
         return _term(self.node * other.node, self.value * other.value)
 
-    def __neg__(self) -> Term:
-        return Term(-self.node, -self.value) if self.value else ZERO
+    def __neg__(self) -> ValuedTerm:
+        return ValuedTerm(-self.node, -self.value) if self.value else ZERO
 
-    def inverse(self) -> Term:
+    def inverse(self) -> ValuedTerm:
         return _term(reciprocal(self.node), 1 / self.value)
 
 
-ZERO, ONE = Term(0, 0.0), Term(1, 1.0)
+ZERO, ONE = ValuedTerm(0, 0.0), ValuedTerm(1, 1.0)
 
-Row = dict[int, Term]  # column -> nonzero entry
+Row = dict[int, ValuedTerm]  # column -> nonzero entry
 
 
-def _term(node: Any, value: float) -> Term:
+def _term(node: Any, value: float) -> ValuedTerm:
     """Floats that are integers up to rounding become exact: they are structure."""
     if node.__class__ is Node and node.op is CONST:
         node = node.data
     if isinstance(node, float) and abs(node - round(node)) <= ROUNDING * abs(node):
         node = round(node)
-    return Term(node, value)
+    return ValuedTerm(node, value)
 
 
-def number(x: int | float | Fraction) -> Term:
+def number(x: int | float | Fraction) -> ValuedTerm:
     """A Term of a number."""
     return _term(x, float(x)) if x else ZERO
 
 
-def add_to(row: Row, column: int, term: Term) -> None:
+def add_to(row: Row, column: int, term: ValuedTerm) -> None:
     """row[column] += term, in place; zeros are not kept."""
     total = row[column] + term if column in row else term
     if total.value:
@@ -79,7 +79,7 @@ def add_to(row: Row, column: int, term: Term) -> None:
         row.pop(column, None)
 
 
-def combination(terms: Iterable[tuple[Term, Mapping[int, Term]]]) -> Row:
+def combination(terms: Iterable[tuple[ValuedTerm, Mapping[int, ValuedTerm]]]) -> Row:
     """Sum of factor * row."""
     out: Row = {}
     for factor, row in terms:
@@ -89,7 +89,7 @@ def combination(terms: Iterable[tuple[Term, Mapping[int, Term]]]) -> Row:
     return out
 
 
-class Echelon:
+class RowEchelon:
     """A space of rows in reduced echelon form: every pivot is 1 and the only entry of its column.
 
     The pivot of a row is its first entry that is not small beside the others, or the last one with `last=True`; then a
@@ -98,7 +98,9 @@ class Echelon:
     Entries from the column `hidden` on, where a row has some, are its pivot before any other.
     """
 
-    def __init__(self, rows: Iterable[Mapping[int, Term]] = (), last: bool = False, hidden: int | None = None) -> None:
+    def __init__(
+        self, rows: Iterable[Mapping[int, ValuedTerm]] = (), last: bool = False, hidden: int | None = None
+    ) -> None:
         self.rows: dict[int, Row] = {}  # by pivot
         self._users: dict[int, set[int]] = {}  # column that is no pivot -> pivots of the rows that have it
         self._first: Callable[[Iterable[int]], int] = max if last else min
@@ -110,7 +112,7 @@ class Echelon:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def remainder(self, row: Mapping[int, Term]) -> Row:
+    def remainder(self, row: Mapping[int, ValuedTerm]) -> Row:
         """What is left of a row once all pivots are cleared from it; empty if it lies in the space."""
         out: Row = dict(row)
         for column in [c for c in row if c in self.rows]:
@@ -120,7 +122,7 @@ class Echelon:
                     add_to(out, other, factor * entry)
         return out
 
-    def insert(self, row: Mapping[int, Term], pivot: int | None = None) -> bool:
+    def insert(self, row: Mapping[int, ValuedTerm], pivot: int | None = None) -> bool:
         """Whether the row was new to the space; pivot: its column, None: the usual one."""
         rest = self.remainder(row)
         if not rest:
@@ -147,9 +149,9 @@ class Echelon:
         least = SMALL * max(abs(row[c].value) for c in columns)
         return self._first(c for c in columns if abs(row[c].value) >= least)
 
-    def renamed(self, columns: Mapping[int, int]) -> Echelon:
+    def renamed(self, columns: Mapping[int, int]) -> RowEchelon:
         """The same space with other numbers of its columns."""
-        out = Echelon()
+        out = RowEchelon()
         out._first, out._hidden = self._first, self._hidden
         out.rows = {columns[p]: {columns[c]: entry for c, entry in row.items()} for p, row in self.rows.items()}
         out._users = {columns[c]: {columns[p] for p in users} for c, users in self._users.items() if c in columns}
@@ -173,13 +175,15 @@ class Echelon:
         return [{c: ONE, **{p: -row[c] for p, row in self.rows.items() if c in row}} for c in free]
 
 
-def _symbols_in(row: Mapping[int, Term]) -> int:
+def _symbols_in(row: Mapping[int, ValuedTerm]) -> int:
     return sum(entry.node.__class__ is Node for entry in row.values())
 
 
-def closed(rows: Iterable[Mapping[int, Term]], maps: Iterable[Mapping[int, Mapping[int, Term]]]) -> list[Row]:
+def closed(
+    rows: Iterable[Mapping[int, ValuedTerm]], maps: Iterable[Mapping[int, Mapping[int, ValuedTerm]]]
+) -> list[Row]:
     """Rows that span the smallest space which holds `rows` and is kept by all maps (row -> row times the matrix)."""
-    space = Echelon()
+    space = RowEchelon()
     maps = list(maps)
     waiting = sorted((dict(r) for r in rows), key=_symbols_in, reverse=True)
     while waiting:

@@ -20,8 +20,8 @@ from typing import Any
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.efforts import generalized
 from symbody.mechanics.formalisms.joint_laws import joint_laws
-from symbody.mechanics.formalisms.link_motion import own_drift, own_efforts, own_twist
-from symbody.mechanics.formalisms.link_poses import Pose, poses
+from symbody.mechanics.formalisms.link_motion import joint_drift, joint_efforts, joint_twist
+from symbody.mechanics.formalisms.link_poses import LinkPose, poses
 from symbody.mechanics.formalisms.sweeps import sweep_inward, sweep_outward
 from symbody.mechanics.formalisms.tree import Link, Tree
 from symbody.mechanics.formalisms.vec3 import Vec
@@ -29,7 +29,7 @@ from symbody.model.spatial.inertia import Inertia, is_massless
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Screw:
+class DualScrew:
     """re + eps du in Link axes, reduced at the Link's origin: (omega, v) of a twist, (force, moment) of a wrench."""
 
     re: Vec = t3.ZERO
@@ -46,72 +46,72 @@ def inverse(tree: Tree, wrenches: Mapping[int, tuple[Any, Any]] | None = None) -
     efforts: list[tuple[Any, ...]] = [()] * len(tree.links)
 
     # outward: twists and pseudo-accelerations
-    def outward(link: Link, parent: tuple[Screw, Screw]) -> tuple[Screw, Screw]:
+    def outward(link: Link, parent: tuple[DualScrew, DualScrew]) -> tuple[DualScrew, DualScrew]:
         return step(link, places[link.index], *parent)
 
-    gravity = Screw(t3.ZERO, t3.negative(t3.triple(tree.gravity)))
-    motions = sweep_outward(tree, outward, (Screw(), gravity))
+    gravity = DualScrew(t3.ZERO, t3.negative(t3.triple(tree.gravity)))
+    motions = sweep_outward(tree, outward, (DualScrew(), gravity))
 
     # inward: wrenches that the joints carry
-    def inward(link: Link, handed: list[Screw]) -> Screw:
+    def inward(link: Link, handed: list[DualScrew]) -> DualScrew:
         total = dynamic_wrench(link.inertia, *motions[link.index])
         if link.index in outside:
             force, moment = outside[link.index]
-            total = add(total, Screw(t3.negative(t3.triple(force)), t3.negative(t3.triple(moment))))
+            total = add(total, DualScrew(t3.negative(t3.triple(force)), t3.negative(t3.triple(moment))))
         for wrench in handed:
             total = add(total, wrench)
-        efforts[link.index] = own_efforts(link, total.re, total.du)
+        efforts[link.index] = joint_efforts(link, total.re, total.du)
         return to_parent(places[link.index], total)
 
     sweep_inward(tree, inward)
     return [t3.plus(a, b) for a, b in zip(generalized(tree, efforts), joint_laws(tree), strict=True)]
 
 
-def step(link: Link, pose: Pose, twist: Screw, rate: Screw) -> tuple[Screw, Screw]:
+def step(link: Link, pose: LinkPose, twist: DualScrew, rate: DualScrew) -> tuple[DualScrew, DualScrew]:
     """(V, V') of a Link from those of its parent (MEDUSA, eqs. 4.16, 4.21)."""
-    own = Screw(*own_twist(link, link.qd))
+    own = DualScrew(*joint_twist(link, link.qd))
     velocity = add(from_parent(pose, twist), own)
-    change = add(bracket(velocity, own), Screw(*own_twist(link, link.qdd)))
+    change = add(bracket(velocity, own), DualScrew(*joint_twist(link, link.qdd)))
     if link.twist_rates:
-        change = add(change, Screw(*own_drift(link, link.qd)))
+        change = add(change, DualScrew(*joint_drift(link, link.qd)))
     return velocity, add(from_parent(pose, rate), change)
 
 
-def dynamic_wrench(inertia: Inertia, velocity: Screw, rate: Screw) -> Screw:
+def dynamic_wrench(inertia: Inertia, velocity: DualScrew, rate: DualScrew) -> DualScrew:
     """H(V') + [V, H(V)], the wrench of a body's motion (MEDUSA, eq. 4.53).
 
     With a = v' + omega x v, Jacobi's identity leaves m a + (omega' x s + omega x (omega x s)) and
     I omega' + omega x I omega + s x a: the momenta m v and s x v need not be formed.
     """
     if is_massless(inertia):
-        return Screw()
+        return DualScrew()
     w, wd = velocity.re, rate.re
     s, tensor = t3.triple(inertia.moment), t3.tensor(inertia.tensor)
     a = t3.add(rate.du, t3.cross(w, velocity.du))
     force = t3.add(t3.scaled(inertia.mass, a), t3.add(t3.cross(wd, s), t3.cross(w, t3.cross(w, s))))
     spin = t3.add(t3.apply(tensor, wd), t3.cross(w, t3.apply(tensor, w)))
-    return Screw(force, t3.add(spin, t3.cross(s, a)))
+    return DualScrew(force, t3.add(spin, t3.cross(s, a)))
 
 
 # -- dual algebra on triples
 
 
-def add(x: Screw, y: Screw) -> Screw:
-    return Screw(t3.add(x.re, y.re), t3.add(x.du, y.du))
+def add(x: DualScrew, y: DualScrew) -> DualScrew:
+    return DualScrew(t3.add(x.re, y.re), t3.add(x.du, y.du))
 
 
-def bracket(x: Screw, y: Screw) -> Screw:
+def bracket(x: DualScrew, y: DualScrew) -> DualScrew:
     """[X, Y]: the dual cross product."""
-    return Screw(t3.cross(x.re, y.re), t3.add(t3.cross(x.re, y.du), t3.cross(x.du, y.re)))
+    return DualScrew(t3.cross(x.re, y.re), t3.add(t3.cross(x.re, y.du), t3.cross(x.du, y.re)))
 
 
-def from_parent(pose: Pose, x: Screw) -> Screw:
+def from_parent(pose: LinkPose, x: DualScrew) -> DualScrew:
     """D*^-1 X."""
     du = t3.add(x.du, t3.cross(x.re, pose.arm))
-    return Screw(pose.from_stem(pose.parent_to_stem(x.re)), pose.from_stem(pose.parent_to_stem(du)))
+    return DualScrew(pose.from_stem(pose.parent_to_stem(x.re)), pose.from_stem(pose.parent_to_stem(du)))
 
 
-def to_parent(pose: Pose, x: Screw) -> Screw:
+def to_parent(pose: LinkPose, x: DualScrew) -> DualScrew:
     """D* X."""
     re = pose.stem_to_parent(pose.to_stem(x.re))
-    return Screw(re, t3.add(pose.stem_to_parent(pose.to_stem(x.du)), t3.cross(pose.arm, re)))
+    return DualScrew(re, t3.add(pose.stem_to_parent(pose.to_stem(x.du)), t3.cross(pose.arm, re)))

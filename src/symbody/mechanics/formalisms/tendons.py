@@ -8,26 +8,26 @@ from __future__ import annotations
 from typing import Any
 
 from symbody.mechanics.formalisms import vec3 as t3
-from symbody.mechanics.formalisms.link_forces import Distance, distance, push_apart
+from symbody.mechanics.formalisms.link_forces import Distance, distance, push_along_line
 from symbody.mechanics.formalisms.tree import first_places
-from symbody.mechanics.formalisms.wrenches import Element
+from symbody.mechanics.formalisms.wrenches import TreeElement
 from symbody.model.library.force_element import Effect, Law
 from symbody.model.record.force_kinds import tendon_joints
 from symbody.symbolic.expr.call import call
 
 
-def on_path(element: Element, law: Law) -> Effect:
+def on_path(element: TreeElement, law: Law) -> Effect:
     """Z is the sum of the distances of points in turn, each over its divisor; the force acts on every stretch."""
     lines = _lines(element)
     element.x = sum((line.Z / divisor for line, divisor in lines), 0)
     element.v = sum((line.Zd / divisor for line, divisor in lines), 0)
     effect = _ask(element, law, "m")
     for line, divisor in lines:
-        push_apart(element, line, effect.force / divisor)
+        push_along_line(element, line, effect.force / divisor)
     return effect
 
 
-def on_joints(element: Element, law: Law) -> Effect:
+def on_joints(element: TreeElement, law: Law) -> Effect:
     """Z is the sum of coefficients times coordinates; followers count by their leaders, locked joints stand still."""
     mechanism, tree = element.tree.mechanism, element.tree
     first = first_places(mechanism)
@@ -55,7 +55,7 @@ def on_joints(element: Element, law: Law) -> Effect:
     return effect
 
 
-def _ask(element: Element, law: Law, unit: str) -> Effect:
+def _ask(element: TreeElement, law: Law, unit: str) -> Effect:
     element.observe("Z", element.x, unit)
     element.observe("Zd", element.v, f"{unit or '1'}/s")
     effect = law(element)
@@ -64,7 +64,7 @@ def _ask(element: Element, law: Law, unit: str) -> Effect:
     return effect
 
 
-def _lines(element: Element) -> list[tuple[Distance, Any]]:
+def _lines(element: TreeElement) -> list[tuple[Distance, Any]]:
     """The stretches between points in turn, and what each is divided by; one on a single body stays as it is."""
     divisors = element.values("divisors") or (1,) * (len(element.frames) - 1)
     out = []

@@ -21,7 +21,7 @@ import numpy as np
 from symbody.basics.errors import ModelError, wrong_argument
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.vec3 import Mat, Vec
-from symbody.model.record.coordinates import Part
+from symbody.model.record.coordinates import CoordinatePart
 from symbody.model.record.elementary_motions import SLIDE, TURN, Motion, Setting
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import WORLD, Body, Joint, Mechanism, Placement
@@ -322,7 +322,7 @@ def _following(tree: Tree, link: Link, joint: Joint, coordinates: dict[str, tupl
     link.columns = (((iv, ratio),),)
 
 
-def _coordinates(tree: Tree, link: Link, part: Part, sign: int) -> None:
+def _coordinates(tree: Tree, link: Link, part: CoordinatePart, sign: int) -> None:
     """q, qd, qdd and columns of a motion that owns coordinates."""
     if link.motion.axial:
         link.q, link.qd, link.qdd = sign * tree.q[part.iq], sign * tree.qd[part.iv], sign * tree.qdd[part.iv]

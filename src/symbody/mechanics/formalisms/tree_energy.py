@@ -9,8 +9,8 @@ from symbody.basics.errors import ModelError
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.frame_kinematics import link_motions
 from symbody.mechanics.formalisms.joint_laws import coordinates_with_laws
-from symbody.mechanics.formalisms.link_motion import Twist, own_twist
-from symbody.mechanics.formalisms.link_poses import Pose, poses
+from symbody.mechanics.formalisms.link_motion import Twist, joint_twist
+from symbody.mechanics.formalisms.link_poses import LinkPose, poses
 from symbody.mechanics.formalisms.sweeps import sweep_outward
 from symbody.mechanics.formalisms.tree import Link, Tree
 from symbody.mechanics.formalisms.vec3 import Vec
@@ -32,7 +32,7 @@ def kinetic(tree: Tree) -> Any:
     return t3.times(HALF, double)
 
 
-def link_twist(link: Link, pose: Pose, parent: Twist) -> Twist:
+def link_twist(link: Link, pose: LinkPose, parent: Twist) -> Twist:
     """Twist of a Link from that of its parent."""
     w, v = parent
 
@@ -40,7 +40,7 @@ def link_twist(link: Link, pose: Pose, parent: Twist) -> Twist:
         return pose.from_stem(pose.parent_to_stem(x))
 
     w, v = turn(w), turn(t3.add(v, t3.cross(w, pose.arm)))
-    spin, slide = own_twist(link, link.qd)
+    spin, slide = joint_twist(link, link.qd)
     return t3.add(w, spin), t3.add(v, slide)
 
 

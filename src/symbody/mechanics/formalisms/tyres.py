@@ -10,7 +10,7 @@ from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.element_energy import contact_account, rate_along_motion
 from symbody.mechanics.formalisms.frame_kinematics import column
 from symbody.mechanics.formalisms.wheel import Contact, Sliding, on_ground, sliding
-from symbody.mechanics.formalisms.wrenches import Element
+from symbody.mechanics.formalisms.wrenches import TreeElement
 from symbody.model.library import contact, grounds
 from symbody.model.library.actuators import first_order
 from symbody.model.library.force_element import Account
@@ -23,7 +23,7 @@ from symbody.symbolic.expr.call import call
 SETS = {"car": CAR_TYRE, "symmetric": SYMMETRIC_TYRE}
 
 
-def tyre(element: Element) -> None:
+def tyre(element: TreeElement) -> None:
     """A wheel: the point's frame is its centre, the frame's y axis (or `axle`) its axle, pointing to the left.
 
     radius (free, m), stiffness (N/m), damping (N s/m), slowest (m/s), ground and its numbers. Laws:
@@ -67,7 +67,7 @@ def tyre(element: Element) -> None:
     element.account(account)
 
 
-def _relaxed(element: Element, slide: Sliding, axis: str, name: str, slip: Any) -> Any:
+def _relaxed(element: TreeElement, slide: Sliding, axis: str, name: str, slip: Any) -> Any:
     """A slip, or the state that follows it: x' = |v_x| / length (slip - x) (Pacejka 2012, section 7.2)."""
     if not element.given(f"relaxation_{axis}"):
         return slip
@@ -76,7 +76,7 @@ def _relaxed(element: Element, slide: Sliding, axis: str, name: str, slip: Any) 
     return x
 
 
-def wheel_input(element: Element) -> None:
+def wheel_input(element: TreeElement) -> None:
     """A wheel whose contact wrench is the input W_<name>: (Fx, Fy, Fz, Mx, My, Mz) along S1, S2, S3 at Q."""
     place, slide = wheel_contact(element)
     wrench = element.wrenches.input(f"W_{element.name}", 6)
@@ -84,7 +84,7 @@ def wheel_input(element: Element) -> None:
     element.account(lambda: Account(given=contact_power(element, place, slide, wrench[:3], wrench[3:])))
 
 
-def wheel_contact(element: Element) -> tuple[Contact, Sliding]:
+def wheel_contact(element: TreeElement) -> tuple[Contact, Sliding]:
     """Geometry and sliding of the wheel, observed: slip, slip angle, camber, radius, velocities."""
     m = element.motions[0]
     axis = element.option("axle")
@@ -99,7 +99,7 @@ def wheel_contact(element: Element) -> tuple[Contact, Sliding]:
     return place, slide
 
 
-def push_at_contact(element: Element, place: Contact, force: Sequence[Any], moment: Sequence[Any]) -> None:
+def push_at_contact(element: TreeElement, place: Contact, force: Sequence[Any], moment: Sequence[Any]) -> None:
     """Force and moment along S1, S2, S3 at the contact point, as a wrench on the wheel."""
     frame = (place.forward, place.side, place.normal)
 
@@ -114,21 +114,25 @@ def push_at_contact(element: Element, place: Contact, force: Sequence[Any], mome
     element.push_world(f, t3.add(world(moment), t3.cross(arm, f)))
 
 
-def contact_power(element: Element, place: Contact, slide: Sliding, force: Sequence[Any], moment: Sequence[Any]) -> Any:
+def contact_power(
+    element: TreeElement, place: Contact, slide: Sliding, force: Sequence[Any], moment: Sequence[Any]
+) -> Any:
     """Power of a force and a moment along S1, S2, S3 at the contact point, W."""
     spin = [t3.dot(element.motions[0].omega, d) for d in (place.forward, place.side, place.normal)]
     pairs = zip((*force, *moment), (slide.along, slide.across, slide.lift, *spin))
     return t3.total(t3.times(f, v) for f, v in pairs)
 
 
-def _penetration(element: Element, place: Contact, record: MagicFormula | None) -> Any:
+def _penetration(element: TreeElement, place: Contact, record: MagicFormula | None) -> Any:
     """cos(camber) (free radius - radius), m: positive in contact (robotran's ps with the sign that pushes up)."""
     depth = place.camber_cos * (_free_radius(element, record) - place.radius)
     element.observe("penetration", depth, "m")
     return depth
 
 
-def _penetration_rate(element: Element, place: Contact, slide: Sliding, depth: Any, record: MagicFormula | None) -> Any:
+def _penetration_rate(
+    element: TreeElement, place: Contact, slide: Sliding, depth: Any, record: MagicFormula | None
+) -> Any:
     """Of a plane: -lift + (free radius - radius) n . (omega x T3), where the second term is the change of camber."""
     if ground_of(element).normal is None:
         return rate_along_motion(element.tree, depth)
@@ -136,21 +140,21 @@ def _penetration_rate(element: Element, place: Contact, slide: Sliding, depth: A
     return t3.minus(t3.times(_free_radius(element, record) - place.radius, leaning), slide.lift)
 
 
-def _free_radius(element: Element, record: MagicFormula | None) -> Any:
+def _free_radius(element: TreeElement, record: MagicFormula | None) -> Any:
     return element.value("radius", None if record is None else record.UNLOADED_RADIUS)
 
 
-def _stiffness(element: Element, record: MagicFormula | None) -> Any:
+def _stiffness(element: TreeElement, record: MagicFormula | None) -> Any:
     return element.value("stiffness", None if record is None else record.VERTICAL_STIFFNESS)
 
 
-def _load(element: Element, depth: Any, slide: Sliding, record: MagicFormula | None) -> Any:
+def _load(element: TreeElement, depth: Any, slide: Sliding, record: MagicFormula | None) -> Any:
     """Normal force of the road, N."""
     damping = element.value("damping", 0 if record is None else record.VERTICAL_DAMPING)
     return contact.normal_force(depth, -slide.lift, _stiffness(element, record), damping, element.value("width"))
 
 
-def _record(element: Element) -> MagicFormula:
+def _record(element: TreeElement) -> MagicFormula:
     given = element.force.values.get("tyre", "car")
     if not isinstance(given, MagicFormula):
         given = SETS[element.option("tyre")]
@@ -160,7 +164,7 @@ def _record(element: Element) -> MagicFormula:
     return replace(given, **own)
 
 
-def ground_of(element: Element) -> grounds.Ground:
+def ground_of(element: TreeElement) -> grounds.Ground:
     """ground: a name with its numbers, a Ground, or a function (x, y) -> height of nodes.
 
     flat: height | slope: slope_x, slope_y, height | sinusoid: amplitude, wavelength, phase, heading, height |
@@ -182,5 +186,5 @@ def ground_of(element: Element) -> grounds.Ground:
     return grounds.profile(_numbers(element, "positions"), _numbers(element, "heights"))
 
 
-def _numbers(element: Element, name: str) -> list[float]:
+def _numbers(element: TreeElement, name: str) -> list[float]:
     return [float(getattr(v, "data", v)) for v in element.force.values.get(name, ())]

@@ -136,7 +136,7 @@ def rotate(axis: int, c: Any, s: Any, v: Vec) -> Vec:
 
 
 def rotate_tensor(axis: int, c: Any, s: Any, t: Mat, symmetric: bool = True) -> Mat:
-    """R T R^T without squares: the 2 x 2 block in 4 m + 6 a, its coupling with the axis (operation_counts.md, 5.6)."""
+    """R T R^T without squares: the 2 x 2 block in 4 m + 6 a, its coupling with the axis (docs/theory.md)."""
     i, j = OTHERS[axis]
     v = plus(times(s, minus(t[i][i], t[j][j])), times(c, plus(t[i][j], t[j][i])))
     step, mixed = times(s, v), times(c, v)

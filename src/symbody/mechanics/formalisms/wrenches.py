@@ -12,9 +12,9 @@ import numpy as np
 from symbody.basics.errors import ModelError
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.element_energy import total
-from symbody.mechanics.formalisms.frame_kinematics import Motion
+from symbody.mechanics.formalisms.frame_kinematics import FrameMotion
 from symbody.mechanics.formalisms.frames import Frame
-from symbody.mechanics.formalisms.link_poses import Pose, poses
+from symbody.mechanics.formalisms.link_poses import LinkPose, poses
 from symbody.mechanics.formalisms.point_motions import frame_of, to_frame, world_motions
 from symbody.mechanics.formalisms.tree import Tree
 from symbody.mechanics.formalisms.vec3 import Vec
@@ -56,7 +56,7 @@ class Wrenches:
     accounts: list[Callable[[], Account]] = field(default_factory=list)
 
     @cached_property
-    def places(self) -> list[Pose]:
+    def places(self) -> list[LinkPose]:
         """Poses of all Links, shared by the elements."""
         return poses(self.tree)
 
@@ -107,7 +107,7 @@ class Wrenches:
 
 
 @dataclass(eq=False)
-class Element:
+class TreeElement:
     """A Force record on its Tree: values as nodes of the Tree's Graph, points as Frames; the Place that laws see.
 
     Values were checked when the Mechanism was made; here they are read.
@@ -119,7 +119,7 @@ class Element:
     force: Force
     wrenches: Wrenches
     frames: tuple[Frame, ...]
-    motions: tuple[Motion, ...] = ()  # world motions of the frames, for elements that ask for them
+    motions: tuple[FrameMotion, ...] = ()  # world motions of the frames, for elements that ask for them
     x: Any = None
     v: Any = None
     length_unit: str = "m"
@@ -277,9 +277,9 @@ class Element:
         )
 
 
-def elements(tree: Tree, forces: Sequence[Force], into: Wrenches) -> list[Element]:
+def elements(tree: Tree, forces: Sequence[Force], into: Wrenches) -> list[TreeElement]:
     """The Elements of Force records; those at points, wheels and frames get world motions, found in one pass."""
-    made = [Element(f, into, tuple(frame_of(tree, p) for p in f.points)) for f in forces]
+    made = [TreeElement(f, into, tuple(frame_of(tree, p) for p in f.points)) for f in forces]
     movers = [e for e in made if e.where in ("point", "wheel", "frames")]
     found = iter(world_motions(tree, [f for e in movers for f in e.frames], order=1))
     for e in movers:

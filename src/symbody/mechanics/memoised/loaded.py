@@ -23,13 +23,13 @@ from symbody.symbolic.system.names import identifier
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded:
+class LoadedTree:
     """A Tree whose Links carry the forces of all elements.
 
     inputs, states   of force elements and of wrenches from outside: name -> symbols; derivatives: of the states
     modes, events    of force elements, see `Wrenches`
     units            name of an input or state -> unit
-    found            constraints of the loops, in the same Graph; None: they were not asked for
+    constraints            constraints of the loops, in the same Graph; None: they were not asked for
     """
 
     tree: Tree
@@ -39,9 +39,9 @@ class Loaded:
     modes: dict[str, Array] = field(default_factory=dict)
     events: dict[str, Event] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
-    found: Constraints | None = None
+    constraints: Constraints | None = None
 
-    def forked(self, size: int | None = None) -> Loaded:
+    def forked(self, size: int | None = None) -> LoadedTree:
         """The same record in a Graph of its own, with its first `size` nodes (None: all)."""
         tree = self.tree
         graph, made = fork(tree.graph, size)
@@ -49,16 +49,16 @@ class Loaded:
         # of what was carried into the Tree's Graph: nodes of the Mechanism stay those of the Mechanism
         both: dict[Node, Node] = {**{n: n for n in tree.moved}, **made}
         with quiet_collector():
-            new: Loaded = carried(self, both, known)
+            new: LoadedTree = carried(self, both, known)
         return new
 
 
-def loaded(tree: Tree, wrenches: Sequence[str] = ()) -> Loaded:
+def loaded(tree: Tree, wrenches: Sequence[str] = ()) -> LoadedTree:
     """A Tree with its force elements, and a wrench from outside on each of the bodies named in `wrenches`."""
-    out = Loaded(tree)
+    out = LoadedTree(tree)
     if tree.mechanism.forces:
         found = act(tree)
-        out = Loaded(
+        out = LoadedTree(
             replace(tree, wrenches=dict(found.links), efforts=found.efforts),
             dict(found.inputs),
             dict(found.states),
@@ -72,13 +72,13 @@ def loaded(tree: Tree, wrenches: Sequence[str] = ()) -> Loaded:
     return out
 
 
-def with_constraints(given: Loaded) -> Loaded:
+def with_constraints(given: LoadedTree) -> LoadedTree:
     """With the constraints of all loops, in the same Graph."""
     with quiet_collector():
-        return replace(given, found=constraints(given.tree))
+        return replace(given, constraints=constraints(given.tree))
 
 
-def _with_wrench(given: Loaded, body: str) -> Loaded:
+def _with_wrench(given: LoadedTree, body: str) -> LoadedTree:
     """A wrench from outside as an input: moment then force, in body axes at the body's origin."""
     tree = given.tree
     if body not in tree.places:

@@ -21,7 +21,7 @@ from symbody.mechanics.formalisms.tree import Tree, build_tree
 from symbody.mechanics.loops.partition.branches import Branch, branch_of, with_others
 from symbody.mechanics.loops.partition.counted import cheapest_partition
 from symbody.mechanics.loops.partition.partition import Partition, choose_partition
-from symbody.mechanics.memoised.loaded import Loaded, loaded, with_constraints
+from symbody.mechanics.memoised.loaded import LoadedTree, loaded, with_constraints
 from symbody.model.record.mechanism import Mechanism
 from symbody.symbolic.expr.walk import quiet_collector
 from symbody.symbolic.system.system import System
@@ -35,11 +35,11 @@ FEW = 16  # positions whose branches are kept
 class _Master:
     """What copies are taken of, with the number of its nodes: none that is written later is copied."""
 
-    made: Loaded
+    made: LoadedTree
     size: int
 
 
-def _master(made: Loaded) -> _Master:
+def _master(made: LoadedTree) -> _Master:
     return _Master(made, made.tree.graph.size)
 
 
@@ -60,21 +60,21 @@ class Derived:
         """The Tree without force elements; arguments as in `build_tree`."""
         return self._forked(self._tree(parameters, tuple(kept))).tree
 
-    def loaded(self, parameters: str = "setup", wrenches: Sequence[str] = (), kept: Sequence[str] = ()) -> Loaded:
+    def loaded(self, parameters: str = "setup", wrenches: Sequence[str] = (), kept: Sequence[str] = ()) -> LoadedTree:
         """The Tree with force elements, and wrenches from outside on bodies."""
         return self._forked(self._loaded(parameters, tuple(wrenches), tuple(kept)))
 
-    def closed(self, parameters: str = "setup", wrenches: Sequence[str] = (), kept: Sequence[str] = ()) -> Loaded:
+    def closed(self, parameters: str = "setup", wrenches: Sequence[str] = (), kept: Sequence[str] = ()) -> LoadedTree:
         """The same with the constraints of the loops."""
         return self._forked(self._closed(parameters, tuple(wrenches), tuple(kept)))
 
-    def own_constraints(self) -> Constraints:
+    def fresh_constraints(self) -> Constraints:
         """The constraints of the loops, to write equations about them."""
-        found = self.closed().found
+        found = self.closed().constraints
         assert found is not None
         return found
 
-    def _forked(self, master: _Master) -> Loaded:
+    def _forked(self, master: _Master) -> LoadedTree:
         return master.made.forked(master.size)
 
     def _tree(self, parameters: str, kept: tuple[str, ...]) -> _Master:
@@ -83,7 +83,7 @@ class Derived:
 
         def make() -> _Master:
             with quiet_collector():
-                return _master(Loaded(build_tree(self.mech, parameters, kept)))
+                return _master(LoadedTree(build_tree(self.mech, parameters, kept)))
 
         return self.get("tree", (parameters, kept), make)
 
@@ -105,8 +105,8 @@ class Derived:
     # -- records to read, the same for all
 
     def constraints(self) -> Constraints:
-        """The constraints of the loops, for their numbers and names; to write equations take `own_constraints`."""
-        found = self._closed("setup", (), ()).made.found
+        """The constraints of the loops, for their numbers and names; to write equations take `fresh_constraints`."""
+        found = self._closed("setup", (), ()).made.constraints
         assert found is not None
         return found
 
@@ -160,7 +160,7 @@ class Derived:
         """
 
         def make() -> Partition:
-            found, branch = self.own_constraints(), self.branch()
+            found, branch = self.fresh_constraints(), self.branch()
             if wanted == "auto":
                 return cheapest_partition(found, branch=branch)
             return choose_partition(found, wanted, branch=branch)
@@ -185,7 +185,7 @@ class Derived:
         q = np.asarray(q, dtype=float)
 
         def make() -> Partition:
-            found, branch = self.own_constraints(), self._branch_from(q, parameters, time)
+            found, branch = self.fresh_constraints(), self._branch_from(q, parameters, time)
             if wanted == "auto":
                 return cheapest_partition(found, q=q, parameters=parameters, time=time, branch=branch)
             return choose_partition(found, wanted, q=q, parameters=parameters, time=time, branch=branch)

@@ -26,7 +26,7 @@ from symbody.mechanics.proof.field_tape import (
     SINE,
     SUM,
     SUM2,
-    Tape,
+    FieldTape,
 )  # fmt: skip
 from symbody.mechanics.proof.prime_field import BITS
 
@@ -44,7 +44,7 @@ class Degrees:
     arguments     sum of the degrees of their arguments
     """
 
-    def __init__(self, tape: Tape, fine: dict[Any, int]) -> None:
+    def __init__(self, tape: FieldTape, fine: dict[Any, int]) -> None:
         """fine: base of an angle -> number of parts in which it is counted."""
         self.tape, self.fine = tape, fine
         self.divisors: list[int] = []  # degrees of D1, D2, ...
@@ -146,7 +146,7 @@ def difference_degree(a: Degrees, b: Degrees) -> int:
     return entries + (a.functions + b.functions) * (a.arguments + b.arguments)
 
 
-def fineness(tapes: list[Tape]) -> tuple[dict[Any, int], dict[Any, int]]:
+def fineness(tapes: list[FieldTape]) -> tuple[dict[Any, int], dict[Any, int]]:
     """(halvings, parts) of the bases of angles, of all Tapes; angles known by their values share one count."""
     halved: dict[Any, int] = {}
     odd: dict[Any, int] = {}

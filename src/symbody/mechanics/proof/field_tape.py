@@ -54,7 +54,7 @@ Form = dict[Any, Fraction]  # base of an angle -> factor
 
 
 @dataclass
-class Tape:
+class FieldTape:
     """Steps in order, the k-th filling slot k.
 
     roots     slot of each output entry
@@ -80,7 +80,7 @@ class Tape:
 
 
 @dataclass(eq=False)
-class _Scope:
+class _SlotScope:
     """Slots of nodes that read the unknowns of implicit blocks, for one meaning of these unknowns."""
 
     unknowns: dict[Node, int]
@@ -88,23 +88,23 @@ class _Scope:
     slots: dict[Node, int] = field(default_factory=dict)
 
 
-def tape_of(system: System) -> Tape:
+def tape_of(system: System) -> FieldTape:
     """The Tape of all outputs of a System, entry by entry."""
     keys: dict[Node, Key] = {}
     for name, array in (*system.inputs.items(), *system.parameters.items()):
         keys.update((s, (name, k)) for k, s in enumerate(array.flat))
-    return _Writer(keys).write([x for a in system.outputs.values() for x in a.flat])
+    return _TapeWriter(keys).write([x for a in system.outputs.values() for x in a.flat])
 
 
-class _Writer:
+class _TapeWriter:
     def __init__(self, keys: dict[Node, Key]) -> None:
         self.keys = keys
-        self.tape = Tape()
-        self.plain = _Scope({})
-        self.blocks: dict[tuple[_Scope, Node], tuple[int, _Scope]] = {}
+        self.tape = FieldTape()
+        self.plain = _SlotScope({})
+        self.blocks: dict[tuple[_SlotScope, Node], tuple[int, _SlotScope]] = {}
         self.angles: dict[frozenset[Any], int] = {}
 
-    def write(self, roots: Iterable[Node]) -> Tape:
+    def write(self, roots: Iterable[Node]) -> FieldTape:
         self.tape.roots = self.all_slots(list(roots), self.plain)
         return self.tape
 
@@ -113,10 +113,10 @@ class _Writer:
         self.tape.flags.append(flags)
         return len(self.tape.steps) - 1
 
-    def home(self, node: Node, scope: _Scope) -> _Scope:
+    def home(self, node: Node, scope: _SlotScope) -> _SlotScope:
         return scope if node.flags & BOUND else self.plain
 
-    def all_slots(self, roots: list[Node], scope: _Scope) -> list[int]:
+    def all_slots(self, roots: list[Node], scope: _SlotScope) -> list[int]:
         """Slots of nodes, with all that they read written before them; blocks are opened by recursion, nothing else."""
         local, plain = scope.slots, self.plain.slots
         stack = roots[::-1]
@@ -136,7 +136,7 @@ class _Writer:
             slots[node] = self.step(node, [(local if c.flags & BOUND else plain)[c] for c in children], scope)
         return [(local if r.flags & BOUND else plain)[r] for r in roots]
 
-    def step(self, node: Node, args: list[int], scope: _Scope) -> int:
+    def step(self, node: Node, args: list[int], scope: _SlotScope) -> int:
         op, data, flags = node.op, node.data, self.tape.flags
         if op is MUL:
             mixed = 0
@@ -290,7 +290,7 @@ class _Writer:
 
     # -- angles
 
-    def angle(self, node: Node, slot: int, scope: _Scope) -> tuple[int, None, int]:
+    def angle(self, node: Node, slot: int, scope: _SlotScope) -> tuple[int, None, int]:
         """(slot of the point of an angle, None, flags): a sum of multiples of bases is a product of powers."""
         form = self.form(node, slot, scope)
         terms = []
@@ -312,12 +312,12 @@ class _Writer:
             found = self.angles[key] = self.put(ANGLE, tuple(terms), None, mixed)
         return found, None, self.tape.flags[found]
 
-    def form(self, node: Node, slot: int, scope: _Scope) -> Form:
+    def form(self, node: Node, slot: int, scope: _SlotScope) -> Form:
         """The angle as a sum of factors times bases: arguments, the number 1, and values that are no sums."""
         out: Form = {}
         if self.tape.refusal:  # a constant that is no number
             return out
-        stack: list[tuple[Node, Fraction, _Scope]] = [(node, Fraction(1), scope)]
+        stack: list[tuple[Node, Fraction, _SlotScope]] = [(node, Fraction(1), scope)]
         while stack:
             x, factor, scope = stack.pop()
             while x.op is SCALE or x.op is ALIAS or x.op is AT:
@@ -342,7 +342,7 @@ class _Writer:
 
     # -- implicit blocks
 
-    def block(self, node: Node, scope: _Scope) -> tuple[int, _Scope]:
+    def block(self, node: Node, scope: _SlotScope) -> tuple[int, _SlotScope]:
         """(slot that stands for a block, scope in which its unknowns have their solution)."""
         scope = self.home(node, scope)
         key = (scope, node)
@@ -353,12 +353,12 @@ class _Writer:
         guess = self.all_slots(list(node.args[n : 2 * n]), scope)
         symbols = {u: self.put(ARGUMENT, (f"unknown of depth {scope.depth}", k), None, EXACT)
                    for k, u in enumerate(info.unknowns)}  # fmt: skip
-        inside = _Scope({**scope.unknowns, **symbols}, scope.depth + 1)
+        inside = _SlotScope({**scope.unknowns, **symbols}, scope.depth + 1)
         formulas = self.all_slots([*node.args[:n], *node.args[2 * n :]], inside)
         flags = UNSURE
         for a in (*guess, *formulas):
             flags |= self.tape.flags[a]
         slot = self.put(FUNCTION, (*guess, *formulas), ("solve", n), flags)
         solution = {u: self.put(FUNCTION, (slot,), ("solution", k), flags) for k, u in enumerate(info.unknowns)}
-        self.blocks[key] = slot, _Scope({**scope.unknowns, **solution}, scope.depth)
+        self.blocks[key] = slot, _SlotScope({**scope.unknowns, **solution}, scope.depth)
         return self.blocks[key]

@@ -28,7 +28,7 @@ class Relations:
             yield from group
 
 
-class Point:
+class RandomPoint:
     """One random point.
 
     given   values of arguments in place of random ones

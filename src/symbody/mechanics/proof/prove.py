@@ -16,7 +16,7 @@ from typing import Any
 from symbody.basics.errors import ShapeError
 from symbody.mechanics.proof.degree import Degrees, difference_degree, fineness
 from symbody.mechanics.proof.field_tape import EXACT, ROOTED, ROUNDED, UNSURE, tape_of
-from symbody.mechanics.proof.points import Key, Point, Relations
+from symbody.mechanics.proof.points import Key, RandomPoint, Relations
 from symbody.mechanics.proof.prime_field import BITS, NoValue
 from symbody.mechanics.proof.roots import equal_with_roots
 from symbody.mechanics.proof.rounding import deviation
@@ -75,7 +75,7 @@ class Formulas:
         key = (seed, relations, frozenset(halved.items()))
         if key not in self._values:
             try:
-                self._values[key] = values_at(self.tape, Point(seed, relations, halved=halved))
+                self._values[key] = values_at(self.tape, RandomPoint(seed, relations, halved=halved))
             except NoValue:
                 self._values[key] = None
         return self._values[key]

@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from symbody.mechanics.proof.field_tape import Tape
-from symbody.mechanics.proof.points import Point, Relations
+from symbody.mechanics.proof.field_tape import FieldTape
+from symbody.mechanics.proof.points import RandomPoint, Relations
 from symbody.mechanics.proof.prime_field import NoValue, is_square
 from symbody.mechanics.proof.tape_values import radicands_at, values_at
 
@@ -25,7 +25,7 @@ CHANCE = 41  # bits
 
 
 def equal_with_roots(
-    a: Tape, b: Tape, degree: int, points: int, seed: int, relations: Relations, halved: dict[Any, int]
+    a: FieldTape, b: FieldTape, degree: int, points: int, seed: int, relations: Relations, halved: dict[Any, int]
 ) -> int:
     """The number of points at which both Tapes agree, enough for a proof; 0 if they differ or it is not possible."""
     if a.nested or b.nested:
@@ -38,7 +38,7 @@ def equal_with_roots(
     found = 0
     for attempt in range(4 * points << number):
         try:
-            point = Point((seed, "roots", attempt), relations, halved=halved)
+            point = RandomPoint((seed, "roots", attempt), relations, halved=halved)
             x = values_at(a, point, roots=True)
             if x != values_at(b, point, roots=True):
                 return 0
@@ -50,11 +50,11 @@ def equal_with_roots(
     return 0
 
 
-def _dependence(a: Tape, b: Tape, seed: int, relations: Relations, halved: dict[Any, int]) -> tuple[int, int]:
+def _dependence(a: FieldTape, b: FieldTape, seed: int, relations: Relations, halved: dict[Any, int]) -> tuple[int, int]:
     """(number of different radicands, bound on the number of their dependences)."""
     rows: list[list[int]] = []
     for attempt in range(SPARE + MOST_RADICANDS):
-        point = Point((seed, "characters", attempt), relations, halved=halved)
+        point = RandomPoint((seed, "characters", attempt), relations, halved=halved)
         try:
             rows.append(radicands_at(a, point) + radicands_at(b, point))
         except NoValue:

@@ -28,7 +28,7 @@ from symbody.mechanics.proof.field_tape import (
     SINE,
     SUM,
     SUM2,
-    Tape,
+    FieldTape,
 )  # fmt: skip
 from symbody.mechanics.proof.points import Key, Relations
 from symbody.mechanics.proof.prime_field import P, draw
@@ -48,7 +48,7 @@ class NoNumber(ArithmeticError):
     """A step has no meaning in decimals: an external function, an implicit block, a root of a negative number."""
 
 
-class State:
+class RandomState:
     """Random numbers for the arguments: in [-1, 1], parameters at their defaults, relations kept."""
 
     def __init__(self, seed: Any, relations: Relations, defaults: dict[Key, float]) -> None:
@@ -92,7 +92,7 @@ def _rotation(quaternion: list[Decimal]) -> list[Decimal]:
 
 
 def deviation(
-    a: Tape, b: Tape, sizes: list[int], relations: Relations, defaults: dict[Key, float], states: int = 2
+    a: FieldTape, b: FieldTape, sizes: list[int], relations: Relations, defaults: dict[Key, float], states: int = 2
 ) -> float | None:
     """Largest difference of the outputs, relative to the largest entry of the same output; None if there is no number.
 
@@ -102,7 +102,7 @@ def deviation(
     with localcontext(Context(prec=DIGITS)):
         for k in range(states):
             try:
-                state = State(k, relations, defaults)
+                state = RandomState(k, relations, defaults)
                 x, y = (numbers_at(tape, state) for tape in (a, b))
             except (NoNumber, InvalidOperation, ZeroDivisionError, OverflowError, ValueError):
                 return None
@@ -115,7 +115,7 @@ def deviation(
     return float(worst)
 
 
-def numbers_at(tape: Tape, state: State) -> list[Decimal]:
+def numbers_at(tape: FieldTape, state: RandomState) -> list[Decimal]:
     """Outputs of a Tape as decimals."""
     v: list[Any] = []
     push = v.append
@@ -151,7 +151,7 @@ def numbers_at(tape: Tape, state: State) -> list[Decimal]:
     return [v[k] for k in tape.roots]
 
 
-def _base(base: Any, v: list[Any], state: State) -> Decimal:
+def _base(base: Any, v: list[Any], state: RandomState) -> Decimal:
     """The angle of a base, as the Tape names them."""
     if base[0] == "one":
         return ONE

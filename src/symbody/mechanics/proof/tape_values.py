@@ -22,13 +22,13 @@ from symbody.mechanics.proof.field_tape import (
     SINE,
     SUM,
     SUM2,
-    Tape,
+    FieldTape,
 )  # fmt: skip
-from symbody.mechanics.proof.points import Point
+from symbody.mechanics.proof.points import RandomPoint
 from symbody.mechanics.proof.prime_field import ORDER, RIGHT, Circle, P, draw, inverse, multiple, root, turned
 
 
-def values_at(tape: Tape, point: Point, roots: bool = False) -> list[int]:
+def values_at(tape: FieldTape, point: RandomPoint, roots: bool = False) -> list[int]:
     """Residues of the outputs at a point; NoValue where a divisor is zero there or, with `roots`, a root is missing.
 
     roots: whether square roots are taken in the field; otherwise they are unknown functions, too.
@@ -37,13 +37,13 @@ def values_at(tape: Tape, point: Point, roots: bool = False) -> list[int]:
     return [v[k] % P for k in tape.roots]
 
 
-def radicands_at(tape: Tape, point: Point) -> list[int]:
+def radicands_at(tape: FieldTape, point: RandomPoint) -> list[int]:
     """What square roots are taken of, roots being unknown functions."""
     v = slots_at(tape, point, False)
     return [v[a] % P for kind, a, b in tape.steps if kind == ROOT and b == 2]
 
 
-def slots_at(tape: Tape, point: Point, roots: bool) -> list[Any]:
+def slots_at(tape: FieldTape, point: RandomPoint, roots: bool) -> list[Any]:
     """Residues of all slots; points of the circle for angles."""
     v: list[Any] = []
     push = v.append
@@ -93,13 +93,13 @@ def slots_at(tape: Tape, point: Point, roots: bool) -> list[Any]:
     return v
 
 
-def _signed_root(x: int, point: Point) -> int:
+def _signed_root(x: int, point: RandomPoint) -> int:
     """A root whose sign is an unknown function of x: the field does not know which one is positive."""
     found = root(x)
     return P - found if draw(point.seed, "sign of a root", x) & 1 else found
 
 
-def _angle(terms: tuple[tuple[Any, Fraction, int], ...], v: list[Any], point: Point) -> Circle:
+def _angle(terms: tuple[tuple[Any, Fraction, int], ...], v: list[Any], point: RandomPoint) -> Circle:
     out = RIGHT
     for base, factor, halvings in terms:
         sign = 1

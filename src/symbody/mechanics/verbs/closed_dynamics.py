@@ -20,7 +20,7 @@ from symbody.codegen.kernel.cache import digest
 from symbody.mechanics.assembly.constraints import Constraints
 from symbody.mechanics.formalisms.formulation import Choice, equations
 from symbody.mechanics.formalisms.solve_accelerations import driven_velocities
-from symbody.mechanics.loops.closing.closure import Closure, Plan
+from symbody.mechanics.loops.closing.closure import Closure, ClosurePlan
 from symbody.mechanics.loops.closing.projection import gaps, iterated, projected, softness
 from symbody.mechanics.loops.equations.augmented import augmented, switches
 from symbody.mechanics.loops.equations.inverse import actuated_velocities
@@ -40,7 +40,7 @@ from symbody.mechanics.verbs.closed_problem import (
 from symbody.mechanics.verbs.problem import MANY_LINKS, SOURCES, rounds_for
 from symbody.mechanics.verbs.smallest.budget import Progress, check_budget, is_kept
 from symbody.mechanics.verbs.smallest.check_program import AGREE, first_exact, random_values, with_digits
-from symbody.mechanics.verbs.smallest.stored import STORED, Found, keep, stored
+from symbody.mechanics.verbs.smallest.stored import STORED, StoredChoice, keep, stored
 from symbody.mechanics.verbs.smallest.tuned import pattern
 from symbody.mechanics.verbs.system_of_tree import time_input
 from symbody.model.record.coordinates import velocity_labels
@@ -142,7 +142,7 @@ def chosen_formulation(problem: ClosedProblem, formulation: str) -> str:
     check_formulation(formulation)
     if formulation != "auto":
         return formulation
-    return "augmented" if switches(problem.found) else "reduced"
+    return "augmented" if switches(problem.constraints) else "reduced"
 
 
 def _reduced(problem: ClosedProblem, quantity: str, formalism: str, options: dict[str, Any]) -> System:
@@ -216,7 +216,7 @@ def _reduced(problem: ClosedProblem, quantity: str, formalism: str, options: dic
     if is_kept(budget):
         keep(
             _key(problem, closure, quantity, lam),
-            Found(best.as_dict(), cost(plan.nodes).rank[0], max(len(sizes), len(candidates))),
+            StoredChoice(best.as_dict(), cost(plan.nodes).rank[0], max(len(sizes), len(candidates))),
         )
     words = STORED if budget == "stored" else SOURCES["auto"]
     source = f"{words}: {best.say()}" if auto else SOURCES[formalism]
@@ -248,7 +248,7 @@ def _numbers(links: int, budget: str | int, auto: bool) -> tuple[int, int]:
 
 def _key(problem: ClosedProblem, closure: Closure, quantity: str, lam: bool) -> str:
     """Under which a search is kept: the opened tree, which constraints bind which velocities, and the partition."""
-    rows = [(row.name, sorted(row.J)) for row in closure.found.rows]
+    rows = [(row.name, sorted(row.J)) for row in closure.constraints.rows]
     return f"{pattern(problem.tree, quantity)}/closed/{digest((rows, closure.u, closure.v, lam))[:16]}"
 
 
@@ -272,7 +272,7 @@ def _candidates(problem: ClosedProblem, quantity: str, formalism: str, every: bo
     return [Candidate(c, route, direct) for c in choices for route in routes for direct in ways]
 
 
-def _error(problem: ClosedProblem, plan: Plan, plain: Plan) -> float:
+def _error(problem: ClosedProblem, plan: ClosurePlan, plain: ClosurePlan) -> float:
     """Backward error of a program beside plain Newton-Euler, as algebra: at states closed or not.
 
     A difference counts beside the values and what changes of all inputs by their own size would make of them (numeric
@@ -301,7 +301,7 @@ def _labels(mech: Mechanism, closure: Closure, outputs: Iterable[str]) -> dict[s
     if "G" in outputs:
         out.update({f"G[:, {j}]": names[k] for j, k in enumerate(actuated_velocities(mech))})
     if "lam" in outputs:
-        out.update(_multiplier_labels(closure.found))
+        out.update(_multiplier_labels(closure.constraints))
     return out
 
 
@@ -318,7 +318,7 @@ def _augmented(problem: ClosedProblem, quantity: str, formalism: str, options: d
     problem = with_switches(problem)
     qdd, lam = augmented_motion(problem, formalism, options.get("alpha", 0), options.get("beta", 0))
     outputs = {"qdd": qdd, **({"lam": lam} if options.get("lam", False) else {})}
-    labels = _multiplier_labels(problem.found) if "lam" in outputs else {}
+    labels = _multiplier_labels(problem.constraints) if "lam" in outputs else {}
     system = problem.closed_system("forward", outputs, f"augmented, {SOURCES[formalism]}", labels)
     return optimize_system(system, options.get("preset", "standard"), rounds=rounds_for(tree))
 
@@ -327,7 +327,7 @@ def augmented_motion(
     problem: ClosedProblem, formalism: str = "newton_euler", alpha: Any = 0, beta: Any = 0
 ) -> tuple[Array, Array]:
     """(qdd (nv,), lam (m,)) with multipliers."""
-    tree, found = problem.tree, problem.found
+    tree, found = problem.tree, problem.constraints
     m_c = problem.outputs("semi_explicit", formalism)
     rows = independent_rows(problem)
     soft = softness(found, rows)
@@ -339,7 +339,7 @@ def augmented_motion(
 
 def with_switches(problem: ClosedProblem) -> ClosedProblem:
     """The problem with the switches of its loops among the inputs."""
-    return problem.replace(inputs={**problem.inputs, **switch_inputs(problem.found)})
+    return problem.replace(inputs={**problem.inputs, **switch_inputs(problem.constraints)})
 
 
 def switch_inputs(found: Constraints) -> dict[str, Array]:
@@ -399,7 +399,7 @@ def projection(mech: Mechanism, preset: str = "standard", partition: Chosen = "a
 
 def _projection(mech: Mechanism, preset: str, partition: Chosen) -> System:
     problem = closed_problem(mech, partition=partition)
-    found = problem.found
+    found = problem.constraints
     rows = independent_rows(problem)
     with quiet_collector():
         q, qd = projected(found, rows, driven_velocities(problem.tree), softness(found, rows), preset)
@@ -415,7 +415,7 @@ def projection_formula(mech: Mechanism, partition: Chosen = "auto") -> System:
 
 def _projection_formula(mech: Mechanism, partition: Chosen) -> System:
     problem = closed_problem(mech, partition=partition)
-    found = problem.found
+    found = problem.constraints
     rows = independent_rows(problem)
     with quiet_collector():
         q, qd = iterated(found, rows, driven_velocities(problem.tree), softness(found, rows))
@@ -433,7 +433,7 @@ def impact(mech: Mechanism) -> System:
 
 def _impact(mech: Mechanism) -> System:
     problem = closed_problem(mech)
-    found, on = problem.found, switches(problem.found)
+    found, on = problem.constraints, switches(problem.constraints)
     outputs = {
         "gap": np.array(gaps(found), dtype=object),
         "J": found.J,

@@ -11,7 +11,7 @@ import numpy as np
 from symbody.basics.errors import ModelError
 from symbody.mechanics.assembly.constraints import Constraints
 from symbody.mechanics.formalisms.solve_accelerations import driven_velocities
-from symbody.mechanics.loops.closing.closure import Closure, Plan, close
+from symbody.mechanics.loops.closing.closure import Closure, ClosurePlan, close
 from symbody.mechanics.loops.equations.inverse import actuated_velocities, actuator_efforts, balance
 from symbody.mechanics.loops.equations.reduced import (
     Route,
@@ -40,13 +40,13 @@ class ClosedProblem(Problem):
     wanted  the partition of the velocities that is asked for; kept: fixed and locked joints that are Links
     """
 
-    found: Constraints
+    constraints: Constraints
     wanted: Chosen = "auto"
     kept: tuple[str, ...] = ()
 
     def partition(self) -> Partition:
         """The Partition that is wanted; a loop that opens and closes has no place here."""
-        opening = sorted({row.loop for row in self.found.rows if row.switch is not None})
+        opening = sorted({row.loop for row in self.constraints.rows if row.switch is not None})
         if opening:
             raise ModelError(
                 f"{self.mech.name}: {', '.join(map(repr, opening))} opens and closes during motion, so that no joint "
@@ -55,14 +55,14 @@ class ClosedProblem(Problem):
             )
         derived, chosen = derived_of(self.mech), self.wanted
         if isinstance(chosen, Partition):
-            check_partition(self.found, chosen)
+            check_partition(self.constraints, chosen)
         else:  # the choice is that of the mechanism, whatever joints are kept
             chosen = derived.partition(chosen)
-        if self.kept and np.any(self.found.pattern & ~derived.constraints().pattern):
+        if self.kept and np.any(self.constraints.pattern & ~derived.constraints().pattern):
             # rows in the axes of a body that is kept have entries that the order of the blocks does not know
             moving, own = velocity_labels(self.mech), chosen.independent
             chosen = derived.get(
-                "partition_kept", (self.kept, own), lambda: choose_partition(self.found, [moving[k] for k in own])
+                "partition_kept", (self.kept, own), lambda: choose_partition(self.constraints, [moving[k] for k in own])
             )
         if chosen.least > SINGULAR:  # at all samples, not at a dead point only
             names = ", ".join(velocity_labels(self.mech)[k] for k in chosen.independent)
@@ -76,7 +76,7 @@ class ClosedProblem(Problem):
         """Constraints solved by the partition."""
         chosen = self.partition()
         with quiet_collector():
-            return close(self.found, chosen)
+            return close(self.constraints, chosen)
 
     def closed_system(
         self,
@@ -96,7 +96,7 @@ class ClosedProblem(Problem):
             origins["partition"] = say_partition(self.mech, closure.partition)
         return system.replace(origins=origins)
 
-    def bind(self, plan: Plan) -> tuple[Self, dict[str, Array]]:
+    def bind(self, plan: ClosurePlan) -> tuple[Self, dict[str, Array]]:
         """Outputs of a plan at the solution, and the problem with the rates and events of force elements there."""
         found = plan.bound()
         rates = {n: found.pop(f"{n}_dot") for n in list(self.derivatives)}
@@ -128,7 +128,7 @@ def closed_problem(
 ) -> ClosedProblem:
     """The ClosedProblem of a Mechanism; kept: as in `build_tree`."""
     made = derived_of(mech).closed(parameters, wrenches, kept)
-    assert made.found is not None
+    assert made.constraints is not None
     return ClosedProblem(
         mech,
         made.tree,
@@ -138,7 +138,7 @@ def closed_problem(
         made.modes,
         made.events,
         made.units,
-        made.found,
+        made.constraints,
         partition,
         tuple(kept),
     )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.errors import ModelError, SymbodyError
-from symbody.mechanics.formalisms.base_parameters import Found
+from symbody.mechanics.formalisms.base_parameters import RelationTable
 from symbody.mechanics.formalisms.regressor import columns
 from symbody.mechanics.formalisms.tree import Tree
 from symbody.mechanics.memoised.partitions import Chosen
@@ -60,7 +60,9 @@ class ClosedSamples:
         y[:, size <= ROUNDING * np.max(size, initial=0.0)] = 0.0
         return y
 
-    def geometry(self, tree: Tree, tolerance: float) -> Callable[[Sequence[int], Found], dict[tuple[int, int], Node]]:
+    def geometry(
+        self, tree: Tree, tolerance: float
+    ) -> Callable[[Sequence[int], RelationTable], dict[tuple[int, int], Node]]:
         """Recognises coefficients: a simple fraction times powers of the model's lengths.
 
         The power of a length is the logarithmic slope of the coefficient, which comes from the same relation at a
@@ -68,7 +70,7 @@ class ClosedSamples:
         """
         symbols = self._lengths(tree)
 
-        def recognise(kept: Sequence[int], found: Found) -> dict[tuple[int, int], Node]:
+        def recognise(kept: Sequence[int], found: RelationTable) -> dict[tuple[int, int], Node]:
             try:
                 return self._recognised(tree, symbols, kept, found)
             except SymbodyError:  # other lengths do not close: the numbers stay numbers
@@ -82,7 +84,7 @@ class ClosedSamples:
         return dict(sorted(found.items()))
 
     def _recognised(
-        self, tree: Tree, symbols: Mapping[str, Node], kept: Sequence[int], found: Found
+        self, tree: Tree, symbols: Mapping[str, Node], kept: Sequence[int], found: RelationTable
     ) -> dict[tuple[int, int], Node]:
         if not symbols or len(symbols) > 24:
             return {}
@@ -115,7 +117,7 @@ class ClosedSamples:
             out[pair] = node
         return out
 
-    def _weights(self, values: Mapping[str, float], kept: Sequence[int], found: Found) -> np.ndarray:
+    def _weights(self, values: Mapping[str, float], kept: Sequence[int], found: RelationTable) -> np.ndarray:
         """The coefficients of the same relations in the model with other lengths."""
         y = self.rows(len(kept), values)[:, list(kept)]
         out = []

@@ -72,7 +72,7 @@ def _closed(
     problem = closed_problem(mech, parameters, (), partition)
     if chosen_formulation(problem, formulation) == "augmented":
         problem = with_switches(problem)
-    tree, found = problem.tree, problem.found
+    tree, found = problem.tree, problem.constraints
     driven = driven_velocities(tree)
     whole = chosen_formulation(problem, formulation) == "augmented"
     closure = None if whole else problem.closure()

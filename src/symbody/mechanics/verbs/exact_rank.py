@@ -17,7 +17,7 @@ from symbody.mechanics.formalisms.regressor import regressor as regressor_matrix
 from symbody.mechanics.proof.exact import exact_twin
 from symbody.mechanics.proof.field_tape import tape_of
 from symbody.mechanics.proof.modular import reduced
-from symbody.mechanics.proof.points import Point, Relations
+from symbody.mechanics.proof.points import RandomPoint, Relations
 from symbody.mechanics.proof.prime_field import NoValue, decimal, residue
 from symbody.mechanics.proof.relations import relations_of
 from symbody.mechanics.proof.tape_values import values_at
@@ -65,7 +65,7 @@ def _rank(mech: Mechanism, columns: list[int], tolerance: float, seed: int) -> i
     while True:  # a random state that adds nothing shows that no state does
         more = []
         for _ in range(states):
-            point = Point((seed, "rank", k), relations, model.values, dict(tape.halvings))
+            point = RandomPoint((seed, "rank", k), relations, model.values, dict(tape.halvings))
             point.parts.update(fixed)
             more.append(np.array(values_at(tape, point), dtype=object).reshape(y.shape))
             k += 1
@@ -75,7 +75,7 @@ def _rank(mech: Mechanism, columns: list[int], tolerance: float, seed: int) -> i
         rows, states = wider, 1
 
 
-def _model_point(system: System, relations: Relations, seed: int) -> Point:
+def _model_point(system: System, relations: Relations, seed: int) -> RandomPoint:
     """What is the same at all states: parameters at their defaults; those that are bound, or open, at random."""
     parameters = {(n, k): s for n, a in system.parameters.items() for k, s in enumerate(a.flat)}
     bound = set(relations.keys())
@@ -84,7 +84,7 @@ def _model_point(system: System, relations: Relations, seed: int) -> Point:
         for key, s in parameters.items()
         if s.data.default is not None and key not in bound
     }
-    point = Point((seed, "model"), relations, given)
+    point = RandomPoint((seed, "model"), relations, given)
     point.values = {key: point.value(key) for key in parameters}
     return point
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from symbody.basics.arguments import declared
 from symbody.basics.errors import ModelError, nearest, wrong_argument
-from symbody.mechanics.formalisms.frame_kinematics import Motion, choose_scheme, frame_motions
+from symbody.mechanics.formalisms.frame_kinematics import FrameMotion, choose_scheme, frame_motions
 from symbody.mechanics.formalisms.frames import Frame, frame
 from symbody.mechanics.formalisms.jacobians import frame_jacobians
 from symbody.mechanics.formalisms.tree import Tree
@@ -141,7 +141,7 @@ def _names(mech: Mechanism, frames: str | Sequence[str] | None) -> list[str]:
 def _system(tree: Tree, frames: list[Frame], reference: Frame | None, wanted: list[str], scheme: str) -> System:
     order = max(QUANTITIES[k][0] for k in wanted)
     fields = [k for k in wanted if QUANTITIES[k][1]]
-    moves: list[Motion] = []
+    moves: list[FrameMotion] = []
     if fields:
         moves = frame_motions(tree, frames, reference, max(QUANTITIES[k][0] for k in fields), scheme)
     columns: list[Any] = []

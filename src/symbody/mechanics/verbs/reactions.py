@@ -121,7 +121,7 @@ def _closed(
             qdd_u = independent_accelerations(reduced)
             motion, lam = all_accelerations(reduced, qdd_u), multipliers(reduced, qdd_u)
         qdd = as_nodes([tree.graph.zero, *motion])[1:]
-        by_link, by_cut = cut_wrenches(problem.found, lam)
+        by_link, by_cut = cut_wrenches(problem.constraints, lam)
         found = np.array(reaction(pushed(tree, by_link), list(joints)), dtype=object)
         # the forces of the loops hold no qdd: only the inertia forces of the tree do
         driven = set(driven_velocities(tree))

@@ -116,7 +116,7 @@ def closed_velocities(mech: Mechanism, partition: Any) -> tuple[int, ...]:
 
 def velocity_map_rate(closure: Closure) -> Array:
     """Bdot (nv, u) of qd = B qd_u: J_v Bdot_v = -Jdot B."""
-    tree, rows = closure.tree, closure.found.rows
+    tree, rows = closure.tree, closure.constraints.rows
     b, out = velocity_map(closure), zeros(len(tree.qd), len(closure.u))
     entries = [(r, k) for r in closure.solved_rows for k in rows[r].J]
     rates = along_motion(tree, [rows[r].J[k] for r, k in entries])
@@ -140,7 +140,7 @@ def along_motion(tree: Tree, values: Any) -> list[Any]:
 
 
 def _refuse_time(mech: Mechanism, closure: Closure) -> None:
-    moving = sorted({row.loop for row in closure.found.rows if not is_zero(row.ht)})
+    moving = sorted({row.loop for row in closure.constraints.rows if not is_zero(row.ht)})
     if moving:
         raise ModelError(
             f"{', '.join(map(repr, moving))} of {mech.name} moves in time by itself, so that velocities are no linear "

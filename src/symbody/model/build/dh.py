@@ -28,7 +28,7 @@ TOUCHING = 1e-9  # lines nearer than this meet, directions nearer than this are 
 
 
 @dataclass(frozen=True)
-class Row:
+class DhRow:
     """One row: kind R, P, H or F (fixed), twist and angle (rad), length and offset (m), pitch (m/rad) of H.
 
     Values are numbers or expressions of parameters. parent: name of the link it stands on, "" for the row before.
@@ -45,16 +45,16 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class DhTable:
     """Modified rows with the pose of frame 0 in the world and of the end in the last frame."""
 
     base: Displacement
-    rows: tuple[Row, ...]
+    rows: tuple[DhRow, ...]
     tool: Displacement
 
 
 def from_dh(
-    rows: Sequence[Row | Mapping[str, Any] | Sequence[Any]],
+    rows: Sequence[DhRow | Mapping[str, Any] | Sequence[Any]],
     convention: str = "modified",
     name: str = "chain",
     bodies: Sequence[Mapping[str, Any]] | None = None,
@@ -91,9 +91,9 @@ def from_dh(
         if parent not in links and parent not in (WORLD, root):
             raise ModelError(f"row {k + 1} stands on {parent!r}; expected one of {', '.join([root, *links])}.")
         # standard rows end with the twist that modified rows begin with
-        before = row if convention == "modified" else links.get(parent, Row())
+        before = row if convention == "modified" else links.get(parent, DhRow())
         turns, position = _placement(builder, before, row)
-        after = Row() if convention == "modified" else row
+        after = DhRow() if convention == "modified" else row
         _add_link(builder, row.name, after, {} if bodies is None else bodies[k])
         pitch = {"pitch": row.pitch} if row.kind == "H" else {}
         builder.joint(f"joint{k + 1}", KINDS[row.kind], parent, row.name, position, turns, "z", **pitch)
@@ -101,25 +101,25 @@ def from_dh(
     return builder.done()
 
 
-def _row(given: Any, number: int) -> Row:
-    if isinstance(given, Row):
+def _row(given: Any, number: int) -> DhRow:
+    if isinstance(given, DhRow):
         row = given
     elif isinstance(given, Mapping):
         try:
-            row = Row(**given)
+            row = DhRow(**given)
         except TypeError:
-            wrong = ", ".join(k for k in given if k not in Row.__dataclass_fields__)
-            raise ModelError(f"row {number} has {wrong}; expected {', '.join(Row.__dataclass_fields__)}.") from None
+            wrong = ", ".join(k for k in given if k not in DhRow.__dataclass_fields__)
+            raise ModelError(f"row {number} has {wrong}; expected {', '.join(DhRow.__dataclass_fields__)}.") from None
     else:
-        row = Row(*given)
+        row = DhRow(*given)
     letter = {v: k for k, v in KINDS.items()}.get(row.kind, row.kind)
     if letter not in KINDS:
         raise ModelError(f"row {number} has kind {row.kind!r}; expected R, P, H or F.")
-    values = {k: getattr(row, k) for k in Row.__dataclass_fields__}
-    return Row(**{**values, "kind": letter, "name": row.name or f"link{number}"})
+    values = {k: getattr(row, k) for k in DhRow.__dataclass_fields__}
+    return DhRow(**{**values, "kind": letter, "name": row.name or f"link{number}"})
 
 
-def _placement(builder: Builder, before: Row, row: Row) -> tuple[Any, list[Any]]:
+def _placement(builder: Builder, before: DhRow, row: DhRow) -> tuple[Any, list[Any]]:
     """Rotation and position of a joint frame: Rx(twist) Tx(length) of one row, Rz(angle) Tz(offset) of another."""
     tilt = builder.placement((0, 0, 0), ("x", before.twist), "twist").rotation
     offset = builder.number(row.offset, what="offset")
@@ -127,14 +127,14 @@ def _placement(builder: Builder, before: Row, row: Row) -> tuple[Any, list[Any]]
     return [("x", before.twist), ("z", row.angle)], position
 
 
-def _add_link(builder: Builder, name: str, after: Row, given: Mapping[str, Any]) -> None:
+def _add_link(builder: Builder, name: str, after: DhRow, given: Mapping[str, Any]) -> None:
     """A body whose data stand in a frame Tx(length) Rx(twist) away from its own."""
     frame = {"position": [after.length, 0, 0], "rotation": ("x", after.twist)}
     place = builder.placement(frame["position"], frame["rotation"], f"frame of {name}")
     data = dict(given)
-    if "com" in data and after != Row():
+    if "com" in data and after != DhRow():
         data["com"] = place.position + matmul(place.rotation, builder.vector(data["com"], f"com of {name}"))
-    if "inertia" in data and after != Row():
+    if "inertia" in data and after != DhRow():
         tensor = _tensor(builder, data["inertia"], name)
         data["inertia"] = matmul(place.rotation, tensor, transpose(place.rotation))
     builder.body(name, frames={"dh": frame}, **data)
@@ -154,7 +154,7 @@ def _tensor(builder: Builder, value: Any, name: str) -> np.ndarray:
 # -- poses
 
 
-def row_displacement(row: Row, q: Any = 0, convention: str = "modified") -> Displacement:
+def row_displacement(row: DhRow, q: Any = 0, convention: str = "modified") -> Displacement:
     """Pose of a row's frame in the frame before, at the joint coordinate q, over any scalar."""
     angle = row.angle + q if row.kind in "RH" else row.angle
     offset = row.offset + (q if row.kind == "P" else row.pitch * q if row.kind == "H" else 0)
@@ -165,7 +165,7 @@ def row_displacement(row: Row, q: Any = 0, convention: str = "modified") -> Disp
 # -- identification
 
 
-def dh_from_screws(screws: Sequence[Screw], end: Displacement | None = None) -> Table:
+def dh_from_screws(screws: Sequence[Screw], end: Displacement | None = None) -> DhTable:
     """The modified table of a serial chain from its joint screws (numbers) in the world at q = 0.
 
     A screw with resultant is a revolute or helical axis, a couple a prismatic one, whose line is put where it costs no
@@ -181,16 +181,16 @@ def dh_from_screws(screws: Sequence[Screw], end: Displacement | None = None) -> 
     entry = np.zeros(3) if entry is None else entry
     x = _across(z)
     base = Displacement(np.stack([x, np.cross(z, x), z], axis=1), entry)
-    rows: list[Row] = []
+    rows: list[DhRow] = []
     twist = length = 0.0
     for k, (kind, z, _, pitch) in enumerate(lines):
         if k + 1 == len(lines):
-            rows.append(Row(kind, twist, length, 0.0, 0.0, pitch))
+            rows.append(DhRow(kind, twist, length, 0.0, 0.0, pitch))
             break
         z_next, point = lines[k + 1][1:3]
         origin, entry_next, normal = _common_normal(z, entry, z_next, entry if point is None else point, x)
         angle = float(np.arctan2(np.cross(x, normal) @ z, x @ normal))
-        rows.append(Row(kind, twist, length, angle, float((origin - entry) @ z), pitch))
+        rows.append(DhRow(kind, twist, length, angle, float((origin - entry) @ z), pitch))
         twist = float(np.arctan2(np.cross(z, z_next) @ normal, z @ z_next))
         length = float((entry_next - origin) @ normal)
         x, entry = normal, entry_next
@@ -198,7 +198,7 @@ def dh_from_screws(screws: Sequence[Screw], end: Displacement | None = None) -> 
     end = last if end is None else end
     back = np.asarray(last.rotation).T
     tool = Displacement(back @ np.asarray(end.rotation), back @ (np.asarray(end.translation) - entry))
-    return Table(base, tuple(rows), tool)
+    return DhTable(base, tuple(rows), tool)
 
 
 def _line(screw: Screw, number: int) -> tuple[str, np.ndarray, np.ndarray | None, float]:

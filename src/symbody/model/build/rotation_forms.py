@@ -36,13 +36,13 @@ def rotation_matrix(
     value: None | 3 x 3 | (axis letter, angle) | list of such turns, each about the axes reached so far |
     {"rpy": (r, p, y)}: about fixed x, y, z as in URDF | {"quaternion": (w, x, y, z)}. Angles in rad.
     """
-    reader = _Reader(graph, number, what, origin)
+    reader = _RotationReader(graph, number, what, origin)
     matrix = reader.exact(reader.read(value), note)
     return frozen_array(list(matrix.flat), 3, 3)
 
 
 @dataclass
-class _Reader:
+class _RotationReader:
     """One reading of one rotation."""
 
     graph: Graph

@@ -22,7 +22,7 @@ from typing import Any
 
 from symbody.basics.errors import nearest
 from symbody.basics.regular_file import TooLarge, read_regular
-from symbody.model.files.yaml_data import LONGEST, List, Map, read_yaml
+from symbody.model.files.yaml_data import LONGEST, List, YamlMapping, read_yaml
 from symbody.model.record.mechanism import Cut, Joint, Limits, Mechanism
 from symbody.model.record.origin import fault, shown
 
@@ -73,7 +73,7 @@ def close_loops(mechanism: Mechanism, path: str | Path) -> Mechanism:
     return closed.close_gaps(float(given))
 
 
-def _read(path: Path) -> Map:
+def _read(path: Path) -> YamlMapping:
     try:
         text = read_regular(path, 4 * LONGEST).decode()
     except TooLarge as error:
@@ -86,12 +86,12 @@ def _read(path: Path) -> Map:
         reason = getattr(error, "strerror", None) or str(error)
         raise fault(path.name, f"the file of loops cannot be read: {reason}. Give the path of a side file.") from None
     data = read_yaml(text, path.name)
-    if not isinstance(data, Map) or not any(key in KEYS for key in data):
+    if not isinstance(data, YamlMapping) or not any(key in KEYS for key in data):
         raise fault(path.name, f"the file holds {shown(data)}; expected a mapping with {', '.join(KEYS)}.")
     return data
 
 
-def _retyped(mechanism: Mechanism, data: Map, file: str) -> tuple[tuple[Joint, ...], list[str]]:
+def _retyped(mechanism: Mechanism, data: YamlMapping, file: str) -> tuple[tuple[Joint, ...], list[str]]:
     """The joints, those of `joint_name` with the kind of `joint_type`, and what they lost thereby."""
     names, types = data.get("joint_name") or List(), data.get("joint_type") or List()
     at = f"{file}:{data.lines['joint_name'] if 'joint_name' in data else data.lines.get('joint_type', 1)}"
@@ -131,7 +131,7 @@ def _names(mechanism: Mechanism, count: int) -> list[str]:
     return [next(free) for _ in range(count)]
 
 
-def _kinds(data: Map, count: int, file: str) -> list[str]:
+def _kinds(data: YamlMapping, count: int, file: str) -> list[str]:
     """Kinds of the cuts: one type for each pair, or one for all."""
     given = data.get("type")
     types: list[Any] = [given or "6d"] * count if not isinstance(given, List) else given

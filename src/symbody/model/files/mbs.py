@@ -16,7 +16,7 @@ import numpy as np
 from symbody.basics.errors import nearest
 from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues, tensor_of
-from symbody.model.files.xml_file import Element, parse_numbers, read_xml
+from symbody.model.files.xml_file import XmlElement, parse_numbers, read_xml
 from symbody.model.record.mechanism import WORLD, Mechanism
 from symbody.model.record.pose import Pose
 
@@ -50,13 +50,13 @@ def read(path: str | Path, symbolic: bool = True, functions: Mapping[str, Any] |
     top = read_xml(path)
     if not top.tag.startswith("mbsDesc"):
         raise top.error(f"the file's root is <{top.tag}>; expected <mbsDescR7>, as ROBOTRAN has it.")
-    return _Reader(top, path, symbolic, dict(functions or {})).read()
+    return _MbsReader(top, path, symbolic, dict(functions or {})).read()
 
 
-class _Reader:
+class _MbsReader:
     """Bodies first, because joints, cuts and forces name their points."""
 
-    def __init__(self, top: Element, path: Path, symbolic: bool, functions: dict[str, Any]) -> None:
+    def __init__(self, top: XmlElement, path: Path, symbolic: bool, functions: dict[str, Any]) -> None:
         self.top = top
         self.functions = functions
         self.stubs: dict[str, str] = {}  # user functions of the file -> in words
@@ -76,7 +76,7 @@ class _Reader:
                 f"a body is called {BASE!r} or {WORLD!r}, which is the ground; expected another name."
             )
         self.points: dict[tuple[str, str], list[Any]] = {}  # (body, point) -> position
-        self.grounded: dict[str, Element] = {}  # points of the base
+        self.grounded: dict[str, XmlElement] = {}  # points of the base
         self.start: dict[str, float] = {}  # initial values of joints
 
     def read(self) -> Mechanism:
@@ -100,14 +100,14 @@ class _Reader:
 
     # -- bodies
 
-    def _points(self, name: str, body: Element) -> dict[str, list[Any]]:
+    def _points(self, name: str, body: XmlElement) -> dict[str, list[Any]]:
         frames: dict[str, list[Any]] = {}
         for point, element in _by_name(body, "point", "pointname").items():
             position = self.values.vector(_coordinates(element), "p", f"{name}_{point}", element.origin)
             self.points[name, point] = frames[_frame(point)] = position
         return frames
 
-    def _body(self, name: str, body: Element, frames: dict[str, list[Any]]) -> None:
+    def _body(self, name: str, body: XmlElement, frames: dict[str, list[Any]]) -> None:
         mass = _value(body, "mass")
         if mass < 0:
             raise body.need("mass").error(f"body {name!r} has mass {mass:g}; expected zero or more.")
@@ -122,7 +122,7 @@ class _Reader:
 
     # -- joints
 
-    def _joints(self, name: str, body: Element) -> None:
+    def _joints(self, name: str, body: XmlElement) -> None:
         carrier, position = self._parent(name, body)
         joints = list(_by_name(body, "joint", "jointname").items())
         if not joints:
@@ -157,7 +157,7 @@ class _Reader:
             between += "_"
         return between
 
-    def _parent(self, name: str, body: Element) -> tuple[str, list[Any]]:
+    def _parent(self, name: str, body: XmlElement) -> tuple[str, list[Any]]:
         parent = body.need("parent")
         carrier, point = parent.content("bodyname"), parent.content("pointname", ORIGIN)
         if carrier in self.base_names:
@@ -175,7 +175,7 @@ class _Reader:
             return carrier, [0, 0, 0]
         return carrier, self.points[carrier, self._known(parent, carrier, point)]
 
-    def _value_of(self, joint: str, element: Element, mode: str) -> float | str | None:
+    def _value_of(self, joint: str, element: XmlElement, mode: str) -> float | str | None:
         """The value of a locked or driven joint; the initial value of any other belongs to the keyframe `initial`."""
         initial = element.find("initialvalue")
         q = _value(initial, "q") if initial is not None else 0.0
@@ -195,13 +195,13 @@ class _Reader:
 
     # -- what hangs on points
 
-    def _known(self, element: Element, body: str, point: str) -> str:
+    def _known(self, element: XmlElement, body: str, point: str) -> str:
         if (body, point) not in self.points:
             hint = nearest(point, [p for b, p in self.points if b == body])
             raise element.error(f"point {point!r} is named, which body {body!r} has not. {hint}")
         return point
 
-    def _end(self, element: Element, tag: str) -> tuple[str, str]:
+    def _end(self, element: XmlElement, tag: str) -> tuple[str, str]:
         """(body, frame) of an endpoint."""
         end = element.need(tag)
         body, point = end.content("bodyname"), end.content("pointname", ORIGIN)
@@ -213,7 +213,7 @@ class _Reader:
             return body, ""
         return body, _frame(self._known(end, body, point))
 
-    def _ground(self, element: Element, point: str) -> tuple[str, str]:
+    def _ground(self, element: XmlElement, point: str) -> tuple[str, str]:
         if point == ORIGIN and point not in self.grounded:
             return WORLD, ""
         if point not in self.grounded:
@@ -221,7 +221,7 @@ class _Reader:
         place = Pose(np.eye(3), _coordinates(self.grounded[point]))
         return self.values.ground(_frame(point), place, self.grounded[point].origin)
 
-    def _attached(self, point: Element, body: str) -> None:
+    def _attached(self, point: XmlElement, body: str) -> None:
         """External forces and sensors at a point."""
         name = point.content("pointname")
         if not any(c.tag in ("extforce", "sensor") for c in point.children):
@@ -302,8 +302,8 @@ class _Reader:
                         self.builder.note(f"{child.origin}: <{child.tag}> in <{part.tag}> was left out")
 
 
-def _by_name(element: Element, tag: str, name_tag: str) -> dict[str, Element]:
-    out: dict[str, Element] = {}
+def _by_name(element: XmlElement, tag: str, name_tag: str) -> dict[str, XmlElement]:
+    out: dict[str, XmlElement] = {}
     for child in element.all(tag):
         name = child.content(name_tag)
         if name in out:
@@ -314,13 +314,13 @@ def _by_name(element: Element, tag: str, name_tag: str) -> dict[str, Element]:
     return out
 
 
-def _value(element: Element, tag: str) -> float:
+def _value(element: XmlElement, tag: str) -> float:
     """The number in a child; 0 where there is none."""
     child = element.find(tag)
     return 0.0 if child is None else parse_numbers(child, "", child.text, (1,))[0]
 
 
-def _coordinates(element: Element) -> np.ndarray:
+def _coordinates(element: XmlElement) -> np.ndarray:
     """(3,) of <coordinates><x/><y/><z/></coordinates>; absent ones are 0."""
     child = element.find("coordinates")
     return np.zeros(3) if child is None else np.array([_value(child, k) for k in "xyz"])

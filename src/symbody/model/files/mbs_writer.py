@@ -30,17 +30,17 @@ ORIGIN = "origin"
 
 def write(mechanism: Mechanism, path: str | Path) -> list[str]:
     """Writes a Mechanism as a .mbs file and returns what is lost; nothing is written if it cannot be expressed."""
-    writer = _Writer(mechanism)
+    writer = _MbsWriter(mechanism)
     write_whole(path, writer.text())
     return writer.lost
 
 
 def to_mbs(mechanism: Mechanism) -> str:
     """The text of a Mechanism as ROBOTRAN reads it."""
-    return _Writer(mechanism).text()
+    return _MbsWriter(mechanism).text()
 
 
-class _Writer(XmlWriter):
+class _MbsWriter(XmlWriter):
     format = "ROBOTRAN"
 
     def text(self) -> str:

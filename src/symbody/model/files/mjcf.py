@@ -32,8 +32,8 @@ from symbody.model.files.mjcf_springs import JointSprings, curve
 from symbody.model.files.mjcf_tendons import Tendon, TendonForces, read_tendons
 from symbody.model.files.mjcf_tree import BodyRecord, GeomRecord, JointRecord, TreeReader, compiler_of
 from symbody.model.files.mjcf_weights import Felt, felt_inertia, spring_damper
-from symbody.model.files.urdf_shapes import Meshes, placement_of, trusted_folders
-from symbody.model.files.xml_file import Element, read_xml
+from symbody.model.files.urdf_shapes import MeshFinder, placement_of, trusted_folders
+from symbody.model.files.xml_file import XmlElement, read_xml
 from symbody.model.record.mechanism import WORLD, Limits, Mechanism, Shape
 from symbody.model.record.pose import IDENTITY, Pose, from_axis_angle
 
@@ -81,17 +81,17 @@ def read(
             raise flexible.error(
                 "<flex> is not supported; expected rigid bodies: what bends has no place in a Mechanism. Remove it."
             )
-    reader = _Reader(top, path, symbolic, packages, actuators)
+    reader = _MjcfReader(top, path, symbolic, packages, actuators)
     for sentence in (*unknown, *notes):
         reader.builder.note(sentence)
     return reader.read()
 
 
-class _Reader:
+class _MjcfReader:
     """Turns the records of the tree into pieces of the Builder."""
 
     def __init__(
-        self, top: Element, path: Path, symbolic: bool, packages: Sequence[str | Path], actuators: str
+        self, top: XmlElement, path: Path, symbolic: bool, packages: Sequence[str | Path], actuators: str
     ) -> None:
         self.top = top
         self.settings = section(top, "compiler")
@@ -102,7 +102,7 @@ class _Reader:
             gravity = [0.0, 0.0, 0.0]
         self.builder = Builder(top.get("model") or path.stem, gravity, source=path.name)
         self.values = FileValues(self.builder, symbolic)
-        self.meshes = Meshes(path, packages)
+        self.meshes = MeshFinder(path, packages)
         defaults, asset = Defaults(top), section(top, "asset")
         folder = self.settings.get("meshdir") or self.settings.get("assetdir")
         strip = self.settings.get("strippath") == "true"

@@ -19,7 +19,7 @@ from symbody.model.files.mjcf_defaults import Defaults, override
 from symbody.model.files.mjcf_tendons import TendonForces
 from symbody.model.files.mjcf_tree import TreeReader
 from symbody.model.files.mjcf_weights import Felt
-from symbody.model.files.xml_file import Element
+from symbody.model.files.xml_file import XmlElement
 
 SHORTCUTS = (
     "general", "motor", "position", "velocity", "intvelocity", "orientation", "pid", "damper", "cylinder", "muscle",
@@ -33,7 +33,7 @@ class NotALaw(Exception):
 
 
 @dataclass(frozen=True)
-class Law:
+class ActuatorLaw:
     """Of the force: gain, bias (b0, b1, b2), and the time constant of a first-order lag (0: none)."""
 
     gain: float
@@ -52,7 +52,7 @@ class Reflected:
 class Actuators:
     """The actuators of a file; `how` is "efforts" (they are only listed) or "laws"."""
 
-    def __init__(self, section: Element, tree: TreeReader, builder: Builder, values: FileValues, how: str) -> None:
+    def __init__(self, section: XmlElement, tree: TreeReader, builder: Builder, values: FileValues, how: str) -> None:
         self.section, self.tree, self.builder, self.values, self.how = section, tree, builder, values, how
         self.joints = {j.name: j for b in tree.bodies for j in b.joints}
         self.reflected: dict[tuple[str, str], Reflected] = {}  # by ("joint" or "tendon", name)
@@ -60,7 +60,7 @@ class Actuators:
             if written.tag in SHORTCUTS or written.tag == "plugin":
                 self._reflect(actuator_with_defaults(self.tree.defaults, written))
 
-    def _reflect(self, element: Element) -> None:
+    def _reflect(self, element: XmlElement) -> None:
         armature = element.number("armature", 0.0)
         damping = [*element.numbers("damping", range(1, 4), (0.0,)), 0.0, 0.0][:3]
         if not armature and not any(damping):
@@ -113,7 +113,7 @@ class Actuators:
         if ranges:
             self.builder.note(f"{self.section.origin}: ranges of {len(ranges)} actuators were left out")
 
-    def _add(self, element: Element, name: str, lines: TendonForces) -> None:
+    def _add(self, element: XmlElement, name: str, lines: TendonForces) -> None:
         gear = element.numbers("gear", range(1, 7), (1.0,))[0]
         law = _law(element)
         if element.number("dampratio", 0.0):
@@ -133,7 +133,7 @@ class Actuators:
         for title, values in parts:
             self._force(element, title, values, lines)
 
-    def _damped(self, element: Element, law: Law, gear: float, lines: TendonForces) -> Law:
+    def _damped(self, element: XmlElement, law: ActuatorLaw, gear: float, lines: TendonForces) -> ActuatorLaw:
         """With damping in units of 2 sqrt(kp m), where m = 1 / (J M^-1 J') at the file's configuration."""
         joint, tendon = element.get("joint") or element.get("jointinparent"), lines.tendons.get(element.get("tendon"))
         if joint in self.joints and self.joints[joint].axial:
@@ -150,9 +150,9 @@ class Actuators:
             self._unknown = True  # asked once
             raise NotALaw("its damping ratio asks for an inertia that is not determined")
         damping = 2 * element.number("dampratio") * float(np.sqrt(law.gain * mass))
-        return Law(law.gain, (*law.bias[:2], -damping), law.time)
+        return ActuatorLaw(law.gain, (*law.bias[:2], -damping), law.time)
 
-    def _force(self, element: Element, title: str, values: dict[str, Any], lines: TendonForces) -> None:
+    def _force(self, element: XmlElement, title: str, values: dict[str, Any], lines: TendonForces) -> None:
         joint = element.get("joint") or element.get("jointinparent")
         if joint:
             found = self.joints.get(joint)
@@ -179,35 +179,35 @@ class Actuators:
             raise NotALaw("it acts on no joint and no tendon")
 
 
-def actuator_with_defaults(defaults: Defaults, written: Element) -> Element:
+def actuator_with_defaults(defaults: Defaults, written: XmlElement) -> XmlElement:
     """All kinds of actuators share one default; laws that another kind gives do not reach this one."""
     merged: dict[str, str] = {}
     for tag in SHORTCUTS:
-        given = defaults.apply(Element(tag, {}, written.file, written.line), written.get("class"), tag)
+        given = defaults.apply(XmlElement(tag, {}, written.file, written.line), written.get("class"), tag)
         merged |= {k: v for k, v in given.attributes.items() if tag in (written.tag, "general") or k not in OF_GAIN}
     override(merged, written.attributes)
-    return Element(written.tag, merged, written.file, written.line)
+    return XmlElement(written.tag, merged, written.file, written.line)
 
 
-def _law(e: Element) -> Law:
+def _law(e: XmlElement) -> ActuatorLaw:
     """The law of an actuator from its shortcut, or from its gain and bias."""
     if e.tag != "position" and e.get("dampratio"):
         raise NotALaw("its damping ratio depends on the inertia it moves")
     match e.tag:
         case "motor":
-            return Law(1.0)
+            return ActuatorLaw(1.0)
         case "position":
             kp, kv = e.number("kp", 1.0), e.number("kv", 0.0)
-            return Law(kp, (0.0, -kp, -kv), e.number("timeconst", 0.0))
+            return ActuatorLaw(kp, (0.0, -kp, -kv), e.number("timeconst", 0.0))
         case "velocity":
             kv = e.number("kv", 1.0)
-            return Law(kv, (0.0, 0.0, -kv))
+            return ActuatorLaw(kv, (0.0, 0.0, -kv))
         case "general":
             return _general(e)
     raise NotALaw(f"a {e.tag} has a law of its own")
 
 
-def _general(e: Element) -> Law:
+def _general(e: XmlElement) -> ActuatorLaw:
     dynamics = e.get("dyntype") or "none"
     if dynamics not in ("none", "filter", "filterexact"):
         raise NotALaw(f"its dyntype is {dynamics!r}")
@@ -219,4 +219,4 @@ def _general(e: Element) -> Law:
     if kind not in ("none", "affine"):
         raise NotALaw(f"its biastype is {kind!r}")
     time = e.numbers("dynprm", range(1, 11), (1.0,))[0] if dynamics != "none" else 0.0
-    return Law(gain[0], (bias[0], bias[1], bias[2]) if kind == "affine" else (0.0, 0.0, 0.0), time)
+    return ActuatorLaw(gain[0], (bias[0], bias[1], bias[2]) if kind == "affine" else (0.0, 0.0, 0.0), time)

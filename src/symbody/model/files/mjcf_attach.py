@@ -34,7 +34,7 @@ from symbody.model.files.mjcf_names import (
 from symbody.model.files.mjcf_replicate import expand_replicates
 from symbody.model.files.mjcf_tree import WRITTEN_OUT, Compiler, compiler_of
 from symbody.model.files.urdf_shapes import allowed
-from symbody.model.files.xml_file import Element, read_xml
+from symbody.model.files.xml_file import XmlElement, read_xml
 from symbody.model.record.pose import from_axis_angle, from_euler
 from symbody.model.spatial.quaternion import quaternion_from_matrix
 
@@ -52,10 +52,10 @@ WITH_CLASS = ("joint", "geom", "site")
 class _Model:
     """A file with its sections, and what is needed to read its elements."""
 
-    top: Element
+    top: XmlElement
     path: Path
     defaults: Defaults = field(init=False)
-    settings: Element = field(init=False)
+    settings: XmlElement = field(init=False)
     compiler: Compiler = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,17 +63,17 @@ class _Model:
         self.compiler = compiler_of(self.settings)
 
     @cached_property
-    def pieces(self) -> dict[Named, tuple[Element, str]]:
+    def pieces(self) -> dict[Named, tuple[XmlElement, str]]:
         """Bodies and frames by their names, with the class that the bodies around them give."""
         world = section(self.top, "worldbody")
-        out: dict[Named, tuple[Element, str]] = {}
+        out: dict[Named, tuple[XmlElement, str]] = {}
         for found, childclass in _inside(world, world.get("childclass")):
             if found.tag in ("body", "frame") and found.get("name"):
                 out.setdefault((found.tag, found.get("name")), (found, childclass))
         return out
 
     @cached_property
-    def referring(self) -> list[tuple[str, Element, set[Named]]]:
+    def referring(self) -> list[tuple[str, XmlElement, set[Named]]]:
         """Tendons, equalities and actuators, with all that they name."""
         children = ((tag, child) for tag in REFERRING for part in self.top.all(tag) for child in part.children)
         return [(tag, child, {n for e in walk(child) for n in references(e)}) for tag, child in children]
@@ -93,7 +93,7 @@ class _Model:
 
 
 @dataclass
-class _Files:
+class _AttachedFiles:
     """What is read besides the model: each file once, however often it is attached."""
 
     trusted: Sequence[Path]
@@ -102,14 +102,14 @@ class _Files:
     notes: list[str] = field(default_factory=list)
 
 
-def expand_attachments(top: Element, path: Path, trusted: Sequence[Path] = ()) -> tuple[Element, list[str], int]:
+def expand_attachments(top: XmlElement, path: Path, trusted: Sequence[Path] = ()) -> tuple[XmlElement, list[str], int]:
     """The tree with every <attach> of the worldbody replaced, notes on what was left behind, and the elements of the
     files that were read."""
-    files = _Files(trusted)
+    files = _AttachedFiles(trusted)
     return _expanded(top, path, files, ()), files.notes, files.written
 
 
-def _expanded(top: Element, path: Path, files: _Files, around: tuple[Path, ...]) -> Element:
+def _expanded(top: XmlElement, path: Path, files: _AttachedFiles, around: tuple[Path, ...]) -> XmlElement:
     """around: the files that attach this one."""
     files.written += sum(1 for _ in walk(top))
     if not any(e.tag == "attach" for part in top.all("worldbody") for e in walk(part)):
@@ -117,10 +117,10 @@ def _expanded(top: Element, path: Path, files: _Files, around: tuple[Path, ...])
     own = _Model(top, path)
     around = (*around, path.resolve())
     known = {m.get("name") or Path(m.get("file")).stem: m for part in top.all("asset") for m in part.all("model")}
-    more: dict[str, list[Element]] = {}
+    more: dict[str, list[XmlElement]] = {}
     made = 0
 
-    def model_of(element: Element) -> _Model:
+    def model_of(element: XmlElement) -> _Model:
         name = element.get("model")
         if not name:
             return own
@@ -130,9 +130,9 @@ def _expanded(top: Element, path: Path, files: _Files, around: tuple[Path, ...])
         _same_masses(element, model, own)
         return model
 
-    def expanded(element: Element) -> Element:
+    def expanded(element: XmlElement) -> XmlElement:
         nonlocal made
-        children: list[Element] = []
+        children: list[XmlElement] = []
         for child in element.children:
             if child.tag == "attach":
                 before = sum(map(len, more.values()))
@@ -147,11 +147,11 @@ def _expanded(top: Element, path: Path, files: _Files, around: tuple[Path, ...])
         return replace(element, children=children)
 
     parts = [expanded(part) if part.tag == "worldbody" else part for part in top.children]
-    parts += [Element(tag, {}, top.file, top.line, children=children) for tag, children in more.items()]
+    parts += [XmlElement(tag, {}, top.file, top.line, children=children) for tag, children in more.items()]
     return replace(top, children=parts)
 
 
-def _load(asset: Element, path: Path, files: _Files, around: tuple[Path, ...]) -> _Model:
+def _load(asset: XmlElement, path: Path, files: _AttachedFiles, around: tuple[Path, ...]) -> _Model:
     name, folder = asset.name("file"), path.resolve().parent
     target = allowed(folder, name, (folder, *files.trusted))
     if target is None:
@@ -174,7 +174,7 @@ def _load(asset: Element, path: Path, files: _Files, around: tuple[Path, ...]) -
     return made
 
 
-def _same_masses(element: Element, other: _Model, own: _Model) -> None:
+def _same_masses(element: XmlElement, other: _Model, own: _Model) -> None:
     for key in OF_MASSES:
         here, there = own.settings.get(key), other.settings.get(key)
         if here != there:
@@ -185,8 +185,8 @@ def _same_masses(element: Element, other: _Model, own: _Model) -> None:
 
 
 def _attached(
-    element: Element, model: _Model, own: _Model, more: dict[str, list[Element]], notes: list[str]
-) -> Element:
+    element: XmlElement, model: _Model, own: _Model, more: dict[str, list[XmlElement]], notes: list[str]
+) -> XmlElement:
     """What stands in the place of an <attach>; `more` gets what comes along in other sections."""
     prefix = element.attributes.get("prefix", "")
     found, childclass = _wanted(element, model)
@@ -213,7 +213,7 @@ def _attached(
     return _with_assets(tree, prefix) if others else tree
 
 
-def _wanted(element: Element, model: _Model) -> tuple[Element, str]:
+def _wanted(element: XmlElement, model: _Model) -> tuple[XmlElement, str]:
     """The element that is attached, and the class that the bodies around it give."""
     body, frame = element.get("body"), element.get("frame")
     world = section(model.top, "worldbody")
@@ -257,13 +257,13 @@ def _left(model: _Model, along: set[int]) -> list[str]:
     return [f"{first.origin}: <{first.tag}> names what is not attached, and was left out{more}"]
 
 
-def _inside(element: Element, childclass: str) -> Iterator[tuple[Element, str]]:
+def _inside(element: XmlElement, childclass: str) -> Iterator[tuple[XmlElement, str]]:
     for child in element.children:
         yield child, childclass
         yield from _inside(child, child.get("childclass") or childclass)
 
 
-def _written_out(element: Element, childclass: str, model: _Model, own: _Model) -> Element:
+def _written_out(element: XmlElement, childclass: str, model: _Model, own: _Model) -> XmlElement:
     """A copy that means the same in `own`; within one model only names will differ."""
     if model is own:
         return replace(element, attributes={**({"childclass": childclass} if childclass else {}), **element.attributes})
@@ -287,7 +287,7 @@ def _written_out(element: Element, childclass: str, model: _Model, own: _Model) 
     return replace(full, attributes=given, children=children)
 
 
-def _quaternion(element: Element, way: str, compiler: Compiler) -> str:
+def _quaternion(element: XmlElement, way: str, compiler: Compiler) -> str:
     if way == "euler":
         turn = from_euler([compiler.angle(a) for a in element.numbers("euler", 3)], compiler.sequence)
     else:
@@ -300,7 +300,7 @@ def _text(values: Sequence[float] | np.ndarray) -> str:
     return " ".join(repr(float(v)) for v in values)
 
 
-def _plain(element: Element, tag: str, model: _Model) -> Element:
+def _plain(element: XmlElement, tag: str, model: _Model) -> XmlElement:
     """A tendon, equality or actuator with the attributes of its class."""
     if tag == "actuator":
         full = actuator_with_defaults(model.defaults, element)
@@ -309,7 +309,7 @@ def _plain(element: Element, tag: str, model: _Model) -> Element:
     return replace(full, attributes={**full.attributes, "class": NO_CLASS}, children=element.children)
 
 
-def _assets(model: _Model, own: _Model, prefix: str) -> list[Element]:
+def _assets(model: _Model, own: _Model, prefix: str) -> list[XmlElement]:
     """Meshes and materials of another model, their files as seen from this one."""
     out = []
     for part in model.top.all("asset"):
@@ -326,7 +326,7 @@ def _assets(model: _Model, own: _Model, prefix: str) -> list[Element]:
     return out
 
 
-def _with_assets(element: Element, prefix: str) -> Element:
+def _with_assets(element: XmlElement, prefix: str) -> XmlElement:
     """A copy whose meshes and materials are those that were copied."""
     moved = {key: prefix + element.get(key) for key in ("mesh", "material") if element.get(key)}
     children = [_with_assets(child, prefix) for child in element.children]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from symbody.basics.errors import nearest
-from symbody.model.files.xml_file import Element
+from symbody.model.files.xml_file import XmlElement
 
 _TREE = {
     "body": "axisangle childclass euler fuse gravcomp mocap name pos quat simple sleep user xyaxes zaxis",
@@ -90,14 +90,14 @@ _ACTUATORS = (
 SHOWN = 12
 
 
-def unknown_attributes(top: Element) -> list[str]:
+def unknown_attributes(top: XmlElement) -> list[str]:
     """One note for each attribute that is none of its element's, the first ones by name."""
     found = [note for section in top.children for note in _unknown(section, section.tag)]
     more = [f"{top.file}: {len(found) - SHOWN} more attributes are not known"] if len(found) > SHOWN else []
     return found[:SHOWN] + more
 
 
-def _unknown(element: Element, section: str) -> Iterator[str]:
+def _unknown(element: XmlElement, section: str) -> Iterator[str]:
     known = words(element.tag, section)
     for key in element.attributes if known else ():
         if key not in known:

@@ -10,7 +10,7 @@ from symbody.basics.errors import nearest
 from symbody.basics.regular_file import is_file
 from symbody.model.files.mjcf_attributes import words
 from symbody.model.files.urdf_shapes import allowed
-from symbody.model.files.xml_file import MAX_DEPTH, Element, read_xml
+from symbody.model.files.xml_file import MAX_DEPTH, XmlElement, read_xml
 
 MAIN = "main"
 NO_CLASS = "(none)"  # of elements whose attributes are all written out
@@ -19,7 +19,7 @@ MAX_INCLUDES = 200
 MOST_DEFAULTS = 200  # elements in a default class, and attributes of one of them; MJCF has some 60
 
 
-def expand_includes(top: Element, path: Path, trusted: Sequence[Path] = ()) -> Element:
+def expand_includes(top: XmlElement, path: Path, trusted: Sequence[Path] = ()) -> XmlElement:
     """The tree with every <include> replaced by what the file holds.
 
     Names are relative to the model's folder, else to that of the including file; files must lie in the model's folder
@@ -28,10 +28,10 @@ def expand_includes(top: Element, path: Path, trusted: Sequence[Path] = ()) -> E
     folder = path.resolve().parent
     seen = {path.resolve()}
 
-    def expanded(element: Element, depth: int, around: Path) -> list[Element]:
+    def expanded(element: XmlElement, depth: int, around: Path) -> list[XmlElement]:
         if depth > MAX_DEPTH:
             raise element.error(f"<{element.tag}> is nested {MAX_DEPTH} elements deep; expected a flatter model.")
-        out: list[Element] = []
+        out: list[XmlElement] = []
         for child in element.children:
             if child.tag != "include":
                 out.append(replace(child, children=expanded(child, depth + 1, around)))
@@ -64,9 +64,9 @@ def expand_includes(top: Element, path: Path, trusted: Sequence[Path] = ()) -> E
     return replace(top, children=expanded(top, 0, folder))
 
 
-def section(top: Element, tag: str) -> Element:
+def section(top: XmlElement, tag: str) -> XmlElement:
     """All sections of one tag as one: MJCF lets a file repeat them, and later attributes count."""
-    merged = Element(tag, {}, top.file, top.line)
+    merged = XmlElement(tag, {}, top.file, top.line)
     for part in top.all(tag):
         merged.attributes.update(part.attributes)
         merged.children.extend(part.children)
@@ -77,12 +77,12 @@ def section(top: Element, tag: str) -> Element:
 class Defaults:
     """Default attributes by class and tag; a nested class starts from the one around it."""
 
-    def __init__(self, top: Element) -> None:
+    def __init__(self, top: XmlElement) -> None:
         self.classes: dict[str, dict[str, dict[str, str]]] = {MAIN: {}, NO_CLASS: {}}
         for element in top.all("default"):
             self._collect(element, MAIN, outermost=True)
 
-    def _collect(self, element: Element, around: str, outermost: bool = False) -> None:
+    def _collect(self, element: XmlElement, around: str, outermost: bool = False) -> None:
         name = element.get("class") or (MAIN if outermost else "")
         if not name:
             raise element.error("a nested <default> has no attribute 'class'; expected a name.")
@@ -105,7 +105,7 @@ class Defaults:
         for child in element.all("default"):
             self._collect(child, name)
 
-    def apply(self, element: Element, childclass: str, tag: str = "") -> Element:
+    def apply(self, element: XmlElement, childclass: str, tag: str = "") -> XmlElement:
         """The element with the attributes of its class (its own, else that of the bodies around it) filled in."""
         name = element.get("class") or childclass or MAIN
         self.check(element, name)
@@ -113,7 +113,7 @@ class Defaults:
         override(merged, element.attributes)
         return replace(element, attributes=merged)
 
-    def check(self, element: Element, name: str) -> str:
+    def check(self, element: XmlElement, name: str) -> str:
         if name not in self.classes:
             raise element.error(
                 f"<{element.tag}> names the default class {name!r}, which is not defined. {nearest(name, self.classes)}"

@@ -15,7 +15,7 @@ from symbody.basics.errors import nearest
 from symbody.model.build.builder import Builder
 from symbody.model.files.mjcf_tendons import Tendon
 from symbody.model.files.mjcf_tree import BodyRecord, JointRecord, TreeReader, frame_name
-from symbody.model.files.xml_file import Element
+from symbody.model.files.xml_file import XmlElement
 from symbody.model.record.pose import Pose, from_quaternion
 
 End = tuple[BodyRecord, str, Pose]  # body, name of the frame, its pose in the MJCF body frame
@@ -32,7 +32,7 @@ class CutRecord:
 
 
 @dataclass(frozen=True, eq=False)
-class JointLaw:
+class EqualityLaw:
     """joint1 - reference1 = a0 + a1 x + ... + a4 x^4 with x = joint2 - reference2; no leader: x = 0."""
 
     name: str
@@ -59,10 +59,10 @@ class Equalities:
 
     cuts: list[CutRecord]
     details: dict[str, dict[str, Any]]
-    laws: list[JointLaw]
-    tendons: list[tuple[str, Element]]  # equalities of tendons, with defaults filled in
+    laws: list[EqualityLaw]
+    tendons: list[tuple[str, XmlElement]]  # equalities of tendons, with defaults filled in
 
-    def expression(self, law: JointLaw) -> str:
+    def expression(self, law: EqualityLaw) -> str:
         """A law as the expression of a coupling: zero where it is satisfied."""
         first, second = law.references
         x = f"({self._coordinate(law.leader)} - ({second!r}))" if law.leader else "0"
@@ -85,18 +85,18 @@ class Equalities:
         return " + ".join(f"({c!r})*{self._coordinate(j)}" for j, c in tendon.joints.items()) or "0"
 
 
-def read_equality(equality: Element, tree: TreeReader, builder: Builder) -> Equalities:
+def read_equality(equality: XmlElement, tree: TreeReader, builder: Builder) -> Equalities:
     """The constraints that are active; the others, and those of tendons and flexes, are noted."""
     cuts: list[CutRecord] = []
-    simple: dict[str, JointLaw] = {}  # by the joint that follows
-    rest: list[JointLaw] = []
-    tendons: list[tuple[str, Element]] = []
+    simple: dict[str, EqualityLaw] = {}  # by the joint that follows
+    rest: list[EqualityLaw] = []
+    tendons: list[tuple[str, XmlElement]] = []
     bodies = {body.name: body for body in tree.bodies}
     joints = {joint.name: joint for body in tree.bodies for joint in body.joints}
     names: dict[str, set[str]] = {"cut": set(), "law": set()}
     tops: dict[str, str] = {}  # follower -> a joint further up its chain of leaders
 
-    def once(element: Element, name: str, kind: str) -> None:
+    def once(element: XmlElement, name: str, kind: str) -> None:
         if name in names[kind]:
             raise element.error(f"a second equality {name!r}; expected unique names.")
         names[kind].add(name)
@@ -129,7 +129,7 @@ def read_equality(equality: Element, tree: TreeReader, builder: Builder) -> Equa
 # -- cuts
 
 
-def _cut(element: Element, name: str, tree: TreeReader, bodies: dict[str, BodyRecord]) -> CutRecord:
+def _cut(element: XmlElement, name: str, tree: TreeReader, bodies: dict[str, BodyRecord]) -> CutRecord:
     kind = "ball" if element.tag == "connect" else "solid"
     if "site1" in element.attributes or "site2" in element.attributes:
         ends = (_site(element, "site1", tree), _site(element, "site2", tree))
@@ -157,14 +157,14 @@ def _cut(element: Element, name: str, tree: TreeReader, bodies: dict[str, BodyRe
     return CutRecord(name, kind, ((first, label, here), (second, label, there)), element.origin)
 
 
-def _body(element: Element, attribute: str, bodies: dict[str, BodyRecord]) -> BodyRecord:
+def _body(element: XmlElement, attribute: str, bodies: dict[str, BodyRecord]) -> BodyRecord:
     name = element.name(attribute)
     if name not in bodies:
         raise element.error(f"{element.tag} has {attribute}={name!r}, which is no body. {nearest(name, bodies)}")
     return bodies[name]
 
 
-def _site(element: Element, attribute: str, tree: TreeReader) -> End:
+def _site(element: XmlElement, attribute: str, tree: TreeReader) -> End:
     name = element.name(attribute)
     if name not in tree.sites:
         raise element.error(f"{element.tag} has {attribute}={name!r}, which is no site. {nearest(name, tree.sites)}")
@@ -175,7 +175,7 @@ def _site(element: Element, attribute: str, tree: TreeReader) -> End:
 # -- laws of joints
 
 
-def _joint_law(element: Element, name: str, tree: TreeReader, joints: dict[str, JointRecord]) -> JointLaw:
+def _joint_law(element: XmlElement, name: str, tree: TreeReader, joints: dict[str, JointRecord]) -> EqualityLaw:
     def find(attribute: str) -> JointRecord:
         wanted = element.name(attribute)
         if wanted not in joints:
@@ -196,12 +196,12 @@ def _joint_law(element: Element, name: str, tree: TreeReader, joints: dict[str, 
         coefficients[1] = 1.0  # MuJoCo keeps its default where a number is not given
     follower = find("joint1")
     if not element.get("joint2"):
-        return JointLaw(name, follower.name, "", (coefficients[0],), (reference(follower), 0.0), element.origin)
+        return EqualityLaw(name, follower.name, "", (coefficients[0],), (reference(follower), 0.0), element.origin)
     leader = find("joint2")
     if leader is follower:
         raise element.error(f"equality joint couples {leader.name!r} with itself; expected two joints.")
     references = (reference(follower), reference(leader))
-    return JointLaw(name, follower.name, leader.name, tuple(map(float, coefficients)), references, element.origin)
+    return EqualityLaw(name, follower.name, leader.name, tuple(map(float, coefficients)), references, element.origin)
 
 
 def _top(joint: str, tops: dict[str, str]) -> str:
@@ -215,7 +215,7 @@ def _top(joint: str, tops: dict[str, str]) -> str:
     return joint
 
 
-def _details(laws: dict[str, JointLaw]) -> dict[str, dict[str, Any]]:
+def _details(laws: dict[str, EqualityLaw]) -> dict[str, dict[str, Any]]:
     """Of each follower: `mimic` of the joint that leads all leaders, or `mode` and `value` where that one is held."""
     lines: dict[str, tuple[str, float, float]] = {}  # follower -> top, ratio, offset
     for follower in laws:

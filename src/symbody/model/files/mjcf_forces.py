@@ -16,7 +16,7 @@ from symbody.model.files.mesh_mass import principal_axes
 from symbody.model.files.mjcf_geoms import MassProperties, semiaxes
 from symbody.model.files.mjcf_meshes import MeshAssets
 from symbody.model.files.mjcf_tree import BodyRecord
-from symbody.model.files.xml_file import Element
+from symbody.model.files.xml_file import XmlElement
 from symbody.model.record.pose import Pose
 
 LIGHTEST = 1e-15  # kg: MuJoCo leaves out what is lighter
@@ -26,7 +26,7 @@ class BodyForces:
     """Forces at the centre of mass of each body, on frames that are called after them."""
 
     def __init__(
-        self, option: Element, gravity: list[float], passive: bool, builder: Builder, meshes: MeshAssets
+        self, option: XmlElement, gravity: list[float], passive: bool, builder: Builder, meshes: MeshAssets
     ) -> None:
         self.gravity, self.builder, self.meshes = np.array(gravity), builder, meshes
         self.density, self.viscosity = option.number("density", 0.0), option.number("viscosity", 0.0)
@@ -58,7 +58,7 @@ class BodyForces:
             moments, axes = _box_axes(mass)
             self._add(body, "fluid", "drag", Pose(axes, mass.com), self._drag(mass.mass, moments))
 
-    def _ellipsoid(self, geom: Element, size: np.ndarray) -> dict[str, Any]:
+    def _ellipsoid(self, geom: XmlElement, size: np.ndarray) -> dict[str, Any]:
         """Coefficients and added mass, which MuJoCo finds by a quadrature of 15 points."""
         given = geom.numbers("fluidcoef", range(1, 6))
         named = dict(zip(("blunt", "slender", "angular", "kutta", "magnus"), given))

@@ -9,7 +9,7 @@ import numpy as np
 from symbody.model.files.file_values import turned
 from symbody.model.files.mesh_mass import kept_by_mujoco
 from symbody.model.files.mjcf_meshes import MeshAssets
-from symbody.model.files.xml_file import Element
+from symbody.model.files.xml_file import XmlElement
 from symbody.model.record.pose import Pose, from_z
 
 # lengths that a geom needs in `size`, and with fromto
@@ -36,12 +36,12 @@ class MassProperties:
 NOTHING = MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
-def type_of(geom: Element) -> str:
+def type_of(geom: XmlElement) -> str:
     """The type of a geom; a geom that names a mesh is at least shown as one."""
     return geom.choice("type", TYPES, "mesh" if geom.get("mesh") and not geom.get("type") else "sphere")
 
 
-def size_and_pose(geom: Element, pose: Pose) -> tuple[np.ndarray, Pose]:
+def size_and_pose(geom: XmlElement, pose: Pose) -> tuple[np.ndarray, Pose]:
     """Half-sizes (as MJCF has them) and pose; `fromto` gives length, place and direction of a long geom."""
     kind = type_of(geom)
     if geom.get("mesh"):
@@ -71,7 +71,7 @@ def size_and_pose(geom: Element, pose: Pose) -> tuple[np.ndarray, Pose]:
     return size, pose
 
 
-def mass_properties(geom: Element, size: np.ndarray, pose: Pose, meshes: MeshAssets) -> MassProperties:
+def mass_properties(geom: XmlElement, size: np.ndarray, pose: Pose, meshes: MeshAssets) -> MassProperties:
     """Mass and inertia of a geom in the frame of `pose`'s owner; the attribute mass counts, else density."""
     kind = type_of(geom)
     mass = geom.number("mass", -1.0)
@@ -99,7 +99,7 @@ def mass_properties(geom: Element, size: np.ndarray, pose: Pose, meshes: MeshAss
     return MassProperties(mass, pose.position, turned(np.diag(mass * moments), pose.rotation), pose.rotation)
 
 
-def semiaxes(geom: Element, size: np.ndarray, pose: Pose, meshes: MeshAssets) -> tuple[np.ndarray, Pose]:
+def semiaxes(geom: XmlElement, size: np.ndarray, pose: Pose, meshes: MeshAssets) -> tuple[np.ndarray, Pose]:
     """Of the ellipsoid that a fluid sees in place of a geom: (3,) m, and its pose."""
     kind = type_of(geom)
     if kind in WITHOUT_FORMULA:
@@ -113,7 +113,7 @@ def semiaxes(geom: Element, size: np.ndarray, pose: Pose, meshes: MeshAssets) ->
     return np.array(by_kind.get(kind, size), dtype=float), pose
 
 
-def _shell(geom: Element, kind: str, size: np.ndarray) -> tuple[float, np.ndarray]:
+def _shell(geom: XmlElement, kind: str, size: np.ndarray) -> tuple[float, np.ndarray]:
     """Area, m^2, and principal moments per mass, m^2, of a thin homogeneous shell with its long axis on z."""
     if kind == "sphere":
         r = float(size[0])

@@ -12,7 +12,7 @@ import numpy as np
 
 from symbody.model.build.builder import Builder
 from symbody.model.files.mjcf_tree import BodyRecord, JointRecord, TreeReader
-from symbody.model.files.xml_file import Element
+from symbody.model.files.xml_file import XmlElement
 from symbody.model.record.pose import from_quaternion
 from symbody.model.spatial.quaternion import quaternion_from_matrix
 
@@ -22,7 +22,7 @@ REFERENCE = "qpos0"
 OTHERS = ("act", "ctrl", "mpos", "mquat")  # states of what is no part of a Mechanism
 
 
-def read_keyframes(section: Element, tree: TreeReader, held: Collection[str], builder: Builder) -> None:
+def read_keyframes(section: XmlElement, tree: TreeReader, held: Collection[str], builder: Builder) -> None:
     """All keyframes into the Builder. held: joints that have no coordinates, as equalities follow or lock them."""
     joints = [(body, joint) for body in tree.bodies for joint in body.joints]
     reference = {j.name: _reference(tree, body, j) for body, j in joints}
@@ -53,7 +53,7 @@ def read_keyframes(section: Element, tree: TreeReader, held: Collection[str], bu
 
 
 def _split(
-    key: Element,
+    key: XmlElement,
     attribute: str,
     joints: list[tuple[BodyRecord, JointRecord]],
     sizes: Mapping[str, int],
@@ -87,7 +87,7 @@ def _neutral(joint: JointRecord) -> np.ndarray:
     return out
 
 
-def _state(key: Element, joint: JointRecord, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _state(key: XmlElement, joint: JointRecord, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The same in symbody's coordinates: unit quaternions; of a free joint the angular velocity first, in body axes."""
     if joint.axial:
         return q, qd

@@ -11,8 +11,8 @@ from symbody.basics.errors import ModelError, nearest
 from symbody.model.files.mesh_file import Mesh, checked, read_mesh
 from symbody.model.files.mesh_mass import MESH_AXES, RULES, Content, content, principal_axes
 from symbody.model.files.mjcf_defaults import Defaults
-from symbody.model.files.urdf_shapes import Meshes
-from symbody.model.files.xml_file import Element
+from symbody.model.files.urdf_shapes import MeshFinder
+from symbody.model.files.xml_file import XmlElement
 from symbody.model.record.pose import Pose, from_quaternion
 
 SMALLEST = 1e-15  # volume: MuJoCo's mjMINVAL
@@ -31,9 +31,9 @@ class Fitted(NamedTuple):
 class MeshAssets:
     """The meshes of one file by name; triangles are read when a mass needs them, once."""
 
-    def __init__(self, asset: Element, defaults: Defaults, folder: str, files: Meshes, strip: bool) -> None:
+    def __init__(self, asset: XmlElement, defaults: Defaults, folder: str, files: MeshFinder, strip: bool) -> None:
         self.files, self.folder, self.strip = files, folder, strip
-        self.elements: dict[str, Element] = {}
+        self.elements: dict[str, XmlElement] = {}
         for written in asset.all("mesh"):
             element = defaults.apply(written, "")
             name = element.get("name") or Path(element.get("file")).stem
@@ -42,18 +42,18 @@ class MeshAssets:
             self.elements[name] = element
         self._contents: dict[str, Content] = {}
 
-    def element(self, geom: Element) -> Element:
+    def element(self, geom: XmlElement) -> XmlElement:
         name = geom.name("mesh")
         if name not in self.elements:
             raise geom.error(f"mesh {name!r} is not in <asset>. {nearest(name, self.elements)}")
         return self.elements[name]
 
-    def file(self, geom: Element) -> tuple[str, tuple[float, ...]]:
+    def file(self, geom: XmlElement) -> tuple[str, tuple[float, ...]]:
         """Where the file of a geom's mesh is (a bare reference if it was not found), and its scale."""
         asset = self.element(geom)
         return self._path(asset), tuple(asset.numbers("scale", 3, (1.0, 1.0, 1.0)))
 
-    def _path(self, asset: Element) -> str:
+    def _path(self, asset: XmlElement) -> str:
         name = asset.get("file")
         if not name:
             return asset.get("name")
@@ -61,7 +61,7 @@ class MeshAssets:
             name = name.replace("\\", "/").rpartition("/")[2]
         return self.files.find(asset, f"{self.folder}/{name}" if self.folder else name)
 
-    def content(self, geom: Element) -> Content:
+    def content(self, geom: XmlElement) -> Content:
         """Volume, centre and tensor of density 1 in the frame of the mesh file."""
         asset = self.element(geom)
         name = geom.get("mesh")
@@ -76,7 +76,7 @@ class MeshAssets:
             self._contents[name] = found
         return self._contents[name]
 
-    def fit(self, geom: Element, kind: str) -> Fitted:
+    def fit(self, geom: XmlElement, kind: str) -> Fitted:
         """A primitive in place of a mesh: its box of equal inertia, or the box around it (fitaabb)."""
         found = self.content(geom)
         moments, axes = principal_axes(found.tensor, MESH_AXES)
@@ -99,7 +99,7 @@ class MeshAssets:
                 size = half
         return Fitted(size * geom.number("fitscale", 1.0), Pose(axes, place))
 
-    def half_sizes(self, geom: Element) -> Fitted:
+    def half_sizes(self, geom: XmlElement) -> Fitted:
         """How far a mesh reaches from its centre of mass along each of its principal axes."""
         found = self.content(geom)
         _, axes = principal_axes(found.tensor, MESH_AXES)
@@ -108,7 +108,7 @@ class MeshAssets:
 
     fits_around = False
 
-    def _triangles(self, asset: Element) -> Mesh:
+    def _triangles(self, asset: XmlElement) -> Mesh:
         """The mesh with its reference pose and scale."""
         what = f"{asset.origin}: mesh {asset.get('name')!r}"
         if asset.get("builtin") not in ("", "none"):
@@ -134,7 +134,7 @@ class MeshAssets:
         return Mesh((mesh.vertices - shift) @ turn * scale, faces)
 
 
-def _many(asset: Element, attribute: str) -> np.ndarray:
+def _many(asset: XmlElement, attribute: str) -> np.ndarray:
     """Numbers by threes, any count of them."""
     count = len(asset.get(attribute).split())
     if count % 3 or (attribute == "vertex" and not count):

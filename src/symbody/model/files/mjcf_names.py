@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from symbody.model.files.xml_file import Element
+from symbody.model.files.xml_file import XmlElement
 
 Named = tuple[str, str]  # what it is, and its name
 KINDS = {"freejoint": "joint", "fixed": "tendon", "spatial": "tendon"}
@@ -25,7 +25,7 @@ def room_for_copies(written: int) -> int:
     return COPIES + FOR_EACH * written
 
 
-def walk(element: Element) -> Iterator[Element]:
+def walk(element: XmlElement) -> Iterator[XmlElement]:
     """The element and all that it holds."""
     stack = [element]
     while stack:
@@ -33,23 +33,23 @@ def walk(element: Element) -> Iterator[Element]:
         stack.extend(here.children)
 
 
-def names_in(elements: Iterator[Element] | list[Element]) -> set[Named]:
+def names_in(elements: Iterator[XmlElement] | list[XmlElement]) -> set[Named]:
     """What is named."""
     return {(KINDS.get(e.tag, e.tag), e.get("name")) for e in elements if e.get("name")}
 
 
-def references(element: Element) -> list[Named]:
+def references(element: XmlElement) -> list[Named]:
     """What an element names."""
     return [(kind, element.get(key)) for key, kind in REFERENCES.items() if element.get(key)]
 
 
-def renamed(element: Element, prefix: str = "", suffix: str = "") -> Element:
+def renamed(element: XmlElement, prefix: str = "", suffix: str = "") -> XmlElement:
     """A copy with other names, all through."""
     top = renamed_top(element, prefix, suffix)
     return replace(top, children=[renamed(child, prefix, suffix) for child in element.children])
 
 
-def renamed_top(element: Element, prefix: str = "", suffix: str = "") -> Element:
+def renamed_top(element: XmlElement, prefix: str = "", suffix: str = "") -> XmlElement:
     """A copy with another name of its own."""
     given = dict(element.attributes)
     if element.get("name"):
@@ -57,7 +57,7 @@ def renamed_top(element: Element, prefix: str = "", suffix: str = "") -> Element
     return replace(element, attributes=given)
 
 
-def pointed(element: Element, names: set[Named], prefix: str = "", suffix: str = "") -> Element:
+def pointed(element: XmlElement, names: set[Named], prefix: str = "", suffix: str = "") -> XmlElement:
     """A copy whose references to `names` lead to copies of these."""
     moved = {
         key: prefix + element.get(key) + suffix

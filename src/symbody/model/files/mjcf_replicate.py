@@ -22,7 +22,7 @@ from symbody.model.files.mjcf_names import (
     walk,
 )
 from symbody.model.files.mjcf_tree import Compiler
-from symbody.model.files.xml_file import Element
+from symbody.model.files.xml_file import XmlElement
 from symbody.model.record.pose import from_euler
 
 
@@ -40,13 +40,13 @@ class _Room:
     def __init__(self, most: int) -> None:
         self.most = self.left = most
 
-    def take(self, count: float, element: Element, what: str) -> None:
+    def take(self, count: float, element: XmlElement, what: str) -> None:
         if count > self.left:
             raise element.error(f"{what} more than {self.most} elements; expected fewer.")
         self.left -= int(count)
 
 
-def expand_replicates(top: Element, compiler: Compiler, written: int) -> Element:
+def expand_replicates(top: XmlElement, compiler: Compiler, written: int) -> XmlElement:
     """The tree with every <replicate> of the worldbody replaced by its copies; written: elements of the files."""
     if not any(e.tag == "replicate" for part in top.all("worldbody") for e in walk(part)):
         return top
@@ -62,15 +62,15 @@ def expand_replicates(top: Element, compiler: Compiler, written: int) -> Element
     return replace(top, children=parts)
 
 
-def _expanded(element: Element, compiler: Compiler, steps: list[_Step], room: _Room) -> Element:
-    children: list[Element] = []
+def _expanded(element: XmlElement, compiler: Compiler, steps: list[_Step], room: _Room) -> XmlElement:
+    children: list[XmlElement] = []
     for child in element.children:
         inner = _expanded(child, compiler, steps, room)
         children += _copies(inner, compiler, steps, room) if child.tag == "replicate" else [inner]
     return replace(element, children=children)
 
 
-def _copies(element: Element, compiler: Compiler, steps: list[_Step], room: _Room) -> list[Element]:
+def _copies(element: XmlElement, compiler: Compiler, steps: list[_Step], room: _Room) -> list[XmlElement]:
     """Frames with the children of a <replicate>, one for each copy."""
     count = element.number("count")
     if count != int(count) or count < 1:
@@ -88,7 +88,7 @@ def _copies(element: Element, compiler: Compiler, steps: list[_Step], room: _Roo
         if element.get("childclass"):
             given["childclass"] = element.get("childclass")
         copies = [renamed(child, suffix=suffix) for child in element.children]
-        out.append(Element("frame", given, element.file, element.line, children=copies))
+        out.append(XmlElement("frame", given, element.file, element.line, children=copies))
         turned = from_euler([compiler.angle(float(a)) for a in i * angles], compiler.sequence)
         at = at + turned @ offset
     return out
@@ -101,9 +101,9 @@ def _text(values: np.ndarray) -> str:
 # -- what names the copies
 
 
-def _referring(section: Element, steps: list[_Step], places: dict[Named, list[int]], room: _Room) -> Element:
+def _referring(section: XmlElement, steps: list[_Step], places: dict[Named, list[int]], room: _Room) -> XmlElement:
     """The section with a copy of each child for each copy of what it names; copies may be copied by later steps."""
-    children: list[Element] = []
+    children: list[XmlElement] = []
     waiting = [(child, 0) for child in reversed(section.children)]
     while waiting:
         child, first = waiting.pop()

@@ -12,14 +12,14 @@ from typing import Any
 from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues
 from symbody.model.files.mjcf_tree import BodyRecord, JointRecord, TreeReader, frame_name
-from symbody.model.files.xml_file import Element
+from symbody.model.files.xml_file import XmlElement
 from symbody.model.record.pose import Pose
 
 Frame = dict[str, Any]
 Point = tuple[str, str]
 
 
-def curve(element: Element, law: str) -> list[float]:
+def curve(element: XmlElement, law: str) -> list[float]:
     """Coefficients of a polynomial without constant, of degree 3."""
     return [*element.numbers(law, range(1, 4), (0.0,)), 0.0, 0.0][:3]
 

@@ -14,7 +14,7 @@ from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues
 from symbody.model.files.mjcf_springs import curve
 from symbody.model.files.mjcf_tree import BodyRecord, TreeReader, frame_name
-from symbody.model.files.xml_file import Element
+from symbody.model.files.xml_file import XmlElement
 from symbody.model.record.mechanism import WORLD
 from symbody.model.record.pose import Pose
 
@@ -39,7 +39,7 @@ class Tendon:
     """A tendon: sites with divisors of the stretches between them, or joints with coefficients."""
 
     name: str
-    element: Element
+    element: XmlElement
     sites: list[tuple[BodyRecord, Pose, str]] = field(default_factory=list)
     divisors: list[float] = field(default_factory=list)
     joints: dict[str, float] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Tendon:
         return sum(float(np.linalg.norm(a - b)) / d for a, b, d in pairs if d)
 
 
-def read_tendons(section: Element, tree: TreeReader) -> dict[str, Tendon]:
+def read_tendons(section: XmlElement, tree: TreeReader) -> dict[str, Tendon]:
     """All tendons by name."""
     out: dict[str, Tendon] = {}
     joints = {j.name: j for b in tree.bodies for j in b.joints}
@@ -250,7 +250,7 @@ class TendonForces:
             for body, pose, frame in tendon.sites
         ]
 
-    def equality(self, name: str, element: Element, length: Callable[[Tendon], str]) -> None:
+    def equality(self, name: str, element: XmlElement, length: Callable[[Tendon], str]) -> None:
         """L1 - L1(0) = a0 + a1 x + ... + a4 x^4 with x = L2 - L2(0), or x = 0 without a second tendon: a coupling of
         fixed tendons, or a rod between two sites. Lengths (0) are those of the file's configuration."""
         first = self._tendon(element, "tendon1")
@@ -272,7 +272,7 @@ class TendonForces:
                 "tendons, or one line between two sites."
             )
 
-    def _tendon(self, element: Element, attribute: str) -> Tendon:
+    def _tendon(self, element: XmlElement, attribute: str) -> Tendon:
         name = element.name(attribute)
         if name not in self.tendons:
             raise element.error(f"equality has {attribute}={name!r}, no tendon. {nearest(name, self.tendons)}")

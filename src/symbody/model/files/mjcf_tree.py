@@ -12,7 +12,7 @@ import numpy as np
 from symbody.model.files.mjcf_defaults import ORIENTATIONS, Defaults
 from symbody.model.files.mjcf_geoms import MassProperties, mass_properties, size_and_pose, together, type_of
 from symbody.model.files.mjcf_meshes import MeshAssets
-from symbody.model.files.xml_file import Element, parse_numbers
+from symbody.model.files.xml_file import XmlElement, parse_numbers
 from symbody.model.record.pose import IDENTITY, Pose, from_axes, from_axis_angle, from_euler, from_quaternion, from_z
 from symbody.model.record.snapping import listed
 
@@ -41,7 +41,7 @@ class Compiler(NamedTuple):
         return float(np.deg2rad(value)) if self.degrees else value
 
 
-def compiler_of(settings: Element) -> Compiler:
+def compiler_of(settings: XmlElement) -> Compiler:
     """Checks <compiler>; what would change the equations and is not supported is refused by name."""
     if settings.choice("coordinate", ("local", "global"), "local") == "global":
         raise settings.error(
@@ -69,7 +69,7 @@ class GeomRecord:
     kind: str
     size: np.ndarray
     pose: Pose
-    element: Element
+    element: XmlElement
 
 
 @dataclass(eq=False)
@@ -80,7 +80,7 @@ class JointRecord:
     kind: str
     anchor: np.ndarray
     axis: np.ndarray
-    element: Element
+    element: XmlElement
 
     @property
     def axial(self) -> bool:
@@ -96,7 +96,7 @@ class BodyRecord:
     parent: BodyRecord | None
     pose: Pose
     world: Pose
-    element: Element
+    element: XmlElement
     joints: list[JointRecord] = field(default_factory=list)
     inertial: MassProperties | None = None
     geoms: list[GeomRecord] = field(default_factory=list)
@@ -125,7 +125,7 @@ class TreeReader:
         self._joint_names: set[str] = set()
         self._written: set[str] = set()
 
-    def read(self, worldbody: Element) -> None:
+    def read(self, worldbody: XmlElement) -> None:
         world = BodyRecord("world", None, IDENTITY, IDENTITY, worldbody)
         self._body_names.add("world")
         stack = [worldbody]
@@ -138,7 +138,7 @@ class TreeReader:
 
     # -- bodies
 
-    def _contents(self, body: BodyRecord, element: Element, frame: Pose, childclass: str) -> None:
+    def _contents(self, body: BodyRecord, element: XmlElement, frame: Pose, childclass: str) -> None:
         """The children of a <body> or <frame>; `frame` is the pose of the latter in the body frame."""
         for child in element.children:
             match child.tag:
@@ -167,11 +167,11 @@ class TreeReader:
                         "site, frame, camera or light."
                     )
 
-    def _childclass(self, element: Element, around: str) -> str:
+    def _childclass(self, element: XmlElement, around: str) -> str:
         own = element.get("childclass")
         return self.defaults.check(element, own) if own else around
 
-    def _body(self, element: Element, parent: BodyRecord, frame: Pose, childclass: str) -> None:
+    def _body(self, element: XmlElement, parent: BodyRecord, frame: Pose, childclass: str) -> None:
         name = self._name(element, f"body{len(self.bodies)}", self._body_names, "body")
         if element.choice("mocap", ("true", "false"), "false") == "true":
             self.note(f"{element.origin}: body {name!r} is moved by mocap data; here it stands where the file has it")
@@ -183,7 +183,7 @@ class TreeReader:
         if "free" in kinds and (len(kinds) > 1 or parent.parent is not None):
             raise element.error(f"body {name!r} has a free joint; expected it alone, on a body of the worldbody.")
 
-    def _name(self, element: Element, default: str, taken: set[str], what: str) -> str:
+    def _name(self, element: XmlElement, default: str, taken: set[str], what: str) -> str:
         """The name of an element, or a new one like `default`."""
         name = element.get("name")
         if name in taken:
@@ -204,7 +204,7 @@ class TreeReader:
 
     # -- joints
 
-    def _joint(self, element: Element, body: BodyRecord, frame: Pose, childclass: str) -> None:
+    def _joint(self, element: XmlElement, body: BodyRecord, frame: Pose, childclass: str) -> None:
         if body.parent is None:
             raise element.error("a joint in the worldbody; expected joints in bodies.")
         if element.tag == "freejoint":
@@ -227,7 +227,7 @@ class TreeReader:
 
     # -- inertia and shapes
 
-    def _inertial(self, element: Element, body: BodyRecord, frame: Pose) -> MassProperties:
+    def _inertial(self, element: XmlElement, body: BodyRecord, frame: Pose) -> MassProperties:
         mass = element.number("mass")
         if mass < 0:
             raise element.error(f"body {body.name!r} has mass {mass:g}; expected zero or more.")
@@ -247,12 +247,12 @@ class TreeReader:
         turned = pose.rotation @ tensor @ pose.rotation.T
         return MassProperties(mass, pose.position, (turned + turned.T) / 2, None if full else pose.rotation)
 
-    def _geom(self, element: Element, body: BodyRecord, frame: Pose) -> None:
+    def _geom(self, element: XmlElement, body: BodyRecord, frame: Pose) -> None:
         size, pose = size_and_pose(element, self.pose(element))
         kind = "mesh" if element.get("mesh") else type_of(element)
         body.geoms.append(GeomRecord(kind, size, frame @ pose, element))
 
-    def _site(self, element: Element, body: BodyRecord, frame: Pose) -> None:
+    def _site(self, element: XmlElement, body: BodyRecord, frame: Pose) -> None:
         pose = self.pose(element)
         ends = element.numbers("fromto", 6)
         if ends:
@@ -307,7 +307,7 @@ class TreeReader:
             out[body] = pose
         return out
 
-    def pose(self, element: Element) -> Pose:
+    def pose(self, element: XmlElement) -> Pose:
         """Pose of an element from pos and one of quat, axisangle, euler, xyaxes, zaxis."""
         position = np.array(element.numbers("pos", 3, (0, 0, 0)))
         given = [k for k in ORIENTATIONS if k in element.attributes]
@@ -315,7 +315,7 @@ class TreeReader:
             raise element.error(f"<{element.tag}> has {' and '.join(given)}; expected one orientation.")
         return Pose(self._rotation(element, given[0]) if given else np.eye(3), position)
 
-    def _rotation(self, element: Element, way: str) -> np.ndarray:
+    def _rotation(self, element: XmlElement, way: str) -> np.ndarray:
         size = {"quat": 4, "axisangle": 4, "euler": 3, "xyaxes": 6, "zaxis": 3}[way]
         v = parse_numbers(element, f"{way}=", element.attributes[way], (size,))
         rotation: np.ndarray | None = None

@@ -76,7 +76,7 @@ def felt_inertia(
                         "springdamper or dampratio ask for the inertia that joints feel, and those that move each "
                         f"other have more than {MOST} velocities; expected fewer, or stiffness and damping."
                     )
-    matrices = [np.diag([_own(joint, armature_of) for joint in tree]) for tree in owners]
+    matrices = [np.diag([_joint_armature(joint, armature_of) for joint in tree]) for tree in owners]
     for coefficients, size in sums:
         shares = [(k, c) for name, c in coefficients.items() for k in velocities[names[name]]]
         rows = [places[k][1] for k, _ in shares]
@@ -108,20 +108,20 @@ def _trees(
         carrier |= dict.fromkeys(body.joints, body)
     joined = {body: body for body in top.values()}
 
-    def found(body: BodyRecord) -> BodyRecord:
+    def root_of(body: BodyRecord) -> BodyRecord:
         while joined[body] is not body:
             joined[body] = body = joined[joined[body]]
         return body
 
     for joints in together:
-        ends = [found(top[carrier[names[name]]]) for name in joints]
+        ends = [root_of(top[carrier[names[name]]]) for name in joints]
         for end in ends[1:]:
-            joined[found(end)] = found(ends[0])
+            joined[root_of(end)] = root_of(ends[0])
     numbers: dict[BodyRecord, int] = {}
-    return {body: numbers.setdefault(found(start), len(numbers)) for body, start in top.items()}
+    return {body: numbers.setdefault(root_of(start), len(numbers)) for body, start in top.items()}
 
 
-def _own(joint: JointRecord, armature_of: Callable[[JointRecord], float]) -> float:
+def _joint_armature(joint: JointRecord, armature_of: Callable[[JointRecord], float]) -> float:
     return 0.0 if joint.element.tag == "freejoint" else armature_of(joint)
 
 

@@ -30,17 +30,17 @@ GEOMS = {"box": "box", "sphere": "sphere", "cylinder": "cylinder", "capsule": "c
 
 def write(mechanism: Mechanism, path: str | Path) -> list[str]:
     """Writes a Mechanism as an MJCF file and returns what is lost; nothing is written if it cannot be expressed."""
-    writer = _Writer(mechanism, Path(path).parent)
+    writer = _MjcfWriter(mechanism, Path(path).parent)
     write_whole(path, writer.text())
     return writer.lost
 
 
 def to_mjcf(mechanism: Mechanism) -> str:
     """The text of a Mechanism in MJCF."""
-    return _Writer(mechanism).text()
+    return _MjcfWriter(mechanism).text()
 
 
-class _Writer(XmlWriter):
+class _MjcfWriter(XmlWriter):
     format = "MJCF"
 
     def __init__(self, mechanism: Mechanism, folder: Path | None = None) -> None:

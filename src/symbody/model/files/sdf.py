@@ -20,8 +20,8 @@ from symbody.model.files.file_values import FileValues, tensor_of, turned
 from symbody.model.files.sdf_include import MODEL_AXIS, expand_includes, read_sdf
 from symbody.model.files.sdf_poses import WORLD_FRAME, Frames
 from symbody.model.files.sdf_shapes import read_shapes
-from symbody.model.files.urdf_shapes import Meshes, trusted_folders
-from symbody.model.files.xml_file import Element, parse_numbers
+from symbody.model.files.urdf_shapes import MeshFinder, trusted_folders
+from symbody.model.files.xml_file import XmlElement, parse_numbers
 from symbody.model.record.mechanism import WORLD, Limits, Mechanism
 from symbody.model.record.pose import IDENTITY, Pose, from_z
 from symbody.model.record.snapping import listed
@@ -47,24 +47,24 @@ def read(path: str | Path, symbolic: bool = True, packages: Sequence[str | Path]
     top = read_sdf(path)
     if top.tag != "sdf":
         raise top.error(f"the file's root is <{top.tag}>; expected <sdf>.")
-    return _Reader(top, path, symbolic, packages).read()
+    return _SdfReader(top, path, symbolic, packages).read()
 
 
 @dataclass(eq=False)
 class _Link:
     name: str
-    element: Element
+    element: XmlElement
     static: bool
     joint: str = ""  # that carries it
     frames: dict[str, Pose] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
-class _Joint:
+class _SdfJoint:
     """A joint with the links at its ends, and the pose of its frame in each."""
 
     name: str
-    element: Element
+    element: XmlElement
     kind: str
     parent: str
     child: str
@@ -72,8 +72,8 @@ class _Joint:
     in_child: Pose
 
 
-class _Reader:
-    def __init__(self, top: Element, path: Path, symbolic: bool, packages: Sequence[str | Path]) -> None:
+class _SdfReader:
+    def __init__(self, top: XmlElement, path: Path, symbolic: bool, packages: Sequence[str | Path]) -> None:
         top, left = expand_includes(top, path, trusted_folders(packages))
         worlds = list(top.all("world"))
         if len(worlds) > 1:
@@ -94,11 +94,11 @@ class _Reader:
         if worlds and at.find("gravity") is None:
             self.builder.note(f"{self.world.origin}: gravity is SDF's default, 0 0 -9.8")
         self.values = FileValues(self.builder, symbolic)
-        self.meshes = Meshes(path, packages)
+        self.meshes = MeshFinder(path, packages)
         self.frames = Frames()
         self.links: dict[str, _Link] = {}
-        self.joints: dict[str, _Joint] = {}
-        self.left: dict[str, list[Element]] = {}
+        self.joints: dict[str, _SdfJoint] = {}
+        self.left: dict[str, list[XmlElement]] = {}
         self.weightless: list[tuple[_Link, float]] = []
         for model in models:
             self._model(model, WORLD_FRAME, "" if len(models) == 1 else f"{model.name()}::", False)
@@ -108,10 +108,10 @@ class _Reader:
 
     # -- structure
 
-    def _leave(self, element: Element) -> None:
+    def _leave(self, element: XmlElement) -> None:
         self.left.setdefault(element.tag, []).append(element)
 
-    def _model(self, model: Element, around: str, prefix: str, static: bool) -> None:
+    def _model(self, model: XmlElement, around: str, prefix: str, static: bool) -> None:
         """Links, joints and frames of a model, with the names of nested ones before theirs."""
         own = f"{prefix}__model__"
         if model.get("placement_frame"):
@@ -137,7 +137,7 @@ class _Reader:
             if child.tag not in _OF_MODEL:
                 self._leave(child)
 
-    def _joint_frame(self, element: Element, prefix: str) -> None:
+    def _joint_frame(self, element: XmlElement, prefix: str) -> None:
         name = prefix + element.name()
         if name in self.joints or name in self.frames:
             raise element.error(f"a second joint or frame {name!r}; expected unique names.")
@@ -146,7 +146,9 @@ class _Reader:
         kind = element.name("type")
         if kind not in KINDS:
             raise element.error(f"joint {name!r} has type {kind!r}; expected one of {', '.join(KINDS)}.")
-        self.joints[name] = _Joint(name, element, kind, element.content("parent"), prefix + child, IDENTITY, IDENTITY)
+        self.joints[name] = _SdfJoint(
+            name, element, kind, element.content("parent"), prefix + child, IDENTITY, IDENTITY
+        )
         self.frames.prefix_of[name] = prefix
 
     def read(self) -> Mechanism:
@@ -183,7 +185,7 @@ class _Reader:
             self.builder.force(f"{link.name}_lift", "point_force", [(link.name, LIFT)], {"force": force}, origin=origin)
         self.builder.note(f"{origin}: gravity does not pull link {link.name!r}; a force bears its weight")
 
-    def _ends(self, joint: _Joint) -> None:
+    def _ends(self, joint: _SdfJoint) -> None:
         """Links of parent and child, and the joint's frame in each at the file's configuration."""
         prefix = self.frames.prefix_of[joint.name]
         here = self.frames.world(joint.name, joint.element)
@@ -197,7 +199,7 @@ class _Reader:
         joint.parent = self.frames.link(prefix + joint.parent, joint.element)
         joint.in_parent = self.frames.world(joint.parent, joint.element).inverse() @ here
 
-    def _carriers(self) -> list[_Joint]:
+    def _carriers(self) -> list[_SdfJoint]:
         """The first joint that reaches a link carries it; one that closes a loop, or reaches it again, is cut."""
         cuts = []
         roots: dict[str, str] = {}  # link -> one that it hangs on, nearer to the link that carries them all
@@ -284,7 +286,7 @@ class _Reader:
             if child.tag not in _OF_LINK:
                 self._leave(child)
 
-    def _pose(self, element: Element) -> Pose:
+    def _pose(self, element: XmlElement) -> Pose:
         """The pose of an element in its owner."""
         pose = element.find("pose")
         if pose is None:
@@ -307,7 +309,7 @@ class _Reader:
 
     # -- joints
 
-    def _joint(self, joint: _Joint) -> None:
+    def _joint(self, joint: _SdfJoint) -> None:
         e, name = joint.element, joint.name
         carrier = joint.in_parent
         if joint.parent != WORLD and self.links[joint.parent].joint:
@@ -334,7 +336,7 @@ class _Reader:
             if child.tag not in _OF_JOINT and not child.tag.startswith("drake:"):
                 self._leave(child)
 
-    def _direction(self, joint: _Joint, axis: Element) -> np.ndarray:
+    def _direction(self, joint: _SdfJoint, axis: XmlElement) -> np.ndarray:
         """The axis in the joint's frame."""
         xyz = axis.find("xyz")
         given = np.array([0.0, 0.0, 1.0] if xyz is None else parse_numbers(xyz, "", xyz.text, (3,)))
@@ -349,7 +351,7 @@ class _Reader:
             given = self.frames.world(joint.name, axis).rotation.T @ (at @ given)
         return given / np.linalg.norm(given)
 
-    def _axis(self, joint: _Joint, axis: Element, kind: str) -> dict[str, Any]:
+    def _axis(self, joint: _SdfJoint, axis: XmlElement, kind: str) -> dict[str, Any]:
         out: dict[str, Any] = {"axis": tuple(self._direction(joint, axis))}
         out |= self._laws(joint.name, axis, kind)
         limit = axis.find("limit")
@@ -383,7 +385,7 @@ class _Reader:
                 out["rotor"] = (named, ratio)
         return out
 
-    def _laws(self, name: str, axis: Element, kind: str) -> dict[str, Any]:
+    def _laws(self, name: str, axis: XmlElement, kind: str) -> dict[str, Any]:
         dynamics = axis.find("dynamics")
         if dynamics is None:
             return {}
@@ -400,7 +402,7 @@ class _Reader:
             out.pop("rest", None)
         return out
 
-    def _universal(self, joint: _Joint) -> dict[str, Any]:
+    def _universal(self, joint: _SdfJoint) -> dict[str, Any]:
         """Two axes in turn, which must be axes of the joint's frame."""
         letters = ""
         for tag in ("axis", "axis2"):
@@ -418,7 +420,7 @@ class _Reader:
                 )
         return {"sequence": letters}
 
-    def _pitch(self, joint: _Joint) -> float:
+    def _pitch(self, joint: _SdfJoint) -> float:
         """m/rad, from metres a turn, or from Gazebo's older thread_pitch, -2 pi / pitch."""
         e = joint.element
         if e.find("screw_thread_pitch") is not None:
@@ -428,7 +430,7 @@ class _Reader:
             raise e.error(f"joint {joint.name!r} has thread_pitch 0; expected screw_thread_pitch, m a turn.")
         return -1.0 / old
 
-    def _cut_frames(self, joint: _Joint) -> list[tuple[str, str, Pose]]:
+    def _cut_frames(self, joint: _SdfJoint) -> list[tuple[str, str, Pose]]:
         """(link, frame, pose in its body) at both ends of a joint that closes a loop; they coincide, the axis on z."""
         e = joint.element
         if joint.kind not in CUTS:
@@ -450,7 +452,7 @@ class _Reader:
             out.append((link, label, at))
         return out
 
-    def _cut(self, joint: _Joint, ends: list[tuple[str, str, Pose]]) -> None:
+    def _cut(self, joint: _SdfJoint, ends: list[tuple[str, str, Pose]]) -> None:
         first, second = (
             (link, label) if link != WORLD else self.values.ground(label, at, joint.element.origin)
             for link, label, at in ends
@@ -474,12 +476,12 @@ _LAWS = {"damping": "viscous", "friction": "coulomb", "spring_stiffness": "stiff
 _MIMIC = (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0))
 
 
-def _text(element: Element, tag: str, default: str) -> str:
+def _text(element: XmlElement, tag: str, default: str) -> str:
     return element.content(tag, default)
 
 
 def _numbers(
-    element: Element, tag: str, count: int, default: Sequence[float], infinite: bool = False
+    element: XmlElement, tag: str, count: int, default: Sequence[float], infinite: bool = False
 ) -> Sequence[float]:
     """The numbers in a child; `default` where there is none."""
     child = element.find(tag)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from symbody.basics.regular_file import inside, is_file, resolved
 from symbody.model.files.mjcf_names import walk
-from symbody.model.files.xml_file import MAX_ELEMENTS, Element, read_xml
+from symbody.model.files.xml_file import MAX_ELEMENTS, XmlElement, read_xml
 
 FOLDERS = ("GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH", "SDF_PATH")
 SCENERY = ("sun", "ground_plane")  # Gazebo's own: a lamp, and a plane that stands still
@@ -25,7 +25,7 @@ _NAME = re.compile(r"[\w-][\w. -]*")
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})", re.ASCII)
 
 
-def read_sdf(path: Path) -> Element:
+def read_sdf(path: Path) -> XmlElement:
     """The root element of a file, as today's SDF would say it.
 
     Before SDF 1.5 axes of joints stood in the frame of the model, and before 1.7 poses called what they are relative
@@ -36,13 +36,13 @@ def read_sdf(path: Path) -> Element:
     version = (int(found[1]), int(found[2])) if found else (1, 7)
     for element in walk(top):
         if version < (1, 5) and element.tag in ("axis", "axis2") and element.find(MODEL_AXIS) is None:
-            element.children.append(Element(MODEL_AXIS, {}, element.file, element.line, "true"))
+            element.children.append(XmlElement(MODEL_AXIS, {}, element.file, element.line, "true"))
         if version < (1, 7) and element.tag == "pose" and "frame" in element.attributes:
             element.attributes.setdefault("relative_to", element.attributes.pop("frame"))
     return top
 
 
-def expand_includes(top: Element, path: Path, trusted: Sequence[Path]) -> tuple[Element, list[str]]:
+def expand_includes(top: XmlElement, path: Path, trusted: Sequence[Path]) -> tuple[XmlElement, list[str]]:
     """The tree with the models of included files, and notes on what was left out."""
     named = [Path(p) for variable in FOLDERS for p in os.environ.get(variable, "").split(os.pathsep) if p]
     reader = _Includes([*trusted, *named])
@@ -55,8 +55,8 @@ class _Includes:
         self.notes: list[str] = []
         self.count = self.size = 0
 
-    def expanded(self, element: Element, folder: Path, depth: int) -> Element:
-        children: list[Element] = []
+    def expanded(self, element: XmlElement, folder: Path, depth: int) -> XmlElement:
+        children: list[XmlElement] = []
         for child in element.children:
             if child.tag == "include":
                 children += self._model(child, folder, depth)
@@ -66,7 +66,7 @@ class _Includes:
                 children.append(child)
         return replace(element, children=children)
 
-    def _model(self, include: Element, folder: Path, depth: int) -> list[Element]:
+    def _model(self, include: XmlElement, folder: Path, depth: int) -> list[XmlElement]:
         uri = include.content("uri")
         if include.get("merge") in ("true", "1"):
             raise include.error("<include merge='true'> is not supported; expected the model written into this file.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from symbody.basics.errors import nearest
-from symbody.model.files.xml_file import Element, parse_numbers
+from symbody.model.files.xml_file import XmlElement, parse_numbers
 from symbody.model.record.mechanism import WORLD
 from symbody.model.record.pose import IDENTITY, Pose, from_quaternion, from_rpy
 
@@ -19,7 +19,7 @@ WORLD_FRAME = WORLD
 class _Frame:
     """A frame: its element, the frame that its pose is relative to, and the one it moves with ("" for its own)."""
 
-    element: Element
+    element: XmlElement
     pose: Pose
     base: str
     attached: str
@@ -41,7 +41,7 @@ class Frames:
     def __contains__(self, name: str) -> bool:
         return name in self._frames
 
-    def add(self, name: str, element: Element, around: str, prefix: str = "", attached: bool = False) -> None:
+    def add(self, name: str, element: XmlElement, around: str, prefix: str = "", attached: bool = False) -> None:
         """A frame whose pose is relative to `around` unless it says otherwise; `attached`: it moves with `around`."""
         if name in self._frames:
             raise element.error(f"a second frame {name!r}; expected unique names.")
@@ -64,14 +64,14 @@ class Frames:
     def alias(self, name: str, frame: str) -> None:
         self._alias[name] = frame
 
-    def element(self, name: str) -> Element:
+    def element(self, name: str) -> XmlElement:
         return self._frames[name].element
 
     def named(self) -> list[str]:
         """Names of <frame> elements."""
         return [name for name, f in self._frames.items() if f.element.tag == "frame"]
 
-    def numbers(self, pose: Element) -> Pose:
+    def numbers(self, pose: XmlElement) -> Pose:
         """x y z and roll pitch yaw, or a quaternion x y z w; blank is the identity."""
         if pose.get("frame").strip():  # blank, as Gazebo used to write it, it says nothing
             raise pose.error("<pose> has a frame, which SDF has not since 1.7; expected relative_to.")
@@ -89,7 +89,7 @@ class Frames:
         angles = np.deg2rad(v[3:]) if pose.get("degrees") in ("true", "1") else v[3:]
         return Pose(from_rpy(*angles), np.array(v[:3]))
 
-    def world(self, name: str, asked: Element) -> Pose:
+    def world(self, name: str, asked: XmlElement) -> Pose:
         """The pose of a frame in the world, at the file's configuration."""
         trail: dict[str, None] = {}  # in order, and found at once
         at = self._resolved(name, asked)
@@ -106,7 +106,7 @@ class Frames:
             at = frame
         return self._poses[at]
 
-    def link(self, name: str, asked: Element) -> str:
+    def link(self, name: str, asked: XmlElement) -> str:
         """The link that a frame moves with; "world" for what stands still."""
         seen: dict[str, None] = {}
         at = self._resolved(name, asked)
@@ -129,7 +129,7 @@ class Frames:
         self._moves_with.update(dict.fromkeys(seen, at))  # so that long chains are walked once
         return at
 
-    def _resolved(self, name: str, asked: Element) -> str:
+    def _resolved(self, name: str, asked: XmlElement) -> str:
         name = self._alias.get(name, name)
         if name != WORLD and name not in self._frames:
             raise asked.error(f"<{asked.tag}> names {name!r}, which is no link or frame. {nearest(name, self._frames)}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from symbody.model.build.builder import Builder
-from symbody.model.files.urdf_shapes import Meshes, not_shown, placement_of
-from symbody.model.files.xml_file import Element, parse_numbers
+from symbody.model.files.urdf_shapes import MeshFinder, not_shown, placement_of
+from symbody.model.files.xml_file import XmlElement, parse_numbers
 from symbody.model.record.mechanism import Shape
 from symbody.model.record.pose import Pose
 
@@ -14,7 +14,7 @@ SIZES = {"cylinder": ("radius", "length"), "capsule": ("radius", "length"), "sph
 
 
 def read_shapes(
-    link: Element, shift: Pose, meshes: Meshes, builder: Builder, pose_of: Callable[[Element], Pose]
+    link: XmlElement, shift: Pose, meshes: MeshFinder, builder: Builder, pose_of: Callable[[XmlElement], Pose]
 ) -> tuple[Shape, ...]:
     """The visual shapes of a link; its collision shapes where it has no others. `shift`: the link in the body frame."""
     elements = list(link.all("visual")) or list(link.all("collision"))
@@ -48,12 +48,12 @@ def read_shapes(
     return tuple(out)
 
 
-def _list(element: Element, tag: str, count: int) -> list[float]:
+def _list(element: XmlElement, tag: str, count: int) -> list[float]:
     child = element.need(tag)
     return parse_numbers(child, "", child.text, (count,))
 
 
-def _colour(element: Element) -> tuple[float, ...]:
+def _colour(element: XmlElement) -> tuple[float, ...]:
     material = element.find("material")
     diffuse = material.find("diffuse") if material is not None else None
     return () if diffuse is None else tuple(parse_numbers(diffuse, "", diffuse.text, (3, 4)))

@@ -26,17 +26,17 @@ SIZES = {"box": ("size",), "cylinder": ("radius", "length"), "capsule": ("radius
 
 def write(mechanism: Mechanism, path: str | Path) -> list[str]:
     """Writes a Mechanism as an SDF file and returns what is lost; nothing is written if it cannot be expressed."""
-    writer = _Writer(mechanism, Path(path).parent)
+    writer = _SdfWriter(mechanism, Path(path).parent)
     write_whole(path, writer.text())
     return writer.lost
 
 
 def to_sdf(mechanism: Mechanism) -> str:
     """The text of a Mechanism in SDF."""
-    return _Writer(mechanism).text()
+    return _SdfWriter(mechanism).text()
 
 
-class _Writer(XmlWriter):
+class _SdfWriter(XmlWriter):
     format = "SDF"
 
     def text(self) -> str:

@@ -16,8 +16,8 @@ import numpy as np
 from symbody.basics.errors import SHOWN, ModelError, nearest, wrong_argument
 from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues, tensor_of, turned
-from symbody.model.files.urdf_shapes import Meshes, pose_of, read_materials, read_shapes
-from symbody.model.files.xml_file import Element, expand_xacro, read_xml
+from symbody.model.files.urdf_shapes import MeshFinder, pose_of, read_materials, read_shapes
+from symbody.model.files.xml_file import XmlElement, expand_xacro, read_xml
 from symbody.model.record.mechanism import WORLD, Limits, Mechanism
 from symbody.model.record.pose import IDENTITY, Pose, from_z
 from symbody.model.record.snapping import SNAP, listed
@@ -61,7 +61,7 @@ def read(
 
 
 def read_tree(
-    top: Element, path: Path, root: str, symbolic: bool, ignore: Collection[str], packages: Sequence[str | Path]
+    top: XmlElement, path: Path, root: str, symbolic: bool, ignore: Collection[str], packages: Sequence[str | Path]
 ) -> Mechanism:
     """The Mechanism of a <robot>; `path` is the file it comes from, options as of `read`."""
     if root not in ("fixed", "free"):
@@ -72,10 +72,10 @@ def read_tree(
     if top.tag != "robot":
         raise top.error(f"the file's root is <{top.tag}>; expected <robot>, as URDF has it.")
     builder = Builder(top.get("name") or path.stem, source=path.name)
-    return _Reader(top, builder, symbolic, set(ignore), Meshes(path, packages)).read(root)
+    return _UrdfReader(top, builder, symbolic, set(ignore), MeshFinder(path, packages)).read(root)
 
 
-def _refuse_xacro(top: Element, path: Path) -> None:
+def _refuse_xacro(top: XmlElement, path: Path) -> None:
     """A macro file is a program, not a model."""
     stack = [top]
     while stack:
@@ -87,10 +87,10 @@ def _refuse_xacro(top: Element, path: Path) -> None:
             raise element.error(f"this is a xacro macro file ({found}); expected plain URDF. {expand_xacro(path)}")
 
 
-class _Reader:
+class _UrdfReader:
     """One pass over a <robot>: check the tree, then links and joints into the Builder."""
 
-    def __init__(self, top: Element, builder: Builder, symbolic: bool, ignore: set[str], meshes: Meshes) -> None:
+    def __init__(self, top: XmlElement, builder: Builder, symbolic: bool, ignore: set[str], meshes: MeshFinder) -> None:
         self.top = top
         self.builder = builder
         self.values = FileValues(builder, symbolic)
@@ -128,7 +128,7 @@ class _Reader:
 
     # -- structure
 
-    def _ends(self, name: str, joint: Element) -> tuple[str, str]:
+    def _ends(self, name: str, joint: XmlElement) -> tuple[str, str]:
         """Names of parent and child, both of them known."""
         out = []
         for tag in ("parent", "child"):
@@ -175,7 +175,7 @@ class _Reader:
 
     # -- links
 
-    def _link(self, name: str, link: Element) -> None:
+    def _link(self, name: str, link: XmlElement) -> None:
         inertial = link.find("inertial")
         mass, com, tensor = 0.0, np.zeros(3), np.zeros((3, 3))
         if inertial is not None:
@@ -195,7 +195,7 @@ class _Reader:
         shapes = read_shapes(link, self.materials, self.meshes, self.builder)
         self.values.body(name, mass, com, tensor, shapes=shapes, origin=(inertial or link).origin)
 
-    def _origin(self, element: Element) -> Pose:
+    def _origin(self, element: XmlElement) -> Pose:
         """The pose of the first <origin> child, as urdfdom reads it; the identity where there is none."""
         origin = element.first("origin")
         if origin is None:
@@ -208,7 +208,7 @@ class _Reader:
 
     # -- joints
 
-    def _joint(self, name: str, element: Element) -> None:
+    def _joint(self, name: str, element: XmlElement) -> None:
         parent, child = self.ends[name]
         written = element.name("type")
         if written not in KINDS:
@@ -244,7 +244,7 @@ class _Reader:
         child: str,
         pose: Pose,
         axis: np.ndarray,
-        element: Element,
+        element: XmlElement,
         details: dict[str, Any],
     ) -> None:
         """URDF's plane is normal to the axis, the Mechanism's to z: a massless body between turns one to the other."""
@@ -264,7 +264,7 @@ class _Reader:
             back += "_"
         self.builder.joint(back, "fixed", between, child, rotation=align.T, origin=element.origin)
 
-    def _laws(self, name: str, element: Element, kind: str) -> dict[str, Any]:
+    def _laws(self, name: str, element: XmlElement, kind: str) -> dict[str, Any]:
         """Damping and Coulomb friction."""
         dynamics = element.find("dynamics")
         if dynamics is None or "dynamics" in self.ignore:
@@ -283,7 +283,7 @@ class _Reader:
             out["coulomb"] = self.values.scalar(friction, f"coulomb_{name}", "N m" if turn else "N", dynamics.origin)
         return out
 
-    def _limits(self, name: str, element: Element, written: str) -> Limits | None:
+    def _limits(self, name: str, element: XmlElement, written: str) -> Limits | None:
         limit = element.find("limit")
         if limit is None or written in ("fixed", "floating"):
             return None
@@ -308,7 +308,7 @@ class _Reader:
                 raise limit.error(f"joint {name!r} has the {what} limit {value:g}; expected zero or more.")
         return Limits(lower, upper, velocity, effort)
 
-    def _mimic(self, name: str, element: Element, kind: str) -> tuple[str, float, float] | None:
+    def _mimic(self, name: str, element: XmlElement, kind: str) -> tuple[str, float, float] | None:
         """The joint that leads, ratio and offset; a chain of followers is traced to the one that leads them all."""
         if "mimic" in self.ignore or element.find("mimic") is None:
             return None
@@ -329,7 +329,7 @@ class _Reader:
 
     def _led(self, name: str) -> tuple[str, float, float]:
         """(joint that leads, ratio, offset); what is known of joints on the way is used, so that chains cost once."""
-        path: dict[str, Element] = {}
+        path: dict[str, XmlElement] = {}
         at = name
         while at not in self.led:
             mimic = self.joints[at].find("mimic")
@@ -357,9 +357,9 @@ class _Reader:
     def _notes(self) -> None:
         """One sentence per kind of element that the equations do not need."""
         found: Counter[str] = Counter()
-        first: dict[str, Element] = {}
+        first: dict[str, XmlElement] = {}
 
-        def left(elements: list[Element]) -> None:
+        def left(elements: list[XmlElement]) -> None:
             for e in elements:
                 found[e.tag] += 1
                 first.setdefault(e.tag, e)
@@ -394,8 +394,8 @@ class _Reader:
             )
 
 
-def _by_name(top: Element, tag: str) -> dict[str, Element]:
-    out: dict[str, Element] = {}
+def _by_name(top: XmlElement, tag: str) -> dict[str, XmlElement]:
+    out: dict[str, XmlElement] = {}
     for element in top.all(tag):
         name = element.name()
         if name in out:
@@ -406,7 +406,7 @@ def _by_name(top: Element, tag: str) -> dict[str, Element]:
     return out
 
 
-def _axis(name: str, element: Element) -> np.ndarray:
+def _axis(name: str, element: XmlElement) -> np.ndarray:
     """The unit axis of a joint in its own frame; URDF's default is x."""
     child = element.find("axis")
     axis = np.array(child.numbers("xyz", 3, (1, 0, 0)) if child is not None else (1.0, 0.0, 0.0))

@@ -10,7 +10,7 @@ import numpy as np
 
 from symbody.basics.regular_file import inside, is_file, resolved
 from symbody.model.build.builder import Builder
-from symbody.model.files.xml_file import Element
+from symbody.model.files.xml_file import XmlElement
 from symbody.model.record.mechanism import Placement, Shape
 from symbody.model.record.pose import IDENTITY, Pose, from_quaternion, from_rpy
 
@@ -31,7 +31,7 @@ def allowed(folder: Path, reference: str, trusted: Sequence[Path]) -> Path | Non
     return target if target and any(inside(root, str(target)) == target for root in (folder, *trusted)) else None
 
 
-class Meshes:
+class MeshFinder:
     """Finds mesh files below the model's folder, the folders around it that bear a package's name, and `packages`."""
 
     def __init__(self, model: Path, packages: Sequence[str | Path]) -> None:
@@ -40,7 +40,7 @@ class Meshes:
         self._missing: list[tuple[str, str]] = []  # origin and reference
         self._remote: list[tuple[str, str]] = []
 
-    def find(self, element: Element, reference: str) -> str:
+    def find(self, element: XmlElement, reference: str) -> str:
         """The path of a mesh; where no such file is allowed or there, its bare reference (and a note), which opens
         nothing."""
         if reference.startswith(_PACKAGE):
@@ -75,7 +75,7 @@ class Meshes:
             yield f"{origin}: mesh {reference!r} is no local file and is not shown ({len(self._remote)} of them)"
 
 
-def pose_of(origin: Element) -> Pose:
+def pose_of(origin: XmlElement) -> Pose:
     """The pose that an <origin> gives: xyz in m; fixed-axis roll, pitch, yaw in rad, or (URDF 1.1) a quaternion."""
     position = np.array(origin.numbers("xyz", 3, (0, 0, 0)))
     quaternion = origin.numbers("quat_xyzw", 4)
@@ -89,18 +89,20 @@ def pose_of(origin: Element) -> Pose:
     return Pose(from_quaternion([w, x, y, z]), position)
 
 
-def read_materials(top: Element) -> dict[str, Colour]:
+def read_materials(top: XmlElement) -> dict[str, Colour]:
     """Colours (r, g, b, a) of the robot's named materials."""
     return {m.get("name"): c for m in top.all("material") if (c := _colour(m, {}))}
 
 
-def read_shapes(link: Element, materials: dict[str, Colour], meshes: Meshes, builder: Builder) -> tuple[Shape, ...]:
+def read_shapes(
+    link: XmlElement, materials: dict[str, Colour], meshes: MeshFinder, builder: Builder
+) -> tuple[Shape, ...]:
     """The visual shapes of a link; its collision shapes where it has no others."""
     elements = list(link.all("visual")) or list(link.all("collision"))
     return tuple(s for e in elements if (s := _shape(e, materials, meshes, builder)) is not None)
 
 
-def _shape(element: Element, materials: dict[str, Colour], meshes: Meshes, builder: Builder) -> Shape | None:
+def _shape(element: XmlElement, materials: dict[str, Colour], meshes: MeshFinder, builder: Builder) -> Shape | None:
     geometry = element.find("geometry")
     if geometry is None or not geometry.children:
         raise (geometry or element).error(
@@ -135,12 +137,12 @@ def _shape(element: Element, materials: dict[str, Colour], meshes: Meshes, build
     return Shape(form.tag, tuple(size), placement_of(pose, builder), file, colour)
 
 
-def not_shown(form: Element, size: Sequence[float]) -> str:
+def not_shown(form: XmlElement, size: Sequence[float]) -> str:
     """The note on a shape without extent."""
     return f"{form.origin}: a <{form.tag}> has the size {' '.join(f'{s:g}' for s in size)} and is not shown"
 
 
-def _colour(material: Element, known: dict[str, Colour]) -> Colour:
+def _colour(material: XmlElement, known: dict[str, Colour]) -> Colour:
     colour = material.find("color")
     if colour is not None:
         return tuple(colour.numbers("rgba", (3, 4)))

@@ -26,17 +26,17 @@ PLAIN = {TURN: "revolute", SLIDE: "prismatic", FREE: "floating"}
 
 def write(mechanism: Mechanism, path: str | Path) -> list[str]:
     """Writes a Mechanism as a URDF file and returns what is lost; nothing is written if it cannot be expressed."""
-    writer = _Writer(mechanism)
+    writer = _UrdfWriter(mechanism)
     write_whole(path, writer.text())
     return writer.lost
 
 
 def to_urdf(mechanism: Mechanism) -> str:
     """The text of a Mechanism in URDF."""
-    return _Writer(mechanism).text()
+    return _UrdfWriter(mechanism).text()
 
 
-class _Writer(XmlWriter):
+class _UrdfWriter(XmlWriter):
     format = "URDF"
 
     def text(self) -> str:

@@ -88,7 +88,7 @@ def _read(Sdf: Any, Usd: Any, path: Path, data: bytes, symbolic: bool, warned: C
             f"expected one file. Make it: usdcat --flatten {path.name} -o flat_{path.stem}.usda"
         )
     check_size(layer, data, path.name)
-    return _Reader(Usd.Stage.Open(layer), path, symbolic).read(warned)
+    return _UsdReader(Usd.Stage.Open(layer), path, symbolic).read(warned)
 
 
 @contextmanager
@@ -150,7 +150,7 @@ def _check_nesting(data: bytes, name: str) -> None:
 
 
 @dataclass(eq=False)
-class _Joint:
+class _UsdJoint:
     name: str
     prim: Any
     kind: str
@@ -160,7 +160,7 @@ class _Joint:
     in_child: Pose
 
 
-class _Reader:
+class _UsdReader:
     def __init__(self, stage: Any, path: Path, symbolic: bool) -> None:
         from pxr import Usd, UsdGeom, UsdPhysics
 
@@ -178,7 +178,7 @@ class _Reader:
         self.bodies = {str(p.GetPath()): p for p in prims if p.HasAPI(UsdPhysics.RigidBodyAPI)}
         self.names = _short_names(list(self.bodies))
         self.joints = [j for p in prims if p.IsA(UsdPhysics.Joint) and (j := self._joint(p)) is not None]
-        self.carriers: dict[str, _Joint] = {}
+        self.carriers: dict[str, _UsdJoint] = {}
         if not self.bodies:
             raise ModelError(f"{self.file}: the stage has no prim with PhysicsRigidBodyAPI; expected one at least.")
 
@@ -281,7 +281,7 @@ class _Reader:
 
     # -- joints
 
-    def _joint(self, prim: Any) -> _Joint | None:
+    def _joint(self, prim: Any) -> _UsdJoint | None:
         joint = self.physics.Joint(prim)
         if joint.GetJointEnabledAttr().Get() is False:
             self.builder.note(f"{self._origin(prim)}: the joint is not enabled and was left out")
@@ -308,8 +308,8 @@ class _Reader:
         first, second = (pose @ align for pose in poses)
         name = prim.GetName()
         if not ends[1]:
-            return _Joint(name, prim, kind, ends[1], ends[0], second, first)
-        return _Joint(name, prim, kind, ends[0], ends[1], first, second)
+            return _UsdJoint(name, prim, kind, ends[1], ends[0], second, first)
+        return _UsdJoint(name, prim, kind, ends[0], ends[1], first, second)
 
     def _owner(self, prim: Any, path: str) -> str:
         """The rigid body of a target: itself, or the one around it; "" for what stands still."""
@@ -350,10 +350,10 @@ class _Reader:
         u, _, v = np.linalg.svd(rotation)
         return Pose(u @ v, matrix[:3, 3] * self.metre), scale
 
-    def _carry(self) -> list[_Joint]:
+    def _carry(self) -> list[_UsdJoint]:
         """Which joint carries which body, from the world outward; those left over close loops."""
-        at: dict[str, list[_Joint]] = {}
-        cuts: list[_Joint] = []
+        at: dict[str, list[_UsdJoint]] = {}
+        cuts: list[_UsdJoint] = []
         for joint in self.joints:
             if bool(self.physics.Joint(joint.prim).GetExcludeFromArticulationAttr().Get()):
                 cuts.append(joint)
@@ -374,7 +374,7 @@ class _Reader:
                         self._reach(joint, reached, waiting, cuts)
         return cuts
 
-    def _reach(self, joint: _Joint, reached: set[str], waiting: deque[str], cuts: list[_Joint]) -> None:
+    def _reach(self, joint: _UsdJoint, reached: set[str], waiting: deque[str], cuts: list[_UsdJoint]) -> None:
         """The joint carries what it reaches anew; where it does not, it closes a loop."""
         if joint.parent in reached and joint.child in reached:
             cuts.append(joint)
@@ -390,7 +390,7 @@ class _Reader:
             reached.add(joint.child)
             waiting.append(joint.child)
 
-    def _write(self, joint: _Joint) -> None:
+    def _write(self, joint: _UsdJoint) -> None:
         prim, origin = joint.prim, self._origin(joint.prim)
         place = self._shift(joint.parent) @ joint.in_parent
         details: dict[str, Any] = {}
@@ -404,7 +404,7 @@ class _Reader:
         if joint.kind == "ball" and prim.GetAttribute("physics:coneAngle0Limit").HasAuthoredValue():
             self.builder.note(f"{origin}: the cone limit of the joint was left out")
 
-    def _laws(self, joint: _Joint) -> dict[str, Any]:
+    def _laws(self, joint: _UsdJoint) -> dict[str, Any]:
         """Limits; drives as springs and dampers towards their targets."""
         prim, origin, turn = joint.prim, self._origin(joint.prim), joint.kind == "revolute"
         unit = math.pi / 180 if turn else self.metre

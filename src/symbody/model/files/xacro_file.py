@@ -19,7 +19,7 @@ from xml.sax.saxutils import escape, quoteattr
 from symbody.basics.errors import ModelError
 from symbody.model.files.parser_process import Failed, output_of, package_folder
 from symbody.model.files.urdf import read_tree
-from symbody.model.files.xml_file import MAX_BYTES, Element, expand_xacro, parse_xml, read_xml
+from symbody.model.files.xml_file import MAX_BYTES, XmlElement, expand_xacro, parse_xml, read_xml
 from symbody.model.record.mechanism import Mechanism
 
 # what may stand in ${...}: names, numbers, arithmetic, and these functions; no attribute, index, string or call besides
@@ -58,7 +58,7 @@ sys.stdout.buffer.write(text.encode()[:enough])
 """
 
 
-def _expanded(top: Element, path: Path) -> bytes:
+def _expanded(top: XmlElement, path: Path) -> bytes:
     """The plain URDF, made by a process apart that has little time and memory: macros may call each other."""
     try:
         with tempfile.TemporaryDirectory(prefix="symbody_xacro_") as folder:
@@ -69,7 +69,7 @@ def _expanded(top: Element, path: Path) -> bytes:
         raise ModelError(f"{path.name}: xacro cannot expand it ({error}). {expand_xacro(path)}") from None
 
 
-def _written(element: Element) -> Iterator[str]:
+def _written(element: XmlElement) -> Iterator[str]:
     """The text of an element and all in it; its own text stands before its children."""
     attributes = "".join(f" {name}={quoteattr(value)}" for name, value in element.attributes.items())
     yield f"<{element.tag}{attributes}>{escape(element.text)}"
@@ -78,7 +78,7 @@ def _written(element: Element) -> Iterator[str]:
     yield f"</{element.tag}>"
 
 
-def _refuse_programs(top: Element, path: Path) -> None:
+def _refuse_programs(top: XmlElement, path: Path) -> None:
     """Expressions that are more than arithmetic, and files and values from outside."""
     stack = [top]
     while stack:
@@ -96,7 +96,7 @@ def _refuse_programs(top: Element, path: Path) -> None:
                 _check(inner, element, path)
 
 
-def _check(inner: str, element: Element, path: Path) -> None:
+def _check(inner: str, element: XmlElement, path: Path) -> None:
     at = 0
     tokens: list[str] = []
     while at < len(inner.rstrip()):

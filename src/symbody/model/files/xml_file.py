@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(eq=False, slots=True)
-class Element:
+class XmlElement:
     """One element: its tag, attributes, text, children, and where it stands."""
 
     tag: str
@@ -34,7 +34,7 @@ class Element:
     file: str
     line: int
     text: str = ""
-    children: list[Element] = field(default_factory=list)
+    children: list[XmlElement] = field(default_factory=list)
 
     @property
     def origin(self) -> str:
@@ -44,13 +44,13 @@ class Element:
     def error(self, sentence: str) -> ModelError:
         return fault(self.origin, sentence)
 
-    def all(self, tag: str) -> Iterator[Element]:
+    def all(self, tag: str) -> Iterator[XmlElement]:
         return (c for c in self.children if c.tag == tag)
 
-    def first(self, tag: str) -> Element | None:
+    def first(self, tag: str) -> XmlElement | None:
         return next(self.all(tag), None)
 
-    def find(self, tag: str) -> Element | None:
+    def find(self, tag: str) -> XmlElement | None:
         """The child of this tag, or None; two of them are an error."""
         found = list(self.all(tag))
         if len(found) > 1:
@@ -59,7 +59,7 @@ class Element:
             )
         return found[0] if found else None
 
-    def need(self, tag: str) -> Element:
+    def need(self, tag: str) -> XmlElement:
         child = self.find(tag)
         if child is None:
             raise self.error(f"<{self.tag}> has no <{tag}>; expected one.")
@@ -108,7 +108,7 @@ class Element:
         return value
 
 
-def parse_numbers(element: Element, what: str, text: str, counts: tuple[int, ...]) -> list[float]:
+def parse_numbers(element: XmlElement, what: str, text: str, counts: tuple[int, ...]) -> list[float]:
     """Finite numbers separated by blanks; their count must be one of `counts`."""
     words = text.split()
     if len(words) not in counts:
@@ -135,7 +135,7 @@ def _short(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def read_xml(path: str | Path) -> Element:
+def read_xml(path: str | Path) -> XmlElement:
     """The root element of a file."""
     path = Path(path)
     try:
@@ -149,19 +149,19 @@ def read_xml(path: str | Path) -> Element:
     return parse_xml(data, path.name)
 
 
-def parse_xml(data: bytes, file: str) -> Element:
+def parse_xml(data: bytes, file: str) -> XmlElement:
     """The root element of a text. `file` is the name for messages."""
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    top: list[Element] = []
-    stack: list[Element] = []
+    top: list[XmlElement] = []
+    stack: list[XmlElement] = []
     texts: list[list[str]] = []  # of the elements on the stack: joined once, since a file may have very many pieces
     count = 0
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal count
         count += 1
-        element = Element(tag, attributes, file, parser.CurrentLineNumber)
+        element = XmlElement(tag, attributes, file, parser.CurrentLineNumber)
         if len(stack) >= MAX_DEPTH:
             raise element.error(f"<{tag}> is nested {MAX_DEPTH} elements deep; expected a flatter file.")
         if count > MAX_ELEMENTS:

@@ -30,7 +30,7 @@ _DIRECTIVE = re.compile(r"^%", re.MULTILINE)
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
 
 
-class Map(dict[str, Any]):
+class YamlMapping(dict[str, Any]):
     """A mapping; `line` is where it begins, `lines` where each key stands."""
 
     line: int
@@ -44,10 +44,10 @@ class List(list[Any]):
 
 
 @dataclass
-class _Open:
+class _OpenMapping:
     """A mapping or list that is being read."""
 
-    value: Map | List
+    value: YamlMapping | List
     anchor: str | None
     before: int  # values read when it began
     key: str | None = None
@@ -92,7 +92,7 @@ class _Composer:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.stack: list[_Open] = []
+        self.stack: list[_OpenMapping] = []
         self.anchors: dict[str, tuple[Any, int]] = {}  # value, and how many values it holds
         self.count = self.aliased = 0
         self.root: Any = None
@@ -121,7 +121,7 @@ class _Composer:
     def begin(self, event: yaml.NodeEvent, line: int) -> None:
         self.grow(1, line)
         if isinstance(event, yaml.ScalarEvent):
-            is_key = bool(self.stack) and isinstance(self.stack[-1].value, Map) and self.stack[-1].key is None
+            is_key = bool(self.stack) and isinstance(self.stack[-1].value, YamlMapping) and self.stack[-1].key is None
             if event.style == '"' and not event.value.isascii():
                 event.value = _joined(event.value)
             value = event.value if is_key else self.scalar(event, line)
@@ -131,15 +131,15 @@ class _Composer:
             return
         if len(self.stack) >= DEEPEST:
             raise self.fault(line, f"lists and mappings are nested more than {DEEPEST} deep; expected fewer levels.")
-        made: Map | List = Map() if isinstance(event, yaml.MappingStartEvent) else List()
+        made: YamlMapping | List = YamlMapping() if isinstance(event, yaml.MappingStartEvent) else List()
         made.line = line
         if event.anchor is not None:
             self.anchors.pop(event.anchor, None)  # not known before it is complete
-        self.stack.append(_Open(made, event.anchor, self.count))
+        self.stack.append(_OpenMapping(made, event.anchor, self.count))
 
     def end(self, line: int) -> None:
         done = self.stack.pop()
-        if isinstance(done.value, Map):
+        if isinstance(done.value, YamlMapping):
             done.value.lines = done.lines
         if done.anchor is not None:
             self.anchors[done.anchor] = (done.value, self.count - done.before + 1)

@@ -12,7 +12,7 @@ from symbody.basics.regular_file import TooLarge, inside, is_file, read_regular
 from symbody.model.build.builder import Builder
 from symbody.model.build.piece_forms import default_value
 from symbody.model.files.model_schema import PIECES, VERSION
-from symbody.model.files.yaml_data import LONGEST, List, Map, read_yaml
+from symbody.model.files.yaml_data import LONGEST, List, YamlMapping, read_yaml
 from symbody.model.record.mechanism import Mechanism, Shape
 from symbody.model.record.origin import Origin, fault, place, shown
 from symbody.symbolic.expr.node import Node
@@ -26,14 +26,14 @@ SECTIONS = ("parameters", "definitions", "bodies", "joints", "cuts", "couplings"
 def read(path: str | Path) -> Mechanism:
     """The Mechanism of a model file. Included files lie in the folder of the including file or below."""
     path = Path(path)
-    reader = _Reader(path.parent)
+    reader = _YamlReader(path.parent)
     reader.seen.add(path.resolve())
     return reader.mechanism(_text_of(path, path.name), path.name)
 
 
 def read_text(text: str, file: str = "text") -> Mechanism:
     """The Mechanism of a text in the format of the model file; it cannot include files."""
-    return _Reader(None).mechanism(text, file)
+    return _YamlReader(None).mechanism(text, file)
 
 
 def _text_of(path: Path, name: str, origin: str = "") -> str:
@@ -51,7 +51,7 @@ def _text_of(path: Path, name: str, origin: str = "") -> str:
         raise fault(origin or name, f"{name} cannot be read: {reason}. Correct the path.") from None
 
 
-class _Reader:
+class _YamlReader:
     """One reading: collects the sections of all files, then builds."""
 
     def __init__(self, folder: Path | None) -> None:
@@ -99,7 +99,7 @@ class _Reader:
     def collect(self, text: str, file: str, folder: Path | None, depth: int) -> None:
         """Sections of a file and, before them, of the files that it includes; values of the including file win."""
         data = read_yaml(text, file)
-        if not isinstance(data, Map):
+        if not isinstance(data, YamlMapping):
             held = "is empty" if data is None else f"holds {shown(data)}"
             raise fault(file, f"the file {held}; expected a mapping with bodies and joints.")
         check_keys(data, "file", "the file", Origin(f"{file}:1", _places(data, file)))
@@ -119,7 +119,7 @@ class _Reader:
                 raise fault(f"{file}:{data.lines['notes']}", f"notes contain {shown(note)}; expected texts.")
             self.notes.append(note)
 
-    def include(self, data: Map, file: str, folder: Path | None, depth: int) -> None:
+    def include(self, data: YamlMapping, file: str, folder: Path | None, depth: int) -> None:
         wanted = data.get("include")
         for name in [wanted] if isinstance(wanted, str) else _list(data, "include", file):
             at = f"{file}:{data.lines['include']}"
@@ -142,16 +142,16 @@ class _Reader:
             shown_as = name if depth == 0 else f"{Path(file).parent.as_posix()}/{name}".removeprefix("./")
             self.collect(_text_of(target, name, at), shown_as, target.parent, depth + 1)
 
-    def section(self, data: Map, section: str, file: str) -> None:
+    def section(self, data: YamlMapping, section: str, file: str) -> None:
         entries = data.get(section)
         if entries is None:
             return
         at = f"{file}:{data.lines[section]}"
-        if not isinstance(entries, Map):
+        if not isinstance(entries, YamlMapping):
             raise fault(at, f"{section} is {shown(entries)}; expected names, each with a colon and its values.")
         known = self.sections[section]
         for key, value in entries.items():
-            places = _places(value, file) if isinstance(value, Map) else {}
+            places = _places(value, file) if isinstance(value, YamlMapping) else {}
             origin = Origin(f"{file}:{entries.lines[key]}", places)
             if key in known and section != "parameters":
                 first = known[key][1]
@@ -161,11 +161,11 @@ class _Reader:
             known[key] = (value, origin)
 
 
-def _places(data: Map, file: str) -> dict[str, str]:
+def _places(data: YamlMapping, file: str) -> dict[str, str]:
     return {key: f"{file}:{line}" for key, line in data.lines.items()}
 
 
-def _list(data: Map, key: str, file: str) -> list[Any]:
+def _list(data: YamlMapping, key: str, file: str) -> list[Any]:
     value = data.get(key)
     if value is None:
         return []
@@ -174,11 +174,11 @@ def _list(data: Map, key: str, file: str) -> list[Any]:
     return value
 
 
-def check_keys(data: Any, piece: str, owner: str, origin: str) -> Map:
+def check_keys(data: Any, piece: str, owner: str, origin: str) -> YamlMapping:
     """A mapping with only the keys of a piece, and all that it needs."""
     schema = PIECES[piece]
     known = list(schema["properties"])
-    if not isinstance(data, Map):
+    if not isinstance(data, YamlMapping):
         raise fault(origin, f"{owner} is {shown(data)}; expected {', '.join(known)}.")
     for key in data:
         if key not in known and schema["additionalProperties"] is False:
@@ -195,7 +195,7 @@ def check_keys(data: Any, piece: str, owner: str, origin: str) -> Map:
 
 
 def _parameter(builder: Builder, name: str, value: Any, origin: Origin) -> None:
-    if isinstance(value, Map):
+    if isinstance(value, YamlMapping):
         data = check_keys(value, "parameter", f"parameter {name!r}", origin)
         unit, nonzero = data.get("unit") or "", data.get("nonzero", False)
         if not isinstance(unit, str):
@@ -215,7 +215,7 @@ def _definition(builder: Builder, name: str, value: Any, origin: Origin) -> None
 def _body(builder: Builder, name: str, value: Any, origin: Origin) -> None:
     data = check_keys(_or_empty(value), "body", f"body {name!r}", origin)
     frames = data.get("frames")
-    if frames is not None and not isinstance(frames, Map):
+    if frames is not None and not isinstance(frames, YamlMapping):
         raise fault(place(origin, "frames"), f"frames of body {name!r} are {shown(frames)}; expected names and poses.")
     if not isinstance(data.get("physical", True), bool):
         raise fault(
@@ -254,7 +254,7 @@ def _mesh(folder: Path, file: str) -> str:
     return Path(file).name if Path(file).is_absolute() else file
 
 
-def _floats(builder: Builder, data: Map, key: str, owner: str, origin: str) -> tuple[float, ...]:
+def _floats(builder: Builder, data: YamlMapping, key: str, owner: str, origin: str) -> tuple[float, ...]:
     entries = data.get(key)
     if entries is None:
         return ()
@@ -282,7 +282,7 @@ def _cut(builder: Builder, name: str, value: Any, origin: Origin) -> None:
 
 
 def _coupling(builder: Builder, name: str, value: Any, origin: Origin) -> None:
-    if not isinstance(value, Map):
+    if not isinstance(value, YamlMapping):
         builder.coupling(name, value, origin=origin)
         return
     data = check_keys(value, "coupling", f"coupling {name!r}", origin)
@@ -292,11 +292,11 @@ def _coupling(builder: Builder, name: str, value: Any, origin: Origin) -> None:
 def _force(builder: Builder, name: str, value: Any, origin: Origin) -> None:
     data = check_keys(value, "force", f"force {name!r}", origin)
     inner = data.get("values")
-    if inner is not None and not isinstance(inner, Map):
+    if inner is not None and not isinstance(inner, YamlMapping):
         raise fault(place(origin, "values"), f"values of force {name!r} are {shown(inner)}; expected names and values.")
     values = {key: v for key, v in data.items() if key not in ("kind", "points", "values")} | (inner or {})
     for key, v in values.items():
-        if isinstance(v, Map):
+        if isinstance(v, YamlMapping):
             raise fault(place(origin, key), f"{key} of force {name!r} is a mapping; expected a number, list or text.")
     if inner is not None:
         file = str(origin).rpartition(":")[0]
@@ -322,7 +322,7 @@ def _or_empty(value: Any) -> Any:
     """A piece without keys, such as a body that only carries others, may be left empty."""
     if value is not None:
         return value
-    empty = Map()
+    empty = YamlMapping()
     empty.line, empty.lines = 0, {}
     return empty
 

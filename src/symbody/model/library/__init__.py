@@ -10,6 +10,6 @@ __all__, __getattr__, __dir__ = door(
         "force_elements": "FORCE_ELEMENTS",
         "grounds": "Ground",
         "magic_formula_data": "MagicFormula",
-        "motions": "Motion",
+        "motions": "MotionLaw",
     },
 )

@@ -11,7 +11,7 @@ FORCE_ELEMENTS: dict[str, ForceElement] = {
 }
 
 
-_OWN = frozenset(FORCE_ELEMENTS)
+_BUILT_IN = frozenset(FORCE_ELEMENTS)
 
 
 def add_row(row: ForceElement) -> None:
@@ -24,7 +24,7 @@ def add_row(row: ForceElement) -> None:
 
 def remove_row(kind: str) -> None:
     """Take an added row away."""
-    if kind in _OWN:
+    if kind in _BUILT_IN:
         raise DefinitionError(f"the force element {kind!r} is symbody's own and stays; only added ones can be removed.")
     if kind not in FORCE_ELEMENTS:
         raise NameLookupError(f"there is no force element {kind!r}. {nearest(kind, FORCE_ELEMENTS)}")

@@ -26,7 +26,7 @@ PEAKS = {"bang_bang": (2.0, 4.0), "cubic": (1.5, 6.0), "quintic": (15 / 8, 10 / 
 
 
 @dataclass(frozen=True)
-class Motion:
+class MotionLaw:
     """A piecewise polynomial of time that rests at its ends: constant before `start` and after `end`, s."""
 
     polynomial: Piecewise
@@ -76,14 +76,14 @@ def _at(polynomial: Piecewise, t: Any) -> Any:
     return value[()]
 
 
-def _resting(times: Sequence[float], coefficients: Sequence[Sequence[float]], last: float) -> Motion:
+def _resting(times: Sequence[float], coefficients: Sequence[Sequence[float]], last: float) -> MotionLaw:
     """A Motion of pieces (constant term first, by time since the piece's start), with rest before and after."""
     size = max(3, *(len(p) for p in coefficients))
     first = coefficients[0][0]
     pieces = [[first], *coefficients, [last]]
     rows = tuple(tuple(float(p[k]) if k < len(p) else 0.0 for p in pieces) for k in range(size))
     x = (times[0] - 1.0, *times, times[-1] + 1.0)
-    return Motion(Piecewise(tuple(float(v) for v in x), rows), float(times[0]), float(times[-1]))
+    return MotionLaw(Piecewise(tuple(float(v) for v in x), rows), float(times[0]), float(times[-1]))
 
 
 # -- from point to point
@@ -91,7 +91,7 @@ def _resting(times: Sequence[float], coefficients: Sequence[Sequence[float]], la
 
 def bang_bang(
     start: float, end: float, duration: float | None = None, acceleration: float | None = None, t0: float = 0.0
-) -> Motion:
+) -> MotionLaw:
     """Greatest acceleration, then greatest deceleration: the quickest move by |qdd| <= acceleration."""
     move = float(end) - float(start)
     if acceleration is not None:
@@ -109,7 +109,7 @@ def bang_bang(
 
 def trapezoid(
     start: float, end: float, velocity: float, acceleration: float, duration: float | None = None, t0: float = 0.0
-) -> Motion:
+) -> MotionLaw:
     """Greatest acceleration up to the greatest velocity, and back: |qd| <= velocity, |qdd| <= acceleration.
 
     A short move does not reach the velocity and is bang-bang. A longer duration than the quickest one lowers the
@@ -143,7 +143,7 @@ def cubic(
     duration: float,
     velocities: tuple[float, float] = (0.0, 0.0),
     t0: float = 0.0,
-) -> Motion:
+) -> MotionLaw:
     """The polynomial of degree 3 with given places and velocities at both ends."""
     T, move = _positive("duration", duration), float(end) - float(start)
     v0, v1 = velocities
@@ -159,7 +159,7 @@ def quintic(
     velocities: tuple[float, float] = (0.0, 0.0),
     accelerations: tuple[float, float] = (0.0, 0.0),
     t0: float = 0.0,
-) -> Motion:
+) -> MotionLaw:
     """The polynomial of degree 5 with given places, velocities and accelerations at both ends."""
     T, move = _positive("duration", duration), float(end) - float(start)
     (v0, v1), (a0, a1) = velocities, accelerations
@@ -174,7 +174,7 @@ def quintic(
 
 def spline(
     times: Sequence[float], points: Sequence[float], velocities: tuple[float, float] | None = (0.0, 0.0)
-) -> Motion:
+) -> MotionLaw:
     """The cubic spline through points: with given velocities at both ends, or natural (no curvature there) if None."""
     t, y = np.asarray(times, dtype=float), np.asarray(points, dtype=float)
     if t.ndim != 1 or t.shape != y.shape or len(t) < 2:

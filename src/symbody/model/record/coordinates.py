@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class CoordinatePart:
     """One elementary motion of an owner: its row, axis ("u", "x", "y", "z" or ""), first coordinate and velocity."""
 
     motion: Motion
@@ -80,7 +80,7 @@ class Slot:
     rate_labels: tuple[str, ...]
     units: tuple[str, ...]
     rate_units: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[CoordinatePart, ...]
 
     @property
     def q(self) -> slice:
@@ -128,7 +128,7 @@ def layout(mechanism: Mechanism) -> tuple[Slot, ...]:
 def _slot(owner: str, joint: Any, motions: Sequence[tuple[Motion, str]], iq: int, iv: int) -> Slot:
     parts, at, by = [], iq, iv
     for motion, axis in motions:
-        parts.append(Part(motion, axis, at, by, owner))
+        parts.append(CoordinatePart(motion, axis, at, by, owner))
         at, by = at + motion.nq, by + motion.nv
     nq, nv = at - iq, by - iv
     return Slot(
@@ -145,12 +145,12 @@ def numbered(name: str, n: int) -> tuple[str, ...]:
 # -- the whole of q
 
 
-def parts(mechanism: Mechanism) -> Iterator[Part]:
+def parts(mechanism: Mechanism) -> Iterator[CoordinatePart]:
     """Every elementary motion that owns coordinates, in the order of q."""
     return (p for s in mechanism.slots for p in s.parts)
 
 
-def part_of(mechanism: Mechanism) -> dict[int, Part]:
+def part_of(mechanism: Mechanism) -> dict[int, CoordinatePart]:
     """Velocity -> the elementary motion it belongs to."""
     return {k: p for p in parts(mechanism) for k in p.velocities}
 
@@ -226,7 +226,7 @@ def retract(mechanism: Mechanism, q: Any, d: Any) -> np.ndarray:
     return out
 
 
-def _retracted(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray, list[Part]]:
+def _retracted(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray, list[CoordinatePart]]:
     """Coordinates that add, the velocities that are added to them, and the parts that do not."""
     plain: list[tuple[int, int]] = []
     turned = [p for p in parts(mechanism) if p.motion.retracted is not None]

@@ -85,7 +85,7 @@ class Motion:
     rate_map: Callable[[Any], Array] | None = None
     velocities: Callable[[Any, Any], Any] | None = None
     retracted: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
-    apart: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    difference: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
     key: str = ""
 
     def __reduce__(self) -> Any:
@@ -180,7 +180,7 @@ class Motion:
     def increment(self, q: Any, goal: Any) -> np.ndarray:
         """(nv,) d with retract(q, d) = goal; of turns the one of at most half a revolution."""
         q, goal = np.asarray(q, dtype=float), np.asarray(goal, dtype=float)
-        return goal - q if self.apart is None else self.apart(q, goal)
+        return goal - q if self.difference is None else self.difference(q, goal)
 
     def map_of_rates(self, q: Any) -> Array:
         """N (nq, nv) with q_dot = N(q) qd."""
@@ -325,12 +325,12 @@ def rotation_vector(q: np.ndarray) -> np.ndarray:
     return out
 
 
-def _ball_apart(q: np.ndarray, goal: np.ndarray) -> np.ndarray:
+def _ball_difference(q: np.ndarray, goal: np.ndarray) -> np.ndarray:
     return rotation_vector(np.asarray(multiply(conjugate(q), goal), dtype=float))
 
 
-def _free_apart(q: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    turn = _ball_apart(q[3:], goal[3:])
+def _free_difference(q: np.ndarray, goal: np.ndarray) -> np.ndarray:
+    turn = _ball_difference(q[3:], goal[3:])
     V = np.column_stack([screw_slide(turn, e) for e in np.eye(3)])
     inside = np.asarray(matrix_from_quaternion(q[3:]), dtype=float).T @ (goal[:3] - q[:3])
     return np.concatenate([turn, np.linalg.solve(V, inside)])
@@ -355,7 +355,8 @@ SCREW = Motion(
 BALL = Motion(
     name="ball", text="rotation by a quaternion", units=("",) * 4, rates=("rad/s",) * 3,
     words=tuple(f"{x} of the quaternion" for x in "wxyz"), pose=_ball_pose, twist=_units_of_twist(3), slides=False,
-    quaternion=0, body_axes=True, rate_map=rate_map, velocities=_ball_velocities, retracted=turned, apart=_ball_apart,
+    quaternion=0, body_axes=True, rate_map=rate_map, velocities=_ball_velocities, retracted=turned,
+    difference=_ball_difference,
     key="B",
 )  # fmt: skip
 FREE = Motion(
@@ -363,7 +364,7 @@ FREE = Motion(
     rates=("rad/s",) * 3 + ("m/s",) * 3,
     words=(*(f"{x} (m)" for x in "xyz"), *(f"{x} of the quaternion" for x in "wxyz")), pose=_free_pose,
     twist=_units_of_twist(6), quaternion=3, body_axes=True, rate_map=_free_rates, velocities=_free_velocities,
-    retracted=_free_retracted, apart=_free_apart, key="F",
+    retracted=_free_retracted, difference=_free_difference, key="F",
 )  # fmt: skip
 
 TABLE: dict[str, Motion] = {row.name: row for row in (TURN, SLIDE, SCREW, BALL, FREE)}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symbody.basics.errors import ModelError, NameLookupError, nearest
-from symbody.basics.lazy import later
+from symbody.basics.lazy import imported
 from symbody.basics.memory import memory_of
 from symbody.model.record.coordinates import Slot, layout
 from symbody.model.record.frozen import freeze
@@ -344,7 +344,7 @@ class Mechanism(Packed):
         for name in changes:
             if name not in self.__dataclass_fields__:
                 raise NameLookupError(f"a Mechanism has no field {name!r}. {nearest(name, self.__dataclass_fields__)}")
-        valid: Mechanism = later("model.record.validate", "validate")(_replace(self, **changes), self)
+        valid: Mechanism = imported("model.record.validate", "validate")(_replace(self, **changes), self)
         return valid
 
     def with_loops(self, **closed: bool) -> Mechanism:
@@ -365,13 +365,13 @@ class Mechanism(Packed):
 
     def close_gaps(self, tolerance: float = 1e-6) -> Mechanism:
         """The Mechanism whose loops close exactly where they close to the tolerance (m, rad), as CAD data may do."""
-        closed: Mechanism = later("mechanics.loops.closing.gaps", "close_gaps")(self, tolerance)
+        closed: Mechanism = imported("mechanics.loops.closing.gaps", "close_gaps")(self, tolerance)
         return closed
 
     @staticmethod
     def builder(name: str, gravity: Sequence[Any] = (0, 0, -9.81), source: str = "") -> Builder:
         """A Builder: `Mechanism.builder("arm").body(...).joint(...).done()`."""
-        made: Builder = later("model.build.builder", "Builder")(name, gravity, source)
+        made: Builder = imported("model.build.builder", "Builder")(name, gravity, source)
         return made
 
     def __repr__(self) -> str:
@@ -381,11 +381,11 @@ class Mechanism(Packed):
         return f"Mechanism {self.name}: {sizes}"
 
     def _repr_markdown_(self) -> str:
-        return f"```\n{later('model.record.tree_text', 'tree_text')(self)}\n```"
+        return f"```\n{imported('model.record.tree_text', 'tree_text')(self)}\n```"
 
     def show(self, q: Any = None, parameters: Mapping[str, float] | None = None) -> Figure:
         """A matplotlib figure at q, in its plane if the mechanism is planar. Without q: zero, with the loops closed."""
-        figure: Figure = later("show.drawing.show", "show")(self, q, parameters)
+        figure: Figure = imported("show.drawing.show", "show")(self, q, parameters)
         return figure
 
     @property

@@ -21,7 +21,7 @@ X = TypeVar("X")
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class ResidualPoint:
     """What is known at one x: residual (m,), its Jacobian (m, n) by the steps, formed when it is asked for.
 
     value   what the caller computed there besides
@@ -57,20 +57,22 @@ EVERYWHERE = Directions()
 
 
 @dataclass(frozen=True, eq=False)
-class Problem(Generic[X]):
-    """at: x -> Point; moved: (x, step (n,)) -> x, a retraction; bounded (n,): components that `Rules.longest` limits.
+class LeastSquaresProblem(Generic[X]):
+    """at: x -> ResidualPoint; moved: (x, step (n,)) -> x, a retraction.
+
+    bounded (n,): components that `StoppingRules.longest` limits.
 
     directions: (x, Point there) -> Directions, asked for once before each step: coordinates at a bound leave it there.
     """
 
-    at: Callable[[X], Point]
+    at: Callable[[X], ResidualPoint]
     moved: Callable[[X, np.ndarray], X]
     bounded: np.ndarray | None = None
-    directions: Callable[[X, Point], Directions] = field(default=lambda x, point: EVERYWHERE)
+    directions: Callable[[X, ResidualPoint], Directions] = field(default=lambda x, point: EVERYWHERE)
 
 
 @dataclass(frozen=True)
-class Rules:
+class StoppingRules:
     """When to stop, how to damp, how far to go.
 
     tolerance   solved where no residual is larger: no further step
@@ -97,15 +99,15 @@ class Rules:
 
 
 @dataclass(frozen=True, eq=False)
-class Found(Generic[X]):
+class LeastSquaresResult(Generic[X]):
     """Where a search ended."""
 
     x: X
-    point: Point
+    point: ResidualPoint
     steps: int
 
 
-def least_squares(problem: Problem[X], x: X, rules: Rules) -> Found[X]:
+def least_squares(problem: LeastSquaresProblem[X], x: X, rules: StoppingRules) -> LeastSquaresResult[X]:
     """Levenberg-Marquardt from x."""
     point, damping, steps = problem.at(x), rules.damping, 0
     while steps < rules.steps and not _solved(point, rules.tolerance):
@@ -126,10 +128,10 @@ def least_squares(problem: Problem[X], x: X, rules: Rules) -> Found[X]:
             break
         if new.cost > (1 - rules.stalled) * cost and cost > rules.near**2:
             break
-    return Found(x, point, steps)
+    return LeastSquaresResult(x, point, steps)
 
 
-def newton(problem: Problem[X], x: X, rules: Rules) -> Found[X]:
+def newton(problem: LeastSquaresProblem[X], x: X, rules: StoppingRules) -> LeastSquaresResult[X]:
     """Newton's method, shortened until the next correction is smaller: a test that no scaling of rows changes.
 
     The natural monotonicity test of Deuflhard 2004, section 3.3. Directions in which nothing acts do not move.
@@ -155,7 +157,7 @@ def newton(problem: Problem[X], x: X, rules: Rules) -> Found[X]:
         else:
             break
         x, point = trial, new
-    return Found(x, point, steps)
+    return LeastSquaresResult(x, point, steps)
 
 
 def damped_step(
@@ -178,7 +180,7 @@ def sizes(J: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
     return out
 
 
-def _solved(point: Point, tolerance: float) -> bool:
+def _solved(point: ResidualPoint, tolerance: float) -> bool:
     return point.largest == 0.0 or point.largest < tolerance
 
 

@@ -92,7 +92,7 @@ def check_values(mechanism: Mechanism, given: Given) -> None:
         return [(names, check) for names, check in checks if names & own]
 
     for names, check in memory.get("value_checks_of", own, touched):
-        _told(given, {n: v for n, v in given.items() if n in names}, check)
+        _checked_given(given, {n: v for n, v in given.items() if n in names}, check)
 
 
 def _value_checks(mechanism: Mechanism) -> list[tuple[set[str], Callable[[Given], None]]]:
@@ -131,7 +131,7 @@ def _names(nodes: Iterable[Node]) -> set[str]:
     return {s.data.name for s in free_symbols(nodes)}
 
 
-def _told(given: Given, own: Given, check: Callable[[Given], None]) -> None:
+def _checked_given(given: Given, own: Given, check: Callable[[Given], None]) -> None:
     """A check whose error says which of the given numbers it comes from, and of a batch whose."""
     try:
         check(given)

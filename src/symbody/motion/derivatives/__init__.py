@@ -10,7 +10,7 @@ __all__, __getattr__, __dir__ = door(
         "jax_run": "jax_function",
         "linearised": "Linearised",
         "many": "Many",
-        "objective": "Objective",
+        "objective": "RunObjective",
         "pullbacks": "Pullback pulled",
         "run_derivatives": "RunDerivatives",
         "second_derivatives": "HessianVector",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symbody.motion.derivatives.instants import Node
+from symbody.motion.derivatives.instants import PieceInstant
 from symbody.motion.derivatives.jumps import JumpDerivative
 from symbody.motion.derivatives.machine import by_theta, called, chain_of
 from symbody.motion.derivatives.observed import observed_pullback
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 def vjp(run: Linearised, w: np.ndarray) -> np.ndarray:
     """(n,) w^T dy/dtheta of weights w (ny,)."""
-    size = len(run.nodes) * run.asked.width
+    size = len(run.nodes) * run.requested.width
     g = np.zeros(run.total)
     remembered = np.zeros(run.controllers.remembered)
     lam = np.zeros(run.nx + run.nz)
     lam[run.nx :] = w[size:]
     seeds: dict[int, list[tuple[int, np.ndarray]]] = {}
-    insides: dict[int, list[tuple[Node, np.ndarray]]] = {}
+    insides: dict[int, list[tuple[PieceInstant, np.ndarray]]] = {}
     inputs: dict[int, np.ndarray] = {}  # what the signals at instants of a piece add to directions
     times = 0.0
     if size:
@@ -113,7 +113,7 @@ def _pull_observed(run: Linearised, w: np.ndarray) -> tuple[np.ndarray, np.ndarr
     """(seeds (k, nx), directions (total,), the last instant, directions by the signals of each instant) of weights
     (k, width) on the quantities."""
     flow = run.tape.plan.flow
-    pull = observed_pullback(flow, run.asked.quantities)
+    pull = observed_pullback(flow, run.requested.quantities)
     t, x, u = run.observed
     parts = called(pull, flow, run.parameters, t, x, u, w)
     g = np.zeros(run.total)

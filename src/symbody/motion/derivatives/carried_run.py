@@ -9,8 +9,8 @@ import numpy as np
 from symbody.basics.errors import DefinitionError
 from symbody.basics.memory import memory_of
 from symbody.mechanics.memoised.kernels import kernel_of
-from symbody.motion.derivatives.machine import Rows, by_theta, chain_of, numbers_for, rows_of
-from symbody.motion.derivatives.odd_step import RETRACED, Numbers
+from symbody.motion.derivatives.machine import DerivativeRows, by_theta, chain_of, numbers_for, rows_of
+from symbody.motion.derivatives.odd_step import RETRACED, RunPullbacks
 from symbody.motion.derivatives.pullbacks import pulled
 from symbody.motion.derivatives.supply import Supply
 from symbody.motion.derivatives.tape import Steps, Tape
@@ -19,20 +19,20 @@ from symbody.motion.derivatives.tape import Steps, Tape
 class CarriedStates:
     """States of pieces with their integrals and with what is carried, which is computed again from piece to piece."""
 
-    def __init__(self, tape: Tape, numbers: Callable[[Steps], Numbers], supply: Supply, nz: int) -> None:
+    def __init__(self, tape: Tape, numbers: Callable[[Steps], RunPullbacks], supply: Supply, nz: int) -> None:
         self.tape, self.numbers, self.supply, self.nz = tape, numbers, supply, nz
-        self._found: dict[int, np.ndarray] | None = None
+        self._steps: dict[int, np.ndarray] | None = None
 
     def size(self, piece: Steps) -> int:
         """How many numbers are carried in a piece."""
         machine = self.numbers(piece).machine
-        return machine.nx - machine.own - self.nz
+        return machine.nx - machine.n_states - self.nz
 
     def of(self, k: int) -> np.ndarray:
         """(count + 1, nx) states of the steps of piece k with all that belongs to them; integrals from zero on."""
-        if self._found is None:
-            self._found = self._followed()
-        return self._found[k]
+        if self._steps is None:
+            self._steps = self._followed()
+        return self._steps[k]
 
     def _followed(self) -> dict[int, np.ndarray]:
         out: dict[int, np.ndarray] = {}
@@ -43,23 +43,23 @@ class CarriedStates:
             numbers = self.numbers(piece)
             m = numbers.machine
             if piece.fresh or carried is None:
-                carried = self._begun(piece, numbers)
+                carried = self._initial(piece, numbers)
             first = np.concatenate([piece.x[0], np.zeros(self.nz), carried])
             run = m.march.fixed(
                 m.table, first, piece.t, piece.h, piece.count, 1, signals=self.supply.during(piece),
                 parameters=numbers.known(),
             )  # fmt: skip
             states = np.concatenate([first[None], np.asarray(run.x)])
-            gap = np.abs(states[:, : m.own] - piece.x)
+            gap = np.abs(states[:, : m.n_states] - piece.x)
             if int(run.status) != 0 or not (gap <= RETRACED * (1 + np.abs(piece.x).max(initial=0.0))).all():
                 raise DefinitionError(
                     f"the steps from t = {piece.t:g} s to {piece.t_end:g} s cannot be done again as the run took them, "
                     "so that they are not differentiated. Take another method."
                 )
-            out[k], carried = states, states[-1, m.own + self.nz :]
+            out[k], carried = states, states[-1, m.n_states + self.nz :]
         return out
 
-    def _begun(self, piece: Steps, numbers: Numbers) -> np.ndarray:
+    def _initial(self, piece: Steps, numbers: RunPullbacks) -> np.ndarray:
         start, before = numbers.machine.start, numbers.machine.flow
         assert start is not None
         kernel = kernel_of(start)
@@ -70,7 +70,7 @@ class CarriedStates:
         parts = found if len(kernel.outputs) > 1 else [found]
         return np.concatenate([np.ravel(part) for part in parts])
 
-    def begin(self, k: int, places: dict[tuple[str, int], int], n: int) -> Rows | None:
+    def begin(self, k: int, places: dict[tuple[str, int], int], n: int) -> DerivativeRows | None:
         """Derivatives of what is carried at the beginning of piece k by the state there; None where it goes on."""
         piece = self.tape.pieces[k]
         assert isinstance(piece, Steps)
@@ -87,4 +87,4 @@ class CarriedStates:
         found = rows_of(pull, before, parameters, chain, piece.t, x, u, len(nodes))
         direct = found.p + found.u @ self.supply.by_theta(piece.t, piece.t)
         moved = found.t + found.u @ self.supply.slope(piece.t, piece.t + 1e-9)
-        return Rows(found.x, moved, found.h, found.u, direct)
+        return DerivativeRows(found.x, moved, found.h, found.u, direct)

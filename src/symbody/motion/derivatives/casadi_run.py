@@ -22,7 +22,7 @@ def casadi_function(f: RunFunction, name: str = "run") -> Any:
     maps = Operators(f)
     n, ny = maps.n, maps.ny
 
-    class Map(casadi.Callback):  # type: ignore[name-defined]
+    class CasadiMap(casadi.Callback):  # type: ignore[name-defined]
         """Dense matrices from vectors. derived: makers of its Jacobian, and of its reverse derivative, or None."""
 
         def __init__(
@@ -69,7 +69,7 @@ def casadi_function(f: RunFunction, name: str = "run") -> Any:
         return jacobian_by(maps.run(theta), "auto")
 
     def jacobian(title: str, options: Any) -> Any:
-        return Map(title, [n, ny], [(ny, n)], lambda theta, y: [matrix(theta)], options)
+        return CasadiMap(title, [n, ny], [(ny, n)], lambda theta, y: [matrix(theta)], options)
 
     def hessian(theta: np.ndarray, w: np.ndarray) -> np.ndarray:
         rows = f.products(maps.run(theta), theta, np.eye(n), w).product
@@ -79,11 +79,11 @@ def casadi_function(f: RunFunction, name: str = "run") -> Any:
         def second(title: str, options: Any) -> Any:
             """Blocks by theta, by y (which nothing reads), by the weights."""
             shapes = [(n, n), (n, ny), (n, ny)]
-            return Map(
+            return CasadiMap(
                 title, [n, ny, ny, n], shapes,
                 lambda theta, y, w, g: [hessian(theta, w), np.zeros((n, ny)), matrix(theta).T], options,
             )  # fmt: skip
 
-        return Map(title, [n, ny, ny], [(n, 1)], lambda theta, y, w: [maps.pull(theta, w)], options, second)
+        return CasadiMap(title, [n, ny, ny], [(n, 1)], lambda theta, y, w: [maps.pull(theta, w)], options, second)
 
-    return Map(name, [n], [(ny, 1)], lambda theta: [maps.value(theta)], {}, jacobian, reverse)
+    return CasadiMap(name, [n], [(ny, 1)], lambda theta: [maps.value(theta)], {}, jacobian, reverse)

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.memory import memory_of
-from symbody.motion.derivatives.machine import Rows, by_theta, chain_of, rows_of
+from symbody.motion.derivatives.machine import DerivativeRows, by_theta, chain_of, rows_of
 from symbody.motion.derivatives.pullbacks import Pullback, pulled
 from symbody.motion.derivatives.starts import start_rows
 from symbody.motion.events.impacts import DEPENDENT, closed_loops, impulse, switched_loops
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.flow_kernels import FlowKernels
-from symbody.motion.flow.vector_field import Field
+from symbody.motion.flow.vector_field import VectorField
 from symbody.symbolic.expr.arrays import matmul
 from symbody.symbolic.system.system import System, node_array
 
@@ -33,7 +33,7 @@ class Closed:
     """The state x (nx,) behind an impact, and its derivatives by that before: x_rows (nx, nx), and by all else."""
 
     x: np.ndarray
-    rows: Rows
+    rows: DerivativeRows
 
 
 def closes(flow: Flow, names: list[str], changed: bool, x: np.ndarray, u: np.ndarray) -> bool:
@@ -58,10 +58,10 @@ def closed_by_impact(
     if first is None:
         first = _nothing(nx, len(u), n)
     eye = np.eye(nx)[at]
-    moved = Rows(*(part.copy() for part in (first.x, first.t, first.h, first.u, first.p)))
+    moved = DerivativeRows(*(part.copy() for part in (first.x, first.t, first.h, first.u, first.p)))
     moved.x[at], moved.t[at], moved.u[at], moved.p[at] = eye, 0.0, 0.0, 0.0  # speeds are not those of the projection
     placed = np.concatenate([placed[: at.start], x[at], placed[at.stop :]])
-    found = Field(flow, parameters, u).function(impact, target="python")(t, placed, u)._asdict()
+    found = VectorField(flow, parameters, u).function(impact, target="python")(t, placed, u)._asdict()
     rows = np.asarray(found["s"]) > 0.5
     J, ht, M = np.asarray(found["J"])[rows], np.asarray(found["ht"])[rows], np.asarray(found["M"])
     prescribed = set(flow.prescribed.get("qd", ()))
@@ -96,16 +96,16 @@ def closed_by_impact(
     second.p[at] += solved(by.p[keep])
     after = placed.copy()
     after[at] = before + change
-    whole = Rows(
+    whole = DerivativeRows(
         second.x @ moved.x, second.x @ moved.t + second.t, moved.h, second.x @ moved.u + second.u,
         second.x @ moved.p + second.p,
     )  # fmt: skip
     return Closed(after, whole)
 
 
-def _nothing(nx: int, nu: int, n: int) -> Rows:
+def _nothing(nx: int, nu: int, n: int) -> DerivativeRows:
     """Of a map that leaves states as they are."""
-    return Rows(np.eye(nx), np.zeros(nx), np.zeros(nx), np.zeros((nx, nu)), np.zeros((nx, n)))
+    return DerivativeRows(np.eye(nx), np.zeros(nx), np.zeros(nx), np.zeros((nx, nu)), np.zeros((nx, n)))
 
 
 def _balance(flow: Flow, impact: System) -> Pullback:

@@ -17,8 +17,8 @@ import numpy as np
 from symbody.basics.errors import DefinitionError
 
 if TYPE_CHECKING:
-    from symbody.motion.derivatives.machine import Rows
-    from symbody.motion.derivatives.odd_step import Numbers
+    from symbody.motion.derivatives.machine import DerivativeRows
+    from symbody.motion.derivatives.odd_step import RunPullbacks
     from symbody.motion.derivatives.supply import Supply
     from symbody.motion.derivatives.tape import Steps
 
@@ -51,16 +51,16 @@ RADAU = Collocation(
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class SolvedStages:
     """Stages of one step: rates (s, nx), their rows, slopes (s, nx) by time; Z (s, nx), and Newton's matrix."""
 
     rates: np.ndarray
-    rows: Sequence[Rows]
+    rows: Sequence[DerivativeRows]
     Z: np.ndarray
     matrix: np.ndarray
 
 
-def solved(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray, guess: np.ndarray) -> Solved:
+def solved(numbers: RunPullbacks, supply: Supply, piece: Steps, x: np.ndarray, guess: np.ndarray) -> SolvedStages:
     """The stages of the one step of a piece from x (nx,), with its integrals; guess (nx,): the state after it."""
     table = numbers.machine.collocation
     assert table is not None
@@ -71,7 +71,7 @@ def solved(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray, guess:
     Z = np.array([c * (guess - x) for c in table.c])
     size = 1 + np.abs(x)
 
-    def linearised() -> tuple[list[Rows], np.ndarray]:
+    def linearised() -> tuple[list[DerivativeRows], np.ndarray]:
         rows = numbers.many_rows(times, x + Z, signals)
         blocks = [[(i == j) * np.eye(nx) - h * a[i, j] * rows[j].x for j in range(s)] for i in range(s)]
         return rows, np.block(blocks)
@@ -87,7 +87,7 @@ def solved(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray, guess:
         now = float(np.max(np.abs(change) / size))
         if now <= SOLVED or (now <= STALLED and now >= 0.5 * last):
             rows, matrix = linearised()
-            return Solved(numbers.many_rates(times, x + Z, signals), rows, Z, matrix)
+            return SolvedStages(numbers.many_rates(times, x + Z, signals), rows, Z, matrix)
         if now > SLOW * last:  # the matrix is that of where the iteration began
             rows, matrix = linearised()
         last = now
@@ -98,7 +98,7 @@ def solved(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray, guess:
 
 
 def differentiated(
-    numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray, guess: np.ndarray
+    numbers: RunPullbacks, supply: Supply, piece: Steps, x: np.ndarray, guess: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """(A (nx, nx), B (nx, n), by the begin (nx,), by the length (nx,), the new state (nx,)) of a step."""
     found = solved(numbers, supply, piece, x, guess)

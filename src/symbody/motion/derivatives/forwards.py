@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symbody.motion.derivatives.instants import Node
+from symbody.motion.derivatives.instants import PieceInstant
 from symbody.motion.derivatives.machine import by_theta, called, chain_of
 from symbody.motion.derivatives.observed import observed_pullback
-from symbody.motion.derivatives.odd_step import Numbers, step_derivative
+from symbody.motion.derivatives.odd_step import RunPullbacks, step_derivative
 from symbody.motion.derivatives.tape import Bridge, Jump, Steps, check_solved
 from symbody.motion.derivatives.ticks import Tick
 from symbody.motion.march.variational import VariationalMarch
@@ -23,8 +23,8 @@ ROOM = 64e6  # bytes of derivatives that one native call may record
 
 def jacobian(run: Linearised) -> np.ndarray:
     """(ny, n) dy/dtheta, by directions that go along with the run."""
-    rows: dict[int, list[tuple[int, Node]]] = {}
-    inside: dict[int, list[tuple[int, Node]]] = {}
+    rows: dict[int, list[tuple[int, PieceInstant]]] = {}
+    inside: dict[int, list[tuple[int, PieceInstant]]] = {}
     for number, node in enumerate(run.nodes):
         (inside if node.inside else rows).setdefault(node.piece, []).append((number, node))
     found: dict[int, np.ndarray] = {}
@@ -114,8 +114,8 @@ def _push_observed(
     """(k * width, total); tau: derivative of the instant at which an event ended the run."""
     if not run.nodes:
         return np.zeros((0, run.total))
-    flow, width = run.tape.plan.flow, run.asked.width
-    pull = observed_pullback(flow, run.asked.quantities)
+    flow, width = run.tape.plan.flow, run.requested.width
+    pull = observed_pullback(flow, run.requested.quantities)
     t, x, u = (np.repeat(a, width, axis=0) for a in run.observed)
     w = np.tile(np.eye(width), (len(run.nodes), 1))
     parts = called(pull, flow, run.parameters, t, x, u, w)
@@ -142,7 +142,7 @@ def _steps_along(
     k: int,
     piece: Steps,
     S: np.ndarray,
-    nodes: Sequence[tuple[int, Node]],
+    nodes: Sequence[tuple[int, PieceInstant]],
     found: dict[int, np.ndarray],
 ) -> np.ndarray:
     """S at the end of equal steps, and at nodes among them."""
@@ -190,7 +190,7 @@ def _steps_along(
 
 
 def _directions(
-    run: Linearised, numbers: Numbers, S: np.ndarray
+    run: Linearised, numbers: RunPullbacks, S: np.ndarray
 ) -> tuple[VariationalMarch, list[int], np.ndarray | None]:
     """The march along directions, the places in theta of the directions that it has, or the (nm, n) chain of the
     combinations that it takes instead where these are fewer."""
@@ -215,7 +215,7 @@ def _one_by_one(
     k: int,
     piece: Steps,
     S: np.ndarray,
-    nodes: Sequence[tuple[int, Node]],
+    nodes: Sequence[tuple[int, PieceInstant]],
     found: dict[int, np.ndarray],
 ) -> np.ndarray:
     """The same by single steps: for directions that act at times of their own, points of tables."""

@@ -24,11 +24,11 @@ from symbody.basics.errors import (
 )
 from symbody.model.record.mechanism import Mechanism
 from symbody.motion.derivatives.carried import ALPHA, carries
-from symbody.motion.derivatives.linearised import Asked, Linearised
+from symbody.motion.derivatives.linearised import Linearised, Requested
 from symbody.motion.derivatives.machine import Machine, machine_of, method_table
 from symbody.motion.derivatives.many import Many
-from symbody.motion.derivatives.objective import Objective
-from symbody.motion.derivatives.observed import Quantity, read_quantities, recorded_nodes, with_integrals
+from symbody.motion.derivatives.objective import RunObjective
+from symbody.motion.derivatives.observed import ObservedQuantity, read_quantities, recorded_nodes, with_integrals
 from symbody.motion.derivatives.second_derivatives import HessianVector, differences, exact_products, why_not_exact
 from symbody.motion.derivatives.starts import LoopStart
 from symbody.motion.derivatives.stretches import taped
@@ -44,8 +44,8 @@ from symbody.motion.flow.sources import Control, Feedback, find_input, read_inpu
 from symbody.motion.march.run import Signals
 from symbody.motion.methods.methods import METHODS
 from symbody.motion.run.run_equations import open_flow, written
-from symbody.motion.run.side_by_side import Apart
-from symbody.motion.run.simulate import asked, simulate
+from symbody.motion.run.side_by_side import SideBySide
+from symbody.motion.run.simulate import recorded_call, simulate
 from symbody.motion.trajectory.trajectory import Trajectory
 
 NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w.(])")  # of an expression: neither a function nor a part of another
@@ -78,7 +78,7 @@ class RunFunction:
         at          "end": quantities where the run ends; "samples": at all instants of `sampling`
         memory      bytes that states may take on the way; beyond it they are computed again
         """
-        self._asked = {"model": model, "duration": duration, "by": by, "of": of, "integrals": integrals, "at": at,
+        self._arguments = {"model": model, "duration": duration, "by": by, "of": of, "integrals": integrals, "at": at,
                        "memory": memory, **options}  # fmt: skip
         word_argument("at", at, ("end", "samples"))
         real_argument("memory", memory, "a number of bytes", above=0.0)
@@ -96,7 +96,7 @@ class RunFunction:
         if isinstance(model, Mechanism) and (model.cuts or model.couplings):
             self._base = plan, state = self._kept_start(plan, state)
         flow = plan.flow
-        self.quantities: tuple[Quantity, ...] = read_quantities(flow, of)
+        self.quantities: tuple[ObservedQuantity, ...] = read_quantities(flow, of)
         with_integrals(flow, self.integrals)  # whoever writes them wrong hears it now
         if not self.quantities and not self.integrals:
             raise DefinitionError("nothing is asked for: name quantities in of=..., or give integrals={...}.")
@@ -111,7 +111,7 @@ class RunFunction:
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """For pickle and copy: what it was made of; loaded code stays in its process."""
-        return _again, (self.__class__, self._asked)
+        return _again, (self.__class__, self._arguments)
 
     def _outputs(self, of: Any, outputs: Any) -> Any:
         """What must be recorded: names that are asked for, and not states."""
@@ -170,10 +170,10 @@ class RunFunction:
         if switched_loops(flow):  # they start as near to what was given as loops that are closed allow
             self.options |= {f"{name}0": np.array(state.x[flow.slices[name]]) for name in ("q", "qd")}
             return self._made(self.options)
-        way = state.marks["loops"].way if "loops" in state.marks else None
+        way = state.marks["loops"].choice if "loops" in state.marks else None
         if way is None or way.whole:  # multipliers for all joints: which of them are independent, a partition tells
             reduced, begun = self._made({**self.options, "closing": Reduced()})
-            flow, way = reduced.flow, begun.marks["loops"].way
+            flow, way = reduced.flow, begun.marks["loops"].choice
         self.loop_start = LoopStart(self.model, flow, way.partition, state.x, plan.settings.start)
         self.options |= self.loop_start.options(plan.settings.parameters)
         again, found = self._made(self.options)
@@ -196,11 +196,11 @@ class RunFunction:
     def _batch(self, options: Mapping[str, Any]) -> Any:
         own = dict(options)
         named = {n: own.pop(n) for n in _NAMED if n in own}
-        return asked(self.model, self.duration, **named, options=own)[0]
+        return recorded_call(self.model, self.duration, **named, options=own)[0]
 
     def _made(self, options: Mapping[str, Any]) -> tuple[Plan, RunState]:
         made = self._batch(options).made()
-        if isinstance(made, Apart) or made[1].x.ndim > 1:
+        if isinstance(made, SideBySide) or made[1].x.ndim > 1:
             raise ShapeError("the options of a run that is differentiated make a batch; give those of one run.")
         plan, state = made
         _check(plan)
@@ -268,14 +268,14 @@ class RunFunction:
 
         def step(flow: Flow, t: float, h: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
             m = machine_of(flow, self.integrals, plan.settings.method, table)
-            wide = np.concatenate([x, np.zeros(m.nx - m.own)])
+            wide = np.concatenate([x, np.zeros(m.nx - m.n_states)])
             signals = Signals([t], plan.signals.at(t, u)) if plan.signals.size else None
             if plan.signals.moving:
                 signals = Signals(*plan.signals.grid(u, t, t + h, np.array([t, t + h / 2, t + h])))
             have = {p.name for k in m.march.ports.kernels.values() for p in k.parameters}
             known = {n: v for n, v in parameters.items() if n in have} or None
             run = m.march.fixed(m.table, wide, t, h, 1, 1, signals=signals, parameters=known)
-            return np.asarray(run.x_end)[: m.own]
+            return np.asarray(run.x_end)[: m.n_states]
 
         tape = taped(plan, state, self.memory, step)
         instants = None
@@ -283,7 +283,7 @@ class RunFunction:
             s = plan.settings
             instants = s.sampling.times(s.start, s.start + self.duration, s.step)
             instants = instants[instants <= tape.t_end + 1e-12]
-        wanted = Asked(self.quantities, self.integrals, instants)
+        wanted = Requested(self.quantities, self.integrals, instants)
         notes = [*self.variables.notes, *tape.notes]
         start = None if self.loop_start is None else self.loop_start.flow
         if start is None and isinstance(self.model, Mechanism) and (self.model.cuts or self.model.couplings):
@@ -384,9 +384,9 @@ class RunFunction:
             raise ShapeError(f"weights have shape {w.shape}; expected {y.shape}, one for each number of y.")
         return w.reshape(y.shape)
 
-    def objective(self, weights: Any = None) -> Objective:
+    def objective(self, weights: Any = None) -> RunObjective:
         """theta -> (w^T y, gradient), for `scipy.optimize.minimize(f, x0, jac=True, hessp=f.hessp)`."""
-        return Objective(self, weights)
+        return RunObjective(self, weights)
 
     def jacobian(self, theta: Any = None, mode: str = "auto") -> np.ndarray:
         """(ny, n) dy/dtheta. mode: "forward", "adjoint", or whichever is cheaper."""

@@ -11,7 +11,7 @@ from symbody.motion.derivatives.ticks import Tick
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class PieceInstant:
     """After `step` steps of a piece, and a part of the next one of length `inside` (s); piece -1: the start."""
 
     piece: int
@@ -20,14 +20,14 @@ class Node:
     inside: float = 0.0
 
 
-def end_of(tape: Tape) -> Node:
+def end_of(tape: Tape) -> PieceInstant:
     """Where a run ends."""
     last = len(tape.pieces) - 1
     end = tape.pieces[last] if tape.pieces else None
-    return Node(last, end.count if isinstance(end, Steps) else 0, tape.t_end)
+    return PieceInstant(last, end.count if isinstance(end, Steps) else 0, tape.t_end)
 
 
-def nodes_at(tape: Tape, instants: Sequence[float]) -> list[Node]:
+def nodes_at(tape: Tape, instants: Sequence[float]) -> list[PieceInstant]:
     """Of ascending or other instants (s): the ends of steps, and between them where a tolerance chose the steps."""
     out = []
     for t in instants:
@@ -41,21 +41,21 @@ def nodes_at(tape: Tape, instants: Sequence[float]) -> list[Node]:
     return out
 
 
-def _node(tape: Tape, t: float) -> Node | None:
+def _node(tape: Tape, t: float) -> PieceInstant | None:
     start, chosen = tape.plan.settings.start, tape.plan.settings.step is None
     if abs(t - start) <= 1e-9 * max(1.0, abs(start)):
-        return _ticked(tape, Node(-1, 0, start))
+        return _ticked(tape, PieceInstant(-1, 0, start))
     for k, piece in enumerate(tape.pieces):
         if isinstance(piece, Steps) and piece.t < t <= piece.t_end + 1e-9 * piece.h:
             step = round((t - piece.t) / piece.h)
             if abs(piece.t + step * piece.h - t) <= 1e-6 * piece.h and 0 < step <= piece.count:
-                return _ticked(tape, Node(k, step, t))
+                return _ticked(tape, PieceInstant(k, step, t))
             if chosen and piece.count == 1 and t < piece.t_end:
-                return Node(k, 0, t, t - piece.t)
+                return PieceInstant(k, 0, t, t - piece.t)
     return None
 
 
-def _ticked(tape: Tape, node: Node) -> Node:
+def _ticked(tape: Tape, node: PieceInstant) -> PieceInstant:
     """At an instant of ticks, values are those from then on."""
     pieces, k = tape.pieces, node.piece
     end = pieces[k] if k >= 0 else None
@@ -63,10 +63,10 @@ def _ticked(tape: Tape, node: Node) -> Node:
         return node
     while k + 1 < len(pieces) and isinstance(pieces[k + 1], Tick):
         k += 1
-    return node if k == node.piece else Node(k, 0, node.t)
+    return node if k == node.piece else PieceInstant(k, 0, node.t)
 
 
-def during(tape: Tape, node: Node) -> Piece | None:
+def during(tape: Tape, node: PieceInstant) -> Piece | None:
     """The piece whose signals are those at a node: what is held there is held from then on."""
     pieces, k = tape.pieces, node.piece
     own = pieces[k] if k >= 0 else None

@@ -19,18 +19,18 @@ import numpy as np
 from symbody.basics.errors import DefinitionError, ModelError
 from symbody.basics.memory import memory_of
 from symbody.motion.derivatives.closing import closed_by_impact, closes
-from symbody.motion.derivatives.machine import Rows, by_theta, called, chain_of, rows_of
+from symbody.motion.derivatives.machine import DerivativeRows, by_theta, called, chain_of, rows_of
 from symbody.motion.derivatives.odd_step import RETRACED
 from symbody.motion.derivatives.pullbacks import Pullback, pulled
 from symbody.motion.derivatives.supply import Supply
 from symbody.motion.derivatives.tape import Jump, Steps, Tape
 from symbody.motion.events.plan import Plan
-from symbody.motion.flow.event_rules import Prepared, Reset
+from symbody.motion.flow.event_rules import PreparedEvents, Reset
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.flow_kernels import FlowKernels
-from symbody.motion.flow.vector_field import Field
+from symbody.motion.flow.vector_field import VectorField
 from symbody.motion.methods.step_grid import hermite
-from symbody.motion.trajectory.trajectory import Event
+from symbody.motion.trajectory.trajectory import EventRecord
 
 GRAZING = 1e-8  # changes of a state, beside its size, that would undo a crossing which counts as grazing
 ROUNDING = 1e-12  # the same, of a guard that stands at zero
@@ -114,7 +114,9 @@ def jump_derivative(
     return _guarded(events, k, state, np.array(jump.before), own[0].name, parameters)
 
 
-def _happened(state: _Composed, events: Prepared | None, index: Mapping[str, int], which: Sequence[Event]) -> None:
+def _happened(
+    state: _Composed, events: PreparedEvents | None, index: Mapping[str, int], which: Sequence[EventRecord]
+) -> None:
     """Resets of events, one after the other."""
     for event in which:
         assert events is not None
@@ -126,7 +128,7 @@ def _happened(state: _Composed, events: Prepared | None, index: Mapping[str, int
 
 
 def _guarded(
-    events: Prepared, k: int, state: _Composed, x: np.ndarray, name: str, parameters: Mapping[str, Any]
+    events: PreparedEvents, k: int, state: _Composed, x: np.ndarray, name: str, parameters: Mapping[str, Any]
 ) -> JumpDerivative:
     flow, t = events.flow, state.t
     guards = flow.guards
@@ -221,10 +223,10 @@ class _Composed:
     def chain(self, pull: Pullback) -> np.ndarray:
         return by_theta(chain_of(pull, self.parameters), pull.names, self.places, self.n)
 
-    def rows(self, pull: Pullback, x: np.ndarray, size: int) -> Rows:
+    def rows(self, pull: Pullback, x: np.ndarray, size: int) -> DerivativeRows:
         return rows_of(pull, self.flow, self.parameters, self.chain(pull), self.t, x, self.u, size)
 
-    def reset(self, events: Prepared, k: int, rest: bool) -> None:
+    def reset(self, events: PreparedEvents, k: int, rest: bool) -> None:
         found: Reset | None = events.reset(k, rest)
         assert found is not None
         name = events.events[k].name
@@ -243,7 +245,7 @@ class _Composed:
         B[found.places] = rows.p + rows.u @ self.supply.by_theta(self.t, self.begin)
         dt[found.places] = rows.t + rows.u @ self.supply.slope(self.t, self.before)
         self._then(A, B, dt)
-        field = Field(self.flow, self.parameters, self.u)
+        field = VectorField(self.flow, self.parameters, self.u)
         self.x = found.ready(field)(field, self.t, self.x)
 
     def close(self, flow: Flow) -> None:

@@ -20,11 +20,11 @@ from symbody.mechanics.memoised.kernels import kernel_of
 from symbody.motion.derivatives.backwards import vjp
 from symbody.motion.derivatives.carried_run import CarriedStates
 from symbody.motion.derivatives.forwards import jacobian
-from symbody.motion.derivatives.instants import Node, during, end_of, nodes_at
+from symbody.motion.derivatives.instants import PieceInstant, during, end_of, nodes_at
 from symbody.motion.derivatives.jumps import JumpDerivative, check_touching, jump_derivative
 from symbody.motion.derivatives.machine import Machine, numbers_for
-from symbody.motion.derivatives.observed import Quantity, Texts, observing
-from symbody.motion.derivatives.odd_step import RETRACED, Numbers, StepDerivative, speed_before, step_derivative
+from symbody.motion.derivatives.observed import ObservedQuantity, Texts, observing
+from symbody.motion.derivatives.odd_step import RETRACED, RunPullbacks, StepDerivative, speed_before, step_derivative
 from symbody.motion.derivatives.passage import BridgeDerivative, bridge_derivative, check_meeting
 from symbody.motion.derivatives.smoothness import notes_of
 from symbody.motion.derivatives.starts import start_derivative
@@ -38,10 +38,10 @@ FOLLOWED = 1e3  # times the tolerance of steps that are followed by another meth
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Requested:
     """What is differentiated: quantities at instants (s), and integrals over the run."""
 
-    quantities: tuple[Quantity, ...]
+    quantities: tuple[ObservedQuantity, ...]
     integrals: Texts
     instants: np.ndarray | None  # None: where the run ends
 
@@ -59,7 +59,7 @@ class Linearised:
         tape: Tape,
         machines: Callable[[Flow, str], Machine],
         variables: Variables,
-        asked: Asked,
+        asked: Requested,
         parameters: Mapping[str, Any],
         notes: Sequence[str] = (),
         start_flow: Flow | None = None,
@@ -69,13 +69,13 @@ class Linearised:
         it is not that of the run. given: (nx,) the state at the start before it was corrected, where that is another
         one."""
         self.given = tape.start if given is None else given
-        self.tape, self.variables, self.asked, self.parameters = tape, variables, asked, dict(parameters)
+        self.tape, self.variables, self.requested, self.parameters = tape, variables, asked, dict(parameters)
         self._notes = [*notes]
         self.n = variables.size
         self.controllers = Controllers(tape.plan.signals, variables)
         self.total = self.n + self.controllers.size  # directions: theta, then what controllers hold
         self._machines = machines
-        self._numbers: dict[tuple[int, str], Numbers] = {}
+        self._numbers: dict[tuple[int, str], RunPullbacks] = {}
         self.places: dict[tuple[str, int], int] = {}
         for v, part in zip(variables.items, variables.slices().values(), strict=True):
             if v.kind == "parameter":
@@ -95,31 +95,31 @@ class Linearised:
         """What is to be known of the derivatives; corners, jumps and chatter are looked for when they are read."""
         return [*self._notes, *notes_of(self)]
 
-    def numbers(self, flow: Flow, method: str = "") -> Numbers:
+    def numbers(self, flow: Flow, method: str = "") -> RunPullbacks:
         """Programs of a Flow of the run, at its parameters. method: that of the run, or another."""
         key = id(flow), method
         if key not in self._numbers:
-            self._numbers[key] = Numbers(self._machines(flow, method), self.parameters, self.places, self.total)
+            self._numbers[key] = RunPullbacks(self._machines(flow, method), self.parameters, self.places, self.total)
         return self._numbers[key]
 
     # -- places and values
 
-    def _nodes(self) -> list[Node]:
-        if not self.asked.quantities:
+    def _nodes(self) -> list[PieceInstant]:
+        if not self.requested.quantities:
             return []
-        wanted = self.asked.instants
+        wanted = self.requested.instants
         return [end_of(self.tape)] if wanted is None else nodes_at(self.tape, wanted.tolist())
 
-    def during(self, node: Node) -> Piece | None:
+    def during(self, node: PieceInstant) -> Piece | None:
         """The piece whose signals are those at a node."""
         return during(self.tape, node)
 
-    def begin(self, node: Node) -> float:
+    def begin(self, node: PieceInstant) -> float:
         """The instant that says which point of a held table is in force."""
         during = self.during(node)
         return node.t if during is None else during.t
 
-    def state_at(self, node: Node) -> tuple[np.ndarray, np.ndarray]:
+    def state_at(self, node: PieceInstant) -> tuple[np.ndarray, np.ndarray]:
         """(x (nx,), u (nu,)) there."""
         during = self.during(node)
         u = self.supply.at(node.t, self.tape.u_end if during is None else during.u)
@@ -191,7 +191,7 @@ class Linearised:
         """(ny,) values."""
         if not self.nodes:
             return self.integrals
-        system, _ = observing(self.tape.plan.flow, self.asked.quantities)
+        system, _ = observing(self.tape.plan.flow, self.requested.quantities)
         kernel = kernel_of(system)
         t, x, u = self.observed
         named = self.first.layout.named(t, x, u)
@@ -244,7 +244,7 @@ class Linearised:
 
         return memory_of(self).get("step", k, make, 10**9)
 
-    def inside(self, node: Node) -> StepDerivative:
+    def inside(self, node: PieceInstant) -> StepDerivative:
         """Of a shorter step that ends at a node, from where the step about it begins."""
 
         def make() -> StepDerivative:

@@ -80,7 +80,7 @@ class Machine:
 
     def __init__(self, flow: Flow, integrals: Texts, method: str, table: Table) -> None:
         self.flow = with_integrals(flow, integrals)
-        self.plain, self.own, self.nx = flow, flow.nx, self.flow.nx
+        self.plain, self.n_states, self.nx = flow, flow.nx, self.flow.nx
         self.collocation = table if isinstance(table, Collocation) else None
         self.table = None if isinstance(table, Collocation) else table
         self.step: System | None = None
@@ -189,7 +189,7 @@ def _shaped(nodes: Sequence[Node], shape: tuple[int, ...]) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class DerivativeRows:
     """Derivatives of a map F of (t, x, u, parameters[, h]) at one point: x (n, nx), t, h (n,), u (n, nu), p (n, np)."""
 
     x: np.ndarray
@@ -228,7 +228,7 @@ def by_theta(
 def rows_of(
     pull: Pullback, flow: Flow, parameters: Mapping[str, Any], chain: np.ndarray, t: float, x: np.ndarray,
     u: np.ndarray, size: int, h: float = 0.0, more: Mapping[str, np.ndarray] | None = None,
-) -> Rows:  # fmt: skip
+) -> DerivativeRows:  # fmt: skip
     """All rows of the derivative of a map with `size` values at one point; chain (nm, np) brings m to parameters.
 
     more: further inputs of the map
@@ -249,7 +249,9 @@ def rows_of(
         return part(name)[:, 0] if name in parts else np.zeros(size)
 
     m = part("gm") @ chain if "gm" in parts else np.zeros((size, chain.shape[1]))
-    return Rows(part("gx"), one("gt"), one("gh"), part("gu") if "gu" in parts else np.zeros((size, len(u))), m)
+    return DerivativeRows(
+        part("gx"), one("gt"), one("gh"), part("gu") if "gu" in parts else np.zeros((size, len(u))), m
+    )
 
 
 def called(

@@ -29,7 +29,7 @@ from symbody.motion.events.plan import Plan
 from symbody.motion.events.state import RunState
 from symbody.motion.flow.signals import InputSignals, table_value
 from symbody.motion.march.run import Signals
-from symbody.motion.methods.lane_stepper import Lanes
+from symbody.motion.methods.lane_stepper import LaneStepper
 from symbody.motion.methods.native_stepper import NativeFixed
 from symbody.motion.methods.step_grid import NEAR, stage_times
 
@@ -51,12 +51,14 @@ class Many:
         self.lanes = len(thetas) > 1 and _side_by_side(self.first)
 
     @cached_property
-    def _groups(self) -> list[_Lanes]:
+    def _groups(self) -> list[_RunLanes]:
         """As many runs at once as there is memory for."""
         each = sum(p.count + 1 for p in self.first.tape.pieces if isinstance(p, Steps)) * self.first.nx * 8
         size = max(1, int(self.f.memory / max(each, 1)))
         groups = range(0, len(self.thetas), size)
-        return [_Lanes(self.f, self.first, self.thetas[k : k + size], self.workers, len(groups) == 1) for k in groups]
+        return [
+            _RunLanes(self.f, self.first, self.thetas[k : k + size], self.workers, len(groups) == 1) for k in groups
+        ]
 
     @cached_property
     def runs(self) -> list[Linearised]:
@@ -100,7 +102,7 @@ def _side_by_side(run: Linearised) -> bool:
     plan, pieces = run.tape.plan, run.tape.pieces
     stepper = plan.stepper
     # held tables alone are followed by the same steps, between their instants
-    plain = isinstance(stepper, NativeFixed) or (isinstance(stepper, Lanes) and not plan.signals.moving)
+    plain = isinstance(stepper, NativeFixed) or (isinstance(stepper, LaneStepper) and not plan.signals.moving)
     return (
         plain
         and run.numbers(run.first).machine.table is not None
@@ -123,7 +125,7 @@ def _stepper(run: Linearised) -> NativeFixed:
     return NativeFixed(run.first, table, plan.signals, s.start, s.step, parameters=run.parameters)
 
 
-class _Lanes:
+class _RunLanes:
     """Runs that take the same steps, side by side. keep: the states stay in memory between calls."""
 
     def __init__(self, f: RunFunction, first: Linearised, thetas: np.ndarray, workers: int, keep: bool) -> None:
@@ -275,14 +277,14 @@ class _Lanes:
         first = self.first
         if not first.nodes:
             return self._integrals
-        system, _ = observing(first.tape.plan.flow, first.asked.quantities)
+        system, _ = observing(first.tape.plan.flow, first.requested.quantities)
         kernel = kernel_of(system)
         t, x, u = self._observed()
         k = len(t)
         flat = [np.tile(t, self.b), x.reshape(self.b * k, -1), u.reshape(self.b * k, -1)]
         named = first.first.layout.named(*flat)
         found = kernel(*(named[p.name] for p in kernel.inputs), parameters=numbers_for(kernel, self._rows(k)))
-        rows = np.broadcast_to(np.asarray(found), (self.b * k, first.asked.width))
+        rows = np.broadcast_to(np.asarray(found), (self.b * k, first.requested.width))
         return np.concatenate([rows.reshape(self.b, -1), self._integrals], axis=1)
 
     # -- backwards
@@ -290,7 +292,7 @@ class _Lanes:
     def vjp(self, weights: np.ndarray) -> np.ndarray:
         """(b, n) of weights (b, ny)."""
         first = self.first
-        size = len(first.nodes) * first.asked.width
+        size = len(first.nodes) * first.requested.width
         lam = np.zeros((self.b, first.nx + first.nz))
         lam[:, first.nx :] = weights[:, size:]
         g = np.zeros((self.b, first.total))
@@ -314,7 +316,7 @@ class _Lanes:
         """(seeds (b, k, nx), directions (b, total), directions by the signals of each instant (b, k, total))."""
         first, k = self.first, w.shape[1]
         flow = first.tape.plan.flow
-        pull = observed_pullback(flow, first.asked.quantities)
+        pull = observed_pullback(flow, first.requested.quantities)
         t, x, u = self._observed()
         flat = [a.reshape(self.b * k, -1) for a in (x, u, w)]
         parts = called(pull, flow, self._rows(k), np.tile(t, self.b), *flat)

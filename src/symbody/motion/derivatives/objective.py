@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from symbody.motion.derivatives.function import RunFunction
 
 
-class Objective:
+class RunObjective:
     """theta -> (w^T y, its gradient), for `scipy.optimize.minimize(f, x0, jac=True, hessp=f.hessp)`.
 
     value, gradient   each by itself, for solvers and checkers that take two functions

@@ -28,7 +28,7 @@ INTEGRAL = "integral_"  # begin of the names of states that are integrals
 
 
 @dataclass(frozen=True)
-class Quantity:
+class ObservedQuantity:
     """What is asked for under a name: its text where it is an expression of its own, and its shape."""
 
     name: str
@@ -142,7 +142,7 @@ def with_integrals(flow: Flow, integrals: Texts) -> Flow:
     return memory_of(flow).get("with_integrals", (integrals,), make)
 
 
-def observing(flow: Flow, wanted: Sequence[Quantity]) -> tuple[System, list[Node]]:
+def observing(flow: Flow, wanted: Sequence[ObservedQuantity]) -> tuple[System, list[Node]]:
     """The System of all quantities end to end, and their nodes; over the Flow's states, t and signals."""
     pairs = tuple((q.name, q.text) for q in wanted)
 
@@ -161,20 +161,20 @@ def observing(flow: Flow, wanted: Sequence[Quantity]) -> tuple[System, list[Node
     return memory_of(flow).get("observing", (pairs,), make)
 
 
-def read_quantities(flow: Flow, of: object) -> tuple[Quantity, ...]:
+def read_quantities(flow: Flow, of: object) -> tuple[ObservedQuantity, ...]:
     """A name, names, or name -> expression, read into quantities."""
     items: list[tuple[str, str | None]] = []
     for item in [of] if isinstance(of, (str, Mapping)) else list(of or ()):  # type: ignore[call-overload]
         items += [(str(n), t) for n, t in item.items()] if isinstance(item, Mapping) else [(item, None)]
-    out: list[Quantity] = []
+    out: list[ObservedQuantity] = []
     for name, text in items:
         if any(q.name == name for q in out):
             raise DefinitionError(f"quantity {name!r} is asked for twice; expected once.")
-        out.append(Quantity(name, text, quantity_nodes(flow, name, text).shape))
+        out.append(ObservedQuantity(name, text, quantity_nodes(flow, name, text).shape))
     return tuple(out)
 
 
-def observed_pullback(flow: Flow, quantities: tuple[Quantity, ...]) -> Pullback:
+def observed_pullback(flow: Flow, quantities: tuple[ObservedQuantity, ...]) -> Pullback:
     """Of all quantities end to end."""
     system, nodes = observing(flow, quantities)
     return memory_of(system).get("pullback", (), lambda: pulled(flow, system, nodes, "pullback"))

@@ -10,7 +10,7 @@ import numpy as np
 
 from symbody.basics.errors import DefinitionError
 from symbody.motion.derivatives.collocation import differentiated, solved
-from symbody.motion.derivatives.machine import Machine, Rows, by_theta, called, chain_of, numbers_for, rows_of
+from symbody.motion.derivatives.machine import DerivativeRows, Machine, by_theta, called, chain_of, numbers_for, rows_of
 from symbody.motion.derivatives.supply import Supply
 from symbody.motion.derivatives.tape import Steps
 from symbody.motion.flow.flow_kernels import FlowKernels
@@ -31,7 +31,7 @@ class StepDerivative:
     x: np.ndarray
 
 
-class Numbers:
+class RunPullbacks:
     """A Machine at the numbers of one run: chains of its pullbacks, brought to theta."""
 
     def __init__(self, machine: Machine, parameters: Mapping[str, Any], places: Mapping[tuple[str, int], int], n: int):
@@ -56,7 +56,7 @@ class Numbers:
         by_name = dict(zip([o.name for o in kernel.outputs], parts, strict=True))
         return flow.layout.join([by_name[r] for r in flow.rates.states.values()], ())
 
-    def rows(self, t: float, x: np.ndarray, u: np.ndarray, h: float = 0.0) -> Rows:
+    def rows(self, t: float, x: np.ndarray, u: np.ndarray, h: float = 0.0) -> DerivativeRows:
         """Of the rates, or of the step where it is a map; p by theta."""
         m = self.machine
         return rows_of(m.pull, m.wide, self.parameters, self.chain, t, x, u, m.nx, h)
@@ -75,7 +75,7 @@ class Numbers:
         parts = [np.broadcast_to(by_name[r], (len(t), *shapes[n])) for n, r in m.wide.rates.states.items()]
         return m.wide.layout.join(parts, (len(t),))
 
-    def many_rows(self, t: np.ndarray, x: np.ndarray, u: np.ndarray) -> list[Rows]:
+    def many_rows(self, t: np.ndarray, x: np.ndarray, u: np.ndarray) -> list[DerivativeRows]:
         """`rows` at points, in one call."""
         m, k = self.machine, len(t)
         nx = m.nx
@@ -86,9 +86,9 @@ class Numbers:
         by_t = shaped["gt"][:, :, 0] if "gt" in shaped else none
         by_u = shaped.get("gu", np.zeros((k, nx, u.shape[1])))
         by_p = shaped["gm"] @ self.chain if "gm" in shaped else np.zeros((k, nx, self.n))
-        return [Rows(shaped["gx"][j], by_t[j], none[j], by_u[j], by_p[j]) for j in range(k)]
+        return [DerivativeRows(shaped["gx"][j], by_t[j], none[j], by_u[j], by_p[j]) for j in range(k)]
 
-    def projection(self, t: float, x: np.ndarray, u: np.ndarray) -> Rows | None:
+    def projection(self, t: float, x: np.ndarray, u: np.ndarray) -> DerivativeRows | None:
         """Of the projection; None where there is none."""
         m = self.machine
         if m.pulled is None:
@@ -116,8 +116,8 @@ class Numbers:
     def projected(self, t: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
         """(nx,) with its integrals, corrected as after a step."""
         m = self.machine
-        found = FlowKernels(m.plain, self.parameters).project(np.asarray(t), x[: m.own], u)
-        return np.concatenate([found, x[m.own :]])
+        found = FlowKernels(m.plain, self.parameters).project(np.asarray(t), x[: m.n_states], u)
+        return np.concatenate([found, x[m.n_states :]])
 
     def known(self) -> dict[str, Any] | None:
         """Parameters that the Machine's programs have."""
@@ -125,7 +125,7 @@ class Numbers:
         return {n: v for n, v in self.parameters.items() if n in have} or None
 
 
-def step_derivative(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray) -> StepDerivative:
+def step_derivative(numbers: RunPullbacks, supply: Supply, piece: Steps, x: np.ndarray) -> StepDerivative:
     """Of the one step of a piece from x (nx,), with its integrals."""
     m = numbers.machine
     if m.collocation is not None:
@@ -150,7 +150,7 @@ def step_derivative(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarra
     )
 
 
-def speed_before(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray, end: np.ndarray) -> np.ndarray:
+def speed_before(numbers: RunPullbacks, supply: Supply, piece: Steps, x: np.ndarray, end: np.ndarray) -> np.ndarray:
     """(nx,) rates at the end of a step from x to `end`, as they are before it: extrapolated from shortly before.
 
     A step that a tolerance chose may end so close to an event at which a law jumps that its last stages stand behind.
@@ -171,7 +171,7 @@ def _guess(piece: Steps, x: np.ndarray) -> np.ndarray:
     return np.concatenate([end, x[len(end) :]])
 
 
-def _runge_kutta(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray) -> StepDerivative:
+def _runge_kutta(numbers: RunPullbacks, supply: Supply, piece: Steps, x: np.ndarray) -> StepDerivative:
     m = numbers.machine
     table = m.table
     assert table is not None
@@ -208,7 +208,7 @@ def _runge_kutta(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray) 
     return StepDerivative(eye + total[0], total[1], total[2], total[3] + rate, x + h * rate)
 
 
-def _map(numbers: Numbers, supply: Supply, piece: Steps, x: np.ndarray) -> StepDerivative:
+def _map(numbers: RunPullbacks, supply: Supply, piece: Steps, x: np.ndarray) -> StepDerivative:
     m = numbers.machine
     s = piece.t + m.node * piece.h
     u = supply.at(s, piece.u)

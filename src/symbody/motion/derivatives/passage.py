@@ -18,7 +18,7 @@ import numpy as np
 
 from symbody.basics.errors import DefinitionError, ModelError
 from symbody.mechanics.assembly.numeric import numeric_of
-from symbody.motion.derivatives.odd_step import Numbers, step_derivative
+from symbody.motion.derivatives.odd_step import RunPullbacks, step_derivative
 from symbody.motion.derivatives.supply import Supply
 from symbody.motion.derivatives.tape import Bridge, Steps
 from symbody.motion.events.singular_passage import TIGHT, node_times, weights
@@ -35,10 +35,10 @@ class BridgeDerivative:
     x: np.ndarray
 
 
-def bridge_derivative(numbers: Numbers, supply: Supply, bridge: Bridge, nz: int) -> BridgeDerivative:
+def bridge_derivative(numbers: RunPullbacks, supply: Supply, bridge: Bridge, nz: int) -> BridgeDerivative:
     """numbers: of a method of high order. nz: number of integrals, which are states more."""
     gap, m = bridge.gap, numbers.machine
-    nx, own = m.nx, m.own
+    nx, own = m.nx, m.n_states
     none = np.zeros(nz)
     x0, (t1, x1) = np.concatenate([gap.x, none]), (gap.behind[0], np.concatenate([gap.behind[1], none]))
     before = _Side(numbers, supply, bridge.u, node_times(gap.t, gap.ahead, -1), x0)
@@ -70,7 +70,7 @@ def bridge_derivative(numbers: Numbers, supply: Supply, bridge: Bridge, nz: int)
 class _Side:
     """Rates (k, nx) at instants, and their derivatives by the state at the first (k, nx, nx), by theta (k, nx, n)."""
 
-    def __init__(self, numbers: Numbers, supply: Supply, u: np.ndarray, times: np.ndarray, x: np.ndarray) -> None:
+    def __init__(self, numbers: RunPullbacks, supply: Supply, u: np.ndarray, times: np.ndarray, x: np.ndarray) -> None:
         rates, by_x, by_theta = [], [], []
         A, B = np.eye(len(x)), np.zeros((len(x), numbers.n))
         begin = float(min(times))
@@ -86,7 +86,14 @@ class _Side:
 
 
 def _onwards(
-    numbers: Numbers, supply: Supply, u: np.ndarray, t: float, end: float, x: np.ndarray, A: np.ndarray, B: np.ndarray
+    numbers: RunPullbacks,
+    supply: Supply,
+    u: np.ndarray,
+    t: float,
+    end: float,
+    x: np.ndarray,
+    A: np.ndarray,
+    B: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The state at `end`, which may lie before t, and its derivatives."""
     m = numbers.machine
@@ -112,13 +119,13 @@ def check_meeting(bridge: Bridge, places: Mapping[tuple[str, int], int]) -> None
     q = x[bridge.flow.slices["q"]]
     scale = conditioning.scales(q, t)[0]
     left = np.linalg.svd(conditioning.jacobian(q, t))[0][:, conditioning.rank - 1]
-    base = numeric_of(conditioning.found, conditioning.parameters, t)
+    base = numeric_of(conditioning.constraints, conditioning.parameters, t)
     values = {s.data.name: float(v) for s, v in base.values.items() if s.data.role != "time"}
     for name in dict.fromkeys(name for name, _ in places if name in values):
         value = values[name]
         size = 1e-6 * max(abs(value), 1e-3)
         h = [
-            numeric_of(conditioning.found, {**conditioning.parameters, name: value + s * size}, t).h(q) / scale
+            numeric_of(conditioning.constraints, {**conditioning.parameters, name: value + s * size}, t).h(q) / scale
             for s in (1, -1)
         ]
         change = (h[0] - h[1]) / (2 * size)

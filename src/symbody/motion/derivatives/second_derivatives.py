@@ -109,7 +109,7 @@ class _Second:
         self.n, self.b = run.n, len(directions)
         machine = run.numbers(run.first).machine
         self.machine: TangentMachine = tangent_machine(machine)
-        self.begun = tangent_flow(run.start_flow)  # whose projection corrects the start
+        self.start_tangent = tangent_flow(run.start_flow)  # whose projection corrects the start
         self.size = machine.nx  # states and integrals; as many derivatives follow
         self.nx, self.nu = run.nx, run.supply.signals.size
         steps = sum(piece.count for piece in run.tape.pieces if isinstance(piece, Steps))
@@ -123,7 +123,7 @@ class _Second:
     def _along(self) -> dict[str, np.ndarray]:
         """Parameter of the direction -> (k, *shape)."""
         run, out = self.run, {}
-        systems = [*self.machine.flow.systems.values(), *self.begun.systems.values()]
+        systems = [*self.machine.flow.systems.values(), *self.start_tangent.systems.values()]
         if run.nodes:
             systems.append(self._observed().system)
         if self.machine.step is not None:
@@ -210,7 +210,7 @@ class _Second:
     def products(self, weights: np.ndarray) -> HessianVector:
         """weights (ny,)"""
         run, size = self.run, self.size
-        width = run.asked.width
+        width = run.requested.width
         w = weights[: len(run.nodes) * width].reshape(len(run.nodes), width)
         x, given = self._start()
         first = x
@@ -268,7 +268,7 @@ class _Second:
     def _observed(self) -> Pullback:
         """Of the derivatives of all quantities along the direction."""
         run = self.run
-        system, nodes = observing(run.tape.plan.flow, run.asked.quantities)
+        system, nodes = observing(run.tape.plan.flow, run.requested.quantities)
 
         def make() -> Pullback:
             whole = np.empty(len(nodes), dtype=object)
@@ -303,7 +303,7 @@ class _Second:
 
     def _start_back(self, lam: np.ndarray, given: np.ndarray) -> np.ndarray:
         """(k, 2n) of the adjoint at the start: through the correction of what was given."""
-        run, pull = self.run, projection_pullback(self.begun)
+        run, pull = self.run, projection_pullback(self.start_tangent)
         own = [*range(self.nx), *range(self.size, self.size + self.nx)]  # without integrals
         lam, given = lam[:, own], given[:, own]
         g = np.zeros((self.b, 2 * self.n))
@@ -313,7 +313,9 @@ class _Second:
             moved, back = self._moved(t, t), np.zeros_like(lam)
             for i in range(self.b):
                 wide = np.concatenate([u, moved[i]])[None]
-                parts = called(pull, self.begun, self._member(i), np.array([t]), given[i : i + 1], wide, lam[i : i + 1])
+                parts = called(
+                    pull, self.start_tangent, self._member(i), np.array([t]), given[i : i + 1], wide, lam[i : i + 1]
+                )
                 back[i] = parts["gx"][0]
                 if "gm" in parts:
                     chain = by_theta(chain_of(pull, self._member(i)), pull.names, self.places, 2 * self.n)

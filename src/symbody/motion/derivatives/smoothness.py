@@ -188,7 +188,7 @@ class _Across:
     """The rates, and their derivatives by the state, on both sides of a switch."""
 
     def __init__(self, run: Linearised, flow: Flow, found: Switches) -> None:
-        self.run, self.flow, self.found = run, flow, found
+        self.run, self.flow, self.switches = run, flow, found
         self.pull = rates_pullback(self.flow, (), True)
 
     def moved(self) -> np.ndarray:
@@ -198,7 +198,7 @@ class _Across:
         own |= {s for n, k in run.places if n in flow.rates.parameters for s in [flow.rates.parameters[n].flat[k]]}
         if run.supply.entries:
             own |= {s for n in flow.signals for s in flow.rates.inputs[n].flat}
-        nodes = self.found.system.output("switch").flat
+        nodes = self.switches.system.output("switch").flat
         return np.array([bool(own & set(free_symbols([node]))) for node in nodes])
 
     def _sides(self, t: float, x: np.ndarray, piece: Steps) -> tuple[np.ndarray, np.ndarray]:
@@ -219,7 +219,7 @@ class _Across:
 
     def corner(self, j: int, t: float, x: np.ndarray, piece: Steps) -> bool:
         """Whether rates or their derivatives differ on both sides of a point where switch j is zero."""
-        way, time = self._way(j, t, x, piece)
+        way, time = self._perturbation(j, t, x, piece)
         low, high = (self._sides(t + e * time, x + e * way, piece) for e in (-1.0, 1.0))
         return self._differ(low[0], high[0]) or self._differ(low[1], high[1])
 
@@ -233,7 +233,7 @@ class _Across:
                     return True
         return False
 
-    def _way(self, j: int, t: float, x: np.ndarray, piece: Steps) -> tuple[np.ndarray, float]:
+    def _perturbation(self, j: int, t: float, x: np.ndarray, piece: Steps) -> tuple[np.ndarray, float]:
         """A small change of the state (or, where that does not move it, of time) that carries switch j across zero."""
         size = SIDE * (1 + np.abs(x))
         s = [self._value(j, t, x + e, piece) - self._value(j, t, x - e, piece) for e in np.diag(size)]
@@ -242,7 +242,7 @@ class _Across:
 
     def _value(self, j: int, t: float, x: np.ndarray, piece: Steps | Jump) -> float:
         u = self.run.supply.at(t, piece.u)
-        return float(_values(self.found, self.flow, self.run.parameters, np.array([t]), x[None], u[None])[0, j])
+        return float(_values(self.switches, self.flow, self.run.parameters, np.array([t]), x[None], u[None])[0, j])
 
     def turn(self, j: int, t: float, x: np.ndarray, end: np.ndarray, piece: Steps) -> float | None:
         """The instant at which switch j turns between two states, if rates jump there; the way between is straight."""
@@ -266,7 +266,7 @@ def _observed_notes(run: Linearised) -> list[str]:
     if not run.nodes:
         return []
     flow = run.tape.plan.flow
-    system, nodes = observing(flow, run.asked.quantities)
+    system, nodes = observing(flow, run.requested.quantities)
     found = switches(system, list(nodes))
     if found is None:
         return []

@@ -13,7 +13,7 @@ import numpy as np
 from symbody.mechanics.loops.partition.partition import Partition
 from symbody.model.record.coordinates import part_of
 from symbody.model.record.mechanism import Mechanism
-from symbody.motion.derivatives.machine import Rows, by_theta, chain_of, rows_of
+from symbody.motion.derivatives.machine import DerivativeRows, by_theta, chain_of, rows_of
 from symbody.motion.derivatives.pullbacks import projection_pullback
 from symbody.motion.derivatives.supply import Supply
 from symbody.motion.derivatives.variables import Variables, start_matrix
@@ -32,7 +32,7 @@ class LoopStart:
         moved = {k: set(owners[k].coordinates(k)) for k in owners}
         lost = set().union(*(places for k, places in moved.items() if k not in given))
         kept = set().union(*(moved[k] for k in given)) - lost  # a quaternion is kept where all that turns it is
-        self.own = {"q": sorted(kept), "qd": sorted(given)}
+        self.given = {"q": sorted(kept), "qd": sorted(given)}
 
     def options(
         self, parameters: Mapping[str, Any], starts: Mapping[str, Mapping[int, float]] | None = None
@@ -42,9 +42,9 @@ class LoopStart:
         for name in ("q", "qd"):
             labels, at = flow.labels[name], flow.slices[name].start
             for k, value in (starts or {}).get(name, {}).items():
-                if k in self.own[name]:
+                if k in self.given[name]:
                     x[at + k] = value
-            given[name] = {labels[k]: float(x[at + k]) for k in self.own[name]}
+            given[name] = {labels[k]: float(x[at + k]) for k in self.given[name]}
         found = answered(closed_start(self.mech, flow, parameters, given, x, self.t))
         return {f"{name}0": found[flow.slices[name]] for name in ("q", "qd")}
 
@@ -52,7 +52,7 @@ class LoopStart:
 def start_rows(
     flow: Flow, parameters: Mapping[str, Any], places: Mapping[tuple[str, int], int], n: int, t: float, x: np.ndarray,
     u: np.ndarray,
-) -> Rows | None:  # fmt: skip
+) -> DerivativeRows | None:  # fmt: skip
     """Derivatives of what a Flow makes of a start x (nx,): by x, and by theta; None where it stays as it is."""
     pull = projection_pullback(flow)
     if pull is None:

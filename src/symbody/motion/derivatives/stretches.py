@@ -34,12 +34,12 @@ from symbody.motion.events.singular_passage import TIGHT, Passage, Surroundings
 from symbody.motion.events.state import RunState
 from symbody.motion.flow.flow import Flow
 from symbody.motion.march.method_tables import RungeKutta
-from symbody.motion.methods.lane_stepper import Lanes
+from symbody.motion.methods.lane_stepper import LaneStepper
 from symbody.motion.methods.native_stepper import NativeAdaptive, NativeFixed
 from symbody.motion.methods.sample_times import SampleTimes
 from symbody.motion.methods.step_grid import step_index
 from symbody.motion.methods.stepper import Leg
-from symbody.motion.run.loop import Reached, Step, course
+from symbody.motion.run.loop import Reached, StretchStep, course
 from symbody.motion.trajectory.outcome import Outcome
 
 HALVED = 16  # times that a way beside a singular position is halved where it is not followed in one go
@@ -47,10 +47,10 @@ CHOSEN = "the steps that the tolerance chose are held: derivatives are those of 
 
 
 @dataclass(frozen=True, eq=False)
-class _Stretch:
+class _RunStretch:
     """What was asked for, what came of it, and where the run stood after it."""
 
-    asked: Step
+    call: StretchStep
     leg: Leg
     reached: Reached
     passage: Passage | None
@@ -79,7 +79,7 @@ def read_stretches(plan: Plan, state: RunState, memory: float) -> Tape:
     plan = replace(plan, settings=replace(s, sampling=SampleTimes(spacing=spacing)))
     stretches, last = _followed(plan, state)
     check_outcome(last, plan)
-    reading = _Reading(Ticking(last.plan.signals))
+    reading = _StretchReading(Ticking(last.plan.signals))
     for one in stretches:
         reading.read(one)
         if reading.size() > memory:
@@ -102,12 +102,12 @@ def read_stretches(plan: Plan, state: RunState, memory: float) -> Tape:
     )  # fmt: skip
 
 
-def _followed(plan: Plan, state: RunState) -> tuple[list[_Stretch], Reached]:
+def _followed(plan: Plan, state: RunState) -> tuple[list[_RunStretch], Reached]:
     """The run, with each of its stretches."""
-    out: list[_Stretch] = []
+    out: list[_RunStretch] = []
     last = Reached(plan, state)
     way, answer = course(plan, state, lambda: False), None
-    step: tuple[Step, Leg] | None = None
+    step: tuple[StretchStep, Leg] | None = None
     known = 0
     while True:
         try:
@@ -119,17 +119,17 @@ def _followed(plan: Plan, state: RunState) -> tuple[list[_Stretch], Reached]:
             if step is not None:
                 segments = list(asked.state.segments)
                 new = [segment.passage for segment in segments[known:] if segment.passage is not None]
-                out.append(_Stretch(*step, asked, new[0] if new else None))
+                out.append(_RunStretch(*step, asked, new[0] if new else None))
                 known, step = len(segments), None
             continue
         answer = asked.answer()
-        if isinstance(asked, Step):
+        if isinstance(asked, StretchStep):
             step = asked, answer[0]
 
 
-def _others(stretches: list[_Stretch]) -> list[str]:
+def _others(stretches: list[_RunStretch]) -> list[str]:
     """Notes on methods whose steps are not done again as they were."""
-    found = dict.fromkeys(one.asked.plan.settings.method for one in stretches if _method(one) == "collocation")
+    found = dict.fromkeys(one.call.plan.settings.method for one in stretches if _method(one) == "collocation")
     return [
         f"steps of {n!r} are followed from the end of one to the end of the next by Radau's collocation of order 5: "
         "derivatives are those of the motion, to the tolerance of the run."
@@ -138,12 +138,12 @@ def _others(stretches: list[_Stretch]) -> list[str]:
     ]
 
 
-def _method(one: _Stretch) -> str:
+def _method(one: _RunStretch) -> str:
     """By what the steps of a stretch are differentiated; "": as the run's own method steps."""
     return "" if one.leg.nodes is None else "collocation"
 
 
-class _Reading:
+class _StretchReading:
     """Pieces of stretches, one after the other."""
 
     def __init__(self, ticking: Ticking) -> None:
@@ -156,19 +156,19 @@ class _Reading:
         """Bytes of states."""
         return sum(p.x.nbytes for p in self.pieces if isinstance(p, Steps))
 
-    def read(self, one: _Stretch) -> None:
+    def read(self, one: _RunStretch) -> None:
         """One stretch more."""
-        if isinstance(one.asked.plan.stepper, Lanes):
-            self._one_by_one(one, one.asked.plan.stepper)
+        if isinstance(one.call.plan.stepper, LaneStepper):
+            self._one_by_one(one, one.call.plan.stepper)
             return
-        plan, start = one.asked.plan, one.asked.start
-        self._asked(plan.flow, start.t, start.x, start.u)
+        plan, start = one.call.plan, one.call.start
+        self._due_ticks(plan.flow, start.t, start.x, start.u)
         own = _going_on(_steps(one), plan.settings.method, not start.memory)
         acts = bool(one.leg.events) and one.end == one.leg.t_end and one.passage is None
         if self.moved and own:
-            own[:1] = _apart(own[0], first=True)
+            own[:1] = _split_end(own[0], first=True)
         if acts and own:
-            own[-1:] = _apart(own[-1], first=False)
+            own[-1:] = _split_end(own[-1], first=False)
         self.pieces += own
         self.moved = False
         if one.passage is not None:
@@ -179,9 +179,9 @@ class _Reading:
             self._jump(plan.flow, one.leg.t_end, one.leg.x_end, now.x, start.u if acts else now.held.values, now)
             self.moved = acts
 
-    def _one_by_one(self, one: _Stretch, stepper: Lanes) -> None:
+    def _one_by_one(self, one: _RunStretch, stepper: LaneStepper) -> None:
         """A stretch whose Stepper follows events and clocks itself: it is asked for single steps."""
-        plan, now = one.asked.plan, one.asked.start
+        plan, now = one.call.plan, one.call.start
         if carries(plan.settings.method):
             raise DefinitionError(
                 f"method {plan.settings.method!r} is not differentiated together with events, sampled controllers or "
@@ -190,12 +190,12 @@ class _Reading:
         single = copy(stepper)
         single.chunk = 1
         while now.t < one.leg.t_end:
-            leg, memory = single.advance(now, one.asked.stop, np.zeros(0))
+            leg, memory = single.advance(now, one.call.stop, np.zeros(0))
             way = leg.followed
             assert way is not None
             x, u = (now.x, now.u) if way.begin is None else way.begin
             if leg.t_end > now.t or way.begin is not None:
-                u = self._asked(plan.flow, now.t, x, u)
+                u = self._due_ticks(plan.flow, now.t, x, u)
             if leg.t_end > now.t:
                 jumps = way.jumps
                 end = jumps[0].before if jumps else leg.x_end
@@ -217,11 +217,11 @@ class _Reading:
         events = tuple(e for e in state.events if e.t == t)
         self.pieces.append(Jump(flow, t, before, after, u, events))
 
-    def _asked(self, flow: Flow, t: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+    def _due_ticks(self, flow: Flow, t: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Ticks that are due; the signals that are held from then on."""
         if self.start is None:
             self.start = x
-        self.pieces += self.ticking.asked(flow, t, x, u)
+        self.pieces += self.ticking.due(flow, t, x, u)
         if not self.ticking.given:
             return u
         u = u.copy()
@@ -235,9 +235,9 @@ def _same(x: np.ndarray, y: np.ndarray) -> bool:
     return bool(np.all(np.abs(x - y) <= 1e-12 * (1 + np.abs(x))))
 
 
-def _steps(one: _Stretch) -> list[Piece]:
+def _steps(one: _RunStretch) -> list[Piece]:
     """The steps of a stretch that were kept."""
-    plan, start = one.asked.plan, one.asked.start
+    plan, start = one.call.plan, one.call.start
     t, x = _accepted(one)
     keep = (t > start.t) & (t < one.end)
     t, x = t[keep], x[keep]
@@ -268,9 +268,9 @@ def _steps(one: _Stretch) -> list[Piece]:
     return list(single) if h is None else _together(single, plan.settings.start, h)
 
 
-def _accepted(one: _Stretch) -> tuple[np.ndarray, np.ndarray]:
+def _accepted(one: _RunStretch) -> tuple[np.ndarray, np.ndarray]:
     """(k,), (k, nx) ends of all steps of a stretch, in order."""
-    plan, start, stepper = one.asked.plan, one.asked.start, one.asked.plan.stepper
+    plan, start, stepper = one.call.plan, one.call.start, one.call.plan.stepper
     if one.leg.nodes is not None:
         return one.leg.nodes
     if isinstance(stepper, NativeFixed):
@@ -284,9 +284,9 @@ def _accepted(one: _Stretch) -> tuple[np.ndarray, np.ndarray]:
     assert isinstance(table, RungeKutta)
     chunk, longest = stepper.limits(start.x)
     run = stepper.march.adaptive(
-        table, start.x, start.t, one.asked.stop, None, rtol=stepper.rtol, atol=stepper.atol,
+        table, start.x, start.t, one.call.stop, None, rtol=stepper.rtol, atol=stepper.atol,
         first_step=start.memory.get("next"), max_step=longest, max_steps=min(chunk, stepper.max_steps),
-        signals=stepper.table(start, start.t, one.asked.stop, ()), **stepper.options(start),
+        signals=stepper.table(start, start.t, one.call.stop, ()), **stepper.options(start),
     )  # fmt: skip
     return np.asarray(run.t), np.asarray(run.x)
 
@@ -314,7 +314,7 @@ def _together(steps: list[Steps], start: float, h: float) -> list[Piece]:
     return list(out)
 
 
-def _apart(piece: Piece, first: bool) -> list[Piece]:
+def _split_end(piece: Piece, first: bool) -> list[Piece]:
     """A piece whose first, or last, step stands by itself: it begins, or ends, at an instant that moves."""
     if not isinstance(piece, Steps):
         return [piece]

@@ -10,7 +10,7 @@ import numpy as np
 from symbody.motion.derivatives.tape import Steps
 from symbody.motion.derivatives.variables import Variables
 from symbody.motion.flow.signals import InputSignals
-from symbody.motion.flow.sources import Table
+from symbody.motion.flow.sources import TableSource
 from symbody.motion.march.method_tables import RK4, RungeKutta
 from symbody.motion.march.run import Signals
 from symbody.motion.methods.step_grid import NEAR, stage_times
@@ -21,7 +21,7 @@ class _Entry:
     """A column of u, the table that fills it (None: a constant), and where in theta its value or values stand."""
 
     column: int
-    table: Table | None
+    table: TableSource | None
     places: np.ndarray
 
 
@@ -77,7 +77,7 @@ class Supply:
         out = np.zeros(self.signals.size)
         for line in self.signals.moving:
             source = line.source
-            if isinstance(source, Table) and len(source.times) > 1:
+            if isinstance(source, TableSource) and len(source.times) > 1:
                 side = "right" if before >= t else "left"
                 k = int(np.searchsorted(source.times, t, side=side)) - 1  # type: ignore[call-overload]
                 if 0 <= k < len(source.times) - 1:
@@ -110,7 +110,7 @@ class Supply:
         return out
 
 
-def _weights(table: Table, t: float, begin: float) -> list[tuple[int, float]]:
+def _weights(table: TableSource, t: float, begin: float) -> list[tuple[int, float]]:
     """Points of a table that make up its value at t. begin: of the piece, over which a held value does not change."""
     times = table.times
     if table.hold:

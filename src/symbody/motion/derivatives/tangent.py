@@ -112,7 +112,7 @@ class TangentMachine(Machine):
 
     def __init__(self, machine: Machine) -> None:
         self.flow = self.plain = tangent_flow(machine.flow)
-        self.own = self.nx = self.flow.nx
+        self.n_states = self.nx = self.flow.nx
         self.table, self.node = machine.table, machine.node
         self.step = None
         if machine.step is not None:

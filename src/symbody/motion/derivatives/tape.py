@@ -23,12 +23,12 @@ from symbody.motion.events.singular_passage import Gap
 from symbody.motion.events.state import RunState
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.signals import InputSignals, table_value
-from symbody.motion.flow.vector_field import Field
+from symbody.motion.flow.vector_field import VectorField
 from symbody.motion.methods.sample_times import SampleTimes
 from symbody.motion.methods.step_grid import NEAR, step_index
 from symbody.motion.run.loop import Reached, advance
 from symbody.motion.trajectory.outcome import Outcome
-from symbody.motion.trajectory.trajectory import Event
+from symbody.motion.trajectory.trajectory import EventRecord
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Jump:
     before: np.ndarray
     after: np.ndarray
     u: np.ndarray
-    events: tuple[Event, ...]
+    events: tuple[EventRecord, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ def equal_steps(plan: Plan, state: RunState, memory: float, step: Step) -> Tape 
     if any(segment.passage is not None for segment in last.state.segments):
         return None
     first = last.state.samples[0][1][..., 0, :] if last.state.samples else start
-    pieces = _Reading(last, every, step).pieces(stretches)
+    pieces = _StepReading(last, every, step).pieces(stretches)
     pieces = stopped(pieces, last, step)
     outcome = last.outcome or Outcome.FINISHED
     return Tape(
@@ -146,7 +146,7 @@ def equal_steps(plan: Plan, state: RunState, memory: float, step: Step) -> Tape 
 def branches(state: RunState) -> dict[int, Partition]:
     """Of the equations of a run with closed loops: whose redundant rows they leave out."""
     mark = state.marks.get("loops")
-    return {} if mark is None else {id(way.connected.flow): way.partition for way in mark.ways}
+    return {} if mark is None else {id(way.connected.flow): way.partition for way in mark.choices}
 
 
 def spacing(steps: float, numbers: int, memory: float) -> int:
@@ -166,11 +166,11 @@ def stopped(pieces: list[Piece], last: Reached, step: Step | None = None) -> lis
     events = tuple(e for e in last.state.events if e.t == last.state.t)
     u = pieces[-1].u if pieces else last.state.held.values
     if pieces and isinstance(pieces[-1], Steps):
-        pieces = [*pieces[:-1], *_last_step_apart(pieces[-1], step)]
+        pieces = [*pieces[:-1], *_split_last_step(pieces[-1], step)]
     return [*pieces, Jump(last.plan.flow, float(last.state.t), last.state.x, last.state.x, u, events)]
 
 
-def _last_step_apart(piece: Steps, step: Step | None) -> list[Piece]:
+def _split_last_step(piece: Steps, step: Step | None) -> list[Piece]:
     """The same steps, the last one by itself."""
     if piece.odd:
         return [piece]
@@ -218,7 +218,7 @@ class Ticking:
         self.memories = [dict(one.memory) for one in signals.sampled]
         self.given: dict[int, float] = {}  # columns of u -> what controllers hold now
 
-    def asked(self, flow: Flow, t: float, x: np.ndarray, u: np.ndarray) -> list[Piece]:
+    def due(self, flow: Flow, t: float, x: np.ndarray, u: np.ndarray) -> list[Piece]:
         """Ticks that are due at t, in the state x, with the signals u as they are held."""
         out: list[Piece] = []
         due = [k for k, one in enumerate(self.sampled) if one.clock.due(self.ticks[k], t)]
@@ -235,7 +235,7 @@ def _equal(values: np.ndarray, a: int, b: int) -> bool:
     return np.array_equal(values[a], values[b])
 
 
-class _Reading:
+class _StepReading:
     """What a run with steps of equal length recorded, as pieces."""
 
     def __init__(self, last: Reached, every: int, step: Step) -> None:
@@ -283,7 +283,7 @@ class _Reading:
         for k, stop in zip(first, [*first[1:], len(plain)]):
             flow = flows[owner[k]]
             if not jumps[k]:
-                out += self._asked(flow, float(t[k]), x[..., k, :])
+                out += self._due_ticks(flow, float(t[k]), x[..., k, :])
             u = self._held(float(t[k]))
             if plain[k]:
                 count, every = int(whole[k:stop].sum()), int(whole[k])
@@ -303,7 +303,7 @@ class _Reading:
         plan = self.last.plan
         if plan.events is None or x.ndim > 1:
             return x
-        at = Field(plan.events.flow, plan.settings.parameters, plan.signals.at(t, u))
+        at = VectorField(plan.events.flow, plan.settings.parameters, plan.signals.at(t, u))
         return settled(at, t, x, plan.events.passive)[0]
 
     def _stopped(self, t: np.ndarray) -> np.ndarray:
@@ -321,9 +321,9 @@ class _Reading:
             u[..., column] = value
         return u
 
-    def _asked(self, flow: Flow, t: float, x: np.ndarray) -> list[Piece]:
+    def _due_ticks(self, flow: Flow, t: float, x: np.ndarray) -> list[Piece]:
         """Ticks that are due at t, in the state x."""
-        return self.ticking.asked(flow, t, x, self._held(t))
+        return self.ticking.due(flow, t, x, self._held(t))
 
     def _between(self, flow: Flow, a: float, b: float, x: np.ndarray, end: np.ndarray, u: np.ndarray) -> list[Piece]:
         """Single steps from a to b: to the next instant of the grid, or at which something that is held changes."""
@@ -336,7 +336,7 @@ class _Reading:
             stop = float(inner[0]) if len(inner) else stop
             if stop > b - NEAR * self.h:
                 stop = b
-            out += self._asked(flow, t, x)
+            out += self._due_ticks(flow, t, x)
             held = self._held(t)
             after = end if stop == b else self.step(flow, t, stop - t, x, held)
             out.append(Steps(flow, t, stop - t, 1, np.stack([x, after], axis=-2), held, odd=True))

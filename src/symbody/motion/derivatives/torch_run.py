@@ -61,7 +61,7 @@ def _function(call: Callable[..., np.ndarray], adjoint: Rule, derivative: Rule) 
     """`apply` of a `torch.autograd.Function` of one of `Operators`."""
     torch = extra("torch", "learning")
 
-    class Map(torch.autograd.Function):  # type: ignore[name-defined]
+    class TorchMap(torch.autograd.Function):  # type: ignore[name-defined]
         @staticmethod
         def forward(*tensors: Any) -> Any:
             like = tensors[0]
@@ -86,6 +86,6 @@ def _function(call: Callable[..., np.ndarray], adjoint: Rule, derivative: Rule) 
             """One more loop dimension in front of all."""
             count = info.batch_size
             rows = [x.expand(count, *x.shape) if d is None else x.movedim(d, 0) for x, d in zip(tensors, dims)]
-            return Map.apply(*rows), 0
+            return TorchMap.apply(*rows), 0
 
-    return Map.apply
+    return TorchMap.apply

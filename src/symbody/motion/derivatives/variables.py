@@ -17,7 +17,7 @@ import numpy as np
 
 from symbody.basics.errors import DefinitionError, NameLookupError, ShapeError, nearest
 from symbody.motion.flow.flow import Flow
-from symbody.motion.flow.sources import Assignment, Constant, Table, find_input, label_of
+from symbody.motion.flow.sources import Assignment, Constant, TableSource, find_input, label_of
 from symbody.symbolic.system.names import components, place_of
 from symbody.symbolic.system.system import System
 
@@ -41,7 +41,7 @@ class Variable:
     value: np.ndarray
     key: str = ""
     within: tuple[int, ...] = ()
-    table: Table | None = None
+    table: TableSource | None = None
     known: bool = True  # whether anything in the equations reads it
 
     @property
@@ -223,7 +223,7 @@ def _input(name: str, flow: Flow, assignments: Sequence[Assignment]) -> Variable
             value = a.source.values[which]
             value = value.reshape(()) if len(places) == 1 else value
             return Variable(name, "input", owner, places, value, a.key, tuple(which))
-        if isinstance(a.source, Table):
+        if isinstance(a.source, TableSource):
             value = a.source.values[:, which]
             value = value[:, 0] if len(places) == 1 else value
             return Variable(name, "input", owner, places, value, a.key, tuple(which), a.source)

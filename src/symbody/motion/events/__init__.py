@@ -5,7 +5,7 @@ from symbody.basics.lazy import door
 __all__, __getattr__, __dir__ = door(
     __name__,
     {
-        "energy_balance": "Balance",
+        "energy_balance": "EnergyBalance",
         "events": "Events",
         "hooks": "HookRow Making",
         "plan": "Change Hook Plan Quiet",

@@ -56,7 +56,7 @@ class Impacts(Quiet):
             marks: dict[str, Any] = {}
             if self.events is not None:
                 at, mark = self.events.at(plan, state), self.events.mark(state)
-                after, more, marks["events"] = self.events.happenings.carried(at, mark, state.t, state.x, after)
+                after, more, marks["events"] = self.events.effects.carried(at, mark, state.t, state.x, after)
                 change = replace(change, events=(*change.events, *more), marks=marks)
             change = replace(change, jump=after, memory={})
         if why:

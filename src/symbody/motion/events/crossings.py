@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from symbody.motion.flow.event_rules import Prepared
+from symbody.motion.flow.event_rules import PreparedEvents
 from symbody.motion.flow.flow import Flow
-from symbody.motion.flow.vector_field import Field
+from symbody.motion.flow.vector_field import VectorField
 from symbody.motion.methods.locate import EPS
 
 FLAT, AHEAD = 1e-8, 1e-2  # rate of a guard, beside its terms, that counts as none; s to look ahead then
@@ -17,7 +17,9 @@ CARRIED = 1e-9  # of a guard's terms: beyond it a jump has carried it over zero
 CROWD, INSTANT = 20, 1e-9  # so many events within this share of the run are taken for an accumulation
 
 
-def settled(bound: Field, t: float, x: np.ndarray, passive: np.ndarray) -> tuple[np.ndarray, list[tuple[int, int]]]:
+def settled(
+    bound: VectorField, t: float, x: np.ndarray, passive: np.ndarray
+) -> tuple[np.ndarray, list[tuple[int, int]]]:
     """x, moved by roundings so that a guard which is zero but for roundings has the sign that it is about to have.
 
     Else a rebound that starts a rounding below the ground would never be seen to fall back. Guards that are passive
@@ -34,7 +36,7 @@ def settled(bound: Field, t: float, x: np.ndarray, passive: np.ndarray) -> tuple
     flat = near & (np.abs(rates) <= FLAT * (np.abs(slopes) @ np.abs(bound.rates(t, x))))
     if flat.any():
         # a guard that a loop has held at zero until now leaves it slowly: only later is its way to be seen
-        rates = np.where(flat, _later(bound, t, x) - g, rates)
+        rates = np.where(flat, _guards_after(bound, t, x) - g, rates)
     for _ in range(PASSES):  # what moves one guard may move another that is near zero too
         wrong = np.flatnonzero(near & ~passive & (np.sign(g) != np.sign(rates)) & (rates != 0))
         if not len(wrong):
@@ -46,7 +48,7 @@ def settled(bound: Field, t: float, x: np.ndarray, passive: np.ndarray) -> tuple
     return x, [(int(k), int(np.sign(rates[k]))) for k in late]
 
 
-def _placed(bound: Field, t: float, x: np.ndarray, i: int, way: float, slope: np.ndarray) -> np.ndarray:
+def _placed(bound: VectorField, t: float, x: np.ndarray, i: int, way: float, slope: np.ndarray) -> np.ndarray:
     """x moved along the guard's gradient, as little as roundings allow, to where guard i has the sign `way`."""
     square = float(slope @ slope)
     if square == 0:
@@ -61,7 +63,7 @@ def _placed(bound: Field, t: float, x: np.ndarray, i: int, way: float, slope: np
     return x
 
 
-def _later(bound: Field, t: float, x: np.ndarray) -> np.ndarray:
+def _guards_after(bound: VectorField, t: float, x: np.ndarray) -> np.ndarray:
     """(ng,) guards a little later, by one step of Runge and Kutta."""
     k1 = bound.rates(t, x)
     h = AHEAD / max(1.0, float(np.max(np.abs(k1) / np.maximum(np.abs(x), 1.0), initial=0.0)))
@@ -71,7 +73,7 @@ def _later(bound: Field, t: float, x: np.ndarray) -> np.ndarray:
     return bound.guards(t + h, x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
 
 
-def guard_rates(bound: Field, t: float, x: np.ndarray) -> np.ndarray:
+def guard_rates(bound: VectorField, t: float, x: np.ndarray) -> np.ndarray:
     """(ng,) time derivatives of the guards along the motion, by a central difference on the tangent."""
     f = bound.rates(t, x)
     if not np.all(np.isfinite(f)):
@@ -81,7 +83,7 @@ def guard_rates(bound: Field, t: float, x: np.ndarray) -> np.ndarray:
     return np.asarray(bound.guards(t + dt, x + dt * f) - bound.guards(t - dt, x - dt * f)) / (2 * dt)
 
 
-def _gradient(bound: Field, t: float, x: np.ndarray) -> np.ndarray:
+def _gradient(bound: VectorField, t: float, x: np.ndarray) -> np.ndarray:
     """(ng, nx) derivative of the guards by the states that move, by central differences."""
     columns = []
     held = _held(bound.flow)
@@ -102,7 +104,9 @@ def _held(flow: Flow) -> set[int]:
     return {k for n in names for k in range(flow.slices[n].start, flow.slices[n].stop)}
 
 
-def confirmed(bound: Field, events: tuple[int, ...], t: float, x: np.ndarray, directions: np.ndarray) -> list[int]:
+def confirmed(
+    bound: VectorField, events: tuple[int, ...], t: float, x: np.ndarray, directions: np.ndarray
+) -> list[int]:
     """Crossings that the motion confirms: on either side of zero, the guard moves in the direction of the crossing.
 
     Near a turning point the error of a step may carry a guard over zero and back; a rebound must not answer that.
@@ -122,7 +126,12 @@ def confirmed(bound: Field, events: tuple[int, ...], t: float, x: np.ndarray, di
 
 
 def carried_over(
-    bound: Field, t: float, before: np.ndarray | None, after: np.ndarray, directions: np.ndarray, which: Sequence[int]
+    bound: VectorField,
+    t: float,
+    before: np.ndarray | None,
+    after: np.ndarray,
+    directions: np.ndarray,
+    which: Sequence[int],
 ) -> list[int]:
     """Guards among `which` that a jump of the state has carried over zero in their direction, or has put on zero, which
     they are about to leave that way. before None: the start of a run, where every guard counts as not yet crossed.
@@ -151,13 +160,13 @@ def crowded(instants: Sequence[float], span: float) -> bool:
 class Handler:
     """What one event does, ready to run."""
 
-    def __init__(self, index: int, prepared: Prepared, field: Field) -> None:
+    def __init__(self, index: int, prepared: PreparedEvents, field: VectorField) -> None:
         self.rule, self.index = prepared.events[index], index
         reset, rest = prepared.reset(index), prepared.reset(index, rest=True)
         self.reset = None if reset is None else reset.ready(field)
         self.rest = None if rest is None else rest.ready(field)
 
-    def happen(self, bound: Field, count: int, t: float, x: np.ndarray) -> tuple[np.ndarray, str, bool]:
+    def take_effect(self, bound: VectorField, count: int, t: float, x: np.ndarray) -> tuple[np.ndarray, str, bool]:
         """(state after, what happened, whether the run ends) at the occurrence number `count`."""
         rule = self.rule
         ends, text = rule.stop, "the run stops" if rule.stop else ""

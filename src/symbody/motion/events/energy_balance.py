@@ -16,7 +16,7 @@ from symbody.motion.flow.flow import Flow
 PLACES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
-class Balance:
+class EnergyBalance:
     """kinetic + potential energy (J) of states, and the work of forces between two of them; made when first asked."""
 
     def __init__(self, mech: Mechanism, parameters: Mapping[str, Any]) -> None:

@@ -12,14 +12,14 @@ from symbody.motion.events.crossings import CROWD, Handler, carried_over, confir
 from symbody.motion.events.impacts import Gates
 from symbody.motion.events.plan import Change, Plan, Quiet
 from symbody.motion.events.state import RunState
-from symbody.motion.flow.event_rules import Prepared
-from symbody.motion.flow.vector_field import Field
+from symbody.motion.flow.event_rules import PreparedEvents
+from symbody.motion.flow.vector_field import VectorField
 from symbody.motion.methods.locate import Crossing
 from symbody.motion.methods.methods import MOST_EVENTS
 from symbody.motion.methods.stepper import Leg
 from symbody.motion.methods.stretch_parts import reading
 from symbody.motion.trajectory.outcome import Outcome
-from symbody.motion.trajectory.trajectory import Event
+from symbody.motion.trajectory.trajectory import EventRecord
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class Happened:
         return replace(self, counts=tuple(counts))
 
 
-class Happenings:
+class EventEffects:
     """Events of a Flow with what follows from each. at: a Field that reads the signals of the instant."""
 
-    def __init__(self, prepared: Prepared, field: Field, max_events: int = MOST_EVENTS) -> None:
+    def __init__(self, prepared: PreparedEvents, field: VectorField, max_events: int = MOST_EVENTS) -> None:
         """field: of the Flow of the events, with the parameters of the run."""
         self.prepared, self.field, self.most = prepared, field, max_events
         self.handlers = [Handler(k, prepared, self.field) for k in range(len(prepared.events))]
@@ -57,14 +57,16 @@ class Happenings:
         """Nothing has happened yet."""
         return Happened((0,) * len(self.handlers))
 
-    def settled(self, at: Field, mark: Happened, t: float, x: np.ndarray) -> tuple[np.ndarray, Happened]:
+    def settled(self, at: VectorField, mark: Happened, t: float, x: np.ndarray) -> tuple[np.ndarray, Happened]:
         """x with guards that are zero but for roundings on the side to which they move."""
         x, leaving = settled(at, t, x, self.passive)
         return x, replace(mark, leaving=frozenset(k for k, way in leaving if self.directions[k] in (0, way)))
 
-    def record(self, at: Field, mark: Happened, crossings: Sequence[Crossing]) -> tuple[list[Event], Happened]:
+    def record(
+        self, at: VectorField, mark: Happened, crossings: Sequence[Crossing]
+    ) -> tuple[list[EventRecord], Happened]:
         """What happened at crossings of guards that change nothing; however many they are, the run goes on."""
-        happened: list[Event] = []
+        happened: list[EventRecord] = []
         for crossing in crossings:
             events: Sequence[int] = crossing.events
             if not crossing.sure:
@@ -74,23 +76,23 @@ class Happenings:
                     mark = replace(mark, leaving=mark.leaving - {k})
                     continue
                 mark = mark.once_more(k)
-                happened.append(Event(crossing.t, self.prepared.events[k].name, ""))
+                happened.append(EventRecord(crossing.t, self.prepared.events[k].name, ""))
         return happened, mark
 
     def answer(
-        self, at: Field, mark: Happened, t: float, x: np.ndarray, events: tuple[int, ...], span: float
-    ) -> tuple[np.ndarray, list[Event], Outcome | None, Happened]:
+        self, at: VectorField, mark: Happened, t: float, x: np.ndarray, events: tuple[int, ...], span: float
+    ) -> tuple[np.ndarray, list[EventRecord], Outcome | None, Happened]:
         """(state after, what happened, how the run ends if it does, what is remembered) at events that act.
 
         span: s, of the whole run.
         """
         mark = replace(mark, instants=(*mark.instants[1 - CROWD :], t))
-        happened: list[Event] = []
+        happened: list[EventRecord] = []
         stop = False
         for k in confirmed(at, events, t, x, self.directions):
             mark = mark.once_more(k)
-            x, text, ends = self.handlers[k].happen(at, mark.counts[k], t, x)
-            happened.append(Event(t, self.prepared.events[k].name, text))
+            x, text, ends = self.handlers[k].take_effect(at, mark.counts[k], t, x)
+            happened.append(EventRecord(t, self.prepared.events[k].name, text))
             stop |= ends
         if stop:
             return x, happened, Outcome.STOPPED, mark
@@ -99,13 +101,13 @@ class Happenings:
         return x, happened, None, mark
 
     def carried(
-        self, at: Field, mark: Happened, t: float, before: np.ndarray | None, x: np.ndarray
-    ) -> tuple[np.ndarray, list[Event], Happened]:
+        self, at: VectorField, mark: Happened, t: float, before: np.ndarray | None, x: np.ndarray
+    ) -> tuple[np.ndarray, list[EventRecord], Happened]:
         """(state after, what happened, what is remembered): events of force elements whose guards a jump, or the start,
         has carried over zero. A velocity that an impact reverses ends the sliding of dry friction, though it never was
         zero.
         """
-        happened: list[Event] = []
+        happened: list[EventRecord] = []
         left = list(self.elements)
         while left:
             over = carried_over(at, t, before, x, self.directions, left)
@@ -115,8 +117,8 @@ class Happenings:
             for k in over:
                 left.remove(k)
                 mark = mark.once_more(k)
-                x = self.handlers[k].happen(at, mark.counts[k], t, x)[0]
-                happened.append(Event(t, self.prepared.events[k].name, "carried over zero by a jump"))
+                x = self.handlers[k].take_effect(at, mark.counts[k], t, x)[0]
+                happened.append(EventRecord(t, self.prepared.events[k].name, "carried over zero by a jump"))
         return x, happened, mark
 
     def _acted(self, mark: Happened) -> int:
@@ -128,33 +130,33 @@ class Events(Quiet):
 
     name = "events"
 
-    def __init__(self, happenings: Happenings, gates: Gates | None) -> None:
-        self.happenings, self.gates = happenings, gates
+    def __init__(self, effects: EventEffects, gates: Gates | None) -> None:
+        self.effects, self.gates = effects, gates
 
-    def at(self, plan: Plan, state: RunState) -> Field:
+    def at(self, plan: Plan, state: RunState) -> VectorField:
         """The functions of the events with the signals of the instant."""
-        return reading(self.happenings.field, plan.signals, state.begin())
+        return reading(self.effects.field, plan.signals, state.begin())
 
     def mark(self, state: RunState) -> Happened:
         found: Happened | None = state.marks.get(self.name)
-        return self.happenings.start() if found is None else found
+        return self.effects.start() if found is None else found
 
     def begin(self, plan: Plan, state: RunState) -> Change | None:
         at, mark = self.at(plan, state), self.mark(state)
-        x, happened, mark = self.happenings.carried(at, mark, state.t, None, state.x)
-        x, mark = self.happenings.settled(at, mark, state.t, x)
+        x, happened, mark = self.effects.carried(at, mark, state.t, None, state.x)
+        x, mark = self.effects.settled(at, mark, state.t, x)
         return Change(x=x, mark=mark, events=tuple(happened))
 
     def inspect(self, plan: Plan, state: RunState, leg: Leg, later: np.ndarray) -> Change | None:
         if not leg.recorded:
             return None
-        happened, mark = self.happenings.record(self.at(plan, state), self.mark(state), leg.recorded)
+        happened, mark = self.effects.record(self.at(plan, state), self.mark(state), leg.recorded)
         return Change(events=tuple(happened), mark=mark)
 
     def after(self, plan: Plan, state: RunState, leg: Leg) -> Change | None:
         if not leg.events:
             return None
-        own, at, t, before = self.happenings, self.at(plan, state), state.t, state.x
+        own, at, t, before = self.effects, self.at(plan, state), state.t, state.x
         span = state.end - plan.settings.start
         x, events, ends, mark = own.answer(at, self.mark(state), t, before, leg.events, span)
         jump: np.ndarray | None = None

@@ -14,17 +14,17 @@ import numpy as np
 
 from symbody.basics.errors import DefinitionError, add_row, remove_row
 from symbody.motion.events.clocks import Clocks, Impacts
-from symbody.motion.events.events import Events, Happenings
+from symbody.motion.events.events import EventEffects, Events
 from symbody.motion.events.impacts import Gates
 from symbody.motion.events.partition_watch import LoopWatch, Watch
 from symbody.motion.events.plan import Hook, Settings
 from symbody.motion.events.stiffness import Stiffness
 from symbody.motion.flow.connect import Connected
-from symbody.motion.flow.event_rules import Prepared
+from symbody.motion.flow.event_rules import PreparedEvents
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.loop_guards import LoopGuards
 from symbody.motion.flow.signals import InputSignals
-from symbody.motion.flow.vector_field import Field
+from symbody.motion.flow.vector_field import VectorField
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Making:
     connected: Connected
     settings: Settings
     signals: InputSignals
-    events: Prepared | None = None
+    events: PreparedEvents | None = None
     loops: LoopGuards | None = None
     watch: Watch | None = None
 
@@ -52,11 +52,11 @@ class Making:
         return Gates(self.flow, self.settings.parameters) if self.flow.impact is not None and single else None
 
     @cached_property
-    def happening(self) -> Events | None:
+    def event_hook(self) -> Events | None:
         if self.events is None:
             return None
-        field = Field(self.events.flow, self.settings.parameters, np.zeros(self.flow.layout.nu))
-        return Events(Happenings(self.events, field), self.gates)
+        field = VectorField(self.events.flow, self.settings.parameters, np.zeros(self.flow.layout.nu))
+        return Events(EventEffects(self.events, field), self.gates)
 
 
 @dataclass(frozen=True)
@@ -73,18 +73,18 @@ def _loops(making: Making) -> Hook | None:
 
 
 def _impacts(making: Making) -> Hook | None:
-    return None if making.gates is None else Impacts(making.gates, making.happening)
+    return None if making.gates is None else Impacts(making.gates, making.event_hook)
 
 
 _ROWS = (
     HookRow("loops", "closed loops stay closed, and change their partition", _loops),
-    HookRow("events", "guards that cross zero", lambda making: making.happening),
+    HookRow("events", "guards that cross zero", lambda making: making.event_hook),
     HookRow("clocks", "sampled controllers and held tables", lambda m: Clocks() if m.signals.jumps else None),
     HookRow("impacts", "loops that an input closes", _impacts),
     HookRow("stiffness", "another method where it pays", lambda m: Stiffness() if m.settings.automatic else None),
 )
 HOOKS: dict[str, HookRow] = {row.name: row for row in _ROWS}
-OWN = frozenset(HOOKS)
+BUILT_IN = frozenset(HOOKS)
 
 
 def hooks_of(making: Making) -> tuple[Hook, ...]:
@@ -102,7 +102,7 @@ def hooks_of(making: Making) -> tuple[Hook, ...]:
 
 def added_hooks(making: Making) -> list[str]:
     """Names of the hooks of a run that are not symbody's own."""
-    return [name for name, row in HOOKS.items() if name not in OWN and row.make(making) is not None]
+    return [name for name, row in HOOKS.items() if name not in BUILT_IN and row.make(making) is not None]
 
 
 def add_hook(row: HookRow) -> HookRow:
@@ -114,4 +114,4 @@ def add_hook(row: HookRow) -> HookRow:
 
 def remove_hook(name: str) -> None:
     """Take an added hook out again."""
-    remove_row(HOOKS, name, OWN, "hook")
+    remove_row(HOOKS, name, BUILT_IN, "hook")

@@ -20,10 +20,10 @@ from symbody.motion.events.state import RunState
 from symbody.motion.flow.connect import is_sampled
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.signals import Held, InputSignals, table_value
-from symbody.motion.flow.sources import Assignment, Constant, Table
-from symbody.motion.flow.vector_field import Field
+from symbody.motion.flow.sources import Assignment, Constant, TableSource
+from symbody.motion.flow.vector_field import VectorField
 from symbody.motion.methods.stretch_parts import reading
-from symbody.motion.trajectory.trajectory import Event
+from symbody.motion.trajectory.trajectory import EventRecord
 
 Rows = Callable[[float, np.ndarray], dict[str, np.ndarray]]  # (t, x) -> gap, J, ht, s, M
 
@@ -45,14 +45,14 @@ def check_switches(flow: Flow, assignments: Sequence[Assignment]) -> None:
         if a.name not in loops:
             continue
         source = a.source
-        held = isinstance(source, Table) and source.hold
+        held = isinstance(source, TableSource) and source.hold
         if not (isinstance(source, Constant) or held or is_sampled(source)):
             raise DefinitionError(
                 f"input {a.key!r} opens and closes the loop {loops[a.name]!r}, whose instants must be known. Expected "
                 f"0 or 1, (times, values, 'hold'), a sampled controller, or an event that sets it: "
                 f"When(..., reset={{{a.name!r}: 1}})."
             )
-        if isinstance(source, (Constant, Table)) and not np.isin(source.values, (0, 1)).all():
+        if isinstance(source, (Constant, TableSource)) and not np.isin(source.values, (0, 1)).all():
             raise DefinitionError(f"input {a.key!r} has {_odd(source.values):g}; expected 1 (closed) or 0 (open).")
 
 
@@ -68,7 +68,7 @@ def make_ready(flow: Flow, signals: InputSignals, held: Held, t: float) -> Held:
     values = held.values.copy()
     for line in signals.lines:
         if mine.issuperset(line.columns.tolist()):
-            if isinstance(line.source, Table):
+            if isinstance(line.source, TableSource):
                 values[..., line.columns] = table_value(line.source, t)
             elif is_sampled(line.source):
                 values[..., line.columns] = 0.0
@@ -98,7 +98,7 @@ class Gates:
     def __init__(self, flow: Flow, parameters: Mapping[str, Any]) -> None:
         self.flow, self.parameters = flow, parameters
         self.always = len(switched_loops(flow)) < len(set(flow.labels.get("gap", ())))  # some loop never opens
-        self._ready: tuple[Field, Any] | None = None
+        self._ready: tuple[VectorField, Any] | None = None
 
     def look(self, x: np.ndarray, u: np.ndarray) -> dict[str, float]:
         """The switches as they should be: loop -> 1 (closed) or 0."""
@@ -106,7 +106,7 @@ class Gates:
 
     def answer(
         self, plan: Plan, state: RunState, x: np.ndarray, jumped: bool
-    ) -> tuple[np.ndarray, list[Event], str, Mapping[str, float]]:
+    ) -> tuple[np.ndarray, list[EventRecord], str, Mapping[str, float]]:
         """(state after, loops that closed, why that is impossible, switches now), of the state x at state.t.
 
         jumped: x has changed, velocities may not fit.
@@ -124,11 +124,11 @@ class Gates:
         field, rows = self._functions(plan, state)
         return *self._close(field, rows, t, x, new), now
 
-    def _functions(self, plan: Plan, state: RunState) -> tuple[Field, Rows]:
+    def _functions(self, plan: Plan, state: RunState) -> tuple[VectorField, Rows]:
         """The Flow's functions with the signals of the instant; (t, x) -> gap, J, ht, s and M."""
         if self._ready is None:
             assert self.flow.impact is not None
-            field = Field(self.flow, self.parameters, np.zeros(self.flow.layout.nu))
+            field = VectorField(self.flow, self.parameters, np.zeros(self.flow.layout.nu))
             self._ready = field, field.function(self.flow.impact, target="python")
         field, impact = reading(self._ready[0], plan.signals, state.begin()), self._ready[1]
 
@@ -139,17 +139,21 @@ class Gates:
         return field, rows
 
     def _close(
-        self, field: Field, rows: Rows, t: float, x: np.ndarray, new: list[str]
-    ) -> tuple[np.ndarray, list[Event], str]:
+        self, field: VectorField, rows: Rows, t: float, x: np.ndarray, new: list[str]
+    ) -> tuple[np.ndarray, list[EventRecord], str]:
         found = rows(t, x)
-        why = self._apart(t, found["gap"], new)
+        why = self._gap_sentence(t, found["gap"], new)
         if why:
             return x, [], why
         flow = self.flow
         at = flow.slices["qd"]
         after = field.project(t, x)
         if not np.isfinite(after).all():
-            return x, [], f"at t = {t:.6g} s {_told(new)} cannot close together with the loops that are closed already."
+            return (
+                x,
+                [],
+                f"at t = {t:.6g} s {_loops_text(new)} cannot close together with the loops that are closed already.",
+            )
         found = rows(t, after)
         closed = found["s"] > 0.5
         J, ht, M = found["J"][closed], found["ht"][closed], found["M"]
@@ -160,7 +164,7 @@ class Gates:
         left = np.abs(J @ qd + ht).max(initial=0.0)
         if left > CLOSED * max(1.0, np.abs(before).max(initial=0.0)):
             why = (
-                f"at t = {t:.6g} s {_told(new)} cannot close: its ends keep moving apart at {left:.3g} per s, as "
+                f"at t = {t:.6g} s {_loops_text(new)} cannot close: its ends keep moving apart at {left:.3g} per s, as "
                 "driven joints or other loops prescribe. Open those, or close it where its ends move together."
             )
             return x, [], why
@@ -171,9 +175,9 @@ class Gates:
         else:
             text = f"The impact {'took' if lost > 0 else 'brought'} {abs(lost):.6g} J of kinetic energy."
         names = ", ".join(map(repr, new))
-        return after, [Event(t, f"closed {names}", text)] if new else [], ""
+        return after, [EventRecord(t, f"closed {names}", text)] if new else [], ""
 
-    def _apart(self, t: float, gap: np.ndarray, new: list[str]) -> str:
+    def _gap_sentence(self, t: float, gap: np.ndarray, new: list[str]) -> str:
         labels, units = self.flow.labels["gap"], self.flow.units["gap"]
         for loop in new:
             rows = [k for k, n in enumerate(labels) if n == loop]
@@ -187,7 +191,7 @@ class Gates:
         return ""
 
 
-def _told(loops: Sequence[str]) -> str:
+def _loops_text(loops: Sequence[str]) -> str:
     return f"loop {', '.join(map(repr, loops))}" if loops else "what was reset"
 
 

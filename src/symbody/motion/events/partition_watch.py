@@ -18,25 +18,25 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.errors import ModelError, SymbodyError
-from symbody.mechanics.assembly.conditioning import SINGULAR, Choice, Conditioning
+from symbody.mechanics.assembly.conditioning import SINGULAR, Conditioning, RowChoice
 from symbody.mechanics.loops.partition.measures import partition_of
 from symbody.mechanics.loops.partition.partition import Partition
 from symbody.mechanics.memoised.model_memory import derived_of, numbers_key
 from symbody.model.record.coordinates import velocity_labels
-from symbody.motion.events.energy_balance import Balance
-from symbody.motion.events.partition_choice import Way, say_singular_way, solved_part, with_pivots
+from symbody.motion.events.energy_balance import EnergyBalance
+from symbody.motion.events.partition_choice import PartitionChoice, say_singular, solved_part, with_pivots
 from symbody.motion.events.passages import MOST, NONE, Passages
-from symbody.motion.events.plan import Change, Equations, Plan, Quiet
-from symbody.motion.events.queries import Ahead, Asking, Both, Compared, Found, Judged, Looked
+from symbody.motion.events.plan import Change, Plan, Quiet, SwitchedEquations
+from symbody.motion.events.queries import Ahead, Asking, Both, Compared, Judged, Looked, LoopMeasures
 from symbody.motion.events.singular_passage import GROSS, pass_by_inertia
 from symbody.motion.events.state import RunState, Segment
 from symbody.motion.flow.connect import Connected
-from symbody.motion.flow.event_rules import Prepared
+from symbody.motion.flow.event_rules import PreparedEvents
 from symbody.motion.flow.loop_guards import Levels
 from symbody.motion.flow.signals import Held
 from symbody.motion.methods.stepper import Leg, Memory
 from symbody.motion.trajectory.outcome import Outcome
-from symbody.motion.trajectory.trajectory import Event
+from symbody.motion.trajectory.trajectory import EventRecord
 
 LOW = 0.5  # of its size where the partition was taken up, or looked into last: a measure below is looked into
 HIGH = 4.0  # above this much of it, where that size was a poor one, it is taken again
@@ -48,7 +48,7 @@ SURELY = 1e-3  # of the same: at a position where a measure vanishes, branches m
 TRIES = 6  # changes at one instant
 LOST = (Outcome.NOT_CONVERGED, Outcome.NOT_FINITE, Outcome.STEP_TOO_SMALL)
 
-Remake = Callable[[Partition], tuple[Connected, Prepared | None]]
+Remake = Callable[[Partition], tuple[Connected, PreparedEvents | None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +62,8 @@ class Watched:
     passages   of singular positions
     """
 
-    way: Way
-    ways: tuple[Way, ...]
+    choice: PartitionChoice
+    choices: tuple[PartitionChoice, ...]
     regular: float = 1.0
     stuck: tuple[float, int] = (-np.inf, 0)
     entered: tuple[float, float] | None = None
@@ -83,10 +83,10 @@ class Watch:
     remake: Remake
     conditioning: Conditioning
     passes: bool = True
-    balance: Balance | None = None
+    balance: EnergyBalance | None = None
 
     def start(
-        self, plan: Plan, way: Way, held: Held, t: float, x: np.ndarray, given: bool
+        self, plan: Plan, way: PartitionChoice, held: Held, t: float, x: np.ndarray, given: bool
     ) -> Asking[tuple[Watched, Levels, str]]:
         """At a regular start x (nx,): what is remembered, levels, and a note if it is almost singular, or suits another
         partition better. given: the partition is the user's wish, which is not replaced at the start.
@@ -97,16 +97,20 @@ class Watch:
 
     def unclosed(self, mark: Watched, q: np.ndarray, t: float) -> str:
         """Why the loops may not close from q, in words."""
-        why = say_singular_way(self.conditioning, mark.way, q, t, MECHANISM * mark.regular)
+        why = say_singular(self.conditioning, mark.choice, q, t, MECHANISM * mark.regular)
         return f"its loops do not close from there: {why} Give q0 of another position."
 
 
 def watch_of(
-    way: Way, remake: Remake, parameters: Mapping[str, Any], passes: bool = True, balance: Balance | None = None
+    way: PartitionChoice,
+    remake: Remake,
+    parameters: Mapping[str, Any],
+    passes: bool = True,
+    balance: EnergyBalance | None = None,
 ) -> Watch:
     """The Watch of a run that starts with this way."""
     plain = {n: float(v) for n, v in parameters.items() if np.ndim(v) == 0}
-    conditioning = Conditioning(way.found, len(way.partition.rows), plain, neighbours=0)
+    conditioning = Conditioning(way.constraints, len(way.partition.rows), plain, neighbours=0)
     return Watch(remake, conditioning, passes, balance)
 
 
@@ -152,23 +156,23 @@ class Watching:
         assert self.held is not None
         levels = None if state is None else state.levels
         self.levels = levels or self.loops.no_levels()
-        self.way, self.ways, self.regular = mark.way, list(mark.ways), mark.regular
+        self.choice, self.choices, self.regular = mark.choice, list(mark.choices), mark.regular
         self._stuck, self._entered, self._passages = mark.stuck, mark.entered, mark.passages
         self.notes: list[str] = []
         self.drop: list[str] = []
-        self.events: list[Event] = []
+        self.events: list[EventRecord] = []
         self.segments: list[Segment] = []
         self.counts: dict[str, float] = {}
-        self.equations: Equations | None = None
+        self.equations: SwitchedEquations | None = None
         self.memory: Memory | None = None
 
     def mark(self) -> Watched:
         """What is to be remembered."""
-        return Watched(self.way, tuple(self.ways), self.regular, self._stuck, self._entered, self._passages)
+        return Watched(self.choice, tuple(self.choices), self.regular, self._stuck, self._entered, self._passages)
 
     def measure(self, t: Any, x: np.ndarray) -> Asking[np.ndarray]:
         """Measures (..., k) at states, with the signals as they are held."""
-        measure, _ = yield Found(self.loops, t, x, self._signals(float(np.ravel(t)[0])))
+        measure, _ = yield LoopMeasures(self.loops, t, x, self._signals(float(np.ravel(t)[0])))
         return np.asarray(measure)
 
     def _signals(self, t: float) -> np.ndarray:
@@ -180,17 +184,17 @@ class Watching:
         """J (n, m, nv) without units at positions; the singular values (n,) that vanish where the mechanism is
         singular, and those that vanish where the equations of the present way are."""
         positions, times = np.array(q), np.array(t, dtype=float)
-        J, whole, mine = yield Looked(self.conditioning, positions, times, solved_part(self.way))
-        return J, whole, with_pivots(J, self.way, mine)
+        J, whole, mine = yield Looked(self.conditioning, positions, times, solved_part(self.choice))
+        return J, whole, with_pivots(J, self.choice, mine)
 
     def _seen(self, t: float, x: np.ndarray) -> Both:
         """Measures, and J with its singular values, at a state."""
-        found = Found(self.loops, t, x, self._signals(t))
-        return Both(found, Looked(self.conditioning, x[self._at][None], np.array([t]), solved_part(self.way)))
+        found = LoopMeasures(self.loops, t, x, self._signals(t))
+        return Both(found, Looked(self.conditioning, x[self._at][None], np.array([t]), solved_part(self.choice)))
 
-    def take(self, way: Way) -> None:
+    def take(self, way: PartitionChoice) -> None:
         """Watch the loops by another way; its measures have no levels yet."""
-        self.way = way
+        self.choice = way
         self.loops = self.loops.of(way.connected.flow)
         self.levels = self.loops.no_levels()
 
@@ -201,19 +205,19 @@ class Watching:
 
         given: the partition is the user's wish, which is not replaced at the start.
         """
-        if not self.way.whole and not self.way.partition.independent and not self.conditioning.moving:
+        if not self.choice.whole and not self.choice.partition.independent and not self.conditioning.moving:
             raise ModelError(self._locked())
         q = x[self._at]
         (first, _), (looked, whole, own) = yield self._seen(t, x)
         J, measure = looked[0], np.asarray(first)
-        self.regular, mine = float(whole[0]), float(with_pivots(looked, self.way, own)[0])
+        self.regular, mine = float(whole[0]), float(with_pivots(looked, self.choice, own)[0])
         notes = []
         if self.regular < CLOSE_BY:
-            meeting = self.conditioning.say_meeting(J, self.way.partition.rows)
+            meeting = self.conditioning.say_meeting(J, self.choice.partition.rows)
             notes.append(f"the start is almost a singular position: {meeting}")
         if mine < SINGULAR and given:
             raise ModelError(
-                f"{self._name} cannot start with the partition {self.way.independent()}: {self._singular(q, t)} Or "
+                f"{self._name} cannot start with the partition {self.choice.independent()}: {self._singular(q, t)} Or "
                 "leave partition out, or give q0 of another position."
             )
         if mine < 0.1 * self.regular and not given:
@@ -227,25 +231,25 @@ class Watching:
         return " ".join(notes)
 
     def _locked(self) -> str:
-        found, names = self.way.found, velocity_labels(self.way.found.tree.mechanism)
+        found, names = self.choice.constraints, velocity_labels(self.choice.constraints.tree.mechanism)
         loops = ", ".join(map(repr, found.loops))
         return (
-            f"{self._name} is locked: the {len(self.way.partition.rows)} constraints of {loops} leave its joints "
+            f"{self._name} is locked: the {len(self.choice.partition.rows)} constraints of {loops} leave its joints "
             f"{', '.join(names)} no freedom. Remove a constraint, add a joint, or drive one."
         )
 
     @property
     def _at(self) -> slice:
-        return self.way.connected.flow.slices["q"]
+        return self.choice.connected.flow.slices["q"]
 
     @property
     def _name(self) -> str:
-        return self.way.found.tree.mechanism.name
+        return self.choice.constraints.tree.mechanism.name
 
     def _singular(self, q: np.ndarray, t: float) -> str:
-        return say_singular_way(self.conditioning, self.way, q, t, MECHANISM * self.regular)
+        return say_singular(self.conditioning, self.choice, q, t, MECHANISM * self.regular)
 
-    def _size(self, J: np.ndarray, way: Way) -> float:
+    def _size(self, J: np.ndarray, way: PartitionChoice) -> float:
         """The singular value that vanishes where the equations of a way are singular."""
         if way.whole:
             return self.conditioning.of_rows(J, way.partition.rows)
@@ -259,7 +263,7 @@ class Watching:
         Returns the smallest singular value of J.
         """
         (measure, _), (J, whole, own) = yield self._seen(t, x)
-        mine = with_pivots(J, self.way, own)
+        mine = with_pivots(J, self.choice, own)
         self._take_up(measure, float(whole[0]), float(mine[0]))
         return float(whole[0])
 
@@ -321,7 +325,7 @@ class Watching:
         if crossed and self.conditioning.of_position(bad, t) < SURELY * self.regular:
             lost = self._lost(t, x, *after)
             if lost > GROSS:
-                why = self.conditioning.say_meeting(J[0], self.way.partition.rows)
+                why = self.conditioning.say_meeting(J[0], self.choice.partition.rows)
                 self.notes.append(
                     f"at t = {t:.6g} s a singular position lies ahead that the motion cannot be continued through by "
                     f"its inertia: {why} Start with another speed or position."
@@ -336,7 +340,7 @@ class Watching:
         if self.balance is None:
             return np.inf
         states = np.array([x, x_end])
-        kinetic, potential, power = self.balance.of(self.way.connected.flow, np.array([t, t_end]), states)
+        kinetic, potential, power = self.balance.of(self.choice.connected.flow, np.array([t, t_end]), states)
         if power.any():
             return np.inf
         return float(abs(np.diff(kinetic + potential)[0]) / max(kinetic.max(), 1e-300))
@@ -353,19 +357,19 @@ class Watching:
         if self.balance is None:
             return
         states = np.array([x, x_end])
-        kinetic, potential, power = self.balance.of(self.way.connected.flow, np.array([t, t_end]), states)
+        kinetic, potential, power = self.balance.of(self.choice.connected.flow, np.array([t, t_end]), states)
         before = self._passages
         # steps of fixed length know no tolerance
         now = self._passages = before.further(t, kinetic, potential, power, self.plan.settings.step is not None)
         if now.count > 1 and now.error > MOST * self.plan.settings.rtol:
-            self.drop += [before.told] if before.told else []
-            self._passages = replace(now, told=now.say(t_end))
-            self.notes.append(self._passages.told)
+            self.drop += [before.note] if before.note else []
+            self._passages = replace(now, note=now.say(t_end))
+            self.notes.append(self._passages.note)
 
     def _enter(self, t: float, x: np.ndarray) -> None:
         """A singular position is near, and not passed through."""
         if self.balance is not None and self._entered is None:
-            kinetic, potential, _ = self.balance.of(self.way.connected.flow, t, x)
+            kinetic, potential, _ = self.balance.of(self.choice.connected.flow, t, x)
             self._entered = (t, float(kinetic + potential))
 
     def _left(self, t: float, x: np.ndarray) -> None:
@@ -374,7 +378,7 @@ class Watching:
             return
         start, before = self._entered
         self._entered = None
-        kinetic, potential, power = self.balance.of(self.way.connected.flow, t, x)
+        kinetic, potential, power = self.balance.of(self.choice.connected.flow, t, x)
         lost = float(kinetic + potential) - before
         if float(power) == 0 and abs(lost) > MOST * self.plan.settings.rtol * float(kinetic):
             self.notes.append(
@@ -389,7 +393,7 @@ class Watching:
             return leg
         q = x[self._at]
         J = self.conditioning.jacobian(q, t)
-        whole, mine = self.conditioning.of_mechanism(J), self._size(J, self.way)
+        whole, mine = self.conditioning.of_mechanism(J), self._size(J, self.choice)
         tries = self._tries_left(t)
         if tries and whole < MECHANISM * self.regular:
             passed = yield from self._pass(leg, wanted, t, x)
@@ -434,19 +438,21 @@ class Watching:
         found: tuple[np.ndarray, np.ndarray] = yield Ahead(self.loops, self.conditioning, t, x, self._signals(t))
         return found
 
-    def _better(self, samples: np.ndarray, sizes: np.ndarray, mine: float, q: np.ndarray) -> Asking[Way | None]:
+    def _better(
+        self, samples: np.ndarray, sizes: np.ndarray, mine: float, q: np.ndarray
+    ) -> Asking[PartitionChoice | None]:
         """A way that is better by a good factor at all samples of J (n, m, nv): one that is known, else a new one.
 
         sizes: (n,) the singular values of the mechanism there; mine: of the present partition at the first sample.
         Positions where the mechanism itself is singular tell nothing.
         """
         limit = WORTH * mine / max(float(sizes[0]), 1e-300)
-        regular, whole = sizes > MECHANISM * self.regular, self.way.whole
+        regular, whole = sizes > MECHANISM * self.regular, self.choice.whole
         if regular.any():
             at, sizes = samples[regular], sizes[regular]
         else:
             at, sizes = samples[:1], np.maximum(sizes[:1], 1e-300)
-        known = [way for way in self.ways if way is not self.way]
+        known = [way for way in self.choices if way is not self.choice]
         choices, values, scores = yield Compared(self.conditioning, at, sizes, tuple(map(solved_part, known)), whole)
         if not choices:
             return None
@@ -461,29 +467,29 @@ class Watching:
             return None
         try:
             partition = self._partition(choices[best], q)
-            way = Way(self.way.found, partition, *self.watch.remake(partition), whole=whole)
+            way = PartitionChoice(self.choice.constraints, partition, *self.watch.remake(partition), whole=whole)
         except SymbodyError:
             return None  # no equations by these joints: the run goes on as it is
-        self.ways.append(way)
+        self.choices.append(way)
         return way
 
-    def _partition(self, choice: Choice, q: np.ndarray) -> Partition:
+    def _partition(self, choice: RowChoice, q: np.ndarray) -> Partition:
         """With these rows and joints: the same record in every run, whose equations are kept with the model."""
         key = (choice, numbers_key(self.conditioning.parameters))
-        derived = derived_of(self.way.found.tree.mechanism)
+        derived = derived_of(self.choice.constraints.tree.mechanism)
         return derived.get("partition_underway", key, lambda: partition_of(self.conditioning, choice, q))
 
-    def _changed(self, leg: Leg, t: float, x: np.ndarray, way: Way) -> Asking[Leg]:
+    def _changed(self, leg: Leg, t: float, x: np.ndarray, way: PartitionChoice) -> Asking[Leg]:
         """Go on with another way from (t, x), the end of the stretch or the start of its last step."""
         kept = _until(leg, t, x)
         self.take(way)
         yield from self.take_up(t, x)
         assert self.state is not None
         self._mark(Segment(self.state.count + len(kept.t), way.connected.flow))
-        self.equations = Equations(way.connected, way.prepared)
+        self.equations = SwitchedEquations(way.connected, way.prepared)
         # the motion is the same: so are its steps
         self.memory = {n: a for n, a in self.state.memory.items() if n == "next" and leg.outcome.ok}
-        self.events.append(Event(t, "partition", f"From here on {way.say()}: others are near singular."))
+        self.events.append(EventRecord(t, "partition", f"From here on {way.say()}: others are near singular."))
         self.counts["partitions"] = 1
         return kept
 
@@ -508,7 +514,7 @@ class Watching:
         whole = self._lost(t, x, passed.end, passed.x_end)  # on the ways to it and from it too
         self._say_error(passed.instant, max(passed.error, whole if whole < np.inf else 0.0))
         self._sum_up(t, x, passed.end, passed.x_end)
-        self.events.append(Event(passed.instant, "singular position", text))
+        self.events.append(EventRecord(passed.instant, "singular position", text))
         self.counts["passages"] = 1
         self.memory = {}
         self.held = self.plan.signals.skipped(state.held, passed.end)

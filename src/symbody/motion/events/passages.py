@@ -16,7 +16,7 @@ class Passages:
     since, energy  s, J: where the first was approached
     changed        J, of the energy since then, or inside of passages alone; nan where it may change
     kinetic        J, the largest at passages
-    told           the note about all of them, or ""
+    note           the note about all of them, or ""
     """
 
     count: int = 0
@@ -24,7 +24,7 @@ class Passages:
     energy: float = 0.0
     changed: float = 0.0
     kinetic: float = 0.0
-    told: str = ""
+    note: str = ""
 
     def further(
         self, t: float, kinetic: np.ndarray, potential: np.ndarray, power: np.ndarray, inside: bool
@@ -38,7 +38,7 @@ class Passages:
         changed = self.changed + behind - before if inside else behind - first
         changed = np.nan if power.any() or np.isnan(self.changed) else changed
         most = max(self.kinetic, float(kinetic.max()))
-        return Passages(self.count + 1, since, first, changed, most, self.told)
+        return Passages(self.count + 1, since, first, changed, most, self.note)
 
     @property
     def error(self) -> float:

@@ -19,14 +19,14 @@ from symbody.motion.events.queries import Asking
 from symbody.motion.events.state import RunState, Segment
 from symbody.motion.flow.connect import Connected
 from symbody.motion.flow.dry_friction import SLOW
-from symbody.motion.flow.event_rules import Prepared
+from symbody.motion.flow.event_rules import PreparedEvents
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.loop_guards import Levels, LoopGuards
 from symbody.motion.flow.signals import Held, InputSignals
 from symbody.motion.methods.sample_times import SampleTimes
 from symbody.motion.methods.stepper import Leg, Memory, Stepper
 from symbody.motion.trajectory.outcome import Outcome
-from symbody.motion.trajectory.trajectory import Event
+from symbody.motion.trajectory.trajectory import EventRecord
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Plan:
     settings: Settings
     signals: InputSignals
     stepper: Stepper
-    events: Prepared | None = None
+    events: PreparedEvents | None = None
     loops: LoopGuards | None = None
     hooks: tuple[Hook, ...] = ()
 
@@ -75,11 +75,11 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Equations:
+class SwitchedEquations:
     """Other equations of the same states, and their events."""
 
     connected: Connected
-    events: Prepared | None
+    events: PreparedEvents | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +104,11 @@ class Change:
     mark: Any = None
     marks: Mapping[str, Any] | None = None
     counts: Mapping[str, float] | None = None
-    events: tuple[Event, ...] = ()
+    events: tuple[EventRecord, ...] = ()
     notes: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     segments: tuple[Segment, ...] = ()
-    equations: Equations | None = None
+    equations: SwitchedEquations | None = None
     method: str | None = None
     outcome: Outcome | None = None
 

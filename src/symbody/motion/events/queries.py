@@ -20,13 +20,13 @@ from symbody.model.record.coordinates import retract
 from symbody.motion.flow.closed_start import Regular
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.flow_kernels import FlowKernels
-from symbody.motion.flow.loop_guards import Levels, LoopGuards, finite_found
+from symbody.motion.flow.loop_guards import Levels, LoopGuards, finite_measures
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class LoopMeasures:
     """Measures (..., k) and gaps (..., m) of loops at states x (nx,) or (n, nx) and t, with the signals u (nu,)."""
 
     loops: LoopGuards
@@ -39,21 +39,21 @@ class Found:
         return id(self.loops.flow)
 
     def answer(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.loops.found(self.t, self.x, self.u)
+        return self.loops.measured(self.t, self.x, self.u)
 
     @staticmethod
-    def answers(asks: Sequence[Found]) -> list[Any]:
+    def answers(asks: Sequence[LoopMeasures]) -> list[Any]:
         if len(asks) == 1:  # numbers of one run take the short way to a Kernel, which has the same bits
             return [asks[0].answer()]
         parameters = stacked([a.loops.parameters for a in asks])
         if all(ask.x.ndim == 1 for ask in asks):
             t, x, u = (np.array([getattr(ask, n) for ask in asks]) for n in ("t", "x", "u"))
-            return list(zip(*_found(asks[0].loops.flow, parameters, t, x, u), strict=True))
+            return list(zip(*_loop_measures(asks[0].loops.flow, parameters, t, x, u), strict=True))
         counts = [1 if ask.x.ndim == 1 else len(ask.x) for ask in asks]
         x = np.concatenate([ask.x if ask.x.ndim == 2 else ask.x[None] for ask in asks])
         t = np.concatenate([np.broadcast_to(ask.t, (n,)) for ask, n in zip(asks, counts, strict=True)])
         u = np.repeat([ask.u for ask in asks], counts, axis=0)
-        found = _found(
+        found = _loop_measures(
             asks[0].loops.flow, {n: np.repeat(v, counts, axis=0) for n, v in parameters.items()}, t, x, u
         )  # fmt: skip
         return [
@@ -62,10 +62,12 @@ class Found:
         ]
 
 
-def _found(flow: Flow, parameters: Mapping[str, Any], t: Any, x: np.ndarray, u: Any) -> tuple[np.ndarray, np.ndarray]:
+def _loop_measures(
+    flow: Flow, parameters: Mapping[str, Any], t: Any, x: np.ndarray, u: Any
+) -> tuple[np.ndarray, np.ndarray]:
     """Measures (n, k) and gaps (n, m) at states x (n, nx)."""
     named = FlowKernels(flow, parameters).call("watch", t, x, u)
-    return finite_found(*(np.broadcast_to(named[n], (len(x), np.shape(named[n])[-1])) for n in ("measure", "gap")))
+    return finite_measures(*(np.broadcast_to(named[n], (len(x), np.shape(named[n])[-1])) for n in ("measure", "gap")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +90,7 @@ class Judged:
 
     @staticmethod
     def answers(asks: Sequence[Judged]) -> list[Any]:
-        found = Found.answers([Found(a.loops, a.t, a.x, a.u) for a in asks])
+        found = LoopMeasures.answers([LoopMeasures(a.loops, a.t, a.x, a.u) for a in asks])
         measure, gap = (np.array(parts) for parts in zip(*found, strict=True))
         down, up = (np.array([getattr(a.levels, n) for a in asks]) for n in ("down", "up"))
         opened = ((gap / np.array([a.loops.bounds for a in asks])) ** 2).sum(axis=1) > 1
@@ -157,7 +159,7 @@ class Looked:
 
 def _same(conditioning: Conditioning) -> Any:
     """What runs have in common whose J are computed together."""
-    return id(conditioning.found), conditioning.rank, tuple(conditioning.parameters)
+    return id(conditioning.constraints), conditioning.rank, tuple(conditioning.parameters)
 
 
 def _jacobians(of: Sequence[Conditioning], counts: Sequence[int], q: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -165,7 +167,7 @@ def _jacobians(of: Sequence[Conditioning], counts: Sequence[int], q: np.ndarray,
     first = of[0]
     # always arrays, of one member too: a number to a power and an array to a power may round differently
     given = {n: np.repeat([c.parameters[n] for c in of], counts) for n in first.parameters}
-    J = Numeric(first.found, given, t if first.moving else float(t[0])).J(q)
+    J = Numeric(first.constraints, given, t if first.moving else float(t[0])).J(q)
     starts = np.cumsum([0, *counts[:-1]]).tolist()
     scales = [c.scales(q[at], float(t[at])) for c, at in zip(of, starts, strict=True)]
     rows, columns = (np.repeat(parts, counts, axis=0) for parts in zip(*scales, strict=True))
@@ -207,19 +209,22 @@ class Ahead:
         speeds = np.array([ask.x[flow.slices["qd"]] for ask in asks])
         fastest = np.abs(speeds).max(axis=1, initial=0.0)
         moved = np.flatnonzero(fastest > 0).tolist()
-        out: list[Any] = [(np.zeros((0, *rows_of(first.found).shape)), np.zeros(0))] * len(asks)
+        out: list[Any] = [(np.zeros((0, *rows_of(first.constraints).shape)), np.zeros(0))] * len(asks)
         if not moved:
             return out
         asks, qd, fastest = [asks[k] for k in moved], speeds[moved], fastest[moved]
-        mechanism, t = first.found.tree.mechanism, np.array([ask.t for ask in asks])
+        mechanism, t = first.constraints.tree.mechanism, np.array([ask.t for ask in asks])
         x = np.array([ask.x for ask in asks])
         q = x[:, flow.slices["q"]]
         small = SOON / fastest
         later = x.copy()
         later[:, flow.slices["q"]] = retract(mechanism, q, small[:, None] * qd)
         pairs = np.stack([x, later], axis=1)
-        found = Found.answers(
-            [Found(a.loops, np.array([a.t, a.t + s]), pair, a.u) for a, s, pair in zip(asks, small, pairs, strict=True)]
+        found = LoopMeasures.answers(
+            [
+                LoopMeasures(a.loops, np.array([a.t, a.t + s]), pair, a.u)
+                for a, s, pair in zip(asks, small, pairs, strict=True)
+            ]
         )
         now, then = np.stack([measure for measure, _ in found], axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -254,7 +259,7 @@ class Compared:
 
     @property
     def key(self) -> Any:
-        return id(self.conditioning.found), self.conditioning.rank, self.whole
+        return id(self.conditioning.constraints), self.conditioning.rank, self.whole
 
     def answer(self) -> Any:
         return Compared.answers([self])[0]
@@ -311,7 +316,7 @@ class Both:
         return list(zip(first.answers([a.one for a in asks]), second.answers([a.other for a in asks]), strict=True))
 
 
-Ask = Found | Judged | Looked | Ahead | Compared | Both | Projected | Regular
+Ask = LoopMeasures | Judged | Looked | Ahead | Compared | Both | Projected | Regular
 Asking = Generator[Ask, Any, T]
 
 

@@ -19,7 +19,7 @@ from numpy.polynomial import chebyshev
 from symbody.basics.memory import memory_of
 from symbody.mechanics.assembly.conditioning import Conditioning
 from symbody.model.record.coordinates import checked, retract
-from symbody.motion.events.energy_balance import Balance
+from symbody.motion.events.energy_balance import EnergyBalance
 from symbody.motion.events.plan import Plan
 from symbody.motion.events.state import RunState
 from symbody.motion.flow.flow import Flow
@@ -131,7 +131,7 @@ class Passage:
 
 def pass_by_inertia(
     plan: Plan, state: RunState, conditioning: Conditioning, regular: float, start: float, x_start: np.ndarray,
-    wanted: np.ndarray, balance: Balance | None = None,
+    wanted: np.ndarray, balance: EnergyBalance | None = None,
 ) -> Passage | None:  # fmt: skip
     """A way through the singular position that lies ahead of (start, x_start); None if there is none.
 
@@ -150,7 +150,7 @@ def pass_by_inertia(
 
 def _tried(
     around: Surroundings, conditioning: Conditioning, zone: float, start: float, x_start: np.ndarray,
-    wanted: np.ndarray, balance: Balance | None,
+    wanted: np.ndarray, balance: EnergyBalance | None,
 ) -> Passage | None:  # fmt: skip
     """The passage through a zone of one size."""
     at = around.plan.flow.slices["q"]
@@ -213,7 +213,7 @@ def _recorded(around: Surroundings, state: Path, start: float, end: float) -> tu
     return tuple(replace(crossing, sure=True) for crossing in found)
 
 
-def _balanced(around: Surroundings, sides: _Sides, balance: Balance, end: float) -> tuple[np.ndarray, float]:
+def _balanced(around: Surroundings, sides: _Sides, balance: EnergyBalance, end: float) -> tuple[np.ndarray, float]:
     """The state behind the position with the energy that it must have, and what was missing beside the kinetic one.
 
     The last roundings are put right by the speed, whose direction the loops determine.

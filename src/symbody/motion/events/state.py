@@ -14,7 +14,7 @@ from symbody.motion.flow.loop_guards import Levels
 from symbody.motion.flow.signals import Held
 from symbody.motion.methods.stepper import Memory, Start
 from symbody.motion.trajectory.outcome import Outcome, worst
-from symbody.motion.trajectory.trajectory import Event
+from symbody.motion.trajectory.trajectory import EventRecord
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class RunState:
     samples: Log[tuple[np.ndarray, np.ndarray]] = field(default_factory=Log)
     count: int = 0
     inputs: Log[tuple[np.ndarray, np.ndarray]] = field(default_factory=Log)
-    events: Log[Event] = field(default_factory=Log)
+    events: Log[EventRecord] = field(default_factory=Log)
     notes: Log[str] = field(default_factory=Log)
     segments: Log[Segment] = field(default_factory=Log)
     outcomes: np.ndarray | None = None

@@ -28,22 +28,22 @@ SMALL = 1e-9  # relative change of a start that needs no note
 class Regular:
     """Whether all constraints are surely independent at the closed position q (nq,)."""
 
-    found: Constraints
+    constraints: Constraints
     q: np.ndarray
     parameters: Mapping[str, float]
     t: float
 
     @property
     def key(self) -> Any:
-        return id(self.found), tuple(self.parameters), self.t
+        return id(self.constraints), tuple(self.parameters), self.t
 
     def answer(self) -> bool:
-        return is_regular(self.found, self.q, self.parameters, self.t)
+        return is_regular(self.constraints, self.q, self.parameters, self.t)
 
     @staticmethod
     def answers(asks: Sequence[Regular]) -> list[bool]:
         one = asks[0]
-        sure = surely_regular(one.found, np.array([a.q for a in asks]), [a.parameters for a in asks], one.t)
+        sure = surely_regular(one.constraints, np.array([a.q for a in asks]), [a.parameters for a in asks], one.t)
         return [bool(clear) or ask.answer() for clear, ask in zip(sure, asks, strict=True)]
 
 

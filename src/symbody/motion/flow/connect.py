@@ -10,11 +10,20 @@ import numpy as np
 
 from symbody.basics.errors import DefinitionError, NameLookupError, ShapeError, nearest
 from symbody.basics.memory import memory_of
-from symbody.motion.flow.controller_parameters import own_parameters
+from symbody.motion.flow.controller_parameters import controller_parameters
 from symbody.motion.flow.event_rules import mode_start, system_events
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.recorded_quantities import expression, named_nodes
-from symbody.motion.flow.sources import Assignment, Control, Feedback, Law, OfTime, Source, checked_values, label_of
+from symbody.motion.flow.sources import (
+    Assignment,
+    Control,
+    ExpressionSource,
+    Feedback,
+    OfTime,
+    Source,
+    checked_values,
+    label_of,
+)
 from symbody.symbolic.expr.arrays import scalar_array, symbols_in
 from symbody.symbolic.expr.external import External
 from symbody.symbolic.expr.functions import extern
@@ -93,7 +102,7 @@ def _key(a: Assignment, continuous: bool) -> Any:
     source = a.source
     if stays_outside(source, continuous):
         return a.name, a.places
-    if isinstance(source, Law):
+    if isinstance(source, ExpressionSource):
         return a.name, a.places, tuple((type(v), v) for v in source.values)
     return a.name, a.places, a.key, source.system if isinstance(source, Control) else source
 
@@ -102,7 +111,7 @@ def stays_outside(source: Source, continuous: bool) -> bool:
     """Whether a source is a signal of the Flow, instead of a part of its equations."""
     if isinstance(source, (OfTime, Feedback)):
         return not continuous
-    return not isinstance(source, Law) and (not isinstance(source, Control) or bool(source.system.clocks))
+    return not isinstance(source, ExpressionSource) and (not isinstance(source, Control) or bool(source.system.clocks))
 
 
 def is_sampled(source: Source) -> bool:
@@ -112,7 +121,7 @@ def is_sampled(source: Source) -> bool:
 
 class _Connecting:
     def __init__(self, flow: Flow, assignments: Sequence[Assignment], continuous: bool, own: Collection[str]) -> None:
-        self.flow, self.continuous, self.own = flow, continuous, own
+        self.flow, self.continuous, self.separate = flow, continuous, own
         self.assignments = list(assignments)
         self.graph = Graph(flow.name)
         rates = flow.rates
@@ -127,7 +136,7 @@ class _Connecting:
         # of controllers: initial values of modes, guards and resets by event, directions
         self.extra_start: dict[str, np.ndarray] = {}
         self.extra_events: dict[str, np.ndarray] = {}
-        self.extra_ways: dict[str, int] = {}
+        self.extra_modes: dict[str, int] = {}
         self.inside: list[Inside] = []
         self.parameters = dict(flow.parameters)  # of the equations so far
         self.notes: list[str] = []
@@ -152,7 +161,7 @@ class _Connecting:
 
     def _insert(self, a: Assignment) -> None:
         """Expressions, and Python functions as external ones."""
-        if isinstance(a.source, Law):
+        if isinstance(a.source, ExpressionSource):
             names = {**self._names(), **self._parameters()}
             for k, value in zip(a.places, a.source.values):
                 what = f"input {label_of(self.flow, a.name, k)!r}"
@@ -213,7 +222,7 @@ class _Connecting:
                 given[n] = self.extra_states[renamed[n]] = _renamed(symbols, renamed[n], n, self.graph)
             else:
                 given[n] = self._readable(n, symbols.shape, system, own)
-        parameters, new, notes = own_parameters(system, self.parameters, self.graph, self.own)
+        parameters, new, notes = controller_parameters(system, self.parameters, self.graph, self.separate)
         given |= parameters
         self.parameters |= new
         self.notes += notes
@@ -238,7 +247,7 @@ class _Connecting:
                           parameters=system.parameters).apply(**given)  # fmt: skip
             found = made if len(nodes) > 1 else {name: made}
             self.extra_events |= {n: node_array(x, self.graph) for n, x in found.items()}
-            self.extra_ways[f"{name}.direction"] = rule.direction
+            self.extra_modes[f"{name}.direction"] = rule.direction
 
     def _readable(self, name: str, shape: tuple[int, ...], system: System, own: Sequence[Assignment]) -> np.ndarray:
         """What a controller reads under a name: t, a state, a component of one, a recorded quantity, another input."""
@@ -301,7 +310,7 @@ class _Connecting:
                 f"{flow.rates.name}_events",
                 inputs=inputs,
                 outputs={**(old.outputs if old else {}), **self.extra_events},
-                modes={**(old.modes if old else {}), **self.extra_ways},
+                modes={**(old.modes if old else {}), **self.extra_modes},
             )
         # all Systems take the same parameters, so that one mapping serves them all
         parameters = {n: a for part in parts.values() for n, a in part.parameters.items()}

@@ -63,7 +63,7 @@ def _sampled_value(system: System, name: str, value: Any) -> np.ndarray:
     return array
 
 
-def own_parameters(
+def controller_parameters(
     system: System, taken: Mapping[str, np.ndarray], graph: Graph, asked: Collection[str] = ()
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], list[str]]:
     """(parameter -> symbols in the Graph, those that are new by their names, notes) of a controller.

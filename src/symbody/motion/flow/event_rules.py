@@ -32,7 +32,7 @@ from symbody.basics.errors import (
 )
 from symbody.basics.memory import memory_of
 from symbody.motion.flow.flow import Flow, shared_inputs
-from symbody.motion.flow.vector_field import Field
+from symbody.motion.flow.vector_field import VectorField
 from symbody.symbolic.expr.evaluate import transplant
 from symbody.symbolic.expr.external import External
 from symbody.symbolic.expr.functions import extern
@@ -95,7 +95,7 @@ class When:
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PreparedEvents:
     """A Flow whose guards are those of the events, and the events in the order of the guards.
 
     switches   signals that have become states at the end of x; their values at the start are to be given there
@@ -124,10 +124,10 @@ class Prepared:
         return np.array([not e.acts for e in self.events], dtype=bool)
 
 
-Change = Callable[[Field, float, np.ndarray], np.ndarray]
+Change = Callable[[VectorField, float, np.ndarray], np.ndarray]
 
 
-def prepare(flow: Flow, events: Iterable[When]) -> Prepared:
+def prepare(flow: Flow, events: Iterable[When]) -> PreparedEvents:
     """Compile guards into the Flow. Guards that the Flow already has are recorded, under their labels."""
     events = list(events)
     names = [e.name for e in events]
@@ -144,8 +144,8 @@ def prepare(flow: Flow, events: Iterable[When]) -> Prepared:
     else:
         own = []
     if not events and not own:
-        return Prepared(flow, (), switches)
-    return Prepared(flow.replace(guards=_guards(flow, events)), (*own, *events), switches)
+        return PreparedEvents(flow, (), switches)
+    return PreparedEvents(flow.replace(guards=_guards(flow, events)), (*own, *events), switches)
 
 
 def system_events(system: System) -> list[When]:
@@ -240,11 +240,11 @@ class Reset:
             inputs, parameters = shared_inputs(flow.rates), _used(flow, nodes)
             self.system = System("reset", inputs=inputs, outputs={"x": node_array(nodes)}, parameters=parameters)
 
-    def ready(self, field: Field) -> Change:
+    def ready(self, field: VectorField) -> Change:
         """(field, t, x) -> x after the reset, with the parameters of `field`; the signals are those of the argument."""
         compute = None if self.system is None else field.function(self.system, target="quick")
 
-        def change(field: Field, t: float, x: np.ndarray) -> np.ndarray:
+        def change(field: VectorField, t: float, x: np.ndarray) -> np.ndarray:
             u = field.signals(t, x)
             out = np.array(x, dtype=float)
             if compute is not None:

@@ -24,7 +24,7 @@ def kernels(flow: Flow) -> dict[str, NativeKernel]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Reader:
+class _InputReader:
     """Where the Kernel of one of a Flow's Systems finds its inputs: ("x", "u", "t" or "more", offset, size) of each."""
 
     kernel: NativeKernel
@@ -54,7 +54,7 @@ class _Reader:
         return out
 
 
-def _reader(flow: Flow, kind: str) -> _Reader:
+def _reader(flow: Flow, kind: str) -> _InputReader:
     kernel, layout = kernel_of(flow.systems[kind]), flow.layout
     inputs = []
     for port in kernel.inputs:
@@ -66,7 +66,7 @@ def _reader(flow: Flow, kind: str) -> _Reader:
         else:
             inputs.append(("t" if port.name == "t" else "more", 0, size))
     known = {p.name: len(p.shape) for p in kernel.parameters}
-    return _Reader(kernel, tuple(o.name for o in kernel.outputs), tuple(inputs), known)
+    return _InputReader(kernel, tuple(o.name for o in kernel.outputs), tuple(inputs), known)
 
 
 class FlowKernels:

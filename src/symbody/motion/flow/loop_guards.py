@@ -68,7 +68,7 @@ class LoopGuards:
 
     def values(self, levels: Levels, t: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
         """(2 k + 1,) the guards at a state (nx,)."""
-        measure, gap = self.found(t, x, u)
+        measure, gap = self.measured(t, x, u)
         share = gap / self.bounds
         return np.concatenate([measure * levels.down - 1, measure * levels.up - 1, [1 - float(share @ share)]])
 
@@ -85,13 +85,13 @@ class LoopGuards:
 
     # -- numbers at states
 
-    def found(self, t: Any, x: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def measured(self, t: Any, x: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(measure (..., k), gap (..., m)) at states (..., nx) with the signals u (..., nu); a gap without value is
         infinite."""
         named = self._kernels.call("watch", np.asarray(t, dtype=float), x, u)
         shape = x.shape[:-1]
         measure, gap = (np.broadcast_to(a, (*shape, np.shape(a)[-1])) for a in (named["measure"], named["gap"]))
-        return finite_found(measure, gap)
+        return finite_measures(measure, gap)
 
     def say_open(self, t: float, gap: np.ndarray) -> str:
         """Which loop is open, by how much, and what to do, from the gaps (m,) at t; "" where all are closed."""
@@ -108,7 +108,7 @@ class LoopGuards:
         )
 
 
-def finite_found(measure: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def finite_measures(measure: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Measures, 0 where they have no value, and sizes of gaps, infinite there."""
     gap = np.abs(gap)
     if not np.isfinite(measure).all() or not np.isfinite(gap).all():

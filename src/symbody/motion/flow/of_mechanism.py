@@ -125,7 +125,7 @@ class _Building:
         record = recorded(known, outputs)
         labels, units = labels_of(mech), units_of(mech)
         qdd = {"qdd": known.qdd} if record.reads_qdd else {}
-        for n, quantity in record.found.items():
+        for n, quantity in record.chosen.items():
             labels.setdefault(n, quantity.labels)
             units.setdefault(n, quantity.unit)
         units.update({n: u for n, u in dynamics.units.items() if n not in units})
@@ -137,9 +137,9 @@ class _Building:
             record=System(
                 f"{name}_record",
                 inputs={**self.inputs, **qdd},
-                outputs={n: quantity.nodes for n, quantity in record.found.items()},
+                outputs={n: quantity.nodes for n, quantity in record.chosen.items()},
             )
-            if record.found
+            if record.chosen
             else None,
             events=System(
                 f"{name}_events",
@@ -220,7 +220,7 @@ class _Building:
         from symbody.mechanics.loops.partition.partition import Partition
 
         derived = derived_of(self.mech)
-        found = derived.own_constraints()
+        found = derived.fresh_constraints()
         chosen = kept = None
         if not self.whole:
             wanted: Any = self.partition

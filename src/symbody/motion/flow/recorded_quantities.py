@@ -58,14 +58,14 @@ class Quantity:
 
 
 @dataclass(eq=False)
-class Record:
+class ChosenQuantities:
     """Chosen quantities by name, and whether they read the accelerations."""
 
-    found: dict[str, Quantity] = field(default_factory=dict)
+    chosen: dict[str, Quantity] = field(default_factory=dict)
     reads_qdd: bool = False
 
 
-def recorded(known: Quantities, outputs: Any) -> Record:
+def recorded(known: Quantities, outputs: Any) -> ChosenQuantities:
     """Inputs of the model, and what `outputs` names: a text, a list of texts, or name -> expression (or None)."""
     found = {n: Quantity(a) for n, a in {**known.signals, "tau": known.tau}.items()}
     for name, value in _wanted(outputs):
@@ -76,7 +76,7 @@ def recorded(known: Quantities, outputs: Any) -> Record:
                 raise DefinitionError(f"outputs calls an expression {name!r}, which is a state or an input. Rename it.")
             found[name] = Quantity(node_array(known.expression(value, name), known.graph))
     nodes = [x for quantity in found.values() for x in quantity.nodes.flat if isinstance(x, Node)]
-    return Record(found, bool(set(free_symbols(nodes)) & set(known.qdd)))
+    return ChosenQuantities(found, bool(set(free_symbols(nodes)) & set(known.qdd)))
 
 
 def _wanted(outputs: Any) -> Iterable[tuple[str, Any]]:

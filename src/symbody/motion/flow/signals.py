@@ -18,7 +18,7 @@ from symbody.basics.errors import DefinitionError, Named, NameLookupError, Shape
 from symbody.mechanics.memoised.kernels import kernel_of
 from symbody.motion.flow.connect import Connected, Line, feedback_arguments, is_sampled
 from symbody.motion.flow.flow import Flow
-from symbody.motion.flow.sources import Constant, Control, Feedback, OfTime, Table, checked_values
+from symbody.motion.flow.sources import Constant, Control, Feedback, OfTime, TableSource, checked_values
 from symbody.symbolic.system.names import components
 from symbody.symbolic.system.system import System
 
@@ -95,7 +95,7 @@ class InputSignals:
         self.batch = batch
         self._defaults = connected.defaults
         self.moving = [line for line in self.lines if _moves(line)]
-        tables = [(line, line.source) for line in self.lines if isinstance(line.source, Table)]
+        tables = [(line, line.source) for line in self.lines if isinstance(line.source, TableSource)]
         self.tables = [(line, table) for line, table in tables if table.hold]
         self.sampled = [Sampled(line, self.flow, start, step, period) for line in self.lines if is_sampled(line.source)]
 
@@ -179,7 +179,7 @@ class InputSignals:
         if any(isinstance(line.source, OfTime) for line in self.moving):
             times.append(instants)
         for line in self.moving:
-            if isinstance(line.source, Table):
+            if isinstance(line.source, TableSource):
                 t = line.source.times
                 times.append(t[(t > start) & (t < end)])
         grid = np.unique(np.concatenate(times))
@@ -201,10 +201,10 @@ class InputSignals:
 
 
 def _moves(line: Line) -> bool:
-    return isinstance(line.source, OfTime) or (isinstance(line.source, Table) and not line.source.hold)
+    return isinstance(line.source, OfTime) or (isinstance(line.source, TableSource) and not line.source.hold)
 
 
-def table_value(table: Table, t: float) -> np.ndarray:
+def table_value(table: TableSource, t: float) -> np.ndarray:
     """(n,) what a table holds at t."""
     k = int(np.searchsorted(table.times, t, side="right")) - 1
     found: np.ndarray = table.values[max(k, 0)]
@@ -214,7 +214,7 @@ def table_value(table: Table, t: float) -> np.ndarray:
 def moving_values(line: Line, times: np.ndarray) -> np.ndarray:
     """(k, n) values of a table or of a function of time."""
     source = line.source
-    if isinstance(source, Table):
+    if isinstance(source, TableSource):
         return np.stack([np.interp(times, source.times, column) for column in source.values.T], axis=-1)
     assert isinstance(source, OfTime)
     return np.stack([checked_values(source.function(float(t)), len(line.columns), line.text, t) for t in times])

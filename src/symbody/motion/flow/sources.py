@@ -34,14 +34,14 @@ class Constant:
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class ExpressionSource:
     """Expressions, one for each component: texts, nodes or numbers."""
 
     values: tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class TableSource:
     """times (k,) ascending, values (k, n): linear in between, or held from each time to the next; constant outside."""
 
     times: np.ndarray
@@ -72,7 +72,7 @@ class Control:
     output: str
 
 
-Source = Constant | Law | Table | OfTime | Feedback | Control
+Source = Constant | ExpressionSource | TableSource | OfTime | Feedback | Control
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ def read_source(value: Any, size: int, what: str, name: str, key: str) -> Source
     if isinstance(value, System):
         return Control(value, _output_for(value, name, key, size))
     if isinstance(value, (str, Node)):
-        return Law((value,) * size)
+        return ExpressionSource((value,) * size)
     if callable(value):
         return function_source(value, what)
     if isinstance(value, Mapping):
@@ -161,7 +161,7 @@ def read_source(value: Any, size: int, what: str, name: str, key: str) -> Source
     ):
         if len(value) != size:
             raise ShapeError(f"{what} has {len(value)} expressions; expected {size}.")
-        return Law(tuple(value))
+        return ExpressionSource(tuple(value))
     return Constant(_numbers(value, size, what))
 
 
@@ -214,7 +214,7 @@ def _held(rest: Sequence[Any], what: str) -> bool:
     return bool(rest[0] == "hold")
 
 
-def _table_mapping(value: Mapping[str, Any], size: int, what: str) -> Table:
+def _table_mapping(value: Mapping[str, Any], size: int, what: str) -> TableSource:
     known = ("times", "values", "hold")
     for key in value:
         if key not in known:
@@ -224,7 +224,7 @@ def _table_mapping(value: Mapping[str, Any], size: int, what: str) -> Table:
     return _table(value["times"], value["values"], size, bool(value.get("hold", False)), what)
 
 
-def _table(times: Any, values: Any, size: int, hold: bool, what: str) -> Table:
+def _table(times: Any, values: Any, size: int, hold: bool, what: str) -> TableSource:
     try:
         t, v = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
     except (TypeError, ValueError):
@@ -241,7 +241,7 @@ def _table(times: Any, values: Any, size: int, hold: bool, what: str) -> Table:
     if (np.diff(t) <= 0).any():
         k = int(np.argmax(np.diff(t) <= 0))
         raise DefinitionError(f"{what}: time {t[k + 1]:g} follows {t[k]:g}; expected ascending times.")
-    return Table(t, v, hold)
+    return TableSource(t, v, hold)
 
 
 # -- functions and controllers

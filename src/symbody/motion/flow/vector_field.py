@@ -20,7 +20,7 @@ from symbody.symbolic.system.system import System, node_array
 SignalValues = np.ndarray | Callable[[float, np.ndarray], Any] | None
 
 
-class Field:
+class VectorField:
     """rates, jacobian, guards and project of a Flow at (t, x), with its parameters and signals filled in.
 
     x (nx,) holds the states in the Flow's order, u (nu,) its signals in theirs, both flat.
@@ -115,7 +115,7 @@ class Field:
 
         return evaluate
 
-    def reading(self, signals: Callable[[float, np.ndarray], np.ndarray]) -> Field:
+    def reading(self, signals: Callable[[float, np.ndarray], np.ndarray]) -> VectorField:
         """The same functions with other signals; it counts for itself."""
         twin = copy(self)
         twin.unsolved = twin.evaluations = 0

@@ -17,7 +17,7 @@ from symbody.motion.march.march_ports import Ports
 from symbody.motion.march.members import BLOCK, Members
 from symbody.motion.march.method_tables import RungeKutta
 from symbody.motion.march.run import Signals
-from symbody.motion.march.workspace import ROUND, Place, Workspace
+from symbody.motion.march.workspace import ROUND, KernelBuffers, Workspace
 
 WEIGHT = "w_"
 
@@ -108,7 +108,7 @@ class AdjointMarch:
         result["seeds"] = x if seeds is None else np.ascontiguousarray(seeds, dtype=float)
         if result["seeds"].shape != x.shape:
             raise ShapeError(f"seeds have shape {result['seeds'].shape}; expected that of the states {x.shape}.")
-        shared = np.ndim(t) == 0 and np.ndim(h) == 0 and not data.own_signals
+        shared = np.ndim(t) == 0 and np.ndim(h) == 0 and not data.member_signals
         native = function(adjoint_module(method, host().lanes, self.projects, self.step_node), "march")
         stages = 1 if method is None else method.stages
         block = min(BLOCK, max(b, 1))
@@ -138,38 +138,40 @@ class AdjointMarch:
             (result["status"] != 0).reshape(shape),
         )
 
-    def _places(self, method: RungeKutta | None, stages: int, pad: int, nx: int) -> list[Place]:
+    def _places(self, method: RungeKutta | None, stages: int, pad: int, nx: int) -> list[KernelBuffers]:
         p = self.ports
         if method is None:
-            places = [Place("rates", "X", "XN", 0, p.offsets), self._pull("pull", "X", 0, 0)]
+            places = [KernelBuffers("rates", "X", "XN", 0, p.offsets), self._pull("pull", "X", 0, 0)]
         else:
             places = [self._stage(i, pad, nx) for i in range(stages)]
             places += [self._pull("pull", "YS", i * pad, i * pad) for i in range(stages)]
         if p.project is not None:
-            places.append(Place("project", "XN", "XP", 0, p.offsets))
+            places.append(KernelBuffers("project", "XN", "XP", 0, p.offsets))
         if self.projects:
             places.append(self._pull("pulled", "XN", 0, 0))
         return places
 
-    def _stage(self, stage: int, pad: int, nx: int) -> Place:
+    def _stage(self, stage: int, pad: int, nx: int) -> KernelBuffers:
         """Rates of a stage, from its state in YS."""
         p = self.ports
         inputs = {n: ("YS", stage * pad + offset) for n, offset in p.offsets.items()}
-        return Place("rates", "X", "K", stage, p.rate_offsets, inputs, dict.fromkeys(inputs, nx))
+        return KernelBuffers("rates", "X", "K", stage, p.rate_offsets, inputs, dict.fromkeys(inputs, nx))
 
-    def _pull(self, kind: str, source: str, offset: int, target: int) -> Place:
+    def _pull(self, kind: str, source: str, offset: int, target: int) -> KernelBuffers:
         """A pullback at the states in a buffer, with the weights W; the adjoint of the states goes to PB."""
         return _pull_place(self.ports, self.sizes[kind], kind, (source, offset), target)
 
 
-def _pull_place(ports: Ports, sizes: Mapping[str, int], kind: str, source: tuple[str, int], target: int) -> Place:
+def _pull_place(
+    ports: Ports, sizes: Mapping[str, int], kind: str, source: tuple[str, int], target: int
+) -> KernelBuffers:
     nx = ports.nx
     inputs: dict[str, tuple[str, int]] = {n: (source[0], source[1] + at) for n, at in ports.offsets.items()}
     strides = dict.fromkeys(inputs, nx)
     inputs[WEIGHT], strides[WEIGHT] = ("W", 0), nx
     outputs = {"gx": target}
     strides["gx"] = nx
-    return Place(kind, source[0], "PB", 0, outputs, inputs, {**strides, **_rows(sizes)}, _elsewhere(sizes))
+    return KernelBuffers(kind, source[0], "PB", 0, outputs, inputs, {**strides, **_rows(sizes)}, _elsewhere(sizes))
 
 
 def _rows(sizes: Mapping[str, int]) -> dict[str, int]:

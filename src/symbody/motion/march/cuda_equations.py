@@ -24,7 +24,7 @@ class Clocked:
 
 
 @dataclass(frozen=True, eq=False)
-class Equations:
+class DeviceEquations:
     """What is marched: Programs of the same inputs, and where states and signals stand in x and u.
 
     states    state -> (place, size) in x; signals: likewise in u; rate_of: state -> output of `rates`

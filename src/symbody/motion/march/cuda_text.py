@@ -19,7 +19,7 @@ from symbody.codegen.cuda.cuda_language import (
     device_program,
     setup_solves,
 )
-from symbody.motion.march.cuda_equations import Equations
+from symbody.motion.march.cuda_equations import DeviceEquations
 from symbody.motion.march.method_tables import Method, RungeKutta, Splitting
 from symbody.motion.march.step_control import BACK, GROW, ROUNDING, SAFETY, SHRINK, SMALLEST_MEMORY, exponents
 from symbody.symbolic.system.ports import Port
@@ -45,7 +45,7 @@ class MarchText:
 
 
 def march_text(
-    equations: Equations,
+    equations: DeviceEquations,
     method: Method,
     *,
     adaptive: bool = False,
@@ -54,12 +54,12 @@ def march_text(
     reduce: bool = False,
 ) -> MarchText:
     """each: whether parameters differ from member to member; reduce: sums and extremes of all states on the way."""
-    return _Writer(equations, method, adaptive, precision, each, reduce).done()
+    return _CudaWriter(equations, method, adaptive, precision, each, reduce).done()
 
 
-class _Writer:
+class _CudaWriter:
     def __init__(
-        self, equations: Equations, method: Method, adaptive: bool, precision: str, each: bool, reduce: bool
+        self, equations: DeviceEquations, method: Method, adaptive: bool, precision: str, each: bool, reduce: bool
     ) -> None:
         self.e, self.method, self.adaptive, self.reduce = equations, method, adaptive, reduce
         self.precision, self.real = precision, REALS[precision]

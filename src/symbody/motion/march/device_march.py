@@ -16,7 +16,7 @@ from symbody.codegen.cuda import driver
 from symbody.codegen.cuda import foreign_arrays as on_device
 from symbody.codegen.cuda.device_array import DeviceArray
 from symbody.codegen.cuda.texts import setup_values
-from symbody.motion.march.cuda_equations import Equations
+from symbody.motion.march.cuda_equations import DeviceEquations
 from symbody.motion.march.cuda_text import BLOCK, COUNT, RECORD, MarchText, march_text
 from symbody.motion.march.method_tables import Method, RungeKutta
 from symbody.motion.march.step_control import SMALLEST_MEMORY
@@ -100,7 +100,7 @@ class _Call:
 class DeviceMarch:
     """Marches of one set of Equations by one method; stateless, its texts are written when first asked for."""
 
-    def __init__(self, equations: Equations, method: Method, precision: str = "double", ordinal: int = 0) -> None:
+    def __init__(self, equations: DeviceEquations, method: Method, precision: str = "double", ordinal: int = 0) -> None:
         self.equations, self.method, self.precision, self.ordinal = equations, method, precision, ordinal
         self.dtype = np.dtype(np.float64 if precision == "double" else np.float32)
         self._texts: dict[tuple[bool, bool, bool], MarchText] = {}
@@ -142,7 +142,7 @@ class DeviceMarch:
         reduce      mean and extremes of the states at the entries that count
         out         (b, nx) where the states at the end go, of a caller that has such an array
         """
-        call, n = self._begun(x)
+        call, n = self._prepared_call(x)
         text = self._text_for(parameters, adaptive=False, reduce=reduce)
         self._common(call, text, x, n, u, parameters, table)
         planned = schedule.on(call.device)
@@ -199,7 +199,7 @@ class DeviceMarch:
         """
         if not isinstance(self.method, RungeKutta) or not self.method.error:
             raise DefinitionError(f"method {self.method.name!r} has no error estimate for adaptive steps.")
-        call, n = self._begun(x)
+        call, n = self._prepared_call(x)
         text = self._text_for(parameters, adaptive=True, reduce=False)
         self._common(call, text, x, n, u, parameters, table)
         nx, room = self.equations.nx, len(times)
@@ -236,7 +236,7 @@ class DeviceMarch:
         e = self.equations
         return sorted({*e.held, *(c for clock in e.clocks for c in clock.writes[0])})
 
-    def _begun(self, x: Any) -> tuple[_Call, int]:
+    def _prepared_call(self, x: Any) -> tuple[_Call, int]:
         library = on_device.library_of(x)
         shape = tuple(x.shape)
         if len(shape) != 2 or shape[1] != self.equations.nx:

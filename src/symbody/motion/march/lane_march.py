@@ -29,14 +29,14 @@ from symbody.motion.march.members import BLOCK, Members, check_method, check_tol
 from symbody.motion.march.method_tables import Method, RungeKutta, Splitting
 from symbody.motion.march.run import Signals
 from symbody.motion.march.step_control import SMALLEST_MEMORY
-from symbody.motion.march.workspace import Place, Sizes, Workspace
+from symbody.motion.march.workspace import KernelBuffers, Sizes, Workspace
 
 MARK_BYTES = 64_000_000  # room for marks of all members in one call
 LEAST_MARKS = 8  # steps whose marks a member has room for at least
 
 
 @dataclass(frozen=True, eq=False)
-class Rules:
+class LaneEvents:
     """Events of a march: its first guards, in their order.
 
     acting    (ne,) whether something follows; else it is recorded only
@@ -63,14 +63,14 @@ class Rules:
         return len(self.acting)
 
 
-def no_rules(nx: int) -> Rules:
+def no_rules(nx: int) -> LaneEvents:
     """Of a march without events."""
     none = np.zeros(0)
-    return Rules(none, none, none, none, none, none, none, np.zeros(nx))
+    return LaneEvents(none, none, none, none, none, none, none, np.zeros(nx))
 
 
 @dataclass(frozen=True, eq=False)
-class Clock:
+class SampledClock:
     """A sampled System: at its ticks it reads the state, and what it puts out is held until the next.
 
     reads    input -> ("X", component of x), ("TS", 0) for time, or ("memory_row", place in the memory of all clocks)
@@ -156,8 +156,8 @@ class LaneMarch:
     """
 
     def __init__(
-        self, march: March, field: NativeKernel, rate_offsets: Mapping[str, int], rules: Rules | None = None,
-        clocks: Sequence[Clock] = (), overlay: Sequence[int] = (),
+        self, march: March, field: NativeKernel, rate_offsets: Mapping[str, int], rules: LaneEvents | None = None,
+        clocks: Sequence[SampledClock] = (), overlay: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self.march, self.ports = march, march.ports
         self.rules = no_rules(march.nx) if rules is None else rules
@@ -225,7 +225,7 @@ class LaneMarch:
         assert isinstance(table, RungeKutta)
         stages = table.stages + 1 + len(table.extra_a)
         source = ["X", *["Y"] * (table.stages - 1), "XN", *["Y"] * len(table.extra_a)]
-        places = [Place("rates", source[i], "K", i, self.ports.rate_offsets) for i in range(stages)]
+        places = [KernelBuffers("rates", source[i], "K", i, self.ports.rate_offsets) for i in range(stages)]
         places += [replace(p, source="XN") if p.kind == "guards" else p for p in self.march._places_common()]
         single = self.march._places_fixed(table)
         tolerance = check_tolerance(rtol, atol, self.ports.nx)
@@ -245,7 +245,7 @@ class LaneMarch:
         self,
         native: Any,
         prepare: Callable[[Workspace], None],
-        places: tuple[Sequence[Place], Sequence[Place]],
+        places: tuple[Sequence[KernelBuffers], Sequence[KernelBuffers]],
         rates: int,
         x: np.ndarray,
         memory: Memory,
@@ -265,7 +265,7 @@ class LaneMarch:
     ) -> LaneRun:
         """signals: tables of those that move; done: (b,) members that take no part; cost: operations for a member;
         span: s, of the whole run, and how many events may act in it."""
-        data = _Lanes(self, x, memory, times, signals, parameters, directions, stops, longest)
+        data = _MemberArrays(self, x, memory, times, signals, parameters, directions, stops, longest)
         data.limits(t_end, span, most_events)
         r = data.result
         r["status"][:] = PAUSED if done is None else np.where(done, 0, PAUSED)
@@ -282,7 +282,7 @@ class LaneMarch:
         return data.finished(marks, self)
 
 
-class _Lanes(Members):
+class _MemberArrays(Members):
     """The arrays of all members of one call."""
 
     def __init__(
@@ -342,7 +342,8 @@ class _Lanes(Members):
         return {**self.ports.kernels, **self.extra}
 
     def call(
-        self, native: Any, prepare: Callable[[Workspace], None], places: tuple[Sequence[Place], Sequence[Place]],
+        self, native: Any, prepare: Callable[[Workspace], None],
+        places: tuple[Sequence[KernelBuffers], Sequence[KernelBuffers]],
         rates: int, cost: int, threads: int | None,
     ) -> None:  # fmt: skip
         lanes, p = self.lanes, self.ports
@@ -370,16 +371,18 @@ class _Lanes(Members):
 
         run_ranges(run, self.count, cost, threads)
 
-    def _workspaces(self, sizes: Sizes, places: tuple[Sequence[Place], Sequence[Place]]) -> tuple[Workspace, Workspace]:
+    def _workspaces(
+        self, sizes: Sizes, places: tuple[Sequence[KernelBuffers], Sequence[KernelBuffers]]
+    ) -> tuple[Workspace, Workspace]:
         """That of a block of lanes, and that of a single one."""
         lanes, p = self.lanes, self.ports
         inner = {k: v for k, v in self.entries.items() if k in p.kernels}
         main = Workspace(sizes, inner, places[0], p.offsets, p.signals)
         ne, nx, ng = lanes.rules.count, p.nx, p.ng
         single = self._single()
-        own = [*places[1], Place("field", "X", "KF", 0, lanes.rate_offsets)]
+        own = [*places[1], KernelBuffers("field", "X", "KF", 0, lanes.rate_offsets)]
         if "after" in single:
-            own.append(Place("after", "X", "AF", 0, {"after": 0}))
+            own.append(KernelBuffers("after", "X", "AF", 0, {"after": 0}))
         more = {"sx": len(STATES) * nx, "sg": len(GUARDS) * max(ng, 1), "slopes": max(ne, 1) * nx}
         more |= {"KF": nx, "AF": 2 * ne * nx, "memory_row": lanes.n_memory}
         out = 0
@@ -388,7 +391,7 @@ class _Lanes(Members):
             for o in kernel.outputs:
                 offsets[o.name] = out
                 out += int(np.prod(o.shape))
-            own.append(Place(f"clock{i}", "X", "tick_out", 0, offsets, clock.reads))
+            own.append(KernelBuffers(f"clock{i}", "X", "tick_out", 0, offsets, clock.reads))
         more["tick_out"] = out
         one = Workspace(replace(sizes, block=1), single, own, p.offsets, p.signals, more)
         contexts = np.array(one.addresses, dtype=np.int64)
@@ -409,7 +412,7 @@ class _Lanes(Members):
         clocks = self.lanes.clocks
         return found | {f"clock{i}": (c.kernel, self._clock_entry(c)) for i, c in enumerate(clocks)}
 
-    def _clock_entry(self, clock: Clock) -> Entry:
+    def _clock_entry(self, clock: SampledClock) -> Entry:
         # its parameters are its own, whatever the model calls its own
         return clock.kernel.entry(1, None)
 
@@ -421,7 +424,7 @@ class _Lanes(Members):
         for w in (main, one):
             w.set(single_derived=derived.ctypes.data)
 
-    def _clock_table(self, one: Workspace, own: Sequence[Place], single: Mapping[str, Any]) -> np.ndarray:
+    def _clock_table(self, one: Workspace, own: Sequence[KernelBuffers], single: Mapping[str, Any]) -> np.ndarray:
         """Words of the clocks, see `CLOCK`."""
         rows = []
         for i, clock in enumerate(self.lanes.clocks):

@@ -20,7 +20,7 @@ from symbody.motion.march.march_ports import Ports
 from symbody.motion.march.members import check_method, check_tolerance, libm_function, members_of
 from symbody.motion.march.method_tables import Method, RungeKutta, Splitting
 from symbody.motion.march.run import Run, Signals
-from symbody.motion.march.workspace import Place, Workspace
+from symbody.motion.march.workspace import KernelBuffers, Workspace
 
 __all__ = ["March", "Run", "Signals"]
 
@@ -59,7 +59,7 @@ class March:
         self.ports = Ports(rates, states, second, project, guards, step, drift)
         self.step_node = step_node
         # by the identity of the method's table, which is kept with it
-        self._ready: dict[tuple[str, int], tuple[Method | None, tuple[Any, list[Place], int]]] = {}
+        self._ready: dict[tuple[str, int], tuple[Method | None, tuple[Any, list[KernelBuffers], int]]] = {}
 
     @property
     def nx(self) -> int:
@@ -95,7 +95,7 @@ class March:
         native, places, rates = self._made("fixed", table)
         shared = np.ndim(t) == 0 and np.ndim(h) == 0
         data = members_of(self.ports, native, places, rates, shared, x, parameters, signals, directions, passive)
-        shared = shared and not data.own_signals
+        shared = shared and not data.member_signals
         data.times(t, h)
         room = -(-steps // every)
         data.samples(room, steps)
@@ -170,7 +170,7 @@ class March:
             data.go_on()
         return data.finished(wanted if times is not None else data.result["t_samples"], None, data.result["h"])
 
-    def _made(self, kind: str, table: Method | None) -> tuple[Any, list[Place], int]:
+    def _made(self, kind: str, table: Method | None) -> tuple[Any, list[KernelBuffers], int]:
         """The native function of a method, where Kernels read and write, and the number of buffers of rates."""
         kept = self._ready.get((kind, id(table)))
         if kept is None:
@@ -181,32 +181,32 @@ class March:
             else:
                 assert isinstance(table, RungeKutta)
                 rates, offsets = table.stages + 1 + len(table.extra_a), self.ports.rate_offsets
-                places = [Place("rates", _source(i, table.stages), "K", i, offsets) for i in range(rates)]
+                places = [KernelBuffers("rates", _source(i, table.stages), "K", i, offsets) for i in range(rates)]
                 places += self._places_common()
                 text = adaptive_module(table, host().lanes)
             kept = self._ready[kind, id(table)] = table, (function(text, "march"), places, rates)
         return kept[1]
 
-    def _places_fixed(self, method: Method | None) -> list[Place]:
+    def _places_fixed(self, method: Method | None) -> list[KernelBuffers]:
         p = self.ports
         if method is None:
-            places = [Place("rates", "X", "XN", 0, p.offsets)]
+            places = [KernelBuffers("rates", "X", "XN", 0, p.offsets)]
         elif isinstance(method, RungeKutta):
-            places = [Place("rates", "Y" if i else "X", "K", i, p.rate_offsets) for i in range(method.stages)]
+            places = [KernelBuffers("rates", "Y" if i else "X", "K", i, p.rate_offsets) for i in range(method.stages)]
         else:
-            places = [Place("rates", "Y" if i else "X", "K", i, p.rate_offsets) for i in range(2)]
+            places = [KernelBuffers("rates", "Y" if i else "X", "K", i, p.rate_offsets) for i in range(2)]
             if p.drift != "velocities":
                 stages = DRIFTS[method.drift].stages
-                places += [Place("drift", "XP" if i else "XN", "KD", i, p.drift_offsets) for i in range(stages)]
+                places += [KernelBuffers("drift", "XP" if i else "XN", "KD", i, p.drift_offsets) for i in range(stages)]
         return places + self._places_common()
 
-    def _places_common(self) -> list[Place]:
+    def _places_common(self) -> list[KernelBuffers]:
         p = self.ports
         places = []
         if p.project is not None:
-            places.append(Place("project", "XN", "XP", 0, p.offsets))
+            places.append(KernelBuffers("project", "XN", "XP", 0, p.offsets))
         if p.guards is not None:
-            places.append(Place("guards", "X", "G1", 0, {"guard": 0}))
+            places.append(KernelBuffers("guards", "X", "G1", 0, {"guard": 0}))
         return places
 
     def _splitting(self, w: Workspace) -> None:

@@ -18,7 +18,7 @@ from symbody.motion.march.march_ports import Ports, parameters_of
 from symbody.motion.march.method_tables import METHODS, Method, RungeKutta, Splitting
 from symbody.motion.march.run import LogStep, Run, Signals
 from symbody.motion.march.step_control import SMALLEST_MEMORY
-from symbody.motion.march.workspace import Place, Sizes, Workspace
+from symbody.motion.march.workspace import KernelBuffers, Sizes, Workspace
 
 # States that are advanced together: their buffers stay in the fastest cache, calls of Kernels are few.
 BLOCK = 32
@@ -46,10 +46,10 @@ class Members:
             raise ShapeError(f"The parameters are given for {own} members and x for {states.shape[:-1]}.")
         self.members = batch
         b = self.count = batch[0] if batch else 1
-        self.found = np.zeros(b * (2 * ports.nx + 2 + len(COUNTS) + ports.ng))
+        self.results = np.zeros(b * (2 * ports.nx + 2 + len(COUNTS) + ports.ng))
         self.result: dict[str, np.ndarray] = {
             "x": np.ascontiguousarray(np.broadcast_to(states, (*batch, ports.nx))).reshape(b, ports.nx),
-            **_carved(self.found, b, ports.nx, ports.ng),
+            **_carved(self.results, b, ports.nx, ports.ng),
             "directions": directions_of(directions, ports.ng),
             "passive": passive_of(passive, ports.ng),
         }
@@ -57,7 +57,7 @@ class Members:
 
     # -- one state, whose arrays are kept from run to run with their addresses
 
-    def keep(self, pool: list[Members], sizes: Sizes, places: Sequence[Place]) -> None:
+    def keep(self, pool: list[Members], sizes: Sizes, places: Sequence[KernelBuffers]) -> None:
         """Kept in `pool` between runs, with a workspace of its own."""
         self.pool = pool
         self.workspace = Workspace(sizes, self.entries, places, self.ports.offsets, self.ports.signals)
@@ -72,7 +72,7 @@ class Members:
         passive: Any,
     ) -> None:  # fmt: skip
         """Another run of one state."""
-        self.found.fill(0.0)
+        self.results.fill(0.0)
         r, self.entries = self.result, entries
         r["x"][0] = x
         r["directions"][:] = directions_of(directions, self.ports.ng)
@@ -97,14 +97,14 @@ class Members:
                 raise NameLookupError(f"The rates depend on {names}; give their values as signals=Signals(...).")
             signals = Signals([0.0], np.zeros((1, 0)))
         times, values = signals.table(nu, batch[0] if batch else None)
-        self.own_signals = values.ndim == 3
+        self.member_signals = values.ndim == 3
         self.jumps = signals.jumps(times)
         self.varying = times.size > 1 and nu > 0
         self.result.update(knots=times, values=values)
         self.signal_words = dict(
             n_knots=times.size,
             hold=int(signals.hold),
-            member_stride=values.shape[-2] * nu if self.own_signals else 0,
+            member_stride=values.shape[-2] * nu if self.member_signals else 0,
             varying=int(self.varying),
             timed=int(self.varying or self.ports.timed),
         )
@@ -179,7 +179,7 @@ class Members:
         self,
         native: Any,
         prepare: Callable[[Workspace], None],
-        places: Sequence[Place],
+        places: Sequence[KernelBuffers],
         rates: int,
         shared: bool,
         cost: int,
@@ -232,7 +232,7 @@ class Members:
                 times[i, count[i] :] = math.nan
         log = () if shape else self._logged()
         if self.pool is not None:  # the next run writes into these
-            r, h_next = _carved(self.found.copy(), 1, self.ports.nx, self.ports.ng), h_next.copy()
+            r, h_next = _carved(self.results.copy(), 1, self.ports.nx, self.ports.ng), h_next.copy()
             self.pool.append(self)
         if evaluations is None:
             evaluations = r["evaluations"]
@@ -279,7 +279,7 @@ def _carved(words: np.ndarray, b: int, nx: int, ng: int) -> dict[str, np.ndarray
 
 
 def members_of(
-    ports: Ports, native: Any, places: Sequence[Place], rates: int, shared: bool, x: Any, parameters: Any,
+    ports: Ports, native: Any, places: Sequence[KernelBuffers], rates: int, shared: bool, x: Any, parameters: Any,
     signals: Signals | None, directions: Any, passive: Any,
 ) -> Members:  # fmt: skip
     """The members of a run; of one state those of an earlier run of the same code, with other numbers."""

@@ -18,7 +18,7 @@ from symbody.motion.march.march_ports import Ports, parameters_of
 from symbody.motion.march.members import Members
 from symbody.motion.march.method_tables import RungeKutta
 from symbody.motion.march.run import Signals
-from symbody.motion.march.workspace import ROUND, Place, Workspace
+from symbody.motion.march.workspace import ROUND, KernelBuffers, Workspace
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,24 +121,24 @@ class VariationalMarch:
         data.run(native, prepare, self._places(method, stages, columns), stages, True, 0, 1, more)
         return Variation(r["samples"][0], r["s_samples"][:, :, :nd], bool(r["status"][0]))
 
-    def _places(self, method: RungeKutta | None, stages: int, columns: int) -> list[Place]:
+    def _places(self, method: RungeKutta | None, stages: int, columns: int) -> list[KernelBuffers]:
         p = self.ports
         if method is None:
-            places = [Place("rates", "X", "XN", 0, p.offsets), self._pull("pull", "X", "LAM", columns)]
+            places = [KernelBuffers("rates", "X", "XN", 0, p.offsets), self._pull("pull", "X", "LAM", columns)]
         else:
-            places = [Place("rates", "Y" if i else "X", "K", i, p.rate_offsets) for i in range(stages)]
+            places = [KernelBuffers("rates", "Y" if i else "X", "K", i, p.rate_offsets) for i in range(stages)]
             places += [self._pull("pull", "Y" if i else "X", "W", columns) for i in range(stages)]
         if p.project is not None:
-            places.append(Place("project", "XN", "XP", 0, p.offsets))
+            places.append(KernelBuffers("project", "XN", "XP", 0, p.offsets))
         if self.projects:
             places.append(self._pull("pulled", "Y", "LAM", columns))
         return places
 
-    def _pull(self, kind: str, source: str, weights: str, columns: int) -> Place:
+    def _pull(self, kind: str, source: str, weights: str, columns: int) -> KernelBuffers:
         """Rows of a pullback at the one state of a buffer: only the weights differ from lane to lane."""
         p = self.ports
         inputs: dict[str, tuple[str, int]] = {n: (source, at) for n, at in p.offsets.items()}
         inputs |= {WEIGHT: (weights, 0), "h": ("H", 0)}
         elsewhere = {n: n.upper() for n in kernel_sizes(p.kernels[kind]) if n != "gx"}
         strides = {WEIGHT: p.nx, "gx": p.nx, "gm": columns, "gu": p.nu, "gt": 1, "gh": 1}
-        return Place(kind, source, "PB", 0, {"gx": 0}, inputs, strides, elsewhere)
+        return KernelBuffers(kind, source, "PB", 0, {"gx": 0}, inputs, strides, elsewhere)

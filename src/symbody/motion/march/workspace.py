@@ -52,7 +52,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Place:
+class KernelBuffers:
     """Where a Kernel reads its states and writes its outputs: names of work buffers.
 
     outputs: name of an output -> offset in the target row; others are written and never read.
@@ -78,7 +78,7 @@ class Workspace:
         self,
         sizes: Sizes,
         kernels: Mapping[str, tuple[NativeKernel, Entry]],
-        places: Sequence[Place],
+        places: Sequence[KernelBuffers],
         states: Mapping[str, int],
         signals: Mapping[str, int],
         more: Mapping[str, int] | None = None,
@@ -145,7 +145,7 @@ class Workspace:
         for words, base, stride in self.derived:
             words[DERIVED] = base + 8 * stride * member
 
-    def _contexts(self, places: Sequence[Place], states: Mapping[str, int], signals: Mapping[str, int]) -> None:
+    def _contexts(self, places: Sequence[KernelBuffers], states: Mapping[str, int], signals: Mapping[str, int]) -> None:
         s = self.sizes
         each = 0 if s.shared else 1
         self.derived = []

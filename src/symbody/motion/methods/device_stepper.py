@@ -20,7 +20,7 @@ from symbody.motion.flow.flow_kernels import FlowKernels
 from symbody.motion.flow.loop_guards import LoopGuards
 from symbody.motion.flow.signals import NEAR, InputSignals, measured_place, moving_values, table_value
 from symbody.motion.flow.sources import Control, OfTime
-from symbody.motion.march.cuda_equations import Clocked, Equations
+from symbody.motion.march.cuda_equations import Clocked, DeviceEquations
 from symbody.motion.march.cuda_text import CLOCK, COUNT, RECORD
 from symbody.motion.march.device_march import DeviceMarch, DeviceRun, Schedule
 from symbody.motion.march.method_tables import METHODS, Method, RungeKutta, Splitting
@@ -44,7 +44,7 @@ MOST_KEPT = 16  # marches of a Flow
 
 def equations_of(
     flow: Flow, signals: InputSignals, loops: LoopGuards | None = None, splitting: bool = False, ticking: bool = True
-) -> Equations:
+) -> DeviceEquations:
     """The Programs of a Flow, and where states and signals stand.
 
     ticking: sampled Systems and held tables are followed on the way
@@ -53,7 +53,7 @@ def equations_of(
     columns = {n: (s.start, s.stop - s.start) for n, s in flow.layout.columns.items()}
     clocks, memory = _clocks(signals, flow) if ticking else ((), 0)
     pairs, drift = _drift(flow) if splitting else ((), None)
-    return Equations(
+    return DeviceEquations(
         rates=lower(flow.rates),
         states=states,
         signals=columns,

@@ -59,7 +59,7 @@ class StepMarch:
 
     def fixed(self, method: Any, x: Any, t: Any, h: Any, steps: int, every: int = 1, **options: Any) -> Any:
         """As `March.fixed` from a motion that begins; the method is the map's own."""
-        return Carried(self, {}).fixed(x, t, h, steps, every, **options)
+        return MethodMemory(self, {}).fixed(x, t, h, steps, every, **options)
 
     def started(self, t: Any, x: np.ndarray, options: Mapping[str, Any]) -> np.ndarray:
         """Memory of the method where a motion begins."""
@@ -77,7 +77,7 @@ class StepMarch:
         return np.concatenate([np.broadcast_to(p, (*batch, p.shape[-1])) for p in flat], axis=-1)
 
 
-class Carried:
+class MethodMemory:
     """Runs of one stretch, and the memory of the method at their latest ends.
 
     A run that starts at such an end goes on with it; any other start is that of a new motion.
@@ -183,12 +183,12 @@ class ImplicitFixed(NativeFixed):
         # signals that move are sampled where the classical method reads them: at the start, middle and end of steps
         super().__init__(flow, "rk4", signals, start, step, loops=loops, **options)
         self.steps = StepMarch(flow, method, residual, loops, **(newton or {}))
-        self.brief = None
+        self.numpy_step = None
         self.chunk = max(16, int(WORK / (ITERATIONS * self.steps.operations + 20 * flow.nx)))
 
     def advance(self, start: Start, stop: float, times: np.ndarray) -> tuple[Leg, Memory]:
         """See `Stepper`; carried is what the method remembers at the end."""
-        carried = Carried(self.steps, start.memory)
+        carried = MethodMemory(self.steps, start.memory)
         own = _Carrying(start.t, start.x, start.u, start.memory, start.levels, carried=carried)
         return self._advance(own, stop, times), carried.memory()
 
@@ -222,4 +222,4 @@ class ImplicitFixed(NativeFixed):
 class _Carrying(Start):
     """A Start with what the runs of its stretch carry along."""
 
-    carried: Carried = field(kw_only=True)
+    carried: MethodMemory = field(kw_only=True)

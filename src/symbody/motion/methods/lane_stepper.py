@@ -15,12 +15,12 @@ import numpy as np
 from symbody.basics.errors import FormatError
 from symbody.basics.memory import memory_of
 from symbody.mechanics.memoised.kernels import kernel_of
-from symbody.motion.flow.event_rules import Prepared
+from symbody.motion.flow.event_rules import PreparedEvents
 from symbody.motion.flow.flow import Flow, shared_inputs
 from symbody.motion.flow.flow_kernels import kernels
 from symbody.motion.flow.signals import NEAR, InputSignals, Sampled, measured_place, table_value
 from symbody.motion.flow.sources import Control, OfTime
-from symbody.motion.march.lane_march import Clock, LaneMarch, LaneRun, Rules, Stops
+from symbody.motion.march.lane_march import LaneEvents, LaneMarch, LaneRun, SampledClock, Stops
 from symbody.motion.march.march import March
 from symbody.motion.march.method_tables import Method, RungeKutta, Splitting
 from symbody.motion.march.run import Signals
@@ -43,7 +43,7 @@ FAILED = (2, 3, 4, 5)  # status of members without a state to go on from
 # -- what a march needs to know of events
 
 
-def after_system(prepared: Prepared) -> System | None:
+def after_system(prepared: PreparedEvents) -> System | None:
     """The states after each event's reset, and those at rest, as one output "after" (2 ne, nx); None without any."""
     if not any(e.reset or e.rest for e in prepared.events):
         return None
@@ -67,12 +67,12 @@ def after_system(prepared: Prepared) -> System | None:
     return found
 
 
-def rules_of(prepared: Prepared) -> Rules:
+def rules_of(prepared: PreparedEvents) -> LaneEvents:
     """Events as numbers for the native march."""
     events, flow = prepared.events, prepared.flow
     after = after_system(prepared)
     own = () if flow.events is None else flow.events.outputs
-    return Rules(
+    return LaneEvents(
         acting=~prepared.passive,
         elements=np.array([e.name in own for e in events], dtype=bool),
         stop=np.array([e.stop for e in events], dtype=bool),
@@ -109,7 +109,7 @@ def held_tables(signals: InputSignals) -> list[Any]:
     return [] if len(native_clocks(signals)) < len(signals.sampled) else list(signals.tables)
 
 
-def clocks_of(signals: InputSignals, flow: Flow) -> list[Clock]:
+def clocks_of(signals: InputSignals, flow: Flow) -> list[SampledClock]:
     """Clocks of the native march; their memories stand one after the other."""
     out, at = [], 0
     for one in native_clocks(signals):
@@ -125,7 +125,7 @@ def clocks_of(signals: InputSignals, flow: Flow) -> list[Clock]:
         for name, symbols in system.inputs.items():
             if name not in reads:
                 reads[name] = ("TS", 0) if name == "t" else ("X", measured_place(flow, name, symbols.size, system.name))
-        out.append(Clock(kernel_of(system), reads, (one.line.columns, source.output), kept))
+        out.append(SampledClock(kernel_of(system), reads, (one.line.columns, source.output), kept))
     return out
 
 
@@ -163,7 +163,7 @@ def _march(setup: Setup, method: Method | None, overlay: np.ndarray, march: Marc
     return found
 
 
-class Lanes:
+class LaneStepper:
     """The Stepper. x is (nx,), or (b, nx) of a batch, whose members that failed hold NaN; others that ended stay."""
 
     def __init__(self, setup: Setup, method: Method | None, march: March | None = None, work: float = 1.0) -> None:

@@ -16,11 +16,11 @@ from symbody.basics.errors import DefinitionError, Named, NameLookupError, add_r
 from symbody.basics.memory import memory_of
 from symbody.basics.words import METHODS as ELSEWHERE
 from symbody.basics.words import nearest_word
-from symbody.motion.flow.event_rules import Prepared
+from symbody.motion.flow.event_rules import PreparedEvents
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.loop_guards import LoopGuards
 from symbody.motion.flow.signals import InputSignals
-from symbody.motion.flow.vector_field import Field
+from symbody.motion.flow.vector_field import VectorField
 from symbody.motion.march import method_tables as native_tables
 from symbody.motion.march.method_tables import RungeKutta, Splitting, check_table
 from symbody.motion.methods import implicit_step
@@ -54,7 +54,7 @@ class Setup:
     passive: np.ndarray | None = None
     threads: int | None = None
     loops: LoopGuards | None = None
-    events: Prepared | None = None
+    events: PreparedEvents | None = None
     most_events: int = MOST_EVENTS
 
     @property
@@ -99,11 +99,11 @@ def explicit(table: RungeKutta | Splitting) -> Method:
         check_table(table)
 
     def make(s: Setup) -> Stepper:
-        from symbody.motion.methods.lane_stepper import Lanes, lanes_of
+        from symbody.motion.methods.lane_stepper import LaneStepper, lanes_of
         from symbody.motion.methods.native_stepper import NativeAdaptive, NativeFixed
 
         if lanes_of(s):
-            return Lanes(s, table)
+            return LaneStepper(s, table)
         if s.step is not None:
             return NativeFixed(s.flow, table, s.signals, s.start, s.step, **s.native)
         return NativeAdaptive(s.flow, table, s.signals, s.rtol, s.atol, s.max_steps, **s.native)
@@ -120,19 +120,19 @@ def diagonal(table: implicit_step.Diagonal) -> Method:
 def _stepped(method: str | implicit_step.Diagonal) -> Callable[[Setup], Stepper]:
     def make(s: Setup) -> Stepper:
         from symbody.motion.methods.implicit_stepper import ITERATIONS, ImplicitFixed, balance_of, step_march
-        from symbody.motion.methods.lane_stepper import Lanes, lanes_of
+        from symbody.motion.methods.lane_stepper import LaneStepper, lanes_of
 
         assert s.step is not None
         march = step_march(s.flow, method) if lanes_of(s) else None
         if march is not None:
-            return Lanes(s, None, march, ITERATIONS)
+            return LaneStepper(s, None, march, ITERATIONS)
         return ImplicitFixed(s.flow, method, s.signals, s.start, s.step, residual=balance_of(s.flow), **s.native)
 
     return make
 
 
-def _field(s: Setup) -> Field:
-    return Field(s.flow, s.parameters, lambda t, x: s.signals.at(t, s.signals.start().values))
+def _field(s: Setup) -> VectorField:
+    return VectorField(s.flow, s.parameters, lambda t, x: s.signals.at(t, s.signals.start().values))
 
 
 def _chosen(s: Setup) -> dict[str, Any]:
@@ -179,7 +179,7 @@ _ROWS = (
     Method("ida", "SUNDIALS, implicit equations", 5, _ida, "chosen", batches=False, unsolved=True),
 )
 METHODS: dict[str, Method] = {row.name: row for row in _ROWS}
-OWN = frozenset(METHODS)
+BUILT_IN = frozenset(METHODS)
 
 
 def add_method(row: Method | RungeKutta | Splitting | implicit_step.Diagonal) -> Method:
@@ -198,7 +198,7 @@ def add_method(row: Method | RungeKutta | Splitting | implicit_step.Diagonal) ->
 
 def remove_method(name: str) -> None:
     """Take an added method out again."""
-    remove_row(METHODS, name, OWN, "method")
+    remove_row(METHODS, name, BUILT_IN, "method")
 
 
 def choose_method(method: str, step: float | None, rtol: float) -> str:

@@ -19,7 +19,7 @@ from symbody.motion.march.march import March
 from symbody.motion.march.method_tables import METHODS, Method, RungeKutta, Splitting
 from symbody.motion.march.run import Signals
 from symbody.motion.methods.locate import Crossing, Path, locate, locate_each, width
-from symbody.motion.methods.numpy_steps import Brief
+from symbody.motion.methods.numpy_steps import NumpyStep
 from symbody.motion.methods.step_grid import NEAR, hermite, stage_times, step_index, stride, together
 from symbody.motion.methods.stepper import NOTHING, Leg, Memory, Start, check_arrays
 from symbody.motion.trajectory.outcome import Outcome
@@ -255,7 +255,7 @@ class Native:
 class NativeFixed(Native):
     """Steps from start + k step; an end (or a beginning) between two of them is reached by a shorter step."""
 
-    brief: Brief | None = None
+    numpy_step: NumpyStep | None = None
 
     def __init__(
         self, flow: Flow, method: str | Method, signals: InputSignals, start: float, step: float, **options: Any
@@ -265,7 +265,7 @@ class NativeFixed(Native):
         # parameters of a batch differ by member; guards and signals that move are left to the march
         if signals.jumps and not signals.moving and signals.batch is None and flow.guards is None:
             if isinstance(self.method, RungeKutta):
-                self.brief = Brief(flow, kernels(flow), self.method, self.parameters)
+                self.numpy_step = NumpyStep(flow, kernels(flow), self.method, self.parameters)
 
     def index(self, t: float) -> tuple[int, bool]:
         """(k, exact): the last step instant that is not after t, and whether t is that instant."""
@@ -314,10 +314,10 @@ class NativeFixed(Native):
         self, start: Start, t: float, h: float, steps: int, t_end: float, x: np.ndarray, times: np.ndarray
     ) -> Leg:
         """Equal steps in one native call, and samples of them: at step instants, else by Hermite's cubic."""
-        if steps == 1 and self.brief is not None and (not len(times) or times[0] >= t_end - NEAR * h):
-            after = self.brief.step(t, h, x, start.u)
+        if steps == 1 and self.numpy_step is not None and (not len(times) or times[0] >= t_end - NEAR * h):
+            after = self.numpy_step.step(t, h, x, start.u)
             if after is not None:
-                count = {"steps": 1, "evaluations": len(self.brief.method.b)}
+                count = {"steps": 1, "evaluations": len(self.numpy_step.method.b)}
                 return Leg(times, np.repeat(after[None], len(times), axis=0), t_end, after, statistics=count)
         every = _places(times, t, h, steps)[3]
         instants = stage_times(self.method, t, h, steps) if self.signals.moving else ()
@@ -327,7 +327,7 @@ class NativeFixed(Native):
 
     def together(self) -> bool:
         """Whether runs of one state by Steppers of the same kind can be advanced in one call."""
-        return super().together() and self.brief is None
+        return super().together() and self.numpy_step is None
 
     @staticmethod
     def alike(start: Start, stop: float) -> Any:

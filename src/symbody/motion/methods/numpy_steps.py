@@ -15,7 +15,7 @@ from symbody.motion.flow.flow import Flow
 from symbody.motion.march.method_tables import RungeKutta
 
 
-class Brief:
+class NumpyStep:
     """One step of a Flow from one state, by its Kernels bound to the parameters of the run."""
 
     def __init__(self, flow: Flow, kernels: Mapping[str, Any], method: RungeKutta, parameters: Any) -> None:

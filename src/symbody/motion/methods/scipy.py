@@ -12,7 +12,7 @@ import numpy as np
 from symbody.basics.errors import NameLookupError, nearest
 from symbody.motion.flow.loop_guards import LoopGuards
 from symbody.motion.flow.signals import InputSignals
-from symbody.motion.flow.vector_field import Field
+from symbody.motion.flow.vector_field import VectorField
 from symbody.motion.methods.locate import Crossing, crossed, locate, locate_each, width
 from symbody.motion.methods.stepper import NOTHING, Leg, Memory, Start
 from symbody.motion.methods.stretch_parts import WHOLE, Parts, loop_guards, reading
@@ -43,7 +43,7 @@ class SciPyStepper:
 
     def __init__(
         self,
-        field: Field,
+        field: VectorField,
         method: str,
         *,
         rtol: float = 1e-6,
@@ -80,10 +80,10 @@ class SciPyStepper:
 
     def advance(self, start: Start, stop: float, times: np.ndarray) -> tuple[Leg, Memory]:
         """See `Stepper`; each stretch begins anew."""
-        return _Stretch(self, start).leg(stop, times), {}
+        return _SciPyStretch(self, start).leg(stop, times), {}
 
 
-class _Stretch:
+class _SciPyStretch:
     """One stretch of a SciPyStepper, with the signals and levels that hold in it."""
 
     def __init__(self, stepper: SciPyStepper, start: Start) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from symbody.motion.flow.loop_guards import Levels
 from symbody.motion.methods.locate import Crossing
 from symbody.motion.trajectory.outcome import Outcome
-from symbody.motion.trajectory.trajectory import Event
+from symbody.motion.trajectory.trajectory import EventRecord
 
 # What a method carries from one stretch to the next (the proposal for the next step, the memory of a multistep method):
 # arrays by name. {} is that of a motion that begins, and after a jump.
@@ -75,7 +75,7 @@ class Leg:
 
 
 @dataclass(frozen=True, eq=False)
-class Jump:
+class StateJump:
     """States (nx,) before and after at an instant, and the signals (nu,) held then."""
 
     t: float
@@ -97,8 +97,8 @@ class Followed:
     counts, instants, leaving   of the events of one state, as in `Happened`; None of a batch
     """
 
-    events: tuple[Event, ...]
-    jumps: tuple[Jump, ...]
+    events: tuple[EventRecord, ...]
+    jumps: tuple[StateJump, ...]
     begin: tuple[np.ndarray, np.ndarray] | None
     u: np.ndarray | None
     u_end: np.ndarray

@@ -9,7 +9,7 @@ import numpy as np
 
 from symbody.motion.flow.loop_guards import LoopGuards
 from symbody.motion.flow.signals import InputSignals
-from symbody.motion.flow.vector_field import Field
+from symbody.motion.flow.vector_field import VectorField
 from symbody.motion.methods.stepper import Start
 
 PARTS = 16  # stretches of a run by methods that offer no natural ones: an interrupt or a checkpoint waits no longer
@@ -32,12 +32,14 @@ class Parts:
 WHOLE = Parts(None)
 
 
-def reading(field: Field, signals: InputSignals | None, start: Start) -> Field:
+def reading(field: VectorField, signals: InputSignals | None, start: Start) -> VectorField:
     """A Field that reads the signals of one stretch; None: it knows its own."""
     return field if signals is None else field.reading(lambda t, x: signals.at(t, start.u))
 
 
-def loop_guards(loops: LoopGuards | None, field: Field, start: Start, t: float, x: np.ndarray) -> np.ndarray | None:
+def loop_guards(
+    loops: LoopGuards | None, field: VectorField, start: Start, t: float, x: np.ndarray
+) -> np.ndarray | None:
     """The guards of closed loops at a state; None where nothing is guarded."""
     if loops is None:
         return None

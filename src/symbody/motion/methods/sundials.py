@@ -14,7 +14,7 @@ from symbody.mechanics.memoised.kernels import kernel_of
 from symbody.motion.flow.layout import Layout
 from symbody.motion.flow.loop_guards import LoopGuards
 from symbody.motion.flow.signals import InputSignals
-from symbody.motion.flow.vector_field import Field, SignalValues
+from symbody.motion.flow.vector_field import SignalValues, VectorField
 from symbody.motion.methods.locate import EPS, Crossing, Path, crossed, locate_each
 from symbody.motion.methods.stepper import NOTHING, Leg, Memory, Start
 from symbody.motion.methods.stretch_parts import WHOLE, Parts, loop_guards, reading
@@ -56,7 +56,7 @@ class CvodeStepper:
 
     def __init__(
         self,
-        field: Field,
+        field: VectorField,
         method: str = "cvode_bdf",
         *,
         rtol: float = 1e-6,
@@ -81,7 +81,7 @@ class CvodeStepper:
             "jacfn": self._jacobian,
         }
         self.loops, self.signals, self.parts = loops, signals, parts
-        self._own = field
+        self._guards = field
         self.guards = _Guards(lambda t, x: self.field.guards(t, x), field.ng, directions, passive)
         options |= self.guards.options()
         self._solver = _package("cvode").CVODE(self._rates, **options)
@@ -94,7 +94,7 @@ class CvodeStepper:
 
     def advance(self, start: Start, stop: float, times: np.ndarray) -> tuple[Leg, Memory]:
         """See `Stepper`; each stretch begins anew."""
-        self.field = reading(self._own, self.signals, start)
+        self.field = reading(self._guards, self.signals, start)
         self._unsolved = self.field.unsolved
         y = np.array(start.x, dtype=float)
         begin = lambda: self._solver.init_step(float(start.t), y)  # noqa: E731
@@ -150,7 +150,7 @@ class IdaStepper:
         atol: float | np.ndarray = 1e-9,
         max_steps: int = 1_000_000,
         loops: LoopGuards | None = None,
-        field: Field | None = None,
+        field: VectorField | None = None,
         held: InputSignals | None = None,
         parts: Parts = WHOLE,
     ) -> None:
@@ -309,17 +309,17 @@ class _Guards:
             return {}
 
         def explicit_form(t: float, y: np.ndarray, out: np.ndarray) -> None:
-            out[:] = 1.0 if self.silent else self.found(t, np.array(y), self.acting)
+            out[:] = 1.0 if self.silent else self.values_at(t, np.array(y), self.acting)
 
         def implicit_form(t: float, y: np.ndarray, yp: np.ndarray, out: np.ndarray) -> None:
-            out[:] = 1.0 if self.silent else self.found(t, np.array(y), self.acting)
+            out[:] = 1.0 if self.silent else self.values_at(t, np.array(y), self.acting)
 
         function: Any = implicit_form if implicit else explicit_form
         function.terminal = [True] * len(self.acting)
         function.direction = [int(d) for d in self.directions[self.acting]]
         return {"eventsfn": function, "num_events": len(self.acting)}
 
-    def found(self, t: float, x: np.ndarray, which: np.ndarray) -> np.ndarray:
+    def values_at(self, t: float, x: np.ndarray, which: np.ndarray) -> np.ndarray:
         """Some of the guards at a state; none where there are none."""
         return np.zeros(0) if self.all is None or not len(which) else np.asarray(self.all(t, x)).reshape(-1)[which]
 
@@ -327,7 +327,7 @@ class _Guards:
         """Crossings of the passive guards, with the values g0 and g1, in (t0, t1]."""
         own = self.passive
         which = np.flatnonzero(crossed(g0, g1, self.directions[own])).tolist()
-        found = locate_each(path, lambda t, x: self.found(t, x, own), t0, t1, g0, g1, which)
+        found = locate_each(path, lambda t, x: self.values_at(t, x, own), t0, t1, g0, g1, which)
         return [Crossing(c.t, c.x, tuple(own[list(c.events)].tolist())) for c in found]
 
 
@@ -384,7 +384,7 @@ def _leg(
     recorded: list[Crossing] = []
     nodes: list[tuple[float, np.ndarray]] = []
     guards.silent = False
-    quiet = guards.found(t, x, guards.passive)
+    quiet = guards.values_at(t, x, guards.passive)
 
     def path(s: float) -> np.ndarray:
         """States of the last step."""
@@ -414,7 +414,7 @@ def _leg(
                 events = tuple(guards.acting[np.flatnonzero(found.i_events[-1])].tolist())
                 guards.silent = True
             if len(quiet):
-                g = guards.found(t, x, guards.passive)
+                g = guards.values_at(t, x, guards.passive)
                 recorded += guards.passed(path, old[0], quiet, t, g)
                 quiet = g
             while len(samples) < len(wanted) and wanted[len(samples)] <= t:

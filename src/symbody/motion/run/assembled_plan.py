@@ -9,7 +9,7 @@ from symbody.motion.events.hooks import Making, added_hooks, hooks_of
 from symbody.motion.events.partition_watch import LoopWatch, Watch
 from symbody.motion.events.plan import Change, Plan, Settings
 from symbody.motion.flow.connect import Connected
-from symbody.motion.flow.event_rules import Prepared
+from symbody.motion.flow.event_rules import PreparedEvents
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.loop_guards import LoopGuards
 from symbody.motion.flow.signals import InputSignals
@@ -19,7 +19,7 @@ from symbody.motion.methods.stepper import Stepper
 MOST_KEPT = 16  # Plans of one run
 
 
-def together(connected: Connected, events: Prepared | None, settings: Settings, signals: InputSignals) -> bool:
+def together(connected: Connected, events: PreparedEvents | None, settings: Settings, signals: InputSignals) -> bool:
     """Whether the members of a batch can be advanced together, with all that happens to them."""
     method = METHODS[settings.method]
     if settings.device is not None:
@@ -33,7 +33,9 @@ def together(connected: Connected, events: Prepared | None, settings: Settings, 
     return method.lanes and lanes_of(_setup(events.flow, events, settings, signals, None))
 
 
-def _setup(flow: Flow, events: Prepared | None, s: Settings, signals: InputSignals, loops: LoopGuards | None) -> Setup:
+def _setup(
+    flow: Flow, events: PreparedEvents | None, s: Settings, signals: InputSignals, loops: LoopGuards | None
+) -> Setup:
     directions, passive = (None, None) if events is None else (events.directions, events.passive)
     return Setup(
         flow, signals, s.start, s.step, s.rtol, s.atol, s.max_steps, s.parameters, directions, passive, s.threads,
@@ -42,7 +44,7 @@ def _setup(flow: Flow, events: Prepared | None, s: Settings, signals: InputSigna
 
 
 def assembled(
-    connected: Connected, events: Prepared | None, settings: Settings, signals: InputSignals,
+    connected: Connected, events: PreparedEvents | None, settings: Settings, signals: InputSignals,
     loops: LoopGuards | None = None, watch: Watch | None = None,
 ) -> Plan:  # fmt: skip
     """loops: guards of closed loops; watch: who may replace their equations."""

@@ -12,29 +12,29 @@ from symbody.motion.events.plan import Plan, Settings
 from symbody.motion.events.queries import Asking, answered
 from symbody.motion.events.state import RunState
 from symbody.motion.run.prepare import prepared
-from symbody.motion.run.run_equations import Model
-from symbody.motion.run.side_by_side import Apart
+from symbody.motion.run.run_equations import RunModel
+from symbody.motion.run.side_by_side import SideBySide
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
     """What `simulate` was asked for, whole or some members of it."""
 
-    model: Model
+    model: RunModel
     settings: Settings
     duration: float
     given: Mapping[str, Any]
     partition: Any
 
     def made(
-        self, part: int | slice | None = None, apart: Apart | None = None, split: bool = False
-    ) -> tuple[Plan, RunState] | Apart:
+        self, part: int | slice | None = None, apart: SideBySide | None = None, split: bool = False
+    ) -> tuple[Plan, RunState] | SideBySide:
         """The run of all members, or of a part of those that stand apart."""
         return answered(self.making(part, apart, split))
 
     def making(
-        self, part: int | slice | None = None, apart: Apart | None = None, split: bool = False
-    ) -> Asking[tuple[Plan, RunState] | Apart]:
+        self, part: int | slice | None = None, apart: SideBySide | None = None, split: bool = False
+    ) -> Asking[tuple[Plan, RunState] | SideBySide]:
         """The same as questions."""
         model, settings, given = self.model, self.settings, self.given
         if apart is not None and part is not None:

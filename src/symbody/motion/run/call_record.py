@@ -25,7 +25,7 @@ from symbody.motion.flow.loop_treatment import Augmented
 from symbody.motion.flow.sources import function_source
 from symbody.motion.methods.sample_times import SampleTimes
 from symbody.motion.run.batch import Batch
-from symbody.motion.run.run_equations import Model
+from symbody.motion.run.run_equations import RunModel
 from symbody.motion.run.settings import check_limits, check_numbers
 from symbody.symbolic.system.save import from_record, record
 from symbody.symbolic.system.system import System
@@ -71,7 +71,9 @@ def call_again(data: Mapping[str, Any], functions: Callable[[str], Any], where: 
     rules = tuple(When(**{n: of(v) for n, v in rule.items()}) for rule in data["rules"])
     if not isinstance(data["model"], str):
         raise ValueError("a model that is no text")
-    model = Model(_mechanism(data["model"], where), data["formalism"], of(data["inputs"]), of(data["outputs"]), rules)
+    model = RunModel(
+        _mechanism(data["model"], where), data["formalism"], of(data["inputs"]), of(data["outputs"]), rules
+    )
     return Batch(model, settings, float(data["duration"]), of(data["given"]), of(data["closing"]))
 
 

@@ -24,11 +24,11 @@ from symbody.motion.events.log import Log
 from symbody.motion.events.plan import Plan, Settings
 from symbody.motion.events.state import RunState, Segment
 from symbody.motion.flow.connect import Connected, Inside, Line, numeric_function
-from symbody.motion.flow.event_rules import Prepared, When, element_events
+from symbody.motion.flow.event_rules import PreparedEvents, When, element_events
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.flow_kernels import FlowKernels
 from symbody.motion.flow.signals import Held, InputSignals
-from symbody.motion.flow.sources import Constant, Control, Feedback, OfTime, Source, Table, function_source
+from symbody.motion.flow.sources import Constant, Control, Feedback, OfTime, Source, TableSource, function_source
 from symbody.motion.methods.sample_times import SampleTimes
 from symbody.motion.methods.stepper import check_memory
 from symbody.motion.run.assembled_plan import assembled, together
@@ -58,13 +58,13 @@ from symbody.motion.run.checkpoint_values import (
     impacts_again,
 )
 from symbody.motion.run.closed_checkpoint import closed_again, closed_record
-from symbody.motion.run.ensemble import Herd
+from symbody.motion.run.ensemble import Ensemble
 from symbody.motion.run.loop import Reached
-from symbody.motion.run.recording import Ended
-from symbody.motion.run.settings import check_told_apart
+from symbody.motion.run.recording import RecordedEnd
+from symbody.motion.run.settings import check_step_resolved
 from symbody.motion.trajectory.array_file import checksum, npz_bytes, read_arrays
 from symbody.motion.trajectory.outcome import Outcome
-from symbody.motion.trajectory.trajectory import Event
+from symbody.motion.trajectory.trajectory import EventRecord
 from symbody.symbolic.expr.external import External
 from symbody.symbolic.expr.node import EXTERN
 from symbody.symbolic.expr.walk import topological
@@ -92,10 +92,10 @@ SETTINGS = ("method", "start", "step", "rtol", "atol", "max_steps", "period", "t
 # -- writing
 
 
-def save_checkpoint(run: Ended | Herd, path: str | Path) -> Path:
+def save_checkpoint(run: RecordedEnd | Ensemble, path: str | Path) -> Path:
     """Write a run; a file that stands there is replaced only when the new one is complete."""
     arrays: dict[str, np.ndarray] = {}
-    if isinstance(run, Herd):
+    if isinstance(run, Ensemble):
         content = {"closed": packed(closed_record(run.batch, run.runs, single=False), arrays)}
     elif run.batch is not None:
         content = {"closed": packed(closed_record(run.batch, [run], single=True), arrays)}
@@ -182,7 +182,7 @@ def _checksum(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
     return checksum(text, sorted(arrays.items()))
 
 
-def _meta(run: Ended, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def _meta(run: RecordedEnd, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """What JSON can hold; numbers go to `arrays`."""
     plan, state = run.anchor.plan, run.anchor.state
     flow, settings, sampling = plan.flow, plan.settings, plan.settings.sampling
@@ -238,7 +238,7 @@ def _line(line: Line, i: int, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     out: dict[str, Any] = {"kind": type(source).__name__, "text": line.text, "columns": line.columns.tolist()}
     if isinstance(source, Constant):
         arrays[f"line{i}.values"] = source.values
-    elif isinstance(source, Table):
+    elif isinstance(source, TableSource):
         arrays[f"line{i}.times"], arrays[f"line{i}.values"] = source.times, source.values
         out["hold"] = source.hold
     elif isinstance(source, Control):
@@ -286,7 +286,7 @@ def _text(value: Any, name: str) -> Any:
 # -- reading
 
 
-def load_checkpoint(path: str | Path, inputs: Any = None) -> Ended | Herd:
+def load_checkpoint(path: str | Path, inputs: Any = None) -> RecordedEnd | Ensemble:
     """The run that goes on where the file was written. inputs: Python functions by the names of the first run."""
     arrays = _read(Path(path))
     try:
@@ -340,7 +340,7 @@ def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
     if settings["step"] is not None and settings["step"] > end - start + SLACK * (1 + abs(start) + abs(end)):
         raise ValueError(f"steps of {settings['step']:g} s in a run from {start:g} to {end:g} s")
     if settings["step"] is not None:
-        check_told_apart(settings["step"], start, end)
+        check_step_resolved(settings["step"], start, end)
     check_reached(meta["reached"], start, settings["step"], settings["max_steps"])
     check_ended(meta["outcome"], meta["reached"], end)
     check_counts(meta["statistics"], meta["notes"])
@@ -402,7 +402,9 @@ def _functions(needed: Sequence[str], inputs: Any) -> dict[str, Any]:
     return dict(given)
 
 
-def _run(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: Mapping[str, Any], where: str) -> Ended:
+def _run(
+    meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: Mapping[str, Any], where: str
+) -> RecordedEnd:
     inside = tuple(_inside_again(one, functions) for one in meta["inside"])
     externals = {one.external.name: one.external for one in inside}
     systems: dict[str, Any] = {kind: from_record(data, externals, where) for kind, data in meta["systems"].items()}
@@ -425,14 +427,14 @@ def _run(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: M
     settings = Settings(**meta["settings"], sampling=sampling, parameters=parameters)
     x = np.array(arrays["x_now"])
     signals = InputSignals(connected, settings.start, settings.step, settings.period, len(x) if x.ndim == 2 else None)
-    happened = [Event(float(t), name, text, *member) for t, name, text, *member in meta["happened"]]
+    happened = [EventRecord(float(t), name, text, *member) for t, name, text, *member in meta["happened"]]
     check_happened(happened, settings.start, meta["t"], batch)
     events = None
     if meta["events"] is not None:
         own = {rule.name: rule for rule in element_events(flow)}
         made = tuple(own[r["element"]] if "element" in r else When(**r) for r in meta["events"])
         check_rules(flow, made)
-        events = Prepared(flow, made, tuple(meta["switches"]))
+        events = PreparedEvents(flow, made, tuple(meta["switches"]))
     check_recorded(arrays["x"], batch)
     if batch and not together(connected, events, settings, signals):
         raise ValueError(f"members of a batch that go apart, by {settings.method!r}")
@@ -460,7 +462,7 @@ def _run(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray], functions: M
     check_now(flow, x[alive], corrected)
     anchor = Reached(plan, state)
     outcome = None if meta["outcome"] is None else Outcome[meta["outcome"]]
-    return Ended(Reached(plan, replace(state, t=float(meta["reached"])), outcome), anchor)
+    return RecordedEnd(Reached(plan, replace(state, t=float(meta["reached"])), outcome), anchor)
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:
@@ -485,7 +487,7 @@ def _held(arrays: Mapping[str, np.ndarray], signals: InputSignals, now: float) -
     return Held(np.array(arrays["held"]), ticks, tuple(memories))
 
 
-def _marks(data: Mapping[str, Any], events: Prepared | None) -> dict[str, Any]:
+def _marks(data: Mapping[str, Any], events: PreparedEvents | None) -> dict[str, Any]:
     out: dict[str, Any] = {}
     if data["events"] is not None:
         out["events"] = happened_again(data["events"], 0 if events is None else len(events.events))
@@ -553,7 +555,7 @@ def _line_again(
     if kind == "Constant":
         source = Constant(np.array(arrays[f"line{i}.values"]))
     elif kind == "Table":
-        source = Table(np.array(arrays[f"line{i}.times"]), np.array(arrays[f"line{i}.values"]), data["hold"])
+        source = TableSource(np.array(arrays[f"line{i}.times"]), np.array(arrays[f"line{i}.values"]), data["hold"])
     elif kind == "Control":
         system: System = from_record(data["system"], {}, where)
         source = Control(system, data["output"])

@@ -18,10 +18,10 @@ from symbody.motion.flow.connect import Line
 from symbody.motion.flow.event_rules import When
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.signals import Clock
-from symbody.motion.flow.sources import Constant, Control, Table
+from symbody.motion.flow.sources import Constant, Control, TableSource
 from symbody.motion.methods.sample_times import SampleTimes
 from symbody.motion.trajectory.outcome import Outcome
-from symbody.motion.trajectory.trajectory import Event
+from symbody.motion.trajectory.trajectory import EventRecord
 
 Arrays = Mapping[str, np.ndarray]
 SLACK = 1e-9  # of an instant, for roundings
@@ -184,11 +184,11 @@ def check_lines(lines: Sequence[Line], signals: int, batch: tuple[int, ...]) -> 
             raise ValueError(f"the input {line.text!r} of signals {columns.tolist()} of {signals}")
         taken.update(columns.tolist())
         source, size = line.source, len(columns)
-        if isinstance(source, Constant | Table) and not _numbers(source.values):
+        if isinstance(source, Constant | TableSource) and not _numbers(source.values):
             raise ValueError(f"the input {line.text!r} with values that are no numbers")
         if isinstance(source, Constant) and source.values.shape not in ((size,), (*batch, size)):
             raise ValueError(f"the input {line.text!r} with numbers of shape {source.values.shape}")
-        if isinstance(source, Table):
+        if isinstance(source, TableSource):
             times = source.times
             if times.ndim != 1 or not len(times) or not _numbers(times) or (np.diff(times) <= 0).any():
                 raise ValueError(f"the table of {line.text!r} with instants that do not ascend")
@@ -216,7 +216,7 @@ def check_held(lines: Sequence[Line], held: np.ndarray, log: np.ndarray, now: fl
         own = held[..., line.columns]
         if isinstance(source, Constant):
             same = (own == source.values).all() and (log[..., line.columns] == source.values).all()
-        elif isinstance(source, Table) and source.hold and now is not None:
+        elif isinstance(source, TableSource) and source.hold and now is not None:
             same = (own[alive][..., None, :] == _rows_near(source, now)).all(axis=-1).any(axis=-1).all()
         else:
             same = True
@@ -224,7 +224,7 @@ def check_held(lines: Sequence[Line], held: np.ndarray, log: np.ndarray, now: fl
             raise ValueError(f"the input {line.text!r} is held at other values than it has")
 
 
-def _rows_near(table: Table, now: float) -> np.ndarray:
+def _rows_near(table: TableSource, now: float) -> np.ndarray:
     """(k, n) values that a held table may have now: before and after a change that is due."""
     late = SLACK * max(1.0, abs(now))
     first, last = (int(np.searchsorted(table.times, t, side="right")) - 1 for t in (now - late, now + late))
@@ -254,7 +254,7 @@ def check_rules(flow: Flow, rules: Sequence[When]) -> None:
             raise ValueError(f"an event {rule!r}")
 
 
-def check_happened(happened: Sequence[Event], start: float, now: float, batch: tuple[int, ...] = ()) -> None:
+def check_happened(happened: Sequence[EventRecord], start: float, now: float, batch: tuple[int, ...] = ()) -> None:
     """What has happened has an instant from the start until now, and in a batch a member."""
     late = SLACK * max(1.0, abs(start), abs(now))
     for event in happened:
@@ -265,7 +265,7 @@ def check_happened(happened: Sequence[Event], start: float, now: float, batch: t
 
 
 def check_counted(
-    happened: Sequence[Event], rules: Sequence[When], counts: Sequence[int], batch: tuple[int, ...] = ()
+    happened: Sequence[EventRecord], rules: Sequence[When], counts: Sequence[int], batch: tuple[int, ...] = ()
 ) -> None:
     """What has happened is what the run has events for, of one state as often as it remembers; or is of its loops."""
     names = Counter(event.name for event in happened)

@@ -19,15 +19,15 @@ import numpy as np
 
 from symbody.basics.errors import FormatError
 from symbody.basics.memory import memory_of
-from symbody.mechanics.assembly.conditioning import Choice
+from symbody.mechanics.assembly.conditioning import RowChoice
 from symbody.mechanics.loops.partition.partition import Partition
 from symbody.mechanics.memoised.model_memory import derived_of, numbers_key
 from symbody.motion.events.events import Happened
 from symbody.motion.events.log import Log
-from symbody.motion.events.partition_choice import Way
+from symbody.motion.events.partition_choice import PartitionChoice
 from symbody.motion.events.partition_watch import LoopWatch, Watch, Watched
 from symbody.motion.events.passages import Passages
-from symbody.motion.events.plan import Change, Equations, Plan
+from symbody.motion.events.plan import Change, Plan, SwitchedEquations
 from symbody.motion.events.queries import Asking
 from symbody.motion.events.state import RunState, Segment
 from symbody.motion.flow.flow import Flow
@@ -55,12 +55,12 @@ from symbody.motion.run.checkpoint_values import (
     happened_again,
     impacts_again,
 )
-from symbody.motion.run.ensemble import GROUP, Herd, answered_together
+from symbody.motion.run.ensemble import GROUP, Ensemble, answered_together
 from symbody.motion.run.loop import Reached
-from symbody.motion.run.recording import Ended
-from symbody.motion.run.side_by_side import Apart
+from symbody.motion.run.recording import RecordedEnd
+from symbody.motion.run.side_by_side import SideBySide
 from symbody.motion.trajectory.outcome import Outcome
-from symbody.motion.trajectory.trajectory import Event
+from symbody.motion.trajectory.trajectory import EventRecord
 from symbody.symbolic.system.save import record
 
 ORIGIN = 4  # place in the record of a symbol
@@ -69,12 +69,12 @@ ORIGIN = 4  # place in the record of a symbol
 # -- writing
 
 
-def closed_record(batch: Batch, runs: Sequence[Ended | None], single: bool) -> dict[str, Any]:
+def closed_record(batch: Batch, runs: Sequence[RecordedEnd | None], single: bool) -> dict[str, Any]:
     """As lists, texts, numbers and arrays; None of a run that was not begun."""
     known: dict[int, int] = {}
     partitions: list[Any] = []
 
-    def number(way: Way) -> int:
+    def number(way: PartitionChoice) -> int:
         at = known.setdefault(id(way.partition), len(known))
         if at == len(partitions):
             partitions.append([partition_record(way.partition), equations_of(way.connected.flow)])
@@ -101,12 +101,12 @@ def equations_of(flow: Flow) -> str:
     return memory_of(flow).get("checksum", (), make)
 
 
-def _member(run: Ended, number: Callable[[Way], int]) -> dict[str, Any]:
+def _member(run: RecordedEnd, number: Callable[[PartitionChoice], int]) -> dict[str, Any]:
     plan, state = run.anchor.plan, run.anchor.state
     mark: Watched | None = state.marks.get("loops")
     happened: Happened | None = state.marks.get("events")
     held, levels, outcome = state.held, state.levels, run.last.outcome
-    ways = () if mark is None else mark.ways
+    ways = () if mark is None else mark.choices
     flows = [way.connected.flow for way in ways] or [plan.flow]
     return {
         "t": float(state.t),
@@ -127,7 +127,7 @@ def _member(run: Ended, number: Callable[[Way], int]) -> dict[str, Any]:
         "happened": None if happened is None else [happened.counts, happened.instants, sorted(happened.leaving)],
         "impacts": state.marks.get("impacts"),
         "ways": [number(way) for way in ways],
-        "way": None if mark is None else ways.index(mark.way),
+        "way": None if mark is None else ways.index(mark.choice),
         "watched": None if mark is None else [mark.regular, mark.stuck, mark.entered, list(astuple(mark.passages))],
         "segments": [[s.start, flows.index(s.flow), s.rates] for s in state.segments],
     }
@@ -136,7 +136,7 @@ def _member(run: Ended, number: Callable[[Way], int]) -> dict[str, Any]:
 # -- reading
 
 
-def closed_again(data: Mapping[str, Any], functions: Callable[[str], Any], where: str) -> Ended | Herd:
+def closed_again(data: Mapping[str, Any], functions: Callable[[str], Any], where: str) -> RecordedEnd | Ensemble:
     """The runs that go on where the file was written."""
     batch, members = call_again(data["call"], functions, where), data["members"]
     known = [(partition_again(partition), str(checksum)) for partition, checksum in data["partitions"]]
@@ -145,28 +145,28 @@ def closed_again(data: Mapping[str, Any], functions: Callable[[str], Any], where
         (ended,) = answered_together([_put(batch.making(), batch, one, known, where)])
         if ended is None:
             fresh = batch.made()
-            assert not isinstance(fresh, Apart)
-            ended = Ended(Reached(*fresh), Reached(*fresh))
-        return Ended(ended.last, ended.anchor, batch)
+            assert not isinstance(fresh, SideBySide)
+            ended = RecordedEnd(Reached(*fresh), Reached(*fresh))
+        return RecordedEnd(ended.last, ended.anchor, batch)
     whole = batch.made(split=True)
-    if not isinstance(whole, Apart) or whole.count != len(members):
+    if not isinstance(whole, SideBySide) or whole.count != len(members):
         raise ValueError(f"{len(members)} members of another batch")
     asking = [_put(batch.making(k, whole), batch, one, known, where) for k, one in enumerate(members)]
-    runs: list[Ended | None] = []
+    runs: list[RecordedEnd | None] = []
     for first in range(0, len(asking), GROUP):
         runs += answered_together(asking[first : first + GROUP])
-    return Herd(batch, tuple(runs))
+    return Ensemble(batch, tuple(runs))
 
 
 Known = Sequence[tuple[Partition, str]]
 
 
-def _put(making: Asking[Any], batch: Batch, data: Any, known: Known, where: str) -> Asking[Ended | None]:
+def _put(making: Asking[Any], batch: Batch, data: Any, known: Known, where: str) -> Asking[RecordedEnd | None]:
     """A run made ready, and put where the file says; None where it was not begun."""
     if data is None:
         return None
     made = yield from making
-    if isinstance(made, Apart):
+    if isinstance(made, SideBySide):
         raise ValueError("one state of a batch")
     plan, state = made
     mark: Watched | None = state.marks.get("loops")
@@ -175,7 +175,7 @@ def _put(making: Asking[Any], batch: Batch, data: Any, known: Known, where: str)
     if mark is not None:
         watch = next(hook.watch for hook in plan.hooks if isinstance(hook, LoopWatch))
         assert watch is not None
-        ways = tuple(_ways(watch, mark, [known[_place(k, len(known))] for k in data["ways"]], where))
+        ways = tuple(_partition_choices(watch, mark, [known[_place(k, len(known))] for k in data["ways"]], where))
         regular, (stuck, times), entered, passages = data["watched"]
         numbers = [regular, stuck, *([] if entered is None else entered), *passages[1:-1]]
         real = all(v.__class__ is float for v in numbers) and not math.isnan(regular + stuck)  # energies may be nan
@@ -188,7 +188,7 @@ def _put(making: Asking[Any], batch: Batch, data: Any, known: Known, where: str)
         )  # fmt: skip
         flows = [one.connected.flow for one in ways]
         other = way.connected is not plan.connected or data["method"] != plan.settings.method
-        change = Change(equations=Equations(way.connected, way.prepared), method=data["method"])
+        change = Change(equations=SwitchedEquations(way.connected, way.prepared), method=data["method"])
         plan = replanned(plan, change) if other else plan
     if data["method"] != batch.settings.method and not batch.settings.automatic:
         raise ValueError(f"method {data['method']!r} of a run by {batch.settings.method!r}")
@@ -201,7 +201,7 @@ def _put(making: Asking[Any], batch: Batch, data: Any, known: Known, where: str)
     there = _state(data, flows, marks)
     check_memory(plan.stepper, there.begin())
     outcome = None if data["outcome"] is None else Outcome[data["outcome"]]
-    return Ended(Reached(plan, there.but(t=float(data["reached"])), outcome), Reached(plan, there))
+    return RecordedEnd(Reached(plan, there.but(t=float(data["reached"])), outcome), Reached(plan, there))
 
 
 def _state(data: Mapping[str, Any], flows: Sequence[Flow], marks: Mapping[str, Any]) -> RunState:
@@ -209,7 +209,7 @@ def _state(data: Mapping[str, Any], flows: Sequence[Flow], marks: Mapping[str, A
     values, ticks, memories = data["held"]
     held = Held(values, tuple(map(int, ticks)), tuple(memories))
     levels = None if data["levels"] is None else Levels(*data["levels"])
-    events = Log(Event(float(at), *said) for at, *said in data["events"])
+    events = Log(EventRecord(float(at), *said) for at, *said in data["events"])
     segments = Log(Segment(int(start), flows[_place(k, len(flows))], rates) for start, k, rates in data["segments"])
     return RunState(
         float(data["t"]), data["x"], float(data["end"]), held, data["memory"], levels, marks, dict(data["counts"]),
@@ -218,23 +218,23 @@ def _state(data: Mapping[str, Any], flows: Sequence[Flow], marks: Mapping[str, A
     )  # fmt: skip
 
 
-def _ways(watch: Watch, mark: Watched, known: Known, where: str) -> list[Way]:
+def _partition_choices(watch: Watch, mark: Watched, known: Known, where: str) -> list[PartitionChoice]:
     """The ways of a run, the first as it was made ready with."""
-    found, out = mark.way.found, []
+    found, out = mark.choice.constraints, []
     derived, numbers = derived_of(found.tree.mechanism), numbers_key(watch.conditioning.parameters)
     for k, (partition, checksum) in enumerate(known):
-        if k < len(mark.ways):
-            way = mark.ways[k]
+        if k < len(mark.choices):
+            way = mark.choices[k]
         else:
-            way = Way(found, partition, *watch.remake(partition), whole=mark.way.whole)
+            way = PartitionChoice(found, partition, *watch.remake(partition), whole=mark.choice.whole)
         _check_equations(way.connected.flow, checksum, where)
-        if k >= len(mark.ways):
+        if k >= len(mark.choices):
             # under the name that a run looks for it; not before its equations are found to be those of the file
-            key = (Choice(tuple(sorted(partition.rows)), tuple(sorted(partition.dependent))), numbers)
+            key = (RowChoice(tuple(sorted(partition.rows)), tuple(sorted(partition.dependent))), numbers)
             derived.get("partition_underway", key, partial(_itself, partition))
         out.append(way)
-    if len(out) < len(mark.ways):
-        raise ValueError(f"{len(out)} partitions of a run that starts with {len(mark.ways)}")
+    if len(out) < len(mark.choices):
+        raise ValueError(f"{len(out)} partitions of a run that starts with {len(mark.choices)}")
     return out
 
 
@@ -285,13 +285,13 @@ def _check_member(plan: Plan, batch: Batch, data: Mapping[str, Any]) -> None:
     check_ended(data["outcome"], reached, end)
     check_instants(batch.settings.sampling.instants)
     check_log(at, now)
-    check_happened([Event(float(e), *said) for e, *said in data["events"]], start, now)
+    check_happened([EventRecord(float(e), *said) for e, *said in data["events"]], start, now)
     due = due_samples(batch.settings.sampling, start, now, batch.settings.step, len(t))
     check_samples(t, due, [e[0] for e in data["events"]], now)
     check_counts(data["counts"], data["notes"])
     rules = () if plan.events is None else plan.events.events
     happened = happened_again(data["happened"], len(rules)).counts if data["happened"] else (0,) * len(rules)
-    check_counted([Event(float(e), *said) for e, *said in data["events"]], rules, happened)
+    check_counted([EventRecord(float(e), *said) for e, *said in data["events"]], rules, happened)
     check_now(plan.flow, data["x"], data["x"])
     check_held(plan.connected.lines, values, u, now if now > start else None, np.full((), True))
     check_recorded(x, ())
@@ -299,7 +299,7 @@ def _check_member(plan: Plan, batch: Batch, data: Mapping[str, Any]) -> None:
     starts, rates = [s for s, _, _ in data["segments"]], [r for _, _, r in data["segments"]]
     check_segments(starts, rates, len(t), plan.flow.nx)
     if plan.loops is not None:
-        gap = plan.loops.found(now, data["x"], plan.signals.at(now, values))[1]
+        gap = plan.loops.measured(now, data["x"], plan.signals.at(now, values))[1]
         why = plan.loops.say_open(now, gap)
         if why:
             raise ValueError(why)

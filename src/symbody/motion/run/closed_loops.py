@@ -14,10 +14,10 @@ from symbody.mechanics.loops.partition.partition import Partition
 from symbody.mechanics.memoised.model_memory import derived_of
 from symbody.mechanics.memoised.partitions import partition_at, wanted_at
 from symbody.model.record.mechanism import Mechanism
-from symbody.motion.events.partition_choice import Way
+from symbody.motion.events.partition_choice import PartitionChoice
 from symbody.motion.events.partition_watch import Watch, watch_of
 from symbody.motion.events.plan import Settings
-from symbody.motion.events.queries import Asking, Found
+from symbody.motion.events.queries import Asking, LoopMeasures
 from symbody.motion.flow.chosen_dynamics import is_reduced
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.loop_guards import LoopGuards, bounds_of
@@ -32,7 +32,7 @@ class Watcher:
     """A Watch with the way it starts with. given: the partition is the user's wish."""
 
     watch: Watch
-    way: Way
+    choice: PartitionChoice
     given: bool
 
 
@@ -77,7 +77,7 @@ def watcher_of(
 
     if is_reduced(mech, formalism, wanted):
         chosen = wanted if isinstance(wanted, Partition) else derived_of(mech).partition(wanted)
-        way = Way(constraints, chosen, found.connected, found.events)
+        way = PartitionChoice(constraints, chosen, found.connected, found.events)
         return Watcher(watch_of(way, remake, settings.parameters, balance=balance), way, asked)
     if any(row.switch is not None for row in constraints.rows):
         return None
@@ -86,7 +86,7 @@ def watcher_of(
         chosen = whole.branch or derived_of(mech).partition()
     except ModelError:
         return None
-    way = Way(constraints, chosen, found.connected, found.events, whole=True)
+    way = PartitionChoice(constraints, chosen, found.connected, found.events, whole=True)
     watch = watch_of(
         way, lambda p: remake(replace(whole, branch=p)), settings.parameters, whole.projects, balance=balance
     )
@@ -103,7 +103,7 @@ def loop_guards(mech: Mechanism, partition: Any, flow: Flow, settings: Settings)
 
 def check_closed(loops: LoopGuards, t: float, x: np.ndarray, u: np.ndarray) -> Asking[None]:
     """All rows are closed at the start, those too that the equations leave out."""
-    _, gap = yield Found(loops, t, x, u)
+    _, gap = yield LoopMeasures(loops, t, x, u)
     why = loops.say_open(t, gap)
     if why:
         raise ModelError(f"the start of {loops.flow.name} is not closed: {why}")

@@ -1,6 +1,6 @@
 """Many runs side by side, each the very run that it is by itself: what they ask for is computed together.
 
-A run is a course of questions (`loop.course`): stretches to be advanced, numbers that hooks decide by. Herd of a
+A run is a course of questions (`loop.course`): stretches to be advanced, numbers that hooks decide by. Members of a
 batch of a mechanism with closed loops have partitions, levels and times of their own; those that have the same
 equations by now take their stretches in lanes of one native call.
 """
@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 from symbody.motion.events.queries import Asking
 from symbody.motion.methods.native_stepper import NativeAdaptive, NativeFixed
 from symbody.motion.run.batch import Batch
-from symbody.motion.run.loop import Reached, Step, course
-from symbody.motion.run.recording import Ended
-from symbody.motion.run.side_by_side import Apart
+from symbody.motion.run.loop import Reached, StretchStep, course
+from symbody.motion.run.recording import RecordedEnd
+from symbody.motion.run.side_by_side import SideBySide
 from symbody.motion.trajectory.outcome import Outcome
 
 T = TypeVar("T")
@@ -26,38 +26,38 @@ GROUP = 128  # runs that are on their way at a time: enough for native calls to 
 
 
 @dataclass(frozen=True, eq=False)
-class Herd:
+class Ensemble:
     """The runs of a batch of a closed mechanism; None of one that was not begun."""
 
     batch: Batch
-    runs: tuple[Ended | None, ...]
+    runs: tuple[RecordedEnd | None, ...]
 
     @cached_property
-    def apart(self) -> Apart:
+    def layout(self) -> SideBySide:
         """How values of the batch are those of members."""
         found = self.batch.made(split=True)
-        assert isinstance(found, Apart)
+        assert isinstance(found, SideBySide)
         return found
 
     @property
-    def begun(self) -> list[Ended]:
+    def started(self) -> list[RecordedEnd]:
         """Those that were."""
         return [run for run in self.runs if run is not None]
 
     @property
     def goal(self) -> float:
         """s, the end that was asked for."""
-        begun = self.begun
+        begun = self.started
         return begun[0].goal if begun else self.batch.settings.start + self.batch.duration
 
     @property
     def reached(self) -> float:
         """s, what was asked for, or how far all have come where the batch was interrupted."""
-        stopped = [run.reached for run in self.begun if run.last.outcome is Outcome.INTERRUPTED]
+        stopped = [run.reached for run in self.started if run.last.outcome is Outcome.INTERRUPTED]
         return min(stopped, default=self.goal)
 
 
-Keep = Callable[[Callable[[], Sequence[Ended | None]]], None]
+Keep = Callable[[Callable[[], Sequence[RecordedEnd | None]]], None]
 
 
 @dataclass(eq=False)
@@ -67,7 +67,7 @@ class _Runner:
     last: Reached | None = None
     anchor: Reached | None = None
 
-    def follow(self, making: Asking[Any], interrupted: Callable[[], bool]) -> Asking[Ended]:
+    def follow(self, making: Asking[Any], interrupted: Callable[[], bool]) -> Asking[RecordedEnd]:
         """Its questions from its making on."""
         plan, state = yield from making
         self.last = self.anchor = Reached(plan, state)
@@ -81,28 +81,28 @@ class _Runner:
                 continue
             self.last = asked
             if asked.outcome is not None:
-                return Ended(asked, self.anchor)
+                return RecordedEnd(asked, self.anchor)
             self.anchor = asked
 
     @property
-    def ended(self) -> Ended | None:
+    def ended(self) -> RecordedEnd | None:
         """As if it ended here; None: it was not begun."""
         if self.last is None or self.anchor is None or not self.anchor.state.inputs:
             return None
-        return Ended(self.last, self.anchor)
+        return RecordedEnd(self.last, self.anchor)
 
 
 def advance_all(
     making: Sequence[Asking[Any]], interrupted: Callable[[], bool] = lambda: False, keep: Keep | None = None
-) -> list[Ended]:
+) -> list[RecordedEnd]:
     """All runs up to their ends, group by group: what one group is made of on its way is gone before the next.
 
     making: of each run its Plan and its state, as questions (`prepare`). keep: told after each round of questions how
     far all have come
     """
-    done: list[Ended] = []
+    done: list[RecordedEnd] = []
 
-    def far(runners: Sequence[_Runner]) -> list[Ended | None]:
+    def far(runners: Sequence[_Runner]) -> list[RecordedEnd | None]:
         begun = [*done, *(runner.ended for runner in runners)]
         return [*begun, *[None] * (len(making) - len(begun))]
 
@@ -144,7 +144,7 @@ def answered_together(asking: Sequence[Asking[T]], after: Callable[[], None] = _
 
 def _kind(asked: Any) -> Any:
     """Questions of one kind are answered together."""
-    if not isinstance(asked, Step):
+    if not isinstance(asked, StretchStep):
         return type(asked), asked.key
     stepper = asked.plan.stepper
     # just these: others that are made of them do more in a stretch
@@ -166,7 +166,7 @@ def _answers(kind: Any, asks: Sequence[Any]) -> list[Any]:
     return answers
 
 
-def timed(ended: Ended, seconds: float) -> Ended:
+def timed(ended: RecordedEnd, seconds: float) -> RecordedEnd:
     """With the time that it took."""
     state = ended.last.state
     counts = {**state.counts, "seconds": state.counts.get("seconds", 0.0) + seconds}

@@ -97,13 +97,13 @@ def environment(
     signals = InputSignals(connected, 0.0, step, None)
     columns = _columns(connected, places)
     names = [next(iter(o)) if isinstance(o, Mapping) else o for o in observe]
-    setting = Setting(connected.flow, signals, tuple(columns), bounds, step, substeps, limit, method, names,
+    setting = EnvironmentSetting(connected.flow, signals, tuple(columns), bounds, step, substeps, limit, method, names,
                       dict(parameters or {}))  # fmt: skip
     return Environment(setting, reset, count, where, precision, seed)
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class EnvironmentSetting:
     """What an environment is made of. columns: of u that actions set; bounds (2, na)."""
 
     flow: Flow
@@ -150,7 +150,7 @@ class Environment:
     metadata: dict[str, Any]
 
     def __init__(
-        self, setting: Setting, reset: Reset, count: int, device: str | None, precision: str, seed: int
+        self, setting: EnvironmentSetting, reset: Reset, count: int, device: str | None, precision: str, seed: int
     ) -> None:
         self.setting, self.num_envs, self.device = setting, count, device
         self._reset, self._rng = reset, np.random.default_rng(seed)
@@ -290,7 +290,7 @@ class Copies(ABC):
 
     x: Any
 
-    def __init__(self, setting: Setting, count: int) -> None:
+    def __init__(self, setting: EnvironmentSetting, count: int) -> None:
         self.setting, self.count = setting, count
         flow = setting.flow
         self.shared = {n: v for n, v in setting.parameters.items() if n in flow.parameters}
@@ -335,7 +335,7 @@ def _look(flow: Flow, observed: Sequence[str]) -> System:
 
 
 class OnProcessor(Copies):
-    def __init__(self, setting: Setting, count: int) -> None:
+    def __init__(self, setting: EnvironmentSetting, count: int) -> None:
         super().__init__(setting, count)
         flow, table = setting.flow, METHODS[setting.method]
         self.table = table
@@ -380,7 +380,7 @@ class OnProcessor(Copies):
 
 
 class OnGpu(Copies):
-    def __init__(self, setting: Setting, count: int, device: str, precision: str) -> None:
+    def __init__(self, setting: EnvironmentSetting, count: int, device: str, precision: str) -> None:
         super().__init__(setting, count)
         try:
             import torch
@@ -410,7 +410,7 @@ class OnGpu(Copies):
         self.age = torch.zeros(count, dtype=torch.int64, device=self.place)
         self.columns = torch.tensor(setting.columns, device=self.place)
         self.bounds = [torch.tensor(b, **new) for b in setting.bounds]
-        self.own = {
+        self.sampled = {
             n: torch.tensor(np.asarray(v, dtype=float), **new) if np.ndim(v) else float(v)
             for n, v in self.shared.items()
         }
@@ -437,7 +437,7 @@ class OnGpu(Copies):
                 (self.x, flow.layout.slices) if name in flow.layout.slices else (self.u, flow.layout.columns)
             )
             given.append(source[:, slices[name]].reshape(n, *symbols.shape).contiguous())
-        own = {k: v for k, v in self.own.items() if k in self.look.parameters}
+        own = {k: v for k, v in self.sampled.items() if k in self.look.parameters}
         found = self.kernel(*given, parameters=own or None)
         self.seen = dict(zip(self.look.outputs, found))
 
@@ -452,7 +452,7 @@ class OnGpu(Copies):
         given = torch.as_tensor(actions, dtype=self.dtype, device=self.place)
         self.u[:, self.columns] = torch.maximum(torch.minimum(given, self.bounds[1]), self.bounds[0])
         signals = self.u if s.signals.size else None
-        run = self.march.fixed(self.x, self.schedule, signals, parameters=self.own or None, begin=self.t)
+        run = self.march.fixed(self.x, self.schedule, signals, parameters=self.sampled or None, begin=self.t)
         self.x, self.t, self.age = run.x_end, self.t + s.step, self.age + 1
         self._look()
         terminated = (run.status != 0) | (self.seen["terminate"] > 0)

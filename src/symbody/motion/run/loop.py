@@ -18,7 +18,7 @@ from symbody.motion.events.state import RunState
 from symbody.motion.methods.stepper import Followed, Leg, Memory, Start
 from symbody.motion.run.assembled_plan import replanned
 from symbody.motion.trajectory.outcome import Outcome
-from symbody.motion.trajectory.trajectory import Event
+from symbody.motion.trajectory.trajectory import EventRecord
 
 EPS = float(np.finfo(float).eps)
 
@@ -33,7 +33,7 @@ class Reached:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class StretchStep:
     """A stretch that a run is to be advanced by."""
 
     plan: Plan
@@ -45,7 +45,7 @@ class Step:
         return self.plan.stepper.advance(self.start, self.stop, self.times)
 
 
-Course = Generator[Reached | Step | Ask, Any, None]
+Course = Generator[Reached | StretchStep | Ask, Any, None]
 
 
 def advance(plan: Plan, state: RunState, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Reached]:
@@ -71,15 +71,15 @@ def course(plan: Plan, state: RunState, interrupted: Callable[[], bool]) -> Cour
     settings, end = plan.settings, state.end
     wanted = settings.sampling.times(settings.start, end, settings.step)
     if not state.inputs:  # a run that has not begun
-        plan, state, outcome = _begun(plan, state, wanted)
+        plan, state, outcome = _started(plan, state, wanted)
         if outcome is not None:
             yield Reached(plan, _with_end(state), outcome)
             return
         yield Reached(plan, state)
     while end - state.t > 4 * EPS * max(abs(end), abs(state.t)):
-        stop = min(end, plan.stepper.border(state.t, end), *(h.next(plan, state) for h in _asked(plan)))
+        stop = min(end, plan.stepper.border(state.t, end), *(h.next(plan, state) for h in _python_hooks(plan)))
         low, high = np.searchsorted(wanted, [state.t, stop], side="right")
-        leg, memory = yield Step(plan, state.begin(), stop, wanted[low:high])
+        leg, memory = yield StretchStep(plan, state.begin(), stop, wanted[low:high])
         if leg.followed is not None and leg.followed.begin is not None:
             state = _first(state, leg.followed.begin, bool(len(wanted)) and wanted[0] <= settings.start)
         plan, state, leg = yield from _taken(plan, state.but(memory=memory), leg, wanted[low:])
@@ -101,7 +101,7 @@ def course(plan: Plan, state: RunState, interrupted: Callable[[], bool]) -> Cour
     yield Reached(plan, state, state.worst)
 
 
-def _asked(plan: Plan) -> list[Hook]:
+def _python_hooks(plan: Plan) -> list[Hook]:
     """Hooks whose work the Stepper does not do itself."""
     return [hook for hook in plan.hooks if hook.name not in plan.stepper.handles]
 
@@ -116,14 +116,14 @@ def _ended_early(plan: Plan, state: RunState, interrupted: Callable[[], bool]) -
 # -- the parts of a stretch
 
 
-def _begun(plan: Plan, state: RunState, wanted: np.ndarray) -> tuple[Plan, RunState, Outcome | None]:
+def _started(plan: Plan, state: RunState, wanted: np.ndarray) -> tuple[Plan, RunState, Outcome | None]:
     """The start: what is held is known first, for guards may read it; the first sample is what is there before loops
     are told to close."""
     due = bool(len(wanted)) and wanted[0] <= plan.settings.start
     state = state.but(inputs=state.inputs.plus([(np.array([-np.inf]), state.held.values[None])]))
     if "events" in plan.stepper.handles:
         due = False  # what happens at once is part of its first stretch
-    for hook in sorted(_asked(plan), key=lambda hook: hook.name != "clocks"):
+    for hook in sorted(_python_hooks(plan), key=lambda hook: hook.name != "clocks"):
         change = hook.begin(plan, state)
         if change is None:
             continue
@@ -139,8 +139,8 @@ def _begun(plan: Plan, state: RunState, wanted: np.ndarray) -> tuple[Plan, RunSt
 
 def _taken(plan: Plan, state: RunState, leg: Leg, later: np.ndarray) -> Asking[tuple[Plan, RunState, Leg]]:
     """Keep what a stretch gave, as the hooks let it stand. later: all instants of samples from its beginning on."""
-    events: list[Event] = []
-    for name in [hook.name for hook in _asked(plan)]:
+    events: list[EventRecord] = []
+    for name in [hook.name for hook in _python_hooks(plan)]:
         hook = next(hook for hook in plan.hooks if hook.name == name)  # of the equations that are in force by now
         answer = hook.inspect(plan, state, leg, later)
         change = (yield from answer) if isinstance(answer, Generator) else answer
@@ -196,7 +196,7 @@ def _followed(state: RunState, leg: Leg, way: Followed) -> RunState:
 
 def _answered(plan: Plan, state: RunState, leg: Leg) -> tuple[Plan, RunState, Outcome | None]:
     """What the hooks make of the end of a stretch."""
-    for hook in _asked(plan):
+    for hook in _python_hooks(plan):
         change = hook.after(plan, state, leg)
         if change is not None:
             plan, state = _changed(plan, state, hook, change)
@@ -206,7 +206,7 @@ def _answered(plan: Plan, state: RunState, leg: Leg) -> tuple[Plan, RunState, Ou
 
 
 def _changed(
-    plan: Plan, state: RunState, hook: Hook, change: Change, events: Sequence[Event] | None = None
+    plan: Plan, state: RunState, hook: Hook, change: Change, events: Sequence[EventRecord] | None = None
 ) -> tuple[Plan, RunState]:
     """The Plan and the state that follow from a Change; with other events than its own, where they are given."""
     new: dict[str, Any] = {}

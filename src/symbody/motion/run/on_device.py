@@ -13,7 +13,7 @@ from symbody.motion.events.plan import Plan
 from symbody.motion.events.state import RunState
 from symbody.motion.methods.device_stepper import OnDevice
 from symbody.motion.methods.native_stepper import OUTCOMES
-from symbody.motion.run.side_by_side import Apart
+from symbody.motion.run.side_by_side import SideBySide
 from symbody.motion.trajectory.outcome import worst
 from symbody.motion.trajectory.trajectory import Trajectory
 
@@ -38,13 +38,13 @@ def read_device(device: Any, precision: Any, reduce: Any) -> str | None:
     return device
 
 
-def reduced(made: tuple[Plan, RunState] | Apart, kinds: tuple[str, ...]) -> Trajectory:
+def reduced(made: tuple[Plan, RunState] | SideBySide, kinds: tuple[str, ...]) -> Trajectory:
     """The states at the end, and mean, least and largest of each over all steps, as a Trajectory of one instant.
 
     Final states are those of the Trajectory, always there. The others are named `mean.q`, `min.qd` and so on; what was
     recorded on every step would give the same.
     """
-    assert not isinstance(made, Apart)
+    assert not isinstance(made, SideBySide)
     plan, state = made
     stepper, flow = plan.stepper, plan.flow
     assert isinstance(stepper, OnDevice)

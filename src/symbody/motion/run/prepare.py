@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.errors import ModelError
-from symbody.motion.events.energy_balance import Balance
+from symbody.motion.events.energy_balance import EnergyBalance
 from symbody.motion.events.impacts import Gates, check_switches, closed_loops, make_ready
 from symbody.motion.events.log import Log
 from symbody.motion.events.partition_watch import Watched
@@ -25,15 +25,15 @@ from symbody.motion.flow.signals import Held, InputSignals
 from symbody.motion.run.assembled_plan import assembled, together
 from symbody.motion.run.closed_loops import Watcher, check_closed, for_branch, loop_guards, watcher_of
 from symbody.motion.run.given_numbers import batch_size, check_bodies, check_parameters
-from symbody.motion.run.run_equations import Model, Written, written
-from symbody.motion.run.side_by_side import Apart
+from symbody.motion.run.run_equations import RunModel, Written, written
+from symbody.motion.run.side_by_side import SideBySide
 from symbody.motion.trajectory.outcome import Outcome
 
 
 def prepared(
-    model: Model, settings: Settings, duration: float, given: Mapping[str, Any], partition: Any = None,
+    model: RunModel, settings: Settings, duration: float, given: Mapping[str, Any], partition: Any = None,
     split: bool = False,
-) -> Asking[tuple[Plan, RunState] | Apart]:  # fmt: skip
+) -> Asking[tuple[Plan, RunState] | SideBySide]:  # fmt: skip
     """The Plan of a run, and its state at the start; numbers of closed loops are asked for, as in a run.
 
     given: initial values of states by name, None where the default is meant.
@@ -57,7 +57,7 @@ def prepared(
     if size is not None and (
         split or model.closed is not None or not together(found.connected, found.events, settings, signals)
     ):
-        return Apart(size, flow, found.assignments)
+        return SideBySide(size, flow, found.assignments)
     x = flow.layout.vector(values, size)
     if model.closed is not None:
         return (yield from _Closed(model, settings, duration, partition, found, start, notes).run(x))
@@ -67,7 +67,7 @@ def prepared(
     return plan, fresh(plan, held, x, settings.start + duration, notes)
 
 
-def _first(model: Model, settings: Settings, given: Mapping[str, Any], partition: Any) -> Written:
+def _first(model: RunModel, settings: Settings, given: Mapping[str, Any], partition: Any) -> Written:
     """The equations of a partition; of the automatic one, where joints that were named do not fit the branch of the
     assembled position, as they may that of the start."""
     try:
@@ -93,25 +93,25 @@ class _Closed:
     """The start of a mechanism with closed loops."""
 
     def __init__(
-        self, model: Model, settings: Settings, duration: float, partition: Any, found: Written,
+        self, model: RunModel, settings: Settings, duration: float, partition: Any, found: Written,
         start: Mapping[str, Any], notes: list[str],
     ) -> None:  # fmt: skip
         mech = model.closed
         assert mech is not None
         self.model, self.mech, self.settings, self.duration = model, mech, settings, duration
-        self.asked, self.found, self.start, self.notes = partition, found, start, notes
+        self.partition, self.written, self.start, self.notes = partition, found, start, notes
 
     def run(self, wished: np.ndarray) -> Asking[tuple[Plan, RunState]]:
         """wished: x (nx,) as it was given."""
-        settings, found, t = self.settings, self.found, self.settings.start
+        settings, found, t = self.settings, self.written, self.settings.start
         flow = found.connected.flow
         check_switches(flow, found.assignments)
         signals = InputSignals(found.connected, t, settings.step, settings.period)
         held = make_ready(flow, signals, signals.start(), t)
         closed = closed_loops(flow, wished, signals.at(t, held.values))
         x = yield from closed_start(self.mech, flow, settings.parameters, self.start, wished, t, closed)
-        partition = for_branch(self.mech, self.model.formalism, self.asked, settings, x[flow.slices["q"]])
-        if partition is not self.asked:
+        partition = for_branch(self.mech, self.model.formalism, self.partition, settings, x[flow.slices["q"]])
+        if partition is not self.partition:
             found = self._remade(partition)
         loops = loop_guards(self.mech, partition, found.connected.flow, settings)
         watcher = self._watcher(partition, found)
@@ -119,11 +119,11 @@ class _Closed:
         plan = assembled(found.connected, found.events, settings, signals, loops, watch)
         mark, levels = None, loops.no_levels()
         if watcher is not None:
-            mark, levels, note = yield from watcher.watch.start(plan, watcher.way, held, t, x, watcher.given)
+            mark, levels, note = yield from watcher.watch.start(plan, watcher.choice, held, t, x, watcher.given)
             self.notes += [note] if note else []
-            if mark.way is not watcher.way:
-                loops = loops.of(mark.way.connected.flow)
-                plan = assembled(mark.way.connected, mark.way.prepared, settings, signals, loops, watcher.watch)
+            if mark.choice is not watcher.choice:
+                loops = loops.of(mark.choice.connected.flow)
+                plan = assembled(mark.choice.connected, mark.choice.prepared, settings, signals, loops, watcher.watch)
         x = yield from corrected(plan.flow, signals, held, settings, self.start, x, self.notes, watcher, mark)
         self.notes[:0] = say_changes(flow, self.start, wished, x)
         yield from check_closed(loops, t, x, signals.at(t, held.values))
@@ -133,15 +133,15 @@ class _Closed:
         return plan, fresh(plan, held, x, t + self.duration, self.notes, levels=levels, marks=marks)
 
     def _remade(self, partition: Any) -> Written:
-        return written(self.model, self.settings, self.found.given, partition)
+        return written(self.model, self.settings, self.written.given, partition)
 
     def _watcher(self, partition: Any, found: Written) -> Watcher | None:
         rules = () if found.events is None else found.events.events
         driven = any(j.mode == "driven" for j in self.mech.joints)
         acted = bool(found.assignments) or any(rule.acts for rule in rules) or driven
-        balance = None if acted else Balance(self.mech, self.settings.parameters)
+        balance = None if acted else EnergyBalance(self.mech, self.settings.parameters)
         return watcher_of(
-            self.mech, self.model.formalism, partition, self.asked is not None, found, self.settings, self._remade,
+            self.mech, self.model.formalism, partition, self.partition is not None, found, self.settings, self._remade,
             balance,
         )  # fmt: skip
 

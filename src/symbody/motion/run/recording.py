@@ -16,7 +16,7 @@ from symbody.motion.trajectory.trajectory import Trajectory
 
 
 @dataclass(frozen=True, eq=False)
-class Ended:
+class RecordedEnd:
     """A run that was asked for: where it ended, and the last place that a longer run passes too.
 
     batch: of a closed mechanism, whose equations may change: what was asked for
@@ -38,7 +38,7 @@ class Ended:
         return self.goal if outcome is not None and outcome.ok else self.last.state.t
 
 
-def trajectory(run: Ended) -> Trajectory:
+def trajectory(run: RecordedEnd) -> Trajectory:
     """States, inputs and recorded quantities at the samples."""
     plan, state = run.last.plan, run.last.state
     flow, settings = plan.flow, plan.settings

@@ -14,7 +14,7 @@ from symbody.model.record.mechanism import Mechanism
 from symbody.motion.events.plan import Settings
 from symbody.motion.flow.connect import Connected, connect
 from symbody.motion.flow.dry_friction import SLOW
-from symbody.motion.flow.event_rules import Prepared, When, element_events, prepare, system_events, with_switches
+from symbody.motion.flow.event_rules import PreparedEvents, When, element_events, prepare, system_events, with_switches
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.loop_treatment import Augmented
 from symbody.motion.flow.of_mechanism import mechanism_flow
@@ -27,7 +27,7 @@ MOST_KEPT = 32  # sets of events of one Flow
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class RunModel:
     """What a run is about: the model, how its equations are made, what is given and what is recorded."""
 
     model: Any
@@ -52,12 +52,12 @@ class Written:
     """Equations with inputs and events; what was assigned; initial values by state, those of switches too."""
 
     connected: Connected
-    events: Prepared | None
+    events: PreparedEvents | None
     assignments: tuple[Assignment, ...]
     given: Mapping[str, Any]
 
 
-def written(model: Model, settings: Settings, given: Mapping[str, Any], partition: Any) -> Written:
+def written(model: RunModel, settings: Settings, given: Mapping[str, Any], partition: Any) -> Written:
     """The equations of a model, with dependent joints by `partition`."""
     unsolved = METHODS[settings.method].unsolved
     flow = open_flow(model.model, model.formalism, model.outputs, model.inputs, unsolved, partition, settings.slow)
@@ -82,10 +82,10 @@ def _element_rules(flow: Flow) -> list[When]:
     return memory_of(flow).get("element_events", (), lambda: element_events(flow)) if flow.events is not None else []
 
 
-def _prepared(flow: Flow, rules: Sequence[When]) -> Prepared:
+def _prepared(flow: Flow, rules: Sequence[When]) -> PreparedEvents:
     """Events compiled into the Flow, once for the same texts."""
 
-    def make() -> Prepared:
+    def make() -> PreparedEvents:
         events = prepare(flow, rules)
         # guards take the same parameters as the other Systems
         guards = events.flow.guards

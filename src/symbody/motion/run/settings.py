@@ -112,13 +112,13 @@ def check_numbers(
         if step > duration * (1 + 1e-9):
             long, whole = Named("step", f"{step:g}"), Named("duration", f"{duration:g}")
             raise DefinitionError(long, " is longer than ", whole, "; expected a part of it.")
-        check_told_apart(step, t0, t0 + duration)
+        check_step_resolved(step, t0, t0 + duration)
     rtol = real_argument("rtol", rtol, "a positive number", above=0.0)
     atol = rtol if atol is None else real_argument("atol", atol, "a positive number", above=0.0)
     return duration, step, t0, rtol, atol
 
 
-def check_told_apart(step: float, start: float, end: float) -> None:
+def check_step_resolved(step: float, start: float, end: float) -> None:
     """A step after which the time is another: doubles at an instant t lie eps |t| apart."""
     late = max(abs(start), abs(end))
     least = float(np.finfo(float).eps) * late

@@ -15,14 +15,14 @@ from symbody.basics.errors import ShapeError
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.sources import Assignment, Constant
 from symbody.motion.trajectory.outcome import worst
-from symbody.motion.trajectory.trajectory import Event, Trajectory
+from symbody.motion.trajectory.trajectory import EventRecord, Trajectory
 from symbody.symbolic.system.names import components
 
 SHOWN = 20  # notes of members that are kept
 
 
 @dataclass(frozen=True, eq=False)
-class Apart:
+class SideBySide:
     """A batch whose members go apart: how many, the Flow that names their states, and what was assigned."""
 
     count: int
@@ -64,7 +64,7 @@ def side_by_side(count: int, run: Callable[[int], Trajectory], wanted: np.ndarra
     """The Trajectories of `count` members at the instants that were asked for; NaN from where one ended."""
     rows: dict[str, list[np.ndarray]] = {}
     outcomes = np.empty(count, dtype=object)
-    events: list[Event] = []
+    events: list[EventRecord] = []
     notes: list[str] = []
     statistics: dict[str, float] = {}
     first: Trajectory | None = None

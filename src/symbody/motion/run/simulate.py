@@ -16,7 +16,7 @@ from symbody.mechanics.verbs.coincident_links import coincident_links
 from symbody.mechanics.verbs.limits import passed_limits
 from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
-from symbody.motion.events.hooks import OWN
+from symbody.motion.events.hooks import BUILT_IN
 from symbody.motion.events.plan import Plan, Settings
 from symbody.motion.events.queries import Asking
 from symbody.motion.events.state import RunState
@@ -27,14 +27,14 @@ from symbody.motion.flow.flow import Flow
 from symbody.motion.methods.methods import choose_method
 from symbody.motion.methods.sample_times import read_samples
 from symbody.motion.run.batch import Batch
-from symbody.motion.run.ensemble import Herd, advance_all, timed
+from symbody.motion.run.ensemble import Ensemble, advance_all, timed
 from symbody.motion.run.loop import Reached, advance, interrupts
 from symbody.motion.run.on_device import read_device, reduced
 from symbody.motion.run.progress_bar import counted, progress_bar
-from symbody.motion.run.recording import Ended, trajectory
-from symbody.motion.run.run_equations import Model
+from symbody.motion.run.recording import RecordedEnd, trajectory
+from symbody.motion.run.run_equations import RunModel
 from symbody.motion.run.settings import Tolerance, check_limits, check_numbers, read_options
-from symbody.motion.run.side_by_side import Apart, side_by_side
+from symbody.motion.run.side_by_side import SideBySide, side_by_side
 from symbody.motion.trajectory.outcome import Outcome
 from symbody.motion.trajectory.stream import Stream, send, stream_of
 from symbody.motion.trajectory.trajectory import Trajectory
@@ -97,7 +97,7 @@ def simulate(
     rtol, atol, samples, period, partition, formulation, alpha and beta are fields of the records above, by their names
     of before.
     """
-    batch, o = asked(
+    batch, o = recorded_call(
         mech, duration, step, q0, qd0, inputs, method, outputs, parameters, events, closing, tolerance, sampling,
         states0, options,
     )  # fmt: skip
@@ -115,7 +115,7 @@ def simulate(
 
         stored_call(batch)  # what a file cannot hold is told before the run
     made = batch.made()
-    if isinstance(made, Apart):
+    if isinstance(made, SideBySide):
         if batch.model.closed is None:
             _check_no_checkpoint(
                 checkpoint, "is for one state, and for batches whose members advance together, which these cannot."
@@ -124,7 +124,7 @@ def simulate(
     return _noted(mech, run(*made, o["progress"], checkpoint, None if batch.model.closed is None else batch))
 
 
-def asked(
+def recorded_call(
     mech: Any, duration: Any, step: Any = None, q0: Any = None, qd0: Any = None, inputs: Any = None,
     method: str = "auto", outputs: Any = None, parameters: Mapping[str, Any] | None = None, events: Iterable[When] = (),
     closing: Any = None, tolerance: Any = None, sampling: Any = None, states0: Mapping[str, Any] | None = None,
@@ -145,7 +145,7 @@ def asked(
     )  # fmt: skip
     given = {"q": named_state(mech, q0, "q"), "qd": named_state(mech, qd0, "qd"), **(states0 or {})}
     partition = formulated(mech, o["formalism"], o["partition"], o["formulation"], o["alpha"], o["beta"])
-    model = Model(mech, o["formalism"], inputs, outputs, _rules(events))
+    model = RunModel(mech, o["formalism"], inputs, outputs, _rules(events))
     return Batch(model, settings, duration, given, partition), o
 
 
@@ -181,9 +181,13 @@ def _check_no_checkpoint(checkpoint: str | Path | None, why: str) -> None:
 
 
 def _one_by_one(
-    batch: Batch, apart: Apart, first: int = 0, whole: Apart | None = None, checkpoint: str | Path | None = None
+    batch: Batch,
+    apart: SideBySide,
+    first: int = 0,
+    whole: SideBySide | None = None,
+    checkpoint: str | Path | None = None,
 ) -> Trajectory:
-    """Herd that are runs of their own; those of `apart` begin with member `first` of the whole batch.
+    """Runs side by side; those of `layout` begin with member `first` of the whole batch.
 
     Those with closed loops, each with a partition of its own, go side by side.
     """
@@ -192,47 +196,47 @@ def _one_by_one(
         return side_by_side(apart.count, lambda k: _member(batch, of, first + k), batch.wanted)
     if checkpoint is not None:
         made = batch.made(first, of)
-        assert not isinstance(made, Apart)
+        assert not isinstance(made, SideBySide)
         _check_hooks(made[0], checkpoint)
-    return _herd(batch, [batch.making(first + k, of) for k in range(apart.count)], checkpoint)
+    return _run_ensemble(batch, [batch.making(first + k, of) for k in range(apart.count)], checkpoint)
 
 
-def _herd(batch: Batch, making: Sequence[Asking[Any]], checkpoint: str | Path | None) -> Trajectory:
+def _run_ensemble(batch: Batch, making: Sequence[Asking[Any]], checkpoint: str | Path | None) -> Trajectory:
     """Runs of a batch of a closed mechanism, to their ends."""
     from symbody.motion.run.checkpoint import save_checkpoint
 
     began = time.perf_counter()
     saved = time.monotonic()
 
-    def keep(runs: Callable[[], Sequence[Ended | None]]) -> None:
+    def keep(runs: Callable[[], Sequence[RecordedEnd | None]]) -> None:
         nonlocal saved
         if checkpoint is not None and time.monotonic() - saved > CHECKPOINT_SECONDS:
-            save_checkpoint(Herd(batch, tuple(runs())), checkpoint)
+            save_checkpoint(Ensemble(batch, tuple(runs())), checkpoint)
             saved = time.monotonic()
 
     with interrupts() as interrupted:
         runs = advance_all(making, interrupted, keep)
     seconds = (time.perf_counter() - began) / max(len(runs), 1)
-    members = Herd(batch, tuple(timed(run, seconds) for run in runs))
+    members = Ensemble(batch, tuple(timed(run, seconds) for run in runs))
     if checkpoint is not None:
         save_checkpoint(members, checkpoint)
     wanted = batch.settings.sampling.times(batch.settings.start, members.goal, batch.settings.step)
-    begun = members.begun
+    begun = members.started
     return side_by_side(len(begun), lambda k: trajectory(begun[k]), wanted).replace(run=members)
 
 
-def _member(batch: Batch, whole: Apart, k: int) -> Trajectory:
+def _member(batch: Batch, whole: SideBySide, k: int) -> Trajectory:
     """The run of member k by itself, on the processor."""
     alone = replace(batch, settings=replace(batch.settings, device=None))
     made = alone.made(k, whole)
-    assert not isinstance(made, Apart)
+    assert not isinstance(made, SideBySide)
     return run(*made, False, None)
 
 
 def _streamed(batch: Batch, stream: Stream, progress: bool) -> Trajectory:
     """Chunk by chunk, of which only one is in memory at a time."""
     whole = batch.made(split=True)
-    if not isinstance(whole, Apart):
+    if not isinstance(whole, SideBySide):
         raise DefinitionError("stream is for batches; this is one state. Save its Trajectory instead.")
     flow = whole.flow
     recorded = 0 if flow.record is None else sum(a.size for a in flow.record.outputs.values())
@@ -243,7 +247,7 @@ def _streamed(batch: Batch, stream: Stream, progress: bool) -> Trajectory:
             for first in range(0, whole.count, size):
                 last = min(first + size, whole.count)
                 made = batch.made(slice(first, last), whole)
-                if isinstance(made, Apart):
+                if isinstance(made, SideBySide):
                     yield first, _one_by_one(batch, made, first, whole)
                 else:
                     yield first, run(*made, False, None)
@@ -279,7 +283,7 @@ def resume(
             raise DefinitionError("this trajectory was not made by simulate in this process; resume from a checkpoint.")
         if inputs is not None:
             raise DefinitionError("inputs are those of the trajectory; they can be given for a checkpoint file only.")
-        ended: Ended | Herd = source.run
+        ended: RecordedEnd | Ensemble = source.run
     else:
         from symbody.motion.run.checkpoint import load_checkpoint
 
@@ -289,26 +293,26 @@ def resume(
     goal = ended.goal if duration is None else ended.reached + float(duration)
     if not math.isfinite(goal) or goal < ended.reached:
         raise wrong_argument("duration", duration, "a positive number of seconds")
-    if isinstance(ended, Herd):
-        motion = _herd(ended.batch, [_going_on(ended, k, goal) for k in range(len(ended.runs))], checkpoint)
+    if isinstance(ended, Ensemble):
+        motion = _run_ensemble(ended.batch, [_going_on(ended, k, goal) for k in range(len(ended.runs))], checkpoint)
         return _noted(ended.batch.model.model, motion)
     return run(*_further(ended, goal), progress, checkpoint, ended.batch)
 
 
-def _further(ended: Ended, goal: float) -> tuple[Plan, RunState]:
+def _further(ended: RecordedEnd, goal: float) -> tuple[Plan, RunState]:
     """It ended between two steps as it was told; a longer run goes on from the last place that both pass."""
     plan, state = ended.anchor.plan, ended.anchor.state
     seconds = ended.last.state.counts.get("seconds", 0.0)
     return plan, replace(state, end=goal, counts={**state.counts, "seconds": seconds})
 
 
-def _going_on(members: Herd, k: int, goal: float) -> Asking[Any]:
+def _going_on(members: Ensemble, k: int, goal: float) -> Asking[Any]:
     """The same of a member; one that has not begun is made as it would have been."""
     ended = members.runs[k]
     if ended is not None:
         return _further(ended, goal)
-    made = yield from members.batch.making(k, members.apart)
-    assert not isinstance(made, Apart)
+    made = yield from members.batch.making(k, members.layout)
+    assert not isinstance(made, SideBySide)
     return made[0], replace(made[1], end=goal)
 
 
@@ -317,7 +321,7 @@ def _check_hooks(plan: Plan, checkpoint: str | Path | None) -> None:
         return
     from symbody.motion.run.checkpoint import check_storable
 
-    added = [hook.name for hook in plan.hooks if hook.name not in OWN]
+    added = [hook.name for hook in plan.hooks if hook.name not in BUILT_IN]
     if added:
         _check_no_checkpoint(checkpoint, f"cannot hold what the hook {added[0]!r} remembers, which was added.")
     check_storable(plan)
@@ -341,11 +345,11 @@ def run(
                 break
             anchor = last
             if checkpoint is not None and time.monotonic() - saved > CHECKPOINT_SECONDS:
-                save_checkpoint(Ended(last, anchor, batch), checkpoint)
+                save_checkpoint(RecordedEnd(last, anchor, batch), checkpoint)
                 saved = time.monotonic()
     seconds = last.state.counts.get("seconds", 0.0) + time.perf_counter() - began
     timed_state = replace(last.state, counts={**last.state.counts, "seconds": seconds})
-    ended = Ended(replace(last, state=timed_state), anchor, batch)
+    ended = RecordedEnd(replace(last, state=timed_state), anchor, batch)
     if checkpoint is not None:
         save_checkpoint(ended, checkpoint)
     return trajectory(ended)

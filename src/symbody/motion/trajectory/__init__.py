@@ -9,6 +9,6 @@ __all__, __getattr__, __dir__ = door(
         "trajectory_files": "load_trajectory save_trajectory",
         "outcome": "Outcome",
         "tables": "to_pandas to_xarray",
-        "trajectory": "Event Trajectory",
+        "trajectory": "EventRecord Trajectory",
     },
 )

@@ -14,7 +14,7 @@ from symbody.basics.errors import FormatError
 from symbody.motion.trajectory.array_file import KINDS, checksum
 from symbody.motion.trajectory.columns import batch_shape, core_shape
 from symbody.motion.trajectory.outcome import Outcome
-from symbody.motion.trajectory.trajectory import Event, Trajectory
+from symbody.motion.trajectory.trajectory import EventRecord, Trajectory
 
 FORMAT = "symbody-trajectory"
 VERSION = 2  # 1 had no checksum
@@ -93,7 +93,7 @@ def _from_plain(value: Any) -> Any:
     return str(value["text"]) if isinstance(value, dict) else value
 
 
-class Record:
+class SavedRecord:
     """A record that was read and checked: sizes are bounded before any array is made."""
 
     def __init__(self, text: str | bytes, where: str) -> None:
@@ -116,7 +116,7 @@ class Record:
         self._take(data)
 
     @classmethod
-    def checked(cls, data: Mapping[str, Any], where: str) -> Record:
+    def checked(cls, data: Mapping[str, Any], where: str) -> SavedRecord:
         """A record whose numbers have a checksum elsewhere."""
         self = cls.__new__(cls)
         self.where, self.checksum = where, None
@@ -161,7 +161,8 @@ class Record:
             outcomes=outcomes,
             statistics={str(k): _from_plain(v) for k, v in data["statistics"].items()},
             events=tuple(
-                Event(float(t), str(name), str(text), *map(_size, member)) for t, name, text, *member in data["events"]
+                EventRecord(float(t), str(name), str(text), *map(_size, member))
+                for t, name, text, *member in data["events"]
             ),
             model=str(data["model"]),
             method=str(data["method"]),

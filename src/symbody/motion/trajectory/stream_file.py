@@ -20,7 +20,7 @@ from symbody.basics.errors import FormatError
 from symbody.motion.trajectory.columns import MEMBER, TIME, column_values, columns
 from symbody.motion.trajectory.optional_packages import extra
 from symbody.motion.trajectory.outcome import Outcome, worst
-from symbody.motion.trajectory.saved_record import Record, canonical, plain, quantity
+from symbody.motion.trajectory.saved_record import SavedRecord, canonical, plain, quantity
 from symbody.motion.trajectory.trajectory import Trajectory
 
 KEY = b"symbody-stream"
@@ -147,7 +147,7 @@ def read_stream(file: Any, text: bytes, where: str) -> Trajectory:
             raise FormatError(f"{where} is damaged: the checksum of its description does not match.")
         digests = list(data["columns"])
         empty = {"batch": [data["members"]], "outcome": NAMES[0], "outcomes": None, "events": [], "notes": []}
-        record = Record.checked({**data, **empty}, where)
+        record = SavedRecord.checked({**data, **empty}, where)
     except (LookupError, TypeError, ValueError, RecursionError) as error:
         raise FormatError(f"{where} is damaged: {type(error).__name__}: {error}.") from None
     width = 4 + sum(math.prod(s) for s in record.shapes.values())  # member, time, outcome, events

@@ -12,7 +12,7 @@ import numpy as np
 
 from symbody.basics.display import html_notes, html_table
 from symbody.basics.errors import DefinitionError, NameLookupError, nearest, shown
-from symbody.basics.lazy import later
+from symbody.basics.lazy import imported
 from symbody.basics.words import MOTION, nearest_word
 from symbody.motion.trajectory.outcome import Outcome
 from symbody.symbolic.system.names import components, stems
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Event:
+class EventRecord:
     """Something that happened at an instant: t in s, the name of the guard, a sentence, and of a batch the member."""
 
     t: float
@@ -55,7 +55,7 @@ class Trajectory:
     outcome: Outcome = Outcome.FINISHED
     outcomes: np.ndarray | None = None
     statistics: Mapping[str, float] = field(default_factory=dict)
-    events: tuple[Event, ...] = ()
+    events: tuple[EventRecord, ...] = ()
     model: str = ""
     method: str = ""
     notes: tuple[str, ...] = ()
@@ -117,23 +117,23 @@ class Trajectory:
 
     def save(self, path: str | Path) -> Path:
         """Write a file: .parquet, .h5, .csv or .npz, with labels, units, outcome and events."""
-        written: Path = later("motion.trajectory.trajectory_files", "save_trajectory")(self, path)
+        written: Path = imported("motion.trajectory.trajectory_files", "save_trajectory")(self, path)
         return written
 
     @staticmethod
     def load(path: str | Path) -> Trajectory:
         """Read what `save` wrote."""
-        read: Trajectory = later("motion.trajectory.trajectory_files", "load_trajectory")(path)
+        read: Trajectory = imported("motion.trajectory.trajectory_files", "load_trajectory")(path)
         return read
 
     def plot(self, names: str | Sequence[str] | None = None, **options: Any) -> Figure:
         """A matplotlib Figure of some quantities ("q", "qd.elbow") or of all."""
-        figure: Figure = later("motion.trajectory.plot", "plot")(self, names, **options)
+        figure: Figure = imported("motion.trajectory.plot", "plot")(self, names, **options)
         return figure
 
     def plot_path(self, name: str, axes: str = "", **options: Any) -> Figure:
         """A matplotlib Figure of the path of a point, one coordinate of "p.<frame>" against another."""
-        figure: Figure = later("motion.trajectory.plot", "plot_path")(self, name, axes, **options)
+        figure: Figure = imported("motion.trajectory.plot", "plot_path")(self, name, axes, **options)
         return figure
 
     def animate(self, mech: Any = None, parameters: Mapping[str, float] | None = None) -> Any:
@@ -144,7 +144,7 @@ class Trajectory:
         shown = self.mechanism if mech is None else mech
         if shown is None:
             raise DefinitionError("this trajectory does not know its Mechanism; give it: motion.animate(mech).")
-        return later("show.report.notebook", "animated")(shown, self, parameters)
+        return imported("show.report.notebook", "animated")(shown, self, parameters)
 
     def _repr_html_(self) -> str:
         rows = [[n, str(list(a.shape)), str(self._unit(n))] for n, a in self.values.items()]
@@ -158,8 +158,8 @@ class Trajectory:
 
     def to_pandas(self) -> Any:
         """A DataFrame over time, one column for each component."""
-        return later("motion.trajectory.tables", "to_pandas")(self)
+        return imported("motion.trajectory.tables", "to_pandas")(self)
 
     def to_xarray(self) -> Any:
         """A Dataset with the dimension time, one for the components of each quantity, and one for a batch."""
-        return later("motion.trajectory.tables", "to_xarray")(self)
+        return imported("motion.trajectory.tables", "to_xarray")(self)

@@ -25,7 +25,7 @@ from symbody.basics.regular_file import missing
 from symbody.motion.trajectory.array_file import KINDS, RATIO, most_unfolded, npz_bytes, read_arrays
 from symbody.motion.trajectory.columns import MEMBER, TIME, batch_shape, column_values, columns
 from symbody.motion.trajectory.optional_packages import extra, is_number, is_words
-from symbody.motion.trajectory.saved_record import MAX_VALUES, Record, record_text
+from symbody.motion.trajectory.saved_record import MAX_VALUES, SavedRecord, record_text
 from symbody.motion.trajectory.stream_file import KEY as STREAM
 from symbody.motion.trajectory.stream_file import OUTCOME, read_stream
 from symbody.motion.trajectory.trajectory import Trajectory
@@ -143,7 +143,7 @@ def _read_csv(path: Path) -> Trajectory:
             description = next((s for s in comments if s.startswith(DESCRIPTION)), "")
             if not description:
                 raise FormatError(f"{path} is not a saved Trajectory: no line begins with {DESCRIPTION.strip()!r}.")
-            record = Record(description[len(DESCRIPTION) :], str(path))
+            record = SavedRecord(description[len(DESCRIPTION) :], str(path))
             names = next(csv.reader(file))  # of the columns, for people
             start = 1 if record.batch else 0
             width = start + 1 + sum(math.prod(s) for s in record.shapes.values())
@@ -200,7 +200,7 @@ def _read_parquet(path: Path) -> Trajectory:
             return read_stream(file, streamed, str(path))
         if text is None:
             raise FormatError(f"{path} is not a saved Trajectory: its metadata has no entry {KEY.decode()!r}.")
-        record = Record(text, str(path))
+        record = SavedRecord(text, str(path))
         start = 1 if record.batch else 0
         width = start + 1 + sum(math.prod(s) for s in record.shapes.values())
         if (file.metadata.num_rows, file.metadata.num_columns) != (record.rows, width):
@@ -269,7 +269,7 @@ def _read_hdf5(path: Path) -> Trajectory:
         return np.asarray(found[()])
 
     with h5py.File(path, "r") as file:
-        record = Record(data(file, "description", _most_header(path.stat().st_size)).tobytes(), str(path))
+        record = SavedRecord(data(file, "description", _most_header(path.stat().st_size)).tobytes(), str(path))
         _check_unfolded(path, record.bytes)
         t = data(file, "t", MAX_VALUES, (record.instants,))
         values = {n: data(file, _place(n), MAX_VALUES, record.shape(n)) for n in record.shapes}
@@ -296,7 +296,7 @@ def _read_npz(path: Path) -> Trajectory:
     about = read_arrays(path, _most_header(path.stat().st_size), ("description",))
     if "description" not in about:
         raise FormatError(f"{path} is not a saved Trajectory: it has no array 'description'.")
-    record = Record(about["description"].tobytes(), str(path))
+    record = SavedRecord(about["description"].tobytes(), str(path))
     # what the description does not name is not unfolded
     limit = record.bytes + 2 * MAX_HEADER
     arrays = read_arrays(path, limit, ("t", *(_place(n) for n in record.shapes)))

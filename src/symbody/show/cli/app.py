@@ -121,7 +121,7 @@ def add_command(row: Command) -> Command:
 
 def remove_command(name: str) -> None:
     """Take an added command out again."""
-    remove_row(COMMANDS, name, OWN, "command")
+    remove_row(COMMANDS, name, BUILT_IN, "command")
     app.registered_commands[:] = [c for c in app.registered_commands if c.name != name]
 
 
@@ -152,7 +152,7 @@ for _row in (
     Command("schema", schema.schema, "symbody schema simulate"),
 ):
     add_command(_row)
-OWN = frozenset(COMMANDS)
+BUILT_IN = frozenset(COMMANDS)
 
 
 @app.callback(invoke_without_command=True)

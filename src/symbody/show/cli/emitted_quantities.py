@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Quantity:
+class EmittedQuantity:
     """about: a few words; make: (mechanism, frames, partition) -> System, None where `generate` makes it."""
 
     about: str
@@ -73,20 +73,20 @@ def _driven(mech: Mechanism, frames: Sequence[str], partition: Any) -> System:
 
 
 QUANTITIES = {
-    "inverse": Quantity("efforts of a motion"),
-    "semi_explicit": Quantity("M and c of M qdd + c = tau"),
-    "forward": Quantity("accelerations"),
-    "kinematics": Quantity("poses, velocities, accelerations and Jacobians of frames", _kinematic(), True),
-    "position": Quantity("poses of frames", _kinematic("R", "p"), True),
-    "velocity": Quantity("velocities of frames", _kinematic("omega", "v"), True),
-    "acceleration": Quantity("accelerations of frames", _kinematic("alpha", "a"), True),
-    "jacobian": Quantity("Jacobians of frames", _kinematic("J"), True),
-    "energy": Quantity("energies, power, mass, centre of mass", _energy),
-    "regressor": Quantity("Y of tau = Y pi", _regressor),
-    "reactions": Quantity("wrenches in joints", _reactions, True),
-    "linear": Quantity("matrices of the linear model about any state", _linear),
-    "closure": Quantity("closed coordinates and velocities of loops", _closure),
-    "driven_efforts": Quantity("efforts of driven joints", _driven),
+    "inverse": EmittedQuantity("efforts of a motion"),
+    "semi_explicit": EmittedQuantity("M and c of M qdd + c = tau"),
+    "forward": EmittedQuantity("accelerations"),
+    "kinematics": EmittedQuantity("poses, velocities, accelerations and Jacobians of frames", _kinematic(), True),
+    "position": EmittedQuantity("poses of frames", _kinematic("R", "p"), True),
+    "velocity": EmittedQuantity("velocities of frames", _kinematic("omega", "v"), True),
+    "acceleration": EmittedQuantity("accelerations of frames", _kinematic("alpha", "a"), True),
+    "jacobian": EmittedQuantity("Jacobians of frames", _kinematic("J"), True),
+    "energy": EmittedQuantity("energies, power, mass, centre of mass", _energy),
+    "regressor": EmittedQuantity("Y of tau = Y pi", _regressor),
+    "reactions": EmittedQuantity("wrenches in joints", _reactions, True),
+    "linear": EmittedQuantity("matrices of the linear model about any state", _linear),
+    "closure": EmittedQuantity("closed coordinates and velocities of loops", _closure),
+    "driven_efforts": EmittedQuantity("efforts of driven joints", _driven),
 }
 DYNAMICS = ("inverse", "semi_explicit", "forward")
 

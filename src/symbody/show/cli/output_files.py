@@ -38,7 +38,7 @@ def check_target(path: Path, option: str, suffixes: Sequence[str] = ()) -> None:
 
 
 @reading_options()
-def check_apart(named: Sequence[tuple[str, Path | None]]) -> None:
+def check_distinct(named: Sequence[tuple[str, Path | None]]) -> None:
     """Whether options name files of their own; the last one written would stand for both otherwise."""
     known: dict[str, str] = {}
     for option, path in named:

@@ -147,12 +147,12 @@ def search_line() -> Iterator[Callable[[Progress], None]]:
     """A function to which a search tells how far it is; the line of the command shows it."""
     start = time.monotonic()
 
-    def tell(progress: Progress) -> None:
+    def show(progress: Progress) -> None:
         if _current is not None:
             _current.search(str(progress), progress.done, start)
 
     try:
-        yield tell
+        yield show
     finally:
         if _current is not None:
             _current.search("", 0, start)

@@ -12,10 +12,10 @@ from typing import Any
 from symbody.basics.errors import DefinitionError, word_argument
 from symbody.bondgraph.causality.causality import Causality, assign
 from symbody.bondgraph.graph.bond_graph import OPEN, Bond, BondGraph, Element
-from symbody.show.drawing.bond_layout import Layout, layout
+from symbody.show.drawing.bond_layout import BondLayout, layout
 from symbody.show.drawing.graphviz import graphviz_layout
 from symbody.show.drawing.style import COLOURS, GREY, INK
-from symbody.show.drawing.svg import Canvas, Label, Picture, Point, edge_of, half_size, unit
+from symbody.show.drawing.svg import Canvas, Picture, Point, TextBox, edge_of, half_size, unit
 
 ROW = 62.0  # px between rows
 SPACE = 46.0  # px of bond between texts of neighbours
@@ -40,7 +40,7 @@ def draw(graph: BondGraph, causality: Any = "integral", layout: str = "own", bic
     return _Drawer(graph, causality, _places(graph, layout), set(bicausal)).picture()
 
 
-def _places(graph: BondGraph, how: str) -> Layout:
+def _places(graph: BondGraph, how: str) -> BondLayout:
     return layout(graph) if how == "own" else graphviz_layout(graph)
 
 
@@ -49,12 +49,12 @@ def _text(e: Element) -> str:
 
 
 class _Drawer:
-    def __init__(self, graph: BondGraph, causality: Causality | None, places: Layout, bicausal: set[int]) -> None:
+    def __init__(self, graph: BondGraph, causality: Causality | None, places: BondLayout, bicausal: set[int]) -> None:
         self.graph, self.causality, self.layout, self.bicausal = graph, causality, places, bicausal
         self.canvas = Canvas()
         widest = max(2 * half_size(_text(e), FONT)[0] for e in graph.elements.values())
         self.column = max(80.0, widest + SPACE * 0.6)
-        self.boxes: dict[str, Label] = {}
+        self.boxes: dict[str, TextBox] = {}
         self.numbers: list[tuple[Bond, list[Point]]] = []
 
     def point(self, place: tuple[float, float]) -> Point:
@@ -137,7 +137,7 @@ class _Drawer:
                     off = 4.0 + abs(dy) * half[0] + abs(dx) * half[1]
                     x = start[0] + share * length * dx - side * off * dy
                     y = start[1] + share * length * dy + side * off * dx
-                    label = Label(text, (x, y), (half[0] + 1, half[1]))
+                    label = TextBox(text, (x, y), (half[0] + 1, half[1]))
                     hits = sum(label.overlaps(o) for o in self.canvas.labels)
                     if best is None or hits < best[0]:
                         best = hits, (x, y)

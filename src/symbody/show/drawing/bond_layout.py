@@ -18,7 +18,7 @@ BAND = 3  # rows of a spine: elements above, spine, elements below
 
 
 @dataclass
-class Layout:
+class BondLayout:
     """Places of elements, and corners of bonds that are not straight, by number."""
 
     places: dict[str, Place] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class _Placer:
             self.links[b.tail].append((b.head, b.number))
             self.links[b.head].append((b.tail, b.number))
         self.inner = {n for n, found in self.links.items() if len(found) > 1}
-        self.out = Layout()
+        self.out = BondLayout()
         self.taken: dict[int, list[tuple[float, float]]] = {}  # band -> intervals of columns
         self.rings: list[tuple[int, Place, int]] = []  # bond, place of the slot, band
         self.lane = 0
@@ -231,7 +231,7 @@ class _Placer:
                 self.out.corners[bond] = [(a, row_a), (a, ya), (far, ya), (far, yc), (c, yc), (c, row_c)]
 
 
-def layout(graph: BondGraph) -> Layout:
+def layout(graph: BondGraph) -> BondLayout:
     """Places of all elements, in columns and rows."""
     placer = _Placer(graph)
     column = 0.0

@@ -12,16 +12,21 @@ import numpy as np
 
 from symbody.model.record.coordinates import checked, neutral, retract, with_mode
 from symbody.model.record.mechanism import Cut
-from symbody.model.record.retracted_least_squares import Point, Problem, Rules, least_squares
-from symbody.show.drawing.numeric_poses import Numbers, Pose
+from symbody.model.record.retracted_least_squares import (
+    LeastSquaresProblem,
+    ResidualPoint,
+    StoppingRules,
+    least_squares,
+)
+from symbody.show.drawing.numeric_poses import Pose, PoseNumbers
 
 CLOSED = 1e-6  # of m and rad: closed as far as can be seen
 STARTS = 8
 TINY = 1e-7  # rad or m, of differences
-RULES = Rules(tolerance=CLOSED / 10, steps=60, trials=8, damping=1.0, least=1e-9, longest=0.5)
+RULES = StoppingRules(tolerance=CLOSED / 10, steps=60, trials=8, damping=1.0, least=1e-9, longest=0.5)
 
 
-def closed_coordinates(made: Numbers) -> np.ndarray:
+def closed_coordinates(made: PoseNumbers) -> np.ndarray:
     """(nq,) rest, moved as little as it takes to close the cuts; rest itself where that is not found."""
     mechanism = made.mechanism
     start = _start(made)
@@ -40,7 +45,7 @@ def closed_coordinates(made: Numbers) -> np.ndarray:
     return start
 
 
-def _start(made: Numbers) -> np.ndarray:
+def _start(made: PoseNumbers) -> np.ndarray:
     """(nq,) rest with driven joints where their law has them at time zero."""
     q = neutral(made.mechanism)
     for slot in made.mechanism.slots:
@@ -49,23 +54,25 @@ def _start(made: Numbers) -> np.ndarray:
     return checked(made.mechanism, q)
 
 
-def _descend(made: Numbers, q: np.ndarray, free: Sequence[int]) -> np.ndarray:
+def _descend(made: PoseNumbers, q: np.ndarray, free: Sequence[int]) -> np.ndarray:
     """Damped least squares over the velocities in `free`, with slopes by differences."""
     mechanism, steps = made.mechanism, np.eye(made.mechanism.nv)[list(free)]
 
-    def at(q: np.ndarray) -> Point:
+    def at(q: np.ndarray) -> ResidualPoint:
         gaps = _gaps(made, q)
 
         def slopes() -> np.ndarray:
             return np.stack([(_gaps(made, retract(mechanism, q, TINY * e)) - gaps) / TINY for e in steps], axis=1)
 
-        return Point(gaps, slopes)
+        return ResidualPoint(gaps, slopes)
 
-    problem: Problem[np.ndarray] = Problem(at, lambda q, step: retract(mechanism, q, step @ steps))
+    problem: LeastSquaresProblem[np.ndarray] = LeastSquaresProblem(
+        at, lambda q, step: retract(mechanism, q, step @ steps)
+    )
     return least_squares(problem, q, RULES).x
 
 
-def _gaps(made: Numbers, q: np.ndarray) -> np.ndarray:
+def _gaps(made: PoseNumbers, q: np.ndarray) -> np.ndarray:
     """(rows,) what keeps the cuts open at q, m and rad."""
     poses = made.poses(q)
     rows = [np.zeros(0)]
@@ -75,7 +82,7 @@ def _gaps(made: Numbers, q: np.ndarray) -> np.ndarray:
     return np.concatenate(rows)
 
 
-def _gap(made: Numbers, cut: Cut, first: Pose, second: Pose) -> np.ndarray:
+def _gap(made: PoseNumbers, cut: Cut, first: Pose, second: Pose) -> np.ndarray:
     """Displacement and small rotation of the second frame in the first, of them the rows that the kind closes."""
     shift = first[0].T @ (second[1] - first[1])
     if cut.kind == "rod":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from symbody.show.drawing.style import COLOURS, GREY, INK
-from symbody.show.drawing.svg import Canvas, Label, Picture, edge_of, half_size, unit
+from symbody.show.drawing.svg import Canvas, Picture, TextBox, edge_of, half_size, unit
 
 FONT = 13.0
 ROW, GAP = 46.0, 70.0
@@ -29,7 +29,7 @@ def draw_digraph(
     layer |= dict.fromkeys(outputs, max(layer.values(), default=0) + 1)
     canvas = Canvas()
     column = max((2 * half_size(n, FONT)[0] for n in edges), default=60.0) + GAP
-    boxes: dict[str, Label] = {}
+    boxes: dict[str, TextBox] = {}
     for k in sorted(set(layer.values())):
         names = [n for n in edges if layer[n] == k]
         for i, name in enumerate(names):
@@ -40,7 +40,7 @@ def draw_digraph(
             fill = "#eaf2f8" if name in inputs else "#eaf6ef" if name in outputs else "white"
             canvas.shape(kind, at, (half[0] + 9, half[1] + 6), fill, INK)
             canvas.text(name, at, FONT, INK)
-            boxes[name] = Label(name, at, (half[0] + 9, half[1] + 6))
+            boxes[name] = TextBox(name, at, (half[0] + 9, half[1] + 6))
     for a, after in edges.items():
         for b in after:
             if a == b:
@@ -53,7 +53,7 @@ def draw_digraph(
     return canvas.picture(title)
 
 
-def _arrow(canvas: Canvas, a: Label, b: Label, both: bool) -> None:
+def _arrow(canvas: Canvas, a: TextBox, b: TextBox, both: bool) -> None:
     (dx, dy), length = unit(a.at, b.at)
     bend = 0.12 * length if both else 0.04 * length
     middle = ((a.at[0] + b.at[0]) / 2 - bend * dy, (a.at[1] + b.at[1]) / 2 + bend * dx)

@@ -9,10 +9,10 @@ from itertools import chain
 
 from symbody.basics.errors import DefinitionError
 from symbody.bondgraph.graph.bond_graph import BondGraph
-from symbody.show.drawing.bond_layout import Layout
+from symbody.show.drawing.bond_layout import BondLayout
 
 
-def graphviz_layout(graph: BondGraph) -> Layout:
+def graphviz_layout(graph: BondGraph) -> BondLayout:
     """Places in columns and rows; names go in as numbers, so that nothing needs quoting."""
     program = shutil.which("neato")
     if program is None:
@@ -29,9 +29,9 @@ def graphviz_layout(graph: BondGraph) -> Layout:
     return made
 
 
-def _read(text: str, names: list[str]) -> Layout:
+def _read(text: str, names: list[str]) -> BondLayout:
     """The places in what neato wrote, one for each name."""
-    made = Layout()
+    made = BondLayout()
     for line in text.splitlines():
         words = line.split()
         if words[:1] == ["node"]:

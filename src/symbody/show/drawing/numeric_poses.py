@@ -22,7 +22,7 @@ Pose = tuple[np.ndarray, np.ndarray]  # rotation (3, 3) and position (3,) in the
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class PoseNumbers:
     """The numbers of a Mechanism that its poses need.
 
     values      value of every symbol of the description
@@ -80,9 +80,9 @@ class Numbers:
         return self.of(joint.values) if len(joint.values) == len(neutral) else np.array(neutral)
 
 
-def numbers(mechanism: Mechanism, parameters: Mapping[str, float] | None = None) -> Numbers:
+def numbers(mechanism: Mechanism, parameters: Mapping[str, float] | None = None) -> PoseNumbers:
     """The numbers of a Mechanism: given values, else defaults, time zero; a parameter with neither is named."""
-    made = Numbers(mechanism, _values(mechanism, parameters or {}), {}, {})
+    made = PoseNumbers(mechanism, _values(mechanism, parameters or {}), {}, {})
     for joint in mechanism.joints:
         made.placements[joint.name] = made.of(joint.placement.rotation), made.of(joint.placement.position)
         made.axes[joint.name] = [

@@ -9,7 +9,7 @@ import numpy as np
 from symbody.basics.display import picture
 from symbody.show.drawing.curves import circle, dashpot, outline, sampled, zigzag
 from symbody.show.drawing.labels import Label, place_labels
-from symbody.show.drawing.skeleton import Bond, Piece, Pivot, Skeleton
+from symbody.show.drawing.skeleton import Connection, JointMark, Piece, Skeleton
 from symbody.show.drawing.style import COM, CUT, CUT_RING, GREY, GROUND, INK, JOINT, SPRING, add_legend, colour_of
 
 LARGEST = (6.2, 5.6)  # inches of the axes
@@ -118,7 +118,7 @@ class _Sheet:
             circle(centre, axle, radius) @ self.plane.T, color=INK, linewidth=2.5, alpha=0.7, zorder=2, gid="wheel"
         )
 
-    def pivot(self, pivot: Pivot) -> None:
+    def pivot(self, pivot: JointMark) -> None:
         """A joint: a circle, or a block on its guide; what stands on the ground has hatching below."""
         if pivot.floats:
             return
@@ -168,7 +168,7 @@ class _Sheet:
         self.axes.fill(*block.T, facecolor="white", edgecolor=INK, linewidth=1.4, zorder=4, gid="slide")
         self.lines.append(np.vstack([block, block[:1]]))
 
-    def bond(self, bond: Bond) -> None:
+    def bond(self, bond: Connection) -> None:
         """A spring, a damper, a rod, or the place where a loop is cut."""
         start, end = bond.start @ self.plane.T, bond.end @ self.plane.T
         if bond.kind == "cut":

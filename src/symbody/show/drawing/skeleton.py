@@ -13,7 +13,7 @@ from symbody.model.record.elementary_motions import Motion
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import WORLD, Body, Force, Joint, Mechanism
 from symbody.show.drawing.curves import circle
-from symbody.show.drawing.numeric_poses import Numbers, Pose
+from symbody.show.drawing.numeric_poses import Pose, PoseNumbers
 from symbody.symbolic.expr.node import Node
 
 FLOATING = ("free", "floating", "planar", "translation2", "translation3", "schoenflies", "y")
@@ -34,7 +34,7 @@ class Piece:
 
 
 @dataclass(frozen=True, eq=False)
-class Pivot:
+class JointMark:
     """A joint at `point` (3,), the origin of the child; `start` (3,) is its place on the parent.
 
     motions   its elementary motions and their directions (3,) at zero, None of those that have none
@@ -57,7 +57,7 @@ class Pivot:
 
 
 @dataclass(frozen=True, eq=False)
-class Bond:
+class Connection:
     """What joins two points: kind "spring", "damper", "strut" (both), "link" (another force), "rod" or "cut"."""
 
     name: str
@@ -82,8 +82,8 @@ class Skeleton:
     """All that is drawn, and `up` (3,): against gravity, z where there is none."""
 
     pieces: tuple[Piece, ...]
-    pivots: tuple[Pivot, ...]
-    bonds: tuple[Bond, ...]
+    pivots: tuple[JointMark, ...]
+    bonds: tuple[Connection, ...]
     wheels: tuple[Wheel, ...]
     up: np.ndarray
 
@@ -110,7 +110,7 @@ class Skeleton:
         return [(", ".join(names[:3]) + (" …" if len(names) > 3 else ""), at) for names, at in places]
 
 
-def skeleton(made: Numbers, q: np.ndarray) -> Skeleton:
+def skeleton(made: PoseNumbers, q: np.ndarray) -> Skeleton:
     """The Skeleton of a Mechanism at q (nq,)."""
     mechanism, poses = made.mechanism, made.poses(q)
     ground = _welded(mechanism)
@@ -138,7 +138,7 @@ def _welded(mechanism: Mechanism) -> set[str]:
     return out
 
 
-def _piece(made: Numbers, body: Body, pose: Pose, fixed: bool) -> Piece:
+def _piece(made: PoseNumbers, body: Body, pose: Pose, fixed: bool) -> Piece:
     """A body reaches its own joint, those it carries and its named frames; if there are none, its centre of mass."""
     local = [np.zeros(3)]
     local += [made.placements[j.name][1] for j in made.mechanism.joints if j.parent == body.name]
@@ -158,7 +158,7 @@ def _distinct(points: list[np.ndarray]) -> list[np.ndarray]:
     return out
 
 
-def _pivot(made: Numbers, joint: Joint, poses: dict[str, Pose], ground: set[str]) -> Pivot:
+def _pivot(made: PoseNumbers, joint: Joint, poses: dict[str, Pose], ground: set[str]) -> JointMark:
     rotation, position = poses[joint.parent]
     turn, shift = made.placements[joint.name]
     motions = tuple(
@@ -167,25 +167,27 @@ def _pivot(made: Numbers, joint: Joint, poses: dict[str, Pose], ground: set[str]
     )
     floats = joint.kind in FLOATING
     grounded = joint.parent in ground and not floats
-    return Pivot(joint.name, joint.child, poses[joint.child][1], position + rotation @ shift, motions, floats, grounded)
+    return JointMark(
+        joint.name, joint.child, poses[joint.child][1], position + rotation @ shift, motions, floats, grounded
+    )
 
 
-def _cuts(made: Numbers, poses: dict[str, Pose], ground: set[str]) -> list[Bond]:
+def _cuts(made: PoseNumbers, poses: dict[str, Pose], ground: set[str]) -> list[Connection]:
     out = []
     for cut in made.mechanism.cuts:
         start, end = (made.frame(poses[body], body, frame)[1] for body, frame in (cut.first, cut.second))
         fixed = (cut.first[0] in ground, cut.second[0] in ground)
-        out.append(Bond(cut.name, "rod" if cut.kind == "rod" else "cut", start, end, fixed))
+        out.append(Connection(cut.name, "rod" if cut.kind == "rod" else "cut", start, end, fixed))
     return out
 
 
-def _forces(made: Numbers, poses: dict[str, Pose], ground: set[str]) -> list[Bond]:
+def _forces(made: PoseNumbers, poses: dict[str, Pose], ground: set[str]) -> list[Connection]:
     out = []
     for force in made.mechanism.forces:
         if len(force.points) == 2:
             start, end = (made.frame(poses[body], body, frame)[1] for body, frame in force.points)
             fixed = (force.points[0][0] in ground, force.points[1][0] in ground)
-            out.append(Bond(force.name, bond_kind(force), start, end, fixed))
+            out.append(Connection(force.name, bond_kind(force), start, end, fixed))
     return out
 
 
@@ -204,7 +206,7 @@ def _is_zero(value: Any) -> bool:
     return number is None or (isinstance(number, (int, float)) and number == 0)
 
 
-def _wheels(made: Numbers, poses: dict[str, Pose]) -> list[Wheel]:
+def _wheels(made: PoseNumbers, poses: dict[str, Pose]) -> list[Wheel]:
     """Bodies that carry a tyre and turn about one axis."""
     out = []
     for force in made.mechanism.forces:

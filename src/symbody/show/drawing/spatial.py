@@ -9,7 +9,7 @@ import numpy as np
 from symbody.basics.display import picture
 from symbody.show.drawing.curves import across, circle, helix, outline, sampled
 from symbody.show.drawing.labels import Label, place_labels
-from symbody.show.drawing.skeleton import Bond, Piece, Pivot, Skeleton, Wheel
+from symbody.show.drawing.skeleton import Connection, JointMark, Piece, Skeleton, Wheel
 from symbody.show.drawing.style import COM, CUT, CUT_RING, GREY, GROUND, INK, JOINT, SPRING, add_legend, colour_of
 
 LARGEST = (6.4, 5.4)  # inches of the drawing
@@ -20,7 +20,7 @@ MANY = 14  # with more joints than this, symbols are drawn smaller and only bodi
 
 def draw_spatial(body: Skeleton, name: str) -> Any:
     """A matplotlib Figure of a Skeleton in space."""
-    space = _Space(body)
+    space = _PlotSpace(body)
     feet = [p.start for p in body.pivots if p.grounded] + [p.points[0] for p in body.pieces if p.fixed]
     space.base([*feet, *(x for b in body.bonds for x, fixed in zip((b.start, b.end), b.grounded) if fixed)])
     for place, piece in enumerate(body.pieces):
@@ -43,7 +43,7 @@ def _empty_axes() -> Any:
     return picture(figsize=(1, 1)).add_axes((0, 0, 1, 1), projection="3d", computed_zorder=False)
 
 
-class _Space:
+class _PlotSpace:
     """Axes of equal scale in three dimensions; `unit` is a hundredth of the extent, m."""
 
     def __init__(self, body: Skeleton) -> None:
@@ -128,7 +128,7 @@ class _Space:
             )
         self.face(circle(wheel.centre, wheel.axle, wheel.radius), INK, 0.1, zorder=1)
 
-    def pivot(self, pivot: Pivot) -> None:
+    def pivot(self, pivot: JointMark) -> None:
         """A joint: a circle with a stroke along its axis, a square for a slide, a ball for more than one motion."""
         if pivot.floats:
             return
@@ -146,7 +146,7 @@ class _Space:
             style["markerfacecolor"] = GROUND
         self.dot(pivot.point, style, size, zorder=7, gid=f"joint {pivot.name}")
 
-    def bond(self, bond: Bond) -> None:
+    def bond(self, bond: Connection) -> None:
         """A coil, a damper as a thick piece of a line, a rod, or the place where a loop is cut."""
         ends = np.stack([bond.start, bond.end])
         if bond.kind == "cut":

@@ -17,14 +17,14 @@ MARGIN = 14.0
 
 
 @dataclass(frozen=True)
-class Label:
+class TextBox:
     """A text and the box that it fills: centre, half width, half height."""
 
     text: str
     at: Point
     half: Point
 
-    def overlaps(self, other: Label) -> bool:
+    def overlaps(self, other: TextBox) -> bool:
         return all(abs(a - b) < h + k for a, b, h, k in zip(self.at, other.at, self.half, other.half))
 
 
@@ -35,7 +35,7 @@ class Picture:
     svg: str
     width: float
     height: float
-    labels: tuple[Label, ...] = field(repr=False, default=())
+    labels: tuple[TextBox, ...] = field(repr=False, default=())
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -53,7 +53,7 @@ class Canvas:
     """Collects pieces of a picture."""
 
     pieces: list[str] = field(default_factory=list)
-    labels: list[Label] = field(default_factory=list)
+    labels: list[TextBox] = field(default_factory=list)
     corners: list[Point] = field(default_factory=list)
 
     def line(self, points: list[Point], colour: str, width: float = 1.4, dash: str = "") -> None:
@@ -82,8 +82,8 @@ class Canvas:
             piece = f'<rect x="{x - a:.1f}" y="{y - b:.1f}" width="{2 * a:.1f}" height="{2 * b:.1f}" rx="4"'
         self.pieces.append(f'{piece} fill="{fill}" stroke="{stroke}" stroke-width="1.2"/>')
 
-    def text(self, text: str, at: Point, size: float, colour: str, title: str = "", bold: bool = False) -> Label:
-        label = Label(text, at, half_size(text, size))
+    def text(self, text: str, at: Point, size: float, colour: str, title: str = "", bold: bool = False) -> TextBox:
+        label = TextBox(text, at, half_size(text, size))
         self.labels.append(label)
         (x, y), (a, b) = at, label.half
         self.corners += [(x - a, y - b), (x + a, y + b)]
@@ -121,7 +121,7 @@ def unit(a: Point, b: Point) -> tuple[Point, float]:
     return (dx / length, dy / length), length
 
 
-def edge_of(box: Label, towards: Point, gap: float = 4.0) -> Point:
+def edge_of(box: TextBox, towards: Point, gap: float = 4.0) -> Point:
     """Where a line from the middle of a box towards a point leaves it."""
     (dx, dy), _ = unit(box.at, towards)
     a, b = box.half[0] + gap, box.half[1] + gap

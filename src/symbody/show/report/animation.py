@@ -29,7 +29,7 @@ from symbody.show.drawing.closed_coordinates import closed_coordinates
 from symbody.show.drawing.numeric_poses import numbers
 from symbody.show.drawing.planar import plane_of
 from symbody.show.drawing.skeleton import skeleton
-from symbody.show.report.scene import Link, Part, Scene, make_scene, part_corners
+from symbody.show.report.scene import Scene, SceneLink, ScenePart, make_scene, part_corners
 from symbody.symbolic.system.names import identifier
 
 MAX_FRAMES = 600
@@ -41,7 +41,7 @@ MISSING = (
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class AnimatedPoses:
     """Poses in the world: t (n,) s; position (n, bodies, 3) m; quaternion (n, bodies, 4) as (x, y, z, w)."""
 
     t: np.ndarray
@@ -68,14 +68,14 @@ def make_motion(
     parameters: Mapping[str, float] | None = None,
     member: int = 0,
     max_frames: int = MAX_FRAMES,
-) -> Motion:
+) -> AnimatedPoses:
     """Poses of all bodies at up to `max_frames` instants of a Trajectory (of a batch: of one member), or at rest."""
     t, q = _samples(mechanism, trajectory, member, max_frames, parameters)
     names = tuple(b.name for b in mechanism.bodies)
     n = len(t)
     positions, quaternions = np.zeros((n, len(names), 3)), np.zeros((n, len(names), 4))
     if not names:
-        return Motion(t, names, positions, quaternions)
+        return AnimatedPoses(t, names, positions, quaternions)
     # q holds all coordinates, so loops need not be solved again: the tree alone says where the bodies are
     system = kinematics(mechanism, order=0, loops=False)
     values = {p: _value(system, p, parameters or {}) for p in system.parameters}
@@ -86,7 +86,7 @@ def make_motion(
         positions[:, k] = found[f"p_{identifier(name)}"]
         quaternions[:, k] = to_quaternion(np.broadcast_to(found[f"R_{identifier(name)}"], (n, 3, 3)))
     near = _near(positions, quaternions)
-    return Motion(t[near], names, positions[near], quaternions[near])
+    return AnimatedPoses(t[near], names, positions[near], quaternions[near])
 
 
 def _near(positions: np.ndarray, quaternions: np.ndarray) -> np.ndarray:
@@ -165,7 +165,7 @@ def to_quaternion(rotation: np.ndarray) -> np.ndarray:
 # -- what the player gets
 
 
-def player_data(mechanism: Mechanism, motion: Motion, scene: Scene) -> dict[str, Any]:
+def player_data(mechanism: Mechanism, motion: AnimatedPoses, scene: Scene) -> dict[str, Any]:
     """Everything that `player.js` draws, ready for JSON: shapes, meshes, poses (base64 of float32), sizes, the view."""
     upright = _upright(mechanism)
     frames = np.concatenate([motion.position, motion.quaternion], axis=-1).astype("<f4")
@@ -191,7 +191,7 @@ def player_data(mechanism: Mechanism, motion: Motion, scene: Scene) -> dict[str,
     }
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: ScenePart) -> dict[str, Any]:
     return {
         "kind": part.kind,
         "size": [round(s, 9) for s in part.size],
@@ -202,7 +202,7 @@ def _part(part: Part) -> dict[str, Any]:
     }
 
 
-def _link(link: Link, motion: Motion) -> dict[str, Any]:
+def _link(link: SceneLink, motion: AnimatedPoses) -> dict[str, Any]:
     """A link for the player: bodies by their place, -1 for the world, and its length at the first instant, m."""
     ends, places = [], []
     for body, point in link.ends:
@@ -231,7 +231,7 @@ def _upright(mechanism: Mechanism) -> np.ndarray:
     return np.stack([side, np.cross(up, side), up])
 
 
-def _bounds(motion: Motion, scene: Scene, upright: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _bounds(motion: AnimatedPoses, scene: Scene, upright: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Box around all bodies at all instants, (3,) and (3,) m, in upright axes."""
     if not motion.bodies:
         return -np.ones(3), np.ones(3)
@@ -261,11 +261,11 @@ def _face(mechanism: Mechanism, upright: np.ndarray) -> list[float] | None:
     return None if plane is None else [float(x) for x in upright @ np.cross(plane[0], plane[1])]
 
 
-def _has_no_size(parts: list[Part]) -> bool:
+def _has_no_size(parts: list[ScenePart]) -> bool:
     return all(part.kind == "mesh" for part in parts)
 
 
-def _is_flat(motion: Motion, upright: np.ndarray) -> bool:
+def _is_flat(motion: AnimatedPoses, upright: np.ndarray) -> bool:
     """Whether the bodies stay in a horizontal plane of their own, which is better seen from above."""
     if len(motion.bodies) < 2:
         return False

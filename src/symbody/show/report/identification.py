@@ -17,7 +17,7 @@ from symbody.show.report.animation import MISSING, Animation, make_animation
 from symbody.show.report.figures import figure_html
 from symbody.show.report.page import Section, facts, page, sentences, table, text
 from symbody.studies.identification.estimate import Estimate
-from symbody.studies.identification.measured_equations import Equations
+from symbody.studies.identification.measured_equations import MeasuredEquations
 from symbody.studies.identification.series import Series
 
 
@@ -25,7 +25,7 @@ from symbody.studies.identification.series import Series
 def write_identification_report(
     estimate: Estimate,
     path: str | Path,
-    validation: Sequence[tuple[str, Equations]] = (),
+    validation: Sequence[tuple[str, MeasuredEquations]] = (),
     motion: Series | None = None,
     title: str | None = None,
 ) -> Path:
@@ -97,7 +97,7 @@ def _parameters(e: Estimate) -> Section:
     return Section("parameters", "Parameters", table(head, rows, (1, 2, 3, 4, 5)))
 
 
-def _figures(e: Estimate, equations: Equations, label: str) -> str:
+def _figures(e: Estimate, equations: MeasuredEquations, label: str) -> str:
     from matplotlib.figure import Figure
 
     predicted = equations.y @ e.values

@@ -28,13 +28,13 @@ TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[0-9]+(?:\.[0-9]+)?|\s+|.", re.DOTALL)
 
 def to_mathml(latex: str) -> str:
     """A <math> element; the LaTeX goes with it as an annotation, so that it can be copied."""
-    body = _Reader(latex).everything()
+    body = _TokenReader(latex).everything()
     note = f'<annotation encoding="application/x-tex">{escape(latex, quote=False)}</annotation>'
     head = '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">'
     return f"{head}<semantics><mrow>{body}</mrow>{note}</semantics></math>"
 
 
-class _Reader:
+class _TokenReader:
     """Reads tokens from left to right; groups nest no deeper than the LaTeX does."""
 
     def __init__(self, latex: str) -> None:

@@ -30,7 +30,7 @@ class MeshFile:
     pictures: dict[str, str] = field(default_factory=dict)
 
 
-class Meshes:
+class EmbeddedMeshes:
     """Collects mesh files; one that is used by several shapes is embedded once."""
 
     def __init__(self) -> None:

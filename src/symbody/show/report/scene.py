@@ -19,7 +19,7 @@ from symbody.model.record.mechanism import WORLD, Body, Joint, Mechanism, Placem
 from symbody.show.drawing.curves import outline
 from symbody.show.drawing.numeric_poses import body_poses
 from symbody.show.drawing.skeleton import bond_kind
-from symbody.show.report.meshes import Meshes
+from symbody.show.report.meshes import EmbeddedMeshes
 from symbody.symbolic.expr.evaluate import evaluate
 from symbody.symbolic.expr.node import Node
 from symbody.symbolic.expr.walk import free_symbols
@@ -31,7 +31,7 @@ FREE_KINDS = ("free", "floating", "planar", "translation3", "schoenflies", "y")
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ScenePart:
     """One shape in its body's frame.
 
     kind    box (x, y, z sizes), cylinder (radius, length along z), sphere (radius), capsule (as
@@ -51,7 +51,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Link:
+class SceneLink:
     """What joins two points of bodies and changes its length with them.
 
     kind    spring, damper, strut (both), link (another force) or rod (a distance that is kept)
@@ -70,14 +70,14 @@ class Link:
 class Scene:
     """Bodies with their parts, "world" first, links, mesh files, the model's extent, m, and remarks."""
 
-    bodies: dict[str, list[Part]]
-    meshes: Meshes
+    bodies: dict[str, list[ScenePart]]
+    meshes: EmbeddedMeshes
     extent: float
     notes: tuple[str, ...] = field(default=())
-    links: tuple[Link, ...] = ()
+    links: tuple[SceneLink, ...] = ()
 
 
-def part_corners(part: Part) -> np.ndarray:
+def part_corners(part: ScenePart) -> np.ndarray:
     """(n, 3) points of the body's frame whose hull holds the part; of a mesh, which is not looked into, its origin."""
     if part.kind == "plate":
         own = np.reshape(part.size, (-1, 3))
@@ -100,12 +100,12 @@ def part_corners(part: Part) -> np.ndarray:
 def make_scene(mechanism: Mechanism, parameters: Mapping[str, float] | None = None) -> Scene:
     """Parts of every body: its own shapes where they can be shown, else generated ones."""
     values = _values(mechanism, parameters or {})
-    meshes = Meshes()
+    meshes = EmbeddedMeshes()
     extent = _extent(mechanism, parameters)
-    bodies: dict[str, list[Part]] = {WORLD: []}
+    bodies: dict[str, list[ScenePart]] = {WORLD: []}
     for k, body in enumerate(mechanism.bodies):
         colour = COLOURS[k % len(COLOURS)]
-        own = [p for s in body.shapes if (p := _own_part(s, values, meshes, colour)) is not None]
+        own = [p for s in body.shapes if (p := _shape_part(s, values, meshes, colour)) is not None]
         bodies[body.name] = own or _generated(mechanism, body, values, extent, colour)
     if not any(body.shapes for body in mechanism.bodies):
         bodies[WORLD] = _generated_base(mechanism, values, extent)
@@ -155,7 +155,7 @@ def _extent(mechanism: Mechanism, parameters: Mapping[str, float] | None) -> flo
 # -- shapes of the file
 
 
-def _own_part(shape: Any, values: Mapping[Node, float], meshes: Meshes, colour: str) -> Part | None:
+def _shape_part(shape: Any, values: Mapping[Node, float], meshes: EmbeddedMeshes, colour: str) -> ScenePart | None:
     matrix, size = _matrix(shape.placement, values), tuple(float(s) for s in shape.size)
     given = [min(max(float(c), 0.0), 1.0) for c in shape.colour]
     tone = "#" + "".join(f"{round(255 * c):02x}" for c in given[:3]) if len(given) >= 3 else ""
@@ -166,26 +166,26 @@ def _own_part(shape: Any, values: Mapping[Node, float], meshes: Meshes, colour: 
             return None
         scale = np.broadcast_to(np.array(size or (1.0,)), (3,)) * unit
         keep = meshes.has_colours(place) and not tone
-        return Part("mesh", tuple(float(s) for s in scale), matrix, "" if keep else tone or colour, opacity, place)
+        return ScenePart("mesh", tuple(float(s) for s in scale), matrix, "" if keep else tone or colour, opacity, place)
     if shape.kind not in ("box", "cylinder", "sphere", "capsule", "ellipsoid") or not size or min(size) <= 0:
         return None
-    return Part(shape.kind, size, matrix, tone or colour, opacity)
+    return ScenePart(shape.kind, size, matrix, tone or colour, opacity)
 
 
 # -- what joins bodies
 
 
-def _links(mechanism: Mechanism, values: Mapping[Node, float], extent: float) -> Iterator[Link]:
+def _links(mechanism: Mechanism, values: Mapping[Node, float], extent: float) -> Iterator[SceneLink]:
     """Forces between two points, and rods: cuts that keep a distance."""
     for force in mechanism.forces:
         if len(force.points) == 2:
             kind = bond_kind(force)
             ends = [(body, _point(mechanism, body, frame, values)) for body, frame in force.points]
-            yield Link(force.name, kind, (ends[0], ends[1]), (0.004 if kind == "link" else 0.02) * extent, STEEL)
+            yield SceneLink(force.name, kind, (ends[0], ends[1]), (0.004 if kind == "link" else 0.02) * extent, STEEL)
     for cut in mechanism.cuts:
         if cut.kind == "rod":
             ends = [(body, _point(mechanism, body, frame, values)) for body, frame in (cut.first, cut.second)]
-            yield Link(cut.name, "rod", (ends[0], ends[1]), 0.006 * extent, RED)
+            yield SceneLink(cut.name, "rod", (ends[0], ends[1]), 0.006 * extent, RED)
 
 
 def _point(mechanism: Mechanism, body: str, frame: str, values: Mapping[Node, float]) -> np.ndarray:
@@ -198,7 +198,7 @@ def _point(mechanism: Mechanism, body: str, frame: str, values: Mapping[Node, fl
 
 def _generated(
     mechanism: Mechanism, body: Body, values: Mapping[Node, float], extent: float, colour: str
-) -> list[Part]:
+) -> list[ScenePart]:
     """Bars from the body's origin to what it carries, a plate through them, a hub, or a box of its inertia."""
     joint = next(j for j in mechanism.joints if j.child == body.name)
     ends = [_numbers(j.placement.position, values) for j in mechanism.joints if j.parent == body.name]
@@ -207,8 +207,8 @@ def _generated(
     if (
         held and mass == 0 and not ends and joint.kind == "fixed"
     ):  # names of points on another body: only what hangs there
-        return [Part("sphere", (0.008 * extent,), _shifted(point), METAL) for point in held]
-    parts: list[Part] = []
+        return [ScenePart("sphere", (0.008 * extent,), _shifted(point), METAL) for point in held]
+    parts: list[ScenePart] = []
     ends += held
     floats = joint.kind in FREE_KINDS
     if not ends and not floats:  # the last of a chain: up to its farthest named frame, else through its centre of mass
@@ -219,7 +219,7 @@ def _generated(
     wheel = _wheel_radius(mechanism, body, values)
     if wheel > 0 and KINDS[joint.kind].needs_axis:
         turn = _turned_to(_numbers(joint.axis, values))
-        parts.append(Part("cylinder", (wheel, 0.4 * wheel), turn, RUBBER))
+        parts.append(ScenePart("cylinder", (wheel, 0.4 * wheel), turn, RUBBER))
         parts += _marks(turn, wheel)
     elif plate:
         return plate + _hub(joint, values, min(radius, 0.012 * extent), has_coordinates(joint))
@@ -232,13 +232,13 @@ def _generated(
     return parts + _hub(joint, values, radius, has_coordinates(joint))
 
 
-def _marks(turn: np.ndarray, radius: float) -> list[Part]:
+def _marks(turn: np.ndarray, radius: float) -> list[ScenePart]:
     """A spoke on both sides of a wheel, so that its spin is seen."""
     out = []
     for side in (-1, 1):
         at = np.eye(4)
         at[:3, 3] = (0.5 * radius, 0, side * 0.2 * radius)
-        out.append(Part("box", (0.9 * radius, 0.14 * radius, 0.03 * radius), turn @ at, "#e8ecef"))
+        out.append(ScenePart("box", (0.9 * radius, 0.14 * radius, 0.03 * radius), turn @ at, "#e8ecef"))
     return out
 
 
@@ -249,14 +249,14 @@ def _attachments(mechanism: Mechanism, body: Body, values: Mapping[Node, float])
     return [_numbers(body.frames[frame].position, values) for frame in names]
 
 
-def _plate(points: Sequence[np.ndarray], colour: str, radius: float) -> list[Part]:
+def _plate(points: Sequence[np.ndarray], colour: str, radius: float) -> list[ScenePart]:
     """The hull of three points or more that do not lie on a line: seen through, with bars along its edges."""
     faces, edges = outline(np.array(points))
     triangles = [np.stack([f[0], f[k], f[k + 1]]) for f in faces for k in range(1, len(f) - 1)]
     if not triangles:
         return []
     bars = [p for line in edges for a, b in pairwise(line) for p in capsule(a, b, radius, colour)]
-    return [Part("plate", tuple(float(x) for x in np.ravel(triangles)), np.eye(4), colour, 0.3), *bars]
+    return [ScenePart("plate", tuple(float(x) for x in np.ravel(triangles)), np.eye(4), colour, 0.3), *bars]
 
 
 def _shifted(point: np.ndarray) -> np.ndarray:
@@ -277,7 +277,7 @@ def _wheel_radius(mechanism: Mechanism, body: Body, values: Mapping[Node, float]
     return 0.0
 
 
-def _generated_base(mechanism: Mechanism, values: Mapping[Node, float], extent: float) -> list[Part]:
+def _generated_base(mechanism: Mechanism, values: Mapping[Node, float], extent: float) -> list[ScenePart]:
     """Thin bars from the world's origin to the joints that stand on it."""
     held = [j for j in mechanism.joints if j.parent == WORLD and j.kind not in FREE_KINDS]
     ends = [_numbers(j.placement.position, values) for j in held]
@@ -294,26 +294,26 @@ def _different(ends: Sequence[np.ndarray], radius: float) -> list[np.ndarray]:
     return out
 
 
-def capsule(start: np.ndarray, end: np.ndarray, radius: float, colour: str) -> list[Part]:
+def capsule(start: np.ndarray, end: np.ndarray, radius: float, colour: str) -> list[ScenePart]:
     """A round bar between two points of the body's frame."""
     along = end - start
     length = float(np.linalg.norm(along))
     bar = _turned_to(along / length)
     bar[:3, 3] = (start + end) / 2
-    return [Part("cylinder", (radius, length), bar, colour), Part("sphere", (radius,), _shifted(end), colour)]
+    return [ScenePart("cylinder", (radius, length), bar, colour), ScenePart("sphere", (radius,), _shifted(end), colour)]
 
 
-def _hub(joint: Joint, values: Mapping[Node, float], radius: float, moves: bool) -> list[Part]:
+def _hub(joint: Joint, values: Mapping[Node, float], radius: float, moves: bool) -> list[ScenePart]:
     """The joint itself at the body's origin: a disc along its axis, a block for a slider, a ball for the others."""
     motions = KINDS[joint.kind].motions(joint)
     if not moves or joint.kind in ("free", "floating"):
-        return [Part("sphere", (radius,), np.eye(4), METAL)]
+        return [ScenePart("sphere", (radius,), np.eye(4), METAL)]
     if KINDS[joint.kind].needs_axis:
         turn = _turned_to(_numbers(joint.axis, values))
         if motions[0][0].is_slide:
-            return [Part("box", (2.4 * radius, 2.4 * radius, 3.2 * radius), turn, METAL)]
-        return [Part("cylinder", (1.35 * radius, 2.8 * radius), turn, METAL)]
-    return [Part("sphere", (1.35 * radius,), np.eye(4), METAL)]
+            return [ScenePart("box", (2.4 * radius, 2.4 * radius, 3.2 * radius), turn, METAL)]
+        return [ScenePart("cylinder", (1.35 * radius, 2.8 * radius), turn, METAL)]
+    return [ScenePart("sphere", (1.35 * radius,), np.eye(4), METAL)]
 
 
 def _turned_to(axis: np.ndarray) -> np.ndarray:
@@ -328,7 +328,7 @@ def _turned_to(axis: np.ndarray) -> np.ndarray:
 
 def _inertia_box(
     body: Body, values: Mapping[Node, float], colour: str, opacity: float, bounds: tuple[float, float]
-) -> list[Part]:
+) -> list[ScenePart]:
     """The homogeneous box with the body's mass and principal moments; sides a^2 = 6 (I2 + I3 - I1) / m."""
     mass = float(_numbers([body.mass], values)[0])
     tensor = _numbers(body.inertia, values)
@@ -342,4 +342,4 @@ def _inertia_box(
         axes = axes * [1, 1, -1]
     matrix = np.eye(4)
     matrix[:3, :3], matrix[:3, 3] = axes, _numbers(body.com, values)
-    return [Part("box", tuple(float(s) for s in sides), matrix, colour, opacity)]
+    return [ScenePart("box", tuple(float(s) for s in sides), matrix, colour, opacity)]

@@ -16,7 +16,7 @@ TOLERANCE = 1e-9  # relative size below which a block of the staircase counts as
 
 
 @dataclass(frozen=True, eq=False)
-class Reach:
+class Reachability:
     """What a set of inputs reaches (or what a set of outputs shows).
 
     rank, size   states that are reached, and all states
@@ -55,32 +55,32 @@ class Reach:
 
 
 @declared
-def controllability(model: Any, inputs: Any = None, tolerance: float = TOLERANCE) -> Reach:
+def controllability(model: Any, inputs: Any = None, tolerance: float = TOLERANCE) -> Reachability:
     """Rank by the staircase form (no powers of A), and the modes that inputs do not reach (hybrid 2.2.4, eq. (8))."""
     ss = as_state_space(model).channel(inputs)
     return _reach("controllable", ss.A, ss.B, ss.states, tolerance)
 
 
 @declared
-def observability(model: Any, outputs: Any = None, tolerance: float = TOLERANCE) -> Reach:
+def observability(model: Any, outputs: Any = None, tolerance: float = TOLERANCE) -> Reachability:
     """As `controllability`, of the transposed model (hybrid 2.2.4, eq. (9))."""
     ss = as_state_space(model).channel(None, outputs)
     found = _reach("observable", ss.A.T, ss.C.T, ss.states, tolerance)
     return replace(found, vectors=found.vectors.conj())
 
 
-def _reach(what: str, A: np.ndarray, B: np.ndarray, states: tuple[str, ...], tolerance: float) -> Reach:
+def _reach(what: str, A: np.ndarray, B: np.ndarray, states: tuple[str, ...], tolerance: float) -> Reachability:
     from scipy.linalg import eig
 
     n = len(A)
     scale = scales(A)
     rank, Q, steps = staircase(A * scale / scale[:, None], B / scale[:, None], tolerance)
     if rank == n:
-        return Reach(what, n, n, np.zeros(0, complex), np.zeros((n, 0), complex), states, steps)
+        return Reachability(what, n, n, np.zeros(0, complex), np.zeros((n, 0), complex), states, steps)
     rest = Q[:, rank:]
     values, left, _ = eig(rest.T @ (A * scale / scale[:, None]) @ rest, left=True, right=True)
     vectors = (rest @ left) / scale[:, None]
-    return Reach(what, rank, n, values, vectors / np.abs(vectors).max(axis=0), states, steps)
+    return Reachability(what, rank, n, values, vectors / np.abs(vectors).max(axis=0), states, steps)
 
 
 def staircase(A: np.ndarray, B: np.ndarray, tolerance: float = TOLERANCE) -> tuple[int, np.ndarray, int]:

@@ -10,7 +10,7 @@ __all__, __getattr__, __dir__ = door(
         "diagnostics": "CrossValidation Essential cross_validate essential",
         "drives": "DriveGains drive_gains fitted_load",
         "energy_model": "energy_equations power_equations",
-        "measured_equations": "Equations joined_equations",
+        "measured_equations": "MeasuredEquations joined_equations",
         "estimate": "Estimate",
         "estimators.consistent": "PhysicallyConsistent pseudo_inertia",
         "estimators.least_squares": "Huber OLS Prior TLS WLS",

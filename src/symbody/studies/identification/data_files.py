@@ -77,7 +77,7 @@ def read_series(
                 values[name] = arrays[source]
             else:
                 values[name] = _picked(path, found, arrays, list(source))
-    _check_told_apart(path, found, [(signals or {}).get(n, n) for n in values])
+    _check_distinct(path, found, [(signals or {}).get(n, n) for n in values])
     values = {n: _upright(path, n, a, len(t)) for n, a in values.items()}
     for n in list(values):
         if n in given and given[n] in UNITS:
@@ -92,7 +92,7 @@ def read_series(
     return Series(t, values, known, si, path.name)
 
 
-def _check_told_apart(path: Path, found: Mapping[str, Sequence[str]], used: Iterable[Any]) -> None:
+def _check_distinct(path: Path, found: Mapping[str, Sequence[str]], used: Iterable[Any]) -> None:
     """DataError where columns that are used have one name; others may."""
     count = Counter(c for columns in found.values() for c in columns)
     for source in used:

@@ -12,7 +12,7 @@ from symbody.basics.arguments import declared
 from symbody.basics.errors import DataError, real_argument
 from symbody.studies.identification.estimate import Estimate
 from symbody.studies.identification.estimators.contract import Estimator
-from symbody.studies.identification.measured_equations import Equations
+from symbody.studies.identification.measured_equations import MeasuredEquations
 from symbody.studies.identification.series import Series
 
 
@@ -72,7 +72,7 @@ def essential(
     return Essential(now, tuple(removed))
 
 
-def _weighted(estimate: Estimate, equations: Equations, by: Estimate | None = None) -> float:
+def _weighted(estimate: Estimate, equations: MeasuredEquations, by: Estimate | None = None) -> float:
     """Sum of squares of the residuals, each row by its deviation in the estimate `by`."""
     matrix, z, row = equations.stacked()
     sigma = np.array([(by or estimate).sigma[r] for r in equations.rows])

@@ -16,7 +16,7 @@ from symbody.studies.identification.estimators.consistent import pseudo_inertia
 from symbody.studies.identification.extra_columns import PAYLOAD
 from symbody.studies.identification.linear_fit import determined, least_squares
 from symbody.studies.identification.linear_inverse import InverseModel
-from symbody.studies.identification.measured_equations import Equations
+from symbody.studies.identification.measured_equations import MeasuredEquations
 from symbody.studies.identification.series import Series
 
 ROUNDS = 100
@@ -120,11 +120,11 @@ def drive_gains(
     return DriveGains(model.rows, gains, std, values[:b], load, relative, tuple(notes))
 
 
-def _equations(model: InverseModel, series: Series, signal: str, factor: int | None) -> Equations:
+def _equations(model: InverseModel, series: Series, signal: str, factor: int | None) -> MeasuredEquations:
     return model.equations(series.with_values(tau=series[signal]), factor)
 
 
-def _stack(equations: Equations) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _stack(equations: MeasuredEquations) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return equations.stacked()
 
 
@@ -133,7 +133,7 @@ def _load_regressor(both: InverseModel, names: list[str]) -> list[int]:
 
 
 def _decimated_load(
-    both: InverseModel, columns: list[int], series: Series, like: Equations, factor: int | None
+    both: InverseModel, columns: list[int], series: Series, like: MeasuredEquations, factor: int | None
 ) -> np.ndarray:
     """(K, n, 10) columns of the load at the instants of the equations."""
     from symbody.mechanics.verbs.identifiable_parameters import regressor

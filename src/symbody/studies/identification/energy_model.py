@@ -17,14 +17,14 @@ from symbody.mechanics.formalisms.regressor import columns as column_list
 from symbody.mechanics.verbs.identifiable_parameters import regressor
 from symbody.studies.identification.filtering import decimated, default_factor
 from symbody.studies.identification.linear_inverse import InverseModel
-from symbody.studies.identification.measured_equations import Equations
+from symbody.studies.identification.measured_equations import MeasuredEquations
 from symbody.studies.identification.series import Series
 
 STORED = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz", "rotor", "stiffness", "elastic_stiffness")
 ROWS = 20  # rows for each unknown that the default stretch of the energy model leaves
 
 
-def power_equations(model: InverseModel, series: Series, factor: int | None = None) -> Equations:
+def power_equations(model: InverseModel, series: Series, factor: int | None = None) -> MeasuredEquations:
     """qd^T Y pi = qd^T tau at every instant of a prepared record; factor: of decimation, as of `model.equations`."""
     whole = model.equations(series, 1)
     qd = _speeds(model, series)
@@ -37,7 +37,7 @@ def power_equations(model: InverseModel, series: Series, factor: int | None = No
     return _record(model, y, z, series, index, "power", whole.notes)
 
 
-def energy_equations(model: InverseModel, series: Series, span: float | None = None) -> Equations:
+def energy_equations(model: InverseModel, series: Series, span: float | None = None) -> MeasuredEquations:
     """Energy that was given over stretches of `span` s, and what became of it; the record needs q, qd and tau.
 
     span   None: as long as leaves 20 rows for each unknown
@@ -96,10 +96,10 @@ def _integrals(t: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _record(model: InverseModel, y: np.ndarray, z: np.ndarray, series: Series, index: np.ndarray, row: str,
-            notes: tuple[str, ...]) -> Equations:  # fmt: skip
+            notes: tuple[str, ...]) -> MeasuredEquations:  # fmt: skip
     starts = np.searchsorted(index, [p.start for p in series.pieces])
     breaks = tuple(int(s) for s in starts if 0 < s < len(index))
     units = tuple(model.units[c] for c in model.columns)
-    return Equations(
+    return MeasuredEquations(
         y[:, None, :], z[:, None], series.t[index], (row,), model.base_names, units, tuple(notes), breaks, series.source
     )

@@ -12,7 +12,7 @@ from symbody.basics.errors import NameLookupError, nearest, real_argument, wrong
 
 if TYPE_CHECKING:
     from symbody.studies.identification.linear_inverse import InverseModel
-    from symbody.studies.identification.measured_equations import Equations
+    from symbody.studies.identification.measured_equations import MeasuredEquations
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Estimate:
     pi: np.ndarray | None = None
     iterations: int = 1
     model: InverseModel | None = field(default=None, repr=False)
-    equations: Equations | None = field(default=None, repr=False)
+    equations: MeasuredEquations | None = field(default=None, repr=False)
 
     @property
     def std(self) -> np.ndarray:

@@ -33,7 +33,7 @@ from symbody.studies.identification.linear_inverse import InverseModel
 from symbody.studies.identification.series import Series
 from symbody.studies.identification.trajectories import Basis, basis
 from symbody.studies.optimisation.minimize import minimize
-from symbody.studies.optimisation.search_problem import Constraint, Outcome, Result
+from symbody.studies.optimisation.search_problem import Constraint, Result, SearchOutcome
 from symbody.symbolic.expr.derivative import gradient
 from symbody.symbolic.system.system import System
 
@@ -85,7 +85,7 @@ class Excitation:
     use: Mapping[str, float]
     evaluations: int
     seconds: float
-    outcome: Outcome
+    outcome: SearchOutcome
     starts: tuple[float, ...]
     basis: Basis = field(repr=False)
     coefficients: np.ndarray = field(repr=False)

@@ -9,7 +9,7 @@ import numpy as np
 from symbody.basics.errors import DataError
 from symbody.mechanics.formalisms.numeric_relations import greedy_relations
 from symbody.studies.identification.estimate import Whiteness
-from symbody.studies.identification.measured_equations import Equations
+from symbody.studies.identification.measured_equations import MeasuredEquations
 
 SINGULAR = 1e-8  # smallest singular value of columns scaled to unit length, relative to the largest
 POOR = 1e3  # condition from which a note names the columns
@@ -115,8 +115,8 @@ def correlated_covariance(
     return freedom * inverse @ meat @ inverse
 
 
-def whiteness_of(equations: Equations, rest: np.ndarray) -> tuple[Whiteness, ...]:
-    """By row, of the residuals in the order of `Equations.stacked`."""
+def whiteness_of(equations: MeasuredEquations, rest: np.ndarray) -> tuple[Whiteness, ...]:
+    """By row, of the residuals in the order of `MeasuredEquations.stacked`."""
     from scipy.stats import chi2
 
     row = equations.stacked()[2]

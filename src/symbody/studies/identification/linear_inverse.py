@@ -25,7 +25,7 @@ from symbody.model.record.mechanism import Mechanism
 from symbody.studies.identification.data_checks import scale_notes, swap_notes, unit_notes
 from symbody.studies.identification.extra_columns import USUAL, Extra, extra_nodes, law_columns, with_laws
 from symbody.studies.identification.filtering import decimated, default_factor
-from symbody.studies.identification.measured_equations import Equations
+from symbody.studies.identification.measured_equations import MeasuredEquations
 from symbody.studies.identification.series import Series
 from symbody.symbolic.expr.arrays import matmul
 from symbody.symbolic.lower.optimize import optimize_system
@@ -133,7 +133,7 @@ class InverseModel:
             )
         return y, getattr(result, "tau0", None), getattr(result, "B", None)
 
-    def equations(self, series: Series, factor: int | None = None, least_speed: Any = 0.0) -> Equations:
+    def equations(self, series: Series, factor: int | None = None, least_speed: Any = 0.0) -> MeasuredEquations:
         """The equations of a record with q, qd, qdd and tau: `prepare` makes them of raw ones.
 
         factor       of parallel decimation; None: the default of `signals.py`, 1: every sample
@@ -159,7 +159,7 @@ class InverseModel:
         if np.any(self.base_prior):
             notes += scale_notes(z, y @ self.base_prior, self.rows)
         starts = np.searchsorted(index, [p.start for p in pieces])
-        out = Equations(
+        out = MeasuredEquations(
             y, z, series.t[index], self.rows, self.base_names, tuple(self.units[c] for c in self.columns),
             tuple(notes), tuple(int(s) for s in starts if 0 < s < len(index)), series.source,
         )  # fmt: skip

@@ -13,7 +13,7 @@ from symbody.basics.errors import DataError, ShapeError
 
 
 @dataclass(frozen=True, eq=False)
-class Equations:
+class MeasuredEquations:
     """y (N, n, b) columns, z (N, n) measured: N instants, n rows each, b unknowns.
 
     t, rows     instants (N,) and labels (n,) of the rows: joints
@@ -82,7 +82,7 @@ class Equations:
         )  # fmt: skip
 
 
-def plain_equations(x: Any, y: Any, names: Sequence[str] = ()) -> Equations:
+def plain_equations(x: Any, y: Any, names: Sequence[str] = ()) -> MeasuredEquations:
     """Equations of a matrix (N, b) and a right side (N,), one row an instant."""
     matrix, right = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if right.ndim == 2 and right.shape[1] == 1:
@@ -95,10 +95,10 @@ def plain_equations(x: Any, y: Any, names: Sequence[str] = ()) -> Equations:
                 f"{what} holds {int((~np.isfinite(a)).sum())} entries that are no numbers (NaN or infinity)."
             )
     known = tuple(names) or tuple(f"x{k + 1}" for k in range(matrix.shape[1]))
-    return Equations(matrix[:, None, :], right[:, None], np.arange(len(matrix), dtype=float), ("row",), known)
+    return MeasuredEquations(matrix[:, None, :], right[:, None], np.arange(len(matrix), dtype=float), ("row",), known)
 
 
-def joined_equations(parts: Sequence[Equations]) -> Equations:
+def joined_equations(parts: Sequence[MeasuredEquations]) -> MeasuredEquations:
     """Of several records with the same unknowns."""
     first = parts[0]
     for p in parts[1:]:

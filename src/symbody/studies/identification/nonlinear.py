@@ -64,7 +64,7 @@ class NonlinearFit:
         return "\n".join([head, *lines, *(f"  note: {n}" for n in self.notes)])
 
 
-class Motion:
+class MotionResiduals:
     """Residuals of a model's motion against a record, and their derivatives by the parameters in units of their
     bounds."""
 
@@ -232,7 +232,7 @@ def fit_system(
     from scipy.optimize import least_squares
 
     whole_argument("starts", starts, 1)
-    motion = Motion(model, series, parameters, outputs, inputs, options)
+    motion = MotionResiduals(model, series, parameters, outputs, inputs, options)
     rng = np.random.default_rng(seed)
     width = motion.upper - motion.lower
     first = np.array([(start or {}).get(n, 0.5 * (a + b)) for n, a, b in zip(motion.names, motion.lower, motion.upper)])
@@ -254,7 +254,7 @@ def fit_system(
     return _judged(motion, best, costs)
 
 
-def _judged(motion: Motion, best: Any, costs: Sequence[float]) -> NonlinearFit:
+def _judged(motion: MotionResiduals, best: Any, costs: Sequence[float]) -> NonlinearFit:
     rest, slopes = motion._run(best.x)
     width = motion.upper - motion.lower
     _, s, vt = np.linalg.svd(slopes, full_matrices=False)
@@ -306,7 +306,7 @@ def profile(
     """
     from scipy.optimize import least_squares
 
-    motion: Motion = fit.problem
+    motion: MotionResiduals = fit.problem
     k = fit.names.index(name) if name in fit.names else -1
     if k < 0:
         raise NameLookupError(f"the fit has no parameter {name!r}. {nearest(name, fit.names)}")
@@ -342,11 +342,11 @@ def profile(
 
 
 @declared
-def screen(motion_or_fit: Motion | NonlinearFit, at: Mapping[str, float] | None = None) -> dict[str, float]:
+def screen(motion_or_fit: MotionResiduals | NonlinearFit, at: Mapping[str, float] | None = None) -> dict[str, float]:
     """Local screening: name -> norm of the outputs' change for a change of the parameter by its whole range, relative
     to
     the outputs' spread; what is far below 1e-3 can hardly be identified."""
-    motion: Motion = motion_or_fit.problem if isinstance(motion_or_fit, NonlinearFit) else motion_or_fit
+    motion: MotionResiduals = motion_or_fit.problem if isinstance(motion_or_fit, NonlinearFit) else motion_or_fit
     values = np.array([(at or {}).get(n, 0.5 * (a + b)) for n, a, b in zip(motion.names, motion.lower, motion.upper)])
     slopes = motion.slopes((values - motion.lower) / (motion.upper - motion.lower))
     size = np.linalg.norm(slopes, axis=0) / np.sqrt(len(slopes))
@@ -354,7 +354,7 @@ def screen(motion_or_fit: Motion | NonlinearFit, at: Mapping[str, float] | None 
 
 
 @declared
-def morris(motion: Motion, paths: int = 10, levels: int = 6, seed: int = 0) -> dict[str, tuple[float, float]]:
+def morris(motion: MotionResiduals, paths: int = 10, levels: int = 6, seed: int = 0) -> dict[str, tuple[float, float]]:
     """Global screening (Morris 1991): name -> (mean of |elementary effects| on the residuals' size, their deviation).
 
     A small mean: the parameter has no influence anywhere. A deviation as large as the mean: it acts nonlinearly, or

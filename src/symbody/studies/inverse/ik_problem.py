@@ -24,7 +24,7 @@ from symbody.symbolic.system.names import identifier
 from symbody.symbolic.system.system import System, node_array
 
 
-class Pose(NamedTuple):
+class TargetPose(NamedTuple):
     """A wanted position (3,), m, and rotation (3, 3), frame to world; None where it does not matter."""
 
     p: np.ndarray | None
@@ -37,35 +37,35 @@ def check_targets(targets: Any) -> None:
         raise wrong_argument("targets", targets, 'frame -> position or pose, such as {"tool": [0.4, 0.1, 0.3]}')
 
 
-def read_targets(targets: Mapping[str, Any], model: str) -> dict[str, Pose]:
+def read_targets(targets: Mapping[str, Any], model: str) -> dict[str, TargetPose]:
     """Poses from the forms in which people give them."""
     if not targets:
         raise DefinitionError(f"no target was given for {model}; expected frame -> position or pose.")
     return {name: _pose(value, name) for name, value in targets.items()}
 
 
-def _pose(value: Any, name: str) -> Pose:
-    if isinstance(value, Pose):
+def _pose(value: Any, name: str) -> TargetPose:
+    if isinstance(value, TargetPose):
         return value
     if isinstance(value, Mapping):
         for key in value:
             if key not in ("p", "R"):
                 raise NameLookupError(f"target {name!r} has {key!r}. {nearest(str(key), ('p', 'R'))}")
         p, R = value.get("p"), value.get("R")
-        return Pose(None if p is None else _numbers(p, (3,), name), None if R is None else _rotation(R, name))
+        return TargetPose(None if p is None else _numbers(p, (3,), name), None if R is None else _rotation(R, name))
     array = np.asarray(value, dtype=float)
     if array.shape == (3,):
-        return Pose(_numbers(array, (3,), name), None)
+        return TargetPose(_numbers(array, (3,), name), None)
     if array.shape == (3, 3):
-        return Pose(None, _rotation(array, name))
+        return TargetPose(None, _rotation(array, name))
     if array.shape == (4, 4):
-        return Pose(_numbers(array[:3, 3], (3,), name), _rotation(array[:3, :3], name))
+        return TargetPose(_numbers(array[:3, 3], (3,), name), _rotation(array[:3, :3], name))
     if array.shape == (7,):
         size = float(np.linalg.norm(array[3:]))
         if not size > 1e-8:
             raise DefinitionError(f"the quaternion of target {name!r} is zero; expected (w, x, y, z) of unit length.")
         R = np.asarray(matrix_from_quaternion(array[3:] / size), dtype=float)
-        return Pose(_numbers(array[:3], (3,), name), R)
+        return TargetPose(_numbers(array[:3], (3,), name), R)
     raise ShapeError(f"target {name!r} has shape {array.shape}; expected (3,), (3, 3), (4, 4) or (7,).")
 
 
@@ -167,7 +167,7 @@ class Reaching:
 
     # -- errors
 
-    def weights(self, poses: Mapping[str, Pose], given: Mapping[str, Any] | None) -> np.ndarray:
+    def weights(self, poses: Mapping[str, TargetPose], given: Mapping[str, Any] | None) -> np.ndarray:
         """(m,) weight of each row of the errors; rows of loops have weight 1."""
         for name in given or {}:
             if name not in poses:
@@ -182,7 +182,7 @@ class Reaching:
         rows = 0 if self._loop_system is None else self._loop_system.outputs["h"].size
         return np.array(out + [1.0] * rows)
 
-    def errors(self, poses: Mapping[str, Pose], q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def errors(self, poses: Mapping[str, TargetPose], q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """e (m,) and de/dq (m, nv): frames minus targets (positions, rotation vectors, world axes), then loops."""
         found = self._frames(q)
         parts, jacobians = [], []
@@ -201,7 +201,7 @@ class Reaching:
             jacobians.append(J)
         return np.concatenate(parts), np.vstack(jacobians)
 
-    def distances(self, poses: Mapping[str, Pose], q: np.ndarray) -> tuple[dict[str, tuple[float, float]], float]:
+    def distances(self, poses: Mapping[str, TargetPose], q: np.ndarray) -> tuple[dict[str, tuple[float, float]], float]:
         """Frame -> (m, rad), and the largest residual of the loops."""
         found = self._frames(q)
         out = {}
@@ -242,7 +242,7 @@ def _loop_rows(mech: Mechanism) -> tuple[System | None, Any]:
 
 def _loop_system(mech: Mechanism) -> System | None:
     """(q[, t]) -> h, J of the loops that are never switched; conditions on velocities alone bind no q."""
-    found = derived_of(mech).own_constraints()
+    found = derived_of(mech).fresh_constraints()
     tree = found.tree
     found = found.select([i for i, row in enumerate(found.rows) if row.h is not None and row.switch is None])
     if not found.rows:

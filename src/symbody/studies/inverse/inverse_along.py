@@ -167,7 +167,7 @@ def _recorder(mech: Mechanism, outputs: Any, partition: Any) -> tuple[System | N
             base[name] = new
     known = Quantities(mech, graph, base, dynamics, partition)
     record = recorded(known, outputs)
-    chosen = {n: x for n, x in record.found.items() if n not in base}
+    chosen = {n: x for n, x in record.chosen.items() if n not in base}
     if not chosen:
         return None, {}, {}
     inputs = {**base, **({"qdd": known.qdd} if record.reads_qdd else {})}

@@ -18,15 +18,21 @@ from symbody.basics.arguments import declared
 from symbody.basics.errors import DefinitionError, record_argument
 from symbody.model.record.coordinates import coordinate_labels, retract
 from symbody.model.record.mechanism import Mechanism
-from symbody.model.record.retracted_least_squares import Directions, Point, Problem, Rules, least_squares
+from symbody.model.record.retracted_least_squares import (
+    Directions,
+    LeastSquaresProblem,
+    ResidualPoint,
+    StoppingRules,
+    least_squares,
+)
 from symbody.motion.trajectory.outcome import Outcome
 from symbody.motion.trajectory.trajectory import Trajectory
-from symbody.studies.inverse.ik_problem import Pose, Reaching, check_targets, read_targets
+from symbody.studies.inverse.ik_problem import Reaching, TargetPose, check_targets, read_targets
 from symbody.studies.inverse.point_to_point import as_trajectory
 from symbody.studies.inverse.sampled_motion import sampled_motion
 
 LARGEST_TURN = 0.5  # rad or m in one step
-RULES = Rules(steps=200, damping=1e-2, least=1e-8, longest=LARGEST_TURN, stalled=1e-5)
+RULES = StoppingRules(steps=200, damping=1e-2, least=1e-8, longest=LARGEST_TURN, stalled=1e-5)
 NEAREST_STEPS = 60  # of approaching q0 in the null space
 
 
@@ -161,7 +167,7 @@ def inverse_kinematics_along(
 
 def solve(
     problem: Reaching,
-    poses: Mapping[str, Pose],
+    poses: Mapping[str, TargetPose],
     q0: np.ndarray,
     weights: Mapping[str, Any] | None,
     nearest: bool,
@@ -188,19 +194,19 @@ def solve(
 
 
 def _descend(
-    problem: Reaching, poses: Mapping[str, Pose], scale: np.ndarray, q: np.ndarray, tolerance: float
+    problem: Reaching, poses: Mapping[str, TargetPose], scale: np.ndarray, q: np.ndarray, tolerance: float
 ) -> tuple[np.ndarray, float, int]:
     """(q, largest error, steps) of damped least squares; coordinates at a limit leave the steps."""
 
-    def at(q: np.ndarray) -> Point:
+    def at(q: np.ndarray) -> ResidualPoint:
         e, J = problem.errors(poses, q)
-        return Point(scale * e, lambda: scale[:, None] * J, e)
+        return ResidualPoint(scale * e, lambda: scale[:, None] * J, e)
 
-    def directions(q: np.ndarray, point: Point) -> Directions:
+    def directions(q: np.ndarray, point: ResidualPoint) -> Directions:
         free = problem.free & ~problem.blocked(q, -point.jacobian().T @ point.residual)
         return Directions(np.eye(len(free))[:, free])
 
-    ways: Problem[np.ndarray] = Problem(
+    ways: LeastSquaresProblem[np.ndarray] = LeastSquaresProblem(
         at, lambda q, step: problem.clipped(retract(problem.mech, q, step)), None, directions
     )
     least = float(scale.min(initial=1.0))
@@ -209,7 +215,12 @@ def _descend(
 
 
 def _approach(
-    problem: Reaching, poses: Mapping[str, Pose], scale: np.ndarray, q: np.ndarray, q0: np.ndarray, tolerance: float
+    problem: Reaching,
+    poses: Mapping[str, TargetPose],
+    scale: np.ndarray,
+    q: np.ndarray,
+    q0: np.ndarray,
+    tolerance: float,
 ) -> np.ndarray:
     """q moved within the solutions towards q0, as long as it comes nearer."""
     share = 1.0
@@ -246,7 +257,7 @@ def _starts(problem: Reaching, q0: np.ndarray, count: int, seed: int) -> Iterato
 
 
 def _record(
-    problem: Reaching, poses: Mapping[str, Pose], q: np.ndarray, tried: int, steps: int, tolerance: float
+    problem: Reaching, poses: Mapping[str, TargetPose], q: np.ndarray, tried: int, steps: int, tolerance: float
 ) -> InverseKinematics:
     mech = problem.mech
     errors, gap = problem.distances(poses, q)

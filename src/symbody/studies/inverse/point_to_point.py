@@ -14,7 +14,7 @@ import numpy as np
 
 from symbody.basics.arguments import declared
 from symbody.basics.errors import DefinitionError, ModelError, NameLookupError, ShapeError, nearest, whole_argument
-from symbody.model.library.motions import PEAKS, Motion, bang_bang, cubic, quintic, spline, trapezoid
+from symbody.model.library.motions import PEAKS, MotionLaw, bang_bang, cubic, quintic, spline, trapezoid
 from symbody.model.record.coordinates import velocity_labels
 from symbody.model.record.joint_limits import joint_limits
 from symbody.model.record.mechanism import Mechanism
@@ -77,7 +77,7 @@ def through(
 
 def path_law(
     mech: Mechanism, move: np.ndarray, law: str, duration: float | None, velocity: np.ndarray, acceleration: np.ndarray
-) -> Motion:
+) -> MotionLaw:
     """The law of s from 0 to 1 by which moves (nv,) of all joints respect their limits (inf: none)."""
     _plain(mech)
     if law not in LAWS:
@@ -103,7 +103,7 @@ def path_law(
             f"a duration of {duration:g} s is too short for the limits; expected {quickest:g} or more."
         )
     makers: dict[str, Any] = {"bang_bang": bang_bang, "cubic": cubic, "quintic": quintic}
-    motion: Motion = makers[law](0.0, 1.0, duration)
+    motion: MotionLaw = makers[law](0.0, 1.0, duration)
     return motion
 
 
@@ -137,7 +137,7 @@ def as_trajectory(
     )
 
 
-def _instants(path: Motion, samples: int) -> np.ndarray:
+def _instants(path: MotionLaw, samples: int) -> np.ndarray:
     whole_argument("samples", samples, 2)
     return np.linspace(path.start, path.end, samples)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.errors import ModelError, NameLookupError, nearest
-from symbody.mechanics.assembly.constraints import Row
+from symbody.mechanics.assembly.constraints import ConstraintRow
 from symbody.mechanics.formalisms.frame_kinematics import kinematic_map
 from symbody.mechanics.formalisms.solve_accelerations import driven_velocities
 from symbody.mechanics.formalisms.tree import Tree
@@ -29,7 +29,7 @@ from symbody.symbolic.system.system import System, node_array
 
 
 @dataclass(frozen=True, eq=False)
-class Equations:
+class LinearEquations:
     """Matrices of a linear model as a System, and the names of their rows and columns.
 
     system       (q, qd, qdd, tau, further inputs, internal states, t) -> the matrices of `Linear` that are not empty,
@@ -70,7 +70,7 @@ def linear_equations(
     vary: Sequence[str] = (),
     loops: Any = "closed",
     formalism: str = "newton_euler",
-) -> Equations:
+) -> LinearEquations:
     """M, K1, K2, B, U1, U2 ... of M qdd + g = 0 with g = c - tau, by tangent increments.
 
     vary   parameters that count as inputs too; formalism: which equations are differentiated
@@ -138,7 +138,7 @@ def linear_equations(
             "acceleration_q": of_acceleration[:, at_q], "acceleration_v": of_acceleration[:, at_v],
         }  # fmt: skip
     system = _system(problem, {name: x for name, x in matrices.items() if x.size}, lam)
-    return Equations(
+    return LinearEquations(
         system, labels, tuple(actuated), tuple(driven), tuple(inputs), tuple(internal), tuple(chosen.names),
         tuple(problem.modes),
         {n: a.item().data.default or 0.0 for n, a in {**problem.states, **problem.modes}.items()},
@@ -147,7 +147,7 @@ def linear_equations(
     )  # fmt: skip
 
 
-def closed_rows(problem: Problem, loops: Any) -> list[Row]:
+def closed_rows(problem: Problem, loops: Any) -> list[ConstraintRow]:
     """Constraints of the cuts and couplings that are closed."""
     mech = problem.mech
     everything = {c.name: c.switched for c in mech.cuts} | {c.name: c.switched for c in mech.couplings}
@@ -163,10 +163,10 @@ def closed_rows(problem: Problem, loops: Any) -> list[Row]:
                 raise NameLookupError(f"{mech.name} has no loop {name!r}. {nearest(str(name), known)}")
     if not isinstance(problem, ClosedProblem):
         return []
-    return [row for row in problem.found.rows if row.loop in chosen]
+    return [row for row in problem.constraints.rows if row.loop in chosen]
 
 
-def _constraint_nodes(tree: Tree, rows: Sequence[Row], lam: Array) -> dict[str, Array]:
+def _constraint_nodes(tree: Tree, rows: Sequence[ConstraintRow], lam: Array) -> dict[str, Array]:
     """J, h, the pull J^T lam, and the first and second rates J qd + ht, J qdd + bias."""
     graph, n = tree.graph, len(tree.qd)
     J = np.full((len(rows), n), graph.zero, dtype=object)
@@ -183,7 +183,7 @@ def _constraint_nodes(tree: Tree, rows: Sequence[Row], lam: Array) -> dict[str, 
     }
 
 
-def with_state_space(equations: Equations) -> System:
+def with_state_space(equations: LinearEquations) -> System:
     """The System of the matrices, with K, U and the state space A, B_ss, C, D added symbolically (T is left out).
 
     T is zero where q has no quaternions; a model with quaternions is meant at rest. Driven joints are held.

@@ -61,7 +61,7 @@ class Chooser:
         self.plain = {f"q.{labels[p.iv + k]}" for p in own for k in range(p.nv)}
         self.signals = {n: x for given in (problem.inputs, problem.states, problem.modes) for n, x in _each(given)}
         self.observed: dict[str, Any] = wrenches(tree).outputs if tree.mechanism.forces else {}
-        self.found = Outputs()
+        self.outputs = Outputs()
 
     def choose(self, outputs: Any) -> Outputs:
         """outputs: None (all increments, then velocities), a text, a list of texts, or a mapping name -> text."""
@@ -69,14 +69,14 @@ class Chooser:
             outputs = ["q", "qd"] if len(self.tree.qd) else []
         if isinstance(outputs, Mapping):
             for name, text in outputs.items():
-                before = len(self.found.names)
+                before = len(self.outputs.names)
                 self.add(text)
-                made = len(self.found.names) - before
-                self.found.names[before:] = [name] if made == 1 else [f"{name}.{k + 1}" for k in range(made)]
-            return self.found
+                made = len(self.outputs.names) - before
+                self.outputs.names[before:] = [name] if made == 1 else [f"{name}.{k + 1}" for k in range(made)]
+            return self.outputs
         for text in [outputs] if isinstance(outputs, str) else outputs:
             self.add(text)
-        return self.found
+        return self.outputs
 
     def add(self, text: str) -> None:
         if not isinstance(text, str):
@@ -94,7 +94,7 @@ class Chooser:
             self._put(text, self.coordinates[text])
         elif text in self.increments:
             # of a quaternion: measured from the operating point, where it is zero
-            self.found.increments[len(self.found.nodes)] = self.increments[text]
+            self.outputs.increments[len(self.outputs.nodes)] = self.increments[text]
             self._put(text, self.tree.graph.zero)
         elif text in self.velocities or text in self.signals or text in self.observed:
             self._put(text, {**self.velocities, **self.signals, **self.observed}[text])
@@ -102,8 +102,8 @@ class Chooser:
             self._put(text, self._expression(text))
 
     def _put(self, name: str, value: Any) -> None:
-        self.found.names.append(name)
-        self.found.nodes.append(value if isinstance(value, Node) else self.tree.graph.number(value))
+        self.outputs.names.append(name)
+        self.outputs.nodes.append(value if isinstance(value, Node) else self.tree.graph.number(value))
 
     def _motion(self, text: str) -> bool:
         """Whether the text was the motion of a frame, whose three components are put then."""

@@ -5,7 +5,7 @@ from symbody.basics.lazy import door
 __all__, __getattr__, __dir__ = door(
     __name__,
     {
-        "search_problem": "Bounds Constraint Objective Outcome Result",
-        "minimize": "METHODS Method add_method minimize remove_method",
+        "search_problem": "Bounds Constraint Objective SearchOutcome Result",
+        "minimize": "METHODS SearchMethod add_method minimize remove_method",
     },
 )

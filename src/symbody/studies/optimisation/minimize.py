@@ -16,8 +16,8 @@ from symbody.studies.optimisation.search_problem import (
     Constraint,
     Function,
     Objective,
-    Outcome,
     Result,
+    SearchOutcome,
     objective,
 )
 
@@ -26,7 +26,7 @@ Progress = Callable[[int, float], Any]  # (evaluations, best so far) -> True to 
 
 
 class _Stop(Exception):
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: SearchOutcome) -> None:
         self.outcome = outcome
 
 
@@ -42,7 +42,7 @@ class Recorder:
     def function(self, x: np.ndarray) -> float:
         """The value at x; inf where it is no number."""
         if self.count >= self.budget:
-            raise _Stop(Outcome.BUDGET)
+            raise _Stop(SearchOutcome.BUDGET)
         self.count += 1
         x = np.asarray(x, dtype=float)
         value = float(self.problem.function(x))
@@ -53,7 +53,7 @@ class Recorder:
         if self.best is None or better:
             self.best, self.value, self.short = x.copy(), value, short
         if self.progress is not None and self.progress(self.count, self.value):
-            raise _Stop(Outcome.STOPPED)
+            raise _Stop(SearchOutcome.STOPPED)
         return value if np.isfinite(value) else 1e300
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
@@ -63,7 +63,7 @@ class Recorder:
 
 
 @dataclass(frozen=True)
-class Method:
+class SearchMethod:
     """A way to search: run(problem, recorder, seed) -> (converged, message).
 
     local: starts from a point. constraints: whether it takes them.
@@ -76,19 +76,19 @@ class Method:
     constraints: bool = False
 
 
-METHODS: dict[str, Method] = {}
+METHODS: dict[str, SearchMethod] = {}
 
 
-def add_method(row: Method) -> Method:
+def add_method(row: SearchMethod) -> SearchMethod:
     """One more method of `minimize`."""
-    if not isinstance(row, Method):
+    if not isinstance(row, SearchMethod):
         raise DefinitionError(f"add_method was given {row!r}; expected a Method(name, about, run).")
     return add_row(METHODS, row.name, row, "method of minimize")
 
 
 def remove_method(name: str) -> None:
     """Take an added method out again."""
-    remove_row(METHODS, name, OWN, "method of minimize")
+    remove_row(METHODS, name, BUILT_IN, "method of minimize")
 
 
 def _local(name: str) -> Callable[[Objective, Recorder, int], tuple[bool, str]]:
@@ -134,18 +134,22 @@ def _whole(name: str) -> Callable[[Objective, Recorder, int], tuple[bool, str]]:
 
 
 for _row in (
-    Method("slsqp", "sequential quadratic programming, with gradients and constraints", _local("SLSQP"), True, True),
-    Method("lbfgsb", "quasi-Newton with bounds and gradients", _local("L-BFGS-B")),
-    Method("cobyqa", "quadratic models without gradients, with constraints", _local("COBYQA"), True, True),
-    Method("nelder_mead", "simplex without gradients", _local("Nelder-Mead")),
-    Method("powell", "line searches without gradients", _local("Powell")),
-    Method("differential_evolution", "a population over all bounds", _whole("differential_evolution"), False, True),
-    Method("dual_annealing", "annealing over all bounds", _whole("dual_annealing"), False),
-    Method("direct", "division of the bounds into boxes, deterministic", _whole("direct"), False),
-    Method("shgo", "simplicial homology over all bounds", _whole("shgo"), False, True),
+    SearchMethod(
+        "slsqp", "sequential quadratic programming, with gradients and constraints", _local("SLSQP"), True, True
+    ),
+    SearchMethod("lbfgsb", "quasi-Newton with bounds and gradients", _local("L-BFGS-B")),
+    SearchMethod("cobyqa", "quadratic models without gradients, with constraints", _local("COBYQA"), True, True),
+    SearchMethod("nelder_mead", "simplex without gradients", _local("Nelder-Mead")),
+    SearchMethod("powell", "line searches without gradients", _local("Powell")),
+    SearchMethod(
+        "differential_evolution", "a population over all bounds", _whole("differential_evolution"), False, True
+    ),
+    SearchMethod("dual_annealing", "annealing over all bounds", _whole("dual_annealing"), False),
+    SearchMethod("direct", "division of the bounds into boxes, deterministic", _whole("direct"), False),
+    SearchMethod("shgo", "simplicial homology over all bounds", _whole("shgo"), False, True),
 ):
     add_method(_row)
-OWN = frozenset(METHODS)
+BUILT_IN = frozenset(METHODS)
 
 
 @declared
@@ -208,12 +212,12 @@ def _one(job: tuple[Objective, str, int, int, Progress | None]) -> Result:
     recorder = Recorder(problem, budget, progress)
     try:
         converged, message = METHODS[name].run(problem, recorder, seed)
-        outcome = Outcome.CONVERGED if converged else Outcome.STALLED
+        outcome = SearchOutcome.CONVERGED if converged else SearchOutcome.STALLED
     except _Stop as stop:
         outcome, message = stop.outcome, str(stop.outcome)
     assert recorder.best is not None
     if recorder.short > FEASIBLE:
-        outcome = Outcome.INFEASIBLE
+        outcome = SearchOutcome.INFEASIBLE
     return Result(
         recorder.best, recorder.value, recorder.count, outcome, recorder.gradients, recorder.short, problem.names, name,
         message,

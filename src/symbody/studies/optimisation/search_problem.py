@@ -15,7 +15,7 @@ Function = Callable[[np.ndarray], Any]
 Bounds = Sequence[tuple[float, float]] | Mapping[str, tuple[float, float]]
 
 
-class Outcome(Enum):
+class SearchOutcome(Enum):
     """How a search ended."""
 
     CONVERGED = "The method's own criterion was met."
@@ -26,7 +26,7 @@ class Outcome(Enum):
 
     @property
     def ok(self) -> bool:
-        return self is Outcome.CONVERGED
+        return self is SearchOutcome.CONVERGED
 
     def __str__(self) -> str:
         return self.value
@@ -80,7 +80,7 @@ class Result:
     x: np.ndarray
     fun: float
     evaluations: int
-    outcome: Outcome
+    outcome: SearchOutcome
     gradients: int = 0
     violation: float = 0.0
     names: tuple[str, ...] = ()

@@ -15,10 +15,10 @@ from symbody.mechanics.memoised.model_memory import derived_of
 from symbody.mechanics.verbs.energy import energy
 from symbody.model.record.mechanism import Mechanism
 from symbody.studies.steady.relaxation import eigenvalues_at_rest, relax
-from symbody.studies.steady.steady_equations import Balance, State, Value, check_finite
+from symbody.studies.steady.steady_equations import SteadyEquations, SteadyPoint, Value, check_finite
 from symbody.studies.steady.steady_solver import (
-    Ended,
-    Solved,
+    SteadyEnd,
+    SteadyOutcome,
     Task,
     descend,
     largest_left,
@@ -51,7 +51,7 @@ class Equilibrium:
     tau: np.ndarray
     multipliers: np.ndarray
     residual: np.ndarray
-    outcome: Solved
+    outcome: SteadyOutcome
     sentence: str
     states: Mapping[str, float] = field(default_factory=dict)
     inputs: Mapping[str, float] = field(default_factory=dict)
@@ -116,7 +116,7 @@ def equilibrium(
     Directions in which nothing acts (a vehicle on flat ground) stay where they are. The outcome is a value: look at
     `.ok` and `.sentence`.
     """
-    balance = Balance(mech, parameters, (), (), loops)
+    balance = SteadyEquations(mech, parameters, (), (), loops)
     state = balance.state(q0, None, None, inputs, states)
     state = replace(state, qd=np.zeros(mech.nv), qdd=np.zeros(mech.nv))
     loose = _free(balance, free, fixed)
@@ -128,7 +128,7 @@ def equilibrium(
     return _record(balance, task, best, tried, loose, eigenvalues)
 
 
-def _free(balance: Balance, free: Iterable[str] | None, fixed: Iterable[str]) -> np.ndarray:
+def _free(balance: SteadyEquations, free: Iterable[str] | None, fixed: Iterable[str]) -> np.ndarray:
     """(nv,) whether a coordinate is unknown."""
     out = np.ones(balance.mech.nv, dtype=bool)
     if free is not None:
@@ -142,7 +142,7 @@ def _free(balance: Balance, free: Iterable[str] | None, fixed: Iterable[str]) ->
     return out
 
 
-def _task(balance: Balance, value: Value, loose: np.ndarray, tolerance: float) -> Task:
+def _task(balance: SteadyEquations, value: Value, loose: np.ndarray, tolerance: float) -> Task:
     columns, rows = balance.columns, balance.rows
     unknown = [
         np.flatnonzero(loose),
@@ -164,10 +164,10 @@ def _task(balance: Balance, value: Value, loose: np.ndarray, tolerance: float) -
 
 
 def _search(
-    balance: Balance, task: Task, state: State, loose: np.ndarray, stable: bool, starts: int, seed: int
-) -> tuple[Ended, int]:
+    balance: SteadyEquations, task: Task, state: SteadyPoint, loose: np.ndarray, stable: bool, starts: int, seed: int
+) -> tuple[SteadyEnd, int]:
     """The first start that ends in an equilibrium (a stable one, if that is wanted), else the best of all."""
-    best: Ended | None = None
+    best: SteadyEnd | None = None
     tried = 0
     for start in starting_points(balance, task, state, max(1, starts), seed):
         found = []
@@ -186,12 +186,12 @@ def _search(
     return best, tried
 
 
-def _distance(balance: Balance, first: State, second: State) -> float:
+def _distance(balance: SteadyEquations, first: SteadyPoint, second: SteadyPoint) -> float:
     """The largest change of a coordinate."""
     return float(np.abs(second.q - first.q).max(initial=0.0))
 
 
-def _may_grow(balance: Balance, ended: Ended, loose: np.ndarray) -> bool:
+def _may_grow(balance: SteadyEquations, ended: SteadyEnd, loose: np.ndarray) -> bool:
     found = eigenvalues_at_rest(balance, ended.value, loose)
     return found is None or _unstable(found)
 
@@ -200,7 +200,7 @@ def _unstable(eigenvalues: np.ndarray) -> bool:
     return bool((eigenvalues.real > GROWING * np.abs(eigenvalues).max(initial=0.0)).any())
 
 
-def _singular(balance: Balance, state: State) -> str:
+def _singular(balance: SteadyEquations, state: SteadyPoint) -> str:
     """Which loops are singular there, if any: no linear motion about such a position exists."""
     if not balance.equations.rows:
         return ""
@@ -210,12 +210,12 @@ def _singular(balance: Balance, state: State) -> str:
 
 
 def _record(
-    balance: Balance, task: Task, ended: Ended, tried: int, loose: np.ndarray, with_eigenvalues: bool
+    balance: SteadyEquations, task: Task, ended: SteadyEnd, tried: int, loose: np.ndarray, with_eigenvalues: bool
 ) -> Equilibrium:
     mech, state = balance.mech, ended.state
     force = ended.value.residual[balance.rows["force"]]
     tau = state.tau + np.where(loose, 0.0, force)  # what holds the joints that do not move
-    outcome = Solved.FOUND if ended.largest < task.tolerance else Solved.NOT_FOUND
+    outcome = SteadyOutcome.CONVERGED if ended.largest < task.tolerance else SteadyOutcome.NOT_CONVERGED
     judged = with_eigenvalues and outcome.ok
     lost = _singular(balance, state) if judged else ""
     found = eigenvalues_at_rest(balance, ended.value, loose) if judged and not lost else None
@@ -260,7 +260,7 @@ def _say_stability(eigenvalues: np.ndarray) -> str:
     return "It is stable." if not resting else f"It is stable but for {resting} indifferent directions."
 
 
-def _potential(balance: Balance, state: State) -> float:
+def _potential(balance: SteadyEquations, state: SteadyPoint) -> float:
     """Potential energy at rest, J: of gravity, joint springs and force elements."""
     system = energy(balance.mech, preset="none", loops=False)
     node = system.outputs["potential"].item()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from symbody.studies.steady.steady_equations import Balance, State, Value
+from symbody.studies.steady.steady_equations import SteadyEquations, SteadyPoint, Value
 from symbody.studies.steady.steady_solver import LARGEST_TURN, Task, directions, spread
 
 MOST_STEPS = 200
@@ -12,7 +12,9 @@ RESTING = 1e-6  # scaled residual at which relaxation hands over to Newton's met
 NUDGE = 1e-2  # rad or m, away from an unstable equilibrium
 
 
-def relax(balance: Balance, task: Task, state: State, loose: np.ndarray, leave_saddles: bool) -> State:
+def relax(
+    balance: SteadyEquations, task: Task, state: SteadyPoint, loose: np.ndarray, leave_saddles: bool
+) -> SteadyPoint:
     """Downhill from a State, over the velocities `loose`: implicit steps of M q' = tau + J^T lam - c.
 
     Pseudo-transient continuation (Kelley and Keyes 1998): the step grows as the residual falls, so that it ends as
@@ -48,12 +50,12 @@ def relax(balance: Balance, task: Task, state: State, loose: np.ndarray, leave_s
     return state
 
 
-def _implicit_step(balance: Balance, task: Task, value: Value, loose: np.ndarray, step: float) -> np.ndarray:
+def _implicit_step(balance: SteadyEquations, task: Task, value: Value, loose: np.ndarray, step: float) -> np.ndarray:
     """One implicit Euler step of all unknowns: coordinates by their masses, internal states at their own rate."""
     n, nz = int(loose.sum()), len(balance.equations.internal)
     J = value.jacobian[np.ix_(task.rows, task.columns)].copy()
     r = value.residual[task.rows] - task.wanted
-    mass = value.found["M"][np.ix_(loose, loose)]
+    mass = value.outputs["M"][np.ix_(loose, loose)]
     J[:n, :n] += mass / step + 1e-12 * np.trace(mass) / max(n, 1) / step * np.eye(n)
     if nz:
         at = slice(len(task.rows) - nz, len(task.rows))
@@ -63,12 +65,12 @@ def _implicit_step(balance: Balance, task: Task, value: Value, loose: np.ndarray
     return move
 
 
-def allowed(balance: Balance, value: Value, loose: np.ndarray, rolling: bool = True) -> np.ndarray:
+def allowed(balance: SteadyEquations, value: Value, loose: np.ndarray, rolling: bool = True) -> np.ndarray:
     """(n, k) basis of displacements of the loose coordinates that all loops allow; rolling: wheels too."""
     n = int(loose.sum())
     if not balance.equations.rows:
         return np.eye(n)
-    J = value.found["J"][:, loose]
+    J = value.outputs["J"][:, loose]
     J = J if rolling else J[~balance.rolling]
     if not len(J):
         return np.eye(n)
@@ -77,7 +79,7 @@ def allowed(balance: Balance, value: Value, loose: np.ndarray, rolling: bool = T
     return vt[rank:].T
 
 
-def steepest_fall(balance: Balance, value: Value, loose: np.ndarray) -> tuple[float, np.ndarray]:
+def steepest_fall(balance: SteadyEquations, value: Value, loose: np.ndarray) -> tuple[float, np.ndarray]:
     """Lowest eigenvalue of the symmetric stiffness by the mass matrix, 1/s^2, and its direction (n,)."""
     basis = allowed(balance, value, loose)
     if not basis.shape[1]:
@@ -93,18 +95,20 @@ def steepest_fall(balance: Balance, value: Value, loose: np.ndarray) -> tuple[fl
     return lowest, basis @ (inverse.T @ vectors[:, 0])
 
 
-def _reduced(balance: Balance, value: Value, loose: np.ndarray, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _reduced(
+    balance: SteadyEquations, value: Value, loose: np.ndarray, basis: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Mass and stiffness in the directions of a basis."""
     chosen = np.ix_(loose, loose)
     stiffness = value.jacobian[balance.rows["force"], balance.columns["q"]][chosen]
-    return basis.T @ value.found["M"][chosen] @ basis, basis.T @ stiffness @ basis
+    return basis.T @ value.outputs["M"][chosen] @ basis, basis.T @ stiffness @ basis
 
 
-def eigenvalues_at_rest(balance: Balance, value: Value, loose: np.ndarray) -> np.ndarray | None:
+def eigenvalues_at_rest(balance: SteadyEquations, value: Value, loose: np.ndarray) -> np.ndarray | None:
     """Of dq, dqd and dz about a state of rest, with all other coordinates held; None where some motion has no mass."""
     speeds = allowed(balance, value, loose)
     shifts = allowed(balance, value, loose, rolling=False)
-    found, chosen = value.found, np.ix_(loose, loose)
+    found, chosen = value.outputs, np.ix_(loose, loose)
     n, m, nz = shifts.shape[1], speeds.shape[1], len(balance.equations.internal)
     mass = speeds.T @ found["M"][chosen] @ speeds
     if m and np.linalg.cond(mass) > 1e13:

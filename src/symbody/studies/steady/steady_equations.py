@@ -21,14 +21,14 @@ from symbody.mechanics.verbs.coincident_links import UNKNOWN, coincident_links
 from symbody.model.record.coordinates import retract
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
-from symbody.studies.linear.linear_equations import Equations, linear_equations
+from symbody.studies.linear.linear_equations import LinearEquations, linear_equations
 from symbody.studies.linear.operating_point import coordinates, driven_motion, effort_names, split_inputs, velocities
 
 STANDARD = ("q", "qd", "qdd", "tau", "t", "multipliers")  # inputs that every mechanism has
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class SteadyPoint:
     """A point at which the Balance is evaluated; q (nq,), the others by velocity, input, internal state, row."""
 
     q: np.ndarray
@@ -49,10 +49,10 @@ class Value:
 
     residual: np.ndarray
     jacobian: np.ndarray
-    found: Mapping[str, np.ndarray]
+    outputs: Mapping[str, np.ndarray]
 
 
-class Balance:
+class SteadyEquations:
     """The compiled equations. Rows and columns have names: force.<label>, loop rows, ...; q.<label>, tau.<label> ..."""
 
     def __init__(
@@ -88,7 +88,7 @@ class Balance:
 
     def state(
         self, q0: Any, qd0: Any, qdd0: Any, inputs: Mapping[str, Any] | None, states: Mapping[str, Any] | None
-    ) -> State:
+    ) -> SteadyPoint:
         """A State from what users give; driven joints stand as their laws say at inputs["t"]."""
         mech, eq = self.mech, self.equations
         given = dict(inputs or {})
@@ -108,7 +108,7 @@ class Balance:
             if p.mode == "driven":
                 q[p.iq : p.iq + p.nq] = prescribed[0][p.iq : p.iq + p.nq]
         defaults = {n: s.data.default for n, s in mech.parameters.items()}
-        return State(
+        return SteadyPoint(
             q,
             np.where(held, prescribed[1], velocities(mech, "qd0", qd0, prescribed[1])),
             np.where(held, prescribed[2], velocities(mech, "qdd0", qdd0, prescribed[2])),
@@ -121,7 +121,7 @@ class Balance:
             tuple(float(inner[n]) for n in eq.modes),
         )
 
-    def moved(self, state: State, step: np.ndarray) -> State:
+    def moved(self, state: SteadyPoint, step: np.ndarray) -> SteadyPoint:
         """The State after an increment of all columns."""
         c = self.columns
         return replace(
@@ -130,17 +130,17 @@ class Balance:
             **{name: getattr(state, name) + step[c[name]] for name in c if name != "q"},
         )
 
-    def inner(self, state: State) -> dict[str, float]:
+    def inner(self, state: SteadyPoint) -> dict[str, float]:
         """States and modes of force elements, by name."""
         return {**dict(zip(self.equations.internal, state.z.tolist())), **dict(zip(self.equations.modes, state.modes))}
 
-    def numbers(self, state: State) -> dict[str, float]:
+    def numbers(self, state: SteadyPoint) -> dict[str, float]:
         """Inputs besides tau, by name."""
         return dict(zip(self.further, state.further.tolist()))
 
     # -- values
 
-    def at(self, state: State) -> Value:
+    def at(self, state: SteadyPoint) -> Value:
         """Residuals and derivatives; ModelError names what is not finite."""
         found = self.evaluate(state)
         n, m, nz = self.mech.nv, len(self.equations.rows), len(self.equations.internal)
@@ -181,7 +181,7 @@ class Balance:
                 d[rows["y"], columns["tau"].start + k] = x["Cu"][:, i]
         return Value(r, d, {**x, **found})
 
-    def evaluate(self, state: State) -> dict[str, np.ndarray]:
+    def evaluate(self, state: SteadyPoint) -> dict[str, np.ndarray]:
         """The matrices of `linear_equations` at a State."""
         eq, at = self.equations, 0
         arguments: dict[str, Any] = {
@@ -233,7 +233,9 @@ class Balance:
         return out
 
 
-def _compiled(mech: Mechanism, outputs: tuple[str, ...], vary: tuple[str, ...], loops: Any) -> tuple[Equations, Any]:
+def _compiled(
+    mech: Mechanism, outputs: tuple[str, ...], vary: tuple[str, ...], loops: Any
+) -> tuple[LinearEquations, Any]:
     """Equations and their Kernel, made once for a Mechanism, which never changes."""
     key = (outputs, vary, loops if isinstance(loops, str) else tuple(loops))
     equations = derived_of(mech).get("linear_equations", key, lambda: linear_equations(mech, outputs, vary, loops))
@@ -245,7 +247,7 @@ def _spans(names: Sequence[str], sizes: Sequence[int]) -> dict[str, slice]:
     return {n: slice(int(e) - s, int(e)) for n, s, e in zip(names, sizes, ends, strict=True)}
 
 
-def check_finite(balance: Balance, value: Value, state: State) -> None:
+def check_finite(balance: SteadyEquations, value: Value, state: SteadyPoint) -> None:
     """Refuse a starting point where the equations have no value."""
     wrong = ~np.isfinite(value.residual) | ~np.isfinite(value.jacobian).all(axis=1)
     if wrong.any():

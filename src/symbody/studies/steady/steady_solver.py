@@ -10,8 +10,16 @@ from typing import Any
 import numpy as np
 
 from symbody.model.record.coordinates import sliding
-from symbody.model.record.retracted_least_squares import Directions, Found, Point, Problem, Rules, least_squares, newton
-from symbody.studies.steady.steady_equations import Balance, State, Value
+from symbody.model.record.retracted_least_squares import (
+    Directions,
+    LeastSquaresProblem,
+    LeastSquaresResult,
+    ResidualPoint,
+    StoppingRules,
+    least_squares,
+    newton,
+)
+from symbody.studies.steady.steady_equations import SteadyEquations, SteadyPoint, Value
 from symbody.symbolic.expr.evaluate import evaluate
 
 LARGEST_TURN = 0.3  # rad, or m, that a coordinate moves in one step
@@ -20,24 +28,24 @@ SLIDE = 0.2  # m, where others turn by 1 rad
 # relative size of singular values that count as zero: nothing acts in those directions, so that they shall not move.
 # The second is for stiff mechanisms, where the first leaves a remainder
 FLAT = (1e-8, 1e-13)
-NEWTON = Rules(steps=100, trials=8, longest=LARGEST_TURN, flat=FLAT[0])
-DAMPED = Rules(
+NEWTON = StoppingRules(steps=100, trials=8, longest=LARGEST_TURN, flat=FLAT[0])
+DAMPED = StoppingRules(
     steps=100, trials=14, damping=1e-3, least=1e-9, most=1.0, longest=LARGEST_TURN, stalled=1e-6, flat=FLAT[0]
 )
 
 
-class Solved(Enum):
+class SteadyOutcome(Enum):
     """How a search for a steady state ended."""
 
-    FOUND = "All equations hold."
+    CONVERGED = "All equations hold."
     LEAST_SQUARES = "There are more conditions than unknowns; the remainder is the least in the sense of squares."
-    NOT_FOUND = (
+    NOT_CONVERGED = (
         "No start led to a point where the equations hold. There may be none; else start nearer to it, or free more."
     )
 
     @property
     def ok(self) -> bool:
-        return self is Solved.FOUND
+        return self is SteadyOutcome.CONVERGED
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +64,10 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class Ended:
+class SteadyEnd:
     """Where a start ended: the State, its Value, and the scaled residuals of the Task."""
 
-    state: State
+    state: SteadyPoint
     value: Value
     residual: np.ndarray
     steps: int
@@ -69,7 +77,7 @@ class Ended:
         return float(np.abs(self.residual).max(initial=0.0))
 
 
-def scales(balance: Balance, value: Value) -> np.ndarray:
+def scales(balance: SteadyEquations, value: Value) -> np.ndarray:
     """(rows,) what counts as one in each row: the largest effort that may act near the start, 1 m, 1 rad, 1/s.
 
     Efforts are sums, and at a state of rest nothing but rounding may be left of them: weights and springs count too.
@@ -78,7 +86,7 @@ def scales(balance: Balance, value: Value) -> np.ndarray:
     forces = balance.rows["force"]
     stiffness = value.jacobian[forces, balance.columns["q"]]
     effort = max(
-        np.abs(value.found.get("c", np.zeros(0))).max(initial=0.0),
+        np.abs(value.outputs.get("c", np.zeros(0))).max(initial=0.0),
         np.abs(value.residual[forces]).max(initial=0.0),
         _weights(balance, value).max(initial=0.0),
         SLIGHT * np.abs(stiffness).max(initial=0.0),
@@ -87,18 +95,18 @@ def scales(balance: Balance, value: Value) -> np.ndarray:
     return out
 
 
-def _weights(balance: Balance, value: Value) -> np.ndarray:
+def _weights(balance: SteadyEquations, value: Value) -> np.ndarray:
     """(nv,) what gravity may add up to in each velocity: |g| sqrt(sum m) sqrt(M_kk), by Cauchy-Schwarz."""
     mech = balance.mech
     known: dict[Any, Any] = {n: s.data.default for n, s in mech.parameters.items()}
     known |= balance.parameters
     values = np.array(evaluate([*mech.gravity, *(b.mass for b in mech.bodies)], known), dtype=float)
-    inertia = np.abs(np.diag(value.found["M"]))
+    inertia = np.abs(np.diag(value.outputs["M"]))
     weights: np.ndarray = np.linalg.norm(values[:3]) * np.sqrt(np.abs(values[3:]).sum() * inertia)
     return weights
 
 
-def descend(balance: Balance, task: Task, state: State) -> Ended:
+def descend(balance: SteadyEquations, task: Task, state: SteadyPoint) -> SteadyEnd:
     """From one State by Newton's method; where that fails, by damped least squares."""
     problem = _problem(balance, task)
     ended = _ended(newton(problem, state, replace(NEWTON, tolerance=1e-3 * task.tolerance)))
@@ -111,13 +119,13 @@ def descend(balance: Balance, task: Task, state: State) -> Ended:
     return _ended(least_squares(problem, ended.state, replace(rules, flat=FLAT[1])))
 
 
-def _problem(balance: Balance, task: Task) -> Problem[State]:
-    def at(state: State) -> Point:
+def _problem(balance: SteadyEquations, task: Task) -> LeastSquaresProblem[SteadyPoint]:
+    def at(state: SteadyPoint) -> ResidualPoint:
         value = balance.at(state)
         J = value.jacobian[np.ix_(task.rows, task.columns)] / task.scale[:, None]
-        return Point(scaled(task, value), lambda: J, value, bool(np.isfinite(value.jacobian).all()))
+        return ResidualPoint(scaled(task, value), lambda: J, value, bool(np.isfinite(value.jacobian).all()))
 
-    return Problem(
+    return LeastSquaresProblem(
         at,
         lambda state, step: balance.moved(state, spread(balance, task.columns, step)),
         _coordinates(balance, task.columns),
@@ -125,21 +133,21 @@ def _problem(balance: Balance, task: Task) -> Problem[State]:
     )
 
 
-def _ended(found: Found[State]) -> Ended:
-    return Ended(found.x, found.point.value, found.point.residual, found.steps)
+def _ended(found: LeastSquaresResult[SteadyPoint]) -> SteadyEnd:
+    return SteadyEnd(found.x, found.point.value, found.point.residual, found.steps)
 
 
 def scaled(task: Task, value: Value) -> np.ndarray:
     return (value.residual[task.rows] - task.wanted) / task.scale
 
 
-def spread(balance: Balance, columns: np.ndarray, step: np.ndarray) -> np.ndarray:
+def spread(balance: SteadyEquations, columns: np.ndarray, step: np.ndarray) -> np.ndarray:
     out = np.zeros(len(balance.column_names))
     out[columns] = step
     return out
 
 
-def largest_left(balance: Balance, task: Task, ended: Ended) -> str:
+def largest_left(balance: SteadyEquations, task: Task, ended: SteadyEnd) -> str:
     """The row where most is left, in words; "" if nothing is."""
     if not len(ended.residual):
         return ""
@@ -149,8 +157,8 @@ def largest_left(balance: Balance, task: Task, ended: Ended) -> str:
 
 
 def starting_points(
-    balance: Balance, task: Task, state: State, starts: int, seed: int, size: float = 1.0
-) -> Iterator[State]:
+    balance: SteadyEquations, task: Task, state: SteadyPoint, starts: int, seed: int, size: float = 1.0
+) -> Iterator[SteadyPoint]:
     """The State itself, then others ever further away in the unknown coordinates."""
     yield state
     rng = np.random.default_rng(seed)
@@ -162,12 +170,12 @@ def starting_points(
         yield balance.moved(state, spread(balance, task.columns, step))
 
 
-def _coordinates(balance: Balance, columns: Sequence[int] | np.ndarray) -> np.ndarray:
+def _coordinates(balance: SteadyEquations, columns: Sequence[int] | np.ndarray) -> np.ndarray:
     """(columns,) which of them are increments of q."""
     return np.asarray(columns) < balance.columns["q"].stop
 
 
-def directions(balance: Balance, task: Task, value: Value) -> tuple[np.ndarray, np.ndarray]:
+def directions(balance: SteadyEquations, task: Task, value: Value) -> tuple[np.ndarray, np.ndarray]:
     """(columns, k) basis of the steps that rolling wheels allow, and (k,) groups of directions of the same unit."""
     n = len(task.columns)
     groups = np.arange(n) + 2
@@ -176,7 +184,7 @@ def directions(balance: Balance, task: Task, value: Value) -> tuple[np.ndarray, 
     if task.held is None or not len(task.held):
         return np.eye(n), groups
     rows = np.zeros((len(task.held), len(balance.column_names)))
-    rows[:, balance.columns["q"]] = value.found["J"][task.held]
+    rows[:, balance.columns["q"]] = value.outputs["J"][task.held]
     rows = rows[:, task.columns]
     touched = np.flatnonzero(np.abs(rows).max(axis=0) > 0)
     _, s, vt = np.linalg.svd(rows[:, touched])
@@ -188,7 +196,7 @@ def directions(balance: Balance, task: Task, value: Value) -> tuple[np.ndarray, 
     return out, np.concatenate([np.zeros(null.shape[1], dtype=int), groups[rest]])
 
 
-def with_multipliers(balance: Balance, state: State, rows: np.ndarray) -> State:
+def with_multipliers(balance: SteadyEquations, state: SteadyPoint, rows: np.ndarray) -> SteadyPoint:
     """The State with the multipliers that balance the efforts in some rows best; they enter linearly."""
     if not balance.equations.rows:
         return state

@@ -14,10 +14,10 @@ from symbody.model.record.coordinates import coordinates_by_velocity
 from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.studies.linear.linear_outputs import MOTIONS
-from symbody.studies.steady.steady_equations import Balance, State, check_finite
+from symbody.studies.steady.steady_equations import SteadyEquations, SteadyPoint, check_finite
 from symbody.studies.steady.steady_solver import (
-    Ended,
-    Solved,
+    SteadyEnd,
+    SteadyOutcome,
     Task,
     descend,
     largest_left,
@@ -44,7 +44,7 @@ class Trim:
     qdd: np.ndarray
     tau: np.ndarray
     unknowns: Mapping[str, float]
-    outcome: Solved
+    outcome: SteadyOutcome
     sentence: str
     residual: np.ndarray
     remainder: float
@@ -113,7 +113,7 @@ def trim(
     outputs = {n: v for n, v in wanted.items() if n not in accelerations}
     vary = [n for n in guesses if n in mech.parameters]
     texts = {n: n[:-2] if _is_component(n) else n for n in outputs}
-    balance = Balance(mech, parameters, list(dict.fromkeys(texts.values())), vary, loops)
+    balance = SteadyEquations(mech, parameters, list(dict.fromkeys(texts.values())), vary, loops)
     q0, qd0 = named_state(mech, q0, "q"), named_state(mech, qd0, "qd")
     state = balance.state(q0, qd0, qdd0, inputs, states)
     columns: dict[int, str] = {}
@@ -151,7 +151,7 @@ def _named(given: Any) -> set[str]:
     return set(given) if isinstance(given, Mapping) else set()
 
 
-def _placed(balance: Balance, state: State, found: Sequence[int], guess: Any, name: str) -> State:
+def _placed(balance: SteadyEquations, state: SteadyPoint, found: Sequence[int], guess: Any, name: str) -> SteadyPoint:
     """The State with a first guess; of q the increment leads there."""
     step = np.zeros(len(balance.column_names))
     q = balance.columns["q"]
@@ -166,7 +166,9 @@ def _placed(balance: Balance, state: State, found: Sequence[int], guess: Any, na
     return balance.moved(state, step)
 
 
-def _accelerations(balance: Balance, state: State, wanted: Mapping[str, Any]) -> tuple[State, list[int]]:
+def _accelerations(
+    balance: SteadyEquations, state: SteadyPoint, wanted: Mapping[str, Any]
+) -> tuple[SteadyPoint, list[int]]:
     """The State with prescribed accelerations, and the columns of those that are free."""
     if not wanted:
         return state, []
@@ -182,7 +184,7 @@ def _accelerations(balance: Balance, state: State, wanted: Mapping[str, Any]) ->
 
 
 def _output_rows(
-    balance: Balance, outputs: Mapping[str, Any], texts: Mapping[str, str]
+    balance: SteadyEquations, outputs: Mapping[str, Any], texts: Mapping[str, str]
 ) -> tuple[list[float], list[int]]:
     """Values and rows of the outputs that conditions name."""
     names, first = balance.equations.outputs, balance.rows["y"].start
@@ -207,7 +209,8 @@ def _output_rows(
 
 
 def _task(
-    balance: Balance, state: State, unknown: list[int], free: list[int], outputs: list[int], values: list[float],
+    balance: SteadyEquations, state: SteadyPoint, unknown: list[int], free: list[int], outputs: list[int],
+    values: list[float],
     fixed_q: set[str], fixed_qd: set[str], tolerance: float,
 ) -> Task:  # fmt: skip
     value = balance.at(state)
@@ -218,7 +221,7 @@ def _task(
     columns += [*range(c["z"].start, c["z"].stop), *range(c["lam"].start, c["lam"].stop)]
     chosen = [*range(rows["force"].start, rows["force"].stop), *range(rows["z"].start, rows["z"].stop), *outputs]
     if balance.equations.rows:
-        J = value.found["J"]
+        J = value.outputs["J"]
         holonomic = ~balance.rolling
         chosen += [rows["h"].start + k for k in np.flatnonzero(holonomic)]
         chosen += [*range(rows["velocity"].start, rows["acceleration"].stop)]
@@ -232,7 +235,7 @@ def _task(
     return Task(np.array(chosen), np.array(columns, dtype=int), wanted, scale, None, tolerance)
 
 
-def _dependent(balance: Balance, J: np.ndarray, kind: str, taken: Sequence[int], fixed: set[str]) -> list[int]:
+def _dependent(balance: SteadyEquations, J: np.ndarray, kind: str, taken: Sequence[int], fixed: set[str]) -> list[int]:
     """Columns of q, qd or qdd that the loops determine: pivots of J, those that are named or asked for last."""
     from scipy.linalg import qr
 
@@ -250,8 +253,8 @@ def _dependent(balance: Balance, J: np.ndarray, kind: str, taken: Sequence[int],
     return [start + int(k) for k in pivots[:rank]]
 
 
-def _search(balance: Balance, task: Task, state: State, starts: int, seed: int) -> tuple[Ended, int]:
-    best: Ended | None = None
+def _search(balance: SteadyEquations, task: Task, state: SteadyPoint, starts: int, seed: int) -> tuple[SteadyEnd, int]:
+    best: SteadyEnd | None = None
     tried = 0
     forces = np.arange(balance.mech.nv)
     for start in starting_points(balance, task, state, max(1, starts), seed, size=0.1):
@@ -265,14 +268,14 @@ def _search(balance: Balance, task: Task, state: State, starts: int, seed: int) 
     return best, tried
 
 
-def _record(balance: Balance, task: Task, ended: Ended, tried: int, columns: Mapping[int, str]) -> Trim:
+def _record(balance: SteadyEquations, task: Task, ended: SteadyEnd, tried: int, columns: Mapping[int, str]) -> Trim:
     state, mech = ended.state, balance.mech
     every = np.concatenate(
         [coordinates_by_velocity(mech, state.q), *(getattr(state, n) for n in balance.columns if n != "q")]
     )
-    outcome = Solved.FOUND if ended.largest < task.tolerance else Solved.NOT_FOUND
+    outcome = SteadyOutcome.CONVERGED if ended.largest < task.tolerance else SteadyOutcome.NOT_CONVERGED
     if not outcome.ok and len(task.rows) > len(task.columns):
-        outcome = Solved.LEAST_SQUARES
+        outcome = SteadyOutcome.LEAST_SQUARES
     sentence = outcome.value
     if not outcome.ok:
         counted = f"{len(task.rows)} conditions for {len(task.columns)} unknowns"

@@ -15,7 +15,7 @@ __all__, __getattr__, __dir__ = door(
         "graph": "current_graph Graph symbol symbols",
         "implicit": "solve",
         "latex_form": "to_latex",
-        "node": "Check Node",
+        "node": "BlockCheck Node",
         "infix_text": "to_text",
         "walk": "free_symbols quiet_collector substitute topological",
     },

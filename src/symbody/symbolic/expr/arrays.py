@@ -314,7 +314,7 @@ def rotate_plane(c: Any, s: Any, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def rotate_plane_symmetric(c: Any, s: Any, xx: Any, xy: Any, yy: Any) -> tuple[Any, Any, Any]:
-    """(xx, xy, yy) of R T R^T for the plane rotation R by (c, s); 4 m + 6 a, no squares (operation_counts.md, 5.6)."""
+    """(xx, xy, yy) of R T R^T for the plane rotation R by (c, s); 4 m + 6 a, no squares (docs/theory.md)."""
     v = sum_of_products([(s, difference(xx, yy)), (c, 2 * xy)])
     t = sum_of_products([(s, v)])
     return difference(xx, t), difference(sum_of_products([(c, v)]), xy), yy if is_zero(t) else yy + t

@@ -96,42 +96,42 @@ def _is_zero(node: Node) -> bool:
     return node.op is CONST and bool(node.data == 0)
 
 
-class _Scope:
+class _TangentScope:
     """Tangents of nodes that depend on the unknowns of an implicit block."""
 
-    def __init__(self, parent: _Scope | None) -> None:
+    def __init__(self, parent: _TangentScope | None) -> None:
         self.parent = parent
         self.memo: dict[Node, Tangent] = {}
 
 
 class _Forward:
     def __init__(self, seeds: dict[Node, Tangent]) -> None:
-        self.root = _Scope(None)
+        self.root = _TangentScope(None)
         self.root.memo.update(seeds)
         self.inside = all(s.flags & BOUND for s in seeds)  # by unknowns of blocks: what is outside depends on none
-        self.scopes: dict[tuple[Node, int], _Scope] = {}
+        self.scopes: dict[tuple[Node, int], _TangentScope] = {}
 
-    def find(self, node: Node, scope: _Scope) -> Tangent:
+    def find(self, node: Node, scope: _TangentScope) -> Tangent:
         if not node.flags & BOUND:
             return _NOTHING if self.inside else self.root.memo[node]
-        inner: _Scope | None = scope
+        inner: _TangentScope | None = scope
         while inner is not None:
             if node in inner.memo:
                 return inner.memo[node]
             inner = inner.parent
         raise KeyError(node)
 
-    def known(self, node: Node, scope: _Scope) -> bool:
+    def known(self, node: Node, scope: _TangentScope) -> bool:
         if not node.flags & BOUND:
             return self.inside or node in self.root.memo
-        inner: _Scope | None = scope
+        inner: _TangentScope | None = scope
         while inner is not None:
             if node in inner.memo:
                 return True
             inner = inner.parent
         return False
 
-    def walk(self, roots: Iterable[Node], scope: _Scope) -> None:
+    def walk(self, roots: Iterable[Node], scope: _TangentScope) -> None:
         memo = self.root.memo
         for root in roots:
             stack = [root]
@@ -149,7 +149,7 @@ class _Forward:
                 stack.pop()
                 (scope.memo if node.flags & BOUND else memo)[node] = self.tangent(node, scope)
 
-    def tangent(self, node: Node, scope: _Scope) -> Tangent:
+    def tangent(self, node: Node, scope: _TangentScope) -> Tangent:
         op = node.op
         if op is SYMBOL or op is CONST or op is EXTERN or op is SOLVE:
             return _NOTHING
@@ -178,13 +178,13 @@ class _Forward:
             return {k: d for k, d in made.items() if not _is_zero(d)}
         return _combine(node, partials(node), below)
 
-    def tangent_at(self, node: Node, scope: _Scope) -> Tangent:
+    def tangent_at(self, node: Node, scope: _TangentScope) -> Tangent:
         solve, body = node.args
         inner = self.scope_of(solve, scope)
         self.walk([body], inner)
         return {k: at(solve, d) for k, d in self.find(body, inner).items()}
 
-    def scope_of(self, solve: Node, scope: _Scope) -> _Scope:
+    def scope_of(self, solve: Node, scope: _TangentScope) -> _TangentScope:
         """The body's scope, where each unknown has its tangent at the solution."""
         if not solve.flags & BOUND:
             scope = self.root
@@ -193,16 +193,16 @@ class _Forward:
             self.scopes[key] = self._differentiate_block(solve, scope)
         return self.scopes[key]
 
-    def _differentiate_block(self, solve: Node, scope: _Scope) -> _Scope:
+    def _differentiate_block(self, solve: Node, scope: _TangentScope) -> _TangentScope:
         unknowns = solve.data.unknowns
         n = len(unknowns)
         residual = solve.args[:n]
         # dr/dp with the unknowns held
-        held = _Scope(scope)
+        held = _TangentScope(scope)
         held.memo.update(dict.fromkeys(unknowns, _NOTHING))
         self.walk(residual, held)
         rows = [self.find(r, held) for r in residual]
-        inner = _Scope(scope)
+        inner = _TangentScope(scope)
         if not any(rows):  # J would have to pass all blocks below once more, at every one of a chain
             inner.memo.update(dict.fromkeys(unknowns, _NOTHING))
             return inner

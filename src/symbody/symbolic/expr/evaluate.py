@@ -30,7 +30,7 @@ from symbody.symbolic.expr.node import (
     SOLVE,
     SYMBOL,
     TABLE,
-    Check,
+    BlockCheck,
     Node,
 )  # fmt: skip
 from symbody.symbolic.expr.walk import (
@@ -202,7 +202,7 @@ def _evaluate_into(
             memo[node] = operate(node, [memo[c] for c in children])
 
 
-def holds(check: Check, value: Any, limit: Any) -> Any:
+def holds(check: BlockCheck, value: Any, limit: Any) -> Any:
     """Whether a check holds, of one number or of each of an array."""
     return np.abs(value) <= limit if check.kind == "below" else np.abs(value) > limit
 

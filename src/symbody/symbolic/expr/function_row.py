@@ -180,7 +180,7 @@ def either(on_floats: Callable[..., float], on_arrays: Callable[..., Any]) -> Ca
 
 # name -> row. Those of `symbolic/expr/ops.py` come first and stay; authors' rows follow.
 FUNCTIONS: dict[str, Function] = {}
-_own: set[str] = set()
+_built_in: set[str] = set()
 
 
 def row_of(op: str) -> Function:
@@ -199,15 +199,15 @@ def is_truth(op: str) -> bool:
     return row is not None and row.truth
 
 
-def list_own(rows: list[Function]) -> None:
+def list_built_in(rows: list[Function]) -> None:
     """Enter the rows of symbody itself."""
     FUNCTIONS.update((row.name, row) for row in rows)
-    _own.update(row.name for row in rows)
+    _built_in.update(row.name for row in rows)
 
 
 def added_functions() -> list[Function]:
     """Rows that authors have added, in the order of adding."""
-    return [row for name, row in FUNCTIONS.items() if name not in _own]
+    return [row for name, row in FUNCTIONS.items() if name not in _built_in]
 
 
 def add_row(row: Function) -> None:
@@ -218,7 +218,7 @@ def add_row(row: Function) -> None:
 
 def remove_row(name: str) -> None:
     """Take an author's row away. Expressions that call the function cannot be used any more."""
-    if name in _own:
+    if name in _built_in:
         raise DefinitionError(f"function {name!r} is symbody's own and cannot be removed.")
     if name not in FUNCTIONS:
         known = [row.name for row in added_functions()]
@@ -231,7 +231,7 @@ def _check(row: Function) -> None:
     if not (name.isidentifier() and name.isascii()) or keyword.iskeyword(name) or name in WORDS:
         raise DefinitionError(f"{name!r} cannot name a function; expected a word of letters, digits and _.")
     if name in FUNCTIONS:
-        whose = "symbody's own" if name in _own else "added before"
+        whose = "symbody's own" if name in _built_in else "added before"
         raise DefinitionError(
             f"there is a function {name!r} already, {whose}. Choose another name, or remove it first."
         )

@@ -13,10 +13,10 @@ from symbody.symbolic.expr.call import as_nodes
 from symbody.symbolic.expr.derivative import jacobian
 from symbody.symbolic.expr.evaluate import evaluate
 from symbody.symbolic.expr.lu import lu, solve_linear
-from symbody.symbolic.expr.node import SYMBOL, Check, Node, Pivots, SolveInfo
+from symbody.symbolic.expr.node import SYMBOL, BlockCheck, Node, Pivots, SolveInfo
 from symbody.symbolic.expr.walk import at, free_symbols, solve_node, substitute
 
-Condition = tuple[Check, Any, Any]  # a check, its value and its limit
+Condition = tuple[BlockCheck, Any, Any]  # a check, its value and its limit
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from symbody.basics.errors import ExpressionError
-from symbody.basics.lazy import later
+from symbody.basics.lazy import imported
 
 if TYPE_CHECKING:
     from symbody.symbolic.expr.graph import Graph
@@ -77,7 +77,7 @@ class Alias:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class BlockCheck:
     """What must hold where a block has ended: |value| <= limit ("below"), or |value| > limit ("above").
 
     value and limit are two arguments of the block. NaN holds nowhere. words: what it means where it does not hold.
@@ -100,7 +100,7 @@ class SolveInfo:
     max_iterations: int = 25
     pivots: Pivots | None = None  # of the LU in Newton's step, (row, column) pairs; None: chosen by structure
     remedy: str = ""  # sentences on what may be wrong, and what to do, where no solution is found
-    checks: tuple[Check, ...] = ()  # each has two arguments after the steps: value, limit
+    checks: tuple[BlockCheck, ...] = ()  # each has two arguments after the steps: value, limit
     span: float = math.inf  # an unknown counts with at most this where Newton's steps are measured against it
 
 
@@ -168,7 +168,7 @@ class Node:
 
     def _sympy_(self) -> Any:
         """SymPy's functions take expressions: sympy.simplify(node), sympy.latex(node)."""
-        return later("codegen.interop.sympy_bridge", "to_sympy")(self)
+        return imported("codegen.interop.sympy_bridge", "to_sympy")(self)
 
     def __bool__(self) -> NoReturn:
         raise ExpressionError(

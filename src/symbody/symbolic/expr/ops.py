@@ -33,7 +33,7 @@ from symbody.symbolic.expr.function_row import (
     Instructions,
     Notation,
     is_truth,
-    list_own,
+    list_built_in,
 )
 from symbody.symbolic.expr.function_texts import HELPERS, TEXTS
 from symbody.symbolic.expr.node import CONST, Node
@@ -289,4 +289,4 @@ ROWS = [
 ]  # fmt: skip
 
 ROWS = [replace(row, texts=TEXTS[row.name], helpers=HELPERS.get(row.name, {})) for row in ROWS]
-list_own(ROWS)
+list_built_in(ROWS)

@@ -58,7 +58,7 @@ def parse(
     """
     if graph is None:
         graph = next((v.graph for v in (names or {}).values() if v.__class__ is Node), None) or current_graph()
-    return _Reader(text, names or {}, graph, role, strict, limit).read()
+    return _ExpressionReader(text, names or {}, graph, role, strict, limit).read()
 
 
 def symbol_named(graph: Graph, name: str, role: str, index: dict[str, list[Node]]) -> Node:
@@ -82,7 +82,7 @@ def symbol_named(graph: Graph, name: str, role: str, index: dict[str, list[Node]
     return same[0] if same else graph.symbol(name, role)
 
 
-class _Open:
+class _OpenOperand:
     """What waits on the stack for its last operand: an operator, or an open parenthesis (strength ANY)."""
 
     __slots__ = ("kind", "parts", "pending", "strength", "token")
@@ -95,7 +95,7 @@ class _Open:
         self.pending = pending  # sign, or divided, of the operand to come
 
 
-class _Reader:
+class _ExpressionReader:
     """One reading of one text."""
 
     def __init__(self, text: str, names: Mapping[str, Any], graph: Graph, role: str, strict: bool, limit: int) -> None:
@@ -106,7 +106,7 @@ class _Reader:
         self.strict = strict
         self.tokens = tokens(text, limit)
         self.at = 0
-        self.stack: list[_Open] = []
+        self.stack: list[_OpenOperand] = []
         self.known: dict[str, Node] = {}
         self.symbols: dict[str, list[Node]] = {}
 
@@ -170,7 +170,7 @@ class _Reader:
                 if token.text == "not":
                     if self.stack and self.stack[-1].strength > NOT:
                         raise error_at(self.text, token.place, "'not' after an operator must stand in parentheses.")
-                    self.stack.append(_Open("not", NOT, token, []))
+                    self.stack.append(_OpenOperand("not", NOT, token, []))
                     continue
                 if token.text in OPERATORS:
                     raise self.unexpected(token, OPERAND)
@@ -180,11 +180,11 @@ class _Reader:
                 if token.text not in FUNCTIONS and token.text != "piecewise":
                     hint = nearest(token.text, [*FUNCTIONS, "piecewise"])
                     raise error_at(self.text, token.place, f"unknown function {token.text!r}. {hint}")
-                self.stack.append(_Open("call", ANY, token, []))
+                self.stack.append(_OpenOperand("call", ANY, token, []))
             elif token.text == "(":
-                self.stack.append(_Open("(", ANY, token, []))
+                self.stack.append(_OpenOperand("(", ANY, token, []))
             elif token.text in ("+", "-"):
-                self.stack.append(_Open("sign", SIGN, token, [], -1 if token.text == "-" else 1))
+                self.stack.append(_OpenOperand("sign", SIGN, token, [], -1 if token.text == "-" else 1))
             else:
                 raise self.unexpected(token, OPERAND)
 
@@ -262,13 +262,13 @@ class _Reader:
                 top.parts.append((top.pending, value))
                 top.pending, top.token = pending, token
             else:
-                self.stack.append(_Open(kind, strength, token, [(first, value)], pending))
+                self.stack.append(_OpenOperand(kind, strength, token, [(first, value)], pending))
             return
         # powers group from the right, the others from the left
         value = self.reduce(value, strength if strength in (POWER, COMPARE) else strength - 1)
         if strength == COMPARE and self.stack and self.stack[-1].strength == COMPARE:
             raise error_at(self.text, token.place, "comparisons cannot follow each other. Write a < b and b < c.")
-        self.stack.append(_Open(token.text, strength, token, [value]))
+        self.stack.append(_OpenOperand(token.text, strength, token, [value]))
 
     def reduce(self, value: Any, strength: int) -> Any:
         """Give `value` to all operators on the stack that bind stronger than `strength`."""
@@ -308,7 +308,7 @@ class _Reader:
         return value
 
 
-def _combine(top: _Open, value: Node) -> Node:
+def _combine(top: _OpenOperand, value: Node) -> Node:
     """The node of an operator whose last operand is `value`."""
     kind = top.kind
     if kind == "sum":

@@ -25,7 +25,7 @@ LANES = 8192  # larger batches run in pieces: every value of a Program is kept, 
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedProgram:
     """A Program with its parameters in place and `setup` done; `values` and `status` are copied before each use."""
 
     program: Program
@@ -77,7 +77,7 @@ def run(
     return run_prepared(prepared, elements(program.inputs, arrays, exact), loop)
 
 
-def prepare(program: Program, parameters: Sequence[Any], exact: bool = False) -> Prepared:
+def prepare(program: Program, parameters: Sequence[Any], exact: bool = False) -> PreparedProgram:
     """Puts constants and parameter elements in place and runs `setup`."""
     values: list[Any] = [None] * len(program.ops)
     reads = []
@@ -92,11 +92,11 @@ def prepare(program: Program, parameters: Sequence[Any], exact: bool = False) ->
     machine = _Machine(program, values, [0] * len(program.blocks), exact)
     with np.errstate(all="ignore"):
         machine.execute(program.setup)
-    return Prepared(program, exact, values, machine.status, reads)
+    return PreparedProgram(program, exact, values, machine.status, reads)
 
 
 def run_prepared(
-    prepared: Prepared, inputs: Sequence[Any], loop: tuple[int, ...]
+    prepared: PreparedProgram, inputs: Sequence[Any], loop: tuple[int, ...]
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Outputs and outcomes at input elements (a flat list of numbers or arrays over `loop`)."""
     program = prepared.program

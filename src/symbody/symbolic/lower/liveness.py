@@ -24,10 +24,10 @@ class Slots:
 def reuse_names(program: Program) -> Slots:
     """A slot for every value that is a number, in linear time."""
     setup_values = values_of(program, program.setup)
-    main = _Run(program, {v for p in program.outputs for v in p.values})
+    main = _LiveRun(program, {v for p in program.outputs for v in p.values})
     main.walk(program.main(), None)
     # what main reads of setup is stored when it is made
-    setup = _Run(program, {v for v in (*main.read, *main.kept) if v in setup_values})
+    setup = _LiveRun(program, {v for v in (*main.read, *main.kept) if v in setup_values})
     setup.walk(program.setup, None)
     first, second = setup.allocate(), main.allocate()
     return Slots({**first, **second}, _width(first), _width(second))
@@ -51,7 +51,7 @@ def _width(slots: dict[int, int]) -> int:
     return max(slots.values(), default=-1) + 1
 
 
-class _Run:
+class _LiveRun:
     """Positions of one run, bodies of blocks in line: what is made and last read at each."""
 
     def __init__(self, program: Program, kept: set[int]) -> None:

@@ -45,10 +45,10 @@ def lower(system: System) -> Program:
         return _Lowering(system).program()
 
 
-class _Scope:
+class _LoweringScope:
     """Where the unknowns of implicit blocks have values; nodes that depend on them are remembered per scope."""
 
-    def __init__(self, parent: _Scope | None, solve: Node | None) -> None:
+    def __init__(self, parent: _LoweringScope | None, solve: Node | None) -> None:
         self.parent = parent
         self.solve = solve
         self.memo: dict[Node, Signed] = {}
@@ -69,8 +69,8 @@ class _Lowering:
         self.tables: dict[Any, int] = {}
         self.externals: dict[Any, int] = {}
         self.names: dict[int, str] = {}
-        self.root = _Scope(None, None)
-        self.closed: dict[tuple[Node, int], _Scope] = {}
+        self.root = _LoweringScope(None, None)
+        self.closed: dict[tuple[Node, int], _LoweringScope] = {}
 
     def program(self) -> Program:
         system = self.system
@@ -136,7 +136,7 @@ class _Lowering:
 
     def _survey_coefficients(self) -> None:
         """`owned`: products that occur only under one size of coefficient; `scaled`: (size, x) -> the node of it."""
-        self.owned: dict[Node, Number | None] = {}
+        self.factor: dict[Node, Number | None] = {}
         self.scaled: dict[tuple[Number, Node], Node] = {}
         owners: dict[Node, int] = {}
         for node in self.uses:
@@ -145,10 +145,10 @@ class _Lowering:
                 self.scaled.setdefault((size, x), node)
                 if x.op is MUL and x.flags:
                     owners[x] = owners.get(x, 0) + 1
-                    self.owned[x] = size if self.owned.get(x, size) == size else None
+                    self.factor[x] = size if self.factor.get(x, size) == size else None
         for x, n in owners.items():
             if self.uses[x] != n:
-                self.owned[x] = None
+                self.factor[x] = None
 
     # -- values
 
@@ -205,10 +205,10 @@ class _Lowering:
 
     # -- nodes
 
-    def _find(self, node: Node, scope: _Scope) -> Signed:
+    def _find(self, node: Node, scope: _LoweringScope) -> Signed:
         if not node.flags & BOUND:
             return self.root.memo[node]
-        at: _Scope | None = scope
+        at: _LoweringScope | None = scope
         while at is not None:
             found = at.memo.get(node)
             if found is not None:
@@ -216,17 +216,17 @@ class _Lowering:
             at = at.parent
         raise KeyError(node)
 
-    def _known(self, node: Node, scope: _Scope) -> bool:
+    def _known(self, node: Node, scope: _LoweringScope) -> bool:
         if not node.flags & BOUND:
             return node in self.root.memo
-        at: _Scope | None = scope
+        at: _LoweringScope | None = scope
         while at is not None:
             if node in at.memo:
                 return True
             at = at.parent
         return False
 
-    def walk(self, roots: Iterable[Node], scope: _Scope) -> None:
+    def walk(self, roots: Iterable[Node], scope: _LoweringScope) -> None:
         """Lower everything below the roots, depth first, operands before their use."""
         memo = self.root.memo
         stack: list[Node] = []
@@ -258,7 +258,7 @@ class _Lowering:
         if op is MUL:
             # a divisor is lowered by its base: the reciprocal itself is not wanted
             return tuple(f.args[0] if self._is_divisor(f) else f for f in node.args)
-        if op is SCALE and self.owned.get(node.args[0]) is not None:
+        if op is SCALE and self.factor.get(node.args[0]) is not None:
             if self._joins_setup(node):
                 return self._operands(node.args[0])
             partner = self._scaled_factor(node)
@@ -276,7 +276,7 @@ class _Lowering:
     def _joins_setup(self, node: Node) -> bool:
         """scale(c, p*x) with a setup factor p: the coefficient is multiplied into p, once."""
         x = node.args[0]
-        return self.owned.get(x) is not None and any(f.flags == 0 for f in x.args)
+        return self.factor.get(x) is not None and any(f.flags == 0 for f in x.args)
 
     def _scaled_factor(self, node: Node) -> Node | None:
         """scale(c, x*y) where scale(c, x) is computed anyway: the product is taken over that."""
@@ -287,7 +287,7 @@ class _Lowering:
                 return partner
         return None
 
-    def _lower_node(self, node: Node, scope: _Scope) -> Signed:
+    def _lower_node(self, node: Node, scope: _LoweringScope) -> Signed:
         op = node.op
         if op is ADD:
             return self._sum(node, scope)
@@ -326,14 +326,14 @@ class _Lowering:
             return self._at(node, scope)
         return 1, self._emit(op, *[self._plain(self._find(a, scope)) for a in node.args])
 
-    def _scale(self, node: Node, scope: _Scope) -> Signed:
+    def _scale(self, node: Node, scope: _LoweringScope) -> Signed:
         c = node.data
         sign = 1 if c > 0 or c != c else -1
         size = abs(c)
         if size == 1:
             s, v = self._find(node.args[0], scope)
             return sign * s, v
-        if self.owned.get(node.args[0]) is not None:
+        if self.factor.get(node.args[0]) is not None:
             if self._joins_setup(node):
                 s, v = self._product(node.args[0], scope, size)
                 return sign * s, v
@@ -344,7 +344,7 @@ class _Lowering:
         s, v = self._find(node.args[0], scope)
         return sign * s, self._emit("mul", self.const(size), v)
 
-    def _sum(self, node: Node, scope: _Scope) -> Signed:
+    def _sum(self, node: Node, scope: _LoweringScope) -> Signed:
         groups = self._by_rate([self._find(t, scope) for t in node.args])
         total: Signed | None = None
         for group in groups:
@@ -378,7 +378,7 @@ class _Lowering:
                 total = self._emit("add" if (s > 0) != flip else "sub", total, v)
         return (-1 if flip else 1), total
 
-    def _product(self, node: Node, scope: _Scope, coefficient: Number, partner: Node | None = None) -> Signed:
+    def _product(self, node: Node, scope: _LoweringScope, coefficient: Number, partner: Node | None = None) -> Signed:
         """The product of the factors and a positive coefficient that joins the setup factors.
 
         `partner`, a node scale(c, f) of a factor f, stands for f and brings the coefficient |c|.
@@ -414,7 +414,7 @@ class _Lowering:
             total = part if total is None else self._emit("mul", total, part)
         return total
 
-    def _power(self, base: Node, exponent: Number, scope: _Scope) -> int:
+    def _power(self, base: Node, exponent: Number, scope: _LoweringScope) -> int:
         """base ** exponent as a value (never with a sign: a negative base keeps its sign inside)."""
         if exponent.__class__ is not float and exponent < 0:
             return self._emit("div", self.const(1), self._power(base, -exponent, scope))
@@ -446,7 +446,7 @@ class _Lowering:
 
     # -- implicit blocks
 
-    def _solve(self, node: Node, scope: _Scope) -> Signed:
+    def _solve(self, node: Node, scope: _LoweringScope) -> Signed:
         info, n = node.data, len(node.data.unknowns)
         if not node.flags & BOUND:
             scope = self.root
@@ -457,9 +457,9 @@ class _Lowering:
         self.lists[block] = []
         self.open[block] = True
         self.parents[block] = self._block_of(scope)
-        inner = _Scope(scope, node)
+        inner = _LoweringScope(scope, node)
         rate = (node.flags & 3) | STEP
-        around: _Scope | None = scope
+        around: _LoweringScope | None = scope
         while around is not None and around.solve is not None:
             rate |= self.rates[around.memo[around.solve.data.unknowns[0]][1]]
             around = around.parent
@@ -489,7 +489,7 @@ class _Lowering:
         inner.memo[node] = (1, v)
         return 1, v
 
-    def _block_of(self, scope: _Scope) -> int:
+    def _block_of(self, scope: _LoweringScope) -> int:
         while scope.solve is not None:
             unknown = scope.memo[scope.solve.data.unknowns[0]][1]
             block = self.regions[unknown]
@@ -509,7 +509,7 @@ class _Lowering:
             else:
                 yield from operands(self.ops[v], self.args[v])
 
-    def _at(self, node: Node, scope: _Scope) -> Signed:
+    def _at(self, node: Node, scope: _LoweringScope) -> Signed:
         solve, body = node.args
         if not solve.data.unknowns:
             self.walk([body], scope)
@@ -518,8 +518,8 @@ class _Lowering:
         self.walk([body], inner)
         return self._find(body, inner)
 
-    def _closed_scope(self, solve: Node, scope: _Scope) -> _Scope:
-        at: _Scope | None = scope
+    def _closed_scope(self, solve: Node, scope: _LoweringScope) -> _LoweringScope:
+        at: _LoweringScope | None = scope
         while at is not None:
             found = self.closed.get((solve, id(at)))
             if found is not None:

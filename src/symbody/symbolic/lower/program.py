@@ -32,7 +32,7 @@ from fractions import Fraction
 from typing import Any
 
 from symbody.symbolic.expr.external import External, Piecewise
-from symbody.symbolic.expr.node import Check
+from symbody.symbolic.expr.node import BlockCheck
 from symbody.symbolic.system.ports import Port
 
 Number = int | float | Fraction
@@ -73,7 +73,7 @@ class SolveBlock:
     tolerance: float = 1e-12
     max_iterations: int = 25
     remedy: str = ""
-    checks: tuple[Check, ...] = ()
+    checks: tuple[BlockCheck, ...] = ()
     watched: tuple[int, ...] = ()
     limits: tuple[int, ...] = ()
     span: float = math.inf

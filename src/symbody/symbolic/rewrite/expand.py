@@ -16,7 +16,7 @@ def expand_where_cheaper(net: Network) -> None:
     _expand(net, True)
 
 
-def expand_own(net: Network) -> None:
+def expand_unshared(net: Network) -> None:
     """As `expand_where_cheaper`, without products over a sum that something else needs too.
 
     Such a sum stays, so that expanding it seldom pays: in programs of thousands of operations these are two trials of

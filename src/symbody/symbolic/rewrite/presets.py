@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from symbody.basics.errors import DefinitionError, NameLookupError, nearest, shown
 from symbody.symbolic.expr.node import Node
-from symbody.symbolic.rewrite.expand import expand_own, expand_where_cheaper
+from symbody.symbolic.rewrite.expand import expand_unshared, expand_where_cheaper
 from symbody.symbolic.rewrite.factor import factor
 from symbody.symbolic.rewrite.flatten import flatten
 from symbody.symbolic.rewrite.group_parameters import group_parameters
@@ -29,16 +29,16 @@ FACTOR = Pass("factor", "take out common factors", factor)
 PAIRS = Pass("pairs", "share common pairs of terms and factors", share_pairs)
 POWERS = Pass("powers", "share powers and doubles", share_powers)
 EXPAND = Pass("expand", "expand and open where that is cheaper", expand_where_cheaper)
-EXPAND_OWN = Pass("expand_own", "expand and open what is not shared", expand_own)
+EXPAND_UNSHARED = Pass("expand_unshared", "expand and open what is not shared", expand_unshared)
 SETUP = Pass("setup", "tidy the setup run", on_nodes=tidy_setup)
 
 PASSES = {
     p.name: p
     for p in (
-        RULES, FLATTEN, PARAMETERS, TRIGONOMETRY, KERNELS, FACTOR, PAIRS, POWERS, EXPAND, EXPAND_OWN, SETUP,
+        RULES, FLATTEN, PARAMETERS, TRIGONOMETRY, KERNELS, FACTOR, PAIRS, POWERS, EXPAND, EXPAND_UNSHARED, SETUP,
     )
 }  # fmt: skip
-OWN = frozenset(PASSES)
+BUILT_IN = frozenset(PASSES)
 
 CHAIN = (FLATTEN, PARAMETERS, TRIGONOMETRY, FLATTEN, FACTOR, FLATTEN, PARAMETERS, PAIRS, POWERS)
 KERNELS_FIRST = (FLATTEN, PARAMETERS, TRIGONOMETRY, FLATTEN, KERNELS, *CHAIN)
@@ -96,7 +96,7 @@ def optimize(
         return best, report
     known = report.after
     quick = preset == "quick"
-    expand = EXPAND_OWN if quick and known.total > SMALL else EXPAND
+    expand = EXPAND_UNSHARED if quick and known.total > SMALL else EXPAND
     plain, first = run(start, (*CHAIN, expand), accept, call_weight=call_weight, known=known)
     report.extend(first)
     best, known_best = plain, first.after
@@ -135,10 +135,12 @@ def add_pass_row(row: Pass) -> None:
 
 def remove_pass_row(name: str) -> None:
     """Take an author's pass away."""
-    if name in OWN:
+    if name in BUILT_IN:
         raise DefinitionError(f"pass {name!r} is symbody's own and cannot be removed.")
     if name not in PASSES:
-        raise NameLookupError(f"there is no added pass {name!r}. {nearest(name, [n for n in PASSES if n not in OWN])}")
+        raise NameLookupError(
+            f"there is no added pass {name!r}. {nearest(name, [n for n in PASSES if n not in BUILT_IN])}"
+        )
     del PASSES[name]
 
 

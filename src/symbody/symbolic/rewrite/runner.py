@@ -40,7 +40,7 @@ class Pass:
 
 
 @dataclass(slots=True)
-class Step:
+class PassRun:
     """One run of one pass: operations before and after, whether the result was kept, seconds."""
 
     title: str
@@ -54,7 +54,7 @@ class Step:
 class Report:
     """What a run did. `before` and `after` are the costs of the whole."""
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[PassRun] = field(default_factory=list)
     before: Cost = field(default_factory=Cost)
     after: Cost = field(default_factory=Cost)
     seconds: float = 0.0
@@ -154,7 +154,7 @@ def _run_on_network(
             net.journal.clear()
         else:
             net.undo(mark)
-        report.steps.append(Step(p.title, before, after, kept, perf_counter() - start))
+        report.steps.append(PassRun(p.title, before, after, kept, perf_counter() - start))
     return store(net)
 
 
@@ -165,7 +165,7 @@ def _run_on_nodes(
     new = p.apply(roots)
     after = before if new == roots else cost(new)
     kept = rank is None or rank(after) <= rank(before)
-    report.steps.append(Step(p.title, before.total, after.total, kept, perf_counter() - start))
+    report.steps.append(PassRun(p.title, before.total, after.total, kept, perf_counter() - start))
     return (new, after) if kept else (roots, before)
 
 

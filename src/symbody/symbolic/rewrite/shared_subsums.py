@@ -29,16 +29,16 @@ def extract_kernels(net: Network) -> None:
         if net.kind[v] == SUM:
             open_products(net, v)
     net.clean()
-    extract_as_found(net)
+    extract_greedily(net)
     factor(net)
     flatten(net)
     share_pairs(net)
     if net.total >= before:
         net.undo(mark)
-        extract_as_found(net)
+        extract_greedily(net)
 
 
-def extract_as_found(net: Network) -> None:
+def extract_greedily(net: Network) -> None:
     """Make the kernels with the greatest saving shared values, while that lowers the cost."""
     for _ in range(ROUNDS):
         before = net.total

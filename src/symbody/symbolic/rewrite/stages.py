@@ -14,7 +14,7 @@ Check = Callable[[Node, dict[Node, int]], bool]  # whether the node is legal
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class OperationRule:
     """What nodes of one operation must fulfil."""
 
     name: str
@@ -25,7 +25,7 @@ class Law:
 @dataclass(frozen=True, slots=True)
 class Stage:
     name: str
-    laws: tuple[Law, ...]
+    laws: tuple[OperationRule, ...]
 
 
 def _base(node: Node) -> Node:
@@ -49,17 +49,21 @@ def _ascending(numbers: Iterable[int]) -> bool:
 CANONICAL = Stage(
     "canonical",
     (
-        Law("a sum has two terms or more", ADD, lambda n, u: len(n.args) > 1),
-        Law("terms stand in the order of their bases", ADD, lambda n, u: _ascending(_base(a).id for a in n.args)),
-        Law("a base occurs once", ADD, lambda n, u: _distinct(_base(a) for a in n.args)),
-        Law("the first term is positive", ADD, lambda n, u: n.args[0].op is not SCALE or n.args[0].data > 0),
-        Law("a sum holds one number at most", ADD, lambda n, u: sum(a.op is CONST for a in n.args) < 2),
-        Law("a product has two factors or more", MUL, lambda n, u: len(n.args) > 1),
-        Law("factors stand in order", MUL, lambda n, u: _ascending(a.id for a in n.args)),
-        Law("no number is a factor", MUL, lambda n, u: all(a.op is not CONST and a.op is not SCALE for a in n.args)),
-        Law("a coefficient does something", SCALE, lambda n, u: n.data not in (0, 1)),
-        Law("one coefficient", SCALE, lambda n, u: n.args[0].op is not SCALE and n.args[0].op is not CONST),
-        Law("an exponent does something", POW, lambda n, u: n.data not in (0, 1)),
+        OperationRule("a sum has two terms or more", ADD, lambda n, u: len(n.args) > 1),
+        OperationRule(
+            "terms stand in the order of their bases", ADD, lambda n, u: _ascending(_base(a).id for a in n.args)
+        ),
+        OperationRule("a base occurs once", ADD, lambda n, u: _distinct(_base(a) for a in n.args)),
+        OperationRule("the first term is positive", ADD, lambda n, u: n.args[0].op is not SCALE or n.args[0].data > 0),
+        OperationRule("a sum holds one number at most", ADD, lambda n, u: sum(a.op is CONST for a in n.args) < 2),
+        OperationRule("a product has two factors or more", MUL, lambda n, u: len(n.args) > 1),
+        OperationRule("factors stand in order", MUL, lambda n, u: _ascending(a.id for a in n.args)),
+        OperationRule(
+            "no number is a factor", MUL, lambda n, u: all(a.op is not CONST and a.op is not SCALE for a in n.args)
+        ),
+        OperationRule("a coefficient does something", SCALE, lambda n, u: n.data not in (0, 1)),
+        OperationRule("one coefficient", SCALE, lambda n, u: n.args[0].op is not SCALE and n.args[0].op is not CONST),
+        OperationRule("an exponent does something", POW, lambda n, u: n.data not in (0, 1)),
     ),
 )
 
@@ -68,12 +72,12 @@ FLAT = Stage(
     "flat",
     (
         *CANONICAL.laws,
-        Law(
+        OperationRule(
             "no sum is the term of one sum only",
             ADD,
             lambda n, u: not any(_bare_base(a).op is ADD and a.flags and _single(a, u) for a in n.args),
         ),
-        Law(
+        OperationRule(
             "no product is the factor of one product only",
             MUL,
             lambda n, u: not any(a.op is MUL and a.flags and u[a] == 1 for a in n.args),
@@ -90,7 +94,7 @@ def problems(roots: Iterable[Node], stage: Stage) -> list[str]:
     """One sentence for each node that breaks a law of the stage."""
     roots = list(roots)
     counts = uses(roots)
-    laws: dict[str, list[Law]] = {}
+    laws: dict[str, list[OperationRule]] = {}
     for law in stage.laws:
         laws.setdefault(law.op, []).append(law)
     out = []

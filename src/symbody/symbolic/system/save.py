@@ -36,7 +36,7 @@ from symbody.symbolic.expr.node import (
     SYMBOL,
     TABLE,
     Alias,
-    Check,
+    BlockCheck,
     Node,
     SolveInfo,
     Symbol,
@@ -305,7 +305,7 @@ def _decode(op: str, data: Any, nodes: list[Node], externals: Mapping[str, Exter
         unknowns = tuple(nodes[i] for i in data[1])
         pivots = None if data[4] is None else tuple((int(r), int(c)) for r, c in data[4])
         remedy = str(data[5]) if len(data) > 5 else ""  # files before it was known
-        checks = tuple(Check(_kind(k), str(words)) for k, words in (data[6] if len(data) > 6 else ()))
+        checks = tuple(BlockCheck(_kind(k), str(words)) for k, words in (data[6] if len(data) > 6 else ()))
         span = float.fromhex(data[7]) if len(data) > 7 else math.inf  # files before it was known
         if not span > 0 or not 0 <= float.fromhex(data[2]) < math.inf:
             raise ValueError("implicit block with a span that is not positive, or with such a tolerance")

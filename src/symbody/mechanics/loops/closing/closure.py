@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.mechanics.assembly.constraints import Constraints, Row
+from symbody.mechanics.assembly.constraints import ConstraintRow, Constraints
 from symbody.mechanics.assembly.numeric import usual_unit
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.tree import Tree
@@ -43,13 +43,13 @@ from symbody.model.record.coordinates import part_of
 from symbody.symbolic.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
 from symbody.symbolic.expr.call import as_nodes
 from symbody.symbolic.expr.implicit import Condition
-from symbody.symbolic.expr.node import Check, Node, Pivots
+from symbody.symbolic.expr.node import BlockCheck, Node, Pivots
 from symbody.symbolic.expr.walk import at, free_symbols, quiet_collector, substitute
 from symbody.symbolic.rewrite.presets import optimize
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class BlockGroup:
     """Blocks whose coordinates are found by one iteration: the h of each may read coordinates of all of them.
 
     J_v is solved block by block all the same: rotation rows of a cut read joints that their J does not contain.
@@ -91,15 +91,15 @@ class Closure:
     u, v       indices of the independent and of the dependent velocities (v in the order of the blocks)
     """
 
-    found: Constraints
+    constraints: Constraints
     partition: Partition
     blocks: tuple[Block, ...]
     factored: tuple[Factors, ...]
-    located: tuple[Group, ...]
+    located: tuple[BlockGroup, ...]
 
     @property
     def tree(self) -> Tree:
-        return self.found.tree
+        return self.constraints.tree
 
     @property
     def u(self) -> tuple[int, ...]:
@@ -116,7 +116,7 @@ class Closure:
 
     def solve(self, right: Mapping[int, Any]) -> dict[int, Any]:
         """x of J_v x = right block by block; right: constraint row -> value. Returns velocity -> value."""
-        return cascade(self.found, self.blocks, self.factored, right)
+        return cascade(self.constraints, self.blocks, self.factored, right)
 
     def solve_transposed(self, right: Mapping[int, Any]) -> dict[int, Any]:
         """y of J_v^T y = right, last block first; right: velocity -> value. Returns constraint row -> value."""
@@ -124,7 +124,9 @@ class Closure:
         for block, found in zip(reversed(self.blocks), reversed(self.factored), strict=True):
             values = []
             for k in block.columns:
-                known = sum_of_products((self.found.rows[r].J[k], y[r]) for r in y if k in self.found.rows[r].J)
+                known = sum_of_products(
+                    (self.constraints.rows[r].J[k], y[r]) for r in y if k in self.constraints.rows[r].J
+                )
                 values.append(difference(right.get(k, 0), known))
             y.update(zip(block.rows, found.solve_transposed(values), strict=True))
         return y
@@ -143,7 +145,7 @@ class Closure:
     @cached_property
     def E(self) -> Array:
         """(v, m): J_v^-1, dependent velocities for unit rates of the constraints; 0 for rows that were left out."""
-        out = zeros(len(self.v), len(self.found.rows))
+        out = zeros(len(self.v), len(self.constraints.rows))
         for r, _ in self._rows():
             for i, value in self.solve({r: 1}).items():
                 out[self.place[i], r] = value
@@ -181,26 +183,29 @@ class Closure:
         """Rows of the constraints in the order of the blocks; redundant ones are left out."""
         return tuple(r for block in self.blocks for r in block.rows)
 
-    def _rows(self) -> list[tuple[int, Row]]:
-        return [(r, self.found.rows[r]) for r in self.solved_rows]
+    def _rows(self) -> list[tuple[int, ConstraintRow]]:
+        return [(r, self.constraints.rows[r]) for r in self.solved_rows]
 
     def _unlocated(self) -> list[Condition]:
         """What must hold of factors that no iteration uses: of velocities, where these have blocks of their own."""
         own = {id(factors) for group in self.located for factors in group.factored}
         pairs = zip(self.blocks, self.factored, strict=True)
-        return [x for b, f in pairs if id(f) not in own for x in sound_factors(self.found, b, f)]
+        return [x for b, f in pairs if id(f) not in own for x in sound_factors(self.constraints, b, f)]
 
     @cached_property
     def _guarded(self) -> tuple[list[Condition], str]:
         """What must hold besides where all blocks have ended, and what to do where it does not."""
         unlocated = [*self._unlocated(), *self._iterations[2]]
-        rows, left = self.found.rows, self.partition.redundant
+        rows, left = self.constraints.rows, self.partition.redundant
         rates = {}
         for r in left:
             moved = [(rows[r].J.get(k, 0), self.B[:, j]) for j, k in enumerate(self.u)]
             by_v = [(e, self.place[k]) for k, e in rows[r].J.items() if k in self.place]
             rates[r] = [t3.plus(own, sum_of_products((e, column[i]) for e, i in by_v)) for own, column in moved]
-        branch = [*right_side(self.found, [*self.solved_rows, *left]), *same_branch(self.found, left, rates)]
+        branch = [
+            *right_side(self.constraints, [*self.solved_rows, *left]),
+            *same_branch(self.constraints, left, rates),
+        ]
         advice = [VELOCITIES] * bool(unlocated) + [BRANCH] * bool(branch)
         return [*unlocated, *branch], " ".join(advice)
 
@@ -214,26 +219,30 @@ class Closure:
         owners = part_of(self.tree.mechanism)
         solved, roots, late = [], [], list[Condition]()
         for i, group in enumerate(self.located):
-            h = [self.found.rows[r].h for r in group.rows]
-            w = cascade(self.found, group.blocks, group.factored, {r: difference(0, x) for r, x in zip(group.rows, h)})
-            mine = unknowns(self.tree, group.columns, w, owners, usual_unit(self.found))
-            mine.remedy = remedy(self.found, group.rows, group.columns)
-            mine.checks = [*closed_rows(self.found, group.blocks)]
+            h = [self.constraints.rows[r].h for r in group.rows]
+            w = cascade(
+                self.constraints, group.blocks, group.factored, {r: difference(0, x) for r, x in zip(group.rows, h)}
+            )
+            mine = unknowns(self.tree, group.columns, w, owners, usual_unit(self.constraints))
+            mine.remedy = remedy(self.constraints, group.rows, group.columns)
+            mine.checks = [*closed_rows(self.constraints, group.blocks)]
             for block, factored in zip(group.blocks, group.factored, strict=True):
-                mine.checks += sound_factors(self.found, block, factored)
+                mine.checks += sound_factors(self.constraints, block, factored)
             # the scale of a pivot may read lengths that its rows do not: of slides along an axis that drops out of them
             later = {c for other in self.located[i + 1 :] for c in other.columns}
             if not later.isdisjoint(_read(self.tree, [x for _, *pair in mine.checks for x in pair])):
                 waits = [not later.isdisjoint(_read(self.tree, pair)) for _, *pair in mine.checks]
                 late += [check for check, wait in zip(mine.checks, waits, strict=True) if wait]
                 mine.checks = [check for check, wait in zip(mine.checks, waits, strict=True) if not wait]
-            solved.append((_block_name(self.found, group), mine))
+            solved.append((_block_name(self.constraints, group), mine))
             roots += [*h, *mine.step, *(x for _, *pair in mine.checks for x in pair)]
         return tuple(solved), roots, late
 
     # -- outputs at the solution
 
-    def plan(self, outputs: Mapping[str, Any], preset: str = "standard", direct: bool = False, rounds: int = 3) -> Plan:
+    def plan(
+        self, outputs: Mapping[str, Any], preset: str = "standard", direct: bool = False, rounds: int = 3
+    ) -> ClosurePlan:
         """Outputs (expressions of the Tree's symbols) and the iterations, rewritten together by a preset.
 
         direct: whether dependent velocities are solved for without B.
@@ -247,7 +256,9 @@ class Closure:
             nodes = substitute(nodes, self.direct_rates if direct else self.rates)
             if preset != "none":
                 nodes, _ = optimize(nodes, preset, rounds=rounds)
-            return Plan(solved, {n: a.shape for n, a in arrays.items()}, nodes, tuple(c for c, *_ in apart), advice)
+            return ClosurePlan(
+                solved, {n: a.shape for n, a in arrays.items()}, nodes, tuple(c for c, *_ in apart), advice
+            )
 
     def bound(
         self, outputs: Mapping[str, Any], preset: str = "standard", direct: bool = False, rounds: int = 3
@@ -257,7 +268,7 @@ class Closure:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class ClosurePlan:
     """A program in which dependent coordinates still are symbols.
 
     nodes: of each block its residuals, steps, and value and limit of its checks; those of the guard, which belong to no
@@ -267,7 +278,7 @@ class Plan:
     solved: tuple[tuple[str, Unknowns], ...]
     shapes: dict[str, tuple[int, ...]]
     nodes: list[Node]
-    guard: tuple[Check, ...] = ()
+    guard: tuple[BlockCheck, ...] = ()
     advice: str = ""
 
     @property
@@ -312,7 +323,7 @@ def close(found: Constraints, partition: Partition) -> Closure:
     return Closure(found, partition, tuple(b for b, _ in moved), tuple(f for _, f in moved), _groups(found, located))
 
 
-def _groups(found: Constraints, located: Sequence[tuple[Block, Factors]]) -> tuple[Group, ...]:
+def _groups(found: Constraints, located: Sequence[tuple[Block, Factors]]) -> tuple[BlockGroup, ...]:
     """Blocks that wait for each other by what their h and J read; each group needs only earlier ones.
 
     The entries of J count too: rows of a turn may be written in axes that another joint turns, which leaves h as it is,
@@ -332,7 +343,7 @@ def _groups(found: Constraints, located: Sequence[tuple[Block, Factors]]) -> tup
         if not owners[c].motion.plain:
             needs[k, [owner[j] for j in owners[c].velocities if j in owner]] = True
     return tuple(
-        Group(tuple(located[k][0] for k in members), tuple(located[k][1] for k in members))
+        BlockGroup(tuple(located[k][0] for k in members), tuple(located[k][1] for k in members))
         for members in strong_order(needs)
     )
 
@@ -360,6 +371,6 @@ def _factored(
     return tuple(out)
 
 
-def _block_name(found: Constraints, block: Group) -> str:
+def _block_name(found: Constraints, block: BlockGroup) -> str:
     loops = dict.fromkeys(found.rows[r].loop for r in block.rows)
     return "close_" + "_".join("".join(c if c.isalnum() else "_" for c in name) for name in loops)

@@ -41,13 +41,13 @@ class Elimination:
 
     def shares(self, a: np.ndarray) -> np.ndarray:
         """(k, steps) shares of the pivots, with their signs, of matrices a (k, n, n)."""
-        state = _Values(a)
+        state = _BlockMatrices(a)
         out = [state.step(rows, columns) for rows, columns in self._steps(a.shape[1])]
         return np.array(out).T.reshape(len(a), len(out))
 
     def least(self, a: np.ndarray) -> np.ndarray:
         """(k,) least share of each matrix; 0 where the signs of a static pivot differ."""
-        state, least = _Values(a), np.ones(len(a))
+        state, least = _BlockMatrices(a), np.ones(len(a))
         for rows, columns in self._steps(a.shape[1]):
             before = state.exchanges
             share = state.step(rows, columns)
@@ -62,7 +62,7 @@ class Elimination:
 
 def elimination(entries: Array, block: Block, samples: np.ndarray, explorer: Explorer | None) -> Elimination | None:
     """For a block with symbolic entries (n, n); samples (k, m, nv) of J, or none. None: a pivot cancels exactly."""
-    own = _own(samples, block)
+    own = _block_matrices(samples, block)
     try:
         chosen = Elimination(lu(entries, sample=own if len(own) else None).pivots)
     except ExpressionError:
@@ -72,18 +72,18 @@ def elimination(entries: Array, block: Block, samples: np.ndarray, explorer: Exp
     if explorer is None or not len(own):
         return _exchanging(entries, None)
     walkers = explorer.around(block.rows)
-    hard = np.concatenate([own, _own(walkers.visited[1], block)])
+    hard = np.concatenate([own, _block_matrices(walkers.visited[1], block)])
     for attempt in range(TRIES):
         if _is_safe(chosen, hard):
             lowest = walkers.descended(partial(_least, chosen, block))
-            hard = np.concatenate([hard, _own(lowest, block)])
+            hard = np.concatenate([hard, _block_matrices(lowest, block)])
             if _is_safe(chosen, hard):
                 return chosen
         chosen = _another(entries, hard, chosen) if attempt == 0 else _exchanging(entries, hard)
     return chosen
 
 
-def _own(J: np.ndarray, block: Block) -> np.ndarray:
+def _block_matrices(J: np.ndarray, block: Block) -> np.ndarray:
     """(k, n, n) numbers of a block, where it is regular."""
     a = J[:, block.rows][:, :, block.columns]
     if not len(a):
@@ -123,7 +123,7 @@ def _another(entries: Array, hard: np.ndarray, chosen: Elimination) -> Eliminati
     return other if _is_safe(other, hard) else _exchanging(entries, hard)
 
 
-class _Values:
+class _BlockMatrices:
     """Matrices (k, n, n) under elimination, rows exchanged in each as a program would."""
 
     def __init__(self, a: np.ndarray) -> None:
@@ -131,8 +131,8 @@ class _Values:
         self.left = list(range(a.shape[1]))
         self.exchanges = np.zeros(len(a), dtype=np.int64)  # a number for each sequence of exchanges
 
-    def copy(self) -> _Values:
-        out = _Values(self.a)
+    def copy(self) -> _BlockMatrices:
+        out = _BlockMatrices(self.a)
         out.left, out.exchanges = list(self.left), self.exchanges
         return out
 
@@ -214,7 +214,7 @@ class _State:
     """A sequence of steps under way."""
 
     pattern: _Pattern
-    values: _Values | None
+    values: _BlockMatrices | None
     columns: list[int]
     cost: int = 0
     steps: tuple[Step, ...] = ()
@@ -245,7 +245,9 @@ def _exchanging(entries: Array, hard: np.ndarray | None) -> Elimination:
     n = len(entries)
     rows = [{j for j in range(n) if not is_zero(entries[i, j])} for i in range(n)]
     numbers = {(i, j) for i in range(n) for j in rows[i] if is_safe_number(entries[i, j])}
-    first = _State(_Pattern(rows, numbers, list(range(n))), None if hard is None else _Values(hard), list(range(n)))
+    first = _State(
+        _Pattern(rows, numbers, list(range(n))), None if hard is None else _BlockMatrices(hard), list(range(n))
+    )
     beams: dict[int, list[_State]] = {n: [first]}  # by the number of columns that are left
     for size in range(n, TAIL, -1):
         beam = _best(beams.get(size, []))
@@ -269,7 +271,7 @@ def _best(states: list[_State]) -> list[_State]:
     return list(out.values())[:BEAM]
 
 
-def _pairs(pattern: _Pattern, values: _Values, rows: tuple[int, int], c: int) -> list[Step]:
+def _pairs(pattern: _Pattern, values: _BlockMatrices, rows: tuple[int, int], c: int) -> list[Step]:
     """Two rows with a second column, such that their determinant is safe."""
     out: list[Step] = []
     for other in sorted(pattern.rows[rows[0]] | pattern.rows[rows[1]]):
@@ -299,7 +301,7 @@ def _inverses(a: np.ndarray, determinant: np.ndarray) -> np.ndarray:
     return out
 
 
-def _groups(pattern: _Pattern, values: _Values | None, c: int) -> list[list[int]]:
+def _groups(pattern: _Pattern, values: _BlockMatrices | None, c: int) -> list[list[int]]:
     """Rows that are safe together as pivots of a column: single ones, else one group with as few as possible."""
     holders = pattern.holders(c)
     if not holders:

@@ -47,7 +47,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class EliminationStep:
     """One elimination: exchanges of rows before it, then of one row and column, or of two together.
 
     pivot: the entry, or the determinant of four; inverse: [column][row]; lower: {row: l for each row that is
@@ -79,7 +79,7 @@ class Factors:
     """
 
     size: int
-    steps: tuple[Step, ...]
+    steps: tuple[EliminationStep, ...]
     rows: tuple[int, ...]
     columns: tuple[int, ...]
     core: Array
@@ -156,7 +156,7 @@ def factors(
 
 
 def _divisors(
-    a: Array, steps: Sequence[Step], columns: Sequence[int], rest: list[list[Any]], magnitude: Magnitude
+    a: Array, steps: Sequence[EliminationStep], columns: Sequence[int], rest: list[list[Any]], magnitude: Magnitude
 ) -> list[Divisor]:
     """Of pivots and determinant, in order.
 
@@ -192,10 +192,10 @@ def _permanent(a: list[list[Any]]) -> Any:
 
 def _eliminated(
     a: Array, pivots: Sequence[tuple[int, int]] | None, given: bool, spare: Spare
-) -> tuple[list[Step], tuple[int, ...], tuple[int, ...], list[list[Any]]]:
+) -> tuple[list[EliminationStep], tuple[int, ...], tuple[int, ...], list[list[Any]]]:
     """(steps, rows and columns that are left, their entries)."""
     rows, n = square_rows(a, "factors")
-    steps: list[Step] = []
+    steps: list[EliminationStep] = []
     if n <= CLOSED and not given:
         while (place := _safe_pivot(rows)) is not None:
             steps.append(_eliminate(rows, (place[0],), (place[1],)))
@@ -293,7 +293,7 @@ def grouped(pivots: Sequence[tuple[int, int]], spare: Spare) -> list[tuple[tuple
     return out
 
 
-def _eliminate(rows: list[Row], group: tuple[int, ...], columns: tuple[int, ...]) -> Step:
+def _eliminate(rows: list[Row], group: tuple[int, ...], columns: tuple[int, ...]) -> EliminationStep:
     """Take columns out of the rows, with as many rows: of a group for one column that with the largest entry."""
     exchanges: tuple[Exchange, ...] = ()
     if len(group) > len(columns):
@@ -322,7 +322,7 @@ def _eliminate(rows: list[Row], group: tuple[int, ...], columns: tuple[int, ...]
                 rows[i].pop(j, None)
             else:
                 rows[i][j] = value
-    return Step(exchanges, group, columns, pivot, inverse, lower, upper)
+    return EliminationStep(exchanges, group, columns, pivot, inverse, lower, upper)
 
 
 def _exchange(rows: list[Row], c: int, first: int, second: int) -> Exchange:

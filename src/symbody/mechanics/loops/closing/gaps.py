@@ -17,7 +17,7 @@ import numpy as np
 
 from symbody.basics.errors import ModelError, SolveError, wrong_argument
 from symbody.mechanics.assembly.assembly import close, closed_samples, free_velocities
-from symbody.mechanics.assembly.constraints import Constraints, Row
+from symbody.mechanics.assembly.constraints import ConstraintRow, Constraints
 from symbody.mechanics.assembly.numeric import Numeric
 from symbody.mechanics.assembly.redundancy import SAMPLED, redundant_rows
 from symbody.mechanics.formalisms import vec3 as t3
@@ -253,9 +253,9 @@ def _without_redundant(mechanism: Mechanism, samples: np.ndarray, tolerance: flo
     return made.replace(notes=(*made.notes, *notes))
 
 
-def _single_rows(tree: Tree, cuts: Iterable[Cut]) -> tuple[list[Row], list[tuple[str, int]]]:
+def _single_rows(tree: Tree, cuts: Iterable[Cut]) -> tuple[list[ConstraintRow], list[tuple[str, int]]]:
     """Each equation of each cut by itself, along and about the axes of its first frame; (cut, number) of each."""
-    rows: list[Row] = []
+    rows: list[ConstraintRow] = []
     owners: list[tuple[str, int]] = []
     for cut in cuts:
         places, single = cut_frames(tree, cut), _rows_of(cut)

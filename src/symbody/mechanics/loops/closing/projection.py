@@ -23,13 +23,13 @@ from symbody.mechanics.loops.closing.binding import Binder
 from symbody.mechanics.loops.closing.soundness import MEETING, bounds, gap, guard, how_open, sound_rows
 from symbody.mechanics.loops.closing.unknowns import stepped, unknowns
 from symbody.mechanics.loops.equations.augmented import SOFT, switches
-from symbody.model.record.coordinates import Part, part_of
+from symbody.model.record.coordinates import CoordinatePart, part_of
 from symbody.symbolic.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
 from symbody.symbolic.expr.call import as_nodes
 from symbody.symbolic.expr.functions import sqrt
 from symbody.symbolic.expr.implicit import Condition
 from symbody.symbolic.expr.linear_algebra import ldlt, solve_ldlt
-from symbody.symbolic.expr.node import Check, Node
+from symbody.symbolic.expr.node import BlockCheck, Node
 from symbody.symbolic.expr.walk import at, substitute
 from symbody.symbolic.rewrite.presets import optimize
 
@@ -66,7 +66,7 @@ def projected(
         if held.issuperset(row.J):
             continue
         h = h if row.switch is None else t3.times(on[row.switch], h)
-        mine.checks.append((Check("below", f"{row.name} stays {how_open(found)}"), h, limit))
+        mine.checks.append((BlockCheck("below", f"{row.name} stays {how_open(found)}"), h, limit))
     mine.checks += sound
     mine.remedy = MEETING
     watched = [x for _, *pair in mine.checks for x in pair]
@@ -117,7 +117,7 @@ def _tied(qd: Array, conditions: Sequence[Condition]) -> Array:
     return qd if block is None else np.array([at(block, x) for x in qd], dtype=object)
 
 
-def _whole(part: Part, k: int) -> Sequence[int]:
+def _whole(part: CoordinatePart, k: int) -> Sequence[int]:
     """Velocities that must change together with k."""
     if part.motion.plain:
         return (k,)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from symbody.mechanics.assembly.constraints import Constraints, Row
+from symbody.mechanics.assembly.constraints import ConstraintRow, Constraints
 from symbody.mechanics.assembly.numeric import usual_unit
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.loops.closing.factors import CLOSED, Factors
@@ -21,7 +21,7 @@ from symbody.symbolic.expr.arrays import sum_of_products
 from symbody.symbolic.expr.call import as_nodes
 from symbody.symbolic.expr.implicit import Condition, check_block
 from symbody.symbolic.expr.magnitude import Magnitude
-from symbody.symbolic.expr.node import CONST, Check, Node
+from symbody.symbolic.expr.node import CONST, BlockCheck, Node
 
 OPEN = 1e-9  # rad, or units of length: a row that is farther from 0 is not closed
 VANISHING = 1e-7  # of the terms that a pivot or determinant is made of: below, half of the digits are rounding
@@ -77,12 +77,12 @@ def _reach(found: Constraints, cut: Cut, size: Magnitude) -> Any:
     return sum_of_products((x, 1) for x in lengths)
 
 
-def sound_rows(rows: Sequence[Row], pivots: Sequence[Any], scales: Sequence[Any]) -> list[Condition]:
+def sound_rows(rows: Sequence[ConstraintRow], pivots: Sequence[Any], scales: Sequence[Any]) -> list[Condition]:
     """Each pivot of J J^T or J M^-1 J^T, one a row, is more than rounding: its row follows from no others."""
     out = []
     for row, pivot, scale in zip(rows, pivots, scales, strict=True):
         words = f"a pivot vanishes: {row.name} follows from other constraints here, or binds no joint"
-        out.append((Check("above", words), pivot, t3.times(SQUARED, scale)))
+        out.append((BlockCheck("above", words), pivot, t3.times(SQUARED, scale)))
     return out
 
 
@@ -105,7 +105,7 @@ def closed_rows(found: Constraints, blocks: Sequence[Block]) -> list[Condition]:
         return []
     words = f"stays {how_open(found)}"
     own = [found.rows[r] for block in blocks for r in block.rows]
-    return [(Check("below", f"{row.name} {words}"), *gap(found, row)) for row in own]
+    return [(BlockCheck("below", f"{row.name} {words}"), *gap(found, row)) for row in own]
 
 
 def same_branch(found: Constraints, left: Sequence[int], rates: Mapping[int, Sequence[Any]]) -> list[Condition]:
@@ -118,10 +118,10 @@ def same_branch(found: Constraints, left: Sequence[int], rates: Mapping[int, Seq
         row = found.rows[r]
         if row.h is not None:
             words = f"{row.name}, which was left out as redundant, stays {how_open(found)}"
-            out.append((Check("below", words), *gap(found, row)))
+            out.append((BlockCheck("below", words), *gap(found, row)))
         words = f"{row.name}, which was left out as redundant, does not follow from the other constraints here"
         limit = t3.times(SLOPE, sum_of_products((size(e), 1) for e in row.J.values()))
-        out += [(Check("below", words), rate, limit) for rate in rates[r]]
+        out += [(BlockCheck("below", words), rate, limit) for rate in rates[r]]
     return out
 
 
@@ -135,7 +135,7 @@ def right_side(found: Constraints, rows: Sequence[int]) -> list[Condition]:
         if isinstance(row.side, Node) and row.side not in known and len(known) < 2:
             known.append(row.side)
             words = f"{row.loop} is closed the wrong way round, turned over by half a turn"
-            out.append((Check("below", words), 1 - row.side, 0.5))
+            out.append((BlockCheck("below", words), 1 - row.side, 0.5))
     return out
 
 
@@ -146,7 +146,7 @@ def how_open(found: Constraints) -> str:
     )
 
 
-def gap(found: Constraints, row: Row) -> tuple[Any, Any]:
+def gap(found: Constraints, row: ConstraintRow) -> tuple[Any, Any]:
     """(h, its limit): OPEN, times the length of a rod, whose h is half the difference of squares."""
     if row.unit != "m^2":
         return row.h, OPEN * usual_unit(found) if row.unit == "m" else OPEN
@@ -159,7 +159,7 @@ def sound_factors(found: Constraints, block: Block, factors: Factors) -> list[Co
     names = velocity_labels(found.tree.mechanism)
     loops = ", ".join(repr(x) for x in dict.fromkeys(found.rows[r].loop for r in block.rows))
     words = f"a pivot vanishes: {loops} cannot be solved for {', '.join(names[c] for c in block.columns)} here"
-    return [(Check("above", words), d.value, t3.times(VANISHING, d.scale)) for d in factors.divisors]
+    return [(BlockCheck("above", words), d.value, t3.times(VANISHING, d.scale)) for d in factors.divisors]
 
 
 def remedy(found: Constraints, rows: Sequence[int], columns: Sequence[int]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from symbody.mechanics.formalisms.tree import Tree
-from symbody.model.record.coordinates import Part
+from symbody.model.record.coordinates import CoordinatePart
 from symbody.model.spatial import quaternion
 from symbody.symbolic.expr.arrays import cross, dot, matmul
 from symbody.symbolic.expr.implicit import Condition
@@ -42,14 +42,14 @@ class Unknowns:
 
 
 def unknowns(
-    tree: Tree, columns: Sequence[int], w: Mapping[int, Any], owners: Mapping[int, Part], unit: float = 1.0
+    tree: Tree, columns: Sequence[int], w: Mapping[int, Any], owners: Mapping[int, CoordinatePart], unit: float = 1.0
 ) -> Unknowns:
     """Unknowns of the velocities `columns`; w: velocity index -> Newton's step of the tangent increment.
 
     unit: m, of slides along one coordinate: the iteration ends where a step is small beside 1.
     """
     out = Unknowns()
-    increments: dict[Part, dict[int, Node]] = {}
+    increments: dict[CoordinatePart, dict[int, Node]] = {}
     scaled: list[int] = []
     for k in columns:
         part = owners[k]
@@ -78,10 +78,10 @@ def unknowns(
     return out
 
 
-def stepped(tree: Tree, w: Mapping[int, Any], owners: Mapping[int, Part]) -> dict[Node, Any]:
+def stepped(tree: Tree, w: Mapping[int, Any], owners: Mapping[int, CoordinatePart]) -> dict[Node, Any]:
     """Symbol of q -> its value after a step w of the tangent increments (velocity index -> node)."""
     out: dict[Node, Any] = {}
-    turned: dict[Part, dict[int, Any]] = {}
+    turned: dict[CoordinatePart, dict[int, Any]] = {}
     for k, step in w.items():
         part = owners[k]
         if part.motion.plain:
@@ -94,12 +94,12 @@ def stepped(tree: Tree, w: Mapping[int, Any], owners: Mapping[int, Part]) -> dic
     return out
 
 
-def _components(part: Part, mine: Mapping[int, Any], first: int) -> list[Any]:
+def _components(part: CoordinatePart, mine: Mapping[int, Any], first: int) -> list[Any]:
     """Three components from a velocity index on, 0 where there is none."""
     return [mine.get(part.iv + first + k, 0) for k in range(3)]
 
 
-def _moved(tree: Tree, part: Part, mine: Mapping[int, Node]) -> Iterable[tuple[Node, Any]]:
+def _moved(tree: Tree, part: CoordinatePart, mine: Mapping[int, Node]) -> Iterable[tuple[Node, Any]]:
     """Coordinates of a motion that is not plain after the increment, as (symbol, value)."""
     if not part.motion.body_axes:
         start, d = tree.q[part.q], np.array([mine.get(k, 0) for k in part.velocities], dtype=object)
@@ -116,7 +116,9 @@ def _moved(tree: Tree, part: Part, mine: Mapping[int, Node]) -> Iterable[tuple[N
         yield from zip(place, place + matmul(rotation, np.array(slide, dtype=object)), strict=True)
 
 
-def _increment_steps(tree: Tree, part: Part, mine: Mapping[int, Node], w: Mapping[int, Any]) -> dict[int, Any]:
+def _increment_steps(
+    tree: Tree, part: CoordinatePart, mine: Mapping[int, Node], w: Mapping[int, Any]
+) -> dict[int, Any]:
     """Steps of the increments. Where only some components are unknown, w itself: the iteration is then not quite
     Newton's, and converges as fast as the increment is small."""
     out = {k: w[k] for k in mine}

@@ -17,7 +17,7 @@ import numpy as np
 
 from symbody.basics.errors import ModelError, SymbodyError
 from symbody.mechanics.assembly.assembly import closed_samples
-from symbody.mechanics.assembly.constraints import Constraints, Row
+from symbody.mechanics.assembly.constraints import ConstraintRow, Constraints
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.loops.closing.soundness import BRANCH, MEETING, VANISHING, bounds, guard, sound_rows
 from symbody.symbolic.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
@@ -26,7 +26,7 @@ from symbody.symbolic.expr.evaluate import evaluate
 from symbody.symbolic.expr.implicit import Condition
 from symbody.symbolic.expr.linear_algebra import Symmetric, ldlt, lu, solve_ldlt, solve_lu
 from symbody.symbolic.expr.magnitude import Magnitude
-from symbody.symbolic.expr.node import Check, Node
+from symbody.symbolic.expr.node import BlockCheck, Node
 from symbody.symbolic.expr.walk import at, free_symbols
 
 SAMPLES = 3  # states at which M and pivots are judged
@@ -95,7 +95,7 @@ def augmented(
     return tied[:n], tied[n:]
 
 
-def _followed(row: Row, qdd: Array, right: Any, fastest: Any, size: Magnitude) -> Condition:
+def _followed(row: ConstraintRow, qdd: Array, right: Any, fastest: Any, size: Magnitude) -> Condition:
     """J qdd = right of a row that was left out: then these are the accelerations with all rows.
 
     fastest: the size of all accelerations; a row may bind joints that do not move at all, up to rounding.
@@ -105,10 +105,14 @@ def _followed(row: Row, qdd: Array, right: Any, fastest: Any, size: Magnitude) -
     words = f"{row.name}, which was left out as redundant, does not follow from the other constraints here"
     value = difference(sum_of_products((x, 1) for x in terms), right)
     rounding = t3.times(ROUNDING, sum_of_products((size(e), t3.plus(1, fastest)) for e in row.J.values()))
-    return Check("below", words), value, t3.plus(rounding, t3.times(FOLLOWED, sum_of_products((x, 1) for x in sizes)))
+    return (
+        BlockCheck("below", words),
+        value,
+        t3.plus(rounding, t3.times(FOLLOWED, sum_of_products((x, 1) for x in sizes))),
+    )
 
 
-def _right(found: Constraints, row: Row, alpha: Any, beta: Any) -> Any:
+def _right(found: Constraints, row: ConstraintRow, alpha: Any, beta: Any) -> Any:
     """-bias - 2 alpha hd - beta^2 h; of a velocity constraint -bias - 2 alpha hd."""
     out = difference(0, row.bias)
     if not is_zero(alpha):
@@ -120,7 +124,7 @@ def _right(found: Constraints, row: Row, alpha: Any, beta: Any) -> Any:
 
 
 def _solved(
-    found: Constraints, matrix: Array, right: Array, velocities: int, rows: Sequence[Row], soft: float
+    found: Constraints, matrix: Array, right: Array, velocities: int, rows: Sequence[ConstraintRow], soft: float
 ) -> Array:
     """The solution, which counts only where no pivot vanishes."""
     samples = _samples(found, matrix)
@@ -140,7 +144,7 @@ def _solved(
         )
     steps = lu(matrix, sample=np.array(samples))
     largest = np.abs(samples).max(axis=(0, 1))
-    words = Check("above", "a pivot vanishes: the constraints do not hold all joints that move nothing with mass")
+    words = BlockCheck("above", "a pivot vanishes: the constraints do not hold all joints that move nothing with mass")
     conditions = [(words, s.pivot, VANISHING * float(largest[s.column])) for s in steps.steps]
     return _guarded(solve_lu(steps, right), conditions)
 
@@ -150,7 +154,7 @@ def _sound(
     matrix: Array,
     factors: Symmetric,
     samples: Sequence[np.ndarray],
-    rows: Sequence[Row],
+    rows: Sequence[ConstraintRow],
     soft: float,
 ) -> list[Condition]:
     """Pivots of the constraints, J M^-1 J^T less what earlier ones have of it, beside its largest part for one joint.

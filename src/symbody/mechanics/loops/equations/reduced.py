@@ -57,7 +57,7 @@ ROUTES = (*USUAL, Route(over="rows"), Route(over="rows", forces="recursion"), Ro
 
 
 @dataclass(frozen=True, eq=False)
-class Reduced:
+class ReducedEquations:
     """Mcal (u, u) and Fcal (u,) of Mcal qdd_u + Fcal = 0, and what the eliminated velocities need.
 
     With the projection P (B, or -J_u by rows) and x the eliminated velocities (qd_v, or w by rows):
@@ -85,7 +85,7 @@ class Reduced:
 
 def reduce(
     closure: Closure, opened: Opened, tau: Array, route: Route = PLAIN, driven: Sequence[int] = (), given: Any = None
-) -> Reduced:
+) -> ReducedEquations:
     """Reduced equations from those of the opened tree and the efforts tau (nv,).
 
     driven: velocities whose accelerations are entries of `given` (nv,).
@@ -120,7 +120,7 @@ def reduce(
     else:
         coupling, reduced = _columns(closure, opened, uu, ux)
     force = add(force, product(transpose(project), rest))
-    return Reduced(closure, route, fixed, known, reduced, force, project, drift, coupling, rest)
+    return ReducedEquations(closure, route, fixed, known, reduced, force, project, drift, coupling, rest)
 
 
 def _columns(closure: Closure, opened: Opened, uu: Array, uv: Array) -> tuple[Array, Array]:
@@ -140,7 +140,7 @@ def _columns(closure: Closure, opened: Opened, uu: Array, uv: Array) -> tuple[Ar
 
 def _rates_made_good(closure: Closure, known: Array) -> Array:
     """(m,) -bias - J_u qdd_u at known independent accelerations (u,); zero for rows that were left out."""
-    rows, out = closure.found.rows, zeros(len(closure.found.rows))
+    rows, out = closure.constraints.rows, zeros(len(closure.constraints.rows))
     for r in closure.solved_rows:
         moved = sum_of_products((rows[r].J[k], x) for k, x in zip(closure.u, known) if k in rows[r].J)
         out[r] = difference(difference(0, rows[r].bias), moved)
@@ -155,7 +155,7 @@ def _solved(closure: Closure, rates: Array) -> Array:
 
 def _row_projection(closure: Closure) -> Array:
     """-J_u (m, u); zero for rows that were left out."""
-    rows = closure.found.rows
+    rows = closure.constraints.rows
     project = zeros(len(rows), len(closure.u))
     for r in closure.solved_rows:
         for j, k in enumerate(closure.u):
@@ -164,7 +164,7 @@ def _row_projection(closure: Closure) -> Array:
     return project
 
 
-def independent_accelerations(reduced: Reduced) -> Array:
+def independent_accelerations(reduced: ReducedEquations) -> Array:
     """qdd_u (u,), the driven ones among them."""
     free, out = reduced.free, np.array(reduced.given, dtype=object)
     none = zeros(len(free))
@@ -172,7 +172,7 @@ def independent_accelerations(reduced: Reduced) -> Array:
     return out
 
 
-def all_accelerations(reduced: Reduced, qdd_u: Array) -> Array:
+def all_accelerations(reduced: ReducedEquations, qdd_u: Array) -> Array:
     """qdd (nv,) of the tree from the independent ones: qdd_v = B qdd_u + b', or J_v^-1 (-bias - J_u qdd_u)."""
     closure, free = reduced.closure, reduced.free
     out = zeros(len(closure.tree.qd))
@@ -207,14 +207,14 @@ def closed_motion(closure: Closure, outputs: Mapping[str, Array]) -> dict[str, A
     return out
 
 
-def multipliers(reduced: Reduced, qdd_u: Array) -> Array:
+def multipliers(reduced: ReducedEquations, qdd_u: Array) -> Array:
     """lam (m,) of J_v^T lam = (M_vu + M_vv B) qdd_u + c_v - tau_v + M_vv b' (2.52); 0 for rows that were left out."""
     closure, free = reduced.closure, reduced.free
     right = add(product(reduced.coupling[:, free], qdd_u[free]), reduced.rest)
     if reduced.route.over == "rows":
         return right
     found = closure.solve_transposed(dict(zip(closure.v, right, strict=True)))
-    out = zeros(len(closure.found.rows))
+    out = zeros(len(closure.constraints.rows))
     for r, value in found.items():
         out[r] = value
     return out

@@ -38,13 +38,13 @@ class Explorer:
         parameters: Mapping[str, float] | None = None,
         time: float = 0.0,
     ) -> None:
-        self.found, self.positions, self.rows = found, np.atleast_2d(positions), list(rows)
+        self.constraints, self.positions, self.rows = found, np.atleast_2d(positions), list(rows)
         self._given = parameters, time
         self._parts: dict[tuple[int, ...], Walkers] = {}
 
     def around(self, rows: Sequence[int]) -> Walkers:
         """Those of the loops that the rows belong to, and of all that share joints with them."""
-        pattern, near = self.found.pattern, set(rows)
+        pattern, near = self.constraints.pattern, set(rows)
         while True:
             columns = pattern[sorted(near)].any(axis=0)
             more = {r for r in self.rows if pattern[r, columns].any()}
@@ -53,7 +53,7 @@ class Explorer:
             near |= more
         key = tuple(sorted(near))
         if key not in self._parts:
-            self._parts[key] = Walkers(self.found, self.positions, key, *self._given)
+            self._parts[key] = Walkers(self.constraints, self.positions, key, *self._given)
         return self._parts[key]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.errors import SymbodyError
-from symbody.mechanics.assembly.conditioning import Choice, Conditioning
+from symbody.mechanics.assembly.conditioning import Conditioning, RowChoice
 from symbody.mechanics.assembly.constraints import Constraints
 from symbody.mechanics.loops.closing.factors import Spare, factors
 from symbody.mechanics.loops.closing.projection import gaps
@@ -28,13 +28,13 @@ from symbody.symbolic.expr.walk import free_symbols, quiet_collector
 from symbody.symbolic.system.system import System, node_array
 
 
-def partition_of(at: Conditioning, choice: Choice, q: np.ndarray) -> Partition:
+def partition_of(at: Conditioning, choice: RowChoice, q: np.ndarray) -> Partition:
     """A Partition with these rows and dependent velocities; its pivots are good at q."""
-    names, pattern = velocity_labels(at.found.tree.mechanism), at.found.pattern
+    names, pattern = velocity_labels(at.constraints.tree.mechanism), at.constraints.pattern
     rows = list(choice.rows)
     independent = [names[k] for k in at.free if k not in choice.dependent and pattern[rows, k].any()]
     return choose_partition(
-        at.found, independent, samples=[q], parameters=at.parameters or None, rank=at.rank, rows=rows
+        at.constraints, independent, samples=[q], parameters=at.parameters or None, rank=at.rank, rows=rows
     )
 
 

@@ -24,7 +24,7 @@ from symbody.mechanics.loops.closing.factors import CLOSED, TAIL, Spare
 from symbody.mechanics.loops.partition.branches import Branch, branch_of, redundancy_text
 from symbody.mechanics.loops.partition.explorer import Explorer
 from symbody.mechanics.loops.partition.heuristic import sparse_choice
-from symbody.mechanics.loops.partition.partition_search import Problem, kinds_of, mass_pattern, ranked_choices
+from symbody.mechanics.loops.partition.partition_search import PartitionProblem, kinds_of, mass_pattern, ranked_choices
 from symbody.mechanics.loops.partition.pivoting import numeric_choice
 from symbody.mechanics.loops.partition.predicted import predicted_cost
 from symbody.mechanics.loops.partition.structure import Block, block_triangular, match, unmatched
@@ -127,7 +127,7 @@ def choose_partition(
     are kept, `rank` of them, where they are known.
     """
     _check_method(found, method, closed)
-    asked = _Asked(samples, parameters, q, seed, condition, closed, rank, time, branch, rows)
+    asked = _Request(samples, parameters, q, seed, condition, closed, rank, time, branch, rows)
     problem, numbers, redundant, words, explorer = _prepared(found, asked)
     return _made(found, problem, numbers, redundant, _dependent(found, problem, method, words), words, explorer)
 
@@ -147,7 +147,7 @@ def partition_candidates(
 
     Up to `count` in all of the least predicted costs, and the choice by structure if it keeps to the condition.
     """
-    asked = _Asked(samples, parameters, q, seed, condition, (), None, time, branch)
+    asked = _Request(samples, parameters, q, seed, condition, (), None, time, branch)
     problem, numbers, redundant, words, explorer = _prepared(found, asked)
     ranked, text = ranked_choices(problem, count)
     barred = [i for i in range(problem.pattern.shape[1]) if i not in problem.candidates]
@@ -159,7 +159,7 @@ def partition_candidates(
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _Request:
     """What a choice is made from: the arguments of `choose_partition`."""
 
     samples: Any
@@ -174,7 +174,9 @@ class _Asked:
     rows: Sequence[int] | None = None
 
 
-def _prepared(found: Constraints, asked: _Asked) -> tuple[Problem, np.ndarray, list[int], list[str], Explorer | None]:
+def _prepared(
+    found: Constraints, asked: _Request
+) -> tuple[PartitionProblem, np.ndarray, list[int], list[str], Explorer | None]:
     """(Problem, numbers of J (k, m, nv) at regular samples, redundant rows, what there is to say, where to look on)."""
     shut = [i for i, r in enumerate(found.rows) if r.switch is None or r.loop in asked.closed]
     words: list[str] = []
@@ -206,7 +208,7 @@ def _prepared(found: Constraints, asked: _Asked) -> tuple[Problem, np.ndarray, l
 
 def _made(
     found: Constraints,
-    problem: Problem,
+    problem: PartitionProblem,
     numbers: np.ndarray,
     redundant: list[int],
     dependent: list[int],
@@ -268,7 +270,7 @@ def _check_method(found: Constraints, method: Any, closed: Collection[str]) -> N
 
 
 def _sampled(
-    found: Constraints, asked: _Asked, shut: Sequence[int], words: list[str]
+    found: Constraints, asked: _Request, shut: Sequence[int], words: list[str]
 ) -> tuple[np.ndarray, Branch | None, Explorer | None]:
     """((k, m, nv) numbers of J at closed configurations, their Branch, what finds others); k = 0 if there are none.
 
@@ -296,7 +298,7 @@ def _sampled(
     return numeric.J(positions), branch, Explorer(found, positions, shut, asked.parameters, asked.time)
 
 
-def _problem(found: Constraints, rows: list[int], numbers: np.ndarray, condition: float) -> Problem:
+def _problem(found: Constraints, rows: list[int], numbers: np.ndarray, condition: float) -> PartitionProblem:
     mechanism = found.tree.mechanism
     pattern = found.pattern[rows]
     barred = with_mode(mechanism, "driven")
@@ -308,7 +310,7 @@ def _problem(found: Constraints, rows: list[int], numbers: np.ndarray, condition
             f"{mechanism.name} has more constraints than joints that could satisfy them: nothing is left for {names}. "
             "Free driven joints, or remove constraints."
         )
-    return Problem(
+    return PartitionProblem(
         rows,
         candidates,
         pattern,
@@ -322,7 +324,7 @@ def _problem(found: Constraints, rows: list[int], numbers: np.ndarray, condition
     )
 
 
-def _dependent(found: Constraints, p: Problem, method: str | Sequence[str], words: list[str]) -> list[int]:
+def _dependent(found: Constraints, p: PartitionProblem, method: str | Sequence[str], words: list[str]) -> list[int]:
     if not isinstance(method, str):
         words.append("The independent joints were given.")
         return _given(found, p, method)
@@ -342,7 +344,7 @@ def _dependent(found: Constraints, p: Problem, method: str | Sequence[str], word
     return sorted(sparse_choice(p.pattern, barred))
 
 
-def _given(found: Constraints, p: Problem, joints: Sequence[str]) -> list[int]:
+def _given(found: Constraints, p: PartitionProblem, joints: Sequence[str]) -> list[int]:
     """Dependent velocities: all that constraints contain but those of the joints named."""
     names = velocity_labels(found.tree.mechanism)
     wholes: dict[str, list[int]] = {}
@@ -364,7 +366,7 @@ def _given(found: Constraints, p: Problem, joints: Sequence[str]) -> list[int]:
     return out
 
 
-def _blocks(found: Constraints, p: Problem, dependent: list[int]) -> tuple[Block, ...]:
+def _blocks(found: Constraints, p: PartitionProblem, dependent: list[int]) -> tuple[Block, ...]:
     pattern = p.pattern[:, dependent]
     short = unmatched(pattern)
     if short:
@@ -380,7 +382,7 @@ def _blocks(found: Constraints, p: Problem, dependent: list[int]) -> tuple[Block
     )
 
 
-def _position(found: Constraints, p: Problem, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+def _position(found: Constraints, p: PartitionProblem, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """Blocks of the rows with an h, for as many of the dependent coordinates; the others are known at that time."""
     if not p.velocity_rows:
         return blocks
@@ -410,7 +412,9 @@ def _pivots(
     return out
 
 
-def _summary(found: Constraints, p: Problem, independent: Sequence[int], blocks: Sequence[Block], worst: float) -> str:
+def _summary(
+    found: Constraints, p: PartitionProblem, independent: Sequence[int], blocks: Sequence[Block], worst: float
+) -> str:
     names = velocity_labels(found.tree.mechanism)
     chosen = [names[i] for i in independent if i in p.candidates]
     sizes = ", ".join(str(b.size) for b in blocks) or "none"
@@ -420,7 +424,7 @@ def _summary(found: Constraints, p: Problem, independent: Sequence[int], blocks:
     return text + ("." if np.isnan(worst) else f"; condition of J_v {worst:.3g} at the worst sample.")
 
 
-def _full_rows(p: Problem, m: int) -> np.ndarray:
+def _full_rows(p: PartitionProblem, m: int) -> np.ndarray:
     """Kinds of entries by the row numbers of all constraints."""
     out = np.zeros((m, p.kinds.shape[1]), dtype=int)
     out[p.rows] = p.kinds

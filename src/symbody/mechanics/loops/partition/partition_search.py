@@ -39,7 +39,7 @@ MIXED = 100_000  # a block that mixes position and velocity constraints cannot b
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class PartitionProblem:
     """What a choice depends on; rows of pattern, kinds and numbers are `rows`, their columns all velocities.
 
     rows, candidates   row numbers of the Constraints; velocities that may be dependent
@@ -65,7 +65,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Choice:
+class DependentChoice:
     """Dependent columns of one part, their blocks, predicted cost, and condition of J_v as `_condition` has it."""
 
     columns: tuple[int, ...]
@@ -74,12 +74,12 @@ class Choice:
     condition: float
 
 
-def ranked_choices(p: Problem, count: int = 1) -> tuple[list[list[int]], str]:
+def ranked_choices(p: PartitionProblem, count: int = 1) -> tuple[list[list[int]], str]:
     """(up to `count` sets of dependent velocities, the best first, and a sentence about the search).
 
     Each further one has another predicted cost: choices of equal cost are often images of each other.
     """
-    ranked: list[list[Choice]] = []
+    ranked: list[list[DependentChoice]] = []
     looked = 0
     bad: list[float] = []
     for rows, columns in parts(p):
@@ -101,7 +101,7 @@ def ranked_choices(p: Problem, count: int = 1) -> tuple[list[list[int]], str]:
     return [[x for r in ranked for x in r[min(k, len(r) - 1)].columns] for k in range(longest)], text
 
 
-def _ranked(p: Problem, good: list[Choice]) -> list[Choice]:
+def _ranked(p: PartitionProblem, good: list[DependentChoice]) -> list[DependentChoice]:
     """The best choice, then the best one of each cost."""
     first = _best(p, good)
     out = {first.cost: first}
@@ -110,7 +110,7 @@ def _ranked(p: Problem, good: list[Choice]) -> list[Choice]:
     return list(out.values())
 
 
-def _best(p: Problem, good: list[Choice]) -> Choice:
+def _best(p: PartitionProblem, good: list[DependentChoice]) -> DependentChoice:
     """The best conditioned of the cheapest choices. Of those that are as good, one that keeps most actuated joints
     independent: they run through their whole range."""
     least = min(c.cost for c in good)
@@ -119,7 +119,7 @@ def _best(p: Problem, good: list[Choice]) -> Choice:
     return min(alike, key=lambda c: (len(p.actuated & set(c.columns)), c.condition, c.cost, c.columns))
 
 
-def parts(p: Problem) -> Iterator[tuple[list[int], list[int]]]:
+def parts(p: PartitionProblem) -> Iterator[tuple[list[int], list[int]]]:
     """(rows, candidate columns) of parts that share no column; rows are places in p.rows."""
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
@@ -133,7 +133,7 @@ def parts(p: Problem) -> Iterator[tuple[list[int], list[int]]]:
         yield rows, [c for j, c in enumerate(p.candidates) if e[rows, j].any()]
 
 
-def _search(p: Problem, rows: list[int], columns: list[int]) -> list[Choice]:
+def _search(p: PartitionProblem, rows: list[int], columns: list[int]) -> list[DependentChoice]:
     """Choices worth comparing, in detail."""
     m = len(rows)
     J = p.numbers[:, rows]
@@ -162,7 +162,7 @@ def _search(p: Problem, rows: list[int], columns: list[int]) -> list[Choice]:
     return [_judged(p, rows, c, _condition(J[:, :, list(c)], whole)) for c in compared]
 
 
-def _seeds(p: Problem, rows: list[int], columns: list[int]) -> list[tuple[int, ...]]:
+def _seeds(p: PartitionProblem, rows: list[int], columns: list[int]) -> list[tuple[int, ...]]:
     """The structural and the numeric choice."""
     barred = [i for i in range(p.pattern.shape[1]) if i not in columns]
     out = [tuple(sorted(sparse_choice(p.pattern[rows], barred)))]
@@ -193,7 +193,7 @@ def _exchanged(
     return sorted((cost, c) for c, cost in known.items())
 
 
-def _judged(p: Problem, rows: list[int], columns: tuple[int, ...], condition: float) -> Choice:
+def _judged(p: PartitionProblem, rows: list[int], columns: tuple[int, ...], condition: float) -> DependentChoice:
     blocks = tuple(
         Block(tuple(rows[r] for r in b.rows), tuple(columns[c] for c in b.columns), b.after)
         for b in block_triangular(p.pattern[np.ix_(rows, columns)])
@@ -203,7 +203,7 @@ def _judged(p: Problem, rows: list[int], columns: tuple[int, ...], condition: fl
     cost += QUATERNION * len(p.quaternions & set(columns))
     if p.velocity_rows:
         cost += MIXED * sum(0 < len(set(b.rows) & set(p.velocity_rows)) < b.size for b in blocks)
-    return Choice(columns, blocks, cost, condition)
+    return DependentChoice(columns, blocks, cost, condition)
 
 
 def _condition(J_v: np.ndarray, whole: np.ndarray) -> float:

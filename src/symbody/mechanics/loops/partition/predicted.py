@@ -25,7 +25,7 @@ CLOSED, TAIL = 3, 2  # sizes that `factors` inverts in closed form: of a block, 
 
 
 @dataclass(frozen=True)
-class Cost:
+class PredictedCost:
     """Operations: factors of all blocks with the positions, velocities and drift, reduced equations."""
 
     blocks: int
@@ -48,12 +48,12 @@ class Eliminated:
     core: np.ndarray
 
 
-def predicted_cost(J: np.ndarray, M: np.ndarray, independent: Sequence[int], blocks: Sequence[Block]) -> Cost:
+def predicted_cost(J: np.ndarray, M: np.ndarray, independent: Sequence[int], blocks: Sequence[Block]) -> PredictedCost:
     """J (m, nv) of NONE, UNIT, FULL; M (nv, nv) bool: pattern of the mass matrix."""
     u, v = list(independent), [c for b in blocks for c in b.columns]
     rows = [r for b in blocks for r in b.rows]
     if not rows:
-        return Cost(0, 0, 0)
+        return PredictedCost(0, 0, 0)
     found = [_eliminated(J[np.ix_(b.rows, b.columns)]) for b in blocks]
     factored = [f for f, _ in found]
     position = sum(_solved(f, [FULL] * b.size)[1] for f, b in zip(factored, blocks, strict=True))
@@ -66,7 +66,7 @@ def predicted_cost(J: np.ndarray, M: np.ndarray, independent: Sequence[int], blo
     _, moved = _product(J_u, np.full((len(u), 1), FULL))
     _, once = solve(whole)
     routes = (_joints(mass, u, v, J_u, solve), _rows(mass, u, v, J_u, moved + once, solve))
-    return Cost(position + sum(n for _, n in found), moved + 2 * once, min(routes))
+    return PredictedCost(position + sum(n for _, n in found), moved + 2 * once, min(routes))
 
 
 Solve = Callable[[np.ndarray], tuple[np.ndarray, int]]

@@ -13,7 +13,7 @@ from typing import Any
 
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.frames import Frame, path
-from symbody.mechanics.formalisms.link_motion import own_drift, own_twist
+from symbody.mechanics.formalisms.link_motion import joint_drift, joint_twist
 from symbody.mechanics.formalisms.tree import Link, Tree
 from symbody.mechanics.formalisms.vec3 import Mat, Vec
 from symbody.symbolic.expr.arrays import cos_sin
@@ -23,7 +23,7 @@ Turn = Callable[[Vec], Vec]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Carried:
+class CarriedVector:
     """A vector in the axes of an ancestor: a point (arm from the ancestor's origin) or a direction fixed to a Link.
 
     columns of its rate; rate, bias: first derivative, and second one at qdd = 0, as the ancestor sees them.
@@ -35,19 +35,19 @@ class Carried:
     bias: Vec = t3.ZERO
 
 
-def point(tree: Tree, f: Frame, base: int, rate: bool = True) -> Carried:
+def point(tree: Tree, f: Frame, base: int, rate: bool = True) -> CarriedVector:
     """The origin of a frame as the Link `base` sees it, m. Without `rate` its rate is not asked for, and not valid."""
     return _carry(tree, f.link, base, f.position, True, rate)
 
 
-def direction(tree: Tree, f: Frame, base: int, v: Vec) -> Carried:
+def direction(tree: Tree, f: Frame, base: int, v: Vec) -> CarriedVector:
     """A vector v that is fixed in a frame, given in the frame's axes, as the Link `base` sees it."""
     return _carry(tree, f.link, base, v if f.rotation is None else t3.apply(f.rotation, v), False, True)
 
 
-def spin(tree: Tree, link: int, base: int) -> Carried:
+def spin(tree: Tree, link: int, base: int) -> CarriedVector:
     """Angular motion of a Link relative to `base`, in its axes: rate omega (rad/s), bias alpha at qdd = 0; no value."""
-    out = Carried(t3.ZERO)
+    out = CarriedVector(t3.ZERO)
     for run in reversed(list(_runs(tree, path(tree, link, base)))):
         out = _spin_through(run, out)
     return out
@@ -57,14 +57,14 @@ def spin(tree: Tree, link: int, base: int) -> Carried:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Run:
+class _AxisRun:
     """Links, outward, that turn about one axis of their common stem (or slide); stem axes to parent axes: fixed."""
 
     links: list[Link]
     fixed: Mat | None
 
 
-def _runs(tree: Tree, links: list[int]) -> Iterator[_Run]:
+def _runs(tree: Tree, links: list[int]) -> Iterator[_AxisRun]:
     run: list[Link] = []
     axis: int | None = None
     for k in links:
@@ -82,27 +82,27 @@ def _runs(tree: Tree, links: list[int]) -> Iterator[_Run]:
         yield _run(run)
 
 
-def _run(links: list[Link]) -> _Run:
+def _run(links: list[Link]) -> _AxisRun:
     rotation = links[0].rotation
-    return _Run(links, None if rotation is None else t3.tensor(rotation))
+    return _AxisRun(links, None if rotation is None else t3.tensor(rotation))
 
 
 # -- inward
 
 
-def _carry(tree: Tree, link: int, base: int, v: Vec, is_point: bool, rate: bool) -> Carried:
-    out = Carried(v)
+def _carry(tree: Tree, link: int, base: int, v: Vec, is_point: bool, rate: bool) -> CarriedVector:
+    out = CarriedVector(v)
     for run in reversed(list(_runs(tree, path(tree, link, base)))):
         axial = run.links[0].motion.axial
         ends = run.links[0].parent == base and not rate
         out = _through(run, out, is_point, ends) if axial else _through_columns(run.links[0], out, is_point)
         out = _turned(out, _matrix(run.fixed))
         if is_point:
-            out = Carried(t3.add(t3.triple(run.links[0].offset), out.value), out.columns, out.rate, out.bias)
+            out = CarriedVector(t3.add(t3.triple(run.links[0].offset), out.value), out.columns, out.rate, out.bias)
     return out
 
 
-def _through(run: _Run, m: Carried, is_point: bool, ends: bool) -> Carried:
+def _through(run: _AxisRun, m: CarriedVector, is_point: bool, ends: bool) -> CarriedVector:
     """From the axes of the last Link of a run to the stem's; the origin becomes that of the first joint frame."""
     axis, angles, rates = _axis(run), [t3.ZERO[0]], [t3.ZERO[0]]
     for link in run.links:
@@ -133,7 +133,7 @@ def _through(run: _Run, m: Carried, is_point: bool, ends: bool) -> Carried:
             value = t3.add(value, arm)
             turned = _spun(axis, rates[k], arm, t3.ZERO, t3.ZERO, ends)
             rate, bias = t3.add(rate, turned[0]), t3.add(bias, turned[1])
-    return Carried(value, columns, rate, bias)
+    return CarriedVector(value, columns, rate, bias)
 
 
 def _spun(axis: int, omega: Any, value: Vec, rate: Vec, bias: Vec, ends: bool) -> tuple[Vec, Vec]:
@@ -149,34 +149,34 @@ def _spun(axis: int, omega: Any, value: Vec, rate: Vec, bias: Vec, ends: bool) -
     return outside, t3.add(bias, t3.cross(t3.along(axis, omega), t3.add(outside, rate)))
 
 
-def _through_columns(link: Link, m: Carried, is_point: bool) -> Carried:
+def _through_columns(link: Link, m: CarriedVector, is_point: bool) -> CarriedVector:
     """From the axes of a Link that is not axial, in which the columns of its twist are written, to the stem's."""
-    columns, (omega, speed) = dict(m.columns), own_twist(link, link.qd)
+    columns, (omega, speed) = dict(m.columns), joint_twist(link, link.qd)
     for k, (angular, linear) in enumerate(link.twists):
         across = t3.cross(angular, m.value)
         _add_column(columns, link, k, t3.add(across, linear) if is_point else across)
     lift = t3.cross(omega, m.value)
     rate, bias = t3.add(m.rate, lift), t3.add(m.bias, t3.cross(omega, t3.add(lift, t3.scaled(2, m.rate))))
-    drift = own_drift(link, link.qd)
+    drift = joint_drift(link, link.qd)
     bias = t3.add(bias, t3.cross(drift[0], m.value))
     if is_point and link.motion.slides:
         rate, bias = t3.add(rate, speed), t3.add(bias, t3.add(t3.cross(omega, speed), drift[1]))
     rotation, shift = link.displacement
-    out = _turned(Carried(m.value, columns, rate, bias), _matrix(rotation))
+    out = _turned(CarriedVector(m.value, columns, rate, bias), _matrix(rotation))
     if not is_point or not link.motion.slides:
         return out
-    return Carried(t3.add(shift, out.value), out.columns, out.rate, out.bias)
+    return CarriedVector(t3.add(shift, out.value), out.columns, out.rate, out.bias)
 
 
-def _spin_through(run: _Run, m: Carried) -> Carried:
+def _spin_through(run: _AxisRun, m: CarriedVector) -> CarriedVector:
     """Angular velocity and its bias, from the axes of a run's last Link to those of its parent."""
     first, columns = run.links[0], dict(m.columns)
     if not first.motion.axial:
-        (omega, _), turn = own_twist(first, first.qd), _matrix(first.displacement[0])
+        (omega, _), turn = joint_twist(first, first.qd), _matrix(first.displacement[0])
         for k, (angular, _) in enumerate(first.twists):
             _add_column(columns, first, k, angular)
-        bias = t3.add(t3.add(m.bias, t3.cross(omega, m.rate)), own_drift(first, first.qd)[0])
-        m = Carried(t3.ZERO, columns, t3.add(m.rate, omega), bias)
+        bias = t3.add(t3.add(m.bias, t3.cross(omega, m.rate)), joint_drift(first, first.qd)[0])
+        m = CarriedVector(t3.ZERO, columns, t3.add(m.rate, omega), bias)
         return _turned(_turned(m, turn), _matrix(run.fixed))
     turning = [k for k in run.links if k.motion.turns]
     if not turning:
@@ -186,14 +186,14 @@ def _spin_through(run: _Run, m: Carried) -> Carried:
     columns, own = dict(m.columns), t3.along(axis, t3.total(k.qd for k in turning))
     for link in turning:
         _add_column(columns, link, 0, t3.along(axis, 1))
-    m = Carried(t3.ZERO, columns, t3.add(m.rate, own), t3.add(m.bias, t3.cross(own, m.rate)))
+    m = CarriedVector(t3.ZERO, columns, t3.add(m.rate, own), t3.add(m.bias, t3.cross(own, m.rate)))
     return _turned(m, _matrix(run.fixed))
 
 
 # -- turns
 
 
-def _axis(run: _Run) -> int:
+def _axis(run: _AxisRun) -> int:
     return next((k.axis for k in run.links if k.motion.about_axis), 0)
 
 
@@ -208,8 +208,8 @@ def _matrix(m: Mat | None) -> Turn:
     return (lambda v: v) if m is None else (lambda v: t3.apply(m, v))
 
 
-def _turned(m: Carried, turn: Turn) -> Carried:
-    return Carried(turn(m.value), {i: turn(c) for i, c in m.columns.items()}, turn(m.rate), turn(m.bias))
+def _turned(m: CarriedVector, turn: Turn) -> CarriedVector:
+    return CarriedVector(turn(m.value), {i: turn(c) for i, c in m.columns.items()}, turn(m.rate), turn(m.bias))
 
 
 def _add_column(columns: Columns, link: Link, component: int, v: Vec) -> None:

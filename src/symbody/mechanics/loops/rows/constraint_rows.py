@@ -4,7 +4,8 @@
 
 J goes by velocities qd (tangent increments), so that quaternion joints are no special case. A cut is written in the
 axes of the last Link that carries both of its frames: motion below it does not matter. The multiplier of a row is a
-component of the force or torque on the body of the *second* frame; the first body feels the opposite (`Row.meaning`).
+component of the force or torque on the body of the *second* frame; the first body feels the opposite
+(`ConstraintRow.meaning`).
 Sources: robotran 3.11 with its corrections; couplings as MuJoCo and Modelica have them.
 """
 
@@ -15,7 +16,7 @@ from typing import Any
 
 from symbody.basics.errors import ModelError
 from symbody.mechanics.assembly.assembly_errors import say_gap
-from symbody.mechanics.assembly.constraints import Constraints, Row
+from symbody.mechanics.assembly.constraints import ConstraintRow, Constraints
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.frames import Frame, common_ancestor, frame, product
 from symbody.mechanics.formalisms.tree import Tree
@@ -32,7 +33,7 @@ CLOSED = 1e-9  # m or rad: a condition on parameters alone holds to this much fo
 
 def constraints(tree: Tree) -> Constraints:
     """Of all cuts and couplings of the Tree's Mechanism. An inconsistent loop is a ModelError that names it."""
-    found: list[Row] = []
+    found: list[ConstraintRow] = []
     notes: list[str] = []
     mechanism = tree.mechanism
     for cut in mechanism.cuts:
@@ -61,7 +62,7 @@ def _frame(tree: Tree, body: str, name: str) -> Frame:
     return Frame(f"{body}.{name}", at.link, rotation, t3.add(at.position, moved))
 
 
-def _keep(rows: Iterable[Row], origin: str, found: list[Row], notes: list[str]) -> None:
+def _keep(rows: Iterable[ConstraintRow], origin: str, found: list[ConstraintRow], notes: list[str]) -> None:
     """Rows that no coordinate enters are left out if they hold by themselves."""
     for row in rows:
         if row.J:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.mechanics.assembly.constraints import Row
+from symbody.mechanics.assembly.constraints import ConstraintRow
 from symbody.mechanics.formalisms.frame_kinematics import kinematic_map
 from symbody.mechanics.formalisms.tree import Tree
 from symbody.model.record.couplings import coordinate_names
@@ -19,7 +19,7 @@ from symbody.symbolic.expr.node import Node
 from symbody.symbolic.expr.walk import free_symbols, substitute
 
 
-def coupling_rows(tree: Tree, coupling: Coupling) -> Iterator[Row]:
+def coupling_rows(tree: Tree, coupling: Coupling) -> Iterator[ConstraintRow]:
     """The one row of a coupling, differentiated symbolically; external functions bring their own derivatives."""
     e = expression_on_tree(tree, coupling.expression)
     q_dot = matmul(kinematic_map(tree), tree.qd)
@@ -38,7 +38,7 @@ def coupling_rows(tree: Tree, coupling: Coupling) -> Iterator[Row]:
         rate = sum_of_products([(1, rest), *((x, tree.qd[i]) for i, x in slopes.items())])
     bias = _derivative(rate, tree, q_dot, time)
     meaning = f"effort of coupling {coupling.name!r}: joint i feels lam times dh/dq_i"
-    yield Row(coupling.name, coupling.name, h, slopes, rest, bias, switch, unit, meaning)
+    yield ConstraintRow(coupling.name, coupling.name, h, slopes, rest, bias, switch, unit, meaning)
 
 
 def expression_on_tree(tree: Tree, expression: Node) -> Any:

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from symbody.mechanics.assembly.constraints import Row, UnitWrench
+from symbody.mechanics.assembly.constraints import ConstraintRow, UnitWrench
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.frames import Frame
 from symbody.mechanics.formalisms.tree import Tree
 from symbody.mechanics.formalisms.vec3 import OTHERS, Vec
-from symbody.mechanics.loops.rows.chains import Carried, Columns, direction, point, spin
+from symbody.mechanics.loops.rows.chains import CarriedVector, Columns, direction, point, spin
 from symbody.model.record.mechanism import Cut
 from symbody.symbolic.expr.arrays import is_one, is_zero
 from symbody.symbolic.expr.derivative import jacobian
@@ -27,9 +27,9 @@ from symbody.symbolic.expr.walk import free_symbols
 XYZ = "xyz"
 
 
-def cut_rows(tree: Tree, cut: Cut, first: Frame, second: Frame, base: int) -> Iterator[Row]:
+def cut_rows(tree: Tree, cut: Cut, first: Frame, second: Frame, base: int) -> Iterator[ConstraintRow]:
     """Rows of a cut between two frames in the axes of the Link `base`, which carries both."""
-    writer = _Writer(tree, cut, first, second, base)
+    writer = _CutRowWriter(tree, cut, first, second, base)
     axis = XYZ.index(cut.axis)
     across = sorted(OTHERS[axis])
     if cut.kind == "rod":
@@ -63,7 +63,7 @@ def _at_rest(tree: Tree, link: int, base: int) -> bool:
     return link == base
 
 
-class _Writer:
+class _CutRowWriter:
     """The rows of one cut; what they share is computed once."""
 
     def __init__(self, tree: Tree, cut: Cut, first: Frame, second: Frame, base: int) -> None:
@@ -74,17 +74,17 @@ class _Writer:
 
     # -- points
 
-    def gap(self, rate: bool = True) -> Carried:
+    def gap(self, rate: bool = True) -> CarriedVector:
         """p2 - p1 as the ancestor sees it; its rate is valid only if it is asked for."""
         return _difference(*(point(self.tree, f, self.base, rate) for f in (self.second, self.first)))
 
-    def point(self) -> Iterator[Row]:
+    def point(self) -> Iterator[ConstraintRow]:
         gap = self.gap(rate=False)
         for k, name in enumerate(XYZ):
             text = f"force on {self.bodies[1]!r} at {self.cut.name!r}, component {name} in {self.axes}, N"
             yield self.row(name, gap.value[k], _component(gap.columns, k), gap.bias[k], "m", text, force=t3.along(k, 1))
 
-    def along(self, axes: list[int], f: Frame) -> Iterator[Row]:
+    def along(self, axes: list[int], f: Frame) -> Iterator[ConstraintRow]:
         """Components of p2 - p1 along axes of a frame of the cut, as that frame sees them: exact derivatives.
 
         Two axes that span a plane of the ancestor's axes are replaced by these: then nothing turns.
@@ -106,7 +106,7 @@ class _Writer:
             text = f"force on {self.bodies[1]!r} at {self.cut.name!r} along {XYZ[k]} of its {which} frame, N"
             yield self.row(XYZ[k], h, slopes, bias, "m", text, **self.push(e, gap, f))
 
-    def push(self, e: Carried, gap: Carried, f: Frame) -> dict[str, Any]:
+    def push(self, e: CarriedVector, gap: CarriedVector, f: Frame) -> dict[str, Any]:
         """Force along an axis e of the frame f; an axis of the second turns with it: it acts where the first is."""
         return {"force": e.value} if f is self.first else {"force": e.value, "crossed": (e.value, gap.value)}
 
@@ -118,7 +118,7 @@ class _Writer:
             return None
         return entries[0]
 
-    def rod(self) -> Row:
+    def rod(self) -> ConstraintRow:
         gap = self.gap()
         length = self.tree.node(self.cut.length)
         h = t3.times(0.5, t3.minus(t3.dot(gap.value, gap.value), t3.times(length, length)))
@@ -132,7 +132,7 @@ class _Writer:
 
     # -- rotations
 
-    def rotation(self) -> Iterator[Row]:
+    def rotation(self) -> Iterator[ConstraintRow]:
         """Three small angles of the second frame relative to the first, about axes of the ancestor."""
         r1, r2 = self.matrix(self.first), self.matrix(self.second)
         turn = _difference(*(spin(self.tree, f.link, self.base) for f in (self.second, self.first)))
@@ -152,7 +152,7 @@ class _Writer:
         """Frame axes to ancestor axes."""
         return t3.transposed(tuple(direction(self.tree, f, self.base, t3.along(k, 1)).value for k in range(3)))  # type: ignore[arg-type]
 
-    def about(self, k: int) -> Row:
+    def about(self, k: int) -> ConstraintRow:
         """No turn about axis k of the first frame: a small angle in a planar loop, else x_2 stays across y_1."""
         flat = self.constant_axis(self.first, k)
         if flat is not None:
@@ -162,7 +162,7 @@ class _Writer:
         i, j = OTHERS[k]
         return self.perpendicular("r" + XYZ[k], j, i, 1)
 
-    def aligned(self, axis: int, rows: list[int]) -> Iterator[Row]:
+    def aligned(self, axis: int, rows: list[int]) -> Iterator[ConstraintRow]:
         """No turn of the frames' common axis about the other axes, those in `rows`: a_1 . axis_2 = 0."""
         i, j = OTHERS[axis]
         for k in rows:
@@ -170,7 +170,9 @@ class _Writer:
             other, sign = (j, -1) if k == i else (i, 1)
             yield self.perpendicular("r" + XYZ[k], other, axis, sign, axis)
 
-    def perpendicular(self, name: str, of_first: int, of_second: int, sign: int, parallel: int | None = None) -> Row:
+    def perpendicular(
+        self, name: str, of_first: int, of_second: int, sign: int, parallel: int | None = None
+    ) -> ConstraintRow:
         """sign a_1 . b_2 = 0; its rate is (omega_2 - omega_1) . (b_2 x a_1), an exact derivative."""
         a = direction(self.tree, self.first, self.base, t3.along(of_first, sign))
         b = direction(self.tree, self.second, self.base, t3.along(of_second, 1))
@@ -186,11 +188,11 @@ class _Writer:
     def row(
         self, name: str, h: Any, slopes: dict[int, Any], bias: Any, unit: str, meaning: str, side: Any = None,
         force: Vec = t3.ZERO, torque: Vec = t3.ZERO, crossed: tuple[Vec, Vec] | None = None,
-    ) -> Row:  # fmt: skip
+    ) -> ConstraintRow:  # fmt: skip
         cut = self.cut
         switch = f"s_{cut.name}" if cut.switched else None
         wrench = UnitWrench(force, torque, crossed)
-        return Row(f"{cut.name}.{name}", cut.name, h, slopes, 0, bias, switch, unit, meaning, side, wrench)
+        return ConstraintRow(f"{cut.name}.{name}", cut.name, h, slopes, 0, bias, switch, unit, meaning, side, wrench)
 
 
 def _time_derivatives(x: Any) -> tuple[Any, Any]:
@@ -205,7 +207,7 @@ def _time_derivatives(x: Any) -> tuple[Any, Any]:
 # -- arithmetic of carried vectors
 
 
-def _difference(a: Carried, b: Carried) -> Carried:
+def _difference(a: CarriedVector, b: CarriedVector) -> CarriedVector:
     columns: Columns = dict(a.columns)
     for i, c in b.columns.items():
         columns[i] = t3.add(columns.get(i, t3.ZERO), t3.negative(c))
@@ -213,10 +215,10 @@ def _difference(a: Carried, b: Carried) -> Carried:
     def minus(u: Vec, v: Vec) -> Vec:
         return t3.add(u, t3.negative(v))
 
-    return Carried(minus(a.value, b.value), columns, minus(a.rate, b.rate), minus(a.bias, b.bias))
+    return CarriedVector(minus(a.value, b.value), columns, minus(a.rate, b.rate), minus(a.bias, b.bias))
 
 
-def _dot(a: Carried, b: Carried) -> tuple[Any, dict[int, Any], Any]:
+def _dot(a: CarriedVector, b: CarriedVector) -> tuple[Any, dict[int, Any], Any]:
     """a . b, its slopes by velocities and its bias."""
     slopes = {i: t3.dot(a.value, c) for i, c in b.columns.items()}
     for i, c in a.columns.items():

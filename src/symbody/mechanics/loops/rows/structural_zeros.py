@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.errors import SymbodyError
-from symbody.mechanics.assembly.constraints import Row
+from symbody.mechanics.assembly.constraints import ConstraintRow
 from symbody.mechanics.formalisms.frame_kinematics import normalised
 from symbody.mechanics.formalisms.tree import Tree
 from symbody.symbolic.expr.evaluate import evaluate
@@ -23,7 +23,7 @@ POINTS = 3
 ZERO = 1e-13  # relative to the largest value of its kind: rounding of a few operations
 
 
-def without_zeros(tree: Tree, rows: list[Row]) -> list[Row]:
+def without_zeros(tree: Tree, rows: list[ConstraintRow]) -> list[ConstraintRow]:
     """The rows with exact zeros in place of what always vanishes."""
     slots = [(k, i, x) for k, row in enumerate(rows) for i, x in row.J.items()]
     nodes: list[Any] = [x for _, _, x in slots] + [row.h for row in rows]

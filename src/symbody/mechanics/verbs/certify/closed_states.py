@@ -15,7 +15,7 @@ from symbody.mechanics.memoised.partitions import Chosen, wanted_at
 from symbody.mechanics.verbs.certify.states import States, given_positions
 from symbody.model.record.mechanism import Mechanism
 from symbody.reference import closed_search as assembly
-from symbody.reference.body_dynamics import Motion
+from symbody.reference.body_dynamics import BodyMotion
 from symbody.reference.closures import Closures
 
 STARTS = (16, 64)  # random positions from which the reference closes the loops: fewest, most
@@ -56,15 +56,15 @@ class ClosedStates(States):
         nv = self.model.nv
         tries = int(np.clip(WORK // max(nv, 1), *STARTS))
         near = self.given if len(self.given) else None
-        self.found = assembly.closed_positions(self.closures, assembly.starts(self.model, tries, seed, near))
-        if not len(self.found.q) and not len(self.given):
+        self.positions = assembly.closed_positions(self.closures, assembly.starts(self.model, tries, seed, near))
+        if not len(self.positions.q) and not len(self.given):
             raise ModelError(f"{mechanism.name}: no closed position was found from {tries} random starts.")
         mine = assembly.described(self.closures, self.given)
         freedom = nv - len(self.independent)
         self.wrong = mine.select((mine.rank >= 0) & (mine.rank != freedom))
-        self.others = self.found.select((self.found.rank >= 0) & (self.found.rank != freedom))
+        self.others = self.positions.select((self.positions.rank >= 0) & (self.positions.rank != freedom))
         self.rank = freedom
-        usable = self.found.select(self.found.rank == freedom)
+        usable = self.positions.select(self.positions.rank == freedom)
         self.q = self._regular(usable.q, count, rng)
         self.q = np.concatenate([mine.q[mine.rank == freedom], self.q])
         shape = (len(self.q), nv)
@@ -110,7 +110,7 @@ class ClosedStates(States):
     def closed(self) -> float:
         """rad and m: a larger gap is open. By the mean distance of neighbouring frames: of 3 cm to 30 m as of 1 m, and
         so on by factors of 1000."""
-        poses = Motion(self.model, self.q[:1], self.qd[:1], t=self.t).poses
+        poses = BodyMotion(self.model, self.q[:1], self.qd[:1], t=self.t).poses
         pairs = [(p.position.x[0], poses[part.parent].position.x[0] if part.parent >= 0 else np.zeros(3))
                  for part, p in zip(self.model.parts, poses, strict=True)]  # fmt: skip
         lengths = [x for x in (float(np.linalg.norm(a - b)) for a, b in pairs) if x > 0]
@@ -133,7 +133,7 @@ class ClosedStates(States):
 
     def consistent(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
         """Accelerations with the independent parts of qdd that keep the loops closed."""
-        still = Motion(self.model, q, qd, 0 * qdd, self.t, self.number)
+        still = BodyMotion(self.model, q, qd, 0 * qdd, self.t, self.number)
         slopes, bias = self.closures.jacobian(q, self.t, qd), self.closures.rows(still).hdd
         return self._completed(slopes, bias, qdd)
 
@@ -141,7 +141,7 @@ class ClosedStates(States):
         """Velocities with the independent parts of qd that keep the loops closed."""
         for _ in range(2):
             slopes = self.closures.jacobian(q, self.t, qd)
-            rest = Motion(self.model, q, 0 * qd, t=self.t)
+            rest = BodyMotion(self.model, q, 0 * qd, t=self.t)
             qd = self._completed(slopes, self.closures.rows(rest).hd, qd)
         return qd
 

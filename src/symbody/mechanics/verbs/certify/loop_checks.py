@@ -29,7 +29,7 @@ from symbody.mechanics.verbs.kinematics import kinematics
 from symbody.mechanics.verbs.reactions import cut_output, reactions
 from symbody.model.record.mechanism import Mechanism
 from symbody.reference import closed_search as assembly
-from symbody.reference.body_dynamics import Motion
+from symbody.reference.body_dynamics import BodyMotion
 from symbody.reference.frame_motion import seen
 from symbody.symbolic.system.names import identifier
 from symbody.symbolic.system.system import System
@@ -93,7 +93,7 @@ def loop_checks(mechanism: Mechanism, point: ClosedStates, smallest: System, ref
 def _freedom(point: ClosedStates, said: str, refused: list[str]) -> Iterator[Check]:
     """The rank of J at closed positions of the reference against the number of independent velocities."""
     u, nv = len(point.independent), point.model.nv
-    known = int(np.sum(point.found.rank >= 0))
+    known = int(np.sum(point.positions.rank >= 0))
     others = point.others
     yield (
         Check(f"degrees of freedom at the positions of the user: {u}", float(len(point.wrong.q)), 0.0)
@@ -165,7 +165,7 @@ def _closure(point: ClosedStates, made: System, refused: list[str]) -> Iterator[
 
 def velocity_error(point: ClosedStates, q: np.ndarray, qd: np.ndarray) -> float:
     """How fast velocities open the loops, relative to the terms |J| |qd|."""
-    rate = point.closures.rows(Motion(point.model, q, qd, t=point.t)).hd
+    rate = point.closures.rows(BodyMotion(point.model, q, qd, t=point.t)).hd
     slopes = point.closures.jacobian(q, point.t, qd)
     return backward(rate, 0.0, np.einsum("nij,nj->ni", np.abs(slopes), np.abs(qd)) + 1e-3)
 
@@ -278,7 +278,7 @@ def _reduced(mechanism: Mechanism, point: ClosedStates, refused: list[str]) -> I
     yield Check("closed loops: these efforts are the least, and none on passive joints", worst(np.array(errors)), 1e-7)
 
 
-def _felt(back: np.ndarray, motion: Motion) -> tuple[np.ndarray, np.ndarray]:
+def _felt(back: np.ndarray, motion: BodyMotion) -> tuple[np.ndarray, np.ndarray]:
     """Efforts (n, u) on the independent velocities, B^T (M qdd + c), and the sizes of their terms."""
     need = np.einsum("nij,nj->ni", back, motion.efforts())
     return need, np.einsum("nij,nj->ni", np.abs(back), motion.effort_terms())

@@ -14,7 +14,7 @@ from symbody.mechanics.verbs.certify.tree_checks import AGREE
 from symbody.mechanics.verbs.dynamics import forward_dynamics, inverse_dynamics
 from symbody.mechanics.verbs.identifiable_parameters import parameter_values, regressor
 from symbody.model.record.mechanism import Mechanism
-from symbody.reference.body_dynamics import Motion
+from symbody.reference.body_dynamics import BodyMotion
 from symbody.reference.linear_parameters import effort_columns, linear_parameters, parameter_count
 
 MANY_ENTRIES = 500  # of the regressor: of a larger one some columns are judged
@@ -23,7 +23,7 @@ FEW_STATES = 3  # at which columns are compared; each is a motion of its own for
 
 
 def parameter_checks(
-    mechanism: Mechanism, point: States, motion: Motion, refused: list[str], forward: bool
+    mechanism: Mechanism, point: States, motion: BodyMotion, refused: list[str], forward: bool
 ) -> Iterator[Check]:
     """forward: whether forward dynamics of the tree exists."""
     if not point.model.nv:
@@ -63,7 +63,9 @@ def _regressor(mechanism: Mechanism, point: States, refused: list[str]) -> Itera
     yield Check("linear parameters equal the reference", distance, AGREE)
 
 
-def _runtime(mechanism: Mechanism, point: States, motion: Motion, refused: list[str], forward: bool) -> Iterator[Check]:
+def _runtime(
+    mechanism: Mechanism, point: States, motion: BodyMotion, refused: list[str], forward: bool
+) -> Iterator[Check]:
     """Programs whose parameters are inputs of every call."""
     given: dict[str, Any] = dict(point.model.number.given)
     wanted, terms = motion.efforts(), motion.effort_terms()

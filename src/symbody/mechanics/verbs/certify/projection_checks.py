@@ -10,8 +10,8 @@ import numpy as np
 from symbody.mechanics.verbs.certify.certificate import Check, backward, worst
 from symbody.mechanics.verbs.certify.closed_states import ClosedStates
 from symbody.reference import closed_search as assembly
-from symbody.reference.bodies import Model, coordinates
-from symbody.reference.body_dynamics import Motion
+from symbody.reference.bodies import NumericModel, coordinates
+from symbody.reference.body_dynamics import BodyMotion
 from symbody.symbolic.system.system import System
 
 DYNAMIC = 1e-9  # backward error of velocities
@@ -42,7 +42,7 @@ def projection_checks(system: System, point: ClosedStates, refused: list[str], *
     yield Check("projected positions are closed (m, rad)", float(gap), point.closed)
     near = worst(np.abs(q - point.q[good]))
     yield Check("projected positions are near those they were moved from (m, rad)", near, 100 * OFF)
-    rate = point.closures.rows(Motion(model, q, qd, t=point.t)).hd
+    rate = point.closures.rows(BodyMotion(model, q, qd, t=point.t)).hd
     slopes = point.closures.jacobian(q, point.t, qd)
     terms = np.einsum("nij,nj->ni", np.abs(slopes), np.abs(qd)) + 1e-3
     yield Check("projected velocities keep the loops closed", backward(rate, 0.0, terms), DYNAMIC)
@@ -73,7 +73,7 @@ def _blind(slopes: np.ndarray, free: list[int]) -> np.ndarray:
     return assembly.null_space(slopes[:, free], rank)
 
 
-def tangent(model: Model, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+def tangent(model: NumericModel, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """(nv,) increments that lead from q `start` (nq,) to a near one, to the second order."""
     rates = coordinates(model, np.tile(start, (model.nv, 1)), np.eye(model.nv)).x1
     return np.asarray(np.linalg.lstsq(rates.T, end - start, rcond=None)[0])

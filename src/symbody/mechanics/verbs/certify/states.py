@@ -12,8 +12,8 @@ from symbody.basics.errors import ShapeError, array_argument
 from symbody.mechanics.memoised.kernels import kernel_of
 from symbody.model.library.force_elements import FORCE_ELEMENTS
 from symbody.model.record.mechanism import Mechanism
-from symbody.reference.bodies import Model, coordinates
-from symbody.reference.body_dynamics import Motion
+from symbody.reference.bodies import NumericModel, coordinates
+from symbody.reference.body_dynamics import BodyMotion
 from symbody.symbolic.system.names import identifier
 from symbody.symbolic.system.system import System
 
@@ -36,7 +36,7 @@ class States:
         known = {n: self.values.get(n, s.data.default) for n, s in mechanism.parameters.items()}
         numbers = {n: float(self._number(n, (), 1.0)) if v is None else float(v) for n, v in known.items()}
         rows = {f.kind: FORCE_ELEMENTS[f.kind] for f in mechanism.forces}
-        self.model = Model(mechanism, numbers, {kind: row for kind, row in rows.items() if callable(row.law)})
+        self.model = NumericModel(mechanism, numbers, {kind: row for kind, row in rows.items() if callable(row.law)})
         self.modes = {
             f"m_{identifier(f.name)}{f'_{n}' if n else ''}": tuple(mode.values)
             for f in mechanism.forces
@@ -48,7 +48,7 @@ class States:
         self.qd = rng.uniform(-1, 1, (len(self.q), self.model.nv))
         self.qdd = rng.uniform(-1, 1, (len(self.q), self.model.nv))
 
-    def motion(self, **changed: Any) -> Motion:
+    def motion(self, **changed: Any) -> BodyMotion:
         """The states for the reference; q, qd, qdd in place of those here."""
         known = {"q": self.q, "qd": self.qd, "qdd": self.qdd, **changed}
         count = len(np.atleast_2d(known["q"]))
@@ -56,7 +56,7 @@ class States:
         def inputs(name: str, shape: tuple[int, ...]) -> np.ndarray:
             return self._mode(name, count) if name in self.modes else self.number(name, shape)
 
-        return Motion(self.model, known["q"], known["qd"], known["qdd"], self.t, inputs)
+        return BodyMotion(self.model, known["q"], known["qd"], known["qdd"], self.t, inputs)
 
     def evaluate(self, system: System, target: str = "python", **given: Any) -> Any:
         """Outputs of a System at the states; `given` replaces or adds inputs."""
@@ -103,7 +103,7 @@ class States:
         return coordinates(self.model, self.q, qd).x1
 
 
-def given_positions(model: Model, at: Any) -> np.ndarray:
+def given_positions(model: NumericModel, at: Any) -> np.ndarray:
     """(k, nq) positions of the user, quaternions of unit length; none where nothing is given."""
     if at is None:
         return np.zeros((0, model.nq))
@@ -115,7 +115,7 @@ def given_positions(model: Model, at: Any) -> np.ndarray:
     return model.normalised(q)
 
 
-def random_positions(model: Model, count: int, rng: np.random.Generator) -> np.ndarray:
+def random_positions(model: NumericModel, count: int, rng: np.random.Generator) -> np.ndarray:
     """(count, nq) coordinates in [-1, 1] with unit quaternions."""
     q = rng.uniform(-1, 1, (count, model.nq))
     for first in model.quaternions:

@@ -25,10 +25,10 @@ from symbody.mechanics.verbs.reactions import reactions
 from symbody.mechanics.verbs.system_of_tree import make_system, time_input
 from symbody.model.record.mechanism import Mechanism
 from symbody.reference import frame_motion as reference_frames
-from symbody.reference.bodies import Model
-from symbody.reference.body_dynamics import Motion
+from symbody.reference.bodies import NumericModel
+from symbody.reference.body_dynamics import BodyMotion
 from symbody.reference.energies import energies
-from symbody.reference.frame_motion import GROUND, Frame, Seen, seen
+from symbody.reference.frame_motion import GROUND, Frame, RelativeMotion, seen
 from symbody.symbolic.expr.arrays import matmul
 from symbody.symbolic.expr.evaluate import evaluate
 from symbody.symbolic.system.names import identifier
@@ -40,7 +40,7 @@ TIMES = (0.0, 0.3, 1.7)  # s, at which laws of driven joints are compared
 QUANTITIES = ("R", "p", "omega", "v", "J", "alpha", "a", "Jd")
 
 
-def tree_checks(mechanism: Mechanism, point: States, motion: Motion, refused: list[str]) -> Iterator[Check]:
+def tree_checks(mechanism: Mechanism, point: States, motion: BodyMotion, refused: list[str]) -> Iterator[Check]:
     """All but inverse and forward dynamics, which `verify` makes anyway."""
     yield from _rates(mechanism, point, motion)
     yield from frame_checks(mechanism, point, motion, refused)
@@ -67,7 +67,7 @@ def frames_of(mechanism: Mechanism) -> list[tuple[str, Frame]]:
     return list({identifier(name): (name, f) for name, f in reversed(named)}.values())[::-1]
 
 
-def _rates(mechanism: Mechanism, point: States, motion: Motion) -> Iterator[Check]:
+def _rates(mechanism: Mechanism, point: States, motion: BodyMotion) -> Iterator[Check]:
     if not point.model.nv:
         return
     tree = derived_of(mechanism).tree()
@@ -78,7 +78,7 @@ def _rates(mechanism: Mechanism, point: States, motion: Motion) -> Iterator[Chec
     yield Check("rates of coordinates equal the reference", backward(found, wanted, np.abs(wanted) + 1), AGREE)
 
 
-def frame_checks(mechanism: Mechanism, point: States, motion: Motion, refused: list[str]) -> Iterator[Check]:
+def frame_checks(mechanism: Mechanism, point: States, motion: BodyMotion, refused: list[str]) -> Iterator[Check]:
     """Poses, twists, accelerations and Jacobians of all frames, and of one as another sees it."""
     every = frames_of(mechanism)
     if not every:
@@ -129,7 +129,7 @@ def _other_kinds(mechanism: Mechanism, chain: set[str]) -> list[str]:
 
 
 def frames_error(
-    motion: Motion, found: Any, names: Sequence[str], wanted: Sequence[Seen], quantities: Sequence[str]
+    motion: BodyMotion, found: Any, names: Sequence[str], wanted: Sequence[RelativeMotion], quantities: Sequence[str]
 ) -> float:
     """Largest backward error of R, p, omega, v, J, alpha, a, Jd of frames."""
     length = motion.model.size + max((float(np.abs(w.p).max(initial=0.0)) for w in wanted), default=0.0)
@@ -153,7 +153,7 @@ def frames_error(
     return worst(np.array(errors))
 
 
-def _laws(mechanism: Mechanism, model: Model) -> Iterator[Check]:
+def _laws(mechanism: Mechanism, model: NumericModel) -> Iterator[Check]:
     """Laws of driven joints and their derivatives."""
     errors = []
     for joint in mechanism.joints:
@@ -170,20 +170,20 @@ def _laws(mechanism: Mechanism, model: Model) -> Iterator[Check]:
         yield Check("laws of driven joints equal the reference", worst(np.array(errors)), 1e-9)
 
 
-def _defaults(mechanism: Mechanism, model: Model) -> dict[str, float]:
+def _defaults(mechanism: Mechanism, model: NumericModel) -> dict[str, float]:
     return {n: model.number(s) for n, s in mechanism.parameters.items()}
 
 
 # -- energies and forces
 
 
-def _energies(mechanism: Mechanism, point: States, motion: Motion) -> Iterator[Check]:
+def _energies(mechanism: Mechanism, point: States, motion: BodyMotion) -> Iterator[Check]:
     tau = motion.efforts()
     found = point.evaluate(energy(mechanism, loops=False), tau=tau)
     yield Check("energies, powers and centre of mass equal the reference", energy_error(found, motion, tau), AGREE)
 
 
-def energy_error(found: Any, motion: Motion, tau: np.ndarray) -> float:
+def energy_error(found: Any, motion: BodyMotion, tau: np.ndarray) -> float:
     """Of all outputs of `sb.energy` against the reference."""
     wanted = energies(motion, tau)
     errors = [backward(getattr(found, name), getattr(wanted, name), wanted.sizes[name] + 1e-9) for name in wanted.sizes]
@@ -193,7 +193,7 @@ def energy_error(found: Any, motion: Motion, tau: np.ndarray) -> float:
     return worst(np.array(errors))
 
 
-def _forces(mechanism: Mechanism, point: States, motion: Motion, refused: list[str]) -> Iterator[Check]:
+def _forces(mechanism: Mechanism, point: States, motion: BodyMotion, refused: list[str]) -> Iterator[Check]:
     """What force elements show, the rates of their states, their guards and resets."""
     if not mechanism.forces:
         return
@@ -234,7 +234,7 @@ def _forces(mechanism: Mechanism, point: States, motion: Motion, refused: list[s
 # -- reactions, wrenches from outside
 
 
-def _reactions(mechanism: Mechanism, point: States, motion: Motion, refused: list[str]) -> Iterator[Check]:
+def _reactions(mechanism: Mechanism, point: States, motion: BodyMotion, refused: list[str]) -> Iterator[Check]:
     names = [j.name for j in mechanism.joints]
     try:
         system = reactions(mechanism, names, loops=False)
@@ -245,7 +245,7 @@ def _reactions(mechanism: Mechanism, point: States, motion: Motion, refused: lis
     yield Check("reactions of joints equal the reference", reaction_error(found, names, motion, None), AGREE)
 
 
-def reaction_error(found: Any, joints: Sequence[str], motion: Motion, more: np.ndarray | None) -> float:
+def reaction_error(found: Any, joints: Sequence[str], motion: BodyMotion, more: np.ndarray | None) -> float:
     """Of reaction_<joint> against the wrenches that free bodies need; more: given wrenches of cuts."""
     wanted, terms = motion.joint_wrenches(more), motion.wrench_terms()
     errors = []
@@ -267,7 +267,7 @@ def reaction_error(found: Any, joints: Sequence[str], motion: Motion, more: np.n
     return worst(np.array(errors))
 
 
-def _outside(mechanism: Mechanism, point: States, motion: Motion) -> Iterator[Check]:
+def _outside(mechanism: Mechanism, point: States, motion: BodyMotion) -> Iterator[Check]:
     """A wrench from outside on the last body, which is an input."""
     body = point.model.parts[-1].name
     name = f"w_{identifier(body)}"
@@ -279,7 +279,7 @@ def _outside(mechanism: Mechanism, point: States, motion: Motion) -> Iterator[Ch
     yield Check("a wrench from outside acts as in the reference", backward(found, motion.efforts(more), terms), AGREE)
 
 
-def body_wrench(motion: Motion, index: int, local: np.ndarray) -> np.ndarray:
+def body_wrench(motion: BodyMotion, index: int, local: np.ndarray) -> np.ndarray:
     """(n, bodies, 6) of one wrench (n, 6), moment then force, in axes of a Part at its origin."""
     pose = motion.poses[index]
     moment, force = (np.einsum("nij,nj->ni", pose.rotation.x, v) for v in (local[:, :3], local[:, 3:]))

@@ -30,7 +30,7 @@ from symbody.mechanics.verbs.energy import energy
 from symbody.mechanics.verbs.verify_untranscribed import among_themselves, untranscribed
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
-from symbody.reference.body_dynamics import Motion
+from symbody.reference.body_dynamics import BodyMotion
 from symbody.symbolic.system.save import fingerprint
 from symbody.symbolic.system.system import System
 
@@ -115,12 +115,12 @@ def verify(
         fingerprint(smallest),
         time.perf_counter() - start,
         tuple(values.items()),
-        _asked(partition) if closures and loops else (),
+        _request_text(partition) if closures and loops else (),
         len(point.given),
     )
 
 
-def _asked(partition: Any) -> tuple[str, ...]:
+def _request_text(partition: Any) -> tuple[str, ...]:
     """What was asked of the partition, in words; nothing for "auto"."""
     if partition == "auto":
         return ()
@@ -153,7 +153,7 @@ def _smallest(smallest: System, point: States, tau: np.ndarray, terms: np.ndarra
     yield Check("native code equals the interpreter", backward(native, interpreted, terms), AGREE)
 
 
-def _mass_and_bias(point: States, motion: Motion, m: np.ndarray, c: np.ndarray) -> Iterator[Check]:
+def _mass_and_bias(point: States, motion: BodyMotion, m: np.ndarray, c: np.ndarray) -> Iterator[Check]:
     """M and c of the tree against the reference."""
     own = motion.mass_matrix
     size = np.sqrt(np.einsum("nii->ni", own))

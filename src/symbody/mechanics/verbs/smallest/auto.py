@@ -14,11 +14,11 @@ from symbody.mechanics.formalisms.formulation import Choice, equations, permitte
 from symbody.mechanics.formalisms.order_n import check_order_n
 from symbody.mechanics.formalisms.tree import Tree
 from symbody.mechanics.verbs.problem import SOURCES, problem_of
-from symbody.mechanics.verbs.smallest.budget import Progress, Tell, check_budget, is_kept
+from symbody.mechanics.verbs.smallest.budget import Progress, ProgressCallback, check_budget, is_kept
 from symbody.mechanics.verbs.smallest.check_program import Comparison, digits_lost, first_exact, with_digits
 from symbody.mechanics.verbs.smallest.coordinate_descent import Search
 from symbody.mechanics.verbs.smallest.quick import QuickSearch
-from symbody.mechanics.verbs.smallest.stored import STORED, Found, keep, stored
+from symbody.mechanics.verbs.smallest.stored import STORED, StoredChoice, keep, stored
 from symbody.mechanics.verbs.smallest.tuned import pattern, tuned_choices
 from symbody.model.record.mechanism import Mechanism
 from symbody.symbolic.expr.walk import quiet_collector
@@ -36,7 +36,7 @@ HUGE = 100  # Links beyond which nothing is searched, unless a budget is given
 class Smallest:
     """The program found: the System, the Choice it came from, what it costs, and how it was found.
 
-    error   its backward error beside plain Newton-Euler, see `check.py`; lost: the decimal digits that this costs
+    error   its backward error beside plain Newton-Euler (`check_program.py`); lost: the decimal digits that this costs
     notes   sentences on smaller programs that were not taken because they are less exact
     """
 
@@ -70,7 +70,7 @@ def smallest(
     preset: str | None = None,
     tuned: bool = True,
     finalists: int | None = None,
-    progress: Tell | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Smallest:
     """The cheapest program for "inverse", "semi_explicit" or "forward" that the budget finds; see `budget.py`.
 
@@ -132,7 +132,7 @@ def smallest(
     best.error, best.notes = error, notes
     best.system = with_digits(best.system, best.error, best.notes)
     if is_kept(budget):
-        keep(key, Found(best.choice.as_dict(), best.cost.total, tried))
+        keep(key, StoredChoice(best.choice.as_dict(), best.cost.total, tried))
     return best
 
 

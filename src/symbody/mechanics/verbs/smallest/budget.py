@@ -31,7 +31,7 @@ class Progress:
         return f"{self.doing}: {self.done} of {self.budget}" + ("" if self.best is None else f", best {self.best}")
 
 
-Tell = Callable[[Progress], None]
+ProgressCallback = Callable[[Progress], None]
 
 
 def check_budget(budget: str | int) -> None:

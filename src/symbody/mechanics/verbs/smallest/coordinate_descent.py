@@ -16,7 +16,7 @@ from symbody.mechanics.formalisms.length_units import slide_steps, unit_lengths
 from symbody.mechanics.formalisms.link_poses import FRAMES
 from symbody.mechanics.formalisms.regrouping import FIRST, LAMINA, SECOND, clear_targets
 from symbody.mechanics.verbs.problem import problem_of
-from symbody.mechanics.verbs.smallest.budget import Progress, Tell
+from symbody.mechanics.verbs.smallest.budget import Progress, ProgressCallback
 from symbody.model.record.mechanism import Mechanism
 from symbody.symbolic.expr.call import as_nodes
 from symbody.symbolic.rewrite.cost import cost
@@ -41,7 +41,7 @@ class Search:
         parameters: str = "setup",
         wrenches: tuple[str, ...] = (),
         budget: int = 60,
-        progress: Tell | None = None,
+        progress: ProgressCallback | None = None,
     ) -> None:
         self.mech, self.quantity, self.parameters, self.wrenches = mech, quantity, parameters, wrenches
         self.left = self.budget = budget

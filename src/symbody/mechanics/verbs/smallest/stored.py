@@ -23,7 +23,7 @@ STORED = "smallest of the programs that a stored search has tried"
 
 
 @dataclass(frozen=True)
-class Found:
+class StoredChoice:
     """choice: as a dict of JSON; total: its operations when it was found; candidates: how many were tried for it."""
 
     choice: dict[str, Any]
@@ -31,7 +31,7 @@ class Found:
     candidates: int
 
 
-def stored(key: str, name: str, quantity: str) -> Found:
+def stored(key: str, name: str, quantity: str) -> StoredChoice:
     """What was kept under a key; an error that says what to do where there is nothing."""
     path = _path(key)
     found = _read(path, key)
@@ -44,7 +44,7 @@ def stored(key: str, name: str, quantity: str) -> Found:
     return found
 
 
-def keep(key: str, found: Found) -> None:
+def keep(key: str, found: StoredChoice) -> None:
     """Write what a search has found, unless something smaller is there. Does nothing where the disk refuses."""
     path = _path(key)
     if path is None:
@@ -69,15 +69,15 @@ def _code(path: Path, row: Mapping[str, Any]) -> str:
     return cache.code_of(path.name, json.dumps(row, sort_keys=True).encode()).hex()
 
 
-def _read(path: Path | None, key: str) -> Found | None:
+def _read(path: Path | None, key: str) -> StoredChoice | None:
     """The entry, None if there is none or it is not one of ours."""
     if path is None:
         return None
     try:
-        with cache.open_own(path) as file:
+        with cache.open_private(path) as file:
             row = json.loads(file.read())
         if not hmac.compare_digest(str(row.pop("code")).encode(), _code(path, row).encode()) or row["key"] != key:
             return None
-        return Found(dict(row["choice"]), int(row["total"]), int(row["candidates"]))
+        return StoredChoice(dict(row["choice"]), int(row["total"]), int(row["candidates"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -19,7 +19,7 @@ MASS = "kg"
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class NamedSum:
     """A sum of products of parameters with a name of its own: a1, a2, ..."""
 
     name: str
@@ -31,7 +31,7 @@ class Product:
     """coefficient times the factors, each with its exponent."""
 
     coefficient: Number
-    factors: tuple[tuple[Node | Wave | Sum | Group, Number], ...]
+    factors: tuple[tuple[Node | Wave | Sum | NamedSum, Number], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class CollectedTerm:
     """A term on its way: what it is a product of, by kinds."""
 
     coefficient: Number
@@ -54,12 +54,12 @@ class Term:
 class Collector:
     """How terms are collected. named: sums of parameters that are written by a name."""
 
-    named: dict[tuple[Term, ...], Group] = field(default_factory=dict)
-    seen: Counter[tuple[Term, ...]] = field(default_factory=Counter)  # sums of parameters that were written
+    named: dict[tuple[CollectedTerm, ...], NamedSum] = field(default_factory=dict)
+    seen: Counter[tuple[CollectedTerm, ...]] = field(default_factory=Counter)  # sums of parameters that were written
 
     def collect(self, terms: Terms) -> Sum:
         """Of an expression."""
-        plain = [Term(v, m, () if w is None else ((w, 1),)) for (m, w), (v, _) in terms.items()]
+        plain = [CollectedTerm(v, m, () if w is None else ((w, 1),)) for (m, w), (v, _) in terms.items()]
         forms = (plain, paired(plain), paired(squared(plain)))
         trials = [Collector(self.named) for _ in forms]
         sums = [trial._grouped(form) for trial, form in zip(trials, forms)]
@@ -67,20 +67,20 @@ class Collector:
         self.seen.update(trials[best].seen)
         return sums[best]
 
-    def _grouped(self, terms: list[Term]) -> Sum:
-        groups: dict[tuple[tuple[Wave, int], ...], list[Term]] = {}
+    def _grouped(self, terms: list[CollectedTerm]) -> Sum:
+        groups: dict[tuple[tuple[Wave, int], ...], list[CollectedTerm]] = {}
         for term in sorted(terms, key=lambda t: _wave_order(t.waves)):
             groups.setdefault(term.waves, []).append(replace(term, waves=()))
         return Sum(tuple(p for waves, members in groups.items() for p in self._by_velocity(members, waves)))
 
-    def _by_velocity(self, terms: list[Term], waves: tuple[tuple[Wave, int], ...]) -> list[Product]:
+    def _by_velocity(self, terms: list[CollectedTerm], waves: tuple[tuple[Wave, int], ...]) -> list[Product]:
         """Coefficients of velocities and coordinates that are multiples of each other stand before one parenthesis."""
-        by_motion: dict[Monomial, list[Term]] = {}
+        by_motion: dict[Monomial, list[CollectedTerm]] = {}
         for term in terms:
             moving = tuple((x, e) for x, e in term.monomial if not is_parameter(x))
             rest = tuple((x, e) for x, e in term.monomial if is_parameter(x))
-            by_motion.setdefault(moving, []).append(Term(term.coefficient, rest))
-        clusters: list[tuple[list[Term], list[tuple[Number, Monomial]]]] = []
+            by_motion.setdefault(moving, []).append(CollectedTerm(term.coefficient, rest))
+        clusters: list[tuple[list[CollectedTerm], list[tuple[Number, Monomial]]]] = []
         for moving, members in sorted(by_motion.items(), key=lambda pair: [(x.id, float(e)) for x, e in pair[0]]):
             for first, shares in clusters:
                 ratio = _ratio(members, first)
@@ -92,7 +92,7 @@ class Collector:
                 clusters.append((members, [(1, moving)]))
         out = []
         for members, shares in clusters:
-            tail: list[tuple[Node | Wave | Sum | Group, Number]] = [*waves]
+            tail: list[tuple[Node | Wave | Sum | NamedSum, Number]] = [*waves]
             sign: Number = 1
             if len(shares) == 1:
                 tail += shares[0][1]
@@ -112,7 +112,7 @@ class Collector:
             return [head]
         return [Product(1, ((head, 1),))] if in_product else list(head.products)
 
-    def _parameters(self, terms: list[Term]) -> Product | Sum:
+    def _parameters(self, terms: list[CollectedTerm]) -> Product | Sum:
         """A sum of products of parameters with common factors outside, masses first."""
         terms = sorted(terms, key=_parameter_order)
         if len(terms) == 1:
@@ -122,7 +122,7 @@ class Collector:
         scale: Number = magnitude(first) if all(_same(magnitude(t.coefficient), magnitude(first)) for t in terms) else 1
         if first < 0:
             scale = -scale
-        rest = [Term(number(_divided(t.coefficient, scale)), _without(t.monomial, common)) for t in terms]
+        rest = [CollectedTerm(number(_divided(t.coefficient, scale)), _without(t.monomial, common)) for t in terms]
         inner = self._inner(rest)
         if not common and scale == 1:
             return inner if isinstance(inner, Sum) else Product(1, ((inner, 1),))
@@ -130,7 +130,7 @@ class Collector:
         masses = tuple(f for f in ordered if _is_mass(f[0]))
         return Product(scale, (*masses, (inner, 1), *(f for f in ordered if not _is_mass(f[0]))))
 
-    def _inner(self, terms: list[Term]) -> Sum | Group:
+    def _inner(self, terms: list[CollectedTerm]) -> Sum | NamedSum:
         key = tuple(terms)
         self.seen[key] += 1
         if key in self.named:
@@ -161,7 +161,7 @@ class Collector:
 # -- waves of sums and differences as products
 
 
-def paired(terms: list[Term]) -> list[Term]:
+def paired(terms: list[CollectedTerm]) -> list[CollectedTerm]:
     """Terms of equal amplitude whose angles are a sum and a difference, each pair as one product."""
     left, out = list(terms), []
     while left:
@@ -177,7 +177,7 @@ def paired(terms: list[Term]) -> list[Term]:
     return out
 
 
-def squared(terms: list[Term]) -> list[Term]:
+def squared(terms: list[CollectedTerm]) -> list[CollectedTerm]:
     """With cos(2 x) written as 2 cos(x)^2 - 1."""
     numbers: dict[tuple[Monomial, tuple[tuple[Wave, int], ...]], Number] = {}
     for term in terms:
@@ -189,7 +189,7 @@ def squared(terms: list[Term]) -> list[Term]:
         for coefficient, waves in parts:
             old = numbers.get((term.monomial, waves), 0)
             numbers[term.monomial, waves] = 0 if _same(-coefficient, old) else number(old + coefficient)
-    return [Term(value, monomial, waves) for (monomial, waves), value in numbers.items() if value]
+    return [CollectedTerm(value, monomial, waves) for (monomial, waves), value in numbers.items() if value]
 
 
 def _length(value: Sum) -> int:
@@ -206,7 +206,7 @@ def _length(value: Sum) -> int:
     return size
 
 
-def _product(a: Term, b: Term) -> Term | None:
+def _product(a: CollectedTerm, b: CollectedTerm) -> CollectedTerm | None:
     if a.monomial != b.monomial or not _same(magnitude(a.coefficient), magnitude(b.coefficient)):
         return None
     if any(len(t.waves) > 1 or any(e != 1 for _, e in t.waves) for t in (a, b)):
@@ -229,10 +229,10 @@ def _product(a: Term, b: Term) -> Term | None:
         waves.append(Wave(kind, angle))
     powers = Counter(waves)
     ordered = tuple(sorted(powers.items(), key=lambda pair: _angle_order(pair[0])))
-    return Term(number(2 * sign * a.coefficient), a.monomial, ordered)
+    return CollectedTerm(number(2 * sign * a.coefficient), a.monomial, ordered)
 
 
-def _kind(term: Term) -> tuple[str, Angle]:
+def _kind(term: CollectedTerm) -> tuple[str, Angle]:
     return ("cos", ()) if not term.waves else (term.waves[0][0].kind, term.waves[0][0].angle)
 
 
@@ -266,11 +266,11 @@ def _ordered(monomial: Monomial) -> tuple[tuple[Node, Number], ...]:
     return tuple(sorted(monomial, key=lambda f: (not _is_mass(f[0]), f[0].op is not SYMBOL, f[0].id)))
 
 
-def _ordered_atoms(terms: list[Term]) -> list[Node]:
+def _ordered_atoms(terms: list[CollectedTerm]) -> list[Node]:
     return sorted({x for t in terms for x, _ in t.monomial}, key=lambda x: x.id)
 
 
-def _parameter_order(term: Term) -> tuple[object, ...]:
+def _parameter_order(term: CollectedTerm) -> tuple[object, ...]:
     return tuple((not _is_mass(x), x.id, -float(e)) for x, e in _ordered(term.monomial)), -float(term.coefficient)
 
 
@@ -297,7 +297,7 @@ def _without(monomial: Monomial, common: Monomial) -> Monomial:
     return tuple((x, number(e - less.get(x, 0))) for x, e in monomial if e != less.get(x, 0))
 
 
-def _ratio(terms: list[Term], of: list[Term]) -> Number | None:
+def _ratio(terms: list[CollectedTerm], of: list[CollectedTerm]) -> Number | None:
     """r with terms = r * of, for all of them."""
     if len(terms) != len(of):
         return None

@@ -22,7 +22,7 @@ from symbody.mechanics.memoised.model_memory import derived_of
 from symbody.mechanics.verbs.closed_problem import closed_problem
 from symbody.mechanics.verbs.problem import Problem, problem_of
 from symbody.mechanics.verbs.system_of_tree import has_loops, make_system, time_input
-from symbody.mechanics.verbs.textbook.collected import Collector, Group, Sum, Term
+from symbody.mechanics.verbs.textbook.collected import CollectedTerm, Collector, NamedSum, Sum
 from symbody.mechanics.verbs.textbook.terms import Terms, TooLong, terms_of
 from symbody.mechanics.verbs.textbook.written import LATEX, TEXT, Script, node_of, write
 from symbody.model.record.coordinates import coordinate_labels
@@ -74,7 +74,7 @@ class Equations(Packed):
     tree: Tree
     inputs: Mapping[str, Array]
     entries: Mapping[str, Array]
-    groups: tuple[Group, ...]
+    groups: tuple[NamedSum, ...]
     gravity: tuple[str, float] | None
     coordinates: tuple[str, ...]
 
@@ -183,7 +183,7 @@ def _made(mech: Mechanism, loops: bool, longest: int) -> Equations:
     found_loops: Constraints | None = None
     if loops and has_loops(mech):
         closed = closed_problem(mech).read_only()
-        problem, found_loops = closed, closed.found
+        problem, found_loops = closed, closed.constraints
     tree, gravity = _with_symbol(problem.tree)
     with quiet_collector():
         arrays = _sources(tree, found_loops)
@@ -245,7 +245,7 @@ def _with_symbol(tree: Tree) -> tuple[Tree, tuple[str, float] | None]:
     return replace(tree, gravity=along), (name, size)
 
 
-def _collected(found: Mapping[str, list[Terms]]) -> tuple[Collector, tuple[Group, ...]]:
+def _collected(found: Mapping[str, list[Terms]]) -> tuple[Collector, tuple[NamedSum, ...]]:
     """A Collector that knows names of sums of parameters that occur often, and those names."""
     trial = Collector()
     for name, rows in found.items():
@@ -261,9 +261,9 @@ def _collected(found: Mapping[str, list[Terms]]) -> tuple[Collector, tuple[Group
             groups.append((key, value))
     taken = {x.data.name for rows in found.values() for t in rows for m, _ in t for x, _ in m if x.op is SYMBOL}
     letter = next(x for x in (*GROUP_LETTERS, "group_") if not any(re.fullmatch(rf"{x}[0-9]+", t) for t in taken))
-    named: dict[tuple[Term, ...], Group] = {}
+    named: dict[tuple[CollectedTerm, ...], NamedSum] = {}
     for k, (key, value) in enumerate(groups):
-        named[key] = Group(f"{letter}{k + 1}", value)
+        named[key] = NamedSum(f"{letter}{k + 1}", value)
     collector.named = named
     return collector, tuple(named.values())
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from symbody.mechanics.verbs.textbook.collected import Group, Product, Sum, magnitude
+from symbody.mechanics.verbs.textbook.collected import NamedSum, Product, Sum, magnitude
 from symbody.mechanics.verbs.textbook.terms import Angle, Wave, wave_node
 from symbody.symbolic.expr.arithmetic import collect, multiply_all, power
 from symbody.symbolic.expr.graph import Graph
@@ -104,11 +104,11 @@ def _product(product: Product, script: Script) -> str:
     return script.fraction(joined, f"({under})" if many else under)
 
 
-def _factor(base: Node | Wave | Sum | Group, e: Number, script: Script) -> str:
+def _factor(base: Node | Wave | Sum | NamedSum, e: Number, script: Script) -> str:
     exponent = "" if e == 1 else script.number(e)
     if isinstance(base, Wave):
         return script.wave(base.kind, _angle(base.angle, script), exponent)
-    if isinstance(base, Group):
+    if isinstance(base, NamedSum):
         text = script.name(base.name)
     elif isinstance(base, Sum):
         text = f"{script.open}{write(base, script)}{script.close}"
@@ -130,10 +130,10 @@ def node_of(value: Sum, graph: Graph) -> Node:
     return collect(parts, graph) if parts else graph.zero
 
 
-def _raised(base: Node | Wave | Sum | Group, e: Number, graph: Graph) -> Node:
+def _raised(base: Node | Wave | Sum | NamedSum, e: Number, graph: Graph) -> Node:
     if isinstance(base, Wave):
         node = wave_node(base, graph)
-    elif isinstance(base, Group):
+    elif isinstance(base, NamedSum):
         node = node_of(base.value, graph)
     else:
         node = node_of(base, graph) if isinstance(base, Sum) else base

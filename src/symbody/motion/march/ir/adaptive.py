@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from symbody.motion.march.ir.block import Block
+from symbody.motion.march.ir.block import StateBlock
 from symbody.motion.march.ir.compiled_march import module_text
 from symbody.motion.march.ir.dense import any_wanted, interpolated, record
 from symbody.motion.march.ir.routine import Routine
@@ -37,7 +37,7 @@ def adaptive_module(method: RungeKutta, width: int) -> str:
     return module_text([r, *helpers(width), interpolated(method, width)])
 
 
-class Adaptive(Block):
+class Adaptive(StateBlock):
     """Writes the routine; its methods are the parts of a step in the order in which they run."""
 
     def __init__(self, r: Routine, method: RungeKutta) -> None:

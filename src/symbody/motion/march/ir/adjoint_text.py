@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from symbody.motion.march.ir.block import Block
+from symbody.motion.march.ir.block import StateBlock
 from symbody.motion.march.ir.compiled_march import module_text
 from symbody.motion.march.ir.fixed import set_time
 from symbody.motion.march.ir.routine import Routine
@@ -26,12 +26,12 @@ def adjoint_module(method: RungeKutta | None, width: int, projects: bool, node: 
     """IR with the function `march`. None: the map of a step, whose pullback is asked; its signals are those at
     t + node*h. projects: whether the state is projected after each step."""
     r = Routine("march", WORDS, width)
-    write_adjoint(Block(r), method, projects, node)
+    write_adjoint(StateBlock(r), method, projects, node)
     r.do("ret void")
     return module_text([r, _scatter(width), *helpers(width)])
 
 
-def write_adjoint(k: Block, method: RungeKutta | None, projects: bool, node: float) -> None:
+def write_adjoint(k: StateBlock, method: RungeKutta | None, projects: bool, node: float) -> None:
     r = k.r
     with k.blocks():
         _start(k)
@@ -52,7 +52,7 @@ def write_adjoint(k: Block, method: RungeKutta | None, projects: bool, node: flo
         _finish(k)
 
 
-def _start(k: Block) -> None:
+def _start(k: StateBlock) -> None:
     r = k.r
     with r.loop(k.count) as lane:
         r.store(r.load(r.pointer("h"), r.add(k.first, lane)), r.pointer("H"), lane)
@@ -72,13 +72,13 @@ def _start(k: Block) -> None:
             r.vstore(r.lanes.number(0.0), r.pointer(name), e)
 
 
-def _whole(k: Block, size: str) -> str:
+def _whole(k: StateBlock, size: str) -> str:
     """Numbers of all lanes of the block, whole vectors."""
     r = k.r
     return r.op(f"and i64 {r.add(r.mul(k.count, r.word(size)), str(r.width - 1))}, {-r.width}")
 
 
-def _add_seeds(k: Block, index: str) -> None:
+def _add_seeds(k: StateBlock, index: str) -> None:
     """What the objective adds to the adjoint at this instant."""
     r = k.r
     nx = r.word("nx")
@@ -89,7 +89,7 @@ def _add_seeds(k: Block, index: str) -> None:
             r.store(r.f("fadd", r.load(target, e), r.load(source, e)), target, e)
 
 
-def _read_state(k: Block, index: str) -> None:
+def _read_state(k: StateBlock, index: str) -> None:
     r = k.r
     nx = r.word("nx")
     with r.loop(k.count) as lane:
@@ -99,13 +99,13 @@ def _read_state(k: Block, index: str) -> None:
             r.store(r.load(source, e), target, e)
 
 
-def _stage(k: Block, name: str, stage: int) -> str:
+def _stage(k: StateBlock, name: str, stage: int) -> str:
     """The part of a buffer that belongs to a stage."""
     r = k.r
     return r.at(r.pointer(name), r.mul(r.word("pad"), str(stage)))
 
 
-def _runge_kutta(k: Block, method: RungeKutta, projects: bool) -> None:
+def _runge_kutta(k: StateBlock, method: RungeKutta, projects: bool) -> None:
     r, s = k.r, method.stages
     for stage in range(s):
         target = _stage(k, "YS", stage)
@@ -133,7 +133,7 @@ def _runge_kutta(k: Block, method: RungeKutta, projects: bool) -> None:
         r.vstore(total, r.pointer("LAM"), i)
 
 
-def _map(k: Block, projects: bool, node: float) -> None:
+def _map(k: StateBlock, projects: bool, node: float) -> None:
     r = k.r
     k.at_time(node)
     with r.loop(k.rows) as lane:  # the map itself is told the time at the start
@@ -149,7 +149,7 @@ def _map(k: Block, projects: bool, node: float) -> None:
     k.copy("PB", "LAM")
 
 
-def _pull(k: Block, context: int, node: float | None = None) -> None:
+def _pull(k: StateBlock, context: int, node: float | None = None) -> None:
     """The pullback of the rates, or of the step, with the weights W; adjoints of what does not change are added.
 
     node: of a map, the fraction of the step at which it reads signals, though it is told the time of its start
@@ -163,13 +163,13 @@ def _pull(k: Block, context: int, node: float | None = None) -> None:
         _scattered(k)
 
 
-def _scattered(k: Block) -> None:
+def _scattered(k: StateBlock) -> None:
     r = k.r
     shared = r.op(f"zext i1 {r.flag('rows_shared')} to i64")
     r.do(f"call void @scatter(ptr %job, i64 {k.count}, i64 {k.first}, i64 {shared})")
 
 
-def _pull_projection(k: Block, context: int) -> None:
+def _pull_projection(k: StateBlock, context: int) -> None:
     """LAM before the projection from LAM after it; the state before stands in XN."""
     r = k.r
     k.at_time(1.0)
@@ -179,7 +179,7 @@ def _pull_projection(k: Block, context: int) -> None:
     k.copy("PB", "LAM")
 
 
-def _gather(k: Block, target: str, size: str) -> None:
+def _gather(k: StateBlock, target: str, size: str) -> None:
     r = k.r
     with r.loop(_whole(k, size), "0", r.width) as e:
         total = r.f("fadd", r.vload(r.pointer(target), e), r.vload(r.pointer("GM"), e), r.vector)
@@ -213,7 +213,7 @@ def _scatter(width: int) -> Routine:
     return r
 
 
-def _finish(k: Block) -> None:
+def _finish(k: StateBlock) -> None:
     r = k.r
     target = r.at(r.pointer("lam"), r.mul(k.first, r.word("nx")))
     with r.loop(k.n) as e:

@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from symbody.codegen.llvm.chunk_text import DERIVED, DERIVED_STRIDE
-from symbody.motion.march.ir.routine import Routine, Variable
+from symbody.motion.march.ir.routine import Routine, RoutineVariable
 from symbody.motion.march.job import INSIDE
 
 
-class Block:
+class StateBlock:
     """What the routines of all methods do with a block of states; writes into one Routine."""
 
     def __init__(self, r: Routine) -> None:
         self.r = r
         self.first = self.count = self.n = self.padded = self.rows = ""
-        self.bad: Variable
-        self.alive: Variable
+        self.bad: RoutineVariable
+        self.alive: RoutineVariable
 
     @contextmanager
     def blocks(self) -> Iterator[None]:

@@ -23,12 +23,12 @@ def _tick(width: int) -> Routine:
     def word(name: str, kind: str = "i64") -> str:
         return r.load(words, str(CLOCK.index(name)), kind)
 
-    memory, out = r.own("clock_memory", r.word("n_memory")), r.pointer("tick_out")
+    memory, out = r.of_member("clock_memory", r.word("n_memory")), r.pointer("tick_out")
     r.copy("%x", r.pointer("X"))  # it reads no signals
     r.store("%t", r.pointer("TS"), "0")
     r.copy(memory, r.pointer("memory_row"), r.word("n_memory"))
     r.evaluate_at(word("function", "ptr"), word("context", "ptr"), word("blocks"), word("status", "ptr"))
-    for kind, target in (("held", r.own("held", r.word("nu"))), ("kept", memory)):
+    for kind, target in (("held", r.of_member("held", r.word("nu"))), ("kept", memory)):
         to, source = word(f"{kind}_to", "ptr"), word(f"{kind}_from", "ptr")
         with r.loop(word(f"n_{kind}")) as i:
             r.store(r.load(out, r.load(source, i, "i64")), target, r.load(to, i, "i64"))
@@ -38,8 +38,8 @@ def _tick(width: int) -> Routine:
 def _refresh(width: int) -> Routine:
     """All that is due at the member's present time, in the state %x; held signals also go to the row %u."""
     r = Lane("refresh", width, "ptr %x, ptr %u")
-    now, nu = r.load(r.own("now"), "0"), r.word("nu")
-    next_ = r.own("next_stop")
+    now, nu = r.load(r.of_member("now"), "0"), r.word("nu")
+    next_ = r.of_member("next_stop")
     due = r.variable("i1", "false")
     with r.forever() as out:
         j = r.load(next_, "0", "i64")
@@ -53,17 +53,17 @@ def _refresh(width: int) -> Routine:
         with r.when(r.compare("slt", c, "0")):
             row = r.mul(r.sub("-1", c), nu)
             values, mask = (r.at(r.pointer(n), row) for n in ("stop_values", "stop_mask"))
-            held = r.own("held", nu)
+            held = r.of_member("held", nu)
             with r.loop(nu) as i, r.when(r.compare("one", r.load(mask, i), r.literal(0.0))):
                 r.store(r.load(values, i), held, i)
         r.store(r.add(j, "1"), next_, "0", "i64")
     with r.when(due.get()):
-        overlay, held = r.pointer("overlay"), r.own("held", nu)
+        overlay, held = r.pointer("overlay"), r.of_member("held", nu)
         with r.loop(r.word("n_overlay")) as i:
             column = r.load(overlay, i, "i64")
             r.store(r.load(held, column), "%u", column)
         # a sample at the very instant has the value from then on
-        n = r.load(r.own("n_samples"), "0", "i64")
+        n = r.load(r.of_member("n_samples"), "0", "i64")
         with r.when(r.compare("sgt", n, "0")):
             last = r.sub(n, "1")
             with r.when(r.compare("oge", r.load(r.pointer("times"), last), now)):
@@ -75,6 +75,6 @@ def keep_held(r: Lane, sample: str) -> None:
     """The held signals beside a sample."""
     number = r.word("n_overlay")
     row = r.mul(r.add(r.mul("%member", r.word("n_times")), sample), number)
-    target, held = r.at(r.pointer("u_samples"), row), r.own("held", r.word("nu"))
+    target, held = r.at(r.pointer("u_samples"), row), r.of_member("held", r.word("nu"))
     with r.loop(number) as i:
         r.store(r.load(held, r.load(r.pointer("overlay"), i, "i64")), target, i)

@@ -15,7 +15,7 @@ from symbody.basics.errors import CompileError
 from symbody.codegen.kernel import cache as disk
 from symbody.codegen.kernel.tiers import Function
 from symbody.codegen.llvm import worker
-from symbody.codegen.llvm.loading import OPTIMIZED, Loaded, host, refused
+from symbody.codegen.llvm.loading import OPTIMIZED, LoadedCode, host, refused
 from symbody.motion.march.ir.routine import Routine
 
 # "no-builtins": loops that copy must not become calls of the C library, which the loader would have to find
@@ -27,7 +27,7 @@ ATTRIBUTES = (
 RARE = 'attributes #1 = { noinline nounwind "no-builtins" "no-stack-arg-probe" }'
 # changes whenever the passes do
 PIPELINE = 2
-_functions: dict[str, tuple[Loaded, Any]] = {}
+_functions: dict[str, tuple[LoadedCode, Any]] = {}
 _making = threading.Lock()
 
 
@@ -46,7 +46,7 @@ def function(text: str, name: str) -> Any:
         return _functions[text][1]
 
 
-def _loaded(text: str, name: str) -> tuple[Loaded, int]:
+def _loaded(text: str, name: str) -> tuple[LoadedCode, int]:
     cpu = host()
     entry = disk.digest(("march", PIPELINE, text, llvmlite.__version__, cpu.cpu, cpu.features))
     found = disk.load(entry)
@@ -62,8 +62,8 @@ def _loaded(text: str, name: str) -> tuple[Loaded, int]:
     return _entered(objects, name)
 
 
-def _entered(objects: Sequence[bytes], name: str) -> tuple[Loaded, int]:
-    loaded = Loaded(objects)
+def _entered(objects: Sequence[bytes], name: str) -> tuple[LoadedCode, int]:
+    loaded = LoadedCode(objects)
     address = loaded.address(name)
     if not address:
         raise CompileError(f"The object code lacks the entry point '{name}'.")

@@ -129,7 +129,7 @@ def _locate(width: int) -> Routine:
     before, after, g, flags, state = (
         r.guard("before"), r.guard("after"), r.guard("end"), r.guard("happens"), r.state("event"),
     )  # fmt: skip
-    acting, way = r.pointer("acting"), r.own("crossed", r.word("ng"))
+    acting, way = r.pointer("acting"), r.of_member("crossed", r.word("ng"))
     for x, t, out in ((r.state("x0"), t0, before), (r.state("x1"), t1, after)):
         r.invoke("void", "guards_at", f"ptr {x}", f"double {t}", f"ptr {out}")
     found = r.variable("double", t0)
@@ -181,7 +181,7 @@ def _passed(width: int) -> Routine:
     ne, zero = r.word("ne"), r.literal(0.0)
     t0, t1 = ends(r)
     before, after, beyond, found, one = (r.guard(n) for n in ("p_before", "p_after", "p_beyond", "p_found", "one"))
-    acting, way, state = r.pointer("acting"), r.own("crossed", r.word("ng")), r.state("passing")
+    acting, way, state = r.pointer("acting"), r.of_member("crossed", r.word("ng")), r.state("passing")
 
     def how(k: str) -> str:
         return r.as_number(r.load(way, k, "i64"))

@@ -15,33 +15,33 @@ CROWD, INSTANT = 20, 1e-9  # so many events within this share of the run are tak
 PLAIN, STOPS, LIMIT, RESTS_AND_STOPS, RESTS, RESET = range(6)
 
 
-def happening(width: int) -> list[Routine]:
+def event_routines(width: int) -> list[Routine]:
     """All functions of this file."""
     return [
-        _mark(width), _guard_rates(width), _gradient(width), _placed(width), _later(width), _settled(width),
-        _confirmed(width), _record(width), _one(width), _carried(width), _happen(width),
+        _mark(width), _guard_rates(width), _gradient(width), _placed(width), _guards_after(width), _settled(width),
+        _confirmed(width), _record(width), _one(width), _carried(width), _apply_events(width),
     ]  # fmt: skip
 
 
 def _mark(width: int) -> Routine:
     """One more row of what happened: kind, event, code, count, t, states before and after, held signals."""
     r = Lane("mark", width, "i64 %kind, i64 %event, i64 %code, double %t, ptr %before, ptr %after")
-    count, nx, nu = r.load(r.own("n_marks"), "0", "i64"), r.word("nx"), r.word("nu")
+    count, nx, nu = r.load(r.of_member("n_marks"), "0", "i64"), r.word("nx"), r.word("nu")
     row = r.add(r.mul("%member", r.word("mark_room")), count)
     row = r.at(r.pointer("marks"), r.mul(row, r.word("mark_width")))
     for place, whole in enumerate(("%kind", "%event", "%code")):
         r.store(r.as_number(whole), row, str(place))
     times = r.variable("i64", "0")
     with r.when(r.compare("ne", "%kind", str(JUMPED))):
-        times.set(r.load(r.own("counts", r.word("ne")), "%event", "i64"))
+        times.set(r.load(r.of_member("counts", r.word("ne")), "%event", "i64"))
     r.store(r.as_number(times.get()), row, "3")
     r.store("%t", row, "4")
     r.copy("%before", r.at(row, "5"))
     r.copy("%after", r.at(row, r.add(nx, "5")))
-    held, target = r.own("held", nu), r.at(row, r.add(r.mul(nx, "2"), "5"))
+    held, target = r.of_member("held", nu), r.at(row, r.add(r.mul(nx, "2"), "5"))
     with r.loop(r.word("n_overlay")) as i:
         r.store(r.load(held, r.load(r.pointer("overlay"), i, "i64")), target, i)
-    r.store(r.add(count, "1"), r.own("n_marks"), "0", "i64")
+    r.store(r.add(count, "1"), r.of_member("n_marks"), "0", "i64")
     return r.done()
 
 
@@ -135,7 +135,7 @@ def _placed(width: int) -> Routine:
     return r.done()
 
 
-def _later(width: int) -> Routine:
+def _guards_after(width: int) -> Routine:
     """Guards a little later, by one step of Runge and Kutta."""
     r = Lane("later", width, "ptr %x, double %t, ptr %out")
     nx, one, shifted = r.word("nx"), r.literal(1.0), r.state("shifted")
@@ -167,7 +167,7 @@ def _settled(width: int) -> Routine:
     r = Lane("settled", width, "ptr %x, double %t")
     nx, ne, zero, one = r.word("nx"), r.word("ne"), r.literal(0.0), r.literal(1.0)
     g, rates, near, flat = r.guard("values"), r.guard("rates"), r.guard("near"), r.guard("against")
-    acting, leaving = r.pointer("acting"), r.own("leaving", r.word("ng"))
+    acting, leaving = r.pointer("acting"), r.of_member("leaving", r.word("ng"))
     r.fill(leaving, "0", ne, "i64")
     r.invoke("void", "guards_at", "ptr %x", "double %t", f"ptr {g}")
     largest = r.variable("double", zero)
@@ -241,21 +241,21 @@ def _confirmed(width: int) -> Routine:
     r.invoke("void", "guards_at", *at, f"ptr {g}")
     r.invoke("void", "guard_rates", *at, f"ptr {rates}")
 
-    def way(k: str) -> str:
+    def direction(k: str) -> str:
         value = r.load(g, k)
         wanted = r.as_number(r.load(r.pointer("directions"), k, "i64"))
         return r.select(r.compare("une", value, zero), r.sign(value), wanted)
 
     some = r.variable("i1", "false")
     with r.loop(ne) as k:
-        back = r.compare("olt", r.f("fmul", way(k), r.load(rates, k)), zero)
+        back = r.compare("olt", r.f("fmul", direction(k), r.load(rates, k)), zero)
         back = r.both(back, r.is_set("%flags", k))
         r.store(r.as_word(back), against, k, "i64")
         some.set(r.either(some.get(), back))
     with r.when(some.get()):
         r.invoke("void", "gradient", *at)
         with r.loop(ne) as k, r.when(r.is_set(against, k)):
-            to = way(k)
+            to = direction(k)
             r.copy("%x", side)
             r.invoke("void", "placed", f"ptr {side}", "double %t", f"i64 {k}", f"double {r.f('fsub', zero, to)}")
             r.invoke("void", "guard_rates", f"ptr {side}", "double %t", f"ptr {r.guard('old')}")
@@ -268,7 +268,7 @@ def _confirmed(width: int) -> Routine:
 def _record(width: int) -> Routine:
     """The guards of `one`, which only record, at %t in the state %x."""
     r = Lane("record", width, "double %t, ptr %x")
-    one, leaving, counts = r.guard("one"), r.own("leaving", r.word("ng")), r.own("counts", r.word("ne"))
+    one, leaving, counts = r.guard("one"), r.of_member("leaving", r.word("ng")), r.of_member("counts", r.word("ne"))
     r.invoke("void", "confirmed", f"ptr {one}", "double %t", "ptr %x")
     with r.loop(r.word("ne")) as k, r.when(r.is_set(one, k)):
         again = r.is_set(leaving, k)
@@ -288,7 +288,7 @@ def _note(r: Lane, kind: int, event: str, code: str, t: str, before: str, after:
 def _one(width: int) -> Routine:
     """Event %k happens to the state `event` at %t: i64, what happened + 8 if the run ends + 16 if the state is new."""
     r = Lane("one", width, "i64 %k, double %t", "i64")
-    counts, x, ne = r.own("counts", r.word("ne")), r.state("event"), r.word("ne")
+    counts, x, ne = r.of_member("counts", r.word("ne")), r.state("event"), r.word("ne")
     count = r.add(r.load(counts, "%k", "i64"), "1")
     r.store(count, counts, "%k", "i64")
     ends = r.variable("i64", r.load(r.pointer("stopping"), "%k", "i64"))
@@ -328,7 +328,7 @@ def _carried(width: int) -> Routine:
     r.copy(r.pointer("elements"), left, ne, "i64")
     at = (f"ptr {x}", "double %t")
 
-    def way(k: str) -> str:
+    def direction(k: str) -> str:
         return r.as_number(r.load(r.pointer("directions"), k, "i64"))
 
     with r.forever() as out:
@@ -342,7 +342,7 @@ def _carried(width: int) -> Routine:
         r.invoke("void", "gradient", *at)
         rests = r.variable("i1", "false")
         with r.loop(ne) as k:
-            value, to = r.load(g, k), way(k)
+            value, to = r.load(g, k), direction(k)
             least = r.f("fmul", r.literal(OVER), _weighted(r, k, x, 1.0))
             r.store(least, noise, k)
             over = r.compare("ogt", r.f("fmul", to, value), least)
@@ -362,7 +362,7 @@ def _carried(width: int) -> Routine:
         some.set("false")
         with r.loop(ne) as k:
             state = r.load(one, k, "i64")
-            moves = r.compare("ogt", r.f("fmul", way(k), r.load(r.guard("rates"), k)), r.load(noise, k))
+            moves = r.compare("ogt", r.f("fmul", direction(k), r.load(r.guard("rates"), k)), r.load(noise, k))
             yes = r.either(r.compare("eq", state, "1"), r.both(r.compare("eq", state, "2"), moves))
             r.store(r.as_word(yes), one, k, "i64")
             some.set(r.either(some.get(), yes))
@@ -376,15 +376,15 @@ def _carried(width: int) -> Routine:
     return r.done()
 
 
-def _happen(width: int) -> Routine:
+def _apply_events(width: int) -> Routine:
     """The events of `happens` at %t in the state `event`, which is then the one after; i64: how the lane goes on."""
     r = Lane("happen", width, "double %t", "i64")
     ne, flags, x, was = r.word("ne"), r.guard("happens"), r.state("event"), r.state("was")
-    number = r.load(r.own("n_instants"), "0", "i64")
-    ring = r.own("instants", str(CROWD))
+    number = r.load(r.of_member("n_instants"), "0", "i64")
+    ring = r.of_member("instants", str(CROWD))
     place = r.op(f"srem i64 {number}, {CROWD}")
     r.store("%t", ring, place)
-    r.store(r.add(number, "1"), r.own("n_instants"), "0", "i64")
+    r.store(r.add(number, "1"), r.of_member("n_instants"), "0", "i64")
     r.copy(x, was)
     r.invoke("void", "confirmed", f"ptr {flags}", "double %t", f"ptr {x}")
     stops, changed = (r.variable("i1", "false") for _ in range(2))
@@ -399,7 +399,7 @@ def _happen(width: int) -> Routine:
     many = r.both(r.compare("sge", r.add(number, "1"), str(CROWD)), r.compare("ole", r.f("fsub", "%t", oldest), share))
     acted = r.variable("i64", "0")
     with r.loop(ne) as k, r.when(r.is_set(r.pointer("acting"), k)):
-        acted.set(r.add(acted.get(), r.load(r.own("counts", ne), k, "i64")))
+        acted.set(r.add(acted.get(), r.load(r.of_member("counts", ne), k, "i64")))
     many = r.either(many, r.compare("sge", acted.get(), r.word("most_events")))
     status = r.select(stops.get(), str(STOPPED), r.select(many, str(EVENTS), str(PAUSED), "i64"), "i64")
     with r.when(changed.get()):

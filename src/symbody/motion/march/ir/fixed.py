@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from symbody.motion.march.ir.block import Block
+from symbody.motion.march.ir.block import StateBlock
 from symbody.motion.march.ir.compiled_march import module_text
 from symbody.motion.march.ir.routine import Routine
 from symbody.motion.march.ir.splitting import write_splitting
@@ -17,12 +17,12 @@ def fixed_module(method: RungeKutta | Splitting | None, width: int, node: float 
     """IR with the function `march`. None: the rates are a map to the state after one step; its signals are those at
     t + node*h."""
     r = Routine("march", WORDS, width)
-    write_fixed(Block(r), method, node)
+    write_fixed(StateBlock(r), method, node)
     r.do("ret void")
     return module_text([r, *helpers(width)])
 
 
-def write_fixed(k: Block, method: RungeKutta | Splitting | None, node: float) -> None:
+def write_fixed(k: StateBlock, method: RungeKutta | Splitting | None, node: float) -> None:
     r = k.r
     fresh = r.variable("i1", "true")  # whether the forces at X are not known yet
     left = r.variable("i64", "0")
@@ -64,7 +64,7 @@ def write_fixed(k: Block, method: RungeKutta | Splitting | None, node: float) ->
             k.finish(lane, str(REACHED), (_time(k, lane, steps), _time(k, lane, before)), "false")
 
 
-def _start(k: Block) -> None:
+def _start(k: StateBlock) -> None:
     r = k.r
     with r.loop(k.count) as lane:
         r.store(r.load(r.pointer("h"), r.add(k.first, lane)), r.pointer("H"), lane)
@@ -82,11 +82,11 @@ def _start(k: Block) -> None:
             r.store(r.load(r.pointer("G1"), g), r.pointer("G0"), g)
 
 
-def _running(k: Block, lane: str) -> str:
+def _running(k: StateBlock, lane: str) -> str:
     return k.r.compare("eq", k.r.load(k.r.pointer("done"), lane, "i64"), "0")
 
 
-def _time(k: Block, lane: str, steps: str) -> str:
+def _time(k: StateBlock, lane: str, steps: str) -> str:
     """t after so many steps: one product and one sum, so that rounding does not grow with the number of steps."""
     r = k.r
     member = r.add(k.first, lane)
@@ -94,14 +94,14 @@ def _time(k: Block, lane: str, steps: str) -> str:
     return r.f("fadd", r.load(r.pointer("t"), member), r.f("fmul", whole, r.load(r.pointer("h"), member)))
 
 
-def set_time(k: Block, steps: str) -> None:
+def set_time(k: StateBlock, steps: str) -> None:
     """T after so many steps."""
     r = k.r
     with r.loop(k.rows) as lane:
         r.store(_time(k, lane, steps), r.pointer("T"), lane)
 
 
-def _runge_kutta(k: Block, method: RungeKutta) -> None:
+def _runge_kutta(k: StateBlock, method: RungeKutta) -> None:
     for stage in range(method.stages):
         if stage:
             k.update("X", method.a[stage], "Y")
@@ -110,7 +110,7 @@ def _runge_kutta(k: Block, method: RungeKutta) -> None:
     k.commit(lambda i: k.updated("X", method.b, i))
 
 
-def _map(k: Block, node: float) -> None:
+def _map(k: StateBlock, node: float) -> None:
     k.at_time(node)
     # the map itself is told the time at the start
     r = k.r
@@ -120,7 +120,7 @@ def _map(k: Block, node: float) -> None:
     k.commit(lambda i: r.vload(r.pointer("XN"), i))
 
 
-def _stop_bad(k: Block, i: str) -> None:
+def _stop_bad(k: StateBlock, i: str) -> None:
     """End the lanes whose step failed; X goes back to the start of the step."""
     r = k.r
     nx = r.word("nx")
@@ -138,7 +138,7 @@ def _stop_bad(k: Block, i: str) -> None:
             _stop(k, lane, broken.get(), i, i, "true")
 
 
-def _stop(k: Block, lane: str, status: str, steps: str, before: str, revert: str) -> None:
+def _stop(k: StateBlock, lane: str, status: str, steps: str, before: str, revert: str) -> None:
     r = k.r
     member = r.add(k.first, lane)
     r.store(steps, r.pointer("steps"), member, "i64")
@@ -150,7 +150,7 @@ def _stop(k: Block, lane: str, status: str, steps: str, before: str, revert: str
     k.finish(lane, status, (_time(k, lane, steps), _time(k, lane, before)), revert)
 
 
-def _guards(k: Block, i: str, now: str) -> None:
+def _guards(k: StateBlock, i: str, now: str) -> None:
     r = k.r
 
     def crossings(lane: str) -> str:
@@ -162,7 +162,7 @@ def _guards(k: Block, i: str, now: str) -> None:
         _stop(k, lane, str(GUARD), now, i, "false")
 
 
-def _record(k: Block, index: str) -> None:
+def _record(k: StateBlock, index: str) -> None:
     r = k.r
     nx, room = r.word("nx"), r.word("room")
     with r.loop(k.count) as lane, r.when(_running(k, lane)):

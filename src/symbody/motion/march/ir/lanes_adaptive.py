@@ -8,7 +8,7 @@ from symbody.motion.march.ir.adaptive import Adaptive
 from symbody.motion.march.ir.clock import keep_held
 from symbody.motion.march.ir.compiled_march import module_text
 from symbody.motion.march.ir.dense import interpolated, record
-from symbody.motion.march.ir.lanes_fixed import Lanes, common_parts, next_stop, put_step, reached, sample_row
+from symbody.motion.march.ir.lanes_fixed import LaneRoutine, common_parts, next_stop, put_step, reached, sample_row
 from symbody.motion.march.ir.one_lane import Lane, restored, single_lane
 from symbody.motion.march.ir.routine import Routine
 from symbody.motion.march.job import FAILED, GUARD, INSIDE, PAUSED, REACHED, WORDS, helpers
@@ -32,11 +32,11 @@ def _arrive(width: int) -> Routine:
     r = Lane("arrive", width, "ptr %x, ptr %g, ptr %u", "i64")
     r.invoke("void", "refresh", "ptr %x", "ptr %u")
     r.invoke("void", "begin", "ptr %x")
-    now = r.load(r.own("now"), "0")
+    now = r.load(r.of_member("now"), "0")
     status = r.variable("i64", str(REACHED))
     with r.unless(reached(r, now)):
         status.set(str(PAUSED))
-        r.store(next_stop(r), r.own("stop_time"), "0")
+        r.store(next_stop(r), r.of_member("stop_time"), "0")
         r.invoke("void", "look", "ptr %x", f"double {now}", "ptr %g")
     return r.done(f"i64 {status.get()}")
 
@@ -54,7 +54,7 @@ def _occurred(width: int) -> Routine:
     """What follows from the event at %t: %x is the state then. i64: how the lane goes on."""
     r = Lane("occurred", width, "double %t, ptr %x", "i64")
     status = r.invoke("i64", "happen", "double %t")
-    r.store("%t", r.own("now"), "0")
+    r.store("%t", r.of_member("now"), "0")
     r.copy(r.state("event"), "%x")
     return r.done(f"i64 {status}")
 
@@ -62,20 +62,20 @@ def _occurred(width: int) -> Routine:
 def _sampled(width: int) -> Routine:
     """Samples from number %first on, by the continuous extension: corrected, and with the held signals beside."""
     r = Lane("sampled", width, "i64 %first")
-    with r.loop(r.load(r.own("n_samples"), "0", "i64"), "%first") as n:
+    with r.loop(r.load(r.of_member("n_samples"), "0", "i64"), "%first") as n:
         r.invoke("void", "projected_at", f"ptr {sample_row(r, n)}", f"double {r.load(r.pointer('times'), n)}")
         keep_held(r, n)
     return r.done()
 
 
-class AdaptiveLanes(Lanes, Adaptive):
+class AdaptiveLanes(LaneRoutine, Adaptive):
     """Writes the routine; `Adaptive` has the parts of a step."""
 
     def __init__(self, r: Routine, method: RungeKutta) -> None:
         Adaptive.__init__(self, r, method)
 
     def stop_at(self, lane: str) -> str:
-        return self.own("stop_time", lane)
+        return self.of_member("stop_time", lane)
 
     def write(self) -> None:
         r = self.r
@@ -96,7 +96,7 @@ class AdaptiveLanes(Lanes, Adaptive):
     def _recall(self, lane: str) -> None:
         """Step size and memory of the controller, as the lane left them."""
         r = self.r
-        h = r.select(self.running(lane), self.own("h", lane), r.literal(0.0))
+        h = r.select(self.running(lane), self.of_member("h", lane), r.literal(0.0))
         for name in ("H", "HN"):
             r.store(h, r.pointer(name), lane)
         memory = r.at(r.pointer("memory"), r.mul(self.member(lane), "2"))
@@ -159,7 +159,7 @@ class AdaptiveLanes(Lanes, Adaptive):
         self.choose_member(lane)
         with r.unless(r.flag("reuse")):  # the rates at X are made anew
             self.count_up("evaluations", lane)
-        first = self.own("n_samples", lane, "i64")
+        first = self.of_member("n_samples", lane, "i64")
         acts = r.compare("ne", r.op(f"and i64 {bits.get()}, 1"), "0")
         with r.when(acts):
             found = self.ask("double", "located", lane, *step)

@@ -12,9 +12,9 @@ from symbody.codegen.llvm.chunk_text import DERIVED
 from symbody.motion.march.ir.clock import clock, keep_held
 from symbody.motion.march.ir.compiled_march import module_text
 from symbody.motion.march.ir.crossing import EPS, crossing
-from symbody.motion.march.ir.event_effects import happening
+from symbody.motion.march.ir.event_effects import event_routines
 from symbody.motion.march.ir.one_lane import Lane, LaneBlock, single_lane
-from symbody.motion.march.ir.routine import Routine, Variable
+from symbody.motion.march.ir.routine import Routine, RoutineVariable
 from symbody.motion.march.job import FAILED, GUARD, INSIDE, NOT_FINITE, PAUSED, REACHED, WORDS, helpers
 from symbody.motion.march.method_tables import Method, Splitting
 
@@ -34,7 +34,7 @@ def lanes_fixed_module(method: Method | None, width: int, node: float = 0.0) -> 
 def common_parts(width: int) -> list[Routine]:
     """Functions that lanes of fixed and of adaptive steps have."""
     own = [_look(width), _crossings(width), _noted(width), _begin(width)]
-    return [*crossing(width), *happening(width), *clock(width), *own]
+    return [*crossing(width), *event_routines(width), *clock(width), *own]
 
 
 # -- functions of the single lane
@@ -70,7 +70,9 @@ def _crossings(width: int) -> Routine:
         down = r.both(r.compare("ogt", before, zero), r.compare("ole", after, zero))
         up = r.both(up, r.compare("sge", wanted, "0"))
         down = r.both(down, r.compare("sle", wanted, "0"))
-        r.store(r.select(up, "1", r.select(down, "-1", "0", "i64"), "i64"), r.own("crossed", r.word("ng")), g, "i64")
+        r.store(
+            r.select(up, "1", r.select(down, "-1", "0", "i64"), "i64"), r.of_member("crossed", r.word("ng")), g, "i64"
+        )
         r.store(after, "%g0", g)
         with r.when(r.either(up, down)):
             event = r.compare("slt", g, r.word("ne"))
@@ -83,16 +85,16 @@ def _crossings(width: int) -> Routine:
 def _begin(width: int) -> Routine:
     """The start of a run: events that it brings about at once; guards on the side to which they move."""
     r = Lane("begin", width, "ptr %x")
-    with r.when(r.compare("eq", r.load(r.own("begun"), "0", "i64"), "0")):
-        r.store("1", r.own("begun"), "0", "i64")
+    with r.when(r.compare("eq", r.load(r.of_member("begun"), "0", "i64"), "0")):
+        r.store("1", r.of_member("begun"), "0", "i64")
         with r.when(r.compare("ne", r.word("ne"), "0")):
-            now, x = r.load(r.own("now"), "0"), r.state("event")
+            now, x = r.load(r.of_member("now"), "0"), r.state("event")
             r.copy("%x", x)
             r.invoke("void", "carried", "ptr null", f"double {now}")
             r.invoke("void", "settled", f"ptr {x}", f"double {now}")
             r.copy(x, "%x")
-        r.copy("%x", r.own("x_begin", r.word("nx")))
-        r.copy(r.own("held", r.word("nu")), r.own("held_begin", r.word("nu")), r.word("nu"))
+        r.copy("%x", r.of_member("x_begin", r.word("nx")))
+        r.copy(r.of_member("held", r.word("nu")), r.of_member("held_begin", r.word("nu")), r.word("nu"))
     return r.done()
 
 
@@ -111,7 +113,7 @@ def _index(width: int) -> Routine:
 def _piece(width: int) -> Routine:
     """The next equal steps towards %stop: to the next step instant, whole steps, or what is left."""
     r = Lane("piece", width, "double %stop")
-    start, step, now = r.number("grid_start"), r.number("grid_step"), r.load(r.own("now"), "0")
+    start, step, now = r.number("grid_start"), r.number("grid_step"), r.load(r.of_member("now"), "0")
 
     def index(t: str) -> tuple[str, str]:
         found = r.invoke("double", "index", f"double {t}")
@@ -123,10 +125,10 @@ def _piece(width: int) -> Routine:
 
     def put(begin: str, h: str, steps: str, end: str) -> None:
         for name, value in (("piece_begin", begin), ("piece_h", h), ("piece_end", end)):
-            r.store(value, r.own(name), "0")
-        r.store(steps, r.own("piece_steps"), "0", "i64")
+            r.store(value, r.of_member(name), "0")
+        r.store(steps, r.of_member("piece_steps"), "0", "i64")
 
-    r.store("0", r.own("piece_step"), "0", "i64")
+    r.store("0", r.of_member("piece_step"), "0", "i64")
     (k, exact), (last, fits) = index(now), index("%stop")
     next_ = r.f("fadd", k, r.literal(1.0))
     with r.unless(exact):
@@ -146,7 +148,7 @@ def _piece(width: int) -> Routine:
 
 def next_stop(r: Lane) -> str:
     """The instant up to which the lane goes without a change of what is held."""
-    j = r.load(r.own("next_stop"), "0", "i64")
+    j = r.load(r.of_member("next_stop"), "0", "i64")
     stop = r.variable("double", r.number("t_stop"))
     with r.when(r.compare("slt", j, r.word("n_stops"))):
         stop.set(r.smaller(r.load(r.pointer("stops"), j), stop.get()))
@@ -166,10 +168,10 @@ def _arrive(width: int) -> Routine:
     r.invoke("void", "refresh", "ptr %x", "ptr %u")
     r.invoke("void", "begin", "ptr %x")
     status = r.variable("i64", str(REACHED))
-    with r.unless(reached(r, r.load(r.own("now"), "0"))):
+    with r.unless(reached(r, r.load(r.of_member("now"), "0"))):
         status.set(str(PAUSED))
         r.invoke("void", "piece", f"double {next_stop(r)}")
-        begin = r.load(r.own("piece_begin"), "0")
+        begin = r.load(r.of_member("piece_begin"), "0")
         r.invoke("void", "look", "ptr %x", f"double {begin}", "ptr %g")
     return r.done(f"i64 {status.get()}")
 
@@ -177,11 +179,11 @@ def _arrive(width: int) -> Routine:
 def _samples(width: int) -> Routine:
     """Samples of the step from %x0 to %x1 of the lane's piece: at step instants, else by Hermite's cubic."""
     r = Lane("samples", width, "ptr %x0, ptr %x1")
-    begin, h = (r.load(r.own(n), "0") for n in ("piece_begin", "piece_h"))
-    index = r.load(r.own("piece_step"), "0", "i64")
+    begin, h = (r.load(r.of_member(n), "0") for n in ("piece_begin", "piece_h"))
+    index = r.load(r.of_member("piece_step"), "0", "i64")
     low = r.as_number(index)
     high = r.f("fadd", low, r.literal(1.0))
-    number = r.own("n_samples")
+    number = r.of_member("n_samples")
     with r.forever() as out:
         n = r.load(number, "0", "i64")
         r.leave(r.compare("sge", n, r.word("n_times")), out)
@@ -235,9 +237,9 @@ def _event(width: int) -> Routine:
     put_step(r)
     found = r.invoke("double", "locate")
     r.invoke("void", "passed", f"double {found}")
-    begin, h = (r.load(r.own(n), "0") for n in ("piece_begin", "piece_h"))
-    low = r.f("fadd", r.as_number(r.load(r.own("piece_step"), "0", "i64")), r.literal(NEAR))
-    number = r.own("n_samples")
+    begin, h = (r.load(r.of_member(n), "0") for n in ("piece_begin", "piece_h"))
+    low = r.f("fadd", r.as_number(r.load(r.of_member("piece_step"), "0", "i64")), r.literal(NEAR))
+    number = r.of_member("n_samples")
     with r.forever() as out:
         n = r.load(number, "0", "i64")
         r.leave(r.compare("sge", n, r.word("n_times")), out)
@@ -252,7 +254,7 @@ def _event(width: int) -> Routine:
         keep_held(r, n)
         r.store(r.add(n, "1"), number, "0", "i64")
     status = r.invoke("i64", "happen", f"double {found}")
-    r.store(found, r.own("now"), "0")
+    r.store(found, r.of_member("now"), "0")
     r.copy(r.state("event"), "%x1")
     return r.done(f"i64 {status}")
 
@@ -267,13 +269,13 @@ def put_step(r: Lane) -> None:
 # -- the loop over lanes
 
 
-class Lanes(LaneBlock):
+class LaneRoutine(LaneBlock):
     """What lanes of fixed and of adaptive steps share.
 
     chosen: the member whose parameters the Kernels of the single lane point to
     """
 
-    chosen: Variable
+    chosen: RoutineVariable
 
     @property
     def single(self) -> str:
@@ -282,7 +284,7 @@ class Lanes(LaneBlock):
     def member(self, lane: str) -> str:
         return self.r.add(self.first, lane)
 
-    def own(self, name: str, lane: str, kind: str = "double") -> str:
+    def of_member(self, name: str, lane: str, kind: str = "double") -> str:
         return self.r.load(self.r.pointer(name), self.member(lane), kind)
 
     def row(self, name: str, lane: str, size: str) -> str:
@@ -315,7 +317,7 @@ class Lanes(LaneBlock):
         """i1: whether the marks of one more step may not find room."""
         r = self.r
         needed = r.add(r.mul(r.word("ne"), "4"), "2")
-        return r.compare("sgt", r.add(self.own("n_marks", lane, "i64"), needed), r.word("mark_room"))
+        return r.compare("sgt", r.add(self.of_member("n_marks", lane, "i64"), needed), r.word("mark_room"))
 
     def count_step(self, lane: str) -> None:
         r = self.r
@@ -328,17 +330,17 @@ class Lanes(LaneBlock):
         self.chosen = r.variable("i64", "-1")
         with r.loop(self.count) as lane:
             for name in ("T", "TB", "TS"):
-                r.store(self.own("now", lane), r.pointer(name), lane)
+                r.store(self.of_member("now", lane), r.pointer(name), lane)
             r.store(r.literal(0.0), r.pointer("H"), lane)
             r.store("1", r.pointer("FR"), lane, "i64")
-            with r.when(r.compare("ne", self.own("status", lane, "i64"), str(PAUSED))):
+            with r.when(r.compare("ne", self.of_member("status", lane, "i64"), str(PAUSED))):
                 r.store("1", r.pointer("done"), lane, "i64")
                 self.alive.set(r.sub(self.alive.get(), "1"))
         with r.when(r.compare("ne", r.word("nu"), "0")):
             self.signals(INSIDE)
 
 
-class FixedLanes(Lanes):
+class FixedLanes(LaneRoutine):
     """Writes the routine."""
 
     def __init__(self, r: Routine, splitting: bool) -> None:
@@ -354,8 +356,8 @@ class FixedLanes(Lanes):
             with r.forever() as out:
                 r.leave(r.compare("eq", self.alive.get(), "0"), out)
                 with r.loop(self.count) as lane, r.when(self.running(lane)):
-                    r.store(self._time(lane, self.own("piece_step", lane, "i64")), r.pointer("T"), lane)
-                    r.store(self.own("piece_h", lane), r.pointer("H"), lane)
+                    r.store(self._time(lane, self.of_member("piece_step", lane, "i64")), r.pointer("T"), lane)
+                    r.store(self.of_member("piece_h", lane), r.pointer("H"), lane)
                     if self.splitting:
                         self._count_fresh(lane)
                 failed = r.op(f"call i1 @step(ptr %job, i64 {self.first}, i64 {self.count})")
@@ -373,7 +375,7 @@ class FixedLanes(Lanes):
     def _time(self, lane: str, steps: str) -> str:
         r = self.r
         whole = r.op(f"sitofp i64 {steps} to double")
-        return r.f("fadd", self.own("piece_begin", lane), r.f("fmul", whole, self.own("piece_h", lane)))
+        return r.f("fadd", self.of_member("piece_begin", lane), r.f("fmul", whole, self.of_member("piece_h", lane)))
 
     def _count_fresh(self, lane: str) -> None:
         r = self.r
@@ -384,10 +386,10 @@ class FixedLanes(Lanes):
     def _enter(self, lane: str) -> None:
         """A lane starts a stretch, or goes on inside of a piece after a pause."""
         r = self.r
-        again = r.compare("ne", self.own("inside", lane, "i64"), "0")
+        again = r.compare("ne", self.of_member("inside", lane, "i64"), "0")
         with r.when(again):
             self.choose_member(lane)
-            t = self._time(lane, self.own("piece_step", lane, "i64"))
+            t = self._time(lane, self.of_member("piece_step", lane, "i64"))
             x, g = self.row("X", lane, "nx"), self.row("G0", lane, "ng")
             self.ask("void", "look", lane, f"ptr {x}", f"double {t}", f"ptr {g}")
             if self.splitting:  # rates of the step before serve the next
@@ -407,7 +409,7 @@ class FixedLanes(Lanes):
         status = self.ask("i64", "arrive", lane, *rows)
         r.store("1", r.pointer("FR"), lane, "i64")
         with r.when(r.compare("ne", status, str(PAUSED))):
-            self._end(lane, status, self.own("now", lane))
+            self._end(lane, status, self.of_member("now", lane))
 
     def _end(self, lane: str, status: str, t: str, revert: str = "false") -> None:
         r = self.r
@@ -439,7 +441,7 @@ class FixedLanes(Lanes):
         """The step of a lane is done: events, samples, the next piece."""
         r = self.r
         member = self.member(lane)
-        step = self.own("piece_step", lane, "i64")
+        step = self.of_member("piece_step", lane, "i64")
         now = r.add(step, "1")
         t0, t1 = r.load(r.pointer("T"), lane), self._time(lane, now)
         x0, x1 = (f"ptr {self.row(n, lane, 'nx')}" for n in ("XB", "X"))
@@ -455,16 +457,18 @@ class FixedLanes(Lanes):
             status = self.ask("i64", "event", lane, *ends_)
             full = r.both(r.compare("eq", status, str(PAUSED)), self.crowded(lane))
             with r.when(r.either(full, r.compare("ne", status, str(PAUSED)))):
-                self._end(lane, status, self.own("now", lane))
+                self._end(lane, status, self.of_member("now", lane))
             with r.when(self.running(lane)):
                 self._arrive(lane)
         with r.unless(acts):
             with r.when(r.compare("ne", r.op(f"and i64 {bits.get()}, 2"), "0")):
                 self.ask("void", "noted", lane, *ends_)
-            n = self.own("n_samples", lane, "i64")
+            n = self.of_member("n_samples", lane, "i64")
             with (
                 r.when(r.compare("slt", n, r.word("n_times"))),
-                r.when(r.compare("olt", r.load(r.pointer("times"), n), r.f("fadd", t1, self.own("piece_h", lane)))),
+                r.when(
+                    r.compare("olt", r.load(r.pointer("times"), n), r.f("fadd", t1, self.of_member("piece_h", lane)))
+                ),
             ):
                 self.choose_member(lane)
                 self.ask("void", "samples", lane, x0, x1)
@@ -474,8 +478,8 @@ class FixedLanes(Lanes):
     def _after_step(self, lane: str, now: str, t1: str, bits: str) -> None:
         r = self.r
         member = self.member(lane)
-        last = r.compare("eq", now, self.own("piece_steps", lane, "i64"))
-        t = r.select(last, self.own("piece_end", lane), t1)
+        last = r.compare("eq", now, self.of_member("piece_steps", lane, "i64"))
+        t = r.select(last, self.of_member("piece_end", lane), t1)
         r.store(t, r.pointer("now"), member)
         asked = r.compare("ne", r.op(f"and i64 {bits}, 4"), "0")
         with r.when(asked):

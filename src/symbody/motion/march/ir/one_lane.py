@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from symbody.motion.march.ir.block import Block
+from symbody.motion.march.ir.block import StateBlock
 from symbody.motion.march.ir.routine import Routine
 from symbody.motion.march.ir.splitting import write_splitting
 from symbody.motion.march.job import WORDS
@@ -41,7 +41,7 @@ class Lane(Routine):
         """Scratch for guards."""
         return self.at(self.pointer("sg"), self.mul(self.word("ng"), str(GUARDS.index(name))))
 
-    def own(self, name: str, size: str | None = None) -> str:
+    def of_member(self, name: str, size: str | None = None) -> str:
         """Pointer to the member's place in an array of all members, of `size` numbers each (None: one)."""
         return self.at(self.pointer(name), "%member" if size is None else self.mul("%member", size))
 
@@ -105,7 +105,7 @@ class Lane(Routine):
         return self
 
 
-class LaneBlock(Block):
+class LaneBlock(StateBlock):
     """A block of lanes whose held signals lie over those of the tables."""
 
     def within(self, first: str, count: str) -> LaneBlock:
@@ -162,7 +162,7 @@ def _place(width: int) -> Routine:
     return r.done()
 
 
-def _found(r: Lane, kind: str, source: str, size: str) -> Routine:
+def _output_routine(r: Lane, kind: str, source: str, size: str) -> Routine:
     """The rest of a function that writes an output to %out, or NaN where it fails."""
     r.invoke("void", "place", "ptr %x", "double %t")
     failed = r.evaluate(kind)
@@ -173,12 +173,12 @@ def _found(r: Lane, kind: str, source: str, size: str) -> Routine:
 
 def _guards_at(width: int) -> Routine:
     r = Lane("guards_at", width, "ptr %x, double %t, ptr %out")
-    return _found(r, "guards", "G1", r.word("ne"))
+    return _output_routine(r, "guards", "G1", r.word("ne"))
 
 
 def _rates_at(width: int) -> Routine:
     r = Lane("rates_at", width, "ptr %x, double %t, ptr %out")
-    return _found(r, "field", "KF", r.word("nx"))
+    return _output_routine(r, "field", "KF", r.word("nx"))
 
 
 def _after_at(width: int) -> Routine:
@@ -228,7 +228,7 @@ def _step(method: Method | None, node: float, width: int) -> Routine:
     return r
 
 
-def runge_kutta(k: Block, method: RungeKutta) -> None:
+def runge_kutta(k: StateBlock, method: RungeKutta) -> None:
     """One step from X of fixed length."""
     for stage in range(method.stages):
         if stage:
@@ -238,7 +238,7 @@ def runge_kutta(k: Block, method: RungeKutta) -> None:
     k.commit(lambda i: k.updated("X", method.b, i))
 
 
-def _renewed(k: Block) -> None:
+def _renewed(k: StateBlock) -> None:
     """Rates at X of the lanes that do not know them from the step before (FR is not 0)."""
     r = k.r
     wanted = r.variable("i1", "false")
@@ -252,7 +252,7 @@ def _renewed(k: Block) -> None:
         restored(k, "R1", "FR")
 
 
-def restored(k: Block, saved: str, renewed: str) -> None:
+def restored(k: StateBlock, saved: str, renewed: str) -> None:
     """K of lanes that were not to be renewed, back from a buffer."""
     r = k.r
     nx = r.word("nx")

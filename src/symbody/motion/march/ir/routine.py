@@ -1,7 +1,7 @@
 """Routine: structured LLVM text for the march's own loops: variables, loops, branches, arrays of lanes.
 
-Kernels are long straight lines of arithmetic and have a writer of their own (ir_writer.py); the march is the opposite,
-little arithmetic and much control, and LLVM's passes tidy it up (march_compile.py). No operation carries fast-math
+Kernels are long straight lines of arithmetic and have their own writer (`llvm/writer.py`); the march is the opposite,
+little arithmetic and much control, and LLVM's passes tidy it up (`compiled_march.py`). No operation carries fast-math
 flags: the compiler may neither reassociate nor fuse, so that lanes, threads and NumPy give the same bits.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from symbody.codegen.llvm.writer import Lanes, double_literal
+from symbody.codegen.llvm.writer import LaneTypes, double_literal
 
 HEAD = "ptr noalias %job, i64 %begin, i64 %end"
 
@@ -27,7 +27,7 @@ class Routine:
     def __init__(self, name: str, words: Sequence[str], width: int, head: str = HEAD, result: str = "void") -> None:
         self.title = f"define {'' if head == HEAD else 'internal '}{result} @{name}({head}) #{self.attributes} {{"
         self.words = {w: i for i, w in enumerate(words)}
-        self.lanes = Lanes(width)
+        self.lanes = LaneTypes(width)
         self.width = width
         self.vector = self.lanes.double
         self._entry: list[str] = []
@@ -132,10 +132,10 @@ class Routine:
     def vstore(self, value: str, base: str, index: str) -> None:
         self.do(f"store {self.vector} {value}, ptr {self.at(base, index)}, align {8 * self.width}")
 
-    def variable(self, kind: str, value: str) -> Variable:
+    def variable(self, kind: str, value: str) -> RoutineVariable:
         place = self._name("%at")
         self._entry.append(f"{place} = alloca {kind}, align 64")
-        variable = Variable(self, place, kind)
+        variable = RoutineVariable(self, place, kind)
         variable.set(value)
         return variable
 
@@ -212,7 +212,7 @@ class Routine:
         return total
 
 
-class Variable:
+class RoutineVariable:
     """A mutable value of a Routine; LLVM turns it into registers."""
 
     def __init__(self, routine: Routine, place: str, kind: str) -> None:

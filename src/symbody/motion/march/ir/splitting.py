@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from symbody.motion.march.ir.block import Block
-from symbody.motion.march.ir.routine import Variable
+from symbody.motion.march.ir.block import StateBlock
+from symbody.motion.march.ir.routine import RoutineVariable
 from symbody.motion.march.method_tables import EULER, RK4, RungeKutta, Splitting
 
 # drifts of order 2: the midpoint rule
@@ -11,7 +11,7 @@ MIDPOINT = RungeKutta("midpoint", 2, a=((), (0.5,)), b=(0.0, 1.0), c=(0.0, 0.5))
 DRIFTS = {1: EULER, 2: MIDPOINT, 4: RK4}
 
 
-def write_splitting(k: Block, method: Splitting, fresh: Variable) -> None:
+def write_splitting(k: StateBlock, method: Splitting, fresh: RoutineVariable) -> None:
     """One step from X, its result in XN, then commit. K holds the rates at X if not `fresh`."""
     r = k.r
     with r.when(fresh.get()):
@@ -36,7 +36,7 @@ def write_splitting(k: Block, method: Splitting, fresh: Variable) -> None:
     k.commit(lambda i: r.vload(r.pointer("XN"), i))
 
 
-def kick(k: Block, base: str, rates: int, w: float, target: str) -> None:
+def kick(k: StateBlock, base: str, rates: int, w: float, target: str) -> None:
     """target = base + w h * rates, for all components that are not positions (`kick` is 1 there, else 0)."""
     r = k.r
     with k.flat() as i:
@@ -47,7 +47,7 @@ def kick(k: Block, base: str, rates: int, w: float, target: str) -> None:
         r.vstore(r.f("fadd", r.vload(r.pointer(base), i), change, r.vector), r.pointer(target), i)
 
 
-def drift(k: Block, order: int, start: float, w: float) -> None:
+def drift(k: StateBlock, order: int, start: float, w: float) -> None:
     """Positions of XN over w h at constant velocities: exact where their rates are the velocities, else by a Kernel."""
     r = k.r
     with r.when(r.compare("ne", r.word("n_pairs"), "0")):
@@ -56,7 +56,7 @@ def drift(k: Block, order: int, start: float, w: float) -> None:
         _drift_by_kernel(k, DRIFTS[order], start, w)
 
 
-def _drift_along(k: Block, w: float) -> None:
+def _drift_along(k: StateBlock, w: float) -> None:
     """q += w h v; pairs: (offset of positions, offset of velocities, size) within a row."""
     r = k.r
     with r.loop(k.count) as lane:
@@ -71,7 +71,7 @@ def _drift_along(k: Block, w: float) -> None:
                 r.store(r.f("fadd", r.load(q, e), r.f("fmul", h, r.load(v, e))), q, e)
 
 
-def _drift_by_kernel(k: Block, method: RungeKutta, start: float, w: float) -> None:
+def _drift_by_kernel(k: StateBlock, method: RungeKutta, start: float, w: float) -> None:
     """Stages at XN, then at XP, which differs from it in the positions alone."""
     r = k.r
     rates = [r.at(r.pointer("KD"), r.mul(r.word("pad"), str(j))) for j in range(method.stages)]

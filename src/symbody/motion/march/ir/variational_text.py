@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from symbody.motion.march.ir.block import Block
+from symbody.motion.march.ir.block import StateBlock
 from symbody.motion.march.ir.compiled_march import module_text
 from symbody.motion.march.ir.fixed import set_time
 from symbody.motion.march.ir.routine import Routine
@@ -24,12 +24,12 @@ UNROLLED = 4  # vectors of directions that are summed side by side
 def variational_module(method: RungeKutta | None, width: int, projects: bool, node: float = 0.0) -> str:
     """IR with the function `march`, for one member; see `adjoint_module`."""
     r = Routine("march", WORDS, width)
-    write_variational(Block(r), method, projects, node)
+    write_variational(StateBlock(r), method, projects, node)
     r.do("ret void")
     return module_text([r, *helpers(width)])
 
 
-def write_variational(k: Block, method: RungeKutta | None, projects: bool, node: float) -> None:
+def write_variational(k: StateBlock, method: RungeKutta | None, projects: bool, node: float) -> None:
     r = k.r
     with k.blocks():
         _start(k)
@@ -50,7 +50,7 @@ def write_variational(k: Block, method: RungeKutta | None, projects: bool, node:
         _finish(k)
 
 
-def _start(k: Block) -> None:
+def _start(k: StateBlock) -> None:
     r = k.r
     r.store(r.load(r.pointer("h"), k.first), r.pointer("H"), "0")
     k.spread_step()
@@ -60,7 +60,7 @@ def _start(k: Block) -> None:
         k.signals(INSIDE)
 
 
-def _size(k: Block) -> str:
+def _size(k: StateBlock) -> str:
     return k.r.mul(k.r.word("nx"), k.r.word("columns"))
 
 
@@ -72,7 +72,7 @@ def _splat(r: Routine, value: str) -> str:
     return r.op(f"shufflevector {r.vector} {one}, {r.vector} poison, <{r.width} x i32> zeroinitializer")
 
 
-def _moved(k: Block, coefficients: tuple[float, ...], target: str) -> None:
+def _moved(k: StateBlock, coefficients: tuple[float, ...], target: str) -> None:
     """target = S + h * sum of coefficients * dk."""
     r = k.r
     h = _splat(r, r.load(r.pointer("H"), "0"))
@@ -83,7 +83,7 @@ def _moved(k: Block, coefficients: tuple[float, ...], target: str) -> None:
         r.vstore(s if total is None else r.f("fadd", s, r.f("fmul", h, total, r.vector), r.vector), target, i)
 
 
-def _rows(k: Block, count: str, place: Callable[[str], str], source: str, target: str) -> None:
+def _rows(k: StateBlock, count: str, place: Callable[[str], str], source: str, target: str) -> None:
     """Row place(i) of target = sum_c PB[i, c] source[c] + GM[i], for i below count."""
     r = k.r
     columns, nx = r.word("columns"), r.word("nx")
@@ -103,7 +103,7 @@ def _rows(k: Block, count: str, place: Callable[[str], str], source: str, target
                 r.vstore(total.get(), out, p)
 
 
-def _copied(k: Block, source: str, target: str) -> None:
+def _copied(k: StateBlock, source: str, target: str) -> None:
     """Rows whose rate is just another state."""
     r = k.r
     columns = r.word("columns")
@@ -115,7 +115,7 @@ def _copied(k: Block, source: str, target: str) -> None:
                 r.vstore(r.vload(row, v), out, v)
 
 
-def _pull(k: Block, kind: str, context: int, count: str) -> None:
+def _pull(k: StateBlock, kind: str, context: int, count: str) -> None:
     """Rows of a pullback at one state: a unit weight in each lane."""
     r = k.r
     function = r.op(f"inttoptr i64 {r.word(kind)} to ptr")
@@ -126,7 +126,7 @@ def _pull(k: Block, kind: str, context: int, count: str) -> None:
         r.op(f"call i1 @failed(ptr {status}, i64 {blocks}, i64 1, ptr {r.pointer('fail')})")
 
 
-def _runge_kutta(k: Block, method: RungeKutta, projects: bool) -> None:
+def _runge_kutta(k: StateBlock, method: RungeKutta, projects: bool) -> None:
     r, s = k.r, method.stages
     for stage in range(s):
         if stage:
@@ -148,7 +148,7 @@ def _runge_kutta(k: Block, method: RungeKutta, projects: bool) -> None:
     k.commit(lambda i: k.updated("X", method.b, i))
 
 
-def _map(k: Block, projects: bool, node: float) -> None:
+def _map(k: StateBlock, projects: bool, node: float) -> None:
     r = k.r
     k.at_time(node)
     r.store(r.load(r.pointer("T"), "0"), r.pointer("TS"), "0")
@@ -161,13 +161,13 @@ def _map(k: Block, projects: bool, node: float) -> None:
     k.commit(lambda i: r.vload(r.pointer("XN"), i))
 
 
-def _pull_projection(k: Block, context: int) -> None:
+def _pull_projection(k: StateBlock, context: int) -> None:
     k.at_time(1.0)
     _pull(k, "pulled", context, k.r.word("nx"))
     _all_rows(k)
 
 
-def _all_rows(k: Block) -> None:
+def _all_rows(k: StateBlock) -> None:
     """S = PB S + GM."""
     r = k.r
     _rows(k, r.word("nx"), lambda i: i, r.pointer("S"), r.pointer("DX"))
@@ -175,7 +175,7 @@ def _all_rows(k: Block) -> None:
         r.vstore(r.vload(r.pointer("DX"), i), r.pointer("S"), i)
 
 
-def _record(k: Block, index: str) -> None:
+def _record(k: StateBlock, index: str) -> None:
     r = k.r
     target = r.at(r.pointer("s_samples"), r.mul(index, _size(k)))
     with r.loop(_size(k)) as i:
@@ -185,7 +185,7 @@ def _record(k: Block, index: str) -> None:
         r.store(r.load(r.pointer("X"), e), row, e)
 
 
-def _finish(k: Block) -> None:
+def _finish(k: StateBlock) -> None:
     r = k.r
     failed = r.compare("ne", r.load(r.pointer("fail"), "0", "i64"), "0")
     r.store(r.select(failed, str(FAILED), str(REACHED), "i64"), r.pointer("status"), k.first, "i64")

@@ -265,14 +265,14 @@ def _check_folder(out: Path, files: Mapping[str, Any], force: bool) -> None:
     """Files that symbody did not write are not replaced, unless --force says so."""
     if force:
         return
-    foreign = [n for n in files if (out / n).exists() and not _own(out / n)]
+    foreign = [n for n in files if (out / n).exists() and not _written_by_symbody(out / n)]
     if foreign:
         raise ModelError(
             f"{out} has {', '.join(foreign)}, which symbody did not write. Choose another folder, or say --force."
         )
 
 
-def _own(path: Path) -> bool:
+def _written_by_symbody(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:

@@ -14,7 +14,7 @@ import typer
 from symbody.show.cli import completion
 from symbody.show.cli.common import advice, complain, load_model, print_json, reading_options
 from symbody.show.cli.options import AS_JSON, DURATION, FORMALISM, LOOPS, OPTIONAL_MODEL, PARAMETER, PARTITION, Q0, QD0
-from symbody.show.cli.output_files import PAGES, PICTURES, TABLES, check_apart, check_target, save_figure, write_all
+from symbody.show.cli.output_files import PAGES, PICTURES, TABLES, check_distinct, check_target, save_figure, write_all
 
 if TYPE_CHECKING:
     from symbody.model.record.mechanism import Mechanism
@@ -126,7 +126,7 @@ def simulate(
         check_target(checkpoint, "--checkpoint")
     files = [*(("--out", path) for path in out or ()), ("--plot", plot), ("--report", report)]
     for kept in (("--checkpoint", checkpoint), ("--resume", resume)):
-        check_apart([kept, *files])
+        check_distinct([kept, *files])
     outputs = output_names(output)
     shown = sys.stderr.isatty() and not quiet
     if resume is not None:

@@ -14,10 +14,10 @@ import numpy as np
 
 from symbody.basics.errors import DataError, DefinitionError, real_argument
 from symbody.motion.trajectory.optional_packages import extra
-from symbody.studies.identification.estimators.contract import Estimator, Solution
+from symbody.studies.identification.estimators.contract import Estimator, EstimatorSolution
 from symbody.studies.identification.estimators.least_squares import prior_deviation
 from symbody.studies.identification.linear_fit import least_squares, row_sigma
-from symbody.studies.identification.measured_equations import Equations
+from symbody.studies.identification.measured_equations import MeasuredEquations
 
 if TYPE_CHECKING:
     from symbody.studies.identification.linear_inverse import InverseModel
@@ -63,7 +63,7 @@ class PhysicallyConsistent(Estimator):
         self.least = least
         self.solver = solver
 
-    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations) -> Solution:
+    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: MeasuredEquations) -> EstimatorSolution:
         if self.model is None:
             raise DefinitionError("PhysicallyConsistent needs a model with bodies; expected model=inverse_model(...).")
         model = self.model
@@ -85,7 +85,7 @@ class PhysicallyConsistent(Estimator):
         error = (z - y @ values) * w
         covariance = float(error @ error) / max(len(z) - y.shape[1], 1) * inverse
         notes = ["standard deviations are those of the free fit; at an active bound they are too large"]
-        return Solution(values, w, covariance=covariance, notes=tuple(notes), pi=pi)
+        return EstimatorSolution(values, w, covariance=covariance, notes=tuple(notes), pi=pi)
 
     def _optimum(self, model: InverseModel, a: np.ndarray, b: np.ndarray, count: int) -> np.ndarray:
         cp = extra("cvxpy", "identify")

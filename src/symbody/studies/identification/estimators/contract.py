@@ -24,7 +24,7 @@ from symbody.studies.identification.linear_fit import (
     whiteness_of,
 )
 from symbody.studies.identification.linear_inverse import InverseModel
-from symbody.studies.identification.measured_equations import Equations, plain_equations
+from symbody.studies.identification.measured_equations import MeasuredEquations, plain_equations
 from symbody.studies.identification.series import Series
 
 COVARIANCES = ("auto", "white", "correlated")
@@ -32,7 +32,7 @@ RANKS = ("refuse", "reduce")
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class EstimatorSolution:
     """What a method finds: values (b,), weights (m,) of the rows, covariance or None where that of the rows holds."""
 
     values: np.ndarray
@@ -150,9 +150,9 @@ class Estimator:
         spread = sum(float(np.sum((z[row == k] - z[row == k].mean()) ** 2)) for k in np.unique(row))
         return 1.0 - float(rest @ rest) / max(spread, 1e-300)
 
-    def equations(self, X: Any, y: Any = None, measured: bool = True) -> Equations:
+    def equations(self, X: Any, y: Any = None, measured: bool = True) -> MeasuredEquations:
         """The rows that X and y stand for."""
-        if isinstance(X, Equations):
+        if isinstance(X, MeasuredEquations):
             return X
         if isinstance(X, Series):
             if self.model is None:
@@ -187,10 +187,10 @@ class Estimator:
 
     # -- the fit
 
-    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations) -> Solution:
+    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: MeasuredEquations) -> EstimatorSolution:
         raise NotImplementedError
 
-    def _estimated(self, equations: Equations) -> Estimate:
+    def _estimated(self, equations: MeasuredEquations) -> Estimate:
         matrix, z, row = equations.stacked()
         what = equations.source or "the record"
         if not len(z) or not np.any(z):
@@ -221,7 +221,7 @@ class Estimator:
         )  # fmt: skip
 
     def _covariance(
-        self, y: np.ndarray, rest: np.ndarray, row: np.ndarray, found: Solution, white: Any
+        self, y: np.ndarray, rest: np.ndarray, row: np.ndarray, found: EstimatorSolution, white: Any
     ) -> tuple[np.ndarray, str]:
         if found.covariance is not None:
             return found.covariance, "white"

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.errors import DefinitionError, real_argument
-from symbody.studies.identification.estimators.contract import Estimator, Solution
+from symbody.studies.identification.estimators.contract import Estimator, EstimatorSolution
 from symbody.studies.identification.linear_fit import least_squares, lengths, row_sigma
-from symbody.studies.identification.measured_equations import Equations
+from symbody.studies.identification.measured_equations import MeasuredEquations
 
 ROUNDS = 50
 SETTLED = 1e-8  # relative change of the values that ends an iteration
@@ -20,8 +20,8 @@ class OLS(Estimator):
 
     method = "ordinary least squares"
 
-    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations) -> Solution:
-        return Solution(least_squares(y, z)[0], np.ones(len(z)))
+    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: MeasuredEquations) -> EstimatorSolution:
+        return EstimatorSolution(least_squares(y, z)[0], np.ones(len(z)))
 
 
 class WLS(Estimator):
@@ -29,7 +29,7 @@ class WLS(Estimator):
 
     method = "weighted least squares"
 
-    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations) -> Solution:
+    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: MeasuredEquations) -> EstimatorSolution:
         x, w, rounds = np.zeros(y.shape[1]), np.ones(len(z)), 0
         for rounds in range(1, ROUNDS + 1):
             new = least_squares(y * w[:, None], z * w)[0]
@@ -37,9 +37,9 @@ class WLS(Estimator):
             sigma = np.maximum(sigma, 1e-9 * float(np.abs(z).max()))  # a row without error does not rule alone
             w = 1.0 / sigma[row]
             if _settled(x, new):
-                return Solution(new, w, iterations=rounds)
+                return EstimatorSolution(new, w, iterations=rounds)
             x = new
-        return Solution(x, w, notes=(f"weights did not settle in {ROUNDS} rounds",), iterations=rounds)
+        return EstimatorSolution(x, w, notes=(f"weights did not settle in {ROUNDS} rounds",), iterations=rounds)
 
 
 class Huber(Estimator):
@@ -53,7 +53,7 @@ class Huber(Estimator):
         super().__init__(model, **settings)
         self.threshold = threshold
 
-    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations) -> Solution:
+    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: MeasuredEquations) -> EstimatorSolution:
         limit = real_argument("threshold", self.threshold, "a positive number of deviations", above=0.0)
         x = least_squares(y, z)[0]
         w, rounds, done = np.ones(len(z)), 0, False
@@ -74,7 +74,7 @@ class Huber(Estimator):
             done, x = _settled(x, new), new
         far = int(np.sum(np.abs(z - y @ x) / scale[row] > limit))
         told = f"{far} of {len(z)} rows lie beyond {limit:g} deviations and count less"
-        return Solution(x, w, notes=(told,), iterations=rounds)
+        return EstimatorSolution(x, w, notes=(told,), iterations=rounds)
 
 
 class TLS(Estimator):
@@ -94,7 +94,7 @@ class TLS(Estimator):
         self.ratio = ratio
         self.exact = exact
 
-    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations) -> Solution:
+    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: MeasuredEquations) -> EstimatorSolution:
         ratio = real_argument("ratio", self.ratio, "a positive number", above=0.0)
         sigma = row_sigma(z - y @ least_squares(y, z)[0], row, len(equations.rows), y.shape[1])
         sigma = np.maximum(sigma, 1e-9 * float(np.abs(z).max()))
@@ -125,7 +125,7 @@ class TLS(Estimator):
         # the variance of all errors by the smallest singular value
         spread = float(s[-1] ** 2) / max(len(b) - y.shape[1], 1)
         _, inverse = least_squares(a, b)
-        return Solution(x, w, covariance=spread * (1 + float(np.sum((part * size) ** 2))) * inverse)
+        return EstimatorSolution(x, w, covariance=spread * (1 + float(np.sum((part * size) ** 2))) * inverse)
 
 
 class Prior(Estimator):
@@ -143,7 +143,7 @@ class Prior(Estimator):
         self.spread = spread
         self.least = least
 
-    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations) -> Solution:
+    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: MeasuredEquations) -> EstimatorSolution:
         if self.model is None:
             raise DefinitionError(
                 "Prior needs a model whose parameters it starts from; expected model=inverse_model(...)."
@@ -166,7 +166,7 @@ class Prior(Estimator):
             done, x = _settled(x, new), new
             if done:
                 break
-        return Solution(x, w, covariance=inverse, iterations=rounds)
+        return EstimatorSolution(x, w, covariance=inverse, iterations=rounds)
 
 
 def prior_deviation(model: Any, spread: float, least: float) -> np.ndarray:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.errors import DefinitionError, real_argument, word_argument
-from symbody.studies.identification.estimators.contract import Estimator, Solution
+from symbody.studies.identification.estimators.contract import Estimator, EstimatorSolution
 from symbody.studies.identification.linear_fit import least_squares, row_sigma
-from symbody.studies.identification.measured_equations import Equations
+from symbody.studies.identification.measured_equations import MeasuredEquations
 from symbody.studies.identification.series import Series
 from symbody.symbolic.expr.arrays import matmul
 from symbody.symbolic.expr.call import as_nodes
@@ -66,7 +66,7 @@ class MaximumLikelihood(Estimator):
         inputs = {n: system.inputs[n] for n in STATES}
         return System(f"{system.name}_slopes", inputs=inputs, outputs=outputs, parameters={"beta": beta})
 
-    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations) -> Solution:
+    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: MeasuredEquations) -> EstimatorSolution:
         from scipy.optimize import least_squares as nonlinear
 
         assert self.model is not None
@@ -107,4 +107,4 @@ class MaximumLikelihood(Estimator):
         _, inverse = least_squares(weighted, np.zeros(len(weighted)))
         notes = () if found.success else (f"the search ended early: {found.message}",)
         w = 1.0 / sigma[row]
-        return Solution(x, w, covariance=inverse, notes=notes, iterations=int(found.nfev))
+        return EstimatorSolution(x, w, covariance=inverse, notes=notes, iterations=int(found.nfev))

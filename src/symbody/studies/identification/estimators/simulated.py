@@ -13,9 +13,9 @@ import numpy as np
 
 from symbody.basics.errors import DataError, DefinitionError, real_argument
 from symbody.motion.run.simulate import simulate
-from symbody.studies.identification.estimators.contract import Estimator, Solution
+from symbody.studies.identification.estimators.contract import Estimator, EstimatorSolution
 from symbody.studies.identification.linear_fit import least_squares, row_sigma
-from symbody.studies.identification.measured_equations import Equations
+from symbody.studies.identification.measured_equations import MeasuredEquations
 from symbody.studies.identification.series import Series
 from symbody.symbolic.expr.arrays import matmul
 from symbody.symbolic.expr.call import as_nodes
@@ -135,7 +135,7 @@ class Simulated(Estimator):
         rates = self._kernel(q, qd, q_ref, qd_ref, np.asarray(ff), parameters=given)
         return series.with_values(q=q, qd=qd, qdd=np.asarray(rates.qd_dot))
 
-    def _columns(self, values: np.ndarray, equations: Equations) -> np.ndarray:
+    def _columns(self, values: np.ndarray, equations: MeasuredEquations) -> np.ndarray:
         """(m, b) columns at the simulated states, in the rows of the equations."""
         assert self.model is not None
         found = self.model.equations(self.simulated(values), self.factor)
@@ -145,8 +145,8 @@ class Simulated(Estimator):
         return np.asarray(flat[:, index])
 
     def _rounds(
-        self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations, instruments: bool
-    ) -> Solution:
+        self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: MeasuredEquations, instruments: bool
+    ) -> EstimatorSolution:
         assert self.model is not None
         names = [self.model.base_names.index(n) for n in equations.names]
         x = least_squares(y, z)[0] if self.start is None else np.asarray(self.start, dtype=float)[names]
@@ -171,7 +171,7 @@ class Simulated(Estimator):
         error = (z - (y if instruments else clean) @ x) * w
         covariance = float(error @ error) / max(len(z) - len(x), 1) * inverse
         notes = () if change < SETTLED else (f"the values still changed by {change:.1%} after {ROUNDS} simulations",)
-        return Solution(x, w, covariance=covariance, notes=notes, iterations=rounds)
+        return EstimatorSolution(x, w, covariance=covariance, notes=notes, iterations=rounds)
 
 
 class IDIMIV(Simulated):
@@ -179,7 +179,7 @@ class IDIMIV(Simulated):
 
     method = "instrumental variables (IDIM-IV)"
 
-    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations) -> Solution:
+    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: MeasuredEquations) -> EstimatorSolution:
         return self._rounds(y, z, row, equations, instruments=True)
 
 
@@ -189,5 +189,5 @@ class DIDIM(Simulated):
 
     method = "closed-loop output error (DIDIM)"
 
-    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: Equations) -> Solution:
+    def _solve(self, y: np.ndarray, z: np.ndarray, row: np.ndarray, equations: MeasuredEquations) -> EstimatorSolution:
         return self._rounds(y, z, row, equations, instruments=False)
