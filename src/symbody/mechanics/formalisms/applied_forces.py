@@ -95,7 +95,7 @@ def _on_joints(element: TreeElement, law: Callable[[Any], Any]) -> None:
 def _keep(element: TreeElement, effect: Effect) -> None:
     """What an effect adds besides its force."""
     element.rates(effect.rates)
-    element.happens(effect.events)
+    element.add_events(effect.events)
     element.account(effect.account)
 
 

@@ -207,7 +207,7 @@ class TreeElement:
         """Name of an input, state or mode of the element among those of the System."""
         return f"{letter}_{self.name}_{name}" if name else f"{letter}_{self.name}"
 
-    def happens(self, events: Mapping[str, Event]) -> None:
+    def add_events(self, events: Mapping[str, Event]) -> None:
         """Events of the element, with the names of its states and modes in full."""
         if set(events) != set(self.row.events):
             raise self.fault(f"has the events {sorted(events)}; its row declares {sorted(self.row.events)}.")

@@ -235,10 +235,10 @@ class _Connecting:
             self.extra_rates[renamed[n]] = np.full(system.inputs[n].shape, self.graph.zero, dtype=object)
             self.extra_start[renamed[n]] = mode_start(system, n)
         if system.guards:
-            self._happens(system, given, renamed)
+            self._add_events(system, given, renamed)
         return dict(found)
 
-    def _happens(self, system: System, given: Mapping[str, Any], renamed: Mapping[str, str]) -> None:
+    def _add_events(self, system: System, given: Mapping[str, Any], renamed: Mapping[str, str]) -> None:
         """The events of a controller, named <controller>_<guard>."""
         for rule in system_events(system):
             name = f"{system.name}_{rule.name}"
