@@ -46,7 +46,6 @@ bench: $(VENV)/dev ## run the benchmarks, with the peers they compare with
 
 docs: $(VENV)/docs ## build the documentation as a site in site/, without a network
 	@$(BIN)/python docs/make_api.py
-	@$(BIN)/python docs/make_changelog.py
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "wrote site/index.html"
 
