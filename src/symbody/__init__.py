@@ -11,6 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from symbody.basics import errors as errors
 from symbody.basics.errors import SymbodyError
 from symbody.basics.words import VERBS, nearest_word
 from symbody.symbolic.expr import arrays as arrays
@@ -267,7 +268,7 @@ __all__ = [
     "arrays", "asin", "asinh", "assemble", "atan", "atan2", "atanh", "base_parameters", "ceil", "center_of_mass",
     "centroidal_momentum", "closure", "coriolis", "cos", "cosh", "define", "differentiable", "driven_efforts",
     "energy", "environment", "equal", "equations",
-    "equilibrium", "evaluate", "exp", "extend", "extern", "floor", "forward_dynamics", "gravity",
+    "equilibrium", "errors", "evaluate", "exp", "extend", "extern", "floor", "forward_dynamics", "gravity",
     "hypot", "inverse_along", "inverse_dynamics", "inverse_kinematics", "kinematics", "linearize", "load", "log",
     "mask", "maximum", "minimize", "minimum", "modes", "parse", "partition", "reactions", "recut", "regressor",
     "resume", "saturated", "save", "select", "semi_explicit", "sensitivity", "sign", "simulate", "sin", "sinh", "solve",

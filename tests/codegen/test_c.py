@@ -240,7 +240,7 @@ def test_an_error_in_an_external_function_comes_back() -> None:
 
 def test_the_text_is_the_same_in_any_process() -> None:
     code = (
-        "from programs import random_program; from symbody.codegen.c.c_source import emit_c; import hashlib\n"
+        "from helpers.programs import random_program; from symbody.codegen.c.c_source import emit_c; import hashlib\n"
         "text = ''.join(emit_c(random_program(7, 200), chunk=50, reuse_names=True).values())\n"
         "print(hashlib.sha256(text.encode()).hexdigest())"
     )

@@ -524,7 +524,7 @@ def test_background_compilation_does_not_keep_the_interpreter_from_ending() -> N
     script = (
         "import sys; sys.path[:0] = sys.argv[1:]\n"
         "import symbody.codegen.kernel.compile_program as k\n"
-        "from programs import random_program\n"
+        "from helpers.programs import random_program\n"
         "k.AUTO_QUICK = 10; k.PARALLEL = 10\n"
         "print(k.compile_program(random_program(1, size=3000), cache=False).tier)\n"
     )

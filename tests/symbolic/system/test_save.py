@@ -64,7 +64,7 @@ def test_random_systems_survive_a_file(tmp_path, seed):
 def test_the_fingerprint_is_the_same_in_any_process():
     code = (
         "import sys; sys.path.insert(0, 'tests'); import symbody as sb\n"
-        "from expressions import random_expressions\n"
+        "from helpers.expressions import random_expressions\n"
         "from symbody.symbolic.system.save import fingerprint\n"
         "o, x, p = random_expressions(3, size=80)\n"
         "print(fingerprint(sb.System('r', inputs={'x': x}, outputs={'f': o}, parameters={'p': p})))"

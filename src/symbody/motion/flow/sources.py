@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from symbody.symbolic.system.system import System
 class Constant:
     """values (n,), or (b, n) for a batch."""
 
+    kind: ClassVar[str] = "Constant"
     values: np.ndarray
 
 
@@ -37,6 +38,7 @@ class Constant:
 class ExpressionSource:
     """Expressions, one for each component: texts, nodes or numbers."""
 
+    kind: ClassVar[str] = "Law"
     values: tuple[Any, ...]
 
 
@@ -44,6 +46,7 @@ class ExpressionSource:
 class TableSource:
     """times (k,) ascending, values (k, n): linear in between, or held from each time to the next; constant outside."""
 
+    kind: ClassVar[str] = "Table"
     times: np.ndarray
     values: np.ndarray
     hold: bool = False
@@ -53,6 +56,7 @@ class TableSource:
 class OfTime:
     """A Python function of t."""
 
+    kind: ClassVar[str] = "OfTime"
     function: Callable[[float], Any]
 
 
@@ -60,6 +64,7 @@ class OfTime:
 class Feedback:
     """A Python function of (t, q, qd) or of (t, dict of states): a sampled controller."""
 
+    kind: ClassVar[str] = "Feedback"
     function: Callable[..., Any]
     by_name: bool
 
@@ -68,6 +73,7 @@ class Feedback:
 class Control:
     """A System of continuous time, or (with a clock) a sampled one; `output` is what goes to these components."""
 
+    kind: ClassVar[str] = "Control"
     system: System
     output: str
 

@@ -124,7 +124,7 @@ def _data(value: Any, name: str, functions: bool = False) -> Any:
     if isinstance(value, Augmented):
         return {"augmented": [value.alpha, value.beta, value.project, _data(value.branch, name)]}
     if functions and callable(value):
-        return {"function": [name, type(function_source(value, name)).__name__]}
+        return {"function": [name, function_source(value, name).kind]}
     raise DefinitionError(f"{name} holds {value!r}, which a checkpoint cannot; write it as texts and numbers.")
 
 
@@ -150,7 +150,7 @@ def _again(value: Any, functions: Callable[[str], Any], where: str) -> Any:
         return Augmented(alpha, beta, project, of(branch))
     if kind == "function":
         name, wanted = content
-        if type(function_source(functions(name), name)).__name__ != wanted:
+        if function_source(functions(name), name).kind != wanted:
             raise other_arguments(name, wanted)
         return functions(name)
     raise ValueError(f"a value of kind {kind!r}")

@@ -235,7 +235,7 @@ def _segment(segment: Segment, i: int, arrays: dict[str, np.ndarray]) -> dict[st
 
 def _line(line: Line, i: int, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     source = line.source
-    out: dict[str, Any] = {"kind": type(source).__name__, "text": line.text, "columns": line.columns.tolist()}
+    out: dict[str, Any] = {"kind": source.kind, "text": line.text, "columns": line.columns.tolist()}
     if isinstance(source, Constant):
         arrays[f"line{i}.values"] = source.values
     elif isinstance(source, TableSource):
@@ -561,7 +561,7 @@ def _line_again(
         source = Control(system, data["output"])
     else:
         source = function_source(functions[text], text)
-        if type(source).__name__ != kind:
+        if source.kind != kind:
             raise other_arguments(text, kind)
         assert isinstance(source, (OfTime, Feedback))
     return Line(source, np.array(data["columns"], dtype=int), text)
