@@ -30,7 +30,7 @@ from symbody.formalisms.vec3 import Mat, Vec
 from symbody.model.record.coordinates import Part
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import WORLD, Body, Joint, Mechanism, Placement
-from symbody.model.record.motions import SLIDE, TURN, Motion, Setting
+from symbody.model.record.motions import BALL, SLIDE, TURN, Motion, Setting
 from symbody.model.record.numbers import plain
 from symbody.model.record.pose import from_quaternion, rounded
 from symbody.spatial.inertia import Inertia, add, from_com, moved, no_inertia, rotated
@@ -314,6 +314,9 @@ def _following(tree: Tree, link: Link, joint: Joint, coordinates: dict[str, tupl
     """q, qd, qdd and columns of a joint that follows another."""
     assert joint.mimic is not None
     other = tree.mechanism.joint(joint.mimic.joint)
+    if link.motion is BALL:  # it copies the whole rotation
+        part = next(s.parts for s in tree.mechanism.slots if s.owner == other.name and s.joint is not None)[0]
+        return _coordinates(tree, link, part, 1)
     if other.name not in coordinates or KINDS[other.kind].nv(other) != 1:
         raise ModelError(f"joint {joint.name!r} mimics {other.name!r}, which has not one coordinate of its own.")
     iq, iv = coordinates[other.name]

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from symbody.errors import nearest
 from symbody.model.files.mjcf_attributes import words
+from symbody.model.files.mjcf_names import read_mjcf
 from symbody.model.files.urdf_shapes import allowed
-from symbody.model.files.xml_file import MAX_DEPTH, Element, read_xml
+from symbody.model.files.xml_file import MAX_DEPTH, Element
 from symbody.regular_file import is_file
 
 MAIN = "main"
@@ -55,7 +56,7 @@ def expand_includes(top: Element, path: Path, trusted: Sequence[Path] = ()) -> E
                 raise child.error(
                     f"include {name!r}: there is no such file in the model's folder. Put it there, or correct the name."
                 )
-            root = read_xml(target)
+            root = read_mjcf(target)
             if root.tag not in ("mujoco", "mujocoinclude"):
                 raise root.error(f"an included file has the root <{root.tag}>; expected <mujoco> or <mujocoinclude>.")
             out.extend(expanded(root, depth + 1, target.parent))

@@ -113,7 +113,7 @@ class _Writer(XmlWriter):
 
     def _open(self, joint: Joint, depth: int) -> None:
         owner, pad = f"joint {joint.name!r}", "  " * (depth + 1)
-        self.refuse_elastic(joint)
+        self.refuse_joint(joint)
         pose = self.pose(joint.placement, owner)
         joints: list[str] = []
         if joint.mode == "locked":

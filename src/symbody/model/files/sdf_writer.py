@@ -148,7 +148,7 @@ class _Writer(XmlWriter):
     # -- joints
 
     def _joint(self, joint: Joint) -> list[str]:
-        self.refuse_elastic(joint)
+        self.refuse_joint(joint)
         owner = f"joint {joint.name!r}"
         motions = () if joint.mode == "locked" else KINDS[joint.kind].motions(joint)
         if not motions:
