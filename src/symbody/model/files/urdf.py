@@ -18,7 +18,7 @@ from symbody.model.build.builder import Builder
 from symbody.model.build.snapping import SNAP, listed
 from symbody.model.files.file_values import FileValues, tensor_of, turned
 from symbody.model.files.urdf_shapes import Meshes, pose_of, read_materials, read_shapes
-from symbody.model.files.xml_file import Element, expand_xacro, read_xml
+from symbody.model.files.xml_file import Element, expand_xacro, parse_bound, read_xml
 from symbody.model.record.mechanism import WORLD, Limits, Mechanism
 from symbody.model.record.pose import IDENTITY, Pose, from_z
 
@@ -289,7 +289,8 @@ class _Reader:
             return None
 
         def bound(attribute: str) -> float | None:
-            return limit.number(attribute) if attribute in limit.attributes else None
+            text = limit.attributes.get(attribute)
+            return None if text is None else parse_bound(limit, f"{attribute}=", text)
 
         lower, upper = bound("lower"), bound("upper")
         if written == "continuous":

@@ -110,7 +110,10 @@ class XmlWriter:
                 f"joint {joint.name!r} is elastic; {self.format} has no such joint. Replace it by a rigid one."
             )
         if joint.mimic is not None and joint.kind == "ball" and joint.mode != "locked":
-            raise ModelError(f"ball joint {joint.name!r} follows another one; {self.format} has no words for that.")
+            raise ModelError(
+                f"ball joint {joint.name!r} follows another one, which {self.format} has no words for; expected a joint "
+                "with its own coordinates."
+            )
 
     # -- texts
 
