@@ -285,7 +285,11 @@ class _Reader:
 
     def _limits(self, name: str, element: Element, written: str) -> Limits | None:
         limit = element.find("limit")
-        if limit is None or written in ("fixed", "floating"):
+        if limit is None or written in ("fixed", "floating", "planar"):
+            if limit is not None and written != "fixed":
+                self.builder.note(
+                    f"{limit.origin}: limits of {written} joint {name!r} were left out, one pair for metres and radians"
+                )
             return None
 
         def bound(attribute: str) -> float | None:

@@ -111,7 +111,7 @@ class XmlWriter:
             )
         if joint.mimic is not None and joint.kind == "ball" and joint.mode != "locked":
             raise ModelError(
-                f"ball joint {joint.name!r} follows another one, which {self.format} has no words for; expected a joint "
+                f"ball joint {joint.name!r} follows another one, which {self.format} has no words for; expected one "
                 "with its own coordinates."
             )
 

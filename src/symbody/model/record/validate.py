@@ -23,7 +23,7 @@ from symbody.model.record.coordinates import has_coordinates
 from symbody.model.record.couplings import check_couplings
 from symbody.model.record.force_kinds import check_force
 from symbody.model.record.joint_value import check_value
-from symbody.model.record.joints import KINDS
+from symbody.model.record.joints import KINDS, coordinate_names
 from symbody.model.record.mechanism import (
     WORLD,
     Body,
@@ -365,6 +365,12 @@ def _joint(joint: Joint) -> None:
             raise fault(
                 place(at, what), f"{owner} of kind {joint.kind!r} has {what}; expected a joint with one motion."
             )
+    if motions and not single and any(x is not None for x in vars(joint.limits).values()):
+        raise fault(
+            place(at, "limits"),
+            f"{owner} of kind {joint.kind!r} has limits, one pair for {', '.join(coordinate_names(joint))}; expected a "
+            "joint with one coordinate. Write it as such joints in turn, each with limits of its own.",
+        )
 
 
 def _joint_numbers(joint: Joint) -> None:
