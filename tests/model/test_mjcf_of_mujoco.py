@@ -265,3 +265,12 @@ def test_a_weld_whose_torque_counts_nothing_holds_a_point(scale, kind, tmp_path)
         (_, first), (_, second) = (Numbers(mech, s.q).frame(*end) for end in (mech.cuts[0].first, mech.cuts[0].second))
         assert first - second == pytest.approx(data.efc_pos[:3], abs=1e-12)
         assert np.any(data.efc_pos[3:6]) == (kind == "solid")
+
+
+def test_thin_bodies_in_a_fluid_are_lifted_however_small_they_are(tmp_path):
+    """A card of 50 by 20 by 0.2 mm in air: products of its lengths to the eighth power are no reason for a bound."""
+    text = """<mujoco><option density="1.225" viscosity="1.8e-5" wind="0 0 1"/><worldbody><body><freejoint/>
+    <geom type="box" size=".025 .01 .0001" pos=".025 0 0" euler="20 0 0" mass="1e-4" fluidshape="ellipsoid"/>
+    <geom type="box" size=".02 .01 .0001" pos="-.025 0 0" euler="-19 0 0" mass="1e-4" fluidshape="ellipsoid"/></body>
+    </worldbody></mujoco>"""
+    moves_alike(saved(tmp_path, text))
