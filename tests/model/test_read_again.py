@@ -127,3 +127,22 @@ def test_links_joints_cuts_and_frames_of_sdf_have_different_names(tmp_path):
     assert len(names) == len(set(names)) > 20
     assert "name of joint j, which something else has too: it is called j_joint" in lost
     assert "name of cut w, which something else has too: it is called w_cut" in lost
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_cuts_may_be_called_like_laws_that_writers_make(suffix, tmp_path):
+    b = sb.Mechanism.builder("m")
+    for name in "abc":
+        b.body(name, 1, (0, 0.1, 0.2), (0.1, 0.12, 0.13))
+    b.joint("j", "revolute", "world", "a").joint("k", "revolute", "a", "b", (0, 0, 1), mimic=("j", 2, 0.1))
+    b.joint("screw", "prismatic", "b", "c", (0, 0, 1))
+    mech = b.cut("k_follows", "ball", ("a", ""), ("c", "")).cut("j", "solid", ("b", ""), ("a", "")).done()
+    path = tmp_path / f"model{suffix}"
+    if suffix == ".mbs":
+        with pytest.raises(ModelError, match="ROBOTRAN has no followers"):
+            sb.save(mech, path)
+        return
+    lost = write_file(mech, path)
+    again = sb.load(path)
+    assert difference(mech, again) < 1e-12
+    assert len(again.cuts) == (0 if suffix == ".urdf" else 2), lost
