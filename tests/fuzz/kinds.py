@@ -29,7 +29,7 @@ from fuzz.run_files import (
     stream_bytes,
     trajectory_bytes,
 )
-from fuzz.samples import EXPRESSIONS, LOOPS, MBS, MJCF, MJCF_MORE, MODEL, PARTS, URDF, USD, XACRO
+from fuzz.samples import EXPRESSIONS, LOOPS, MBS, MJCF, MJCF_MORE, MODEL, PARTS, SDF, URDF, USD, XACRO
 from symbody.bondgraph.files import FOLDER as GRAPHS
 from symbody.cli.assignments import read_table
 from symbody.expr.walk import free_symbols
@@ -139,7 +139,7 @@ def _written_xml(kind: str, name: str) -> str:
 
 
 def _sdf(rng: random.Random) -> bytes:
-    return xml(_written_xml("sdf", rng.choice(OPEN)))(rng)
+    return xml(SDF if rng.random() < 0.5 else _written_xml("sdf", rng.choice(OPEN)))(rng)
 
 
 def _mjcf(rng: random.Random) -> bytes:
